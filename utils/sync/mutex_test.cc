@@ -1,0 +1,62 @@
+#include "fraktor/utils/sync/mutex.h"
+
+#include <condition_variable>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+namespace fraktor {
+namespace {
+
+TEST(Mutex, KeepsThreadsApart) {
+  Mutex mutex;
+  int sum ABSL_GUARDED_BY(mutex) = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 10'000; ++n) {
+        MutexLock lock(mutex);
+        ++sum;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  MutexLock lock(mutex);
+  EXPECT_EQ(sum, 40'000);
+}
+
+TEST(Mutex, TryLockFailsWhileAnotherThreadHoldsIt) {
+  Mutex mutex;
+  mutex.Lock();
+  bool taken = true;
+  std::thread([&] {
+    taken = mutex.TryLock();
+    if (taken) mutex.Unlock();
+  }).join();
+  mutex.Unlock();
+  EXPECT_FALSE(taken);
+}
+
+TEST(MutexLock, IsReleasedWhileAConditionVariableWaits) {
+  Mutex mutex;
+  std::condition_variable_any changed;
+  bool set ABSL_GUARDED_BY(mutex) = false;
+  std::thread setter([&] {
+    MutexLock lock(mutex);
+    set = true;
+    changed.notify_one();
+  });
+  {
+    MutexLock lock(mutex);
+    changed.wait(lock, [&] {
+      mutex.AssertHeld();
+      return set;
+    });
+    EXPECT_TRUE(set);
+  }
+  setter.join();
+}
+
+}  // namespace
+}  // namespace fraktor
