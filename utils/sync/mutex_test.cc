@@ -11,7 +11,7 @@ namespace {
 
 TEST(Mutex, KeepsThreadsApart) {
   Mutex mutex;
-  int sum ABSL_GUARDED_BY(mutex) = 0;
+  int sum = 0;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
@@ -29,10 +29,12 @@ TEST(Mutex, KeepsThreadsApart) {
 TEST(Mutex, TryLockFailsWhileAnotherThreadHoldsIt) {
   Mutex mutex;
   mutex.Lock();
-  bool taken = true;
+  bool taken = false;
   std::thread([&] {
-    taken = mutex.TryLock();
-    if (taken) mutex.Unlock();
+    if (mutex.TryLock()) {
+      taken = true;
+      mutex.Unlock();
+    }
   }).join();
   mutex.Unlock();
   EXPECT_FALSE(taken);
@@ -41,7 +43,7 @@ TEST(Mutex, TryLockFailsWhileAnotherThreadHoldsIt) {
 TEST(MutexLock, IsReleasedWhileAConditionVariableWaits) {
   Mutex mutex;
   std::condition_variable_any changed;
-  bool set ABSL_GUARDED_BY(mutex) = false;
+  bool set = false;
   std::thread setter([&] {
     MutexLock lock(mutex);
     set = true;
