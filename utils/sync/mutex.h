@@ -18,8 +18,8 @@
 //     int sum_ ABSL_GUARDED_BY(mutex_) = 0;
 //   };
 //
-// Why not absl::Mutex: an installed Abseil is not instrumented, and ThreadSanitizer then reports races in code that has none. std::mutex is
-// intercepted by name, so it is right in every build.
+// Why not absl::Mutex: an installed Abseil is not instrumented, and ThreadSanitizer then reports races in code that has
+// none. std::mutex is intercepted by name, so it is right in every build.
 #ifndef FRAKTOR_UTILS_SYNC_MUTEX_H_
 #define FRAKTOR_UTILS_SYNC_MUTEX_H_
 
@@ -29,14 +29,16 @@
 
 namespace fraktor::inline v0 {
 
-// std::mutex with the annotations that make ABSL_GUARDED_BY checked under clang. Not recursive. All methods may be called from any thread.
+// std::mutex with the annotations that make ABSL_GUARDED_BY checked under clang. Not recursive. All methods may be
+// called from any thread.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mutex_.try_lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
-  // Tells the analysis, in a lambda that it cannot see through, that the caller holds the lock. Does nothing when the program runs.
+  // Tells the analysis, in a lambda that it cannot see through, that the caller holds the lock. Does nothing when the
+  // program runs.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
 
  private:
