@@ -21,7 +21,10 @@ namespace {
 
 struct Counted : SharedObject {
   explicit Counted(int* death_count, int n = 0) : deaths(death_count), number(n) {}
-  ~Counted() { ++*deaths; }
+  ~Counted() {
+    ++*deaths;
+    number = -1;  // a plain write, which the freeing of the memory must not race with
+  }
   int* deaths;
   int number;
 };
@@ -281,10 +284,18 @@ TEST(WeakSharedStress, FreesTheMemoryOnceWhenOwnerAndWeakPointerGoTogether) {
     owners.push_back(MakeShared<Counted>(&deaths));
     weak.emplace_back(owners.back());
   }
+  // In step, so that they meet at each object.
+  std::atomic<int> position{0};
   std::thread dropper([&] {
-    for (auto& one : weak) one.Reset();
+    for (int i = 0; i < kRounds; ++i) {
+      while (position.load(std::memory_order_relaxed) < i) std::this_thread::yield();
+      weak[i].Reset();
+    }
   });
-  for (auto& one : owners) one.Reset();
+  for (int i = 0; i < kRounds; ++i) {
+    position.store(i, std::memory_order_relaxed);
+    owners[i].Reset();
+  }
   dropper.join();
   EXPECT_EQ(deaths, kRounds);
 }
