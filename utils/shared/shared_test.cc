@@ -23,7 +23,8 @@ struct Counted : SharedObject {
   explicit Counted(int* death_count, int n = 0) : deaths(death_count), number(n) {}
   ~Counted() {
     ++*deaths;
-    number = -1;  // a plain write, which the freeing of the memory must not race with
+    // The freeing of the memory must not race with this write. Volatile, or it is optimized away as dead.
+    static_cast<volatile int&>(number) = -1;
   }
   int* deaths;
   int number;
