@@ -19,6 +19,7 @@
 
 #include <linux/futex.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,7 +27,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -65,7 +68,7 @@ struct alignas(kCacheLine) Actor {
   std::atomic<Message*> tail;
   Message* head;  // the next message to handle; belongs to whoever runs or schedules the actor
   Handler handler;
-  Actor* next;  // link in a pool or in the injection queue
+  Actor* next;  // link in a pool or in a shared queue
   Actor* peer;  // the rest is the handler's
   int64_t count;
   int64_t sum;
@@ -139,16 +142,26 @@ class Stock {
     }
 
    private:
+    // Fresh memory comes in huge pages: an ordinary page fault per 64 messages would cost more than sending them.
     Batch Carve() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-      chunks_.push_back(std::make_unique<std::array<T, kBatch>>());
-      std::array<T, kBatch>& chunk = *chunks_.back();
-      for (uint32_t i = 0; i < kBatch; ++i) SetLink(chunk[i], i + 1 < kBatch ? &chunk[i + 1] : nullptr);
-      return {chunk.data(), kBatch};
+      if (fresh_ == 0) {
+        chunk_ = static_cast<T*>(std::aligned_alloc(kChunkBytes, kChunkBytes));
+        if (chunk_ == nullptr) std::abort();
+        madvise(chunk_, kChunkBytes, MADV_HUGEPAGE);
+        fresh_ = kChunkBytes / sizeof(T);
+      }
+      for (uint32_t i = 0; i < kBatch; ++i) SetLink(*new (&chunk_[i]) T, i + 1 < kBatch ? &chunk_[i + 1] : nullptr);
+      fresh_ -= kBatch;
+      return {std::exchange(chunk_, chunk_ + kBatch), kBatch};
     }
+
+    static constexpr size_t kChunkBytes = size_t{2} << 20;
+    static_assert(kChunkBytes / sizeof(T) % kBatch == 0);
 
     Mutex mutex_;
     std::vector<Batch> batches_ ABSL_GUARDED_BY(mutex_);
-    std::vector<std::unique_ptr<std::array<T, kBatch>>> chunks_ ABSL_GUARDED_BY(mutex_);
+    T* chunk_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the rest of the newest chunk; chunks are never freed
+    size_t fresh_ ABSL_GUARDED_BY(mutex_) = 0;    // how many objects it has room for
   };
 
   static Depot& depot() {
@@ -172,8 +185,8 @@ class Stock {
   T* spare_ = nullptr;  // nothing, or a full batch
 };
 
-// Where foreign threads, and workers whose ring is full, put ready actors. Bounded by the number of actors.
-class InjectionQueue {
+// Ready actors under a lock, for those who have no ring or whose ring is full. Bounded by the number of actors.
+class SharedQueue {
  public:
   void Push(Actor& actor) {
     MutexLock lock(mutex_);
@@ -232,7 +245,7 @@ class ReadyRing {
   static constexpr uint32_t kCapacity = 256;
 
   alignas(kCacheLine) std::atomic<uint32_t> head_{0};  // the compare-exchange in Pop claims a place; pairs with TryPush
-  // Store in TryPush, load in Pop. Sequentially consistent with BareRuntime::sleepers_, as the injection queue's size.
+  // Store in TryPush, load in Pop. Sequentially consistent with BareRuntime::sleepers_, as SharedQueue::size_.
   alignas(kCacheLine) std::atomic<uint32_t> tail_{0};
   // Ordered by head_ and tail_; a value that was overwritten meanwhile is thrown away because head_ has moved.
   std::array<std::atomic<Actor*>, kCapacity> actors_{};
@@ -260,7 +273,8 @@ class BareRuntime {
   // hundreds of messages, so nobody is woken while somebody already looks for work.
   void WakeOne();
 
-  InjectionQueue injected_;
+  SharedQueue injected_;  // by foreign threads; every run looks at it
+  SharedQueue overflow_;  // by workers whose ring was full; they look when it is empty
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
   // Both sequentially consistent with the ready queues: who pushes looks here afterwards; who goes to sleep changes
@@ -366,7 +380,7 @@ class alignas(kCacheLine) Worker final : public Port {
 
   // Leaves `actor` where another worker may take it.
   void Offer(Actor& actor) {
-    if (!ring_.TryPush(actor)) runtime_.injected_.Push(actor);
+    if (!ring_.TryPush(actor)) runtime_.overflow_.Push(actor);
     runtime_.WakeOne();
   }
 
@@ -454,7 +468,8 @@ class alignas(kCacheLine) Worker final : public Port {
       Offer(*actor);
     }
     streak_ = 0;
-    return ring_.Pop();
+    if (Actor* const actor = ring_.Pop()) return actor;
+    return runtime_.overflow_.Pop();
   }
 
   // One of another worker's actors; half of what is left there moves over.
@@ -467,11 +482,12 @@ class alignas(kCacheLine) Worker final : public Port {
       for (uint32_t more = victim.size() / 2; more > 0; --more) {
         Actor* const another = victim.Pop();
         if (another == nullptr) break;
-        if (!ring_.TryPush(*another)) runtime_.injected_.Push(*another);
+        if (!ring_.TryPush(*another)) runtime_.overflow_.Push(*another);
       }
       return actor;
     }
-    return runtime_.injected_.Pop();
+    if (Actor* const actor = runtime_.injected_.Pop()) return actor;
+    return runtime_.overflow_.Pop();
   }
 
   // Looks for work, sleeps when there is none. Null only when the runtime stops.
