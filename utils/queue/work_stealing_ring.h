@@ -1,0 +1,178 @@
+// A worker's run queue: a bounded first-in first-out ring that one thread fills and empties and from which others steal
+// half.
+//
+//   WorkStealingRing<Cell*> mine;
+//   if (!mine.TryPush(cell)) injection.Push(cell);              // full: the caller moves work to where everybody looks
+//   Cell* next = mine.TryPop();                                 // null: empty
+//   if (next == nullptr) next = other.StealHalfInto(mine);      // one to run now, the rest in our ring
+//
+// Thread safety: TryPush, TryPushUnannounced, TryPop and PopHalf belong to the owner, one thread at a time; so does the
+// ring that is handed to StealHalfInto. StealHalfInto itself, IsEmptyForParking and SizeHint may be called on a ring by
+// any thread. Progress: TryPush is wait-free; TryPop and StealHalfInto are lock-free, they repeat only if another
+// thread took elements meanwhile.
+//
+// How not to sleep over work. A worker that runs dry
+//   1. announces that it sleeps: a sequentially consistent read-modify-write on the idle count (or store to its parked
+//   flag),
+//   2. looks once more at every ring with IsEmptyForParking(), and at the injection queue,
+//   3. sleeps only if all were empty.
+// A worker that makes work calls TryPush and then looks at the idle count with a sequentially consistent load, and
+// wakes somebody if it is not zero. TryPush stores the tail, and IsEmptyForParking loads it, sequentially consistently.
+// So there is one order of these four operations, and either the look in step 2 comes after the store and sees the
+// work, or the load comes after step 1 and sees the sleeper. No fence is needed.
+#ifndef FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
+#define FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "fraktor/utils/queue/atomics.h"
+
+namespace fraktor::inline v0 {
+
+// T is a pointer type; null stands for "none" and cannot be pushed.
+template <typename T, size_t kCapacity = 256, typename Atomics = StdAtomics>
+class WorkStealingRing {
+  static_assert(std::is_pointer_v<T>);
+  static_assert(kCapacity >= 2 && (kCapacity & (kCapacity - 1)) == 0, "the capacity is a power of two");
+
+ public:
+  static constexpr size_t kHalf = kCapacity / 2;
+  using HalfBuffer = std::array<T, kHalf>;
+
+  WorkStealingRing() = default;
+  WorkStealingRing(const WorkStealingRing&) = delete;
+  WorkStealingRing& operator=(const WorkStealingRing&) = delete;
+
+  // For the owner.
+
+  // Puts `item` at the end, or answers false if the ring is full. What was written before is visible to whoever gets
+  // the item.
+  bool TryPush(T item) { return PushWith(item, std::memory_order_seq_cst); }
+
+  // The same without the order that parking needs, and without its cost: for an owner that will surely pop again before
+  // it sleeps, or that calls TryPush afterwards. A worker that is about to sleep may miss such an item; the owner does
+  // not.
+  bool TryPushUnannounced(T item) { return PushWith(item, std::memory_order_release); }
+
+  // The oldest item, or null.
+  T TryPop();
+
+  // Moves the older half of the items, rounded up and at most kHalf, into `items` and returns how many: what to do when
+  // the ring is full.
+  size_t PopHalf(HalfBuffer& items);
+
+  // For any thread.
+
+  // Takes the older half of this ring's items, rounded up; returns the oldest and puts the rest at the end of `thief`,
+  // as far as there is room. Null if this ring was empty. `thief` is the caller's own and another ring; its new items
+  // are announced like those of TryPush.
+  T StealHalfInto(WorkStealingRing& thief);
+
+  // False if there is an item whose TryPush comes earlier in the single order of sequentially consistent operations.
+  bool IsEmptyForParking() const {
+    const uint64_t tail = tail_.load(std::memory_order_seq_cst);
+    return head_.load(std::memory_order_acquire) >= tail;
+  }
+
+  // How many items there are, more or less: exact only while nobody pushes or takes. For metrics.
+  size_t SizeHint() const {
+    const uint64_t head = head_.load(std::memory_order_relaxed);
+    const uint64_t tail = tail_.load(std::memory_order_relaxed);
+    return tail > head ? static_cast<size_t>(tail - head) : 0;
+  }
+
+ private:
+  typename Atomics::template Atomic<T>& CellAt(uint64_t position) { return cells_[position & (kCapacity - 1)]; }
+
+  bool PushWith(T item, std::memory_order order);
+
+  // Why taking is safe. Everybody who takes reads the cells first and then moves head from h to h + n by
+  // compare-exchange; only that makes the items his. Positions are 64 bits wide and never wrap, so head has each value
+  // at most once (no ABA), and at most one taker can move it on from h. The owner writes over the cell of position p
+  // only after it has loaded a head beyond p. If a taker has read such a newer item, then head had left h before, and
+  // its compare-exchange fails. If the compare-exchange succeeds, it comes before that newer head, its release pairs
+  // with the owner's acquire load of head, and so the reads come before the overwriting. A torn half is never used.
+
+  // The position of the oldest item. Moved by takers (release: they are done with the cells), loaded with acquire by
+  // the owner before it writes over a cell, and by takers so that the tail that they load next is no older.
+  alignas(64) typename Atomics::template Atomic<uint64_t> head_{0};
+  // The position after the newest item. Stored by the owner only: the release publishes the cells and what the items
+  // point to, and pairs with the acquire of thieves. See above for when it is sequentially consistent.
+  alignas(64) typename Atomics::template Atomic<uint64_t> tail_{0};
+  // Relaxed, ordered by head and tail. Atomic because a thief may read a cell that the owner writes; it then throws
+  // away what it read.
+  alignas(64) std::array<typename Atomics::template Atomic<T>, kCapacity> cells_{};
+};
+
+// Only definitions from here on.
+
+template <typename T, size_t kCapacity, typename Atomics>
+inline bool WorkStealingRing<T, kCapacity, Atomics>::PushWith(T item, std::memory_order order) {
+  assert(item != nullptr);
+  const uint64_t tail = tail_.load(std::memory_order_relaxed);  // Our own.
+  if (tail - head_.load(std::memory_order_acquire) >= kCapacity) return false;
+  CellAt(tail).store(item, std::memory_order_relaxed);
+  tail_.store(tail + 1, order);
+  return true;
+}
+
+template <typename T, size_t kCapacity, typename Atomics>
+inline T WorkStealingRing<T, kCapacity, Atomics>::TryPop() {
+  const uint64_t tail = tail_.load(std::memory_order_relaxed);  // Our own.
+  uint64_t head = head_.load(std::memory_order_relaxed);
+  while (head != tail) {
+    const T item = CellAt(head).load(std::memory_order_relaxed);  // Our own writing, so there is nothing to acquire.
+    if (head_.compare_exchange_weak(head, head + 1, std::memory_order_release, std::memory_order_relaxed)) return item;
+  }
+  return nullptr;
+}
+
+template <typename T, size_t kCapacity, typename Atomics>
+size_t WorkStealingRing<T, kCapacity, Atomics>::PopHalf(HalfBuffer& items) {
+  const uint64_t tail = tail_.load(std::memory_order_relaxed);  // Our own.
+  uint64_t head = head_.load(std::memory_order_relaxed);
+  for (;;) {
+    const auto count = static_cast<size_t>(tail - head - (tail - head) / 2);
+    if (count == 0) return 0;
+    for (size_t i = 0; i < count; ++i) items[i] = CellAt(head + i).load(std::memory_order_relaxed);
+    if (head_.compare_exchange_weak(head, head + count, std::memory_order_release, std::memory_order_relaxed))
+      return count;
+  }
+}
+
+template <typename T, size_t kCapacity, typename Atomics>
+T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief) {
+  assert(this != &thief);
+  const uint64_t thief_tail = thief.tail_.load(std::memory_order_relaxed);  // The caller's own.
+  const uint64_t room = kCapacity - (thief_tail - thief.head_.load(std::memory_order_acquire));
+  uint64_t head = head_.load(std::memory_order_acquire);
+  for (;;) {
+    const uint64_t tail = tail_.load(std::memory_order_acquire);
+    const uint64_t size = tail - head;
+    if (size == 0) return nullptr;
+    if (size > kCapacity) {  // Head has moved on between the two loads.
+      head = head_.load(std::memory_order_acquire);
+      continue;
+    }
+    uint64_t count = size - size / 2;
+    if (count > room + 1) count = room + 1;
+    const T first = CellAt(head).load(std::memory_order_relaxed);
+    for (uint64_t i = 1; i < count; ++i) {
+      // Written behind the thief's tail, where nobody looks before the tail is stored.
+      thief.CellAt(thief_tail + i - 1)
+          .store(CellAt(head + i).load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    if (!head_.compare_exchange_weak(head, head + count, std::memory_order_acq_rel, std::memory_order_acquire))
+      continue;
+    if (count > 1) thief.tail_.store(thief_tail + count - 1, std::memory_order_seq_cst);
+    return first;
+  }
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
