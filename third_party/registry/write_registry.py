@@ -19,7 +19,7 @@ import pathlib
 import shutil
 import sys
 
-HERE = pathlib.Path(__file__).resolve().parent
+HERE = pathlib.Path(__file__).absolute().parent
 sys.path.insert(0, str(HERE.parent / "system"))
 import write_repository  # pylint: disable=wrong-import-position
 
