@@ -1,0 +1,248 @@
+// A model checker for code made of atomics: runs a test of a few threads in every way that the memory model allows.
+//
+//   ModelResult result = CheckInterleavings({}, [](Model& m) {
+//     auto& data = m.Make<ModelPlain<int>>(0);
+//     auto& ready = m.Make<ModelAtomic<bool>>(false);
+//     m.Thread("writer", [&] {
+//       data = 42;
+//       ready.store(true, std::memory_order_release);     // relaxed here, and the check finds the data race
+//     });
+//     m.Thread("reader", [&] {
+//       while (!ready.load(std::memory_order_acquire)) ModelYield();
+//       MODEL_ASSERT(data == 42);
+//     });
+//   });
+//   EXPECT_TRUE(result.ok()) << result;
+//
+// The function is called once per execution. It makes the variables, says what the threads do, and returns; then the
+// threads run, each on a stack of its own, one at a time. Wherever something else could have happened (which thread
+// goes next, which of several stores a load sees) the checker takes one way, and comes back for the others in further
+// executions until there are none left. It knows no time, no addresses and no chance: the same code is explored in the
+// same order.
+//
+// What it finds: a failed MODEL_ASSERT; a data race on a ModelPlain; a deadlock, which is what a lost wake-up looks
+// like; a variable that is used after it was destroyed, or destroyed while a use is not ordered before; a thread that
+// never ends; an exception that leaves a thread. The result then shows every operation of that execution, and a
+// `trail`: CheckInterleavings({.replay = "..."}, ...) runs just that execution again, for a debugger.
+//
+// Rules for what is checked
+// - What threads share must be model variables. The checker skips interleavings that differ only in the order of steps
+//   which share no model variable; an ordinary variable is written in one of these orders, and not in the others. A
+//   variable that one thread writes and only m.After() reads may be ordinary.
+// - Nothing may depend on the addresses that malloc returns, on the clock, or on anything else that differs between two
+//   runs. If the same choices lead to something else, that is a failure (kNotRepeatable).
+// - A loop that waits for another thread calls ModelYield() in each round that found nothing. Any other loop must end
+// by
+//   itself.
+// - A thread may allocate and free. To have the checker report a use after free instead of committing one, make objects
+//   with m.Make() and end them with m.Destroy(): their memory stays until the end of the execution.
+//
+// The memory model
+//
+// The view of each thread is kept with vector clocks, and each atomic has the history of its stores. A load may see any
+// store that is not older than one which it, or something that happens before it, has seen or made.
+// - Release, acquire, relaxed, release sequences (continued by read-modify-writes only), coherence: as C++20 says.
+// Consume
+//   is acquire. There are no fences.
+// - A read-modify-write reads the last store. A compare_exchange that fails may read an older one that differs from
+// what
+//   was expected. Spurious failures are explored as far as max_spurious_failures allows.
+// - The modification order of an atomic is the order in which its stores are executed, and so is the total order of the
+//   sequentially consistent operations. A sequentially consistent load sees no store older than the last one that a
+//   sequentially consistent operation on this atomic has made or seen.
+// So everything that is explored is allowed by C++20: no false alarms. Not explored is what C++20 allows only with a
+// cycle of sequenced-before, reads-from, modification order and total order of sequentially consistent operations:
+// - load buffering (each of two relaxed loads sees the store after the other one), and values out of thin air;
+// - relaxed or release stores that enter the modification order before one that was executed earlier, as in 2+2W;
+// - what C++20 newly allows where sequentially consistent and weaker operations on one atomic are mixed (the total
+// order
+//   need not respect happens-before). Operations that are all sequentially consistent are exact.
+//
+// Cost: about a microsecond and 60 ns per operation for each execution, when optimized. The number of executions grows
+// exponentially with operations on the same atomics: two or three threads with up to ten operations each are usual.
+//
+// Thread safety: a CheckInterleavings runs on the thread that calls it; several may run at the same time on several
+// threads, none inside another.
+#ifndef FRAKTOR_UTILS_TESTING_INTERLEAVING_H_
+#define FRAKTOR_UTILS_TESTING_INTERLEAVING_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <new>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fraktor/utils/testing/model_atomic.h"
+#include "fraktor/utils/testing/model_engine.h"
+
+namespace fraktor::inline v0 {
+
+// A memory order in the source that is made one step weaker when the check runs.
+struct ModelWeakening {
+  std::string file;  // the file's last part: "inbox.h"
+  int line = 0;
+  std::string operation;    // "load", "store", "exchange", "fetch_add", "compare_exchange", ...
+  bool on_failure = false;  // of a compare_exchange: the order of its failure
+  std::memory_order from = std::memory_order_seq_cst;
+  std::memory_order to = std::memory_order_seq_cst;
+
+  friend bool operator==(const ModelWeakening&, const ModelWeakening&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const ModelWeakening& weakening);
+};
+
+struct ModelOptions {
+  // Executions after which the check gives up, counting redundant ones. That is a failure (kExecutionLimit) unless
+  // allow_incomplete is set.
+  int64_t max_executions = 2'000'000;
+  bool allow_incomplete = false;
+
+  // Operations in one execution, after which it is taken to run forever (kStepLimit).
+  int max_steps = 5'000;
+
+  // If set, only executions in which at most so many times a thread that could go on is made to wait for another one.
+  // Most bugs need one or two. Turns the reduction off, which is not sound together with a bound: so try without first.
+  std::optional<int> preemption_bound = std::nullopt;
+
+  // How often in an execution a compare_exchange_weak fails although it could succeed.
+  int max_spurious_failures = 0;
+
+  // Explore one of several interleavings that differ only in the order of independent operations. Off is for tests of
+  // the checker.
+  bool reduce = true;
+
+  // Runs one execution: the trail of an earlier result with otherwise equal options.
+  std::string replay = {};
+
+  // See CheckEachWeakening.
+  std::optional<ModelWeakening> weakening = std::nullopt;
+};
+
+enum class ModelFailure : uint8_t {
+  kNone,
+  kAssertion,       // a MODEL_ASSERT
+  kDataRace,        // accesses to a ModelPlain, or to an atomic and its construction, that nothing orders
+  kDeadlock,        // some thread waits, and none can go on
+  kUseAfterFree,    // a destroyed variable is used, or one is destroyed that may still be in use
+  kStepLimit,       // max_steps
+  kExecutionLimit,  // max_executions
+  kException,       // left a thread
+  kNotRepeatable,   // the same choices led to something else, or `replay` does not fit
+  kMisuse,          // an order that an operation does not take, more than seven threads, ...
+};
+std::string_view ModelFailureName(ModelFailure failure);
+
+class ModelResult {
+ public:
+  // Every execution was explored (or allow_incomplete, or replay), and none failed.
+  bool ok() const { return failure == ModelFailure::kNone; }
+
+  ModelFailure failure = ModelFailure::kNone;
+  std::string message;  // what failed, and each operation of the execution that failed
+  std::string trail;    // for ModelOptions::replay
+
+  // Executions that differ in more than the order of independent operations. With a failure, up to and including it.
+  int64_t executions = 0;
+  // Executions that turned out to be like an earlier one, in the end: what the reduction could not avoid.
+  int64_t redundant_executions = 0;
+  // Nothing is left to explore.
+  bool complete = false;
+
+  friend std::ostream& operator<<(std::ostream& out, const ModelResult& result);
+};
+
+// One execution, while it is being set up.
+class Model {
+ public:
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+  ~Model();
+
+  // Makes an object that lives until the end of the execution, or until Destroy.
+  template <typename T, typename... Args>
+  T& Make(Args&&... args) {
+    void* memory = ::operator new (sizeof(T), std::align_val_t{alignof(T)});
+    T* object = ::new (memory) T(std::forward<Args>(args)...);
+    objects_.push_back({.memory = memory,
+                        .object = object,
+                        .destroy = [](void* p) { static_cast<T*>(p)->~T(); },
+                        .release = [](void* p) { ::operator delete (p, std::align_val_t{alignof(T)}); }});
+    return *object;
+  }
+
+  // Destroys an object that Make has made, from any model thread.
+  template <typename T>
+  void Destroy(T& object) {
+    DestroyObject(&object);
+  }
+
+  // Adds a thread, up to seven. Everything before is ordered before it.
+  void Thread(std::function<void()> run) { Thread(nullptr, std::move(run)); }
+  void Thread(const char* name, std::function<void()> run);
+
+  // Runs when all threads have ended, ordered after them.
+  void After(std::function<void()> run);
+
+ private:
+  friend class ModelEngine;
+  struct Object {
+    void* memory;
+    void* object;  // null when it was destroyed
+    void (*destroy)(void*);
+    void (*release)(void*);
+  };
+  struct ModelThread {
+    const char* name;
+    std::function<void()> run;
+  };
+
+  Model() = default;
+  void DestroyObject(void* object);
+  void Clear();
+
+  std::vector<ModelThread> threads_;
+  std::vector<std::function<void()>> after_;
+  std::vector<Object> objects_;
+};
+
+// Explores the executions of `test`, until one fails.
+ModelResult CheckInterleavings(const ModelOptions& options, const std::function<void(Model&)>& test);
+
+// One of the runs of CheckEachWeakening.
+struct ModelWeakenedResult {
+  ModelWeakening weakening;
+  ModelResult result;
+};
+
+// Tells which memory orders a test depends on: runs it as it is, and, if that passes, once more for each order of each
+// operation in the source, with this order one step weaker (seq_cst, acq_rel, acquire or release, relaxed). If all
+// these runs fail, the test would notice any such mistake. A weakening that still passes is either an order that is
+// stronger than needed, or a case that the test does not have.
+//
+// Operations are told apart by file, line and name; those that are written as operators are left out. The first element
+// is the run without a weakening (from and to are equal); it is the only one if it failed.
+std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
+                                                    const std::function<void(Model&)>& test);
+
+// To be called by a model thread in each round of a loop that waits: the thread goes on only when a variable that it
+// has read since its last yield has got another value from another thread, and then it sees at least one such value. So
+// loops end without a fair scheduler, and nothing is lost if a round without news has no effect.
+void ModelYield();
+
+// Explores every value from 0 to count - 1.
+int ModelChoose(int count);
+
+// Ends the check with a failure if the condition is false. A message may follow it: anything that makes a std::string.
+#define MODEL_ASSERT(condition, ...) \
+  (static_cast<bool>(condition)      \
+       ? static_cast<void>(0)        \
+       : ::fraktor::model_internal::FailAssertion(#condition, __FILE__, __LINE__, ::std::string{__VA_ARGS__}))
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TESTING_INTERLEAVING_H_

@@ -1,0 +1,91 @@
+// What ModelAtomic, ModelPlain and ModelSemaphore tell the model checker. Not for users: they include interleaving.h.
+//
+// Every function acts for the model thread that is running, and must be called while CheckInterleavings runs. Those
+// that perform a visible operation (on a location) may run other model threads before they return. A function that
+// finds a failure does not return.
+#ifndef FRAKTOR_UTILS_TESTING_MODEL_ENGINE_H_
+#define FRAKTOR_UTILS_TESTING_MODEL_ENGINE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace fraktor::inline v0 {
+
+// A place in the source: where an operation was called.
+struct ModelSite {
+  const char* file = nullptr;  // null if not known (an operator)
+  int line = 0;
+
+  // The place of the caller, when it is used as a default argument.
+  static constexpr ModelSite Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {.file = file, .line = line};
+  }
+};
+
+namespace model_internal {
+
+// The thread that sets up and ends an execution, and seven more.
+inline constexpr int kMaxThreads = 8;
+
+// How the trail shows a value.
+enum class ValueKind : uint8_t { kSigned, kUnsigned, kBool, kPointer };
+
+struct ValueType {
+  ValueKind kind;
+  uint8_t bytes;
+};
+
+// Names an atomic of one execution.
+struct Handle {
+  uint32_t index = 0;
+  uint32_t epoch = 0;  // the execution that it belongs to
+};
+
+Handle NewLocation(uint64_t value, ValueType type);
+void EndLocation(const Handle& handle);
+void NameLocation(const Handle& handle, const char* name);
+
+uint64_t Load(const Handle& handle, std::memory_order order, ModelSite site);
+void Store(const Handle& handle, uint64_t value, std::memory_order order, ModelSite site);
+
+// Writes modify(value read, operand) and returns the value read.
+using Modify = uint64_t (*)(uint64_t current, uint64_t operand);
+uint64_t ReadModifyWrite(const Handle& handle, const char* name, Modify modify, uint64_t operand,
+                         std::memory_order order, ModelSite site);
+
+enum class CompareExchangeKind : uint8_t { kWeak, kStrong };
+bool CompareExchange(const Handle& handle, CompareExchangeKind kind, uint64_t& expected, uint64_t desired,
+                     std::memory_order success, std::memory_order failure, ModelSite site);
+
+// std::atomic's wait and notify.
+void Wait(const Handle& handle, uint64_t old, std::memory_order order, ModelSite site);
+enum class NotifyKind : uint8_t { kOne, kAll };
+void Notify(const Handle& handle, NotifyKind kind, ModelSite site);
+
+// Waits until the location's value is not 0, and decrements it: an acquire.
+void AcquirePermit(const Handle& handle, ModelSite site);
+
+// What is remembered of a plain variable: the last write, and the last read of each thread since.
+struct PlainState {
+  uint32_t epoch = 0;  // the execution that it belongs to; 0 if destroyed
+  uint32_t id = 0;
+  uint32_t write_clock = 0;
+  uint32_t write_step = 0;
+  int write_thread = 0;
+  uint32_t read_clock[kMaxThreads] = {};
+  uint32_t read_step[kMaxThreads] = {};
+};
+
+void NewPlain(PlainState& state);
+void EndPlain(PlainState& state);
+void PlainRead(PlainState& state);
+void PlainWrite(PlainState& state);
+
+[[noreturn]] void FailAssertion(const char* expression, const char* file, int line, std::string message);
+
+}  // namespace model_internal
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TESTING_MODEL_ENGINE_H_
