@@ -1,0 +1,57 @@
+#include "fraktor/actor/message/envelope.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/node_pool.h"
+
+namespace fraktor::inline v0 {
+
+// The picture at the head of envelope.h. A class with a base has no standard layout, but gcc and clang know its
+// offsets.
+struct EnvelopeLayout {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+  static_assert(offsetof(Envelope, next) == 0);
+  static_assert(offsetof(Envelope, tag_) == 8);
+  static_assert(offsetof(Envelope, sender_) == 16);
+  static_assert(offsetof(Envelope, target_word_) == 32);
+#pragma GCC diagnostic pop
+  static_assert(sizeof(Envelope) == NodeBytes(NodeClass::k64));
+  static_assert(alignof(Envelope) == kNodeAlignment);
+  static_assert(sizeof(InboxNode) == 8);
+
+  template <size_t kBytes>
+  struct Sized {
+    unsigned char bytes[kBytes];
+  };
+  static_assert(MessageLayout<Sized<24>>::kNodeClass == NodeClass::k64 && MessageLayout<Sized<24>>::kOffset == 40);
+  static_assert(MessageLayout<Sized<25>>::kNodeClass == NodeClass::k128 && MessageLayout<Sized<25>>::kOffset == 40);
+  static_assert(MessageLayout<Sized<88>>::kNodeClass == NodeClass::k128 && !MessageLayout<Sized<88>>::kIsOnHeap);
+  static_assert(MessageLayout<Sized<89>>::kNodeClass == NodeClass::k64 && MessageLayout<Sized<89>>::kIsOnHeap);
+  // Room for the trace behind the payload.
+  static_assert(MessageLayout<Sized<48>>::kTracedNodeClass == NodeClass::k128);
+  static_assert(MessageLayout<Sized<49>>::kTracedNodeClass == NodeClass::k192);
+  static_assert(MessageLayout<Sized<88>>::kEnd + kTraceBytes <= NodeBytes(NodeClass::k192));
+  static_assert(MessageLayout<Sized<89>>::kTracedNodeClass == NodeClass::k128);
+};
+
+Envelope* EnvelopeFactory::Copy(NodeCache& cache, Envelope& from) {
+  const MessageType* const type = from.type();
+  if (!type->is_copyable()) return nullptr;
+  const NodeClass node_class = from.node_class();
+  void* const node = cache.Allocate(node_class);
+  GiveBack give_back{cache, node_class, node};
+  auto* const envelope = ::new (node) Envelope(type, node_class, from.tag_ & Envelope::kFlags, from.sender_);
+  envelope->target_word_ = from.target_word_;
+  type->copy()(envelope->Storage(type->offset()), from.Storage(type->offset()));
+  give_back.node = nullptr;
+  if (const MessageTrace* const trace = from.trace()) {
+    ::new (envelope->Storage(NodeBytes(node_class) - kTraceBytes)) MessageTrace(*trace);
+  }
+  return envelope;
+}
+
+}  // namespace fraktor::inline v0

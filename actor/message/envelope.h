@@ -1,0 +1,223 @@
+// A message on its way: the payload with its type, its sender and whom it was meant for, in one cache line if it is
+// small.
+//
+//   EnvelopePtr envelope = MakeEnvelope<Greet>(sender, "world");       // Greet{"world"}, constructed in place
+//   envelope->set_target_word(target.word());
+//   inbox.Push(envelope.release());
+//   ...
+//   EnvelopePtr received = ...;                                        // destroys the message, gives the node back
+//   if (const Greet* greet = received->TryAs<Greet>()) Print(greet->name);
+//
+// The node:
+//
+//     0  link            of the inbox, or of a private list
+//     8  tag             address of the MessageType, with flags in the low bits
+//    16  sender          ActorRef
+//    32  target word     of the reference that it was sent to: the generation, or a remote actor's uid
+//    40  payload         24 bytes in a node of 64, 88 in one of 128; or a pointer to it
+//   end - 40  MessageTrace, of sampled and traced messages only: their nodes are one size larger
+//
+// A worker passes its NodeCache; without one the thread's is looked up.
+//
+// Thread safety: an envelope belongs to one thread at a time, and is handed over by the inbox. Any thread may end it.
+#ifndef FRAKTOR_ACTOR_MESSAGE_ENVELOPE_H_
+#define FRAKTOR_ACTOR_MESSAGE_ENVELOPE_H_
+
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/queue/inbox.h"
+
+namespace fraktor::inline v0 {
+
+// What a sampled or traced message carries along.
+struct MessageTrace {
+  int64_t enqueued_ns = 0;  // by the clock of the system's toolbox
+  uint64_t trace_id_high = 0;
+  uint64_t trace_id_low = 0;
+  uint64_t span_id = 0;  // the sender's
+  uint8_t trace_flags = 0;
+
+  // W3C says that ids are not zero: then it is a latency sample and no trace.
+  bool is_traced() const { return (trace_id_high | trace_id_low) != 0; }
+};
+static_assert(sizeof(MessageTrace) == kTraceBytes && std::is_trivially_copyable_v<MessageTrace>);
+
+class alignas(kNodeAlignment) Envelope : public InboxNode {
+ public:
+  Envelope(const Envelope&) = delete;
+  Envelope& operator=(const Envelope&) = delete;
+
+  static Envelope* Of(InboxNode* node) { return static_cast<Envelope*>(node); }
+
+  const MessageType* type() const { return reinterpret_cast<const MessageType*>(tag_ & ~kFlags); }
+
+  template <class M>
+  bool Is() const {
+    return type() == MessageTypeOf<M>();
+  }
+
+  // The message, which must be an M.
+  template <class M>
+  M& As() {
+    assert(Is<M>());
+    return *message_internal::Object<M>(Storage(MessageLayout<M>::kOffset));
+  }
+  template <class M>
+  const M& As() const {
+    return const_cast<Envelope*>(this)->As<M>();
+  }
+
+  // The message, or null if it is of another type.
+  template <class M>
+  M* TryAs() {
+    return Is<M>() ? &As<M>() : nullptr;
+  }
+  template <class M>
+  const M* TryAs() const {
+    return const_cast<Envelope*>(this)->TryAs<M>();
+  }
+
+  // Moves the message out, which must be an M. What is left is a moved-from M, until the envelope ends.
+  template <class M>
+  M Take() {
+    return std::move(As<M>());
+  }
+
+  // The message, of whatever type it is: for codecs.
+  const void* payload() const {
+    void* const storage = const_cast<Envelope*>(this)->Storage(type()->offset());
+    return type()->is_on_heap() ? *static_cast<void**>(storage) : storage;
+  }
+
+  ActorRef sender() const { return sender_; }
+  void set_sender(ActorRef sender) { sender_ = sender; }
+
+  uint64_t target_word() const { return target_word_; }
+  void set_target_word(uint64_t word) { target_word_ = word; }
+
+  // System messages are pushed by Inbox::PushSystem and go before the others.
+  bool is_system() const { return (tag_ & kSystem) != 0; }
+  void MarkAsSystem() { tag_ |= kSystem; }
+
+  // Null unless the envelope was made with one.
+  MessageTrace* trace() {
+    return (tag_ & kTraced) == 0
+               ? nullptr
+               : std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)));
+  }
+
+  NodeClass node_class() const { return static_cast<NodeClass>(tag_ >> kNodeClassShift & kNodeClassMask); }
+
+ private:
+  friend struct EnvelopeFactory;
+  friend void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept;
+  friend struct EnvelopeLayout;
+
+  static constexpr uintptr_t kSystem = 1;
+  static constexpr uintptr_t kTraced = 2;
+  static constexpr uintptr_t kNeedsRelease = 4;  // spares most messages the look into their table
+  static constexpr int kNodeClassShift = 3;
+  static constexpr uintptr_t kNodeClassMask = 3;
+  static constexpr uintptr_t kFlags = alignof(MessageType) - 1;
+  static_assert((kSystem | kTraced | kNeedsRelease | kNodeClassMask << kNodeClassShift) <= kFlags);
+
+  Envelope(const MessageType* type, NodeClass node_class, uintptr_t flags, ActorRef sender)
+      : tag_(reinterpret_cast<uintptr_t>(type) | flags | static_cast<uintptr_t>(node_class) << kNodeClassShift),
+        sender_(sender) {}
+  ~Envelope() = default;
+
+  void* Storage(size_t offset) { return reinterpret_cast<std::byte*>(this) + offset; }
+
+  uintptr_t tag_;
+  ActorRef sender_;
+  uint64_t target_word_ = 0;
+  // The payload follows. In larger nodes it goes past the end of this class.
+};
+
+// Ends the message and gives the node to `cache`, which must be that of this thread.
+inline void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept {
+  if ((envelope->tag_ & Envelope::kNeedsRelease) != 0) {
+    // Before the node goes: a destructor may well make and end other messages.
+    const MessageType* const type = envelope->type();
+    type->release()(envelope->Storage(type->offset()));
+  }
+  const NodeClass node_class = envelope->node_class();
+  envelope->~Envelope();
+  cache.Free(node_class, envelope);
+}
+
+struct EnvelopeEnder {
+  void operator()(Envelope* envelope) const noexcept { EndEnvelope(NodeCache::OfThisThread(), envelope); }
+};
+
+// Owns an envelope; ends it in whatever thread it is.
+using EnvelopePtr = std::unique_ptr<Envelope, EnvelopeEnder>;
+
+// For the functions below.
+struct EnvelopeFactory {
+  template <class M, class... Args>
+  static Envelope* Make(NodeCache& cache, NodeClass node_class, ActorRef sender, const MessageTrace* trace,
+                        Args&&... args) {
+    constexpr bool kNeedsRelease = MessageLayout<M>::kIsOnHeap || !std::is_trivially_destructible_v<M>;
+    const uintptr_t flags = (kNeedsRelease ? Envelope::kNeedsRelease : 0) | (trace != nullptr ? Envelope::kTraced : 0);
+    void* const node = cache.Allocate(node_class);
+    auto* const envelope = ::new (node) Envelope(MessageTypeOf<M>(), node_class, flags, sender);
+    GiveBack give_back{cache, node_class, node};
+    message_internal::Construct<M>(envelope->Storage(MessageLayout<M>::kOffset), std::forward<Args>(args)...);
+    give_back.node = nullptr;
+    if (trace != nullptr) ::new (envelope->Storage(NodeBytes(node_class) - kTraceBytes)) MessageTrace(*trace);
+    return envelope;
+  }
+
+  // Null if the type cannot be copied.
+  static Envelope* Copy(NodeCache& cache, Envelope& from);
+
+ private:
+  // Gives the node back when the constructor of a message throws.
+  struct GiveBack {
+    NodeCache& cache;
+    NodeClass node_class;
+    void* node;
+    ~GiveBack() {
+      if (node != nullptr) cache.Free(node_class, node);
+    }
+  };
+};
+
+// Makes an envelope with a message M(args...), or M{args...} if M is an aggregate. Throws what the constructor of M
+// throws, and std::bad_alloc; nothing is lost then.
+template <class M, class... Args>
+EnvelopePtr MakeEnvelope(NodeCache& cache, ActorRef sender, Args&&... args) {
+  return EnvelopePtr(
+      EnvelopeFactory::Make<M>(cache, MessageLayout<M>::kNodeClass, sender, nullptr, std::forward<Args>(args)...));
+}
+template <class M, class... Args>
+EnvelopePtr MakeEnvelope(ActorRef sender, Args&&... args) {
+  return MakeEnvelope<M>(NodeCache::OfThisThread(), sender, std::forward<Args>(args)...);
+}
+
+// The same with a trace, for the few messages that are sampled or traced.
+template <class M, class... Args>
+EnvelopePtr MakeTracedEnvelope(NodeCache& cache, ActorRef sender, const MessageTrace& trace, Args&&... args) {
+  return EnvelopePtr(
+      EnvelopeFactory::Make<M>(cache, MessageLayout<M>::kTracedNodeClass, sender, &trace, std::forward<Args>(args)...));
+}
+
+// A copy with the same message, sender, target word, trace and system mark. Null if the message cannot be copied;
+// throws what its copy constructor throws, and std::bad_alloc.
+inline EnvelopePtr CopyEnvelope(NodeCache& cache, const Envelope& envelope) {
+  return EnvelopePtr(EnvelopeFactory::Copy(cache, const_cast<Envelope&>(envelope)));
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_MESSAGE_ENVELOPE_H_

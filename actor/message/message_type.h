@@ -1,0 +1,226 @@
+// The type tag of messages: the address of a table that exists once per type.
+//
+//   struct Greet { std::string name; };
+//
+//   const MessageType* type = MessageTypeOf<Greet>();
+//   type->name();                                        // "Greet"
+//   if (envelope.type() == MessageTypeOf<Greet>()) ...   // one comparison of addresses, no RTTI
+//
+// What may be a message: any class, enum or number that can be destroyed and moved without throwing. A message is moved
+// into handlers, stashes and replies at moments where nobody could answer an exception. Move-only types, empty ones and
+// any alignment are fine.
+//
+// Where a message lives: in the node of its envelope if it fits (24 bytes in a 64-byte node, 88 in one of 128),
+// otherwise on the heap. MessageLayout says which.
+//
+// Two shared objects of one program agree on a type if it is exported from both, like a type that is thrown from one to
+// the other: compile it with default visibility, link the program with -rdynamic, and open plugins that share a type
+// only among themselves with RTLD_GLOBAL. Otherwise each has a table of its own, and the messages of one are unknown to
+// the other.
+//
+// Thread safety: tables are constants but for the codec, which is set once and may be read at any time.
+#ifndef FRAKTOR_ACTOR_MESSAGE_MESSAGE_TYPE_H_
+#define FRAKTOR_ACTOR_MESSAGE_MESSAGE_TYPE_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/message/type_name.h"
+
+namespace fraktor::inline v0 {
+
+// Turns messages of one type into bytes and back; the serialization registry says how.
+class MessageCodec;
+
+// Control messages overtake others in control-aware mailboxes:
+//
+//   template <>
+//   inline constexpr bool fraktor::kIsControlMessage<Pause> = true;    // next to Pause
+template <class M>
+inline constexpr bool kIsControlMessage = false;
+
+// What an envelope's node is divided into; envelope.h has the rest.
+inline constexpr size_t kMessageOffset = 40;  // the payload starts here, or at the next multiple of its alignment
+inline constexpr size_t kTraceBytes = 40;     // at the end of the nodes of sampled and traced messages
+
+// Where a message of type M lives.
+template <class M>
+struct MessageLayout {
+  static constexpr size_t kInNodeOffset = (kMessageOffset + alignof(M) - 1) / alignof(M) * alignof(M);
+  static constexpr bool kIsOnHeap = kInNodeOffset + sizeof(M) > NodeBytes(NodeClass::k128);
+  // A message on the heap leaves a pointer in the node.
+  static constexpr size_t kOffset = kIsOnHeap ? kMessageOffset : kInNodeOffset;
+  static constexpr size_t kEnd = kOffset + (kIsOnHeap ? sizeof(void*) : sizeof(M));
+
+  static constexpr NodeClass kNodeClass = kEnd <= NodeBytes(NodeClass::k64) ? NodeClass::k64 : NodeClass::k128;
+  static constexpr NodeClass kTracedNodeClass =
+      kEnd + kTraceBytes <= NodeBytes(NodeClass::k128) ? NodeClass::k128 : NodeClass::k192;
+};
+
+namespace message_internal {
+
+template <class M>
+constexpr bool CheckMessage() {
+  static_assert(!std::is_reference_v<M> && !std::is_const_v<M> && !std::is_volatile_v<M>,
+                "a message type is written without const, volatile and &: MessageTypeOf<Greet>");
+  static_assert(std::is_object_v<M> && !std::is_array_v<M>,
+                "a message is an object: put an array into a struct, a std::array or a std::vector");
+  static_assert(!std::is_pointer_v<M>,
+                "a bare pointer does not say who owns what it points to: put it into a struct, or send a "
+                "std::unique_ptr or a value");
+  static_assert(std::is_nothrow_destructible_v<M>, "a message must be destructible, by a destructor that is noexcept");
+  static_assert(
+      std::is_nothrow_move_constructible_v<M>,
+      "message moves are noexcept: declare the move constructor noexcept; if there is none because of a const "
+      "member or a member whose moves may throw (std::deque, std::list), hold that one by std::unique_ptr");
+  return true;
+}
+
+// What the table of M points to. `storage` is where in the node M lives, or the pointer to it.
+
+template <class M>
+M* Object(void* storage) {
+  if constexpr (MessageLayout<M>::kIsOnHeap) {
+    return *static_cast<M**>(storage);
+  } else {
+    return std::launder(static_cast<M*>(storage));
+  }
+}
+
+template <class M, class... Args>
+void Construct(void* storage, Args&&... args) {
+  // Everything but aggregates gets parentheses, so that a std::vector<int>(3, 0) has three elements.
+  const auto construct = [&args...](void* memory) -> M* {
+    if constexpr (std::is_aggregate_v<M>) {
+      return ::new (memory) M{std::forward<Args>(args)...};
+    } else {
+      return ::new (memory) M(std::forward<Args>(args)...);
+    }
+  };
+  if constexpr (MessageLayout<M>::kIsOnHeap) {
+    void* const memory = ::operator new (sizeof(M), std::align_val_t{alignof(M)});
+    try {
+      *static_cast<M**>(storage) = construct(memory);
+    } catch (...) {
+      ::operator delete (memory, sizeof(M), std::align_val_t{alignof(M)});
+      throw;
+    }
+  } else {
+    construct(storage);
+  }
+}
+
+template <class M>
+void Release(void* storage) noexcept {
+  M* const object = Object<M>(storage);
+  object->~M();
+  if constexpr (MessageLayout<M>::kIsOnHeap) ::operator delete (object, sizeof(M), std::align_val_t{alignof(M)});
+}
+
+template <class M>
+void Copy(void* to_storage, void* from_storage) {
+  if constexpr (std::is_copy_constructible_v<M>) {
+    Construct<M>(to_storage, std::as_const(*Object<M>(from_storage)));
+  }
+}
+
+}  // namespace message_internal
+
+// The table. Aligned so that an envelope may keep flags in the low bits of its address, and so that the reads of a busy
+// type do not share a line with the codec of another.
+class alignas(64) MessageType {
+ public:
+  using ReleaseFunction = void (*)(void* storage) noexcept;
+  using CopyFunction = void (*)(void* to_storage, void* from_storage);
+
+  // For MessageTypeOf.
+  template <class M>
+  constexpr explicit MessageType(std::in_place_type_t<M>)
+      : release_(std::is_trivially_destructible_v<M> && !MessageLayout<M>::kIsOnHeap ? nullptr
+                                                                                     : &message_internal::Release<M>),
+        copy_(std::is_copy_constructible_v<M> ? &message_internal::Copy<M> : nullptr),
+        name_(TypeName<M>()),
+        name_hash_(HashOfTypeName(TypeName<M>())),
+        size_(sizeof(M)),
+        offset_(MessageLayout<M>::kOffset),
+        node_class_(MessageLayout<M>::kNodeClass),
+        traced_node_class_(MessageLayout<M>::kTracedNodeClass),
+        is_on_heap_(MessageLayout<M>::kIsOnHeap),
+        is_control_(kIsControlMessage<M>) {
+    static_assert(message_internal::CheckMessage<M>());
+    static_assert(sizeof(M) <= UINT32_MAX, "a message of more than 4 GiB: hold the data by pointer");
+  }
+
+  MessageType(const MessageType&) = delete;
+  MessageType& operator=(const MessageType&) = delete;
+
+  // For logs and traces; see type_name.h.
+  std::string_view name() const { return name_; }
+  uint64_t name_hash() const { return name_hash_; }
+
+  size_t size() const { return size_; }
+  bool is_control() const { return is_control_; }
+  bool is_copyable() const { return copy_ != nullptr; }
+
+  // Null if there is nothing to do when a message ends: it has no destructor and is in the node.
+  ReleaseFunction release() const { return release_; }
+
+  // Constructs a copy in other storage of the same type. Null if the type cannot be copied; throws what the copy
+  // throws.
+  CopyFunction copy() const { return copy_; }
+
+  // Where the storage begins in a node, and whether it holds a pointer to the message.
+  size_t offset() const { return offset_; }
+  bool is_on_heap() const { return is_on_heap_; }
+
+  NodeClass node_class() const { return node_class_; }
+  NodeClass traced_node_class() const { return traced_node_class_; }
+
+  // Null until the registry has given one.
+  const MessageCodec* codec() const { return codec_.load(std::memory_order_acquire); }
+
+  // Sets the codec if there is none. False if there is another one already, which stays. `codec` must live as long as
+  // the program.
+  bool SetCodec(const MessageCodec* codec) const {
+    const MessageCodec* expected = nullptr;
+    return codec_.compare_exchange_strong(expected, codec, std::memory_order_acq_rel, std::memory_order_acquire) ||
+           expected == codec;
+  }
+
+ private:
+  ReleaseFunction release_;
+  CopyFunction copy_;
+  std::string_view name_;
+  uint64_t name_hash_;
+  // The exchange in SetCodec releases the codec's contents to the load in codec().
+  mutable std::atomic<const MessageCodec*> codec_{nullptr};
+  uint32_t size_;
+  uint8_t offset_;
+  NodeClass node_class_ : 2;
+  NodeClass traced_node_class_ : 2;
+  bool is_on_heap_ : 1;
+  bool is_control_ : 1;
+};
+
+static_assert(sizeof(MessageType) == 64);
+
+namespace message_internal {
+template <class M>
+__attribute__((visibility("default"))) inline constinit const MessageType kTable{std::in_place_type<M>};
+}  // namespace message_internal
+
+// The tag of M.
+template <class M>
+constexpr const MessageType* MessageTypeOf() {
+  return &message_internal::kTable<M>;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_MESSAGE_MESSAGE_TYPE_H_

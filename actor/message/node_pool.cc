@@ -1,0 +1,444 @@
+#include "fraktor/actor/message/node_pool.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+
+#include "fraktor/utils/sync/mutex.h"
+
+#ifdef FRAKTOR_NODE_POOL_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
+
+namespace fraktor::inline v0 {
+namespace node_pool_internal {
+
+constexpr size_t kMostNodesPerMagazine = NodesPerMagazine(NodeClass::k64);
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+// Pointers to free nodes. `size` is not kept up to date while the magazine is loaded.
+struct Magazine {
+  Magazine* next = nullptr;
+  size_t size = 0;
+  void* nodes[kMostNodesPerMagazine];
+};
+
+namespace {
+
+// What a free node holds while it is in its chunk.
+struct FreeNode {
+  FreeNode* next;
+};
+
+// The head of a mapped piece of memory; the nodes follow. Aligned to its size, so that a node knows its chunk.
+struct Chunk {
+  Chunk* previous = nullptr;
+  Chunk* next = nullptr;
+  bool listed = false;
+  uint32_t cut = 0;   // nodes that have been handed out at least once
+  uint32_t free = 0;  // of those, the ones that are back
+  FreeNode* first_free = nullptr;
+
+  static Chunk& Of(void* node) {
+    return *reinterpret_cast<Chunk*>(reinterpret_cast<uintptr_t>(node) & ~(kChunkBytes - 1));
+  }
+};
+static_assert(sizeof(Chunk) <= NodeBytes(NodeClass::k64), "it takes the place of the first node");
+
+// Returns null when the system has no memory to give.
+Chunk* MapChunk() {
+  // Twice as much has an aligned chunk in it; the ends go back.
+  void* const mapped = mmap(nullptr, 2 * kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (mapped == MAP_FAILED) return nullptr;
+  auto* const begin = static_cast<std::byte*>(mapped);
+  const size_t before = (kChunkBytes - reinterpret_cast<uintptr_t>(begin) % kChunkBytes) % kChunkBytes;
+  if (before > 0) munmap(begin, before);
+  munmap(begin + before + kChunkBytes, kChunkBytes - before);
+  Chunk* const chunk = ::new (begin + before) Chunk();
+#ifdef FRAKTOR_NODE_POOL_ASAN
+  __lsan_register_root_region(chunk, kChunkBytes);
+#endif
+  Poison(reinterpret_cast<std::byte*>(chunk) + sizeof(Chunk), kChunkBytes - sizeof(Chunk));
+  return chunk;
+}
+
+void UnmapChunk(Chunk* chunk) {
+  Unpoison(chunk, kChunkBytes);
+#ifdef FRAKTOR_NODE_POOL_ASAN
+  __lsan_unregister_root_region(chunk, kChunkBytes);
+#endif
+  munmap(chunk, kChunkBytes);
+}
+
+// What the threads trade with, for one class of nodes: magazines above, chunks below.
+class Depot {
+ public:
+  // Returns a magazine with nodes in it, and takes `empty`, which may be null. Throws std::bad_alloc; `empty` is taken
+  // even then.
+  Magazine* TradeForNodes(Magazine* empty) {
+    MutexLock lock(mutex_);
+    if (empty != nullptr) KeepEmpty(empty);
+    if (full_ != nullptr) {
+      --full_size_;
+      return std::exchange(full_, full_->next);
+    }
+    if (partial_ != nullptr) return std::exchange(partial_, nullptr);
+    Magazine* const magazine = TakeEmpty();
+    if (magazine == nullptr) throw std::bad_alloc();
+    Fill(*magazine);
+    if (magazine->size == 0) {
+      KeepEmpty(magazine);
+      throw std::bad_alloc();
+    }
+    return magazine;
+  }
+
+  // Takes a full magazine, or null, and returns an empty one; null when the system has no memory for one.
+  Magazine* TradeForRoom(Magazine* full) {
+    MutexLock lock(mutex_);
+    if (full != nullptr) KeepFull(full);
+    return TakeEmpty();
+  }
+
+  // Takes a magazine with any number of nodes.
+  void TakeBack(Magazine* magazine) {
+    MutexLock lock(mutex_);
+    if (partial_ == nullptr) {
+      partial_ = magazine;
+    } else {
+      const size_t moved = std::min(magazine->size, per_magazine_ - partial_->size);
+      std::copy_n(magazine->nodes + magazine->size - moved, moved, partial_->nodes + partial_->size);
+      partial_->size += moved;
+      magazine->size -= moved;
+      if (magazine->size > 0) {
+        KeepFull(std::exchange(partial_, magazine));
+      } else {
+        KeepEmpty(magazine);
+      }
+    }
+    if (partial_->size == per_magazine_) KeepFull(std::exchange(partial_, nullptr));
+    if (partial_ != nullptr && partial_->size == 0) KeepEmpty(std::exchange(partial_, nullptr));
+  }
+
+  // Takes one node without a magazine.
+  void TakeBackNode(void* node) {
+    MutexLock lock(mutex_);
+    ReturnToChunk(node);
+  }
+
+  void SetLimit(size_t bytes) {
+    MutexLock lock(mutex_);
+    limit_ = bytes / (per_magazine_ * node_bytes_);
+  }
+
+  void Trim(size_t keep_bytes) {
+    MutexLock lock(mutex_);
+    const size_t keep = keep_bytes / (per_magazine_ * node_bytes_);
+    while (full_size_ > keep) {
+      Magazine* const magazine = std::exchange(full_, full_->next);
+      --full_size_;
+      Empty(*magazine);
+      delete magazine;
+    }
+    if (keep == 0 && partial_ != nullptr) {
+      Empty(*partial_);
+      delete std::exchange(partial_, nullptr);
+    }
+    while (empty_size_ > keep) {
+      delete std::exchange(empty_, empty_->next);
+      --empty_size_;
+    }
+    if (spare_ != nullptr) Unmap(std::exchange(spare_, nullptr));
+  }
+
+  NodePoolStats Stats() {
+    MutexLock lock(mutex_);
+    NodePoolStats stats;
+    stats.mapped_bytes = chunks_ * kChunkBytes;
+    stats.depot_nodes = full_size_ * per_magazine_ + (partial_ != nullptr ? partial_->size : 0);
+    stats.chunk_nodes = free_;
+    stats.issued_nodes = cut_ - free_ - stats.depot_nodes;
+    return stats;
+  }
+
+ protected:
+  explicit Depot(NodeClass node_class)
+      : node_bytes_(NodeBytes(node_class)),
+        per_magazine_(NodesPerMagazine(node_class)),
+        per_chunk_((kChunkBytes - node_bytes_) / node_bytes_),
+        limit_(NodePool::kDefaultDepotLimit / (per_magazine_ * node_bytes_)) {}
+
+ private:
+  void KeepEmpty(Magazine* magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    assert(magazine->size == 0);
+    if (empty_size_ >= limit_) {
+      delete magazine;
+      return;
+    }
+    magazine->next = std::exchange(empty_, magazine);
+    ++empty_size_;
+  }
+
+  Magazine* TakeEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (empty_ == nullptr) return new (std::nothrow) Magazine();
+    --empty_size_;
+    return std::exchange(empty_, empty_->next);
+  }
+
+  void KeepFull(Magazine* magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    assert(magazine->size == per_magazine_);
+    if (full_size_ >= limit_) {
+      Empty(*magazine);
+      KeepEmpty(magazine);
+      return;
+    }
+    magazine->next = std::exchange(full_, magazine);
+    ++full_size_;
+  }
+
+  // Takes nodes from chunks until the magazine is full or there is no memory.
+  void Fill(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (magazine.size < per_magazine_) {
+      if (available_ == nullptr && !AddChunk()) return;
+      Chunk& chunk = *available_;
+      if (chunk.first_free != nullptr) {
+        FreeNode* const node = chunk.first_free;
+        Unpoison(node, sizeof(FreeNode));
+        chunk.first_free = node->next;
+        Poison(node, sizeof(FreeNode));
+        --chunk.free;
+        --free_;
+        magazine.nodes[magazine.size++] = node;
+      } else {
+        ++chunk.cut;  // the first one is the head's
+        ++cut_;
+        magazine.nodes[magazine.size++] = reinterpret_cast<std::byte*>(&chunk) + chunk.cut * node_bytes_;
+      }
+      if (chunk.first_free == nullptr && chunk.cut == per_chunk_) Unlist(chunk);
+    }
+  }
+
+  void Empty(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    while (magazine.size > 0) ReturnToChunk(magazine.nodes[--magazine.size]);
+  }
+
+  void ReturnToChunk(void* node) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Chunk& chunk = Chunk::Of(node);
+    Unpoison(node, sizeof(FreeNode));
+    chunk.first_free = ::new (node) FreeNode{chunk.first_free};
+    Poison(node, sizeof(FreeNode));
+    ++chunk.free;
+    ++free_;
+    if (!chunk.listed) List(chunk);
+    if (chunk.free < chunk.cut) return;
+    Unlist(chunk);
+    free_ -= chunk.free;
+    cut_ -= chunk.cut;
+    // One is kept, so that a node that goes back and forth does not map and unmap.
+    if (spare_ != nullptr) {
+      Unmap(&chunk);
+    } else {
+      spare_ = ::new (&chunk) Chunk();
+    }
+  }
+
+  bool AddChunk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Chunk* chunk = std::exchange(spare_, nullptr);
+    if (chunk == nullptr) {
+      chunk = MapChunk();
+      if (chunk == nullptr) return false;
+      ++chunks_;
+    }
+    List(*chunk);
+    return true;
+  }
+
+  void Unmap(Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    UnmapChunk(chunk);
+    --chunks_;
+  }
+
+  void List(Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    chunk.listed = true;
+    chunk.previous = nullptr;
+    chunk.next = available_;
+    if (available_ != nullptr) available_->previous = &chunk;
+    available_ = &chunk;
+  }
+
+  void Unlist(Chunk& chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    chunk.listed = false;
+    (chunk.previous != nullptr ? chunk.previous->next : available_) = chunk.next;
+    if (chunk.next != nullptr) chunk.next->previous = chunk.previous;
+  }
+
+  const size_t node_bytes_;
+  const size_t per_magazine_;
+  const size_t per_chunk_;
+
+  Mutex mutex_;
+  size_t limit_ ABSL_GUARDED_BY(mutex_);  // of full magazines, and of empty ones
+  // The magazine that came last goes first: its nodes are the likeliest to be in a cache.
+  Magazine* full_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  size_t full_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  Magazine* partial_ ABSL_GUARDED_BY(mutex_) = nullptr;  // neither full nor empty: what threads left behind
+  Magazine* empty_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  size_t empty_size_ ABSL_GUARDED_BY(mutex_) = 0;
+
+  Chunk* available_ ABSL_GUARDED_BY(mutex_) = nullptr;  // chunks that have nodes to give, and nodes in use
+  Chunk* spare_ ABSL_GUARDED_BY(mutex_) = nullptr;      // a chunk without nodes in use
+  size_t chunks_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t cut_ ABSL_GUARDED_BY(mutex_) = 0;  // the sum over the chunks, as is the next
+  size_t free_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+// Threads that trade in different classes do not share a line.
+template <NodeClass kClass>
+class alignas(kNodeAlignment) DepotOf : public Depot {
+ public:
+  DepotOf() : Depot(kClass) {}
+};
+
+// Lives as long as the process: static objects may free messages after everything else has ended.
+Depot& DepotFor(NodeClass node_class) {
+  struct Depots {
+    DepotOf<NodeClass::k64> of_64;
+    DepotOf<NodeClass::k128> of_128;
+    DepotOf<NodeClass::k192> of_192;
+  };
+  static Depots& depots = *new Depots();
+  switch (node_class) {
+    case NodeClass::k64:
+      return depots.of_64;
+    case NodeClass::k128:
+      return depots.of_128;
+    case NodeClass::k192:
+      break;
+  }
+  return depots.of_192;
+}
+
+}  // namespace
+
+// Gives a thread's nodes back at its end.
+struct ThreadExit {
+  ThreadExit() = default;
+  ThreadExit(const ThreadExit&) = delete;
+  ThreadExit& operator=(const ThreadExit&) = delete;
+  ~ThreadExit() {
+    cache_of_this_thread.Flush();
+    cache_of_this_thread.life_ = NodeCache::Life::kEnded;
+  }
+
+  static void Register() {
+    static thread_local ThreadExit exit;
+    [[maybe_unused]] ThreadExit* const made = &exit;
+  }
+};
+
+static_assert(std::is_trivially_destructible_v<NodeCache>);
+constinit thread_local NodeCache cache_of_this_thread{ForThread{}};
+
+}  // namespace node_pool_internal
+
+using node_pool_internal::Depot;
+using node_pool_internal::DepotFor;
+using node_pool_internal::Magazine;
+
+void NodePool::SetDepotLimit(size_t bytes_per_class) {
+  for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
+    DepotFor(node_class).SetLimit(bytes_per_class);
+  }
+}
+
+void NodePool::Trim(size_t keep_bytes_per_class) {
+  for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
+    DepotFor(node_class).Trim(keep_bytes_per_class);
+  }
+}
+
+NodePoolStats NodePool::Stats(NodeClass node_class) { return DepotFor(node_class).Stats(); }
+
+void NodeCache::Load(Shelf& shelf, NodeClass node_class, Magazine* magazine) {
+  shelf.loaded = magazine;
+  shelf.bottom = magazine->nodes;
+  shelf.top = magazine->nodes + magazine->size;
+  shelf.end = magazine->nodes + NodesPerMagazine(node_class);
+}
+
+Magazine* NodeCache::Unload(Shelf& shelf) {
+  Magazine* const magazine = std::exchange(shelf.loaded, nullptr);
+  if (magazine != nullptr) magazine->size = static_cast<size_t>(shelf.top - shelf.bottom);
+  shelf.top = shelf.bottom = shelf.end = nullptr;
+  return magazine;
+}
+
+bool NodeCache::MayKeepNodes() {
+  if (life_ == Life::kUnused) {
+    life_ = Life::kUsed;
+    node_pool_internal::ThreadExit::Register();
+  }
+  return life_ == Life::kUsed;
+}
+
+void* NodeCache::AllocateSlowly(NodeClass node_class) {
+  Depot& depot = DepotFor(node_class);
+  if (!MayKeepNodes()) {
+    Magazine* const magazine = depot.TradeForNodes(nullptr);
+    void* const node = magazine->nodes[--magazine->size];
+    depot.TakeBack(magazine);
+    return node;
+  }
+  Shelf& shelf = shelves_[static_cast<size_t>(node_class)];
+  Magazine* const used_up = Unload(shelf);
+  if (shelf.reserve != nullptr && shelf.reserve->size > 0) {
+    Load(shelf, node_class, std::exchange(shelf.reserve, used_up));
+  } else {
+    // `used_up` stays as room for what this thread frees. If there is no memory, the shelf is empty but right.
+    Magazine* const empty = std::exchange(shelf.reserve, used_up);
+    Load(shelf, node_class, depot.TradeForNodes(empty));
+  }
+  return *--shelf.top;
+}
+
+void NodeCache::FreeSlowly(NodeClass node_class, void* node) noexcept {
+  Depot& depot = DepotFor(node_class);
+  if (!MayKeepNodes()) {
+    depot.TakeBackNode(node);
+    return;
+  }
+  Shelf& shelf = shelves_[static_cast<size_t>(node_class)];
+  Magazine* const filled = Unload(shelf);
+  Magazine* room;
+  if (shelf.reserve != nullptr && shelf.reserve->size == 0) {
+    room = std::exchange(shelf.reserve, filled);
+  } else {
+    room = depot.TradeForRoom(std::exchange(shelf.reserve, filled));
+  }
+  if (room == nullptr) {
+    depot.TakeBackNode(node);
+    return;
+  }
+  Load(shelf, node_class, room);
+  *shelf.top++ = node;
+}
+
+void NodeCache::Flush() noexcept {
+  for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
+    Shelf& shelf = shelves_[static_cast<size_t>(node_class)];
+    Magazine* const loaded = Unload(shelf);
+    Magazine* const reserve = std::exchange(shelf.reserve, nullptr);
+    if (loaded != nullptr) DepotFor(node_class).TakeBack(loaded);
+    if (reserve != nullptr) DepotFor(node_class).TakeBack(reserve);
+  }
+}
+
+}  // namespace fraktor::inline v0

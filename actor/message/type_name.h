@@ -1,0 +1,130 @@
+// The name of a C++ type as readable text, known when the program is compiled.
+//
+//   namespace shop { struct Order {}; }
+//   static_assert(TypeName<shop::Order>() == "shop::Order");
+//
+// For logs, metrics and hashes of a simulation's trace; never for the wire or for storage: there a manifest names a
+// type.
+//
+// gcc and clang give the same text for classes and enums of namespaces, also of unnamed ones, and for templates of such
+// types, built-in types and integers of a declared type. They differ on what they name differently by nature: lambdas,
+// classes inside of functions, `auto` parameters and characters other than `char`. Inline namespaces of the standard
+// library and of this one are left out; those of others are as the compiler prints them.
+//
+// Thread safety: constants.
+#ifndef FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_
+#define FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace fraktor::inline v0 {
+
+// In a namespace without types: gcc leaves out the namespace that a type shares with this function.
+namespace type_name_internal {
+
+template <class T>
+constexpr std::string_view Signature() {
+  const char* const text = __PRETTY_FUNCTION__;
+  return text;
+}
+
+inline constexpr std::string_view kProbe = "double";
+inline constexpr size_t kPrefix = Signature<double>().find(kProbe, Signature<double>().find('['));
+inline constexpr size_t kSuffix = Signature<double>().size() - kPrefix - kProbe.size();
+
+template <class T>
+constexpr std::string_view CompilersName() {
+  std::string_view name = Signature<T>();
+  name.remove_prefix(kPrefix);
+  name.remove_suffix(kSuffix);
+  return name;
+}
+
+struct Spelling {
+  std::string_view from;
+  std::string_view to;
+};
+
+// What gcc and the standard libraries spell otherwise than clang; the longer first. No replacement is longer than twice
+// what it stands for.
+inline constexpr std::array<Spelling, 10> kSpellings = {{
+    {"fraktor::v0::", "fraktor::"},
+    {"std::__cxx11::", "std::"},
+    {"std::__1::", "std::"},
+    {"{anonymous}", "(anonymous namespace)"},
+    {"long long unsigned int", "unsigned long long"},
+    {"long long int", "long long"},
+    {"long unsigned int", "unsigned long"},
+    {"long int", "long"},
+    {"short unsigned int", "unsigned short"},
+    {"short int", "short"},
+}};
+
+constexpr bool IsWordCharacter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+template <size_t kCapacity>
+struct Text {
+  std::array<char, kCapacity> characters{};
+  size_t size = 0;
+
+  constexpr void Append(std::string_view text) {
+    for (const char c : text) characters[size++] = c;
+  }
+};
+
+template <size_t kCapacity>
+constexpr Text<kCapacity> Normalize(std::string_view name) {
+  Text<kCapacity> text;
+  for (size_t i = 0; i < name.size();) {
+    const std::string_view rest = name.substr(i);
+    const bool at_word = i == 0 || !IsWordCharacter(name[i - 1]);
+    const Spelling* found = nullptr;
+    for (const Spelling& spelling : kSpellings) {
+      if (!at_word || !rest.starts_with(spelling.from)) continue;
+      const bool is_word = IsWordCharacter(spelling.from.back());
+      if (is_word && rest.size() > spelling.from.size() && IsWordCharacter(rest[spelling.from.size()])) continue;
+      found = &spelling;
+      break;
+    }
+    if (found != nullptr) {
+      text.Append(found->to);
+      i += found->from.size();
+      continue;
+    }
+    // "T *" and "> >" have no space here.
+    const bool drops_space = rest.size() > 1 && rest[0] == ' ' && (rest[1] == '*' || rest[1] == '&' || rest[1] == '>');
+    if (!drops_space) text.Append(rest.substr(0, 1));
+    ++i;
+  }
+  return text;
+}
+
+template <class T>
+inline constexpr auto kName = Normalize<2 * CompilersName<T>().size()>(CompilersName<T>());
+
+}  // namespace type_name_internal
+
+// The name of T, with its namespaces. Lives as long as the program.
+template <class T>
+constexpr std::string_view TypeName() {
+  return {type_name_internal::kName<T>.characters.data(), type_name_internal::kName<T>.size};
+}
+
+// 64-bit FNV-1a: the same on every machine and in every run.
+constexpr uint64_t HashOfTypeName(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : name) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 0x100000001b3;
+  }
+  return hash;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_

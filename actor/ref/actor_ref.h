@@ -1,0 +1,83 @@
+// A reference to an actor: a value of two words that is copied like a number, kept anywhere, and never dangles.
+//
+//   ActorRef printer = ...;
+//   std::vector<ActorRef> known = {printer};            // no count, nothing to release
+//   if (printer == ActorRef::NoOne()) ...               // the default: a reference to no actor
+//
+// It names a slot and what is in it. Slots belong to the process and are recycled, never unmapped, so a reference may
+// outlive its actor and its system: whoever sends looks at the slot and finds that it is in use by another by now.
+// - An actor of this process: its slot, and in the word the slot's generation, 32 bits.
+// - An actor elsewhere: the slot is the association with its node, and the word is the actor's uid, 64 bits.
+// Which of the two it is, and whether the actor still lives, the slot knows.
+//
+// Two references are equal if they name the same slot and the same word: an actor that was started anew under the same
+// name is another. There is no order between them: a slot's address differs from run to run, and nothing should depend
+// on it.
+//
+// Thread safety: a value; as safe as an integer.
+#ifndef FRAKTOR_ACTOR_REF_ACTOR_REF_H_
+#define FRAKTOR_ACTOR_REF_ACTOR_REF_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+namespace fraktor::inline v0 {
+
+// Where an actor lives, or the association with a node; the scheduler and the remote transport say what is in it.
+class ActorSlot;
+
+class ActorRef {
+ public:
+  // No one.
+  constexpr ActorRef() = default;
+
+  // For those who own slots.
+  constexpr ActorRef(ActorSlot* slot, uint64_t word) : slot_(slot), word_(word) {}
+
+  static constexpr ActorRef NoOne() { return {}; }
+  constexpr bool IsNoOne() const { return slot_ == nullptr; }
+
+  // Null if it refers to no one.
+  constexpr ActorSlot* slot() const { return slot_; }
+
+  // What an envelope to this actor carries, so that the receiver finds out whether it was meant.
+  constexpr uint64_t word() const { return word_; }
+
+  // Only of an actor of this process.
+  constexpr uint32_t generation() const { return static_cast<uint32_t>(word_); }
+
+  friend constexpr bool operator==(ActorRef a, ActorRef b) { return a.slot_ == b.slot_ && a.word_ == b.word_; }
+
+  template <typename H>
+  friend H AbslHashValue(H state, ActorRef ref) {
+    return H::combine(std::move(state), ref.slot_, ref.word_);
+  }
+
+ private:
+  ActorSlot* slot_ = nullptr;
+  uint64_t word_ = 0;
+};
+
+static_assert(sizeof(ActorRef) == 16);
+static_assert(std::is_trivially_copyable_v<ActorRef>);
+static_assert(std::is_nothrow_default_constructible_v<ActorRef>);
+
+}  // namespace fraktor::inline v0
+
+// Depends on the two words alone and not on a seed of the process: equal references have equal hashes in every library
+// of a program.
+template <>
+struct std::hash<fraktor::ActorRef> {
+  size_t operator()(fraktor::ActorRef ref) const noexcept {
+    // Slots are aligned and generations are small: without mixing, most bits would be the same.
+    uint64_t mixed = reinterpret_cast<uintptr_t>(ref.slot()) * 0x9e3779b97f4a7c15 + ref.word();
+    mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93;
+    mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93;
+    return static_cast<size_t>(mixed ^ (mixed >> 32));
+  }
+};
+
+#endif  // FRAKTOR_ACTOR_REF_ACTOR_REF_H_
