@@ -1,0 +1,19 @@
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/plugin_message_for_test.h"
+#include "fraktor/actor/ref/actor_ref.h"
+
+#define FRAKTOR_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))
+
+FRAKTOR_PLUGIN_EXPORT const fraktor::MessageType* PluginTypeOfShared() {
+  return fraktor::MessageTypeOf<plugin::Shared>();
+}
+
+FRAKTOR_PLUGIN_EXPORT fraktor::Envelope* PluginMakeShared(const char* text) {
+  return fraktor::MakeEnvelope<plugin::Shared>(fraktor::ActorRef(), text).release();
+}
+
+FRAKTOR_PLUGIN_EXPORT bool PluginEndShared(fraktor::Envelope* envelope) {
+  const fraktor::EnvelopePtr owned(envelope);
+  return owned->Is<plugin::Shared>();
+}

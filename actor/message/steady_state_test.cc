@@ -1,0 +1,163 @@
+// Counts what is allocated from the system: by operator new and by malloc, whichever library asks.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/queue/inbox.h"
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+// A sanitizer takes over malloc itself.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FRAKTOR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FRAKTOR_SANITIZED 1
+#endif
+#endif
+
+#if defined(__GLIBC__) && !defined(FRAKTOR_SANITIZED)
+constexpr bool kCounts = true;
+
+// glibc's own, behind the names that are taken over below.
+extern "C" void* __libc_malloc(size_t size);                      // NOLINT
+extern "C" void* __libc_memalign(size_t alignment, size_t size);  // NOLINT
+extern "C" void* __libc_calloc(size_t count, size_t size);        // NOLINT
+extern "C" void* __libc_realloc(void* memory, size_t size);       // NOLINT
+
+extern "C" void* malloc(size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(size);
+}
+extern "C" void* calloc(size_t count, size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_calloc(count, size);
+}
+extern "C" void* realloc(void* memory, size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_realloc(memory, size);
+}
+extern "C" void* aligned_alloc(size_t alignment, size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_memalign(alignment, size);
+}
+#else
+constexpr bool kCounts = false;
+#endif
+
+namespace fraktor {
+namespace {
+
+template <size_t kBytes>
+struct Sized {
+  std::array<unsigned char, kBytes> bytes;
+};
+
+template <class Work>
+int64_t AllocationsIn(Work work) {
+  const int64_t before = allocations.load();
+  work();
+  return allocations.load() - before;
+}
+
+class SteadyState : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kCounts) GTEST_SKIP() << "malloc cannot be taken over here: it belongs to a sanitizer, or is not glibc's";
+  }
+};
+
+TEST_F(SteadyState, IsWatchedByACounterThatCounts) {
+  EndEnvelope(NodeCache::OfThisThread(), MakeEnvelope<Sized<1>>(ActorRef()).release());
+  // Volatile, lest the compiler leave the pair out.
+  const int64_t counted = AllocationsIn([] {
+    void* volatile memory = std::malloc(10);
+    std::free(memory);
+    int* volatile number = new int(1);
+    delete number;
+    EndEnvelope(NodeCache::OfThisThread(), MakeEnvelope<Sized<89>>(ActorRef()).release());
+  });
+  EXPECT_EQ(counted, 3);
+}
+
+template <class M>
+void Burst(size_t messages) {
+  NodeCache& cache = NodeCache::OfThisThread();
+  InboxNode* list = nullptr;
+  for (size_t i = 0; i < messages; ++i) {
+    // One in sixteen is sampled.
+    EnvelopePtr envelope = i % 16 == 0 ? MakeTracedEnvelope<M>(cache, ActorRef(), MessageTrace{}, M{})
+                                       : MakeEnvelope<M>(cache, ActorRef(), M{});
+    envelope->next = std::exchange(list, envelope.get());
+    static_cast<void>(envelope.release());
+  }
+  while (list != nullptr) {
+    Envelope* const envelope = Envelope::Of(list);
+    list = envelope->next;
+    EndEnvelope(cache, envelope);
+  }
+}
+
+void BurstOfEachSize() {
+  Burst<Sized<1>>(3000);
+  Burst<Sized<24>>(3000);
+  Burst<Sized<25>>(3000);
+  Burst<Sized<49>>(3000);
+  Burst<Sized<88>>(3000);
+}
+
+TEST_F(SteadyState, AllocatesNothingForMessagesUpTo88Bytes) {
+  BurstOfEachSize();
+  EXPECT_EQ(AllocationsIn([] {
+              for (int round = 0; round < 50; ++round) BurstOfEachSize();
+            }),
+            0);
+}
+
+// One thread makes, another one ends; the nodes come back through the depot.
+TEST_F(SteadyState, AllocatesNothingWhenNodesGoFromThreadToThread) {
+  constexpr uint64_t kRounds = 200;
+  constexpr uint64_t kWarm = 20;
+  constexpr size_t kBatch = 1000;
+  std::vector<Envelope*> batch(kBatch);
+  std::atomic<uint64_t> made{0};   // release by this thread, acquire by the other: the batch is full
+  std::atomic<uint64_t> ended{0};  // release by the other, acquire by this one: the batch may be filled
+  std::thread consumer([&] {
+    NodeCache& cache = NodeCache::OfThisThread();
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+      while (made.load(std::memory_order_acquire) < round) std::this_thread::yield();
+      for (Envelope* envelope : batch) EndEnvelope(cache, envelope);
+      ended.store(round, std::memory_order_release);
+    }
+  });
+  const auto run = [&](uint64_t from, uint64_t to) {
+    NodeCache& cache = NodeCache::OfThisThread();
+    for (uint64_t round = from; round <= to; ++round) {
+      for (Envelope*& envelope : batch) envelope = MakeEnvelope<Sized<24>>(cache, ActorRef(), Sized<24>{}).release();
+      made.store(round, std::memory_order_release);
+      while (ended.load(std::memory_order_acquire) < round) std::this_thread::yield();
+    }
+  };
+  run(1, kWarm);
+  const size_t mapped = NodePool::Stats(NodeClass::k64).mapped_bytes;
+  EXPECT_EQ(AllocationsIn([&] { run(kWarm + 1, kRounds); }), 0);
+  EXPECT_EQ(NodePool::Stats(NodeClass::k64).mapped_bytes, mapped);
+  consumer.join();
+}
+
+}  // namespace
+}  // namespace fraktor
