@@ -186,17 +186,15 @@ Fiber::~Fiber() {
   munmap(context_->mapping, context_->mapping_bytes);
 }
 
-void Fiber::Abandon(std::unique_ptr<Fiber> fiber) {
-  if (fiber == nullptr) return;
+void Fiber::Abandon([[maybe_unused]] std::unique_ptr<Fiber> fiber) {
 #if defined(FRAKTOR_FIBER_ASAN)
-  if (fiber->context_->mapping != nullptr) {
-    const std::size_t page = PageBytes();
-    __lsan_register_root_region(fiber->context_->mapping + page, fiber->context_->mapping_bytes - page);
-  }
-#endif
+  if (fiber == nullptr || fiber->context_->mapping == nullptr) return;
+  const std::size_t page = PageBytes();
+  __lsan_register_root_region(fiber->context_->mapping + page, fiber->context_->mapping_bytes - page);
   // Reachable for as long as the program lives; never destroyed.
   static thread_local auto& abandoned = *new std::vector<std::unique_ptr<Fiber>>();
   abandoned.push_back(std::move(fiber));
+#endif
 }
 
 void SwitchFiber(Fiber& from, Fiber& to) {

@@ -50,6 +50,8 @@ class Random {
   uint64_t state_;
 };
 
+constexpr uint64_t kReducedPrograms = 120;
+constexpr uint64_t kBlockingPrograms = 300;
 constexpr uint64_t kAxiomPrograms = 150;
 
 using RandomProgram = std::vector<std::vector<RandomOperation>>;
@@ -126,7 +128,7 @@ TEST(MemoryModel, TheReductionLosesNoFinalStateOfRandomPrograms) {
   int64_t reduced_executions = 0;
   int64_t all_executions = 0;
   int programs = 0;
-  for (uint64_t seed = 0; seed < 120; ++seed) {
+  for (uint64_t seed = 0; seed < kReducedPrograms; ++seed) {
     Random random(seed);
     const RandomProgram program = MakeProgram(random);
     const Explored all = ExploreProgram(program, {.max_executions = 20'000, .allow_incomplete = true, .reduce = false});
@@ -138,10 +140,108 @@ TEST(MemoryModel, TheReductionLosesNoFinalStateOfRandomPrograms) {
     reduced_executions += reduced.result.executions + reduced.result.redundant_executions;
     all_executions += all.result.executions;
   }
-  EXPECT_GT(programs, 80);
+  EXPECT_GT(programs, static_cast<int>(kReducedPrograms) * 2 / 3);
   EXPECT_LT(reduced_executions * 3, all_executions);
   RecordProperty("reduced", static_cast<int>(reduced_executions));
   RecordProperty("all", static_cast<int>(all_executions));
+}
+
+// Programs in which threads wait: for a semaphore, for a notify, in a loop.
+enum class Blocking { kStore, kLoad, kAdd, kTakePermit, kGivePermit, kWait, kNotifyOne, kNotifyAll, kLoop, kCount };
+
+struct BlockingOperation {
+  Blocking kind;
+  std::memory_order load;
+  std::memory_order store;
+  int value;
+};
+
+// The final states, or, if one execution deadlocks, no more than that it does.
+Explored ExploreBlocking(const std::vector<std::vector<BlockingOperation>>& program, const ModelOptions& options) {
+  Explored explored;
+  explored.result = CheckInterleavings(options, [&](Model& m) {
+    auto& x = m.Make<ModelAtomic<int>>(0);
+    auto& semaphore = m.Make<ModelSemaphore>(0);
+    auto& seen = m.Make<std::vector<Outcome>>(program.size());
+    for (std::size_t t = 0; t < program.size(); ++t) {
+      m.Thread([&, t] {
+        for (const BlockingOperation& op : program[t]) {
+          switch (op.kind) {
+            case Blocking::kStore:
+              x.store(op.value, op.store);
+              break;
+            case Blocking::kLoad:
+              seen[t].push_back(x.load(op.load));
+              break;
+            case Blocking::kAdd:
+              seen[t].push_back(x.fetch_add(1, op.store));
+              break;
+            case Blocking::kTakePermit:
+              semaphore.Acquire();
+              break;
+            case Blocking::kGivePermit:
+              semaphore.Release();
+              break;
+            case Blocking::kWait:
+              x.wait(0, op.load);
+              break;
+            case Blocking::kNotifyOne:
+              x.notify_one();
+              break;
+            case Blocking::kNotifyAll:
+              x.notify_all();
+              break;
+            default: {
+              int value = 0;
+              while ((value = x.load(op.load)) == 0) ModelYield();
+              seen[t].push_back(value);
+            }
+          }
+        }
+      });
+    }
+    m.After([&] {
+      Outcome outcome;
+      for (const Outcome& part : seen) outcome.insert(outcome.end(), part.begin(), part.end());
+      outcome.push_back(x.load());
+      explored.outcomes.insert(outcome);
+    });
+  });
+  return explored;
+}
+
+TEST(MemoryModel, TheReductionLosesNothingOfRandomProgramsThatBlock) {
+  int passed = 0;
+  int deadlocked = 0;
+  for (uint64_t seed = 0; seed < kBlockingPrograms; ++seed) {
+    Random random(seed + 77);
+    std::vector<std::vector<BlockingOperation>> program(static_cast<std::size_t>(2 + random.Below(2)));
+    for (auto& thread : program) {
+      const int length = program.size() == 2 ? 4 : 2 + random.Below(2);
+      for (int i = 0; i < length; ++i) {
+        BlockingOperation op;
+        op.kind = static_cast<Blocking>(random.Below(static_cast<int>(Blocking::kCount)));
+        op.load = random.Below(2) == 0 ? kAcquire : kSeqCst;
+        op.store = random.Below(2) == 0 ? kRelease : kSeqCst;
+        op.value = random.Below(3);
+        thread.push_back(op);
+      }
+    }
+    const Explored all =
+        ExploreBlocking(program, {.max_executions = 10'000, .allow_incomplete = true, .reduce = false});
+    if (all.result.ok() && !all.result.complete) continue;
+    const Explored reduced = ExploreBlocking(program, {});
+    ASSERT_EQ(reduced.result.failure, all.result.failure) << "seed " << seed << "\n" << all.result << reduced.result;
+    if (all.result.ok()) {
+      ++passed;
+      ASSERT_EQ(reduced.outcomes, all.outcomes) << "seed " << seed;
+    } else {
+      ASSERT_EQ(all.result.failure, ModelFailure::kDeadlock) << all.result;
+      ++deadlocked;
+    }
+  }
+  EXPECT_GT(passed, static_cast<int>(kBlockingPrograms) / 10);
+  EXPECT_GT(deadlocked, static_cast<int>(kBlockingPrograms) / 10);
 }
 
 // The axioms. Takes every order in which the operations could be executed, lets every load read from any earlier store,
