@@ -1,0 +1,160 @@
+// The set of actors that are ready to run, and the workers that wait for one.
+//
+//   coordinator.RegisterReady(worker, node, Placement::kBack);     // a mailbox was idle and got a message
+//
+//   ReadyNode* batch[1];                                           // a worker
+//   while (coordinator.DrainReady(worker, batch) == 1) {
+//     InvokeResult result = Run(*batch[0]);
+//     coordinator.HandleInvokeResult(worker, *batch[0], result);
+//   }
+//   if (coordinator.BeginWait(worker)) { Park(); coordinator.EndWait(worker); }
+//
+// There are two: MutexCoordinator, a list under a lock, which is simple enough to be the reference and can let a
+// simulation choose who is next; and WorkStealingCoordinator, the default.
+//
+// Who may call what. An actor is registered by whoever holds its mailbox (see utils/queue/inbox.h): so never by two
+// threads at once. To register it again while it is registered changes nothing. Methods that take a worker's index are
+// called by the thread that is that worker, or with kForeign by any other. Nothing allocates.
+#ifndef FRAKTOR_ACTOR_SCHEDULER_READY_QUEUE_COORDINATOR_H_
+#define FRAKTOR_ACTOR_SCHEDULER_READY_QUEUE_COORDINATOR_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+#include "fraktor/actor/scheduler/invoke_result.h"
+
+namespace fraktor::inline v0 {
+
+// The number of a worker within its pool.
+using WorkerIndex = uint32_t;
+// A thread that is no worker of the pool.
+inline constexpr WorkerIndex kForeign = UINT32_MAX;
+// More workers than this are refused.
+inline constexpr WorkerIndex kMaxWorkers = 1024;
+
+// What is registered: the part of an actor that a ready queue sees.
+class ReadyNode {
+ public:
+  ReadyNode() = default;
+  ReadyNode(const ReadyNode&) = delete;
+  ReadyNode& operator=(const ReadyNode&) = delete;
+
+  // Whether it is in a ready queue: what was true a moment ago, unless the caller holds the mailbox.
+  bool IsRegistered() const { return state_.load(std::memory_order_relaxed) == State::kQueued; }
+
+ protected:
+  ~ReadyNode() = default;
+
+ private:
+  friend class ReadyMembership;
+
+  enum class State : uint8_t {
+    kOut,
+    kQueued,
+    kVoid,  // Unregistered, but still in a queue, which will pass it over.
+  };
+
+  // The next in a list; meaningful to the queue that the node is in.
+  ReadyNode* next_ = nullptr;
+  // Relaxed: the queues order what the holders of the mailbox did, this only counts them in and out.
+  std::atomic<State> state_{State::kOut};
+};
+
+// Wakes a worker that said that it waits. Called by any thread; must not call the coordinator back.
+class WorkerWaker {
+ public:
+  virtual ~WorkerWaker() = default;
+  virtual void WakeWorker(WorkerIndex worker) = 0;
+};
+
+class ReadyQueueCoordinator {
+ public:
+  enum class Placement : uint8_t {
+    kBack,  // Behind those that are ready.
+    kNext,  // The worker runs it next, if the worker has nothing better: it is warm. For a worker that is about to
+            // end its run.
+  };
+
+  virtual ~ReadyQueueCoordinator() = default;
+
+  // Puts an actor among the ready ones, and wakes a worker if one waits and nobody is looking for work. False if it
+  // was there already.
+  virtual bool RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) = 0;
+
+  // Takes an actor out, if it is there: it will not be drained, unless a worker is draining it at this moment. It may
+  // be registered again at once. Any thread.
+  virtual void Unregister(ReadyNode& node) = 0;
+
+  // Takes up to `out.size()` ready actors out, puts them into `out` and answers how many.
+  virtual size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) = 0;
+
+  // For a worker that drained nothing: from now on it will be woken, once, when something is ready. False if something
+  // is ready now; then it does not wait.
+  virtual bool BeginWait(WorkerIndex worker) = 0;
+
+  // The worker is awake, for whatever reason, after BeginWait answered true.
+  virtual void EndWait(WorkerIndex worker) = 0;
+
+  // What came of running an actor that was drained. Yielded, and completed with more to do, put it at the back. After
+  // the others the actor is not touched: somebody else may have it already.
+  void HandleInvokeResult(WorkerIndex worker, ReadyNode& node, const InvokeResult& result) {
+    if (result.kind == InvokeResult::Kind::kYielded ||
+        (result.kind == InvokeResult::Kind::kCompleted && result.ready_hint)) {
+      RegisterReady(worker, node, Placement::kBack);
+    }
+  }
+
+  // How many are ready, more or less: exact only while nothing happens. For metrics.
+  virtual size_t ReadyCountHint() const = 0;
+};
+
+// How the coordinators use a ReadyNode.
+class ReadyMembership {
+ public:
+  enum class Entry : uint8_t {
+    kEnter,    // It was in no queue: the caller puts it into one now.
+    kRevived,  // It was unregistered but not passed over yet, and is registered again where it is.
+    kAlready,  // It was registered.
+  };
+
+  // By the holder of the mailbox.
+  static Entry Enter(ReadyNode& node) {
+    State state = node.state_.load(std::memory_order_relaxed);
+    if (state == State::kQueued) return Entry::kAlready;
+    // The worker that comes by it may be passing it over at this moment; one of the two exchanges succeeds.
+    if (state == State::kVoid &&
+        node.state_.compare_exchange_strong(state, State::kQueued, std::memory_order_relaxed)) {
+      return Entry::kRevived;
+    }
+    node.state_.store(State::kQueued, std::memory_order_relaxed);
+    return Entry::kEnter;
+  }
+
+  // By the worker that took it out of its queue. False: pass it over.
+  static bool Leave(ReadyNode& node) {
+    State state = node.state_.load(std::memory_order_relaxed);
+    if (state == State::kVoid && node.state_.compare_exchange_strong(state, State::kOut, std::memory_order_relaxed)) {
+      return false;
+    }
+    node.state_.store(State::kOut, std::memory_order_relaxed);
+    return true;
+  }
+
+  static void MakeVoid(ReadyNode& node) {
+    State state = State::kQueued;
+    node.state_.compare_exchange_strong(state, State::kVoid, std::memory_order_relaxed);
+  }
+
+  static ReadyNode* next(const ReadyNode& node) { return node.next_; }
+  static void set_next(ReadyNode& node, ReadyNode* next) { node.next_ = next; }
+
+ private:
+  using State = ReadyNode::State;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SCHEDULER_READY_QUEUE_COORDINATOR_H_
