@@ -1,0 +1,406 @@
+"""The commands of tools/bench."""
+
+import argparse
+import fnmatch
+import json
+import pathlib
+import re
+import sys
+import tempfile
+import time
+
+from benchmarking import bars
+from benchmarking import compare
+from benchmarking import export
+from benchmarking import machine
+from benchmarking import peers
+from benchmarking import results
+from benchmarking import suites
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+SETS_FILE = pathlib.Path(__file__).with_name("sets.json")
+
+_DESCRIPTION = """\
+Builds, runs, compares and exports benchmarks.
+
+  tools/bench list                                   every benchmark, by its key
+  tools/bench run --filter smoke --out /tmp/new      a quick look, in less than three minutes
+  tools/bench run --filter 'utils/queue/.*' --out /tmp/new
+  tools/bench compare benchmarks/baseline/baseline.json /tmp/new
+  tools/bench export --format bencher /tmp/new
+  tools/bench peers                                  the same programs in CAF and Erlang, run in turn with ours
+  tools/bench bars                                   what must be reached, and whether it is
+
+A key is <suite>/<benchmark>, such as limit/pairs/100/w:2. Keys are stable. A figure from a busy machine proves nothing:
+compare what ran in turn, or at least on the same quiet machine.
+"""
+
+
+def _positive_int(text):
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def _share(text):
+    value = float(text)
+    if not 0 <= value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to below 1; 5 % is 0.05")
+    return value
+
+
+def _seconds(text):
+    value = float(text)
+    if not 0 < value <= 3600:
+        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from above 0 to 3600")
+    return value
+
+
+def named_sets():
+    """The named sets of benchmarks, by name."""
+    return json.loads(SETS_FILE.read_text())
+
+
+def matcher(patterns):
+    """A function that tells whether a key matches one of the patterns as a whole, or all keys if there are none."""
+    compiled = []
+    for pattern in patterns:
+        try:
+            compiled.append(re.compile(pattern))
+        except re.error as error:
+            raise suites.RunError(f"--filter \"{pattern}\" is not a regular expression: {error}") from error
+    return lambda key: not compiled or any(expression.fullmatch(key) for expression in compiled)
+
+
+def _select(suite_list, matches):
+    """The stable names to run, by suite."""
+    selected = {}
+    for suite in suite_list.values():
+        names = [name for name in suite.run_names() if matches(f"{suite.name}/{name}")]
+        if names:
+            selected[suite.name] = names
+    return selected
+
+
+def _build(options, wanted=None):
+    builder = suites.Builder(REPOSITORY, options.bazel)
+    labels = builder.labels()
+    for name in options.suite or ():
+        if name not in labels:
+            raise suites.RunError(f"there is no suite \"{name}\"; there are {', '.join(labels)}")
+    chosen = options.suite or [name for name in labels if wanted is None or wanted(name)]
+    return builder.build({name: labels[name] for name in chosen}) if chosen else ({}, [])
+
+
+def _empty_folder(path):
+    folder = pathlib.Path(path)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise suites.RunError(f"{folder} is not an empty folder; results of two runs do not mix")
+    return folder
+
+
+def command_list(options):
+    built, failed = _build(options)
+    matches = matcher([options.filter] if options.filter else [])
+    for suite in built.values():
+        for name in suite.run_names():
+            if matches(f"{suite.name}/{name}"):
+                print(f"{suite.name}/{name}")
+    for name, details in named_sets().items():
+        suites.say(f"named set {name}: {details['what']}")
+    return _report_unbuilt(failed)
+
+
+def _report_unbuilt(failed):
+    if failed:
+        suites.say(f"did not build: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _run_rounds(built, selected, repetitions, min_time, limit_seconds, folder):
+    """Runs everything `repetitions` times, suite by suite within a round, so that a noisy minute hits all alike."""
+    description = machine.describe(REPOSITORY)
+    recorder = suites.Recorder(folder)
+    started = time.monotonic()
+    failures = set()
+    total, count = repetitions * len(selected), 0
+    for round_number in range(repetitions):
+        for name, names in selected.items():
+            count += 1
+            elapsed = time.monotonic() - started
+            if limit_seconds and elapsed > limit_seconds and round_number > 0:
+                continue
+            begin = time.monotonic()
+            try:
+                recorder.add(name, built[name].run(names, min_time))
+                outcome = f"{time.monotonic() - begin:.1f} s"
+            except suites.RunError as error:
+                failures.add(name)
+                outcome = str(error)
+            suites.say(f"[{count}/{total}] {name}: {len(names)} benchmarks, round {round_number + 1}: {outcome}")
+    elapsed = time.monotonic() - started
+    if limit_seconds and elapsed > limit_seconds:
+        suites.say(f"stopped repeating after {limit_seconds:g} s")
+    description.update(load_after=machine.load_average(), seconds=round(elapsed, 1), repetitions=repetitions)
+    recorder.write(description)
+    if description["load_before"][0] > 0.5 * description["cores"]:
+        suites.say(f"the machine was busy before this began (load {description['load_before'][0]}): take the figures as hints")
+    return sorted(failures)
+
+
+def command_run(options):
+    folder = _empty_folder(options.out)
+    sets = named_sets()
+    chosen = sets.get(options.filter, {})
+    patterns = chosen.get("patterns", [options.filter] if options.filter else [])
+    matches = matcher(patterns)
+    built, unbuilt = _build(options)
+    selected = _select(built, matches)
+    if not selected:
+        raise suites.RunError(f"--filter \"{options.filter}\" matches no benchmark and is none of the named sets "
+                              f"({', '.join(sets)}); tools/bench list shows the keys, and a filter must match a whole key")
+    failures = _run_rounds(built, selected, options.repetitions or chosen.get("repetitions", 5),
+                           options.min_time or chosen.get("min_time", 0.1), options.limit or chosen.get("limit_seconds"),
+                           folder)
+    code = _report_unbuilt(unbuilt)
+    errors = results.load(folder).errors if (folder / results.MACHINE_FILE).exists() and not failures else {}
+    for key, message in errors.items():
+        suites.say(f"{key} reports an error: {message}")
+    if failures:
+        suites.say(f"failed: {', '.join(failures)}")
+    suites.say(f"results are in {folder}")
+    return 1 if failures or errors else code
+
+
+def command_compare(options):
+    comparison = compare.compare(results.load(options.old), results.load(options.new), options.threshold, options.alpha)
+    if not comparison.rows:
+        raise results.ResultsError(f"{options.old} and {options.new} have no benchmark in common")
+    print(compare.table(comparison, options.threshold))
+    return 1 if comparison.worse else 0
+
+
+def command_summary(options):
+    text = results.format_summary(results.load(options.dir).summary())
+    if options.out:
+        pathlib.Path(options.out).write_text(text)
+        suites.say(f"wrote {options.out}")
+    else:
+        print(text, end="")
+    return 0
+
+
+def command_export(options):
+    folder = options.out or pathlib.Path(options.dir) / results.EXPORT_FOLDER
+    for path in export.write(results.load(options.dir), options.format, folder):
+        print(path)
+    return 0
+
+
+def _find_ours(built, ours):
+    """The suite and full key of each program, among the suites of the folder `ours`."""
+    found = {}
+    for suite in built.values():
+        if suite.name != ours and not suite.name.startswith(f"{ours}/"):
+            continue
+        for name in suite.run_names():
+            if name in peers.PROGRAMS:
+                if name in found:
+                    raise suites.RunError(f"both {found[name]} and {suite.name} have the program {name}")
+                found[name] = suite.name
+    return found
+
+
+def measure_peers(options, folder):
+    """Runs ours, the limit and the peers in turn, program by program, and writes the results into `folder`."""
+    matches = matcher([options.filter] if options.filter else [])
+    programs = [program for program in peers.PROGRAMS if matches(program)]
+    if not programs:
+        raise suites.RunError(f"--filter \"{options.filter}\" matches none of the programs: {', '.join(peers.PROGRAMS)}")
+    built, unbuilt = _build(options, lambda name: name == "limit" or name.partition("/")[0] == options.ours)
+    ours = _find_ours(built, options.ours)
+    if not ours:
+        raise suites.RunError(f"no suite of \"{options.ours}\" has any of the programs; --ours limit compares the bare mechanism")
+    limit = _find_ours(built, "limit") if options.ours != "limit" else {}
+    sources = REPOSITORY / "benchmarks" / "peers"
+    others = [peers.Caf(sources), peers.Erlang(sources)]
+    description = machine.describe(REPOSITORY)
+    recorder = suites.Recorder(folder)
+    failures = []
+    started = time.monotonic()
+    for number, program in enumerate(programs, 1):
+        turns = [(suite, lambda suite=suite: built[suite].run([program], options.min_time))
+                 for suite in (ours.get(program), limit.get(program)) if suite]
+        turns += [(f"peers/{peer.name}", lambda peer=peer: peers.run_peer(peer, program)) for peer in others]
+        outcomes = {}
+        for _ in range(options.repetitions):
+            for name, turn in turns:
+                if outcomes.get(name) == "failed":
+                    continue
+                try:
+                    document = turn()
+                except suites.RunError as error:
+                    outcomes[name] = "failed"
+                    failures.append(f"{name}/{program}")
+                    suites.say(str(error))
+                    continue
+                if document is not None:
+                    recorder.add(name, document if "benchmarks" in document else {"context": {}, "benchmarks": [document]})
+        suites.say(f"[{number}/{len(programs)}] {program}: {options.repetitions} rounds, {time.monotonic() - started:.0f} s so far")
+    description.update(load_after=machine.load_average(), seconds=round(time.monotonic() - started, 1),
+                       repetitions=options.repetitions)
+    recorder.write(description)
+    if failures:
+        suites.say(f"failed: {', '.join(failures)}")
+    for line in peers.ratio_lines(results.load(folder), {program: f"{suite}/{program}" for program, suite in ours.items()},
+                                  {**({"limit": "limit"} if limit else {}), "caf": "peers/caf", "erlang": "peers/erlang"},
+                                  programs):
+        print(line)
+    return 1 if failures or unbuilt else 0
+
+
+def command_peers(options):
+    if options.out:
+        return measure_peers(options, _empty_folder(options.out))
+    with tempfile.TemporaryDirectory() as folder:
+        return measure_peers(options, pathlib.Path(folder))
+
+
+def _measure_for_bars(options, wanted, folder):
+    """Runs what the bars look at: peers where a bar is against them, the suites themselves otherwise."""
+    patterns = {pattern for bar in wanted for condition in bar.conditions for pattern in (condition.of, *condition.over)}
+    with_peers = {bar.group for bar in wanted for condition in bar.conditions
+                  if any(pattern.startswith("peers/") for pattern in condition.over)}
+    code = 0
+    if with_peers:
+        options.filter, options.ours = None, "actor"
+        try:
+            code = measure_peers(options, folder / "peers")
+        except suites.RunError as error:
+            suites.say(f"not measured: {error}")
+        patterns = {pattern for bar in wanted if bar.group not in with_peers
+                    for condition in bar.conditions for pattern in (condition.of, *condition.over)}
+    in_bars = lambda key: any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
+    built, unbuilt = _build(options)
+    selected = _select(built, in_bars)
+    if selected:
+        failures = _run_rounds(built, selected, options.repetitions, options.min_time, None, folder / "run")
+        code = 1 if failures else code
+    return _report_unbuilt(unbuilt) or code
+
+
+def command_bars(options):
+    wanted = bars.load()
+    groups = sorted({bar.group for bar in wanted})
+    for group in options.group or ():
+        if group not in groups:
+            raise results.ResultsError(f"there is no group of bars \"{group}\"; there are {', '.join(groups)}")
+    if options.group:
+        wanted = [bar for bar in wanted if bar.group in options.group]
+    loaded = results.Results()
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = options.dirs
+        if not folders:
+            folder = _empty_folder(options.out) if options.out else pathlib.Path(temporary)
+            _measure_for_bars(options, wanted, folder)
+            folders = [path for path in (folder / "peers", folder / "run") if path.is_dir()]
+        for folder in folders:
+            loaded.merge(results.load(folder))
+    verdicts = bars.judge(loaded, wanted)
+    print(bars.table(verdicts))
+    failing = {bars.FAIL, bars.NOT_MEASURED} if options.strict else {bars.FAIL}
+    return 1 if any(verdict.verdict in failing for verdict in verdicts) else 0
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="tools/bench", description=_DESCRIPTION,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def add(name, function, text, more=""):
+        command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}. {more}".strip())
+        command.set_defaults(function=function)
+        return command
+
+    def add_building(command):
+        command.add_argument("--suite", action="append", metavar="SUITE",
+                             help="build only this suite, such as utils/queue; may be repeated (default: all that are needed)")
+        command.add_argument("--bazel", default="bazel", metavar="COMMAND",
+                             help="how to call Bazel, with startup options if need be (default: bazel)")
+
+    def add_repetitions(command, default, note=""):
+        command.add_argument("--repetitions", type=_positive_int, default=default, metavar="N",
+                             help=f"how often each benchmark runs; medians are taken (default: 5{note})")
+        command.add_argument("--min-time", type=_seconds, default=0.1 if default else None, metavar="SECONDS",
+                             help=f"how long a benchmark runs at least, each time (default: 0.1{note})")
+
+    command = add("list", command_list, "list the keys of all benchmarks",
+                  "The programs are built for that: what a program runs, only it knows.")
+    command.add_argument("--filter", metavar="F", help="a regular expression that the whole key must match")
+    add_building(command)
+
+    command = add("run", command_run, "run benchmarks and store what they say",
+                  "Writes one file of Google Benchmark's JSON per suite and machine.json. Exits 1 if something failed.")
+    command.add_argument("--filter", metavar="F",
+                         help=f"a regular expression that the whole key must match, or a named set: {', '.join(named_sets())} "
+                         "(default: everything)")
+    add_repetitions(command, None, ", or what the named set says")
+    command.add_argument("--limit", type=_seconds, metavar="SECONDS",
+                         help="stop repeating after this time; everything runs at least once (default: what the named set says)")
+    command.add_argument("--out", required=True, metavar="DIR", help="a folder for the results; it must be new or empty")
+    add_building(command)
+
+    command = add("compare", command_compare, "compare two results",
+                  "Medians decide, and a Mann-Whitney test has the say on whether chance could do the same. "
+                  "Exits 1 if something is worse beyond the threshold.")
+    command.add_argument("old", metavar="OLD", help="a folder of results, or a summary file such as the baseline")
+    command.add_argument("new", metavar="NEW", help="the same, later")
+    command.add_argument("--threshold", type=_share, default=0.05, metavar="SHARE",
+                         help="how much worse is too much (default: 0.05)")
+    command.add_argument("--alpha", type=_share, default=0.01, metavar="P",
+                         help="how improbable chance must be; 5 against 5 repetitions can reach 0.004 (default: 0.01). "
+                         "With fewer repetitions than it takes, the medians alone decide")
+
+    command = add("summary", command_summary, "put results into one small file",
+                  "All samples that comparisons look at, and the machine: this is what a baseline is.")
+    command.add_argument("dir", metavar="DIR", help="a folder of results")
+    command.add_argument("--out", metavar="FILE", help="where to write it (default: the output)")
+
+    command = add("export", command_export, "write results as a dashboard reads them", "Prints the paths of the files.")
+    command.add_argument("--format", required=True, choices=export.FORMATS, help="whose format")
+    command.add_argument("dir", metavar="DIR", help="a folder of results, or a summary file")
+    command.add_argument("--out", metavar="DIR", help="where to write the files (default: the folder export in DIR)")
+
+    command = add("peers", command_peers, "run the programs of CAF and Erlang in turn with ours",
+                  "Prints `ratio <bench>/<param>/w<workers> <peer> <ours divided by theirs>`; above 1 we are better, whatever is "
+                  "measured. The peers are Debian's packages; what is not installed is unpacked into the user's cache.")
+    command.add_argument("--filter", metavar="F", help="a regular expression that the whole name of a program must match")
+    command.add_argument("--ours", default="actor", metavar="FOLDER",
+                         help="whose programs are ours: the suites of actor, or the bare mechanism, limit (default: actor)")
+    add_repetitions(command, 5)
+    command.add_argument("--out", metavar="DIR", help="keep the results in this folder; it must be new or empty")
+    add_building(command)
+
+    command = add("bars", command_bars, "judge what must be reached",
+                  "Prints value, bar and verdict of each; without results it measures first. Exits 1 if a bar fails.")
+    command.add_argument("dirs", nargs="*", metavar="DIR", help="folders of results of `run` and `peers` (default: measure now)")
+    command.add_argument("--group", action="append", metavar="GROUP", help="only this group of bars; may be repeated")
+    command.add_argument("--strict", action="store_true", help="exit 1 also if something was not measured")
+    add_repetitions(command, 5)
+    command.add_argument("--out", metavar="DIR", help="keep what is measured in this folder; it must be new or empty")
+    add_building(command)
+    return parser
+
+
+def main(arguments=None):
+    """Runs a command and returns the exit code: 0, 1 for a verdict against the code, 2 for a use that makes no sense."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.function(options)
+    except (suites.RunError, results.ResultsError) as error:
+        print(f"tools/bench: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("tools/bench: interrupted", file=sys.stderr)
+        return 130
