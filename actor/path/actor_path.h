@@ -1,0 +1,132 @@
+// ActorPath: where an actor stands in its system, and where that system is.
+//
+//   FRAKTOR_ASSIGN_OR_RETURN(ActorPath cart, ActorPathParser::Parse("pekko://shop@10.0.0.7:2552/user/cart#42"));
+//   cart.ToString()      // "pekko://shop@10.0.0.7:2552/user/cart"
+//   cart.ToCanonical()   // "pekko://shop@10.0.0.7:2552/user/cart#42": names the one life of the actor
+//   cart.Parent().name() // "user"
+//   cart.Child(segment)  // ".../user/cart/..."; only the new segment was ever checked
+//
+// Two paths are equal, and hash alike, if system, authority (with its protocol) and segments are; the uid does not
+// count. The case of letters is kept and counts, and nothing is decoded: equal means the same text.
+//
+// The text is built once and kept, in one allocation; up to 8 segments need no other. The hash is part of the value and
+// is the same on every platform and in every run (path_hash.h).
+//
+// Thread safety: immutable values.
+#ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_
+#define FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+
+#include "fraktor/actor/path/actor_path_parts.h"
+#include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/guardian_segments.h"
+#include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/path/path_segment.h"
+
+namespace fraktor::inline v0 {
+
+class ActorPath {
+ public:
+  // So many segments need no heap of their own.
+  static constexpr size_t kInlineSegments = 8;
+
+  // "pekko://shop/".
+  static ActorPath Root(const ActorPathParts& parts);
+
+  // "pekko://shop/user".
+  static ActorPath Of(const ActorPathParts& parts, Guardian guardian);
+
+  // The path with one more segment and no uid. The parent is not looked at again.
+  ActorPath Child(const PathSegment& segment) const { return Append(segment.raw()); }
+
+  // The path without its last segment, and without uid; the root's parent is the root.
+  ActorPath Parent() const;
+
+  ActorPath WithUid(ActorUid uid) const;
+  ActorPath WithoutUid() const { return WithUid(ActorUid()); }
+
+  // The path as a peer has to write it: with the given authority if it has none of its own. A path that has one is
+  // kept, and so is pekko://local/ignore, which is nowhere.
+  ActorPath WithAuthority(const PathAuthority& authority) const;
+
+  std::string_view scheme() const { return Text(0, scheme_end_); }
+  std::string_view system() const { return Text(scheme_end_ + 3, system_end_); }
+  bool has_authority() const { return host_end_ != 0; }
+  // Host with its brackets if it has some, and port; empty and 0 without authority.
+  std::string_view host() const { return has_authority() ? Text(system_end_ + 1, host_end_) : std::string_view(); }
+  uint16_t port() const { return port_; }
+  std::optional<PathAuthority> authority() const;
+  ActorPathParts parts() const;
+
+  bool IsRoot() const { return segment_ends_.empty(); }
+  size_t segment_count() const { return segment_ends_.size(); }
+  std::string_view segment(size_t i) const {
+    return Text(i == 0 ? path_begin_ + 1 : segment_ends_[i - 1] + 1, segment_ends_[i]);
+  }
+  // The last segment; empty for the root.
+  std::string_view name() const { return IsRoot() ? std::string_view() : segment(segment_count() - 1); }
+
+  ActorUid uid() const { return uid_; }
+  uint64_t hash() const { return hash_; }
+
+  // Address and segments, without uid: a view of this value. The root ends in a slash, nothing else does.
+  std::string_view text() const { return text_; }
+  std::string ToString() const { return text_; }
+
+  // "/user/cart"; the root is "/".
+  std::string_view TextWithoutAddress() const { return std::string_view(text_).substr(path_begin_); }
+
+  // With `#uid` at the end if there is one: what goes over the wire and comes back through the parser.
+  std::string ToCanonical() const;
+
+  friend bool operator==(const ActorPath& a, const ActorPath& b);
+
+  // For tables of this process. Where a decision must be the same in every run, use hash().
+  template <class H>
+  friend H AbslHashValue(H h, const ActorPath& path) {
+    return H::combine(std::move(h), path.hash_);
+  }
+
+ private:
+  friend class ActorPathParser;
+
+  ActorPath() = default;
+
+  // The parts of the text that stand before the path, of checked content.
+  struct Address {
+    std::string_view scheme;
+    std::string_view system;
+    std::string_view host;  // empty without authority
+    uint16_t port = 0;
+  };
+
+  static ActorPath MakeRoot(const Address& address, size_t further_bytes);
+  Address address() const { return {scheme(), system(), host(), port_}; }
+  std::string_view Text(size_t begin, size_t end) const { return std::string_view(text_).substr(begin, end - begin); }
+  ActorPath Append(std::string_view segment) const;
+  void AppendInPlace(std::string_view segment);
+  uint64_t RootHash() const;
+
+  std::string text_;
+  absl::InlinedVector<uint32_t, kInlineSegments> segment_ends_;
+  // Ends of the parts in text_. host_end_ is 0 without authority.
+  uint32_t scheme_end_ = 0;
+  uint32_t system_end_ = 0;
+  uint32_t host_end_ = 0;
+  uint32_t path_begin_ = 0;
+  uint16_t port_ = 0;
+  ActorUid uid_;
+  uint64_t hash_ = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_

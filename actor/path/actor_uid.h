@@ -1,0 +1,65 @@
+// ActorUid: tells one life of a path from the next. Two actors that had the same path one after the other differ in it.
+//
+//   ActorUidIssuer issuer(key);                   // the key belongs to one start of one system
+//   ActorUid uid = issuer.UidOf(pid);             // never 0, never the same for two pids
+//   std::optional<Pid> again = issuer.PidOf(uid);  // O(1), no table
+//
+// A uid is a permutation of (slot, generation) under the system's key. A pid is never given twice, so neither is a uid;
+// and systems with different keys, such as a node before and after its restart, give different uids.
+//
+// Thread safety: immutable values.
+#ifndef FRAKTOR_ACTOR_PATH_ACTOR_UID_H_
+#define FRAKTOR_ACTOR_PATH_ACTOR_UID_H_
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "fraktor/actor/path/pid.h"
+
+namespace fraktor::inline v0 {
+
+class ActorUid {
+ public:
+  // No uid: paths that do not say which life they mean have it.
+  constexpr ActorUid() = default;
+  explicit constexpr ActorUid(uint64_t value) : value_(value) {}
+
+  constexpr uint64_t value() const { return value_; }
+  constexpr bool IsNone() const { return value_ == 0; }
+
+  friend constexpr auto operator<=>(ActorUid, ActorUid) = default;
+
+  template <class H>
+  friend H AbslHashValue(H h, ActorUid uid) {
+    return H::combine(std::move(h), uid.value_);
+  }
+
+ private:
+  uint64_t value_ = 0;
+};
+
+class ActorUidIssuer {
+ public:
+  explicit ActorUidIssuer(uint64_t key);
+
+  // The uid of a valid pid.
+  ActorUid UidOf(Pid pid) const;
+
+  // The pid whose uid this is, though perhaps of an actor that never was: whoever asks checks slot and generation. None
+  // for a uid that no valid pid has.
+  std::optional<Pid> PidOf(ActorUid uid) const;
+
+ private:
+  uint64_t Permute(uint64_t bits) const;
+  uint64_t Unpermute(uint64_t bits) const;
+
+  std::array<uint64_t, 4> round_keys_;
+  uint64_t image_of_zero_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATH_ACTOR_UID_H_

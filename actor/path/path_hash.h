@@ -1,0 +1,76 @@
+// The hash of a path: 64 bits, the same in every build, on every platform and in every run, so that decisions may rest
+// on it. It grows by one segment at a time: the hash of a child needs the hash of its parent and the child's own name
+// only.
+//
+//   uint64_t child = path_internal::ChildHash(parent.hash(), "cart");
+//
+// It has no secret key: whoever chooses names can make two that collide, and tables that use it must stay right then.
+#ifndef FRAKTOR_ACTOR_PATH_PATH_HASH_H_
+#define FRAKTOR_ACTOR_PATH_PATH_HASH_H_
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace fraktor::inline v0::path_internal {
+
+inline constexpr uint64_t kHashFactor = 0x9fb21c651e98df25u;
+
+template <class Word>
+Word LoadLittleEndian(const char* from) {
+  Word word;
+  std::memcpy(&word, from, sizeof(word));
+  if constexpr (std::endian::native == std::endian::big) {
+    if constexpr (sizeof(Word) == 8) {
+      word = __builtin_bswap64(word);
+    } else {
+      word = __builtin_bswap32(word);
+    }
+  }
+  return word;
+}
+
+inline uint64_t FinishHash(uint64_t hash) {
+  hash ^= hash >> 32;
+  hash *= kHashFactor;
+  hash ^= hash >> 29;
+  return hash;
+}
+
+inline uint64_t HashBytes(std::string_view text) {
+  const char* at = text.data();
+  const size_t size = text.size();
+  uint64_t hash = size * 0x9e3779b97f4a7c15u;
+  auto take = [&hash](uint64_t word) {
+    hash = (hash ^ word) * kHashFactor;
+    hash ^= hash >> 35;
+  };
+  // Every case reads all bytes; where the last word does not fill up it overlaps the one before.
+  if (size >= 8) {
+    for (size_t i = 0; i + 8 < size; i += 8) take(LoadLittleEndian<uint64_t>(at + i));
+    take(LoadLittleEndian<uint64_t>(at + size - 8));
+  } else if (size >= 4) {
+    take(uint64_t{LoadLittleEndian<uint32_t>(at)} << 32 | LoadLittleEndian<uint32_t>(at + size - 4));
+  } else if (size > 0) {
+    const auto byte = [at](size_t i) { return uint64_t{static_cast<unsigned char>(at[i])}; };
+    take(byte(0) << 16 | byte(size / 2) << 8 | byte(size - 1));
+  }
+  return hash;
+}
+
+inline uint64_t ChildHash(uint64_t parent, std::string_view name) {
+  return FinishHash(((parent << 25 | parent >> 39) + 0x9e3779b97f4a7c15u) ^ HashBytes(name) * 0xd6e8feb86659fd93u);
+}
+
+// The hash of a root: of the system, and of protocol, host and port where it has them.
+inline uint64_t LocalRootHash(std::string_view system) { return FinishHash(HashBytes(system)); }
+inline uint64_t RemoteRootHash(std::string_view protocol, std::string_view system, std::string_view host,
+                               uint16_t port) {
+  return ChildHash(ChildHash(LocalRootHash(system), protocol), host) + port * kHashFactor;
+}
+
+}  // namespace fraktor::inline v0::path_internal
+
+#endif  // FRAKTOR_ACTOR_PATH_PATH_HASH_H_
