@@ -117,26 +117,23 @@ class TimingWheel {
     }
   }
 
-  // Arms a timer that fires once. ResourceExhausted if max_timers are pending.
-  absl::StatusOr<TimerId> Insert(Instant deadline, Payload payload) {
-    Entry* entry = Allocate();
-    if (entry == nullptr) return Exhausted();
-    Arm(*entry, deadline, 0, Cadence::kFixedRate, std::move(payload));
-    return IdOf(*entry);
+  // Arms a timer that fires once, with a payload made from `payload`. ResourceExhausted if max_timers are pending; then
+  // `payload` is untouched.
+  template <typename From>
+  absl::StatusOr<TimerId> Insert(Instant deadline, From&& payload) {
+    return Arm(deadline, 0, Cadence::kFixedRate, std::forward<From>(payload));
   }
 
   // Arms a timer that fires at `first` and then by `cadence`, until it is cancelled. InvalidArgument if the period is
   // not positive; fractions of a nanosecond round up. An infinite period means that it fires once and then stays
-  // pending.
-  absl::StatusOr<TimerId> InsertPeriodic(Instant first, absl::Duration period, Cadence cadence, Payload payload) {
+  // pending. `payload` as in Insert.
+  template <typename From>
+  absl::StatusOr<TimerId> InsertPeriodic(Instant first, absl::Duration period, Cadence cadence, From&& payload) {
     if (period <= absl::ZeroDuration()) {
       return absl::InvalidArgumentError(
           absl::StrCat("timer: period is ", absl::FormatDuration(period), "; it must be positive"));
     }
-    Entry* entry = Allocate();
-    if (entry == nullptr) return Exhausted();
-    Arm(*entry, first, (Instant() + period).nanoseconds(), cadence, std::move(payload));
-    return IdOf(*entry);
+    return Arm(first, (Instant() + period).nanoseconds(), cadence, std::forward<From>(payload));
   }
 
   // True if the timer was pending, and now will not fire (again). False if it has fired, was cancelled, or was never
@@ -171,7 +168,7 @@ class TimingWheel {
     while (std::optional<Due> due = TakeExpired()) {
       ++fired;
       sink(*due);
-      if (due->periodic) Rearm(*std::move(due), now);
+      if (due->periodic) Rearm(*due, now);
     }
     return fired;
   }
@@ -228,19 +225,19 @@ class TimingWheel {
     return Due{.id = id, .deadline = deadline, .periods = periods, .periodic = true, .payload = std::move(payload)};
   }
 
-  // Ends the firing of a periodic timer at `now` and arms its next period, unless it was cancelled meanwhile.
-  void Rearm(Due due, Instant now) {
+  // Ends the firing of a periodic timer at `now` and arms its next period: true, and the payload is taken from `due`.
+  // False if it was cancelled meanwhile or is not periodic: the payload stays with the caller.
+  bool Rearm(Due& due, Instant now) {
     Entry* entry = EntryOf(due.id);
-    if (entry == nullptr || (entry->state != State::kTaken && entry->state != State::kTakenAndCancelled)) return;
-    if (entry->state == State::kTakenAndCancelled) {
-      Free(*entry);
-      return;
-    }
+    if (entry == nullptr) return false;
+    if (entry->state == State::kTakenAndCancelled) Free(*entry);
+    if (entry->state != State::kTaken) return false;
     if (entry->cadence == Cadence::kFixedDelay) entry->deadline = Later(std::max(now, now_), 1, entry->period_ns);
     new (&entry->payload) Payload(std::move(due.payload));
     entry->state = State::kLinked;
     entry->tick = CeilTick(entry->deadline);
     Place(*entry);
+    return true;
   }
 
   // When to call Advance next: not later than the earliest pending deadline, rounded up to its tick. It is exactly
@@ -431,15 +428,6 @@ class TimingWheel {
     return entry;
   }
 
-  Entry* Allocate() {
-    if (pending_ >= max_timers_) return nullptr;
-    if (free_ == nullptr && !Grow()) return nullptr;
-    Entry* entry = static_cast<Entry*>(free_);
-    free_ = entry->next;
-    ++pending_;
-    return entry;
-  }
-
   bool Grow() {
     if (entries_ > kMaxIndex - (1 << kChunkBits)) return false;
     chunks_.push_back(std::make_unique<Entry[]>(size_t{1} << kChunkBits));
@@ -454,14 +442,20 @@ class TimingWheel {
     return true;
   }
 
-  void Arm(Entry& entry, Instant deadline, int64_t period_ns, Cadence cadence, Payload&& payload) {
+  template <typename From>
+  absl::StatusOr<TimerId> Arm(Instant deadline, int64_t period_ns, Cadence cadence, From&& payload) {
+    if (pending_ >= max_timers_ || (free_ == nullptr && !Grow())) return Exhausted();
+    Entry& entry = *static_cast<Entry*>(free_);
+    new (&entry.payload) Payload(std::forward<From>(payload));  // if this throws, nothing has changed
+    free_ = entry.next;
+    ++pending_;
     entry.deadline = deadline;
     entry.period_ns = period_ns;
     entry.cadence = cadence;
-    new (&entry.payload) Payload(std::move(payload));
     entry.state = State::kLinked;
     entry.tick = CeilTick(deadline);
     Place(entry);
+    return IdOf(entry);
   }
 
   // Takes a linked timer out of everything and gives its payload away.

@@ -237,7 +237,8 @@ TEST(TimingWheel, AFixedDelayTimerCountsFromTheEndOfItsFiring) {
   ASSERT_TRUE(due.has_value());
   EXPECT_EQ(due->periods, 1u);
   EXPECT_FALSE(wheel->TakeExpired().has_value());
-  wheel->Rearm(*std::move(due), At(absl::Seconds(6)));
+  EXPECT_TRUE(wheel->Rearm(*due, At(absl::Seconds(6))));
+  EXPECT_FALSE(wheel->Rearm(*due, At(absl::Seconds(6))));
   EXPECT_EQ(wheel->NextDeadline(), At(absl::Seconds(8)));
 }
 

@@ -1,0 +1,135 @@
+// PumpedToolbox: what LocalToolbox and SimToolbox share. One thread, virtual time that moves only when the caller says
+// so, and workers that take turns.
+//
+//   toolbox->ScheduleAfter(absl::Minutes(59), [&] { expired = true; }).value();
+//   toolbox->RunFor(absl::Hours(1)).IgnoreError();                                  // takes microseconds; expired is
+//   true
+//
+// Timers are exact to the nanosecond: a task sees Now() == its deadline.
+//
+// Thread safety: everything from one thread at a time, except Now(), WallNow() and what the toolbox adds. Workers and
+// timer tasks may call everything but the Run methods, which answer FailedPrecondition then.
+#ifndef FRAKTOR_UTILS_TOOLBOX_PUMPED_TOOLBOX_H_
+#define FRAKTOR_UTILS_TOOLBOX_PUMPED_TOOLBOX_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
+
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/time/timing_wheel.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+#include "fraktor/utils/toolbox/worker.h"
+
+namespace fraktor::inline v0 {
+
+class PumpedToolbox : public RuntimeToolbox {
+ public:
+  // Destroys the workers, which are not asked again, and the pending timers, which do not run.
+  ~PumpedToolbox() override;
+
+  Instant Now() const override { return Instant::FromNanoseconds(now_ns_.load(std::memory_order_acquire)); }
+  absl::Time WallNow() const override { return wall_start_ + (Now() - Instant()); }
+  bool CancelTimer(TimerId id) override;
+  absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
+
+  // Each of the following takes steps (one RunSome of a worker, or one task of a timer) and answers ResourceExhausted,
+  // in the middle of things, when it has taken max_steps: something never comes to rest.
+
+  // Runs what can run now. Time does not move.
+  absl::Status RunUntilIdle();
+
+  // The same, and lets time pass: jumps from one deadline to the next, and ends exactly `duration` later. With
+  // InfiniteDuration it ends where nothing runs and no timer is pending. InvalidArgument if the duration is negative.
+  absl::Status RunFor(absl::Duration duration);
+
+  // Lets time pass until `done`, which is asked before each step, says true. DeadlineExceeded after `limit`;
+  // FailedPrecondition if the limit is infinite and nothing is left that could happen.
+  absl::Status RunUntil(absl::FunctionRef<bool()> done, absl::Duration limit);
+
+  // Steps taken since the toolbox was made.
+  uint64_t steps() const { return steps_; }
+
+ protected:
+  class Seat;
+
+  struct Limits {
+    std::string name;
+    int max_workers;
+    int64_t max_timers;
+    int64_t max_steps;
+  };
+  // What a step is about to do, or has done.
+  struct Turn {
+    bool is_timer;
+    uint64_t ordinal;  // of the worker, or of the timer: how many were started or armed before
+    uint64_t outcome;  // the Progress of a worker, the periods of a timer
+  };
+
+  // `on_woken` is called for each Wake that finds a worker parked, with its ordinal, on the thread that wakes. May be
+  // empty.
+  PumpedToolbox(uint64_t seed, Limits limits, absl::Time wall_start, std::function<void(uint64_t)> on_woken);
+
+  // InvalidArgument, naming the option, unless all are sensible.
+  static absl::Status CheckLimits(const Limits& limits);
+
+  // Whose turn it is: an index into `ordinals`, the workers that are awake in the order in which they were started, or
+  // ordinals.size() for the next timer, if `timer_due`. There is at least one candidate.
+  virtual size_t PickTurn(absl::Span<const uint64_t> ordinals, bool timer_due) = 0;
+  virtual void OnStarted(uint64_t /*ordinal*/) {}
+  virtual void OnArmed(uint64_t /*ordinal*/, Instant /*deadline*/) {}
+  virtual void OnCancelled(uint64_t /*ordinal*/) {}
+  virtual void OnTurn(const Turn& /*turn*/) {}
+
+  // Called when a run has not come to rest. What it returns completes the error.
+  virtual std::string OnRestless() { return {}; }
+
+  const std::string& name() const { return limits_.name; }
+
+  absl::StatusOr<TimerId> Arm(Instant deadline, TimerTask task) override;
+  absl::StatusOr<TimerId> ArmPeriodic(Instant first, absl::Duration period, Cadence cadence, TimerTask task) override;
+
+ private:
+  struct OrdinalTask {
+    uint64_t ordinal;
+    TimerTask task;
+  };
+  using Wheel = TimingWheel<OrdinalTask>;
+
+  // False if there is nothing to do now.
+  bool Step();
+  void StepWorker(Seat& seat);
+  void StepTimer();
+  absl::Status Pump(absl::FunctionRef<bool()> done, Instant end, bool move_time);
+  absl::Status CheckAlive() const;
+
+  const Limits limits_;
+  const absl::Time wall_start_;
+  const std::shared_ptr<const std::function<void(uint64_t)>> on_woken_;
+  // Written by the pumping thread alone. Others only read it, so it orders nothing but itself.
+  std::atomic<int64_t> now_ns_ = 0;
+  const std::unique_ptr<Wheel> wheel_;
+  std::vector<std::shared_ptr<Seat>> seats_;  // those that are not done, by ordinal
+  std::vector<uint64_t> awake_ordinals_;      // of one step; a member for its memory
+  std::vector<Seat*> awake_seats_;
+  uint64_t workers_started_ = 0;
+  uint64_t timers_armed_ = 0;
+  uint64_t steps_ = 0;
+  bool running_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TOOLBOX_PUMPED_TOOLBOX_H_

@@ -1,0 +1,78 @@
+// SimTrace: a running hash of everything that happened in a simulation, so that two runs can be compared by one number.
+//
+//   toolbox.trace().Record(TraceKind("message.delivered"), receiver.ordinal(), sender.ordinal(),
+//   TraceKind(type.name())); EXPECT_EQ(first.trace().hash(), second.trace().hash());
+//
+// An event is (virtual time, kind, three numbers). The numbers must be the same in every run of a seed: ordinals,
+// sizes, hashes of names and of encoded payloads; no address, no generation, no uid, no std or absl hash, nothing from
+// the real clock.
+//
+// Thread safety: the simulation's thread only.
+#ifndef FRAKTOR_UTILS_TOOLBOX_SIM_TRACE_H_
+#define FRAKTOR_UTILS_TOOLBOX_SIM_TRACE_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+// A number for a name, the same everywhere (FNV-1a of its bytes). Computed by the compiler for literals.
+constexpr uint64_t TraceKind(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+class SimTrace {
+ public:
+  explicit SimTrace(const RuntimeToolbox& clock) : clock_(clock) {}
+  SimTrace(const SimTrace&) = delete;
+  SimTrace& operator=(const SimTrace&) = delete;
+
+  void Record(uint64_t kind, uint64_t a = 0, uint64_t b = 0, uint64_t c = 0) {
+    const Event event{clock_.Now().nanoseconds(), kind, a, b, c};
+    hash_ = Chain(hash_, static_cast<uint64_t>(event.nanoseconds));
+    hash_ = Chain(hash_, kind);
+    hash_ = Chain(hash_, a);
+    hash_ = Chain(hash_, b);
+    hash_ = Chain(hash_, c);
+    tail_[events_++ % kTail] = event;
+  }
+
+  uint64_t hash() const { return hash_; }
+  uint64_t events() const { return events_; }
+
+  // The last events, at most 32, one per line, for finding where two runs part.
+  std::string Tail() const;
+
+ private:
+  static constexpr size_t kTail = 32;
+
+  struct Event {
+    int64_t nanoseconds = 0;
+    uint64_t kind = 0;
+    uint64_t a = 0;
+    uint64_t b = 0;
+    uint64_t c = 0;
+  };
+
+  // Depends on the order, and no value leaves the hash as it is.
+  static constexpr uint64_t Chain(uint64_t hash, uint64_t value) {
+    return MixBits(hash * 0x9e3779b97f4a7c15 + MixBits(value + 0x9e3779b97f4a7c15));
+  }
+
+  const RuntimeToolbox& clock_;
+  uint64_t hash_ = 0;
+  uint64_t events_ = 0;
+  std::array<Event, kTail> tail_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TOOLBOX_SIM_TRACE_H_

@@ -1,0 +1,536 @@
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/time/timing_wheel.h"
+#include "fraktor/utils/toolbox/futex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+#include "fraktor/utils/toolbox/worker.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+using internal_toolbox::FutexWait;
+using internal_toolbox::FutexWakeOne;
+using internal_toolbox::WorkerSeat;
+
+constexpr int kMaxWorkers = 16384;
+constexpr size_t kMaxNameBytes = 80;
+constexpr size_t kThreadNameBytes = 15;  // what Linux keeps
+
+Instant SteadyNow() {
+  return Instant::FromNanoseconds(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+}
+
+uint64_t SeedFromTheSystem() {
+  std::random_device device;
+  const uint64_t high = device();
+  const uint64_t low = device();
+  return high << 32 | low;
+}
+
+void RelaxTheCore() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("isb");
+#endif
+}
+
+// The worker of the thread that drives timers when no other does.
+class TimerKeeper final : public Worker {
+ public:
+  Progress RunSome() override { return Progress::kIdle; }
+};
+
+// A worker's thread.
+class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<ThreadSeat> {
+ public:
+  ThreadSeat(std::string name, const void* its_floor, const WorkerOptions& options, std::unique_ptr<Worker> its_worker)
+      : WorkerSeat(std::move(name)),
+        floor(its_floor),
+        worker(std::move(its_worker)),
+        idle_rounds(options.idle_rounds),
+        drives_timers(options.drives_timers) {}
+
+  absl::Status Join() override;
+
+  void PublishParking() { state_.store(kParking, std::memory_order_seq_cst); }
+  void StayAwake() { state_.store(kAwake, std::memory_order_seq_cst); }
+  bool awake() const { return state_.load(std::memory_order_seq_cst) == kAwake; }
+
+  // From kParking to sleep. False if a Wake came first.
+  bool FallAsleep() {
+    uint32_t expected = kParking;
+    return state_.compare_exchange_strong(expected, kParked, std::memory_order_seq_cst);
+  }
+  // From sleep, or from a nudge, to kParking. False if a Wake came first.
+  bool Stir() {
+    uint32_t expected = kParked;
+    return state_.compare_exchange_strong(expected, kParking, std::memory_order_seq_cst) || expected == kParking;
+  }
+  void SleepUntil(Instant deadline) { FutexWait(state_, kParked, deadline); }
+
+  // Makes a sleeping thread look at the timers without running its worker. True if it slept: then call Shake, outside
+  // of locks.
+  bool Nudge() {
+    uint32_t expected = kParked;
+    return state_.compare_exchange_strong(expected, kParking, std::memory_order_seq_cst);
+  }
+  void Shake() { FutexWakeOne(state_); }
+
+  void Finish() {
+    MutexLock lock(mutex_);
+    finished_ = true;
+    state_.store(kDone, std::memory_order_release);  // pairs with done()
+    ended_.notify_all();
+  }
+
+  const void* const floor;         // only compared
+  std::unique_ptr<Worker> worker;  // of its own thread
+  const int idle_rounds;
+  const bool drives_timers;
+  pthread_t thread = {};  // written before anybody else sees the seat
+
+  // Guarded by the floor's mutex.
+  bool counted_awake = true;
+  bool left = false;  // the thread needs the floor no more and can be joined
+
+ protected:
+  void OnWoken() override { FutexWakeOne(state_); }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable_any ended_;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+thread_local ThreadSeat* current_seat = nullptr;
+
+absl::Status ThreadSeat::Join() {
+  if (current_seat == this) {
+    return absl::FailedPreconditionError(absl::StrCat("worker \"", name(), "\" cannot wait for its own end"));
+  }
+  MutexLock lock(mutex_);
+  ended_.wait(lock, [this] {
+    mutex_.AssertHeld();
+    return finished_;
+  });
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+// Who drives timers, all under mutex_: driver_ is the sleeping worker that has driver_deadline_ as its timeout. It is
+// taken by the driving worker that finds, when it parks, that no other driving worker is awake, and left when that
+// worker stirs. While it is empty, some driving worker is awake and looks between its steps, or is firing and will look
+// again before it sleeps. A timer that is earlier than driver_deadline_ nudges the driver, unless it is armed by an
+// awake driving worker, which will look itself.
+class StdToolbox::Floor {
+ public:
+  using Wheel = TimingWheel<TimerTask>;
+
+  Floor(std::string name, int max_workers, std::unique_ptr<Wheel> wheel)
+      : name_(std::move(name)), max_workers_(max_workers), wheel_(std::move(wheel)) {}
+
+  // Ends and joins all threads and drops the timers. Afterwards everything is refused.
+  void Stop();
+
+  absl::StatusOr<WorkerHandle> Start(const WorkerOptions& options, std::unique_ptr<Worker> worker);
+
+  // `arm` inserts into the wheel that it is given.
+  template <typename ArmTask>
+  absl::StatusOr<TimerId> Arm(ArmTask&& arm);
+  bool Cancel(TimerId id);
+
+ private:
+  static void* RunThread(void* start);
+  void Run(ThreadSeat& seat);
+  // Sleeps if there is nothing to do; says kBusy when the worker is awake again.
+  Worker::Progress Park(ThreadSeat& seat);
+  void SleepDriving(ThreadSeat& seat);
+  void SleepOnly(ThreadSeat& seat);
+  void Leave(ThreadSeat& seat);
+
+  // Fires what is due, unless another thread is about it. Releases the mutex around each task.
+  void Fire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void FireIfDue() {
+    const int64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
+    if (next == Instant::InfiniteFuture().nanoseconds() || SteadyNow().nanoseconds() < next) return;
+    MutexLock lock(mutex_);
+    Fire();
+  }
+  void PublishNextDeadline() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const int64_t next = wheel_->NextDeadline().nanoseconds();
+    if (next_deadline_ns_.load(std::memory_order_relaxed) != next) {
+      next_deadline_ns_.store(next, std::memory_order_relaxed);
+    }
+  }
+
+  // Takes the worker only if it succeeds: to destroy one is the caller's, without the lock.
+  absl::StatusOr<std::shared_ptr<ThreadSeat>> StartThread(const WorkerOptions& options, std::unique_ptr<Worker>& worker)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JoinThoseWhoLeft() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status KeepTimers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  bool stopping() const { return stopping_.load(std::memory_order_seq_cst); }
+  absl::Status Stopping() const {
+    return absl::FailedPreconditionError(absl::StrCat("toolbox \"", name_, "\" is being destroyed"));
+  }
+
+  const std::string name_;
+  const int max_workers_;
+
+  // Set once, by the destructor. Pairs with PublishParking: a thread that has published reads this before it sleeps,
+  // and the destructor wakes each thread after setting it.
+  std::atomic<bool> stopping_ = false;
+
+  // The wheel's NextDeadline as of the last change under mutex_, so that workers need no lock to see that nothing is
+  // due. A hint: whoever sleeps looks under the mutex.
+  alignas(64) std::atomic<int64_t> next_deadline_ns_ = Instant::InfiniteFuture().nanoseconds();
+
+  alignas(64) Mutex mutex_;
+  std::unique_ptr<Wheel> wheel_ ABSL_GUARDED_BY(mutex_);
+  bool firing_ ABSL_GUARDED_BY(mutex_) = false;
+  int drivers_ ABSL_GUARDED_BY(mutex_) = 0;        // workers that drive timers
+  int awake_drivers_ ABSL_GUARDED_BY(mutex_) = 0;  // those of them that do not sleep
+  std::shared_ptr<ThreadSeat> driver_ ABSL_GUARDED_BY(mutex_);
+  Instant driver_deadline_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<ThreadSeat>> seats_ ABSL_GUARDED_BY(mutex_);
+  uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool keeper_started_ ABSL_GUARDED_BY(mutex_) = false;
+
+  struct ThreadStart {
+    Floor* floor;
+    std::shared_ptr<ThreadSeat> seat;
+  };
+};
+
+void StdToolbox::Floor::Stop() {
+  std::vector<std::shared_ptr<ThreadSeat>> seats;
+  {
+    MutexLock lock(mutex_);
+    stopping_.store(true, std::memory_order_seq_cst);
+    seats = seats_;
+  }
+  for (const std::shared_ptr<ThreadSeat>& seat : seats) {
+    if (current_seat == seat.get()) {
+      std::fprintf(stderr, "fraktor: toolbox \"%s\" is destroyed by its own worker \"%s\", which it must join\n",
+                   name_.c_str(), seat->name().c_str());
+      std::abort();
+    }
+  }
+  for (const std::shared_ptr<ThreadSeat>& seat : seats) seat->Wake();
+  for (const std::shared_ptr<ThreadSeat>& seat : seats) pthread_join(seat->thread, nullptr);
+  std::unique_ptr<Wheel> wheel;
+  {
+    MutexLock lock(mutex_);
+    wheel = std::move(wheel_);
+  }
+  // The tasks go without the lock: what they own may still ask us, and is told that we are stopping.
+  wheel.reset();
+}
+
+absl::StatusOr<WorkerHandle> StdToolbox::Floor::Start(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+  absl::StatusOr<std::shared_ptr<ThreadSeat>> seat = absl::UnknownError("");
+  {
+    MutexLock lock(mutex_);
+    seat = StartThread(options, worker);
+  }
+  if (!seat.ok()) return seat.status();
+  return WorkerHandle(*std::move(seat));
+}
+
+absl::StatusOr<std::shared_ptr<ThreadSeat>> StdToolbox::Floor::StartThread(const WorkerOptions& options,
+                                                                           std::unique_ptr<Worker>& worker) {
+  if (stopping()) return Stopping();
+  JoinThoseWhoLeft();
+  const size_t limit = static_cast<size_t>(max_workers_) + (keeper_started_ ? 1 : 0);
+  if (seats_.size() >= limit) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("toolbox \"", name_, "\" has ", max_workers_, " workers, its limit; raise max_workers"));
+  }
+  const uint64_t ordinal = started_++;
+  auto seat = std::make_shared<ThreadSeat>(options.name.empty() ? absl::StrCat(name_, "-", ordinal) : options.name,
+                                           this, options, std::move(worker));
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  if (options.cpu.has_value()) {
+    cpu_set_t cpus;
+    CPU_ZERO(&cpus);
+    CPU_SET(static_cast<size_t>(*options.cpu), &cpus);
+    pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
+  }
+  auto start = std::make_unique<ThreadStart>(ThreadStart{this, seat});
+  const int error = pthread_create(&seat->thread, &attributes, &RunThread, start.get());
+  pthread_attr_destroy(&attributes);
+  if (error != 0) worker = std::move(seat->worker);
+  if (error == EINVAL && options.cpu.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat("worker \"", seat->name(), "\": this process may not run on cpu ",
+                                                   *options.cpu, "; choose another or none"));
+  }
+  if (error != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("worker \"", seat->name(),
+                                                     "\": the system gives no thread (error ", error, ") beside the ",
+                                                     seats_.size(), " of toolbox \"", name_, "\""));
+  }
+  start.release();  // RunThread has it
+  if (seat->drives_timers) {
+    ++drivers_;
+    ++awake_drivers_;
+  }
+  seats_.push_back(seat);
+  return seat;
+}
+
+void StdToolbox::Floor::JoinThoseWhoLeft() {
+  // A thread that left takes no lock any more, so this does not wait for long.
+  std::erase_if(seats_, [](const std::shared_ptr<ThreadSeat>& seat) {
+    if (!seat->left) return false;
+    pthread_join(seat->thread, nullptr);
+    return true;
+  });
+}
+
+void* StdToolbox::Floor::RunThread(void* start) {
+  const std::unique_ptr<ThreadStart> mine(static_cast<ThreadStart*>(start));
+  ThreadSeat& seat = *mine->seat;
+  current_seat = &seat;
+  pthread_setname_np(pthread_self(), seat.name().substr(0, kThreadNameBytes).c_str());
+  mine->floor->Run(seat);
+  seat.worker.reset();
+  mine->floor->Leave(seat);
+  current_seat = nullptr;
+  seat.Finish();
+  return nullptr;
+}
+
+void StdToolbox::Floor::Run(ThreadSeat& seat) {
+  int idle = 0;
+  while (!stopping()) {
+    if (seat.drives_timers) FireIfDue();
+    Worker::Progress progress = seat.worker->RunSome();
+    if (progress == Worker::Progress::kIdle) {
+      if (idle++ < seat.idle_rounds) {
+        RelaxTheCore();
+        continue;
+      }
+      progress = Park(seat);
+    }
+    if (progress == Worker::Progress::kDone) return;
+    idle = 0;
+  }
+}
+
+Worker::Progress StdToolbox::Floor::Park(ThreadSeat& seat) {
+  seat.PublishParking();
+  if (stopping()) return Worker::Progress::kBusy;
+  const Worker::Progress progress = seat.worker->BeforePark();
+  if (progress != Worker::Progress::kIdle) {
+    seat.StayAwake();
+    return progress;
+  }
+  if (seat.drives_timers) {
+    SleepDriving(seat);
+  } else {
+    SleepOnly(seat);
+  }
+  if (!stopping()) seat.worker->AfterPark();
+  return Worker::Progress::kBusy;
+}
+
+void StdToolbox::Floor::SleepOnly(ThreadSeat& seat) {
+  if (!seat.FallAsleep()) return;
+  while (!seat.awake()) seat.SleepUntil(Instant::InfiniteFuture());
+}
+
+void StdToolbox::Floor::SleepDriving(ThreadSeat& seat) {
+  mutex_.Lock();
+  --awake_drivers_;
+  seat.counted_awake = false;
+  while (true) {
+    Instant deadline = Instant::InfiniteFuture();
+    const Instant next = wheel_->NextDeadline();
+    const bool vacant = driver_ == nullptr || next < driver_deadline_;
+    if (awake_drivers_ == 0 && vacant && !firing_) {
+      driver_ = seat.shared_from_this();
+      driver_deadline_ = deadline = next;
+    }
+    // Under the mutex, so that whoever arms an earlier timer finds us asleep and nudges, or awake.
+    const bool asleep = seat.FallAsleep();
+    if (asleep) {
+      mutex_.Unlock();
+      seat.SleepUntil(deadline);
+      mutex_.Lock();
+    }
+    if (driver_.get() == &seat) driver_ = nullptr;
+    if (!asleep || !seat.Stir() || stopping()) break;
+    Fire();
+  }
+  ++awake_drivers_;
+  seat.counted_awake = true;
+  seat.StayAwake();
+  mutex_.Unlock();
+}
+
+void StdToolbox::Floor::Leave(ThreadSeat& seat) {
+  std::shared_ptr<ThreadSeat> heir;
+  {
+    MutexLock lock(mutex_);
+    seat.left = true;
+    if (seat.drives_timers) {
+      --drivers_;
+      --awake_drivers_;
+    }
+    if (!stopping() && seat.drives_timers && awake_drivers_ == 0 && driver_ == nullptr && !firing_) {
+      // All other driving workers sleep without a timeout. One of them, or a keeper, must take over.
+      for (const std::shared_ptr<ThreadSeat>& other : seats_) {
+        if (!other->drives_timers || other->left) continue;
+        if (other->Nudge()) heir = other;
+        break;  // one that does not sleep is about to look by itself
+      }
+      // Without a thread to spare, timers wait until the next worker starts or the next timer is armed, which reports
+      // the failure.
+      if (drivers_ == 0 && wheel_->pending() > 0) KeepTimers().IgnoreError();
+    }
+  }
+  if (heir != nullptr) heir->Shake();
+}
+
+absl::Status StdToolbox::Floor::KeepTimers() {
+  keeper_started_ = true;
+  std::unique_ptr<Worker> worker = std::make_unique<TimerKeeper>();
+  absl::StatusOr<std::shared_ptr<ThreadSeat>> keeper = StartThread({.name = absl::StrCat(name_, "-timers")}, worker);
+  keeper_started_ = keeper.ok();
+  return keeper.status();
+}
+
+template <typename ArmTask>
+absl::StatusOr<TimerId> StdToolbox::Floor::Arm(ArmTask&& arm) {
+  std::shared_ptr<ThreadSeat> nudged;
+  absl::StatusOr<TimerId> id = absl::UnknownError("");
+  {
+    MutexLock lock(mutex_);
+    if (stopping()) return Stopping();
+    if (drivers_ == 0) {
+      absl::Status kept = KeepTimers();
+      if (!kept.ok()) return kept;
+    }
+    id = arm(*wheel_);
+    if (!id.ok()) return id;
+    PublishNextDeadline();
+    const bool armed_by_awake_driver = current_seat != nullptr && current_seat->floor == this &&
+                                       current_seat->drives_timers && current_seat->counted_awake;
+    if (driver_ != nullptr && !armed_by_awake_driver && wheel_->NextDeadline() < driver_deadline_) {
+      driver_deadline_ = wheel_->NextDeadline();
+      if (driver_->Nudge()) nudged = driver_;
+    }
+  }
+  if (nudged != nullptr) nudged->Shake();
+  return id;
+}
+
+bool StdToolbox::Floor::Cancel(TimerId id) {
+  bool cancelled = false;
+  std::optional<TimerTask> dropped;  // destroyed after the lock is released
+  MutexLock lock(mutex_);
+  if (stopping()) return false;
+  dropped = wheel_->Remove(id, cancelled);
+  // The driver is left to wake up at the old deadline: cancelling is far more frequent than that.
+  return cancelled;
+}
+
+void StdToolbox::Floor::Fire() {
+  if (firing_) return;
+  firing_ = true;
+  wheel_->Expire(SteadyNow());
+  while (!stopping()) {
+    std::optional<Wheel::Due> due = wheel_->TakeExpired();
+    if (!due.has_value()) break;
+    mutex_.Unlock();
+    due->payload(TimerFiring{.id = due->id, .deadline = due->deadline, .periods = due->periods});
+    if (!due->periodic) due.reset();
+    mutex_.Lock();
+    if (!due.has_value() || stopping() || wheel_->Rearm(*due, SteadyNow())) continue;
+    // Cancelled while it ran.
+    mutex_.Unlock();
+    due.reset();
+    mutex_.Lock();
+  }
+  firing_ = false;
+  PublishNextDeadline();
+}
+
+StdToolbox::StdToolbox(uint64_t seed, std::unique_ptr<Floor> floor) : RuntimeToolbox(seed), floor_(std::move(floor)) {}
+
+// While it stops, its threads still call it: nothing of it may be gone.
+StdToolbox::~StdToolbox() { floor_->Stop(); }
+
+absl::StatusOr<std::unique_ptr<StdToolbox>> StdToolbox::Make(const StdToolboxOptions& options) {
+  if (options.name.empty() || options.name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("toolbox: the name has ", options.name.size(), " bytes; use 1 to ", kMaxNameBytes));
+  }
+  if (options.max_workers < 1 || options.max_workers > kMaxWorkers) {
+    return absl::InvalidArgumentError(absl::StrCat("toolbox \"", options.name, "\": max_workers is ",
+                                                   options.max_workers, "; use 1 to ", kMaxWorkers));
+  }
+  auto wheel = Floor::Wheel::Make(
+      {.resolution = options.timer_resolution, .max_timers = options.max_timers, .start = SteadyNow()});
+  if (!wheel.ok()) return wheel.status();
+  return std::unique_ptr<StdToolbox>(
+      new StdToolbox(options.seed.has_value() ? *options.seed : SeedFromTheSystem(),
+                     std::make_unique<Floor>(options.name, options.max_workers, *std::move(wheel))));
+}
+
+Instant StdToolbox::Now() const { return SteadyNow(); }
+
+absl::Time StdToolbox::WallNow() const { return absl::Now(); }
+
+bool StdToolbox::CancelTimer(TimerId id) { return floor_->Cancel(id); }
+
+absl::StatusOr<WorkerHandle> StdToolbox::StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+  absl::Status checked = internal_toolbox::CheckWorkerOptions(options);
+  if (!checked.ok()) return checked;
+  if (worker == nullptr) return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\" is null"));
+  return floor_->Start(options, std::move(worker));
+}
+
+absl::StatusOr<TimerId> StdToolbox::Arm(Instant deadline, TimerTask task) {
+  return floor_->Arm([&](Floor::Wheel& wheel) { return wheel.Insert(deadline, std::move(task)); });
+}
+
+absl::StatusOr<TimerId> StdToolbox::ArmPeriodic(Instant first, absl::Duration period, Cadence cadence, TimerTask task) {
+  return floor_->Arm(
+      [&](Floor::Wheel& wheel) { return wheel.InsertPeriodic(first, period, cadence, std::move(task)); });
+}
+
+}  // namespace fraktor::inline v0

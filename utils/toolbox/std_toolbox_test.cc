@@ -1,0 +1,372 @@
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <semaphore>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+#include "fraktor/utils/toolbox/toolbox_under_test.h"
+#include "fraktor/utils/toolbox/worker.h"
+
+namespace fraktor {
+namespace {
+
+using Progress = Worker::Progress;
+
+// Parks at once, says on which thread it runs, and is done when told.
+class Sleeper : public Worker {
+ public:
+  struct Signs {
+    std::atomic<bool> stop = false;
+    std::atomic<std::thread::id> thread = {};
+    Tally parking;
+  };
+  explicit Sleeper(Signs& signs) : signs_(signs) {}
+  Progress RunSome() override {
+    signs_.thread = std::this_thread::get_id();
+    return signs_.stop ? Progress::kDone : Progress::kIdle;
+  }
+  Progress BeforePark() override {
+    if (signs_.stop) return Progress::kDone;
+    signs_.parking.Add();
+    return Progress::kIdle;
+  }
+
+ private:
+  Signs& signs_;
+};
+
+TEST(StdToolbox, TimersAreDrivenByTheParkedWorkerAndNotByAThreadOfTheirOwn) {
+  auto toolbox = StdToolbox::Make({}).value();
+  Sleeper::Signs signs;
+  toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
+  signs.parking.WaitFor(1);
+  for (int i = 0; i < 20; ++i) {
+    Tally fired;
+    std::thread::id thread;
+    toolbox
+        ->ScheduleAfter(absl::Microseconds(100 * i),
+                        [&] {
+                          thread = std::this_thread::get_id();
+                          fired.Add();
+                        })
+        .value();
+    fired.WaitFor(1);
+    EXPECT_EQ(thread, signs.thread.load());
+  }
+  // It was never woken for that.
+  EXPECT_EQ(signs.parking.count(), 1);
+}
+
+TEST(StdToolbox, AnEarlierTimerWakesTheDriverThatWaitsForALaterOne) {
+  auto toolbox = StdToolbox::Make({}).value();
+  Sleeper::Signs signs;
+  toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
+  toolbox->ScheduleAfter(absl::Hours(1), [] { ADD_FAILURE(); }).value();
+  for (int i = 0; i < 300; ++i) {
+    Tally fired;
+    toolbox->ScheduleAfter(absl::Microseconds(i), [&] { fired.Add(); }).value();
+    fired.WaitFor(1);
+  }
+}
+
+TEST(StdToolbox, TimersFireWithoutAnyWorkerAndThoseOfAWorkerThatIsDoneAreTakenOver) {
+  auto toolbox = StdToolbox::Make({}).value();
+  Sleeper::Signs first;
+  Sleeper::Signs second;
+  WorkerHandle one = toolbox->StartWorker({}, std::make_unique<Sleeper>(first)).value();
+  first.parking.WaitFor(1);
+  WorkerHandle two = toolbox->StartWorker({}, std::make_unique<Sleeper>(second)).value();
+  second.parking.WaitFor(1);
+  Tally fired;
+  auto arm = [&](absl::Duration delay) { toolbox->ScheduleAfter(delay, [&] { fired.Add(); }).value(); };
+  arm(absl::Milliseconds(20));
+  arm(absl::Milliseconds(60));
+  first.stop = true;
+  one.Wake();
+  EXPECT_TRUE(one.Join().ok());
+  fired.WaitFor(1);
+  second.stop = true;
+  two.Wake();
+  EXPECT_TRUE(two.Join().ok());
+  fired.WaitFor(2);
+  arm(absl::Milliseconds(1));
+  fired.WaitFor(3);
+}
+
+TEST(StdToolbox, AWorkerThatDrivesNoTimersIsNotUsedForThem) {
+  auto toolbox = StdToolbox::Make({}).value();
+  Sleeper::Signs signs;
+  toolbox->StartWorker({.drives_timers = false}, std::make_unique<Sleeper>(signs)).value();
+  signs.parking.WaitFor(1);
+  Tally fired;
+  std::thread::id thread;
+  toolbox
+      ->ScheduleAfter(absl::Milliseconds(1),
+                      [&] {
+                        thread = std::this_thread::get_id();
+                        fired.Add();
+                      })
+      .value();
+  fired.WaitFor(1);
+  EXPECT_NE(thread, signs.thread.load());
+  EXPECT_NE(thread, std::this_thread::get_id());
+}
+
+TEST(StdToolbox, ATimerArmedByAWorkerBeforeItParksFires) {
+  // The worker arms and parks: nobody nudges it, so it must look by itself. A second one sleeps and waits for something
+  // later.
+  auto toolbox = StdToolbox::Make({}).value();
+  Sleeper::Signs signs;
+  toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
+  signs.parking.WaitFor(1);
+  toolbox->ScheduleAfter(absl::Hours(1), [] { ADD_FAILURE(); }).value();
+  Tally fired;
+  std::atomic<int> ask = 0;
+  WorkerHandle worker =
+      toolbox
+          ->StartWorker({}, MakeWorker([&] {
+                          if (ask.exchange(0) == 0) return Progress::kIdle;
+                          toolbox->ScheduleAfter(absl::Microseconds(500), [&] { fired.Add(); }).value();
+                          return Progress::kIdle;
+                        }))
+          .value();
+  for (int i = 1; i <= 100; ++i) {
+    ask = 1;
+    worker.Wake();
+    fired.WaitFor(i);
+  }
+}
+
+TEST(StdToolbox, MissedPeriodsAreOneFiringThatSaysHowMany) {
+  auto toolbox = StdToolbox::Make({.timer_resolution = absl::Nanoseconds(1)}).value();
+  Tally fired;
+  std::binary_semaphore go(0);
+  std::vector<std::pair<Instant, uint64_t>> firings;
+  toolbox
+      ->SchedulePeriodic({.period = absl::Milliseconds(1)},
+                         [&](const TimerFiring& firing) {
+                           firings.emplace_back(firing.deadline, firing.periods);
+                           fired.Add();
+                           if (fired.count() == 1) go.acquire();
+                           if (fired.count() >= 4) toolbox->CancelTimer(firing.id);
+                         })
+      .value();
+  fired.WaitFor(1);
+  const Instant late = toolbox->Now() + absl::Milliseconds(10);
+  while (toolbox->Now() < late) std::this_thread::yield();
+  go.release();
+  fired.WaitFor(4);
+  toolbox.reset();
+  EXPECT_GE(firings[1].second, 9u);
+  for (size_t i = 1; i < firings.size(); ++i) {
+    EXPECT_EQ(firings[i].first - firings[i - 1].first,
+              static_cast<int64_t>(firings[i - 1].second) * absl::Milliseconds(1));
+  }
+}
+
+TEST(StdToolbox, NamesAndPinsItsThreads) {
+  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
+  int cpu = 0;
+  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+  std::string name;
+  int cpus = 0;
+  auto look = [&] {
+    char text[16] = {};
+    pthread_getname_np(pthread_self(), text, sizeof(text));
+    name = text;
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    sched_getaffinity(0, sizeof(mine), &mine);
+    cpus = CPU_ISSET(cpu, &mine) ? CPU_COUNT(&mine) : -1;
+    return Progress::kDone;
+  };
+  EXPECT_TRUE(toolbox->StartWorker({.name = "a name that is long", .cpu = cpu}, MakeWorker(look)).value().Join().ok());
+  EXPECT_EQ(name, "a name that is ");
+  EXPECT_EQ(cpus, 1);
+  EXPECT_TRUE(toolbox->StartWorker({}, MakeWorker(look)).value().Join().ok());
+  EXPECT_EQ(name, "shop-1");
+  absl::Status refused = toolbox->StartWorker({.name = "far", .cpu = 1023}, MakeWorker(look)).status();
+  EXPECT_EQ(refused.message(), "worker \"far\": this process may not run on cpu 1023; choose another or none");
+}
+
+TEST(StdToolbox, RefusesBadOptions) {
+  EXPECT_EQ(StdToolbox::Make({.name = ""}).status().message(), "toolbox: the name has 0 bytes; use 1 to 80");
+  EXPECT_EQ(StdToolbox::Make({.max_workers = -3}).status().message(),
+            "toolbox \"fraktor\": max_workers is -3; use 1 to 16384");
+  EXPECT_EQ(StdToolbox::Make({.timer_resolution = absl::ZeroDuration()}).status().message(),
+            "timing wheel: resolution is 0; use 1ns to 1h");
+}
+
+TEST(StdToolbox, SeedsDifferUnlessGiven) {
+  EXPECT_NE(StdToolbox::Make({}).value()->seed(), StdToolbox::Make({}).value()->seed());
+  EXPECT_EQ(StdToolbox::Make({.seed = 9}).value()->seed(), 9u);
+}
+
+TEST(StdToolbox, EndsWhileEverythingIsInMotion) {
+  for (int round = 0; round < 20; ++round) {
+    auto toolbox = StdToolbox::Make({}).value();
+    std::vector<WorkerHandle> workers;
+    std::atomic<int> steps = 0;
+    Tally moving;
+    for (int i = 0; i < 4; ++i) {
+      workers.push_back(
+          toolbox
+              ->StartWorker({.idle_rounds = i}, MakeWorker([&, i] {
+                              if (++steps == 50) moving.Add();
+                              toolbox->ScheduleAfter(absl::Microseconds(i), [&] { ++steps; }).IgnoreError();
+                              return i % 2 == 0 ? Progress::kBusy : Progress::kIdle;
+                            }))
+              .value());
+    }
+    toolbox->SchedulePeriodic({.period = absl::Microseconds(50)}, [&] { workers[1].Wake(); }).value();
+    moving.WaitFor(1);
+    toolbox.reset();
+    for (WorkerHandle& worker : workers) EXPECT_TRUE(worker.done());
+  }
+}
+
+TEST(StdToolboxDeathTest, CannotBeDestroyedByItsOwnWorker) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto toolbox = StdToolbox::Make({.name = "ouroboros"}).value();
+        std::atomic<bool> known = false;
+        WorkerHandle worker = toolbox
+                                  ->StartWorker({.name = "tail"}, MakeWorker([&] {
+                                                  if (!known) return Progress::kBusy;
+                                                  toolbox.reset();
+                                                  return Progress::kDone;
+                                                }))
+                                  .value();
+        known = true;
+        worker.Join().IgnoreError();
+      },
+      "toolbox \"ouroboros\" is destroyed by its own worker \"tail\"");
+}
+
+// --- stress: exact counts, and a hang if a wake-up is lost ---
+
+TEST(StdToolboxStress, NoWakeUpIsLost) {
+  constexpr int kThreads = 3;
+  constexpr int kRounds = 1500;
+  for (int idle_rounds : {0, 5}) {
+    auto toolbox = StdToolbox::Make({}).value();
+    std::atomic<int> work = 0;
+    std::atomic<bool> stop = false;
+    int done = 0;
+    std::counting_semaphore<> answers(0);
+    WorkerHandle worker = toolbox
+                              ->StartWorker({.idle_rounds = idle_rounds}, MakeWorker([&] {
+                                              const int found = work.exchange(0);
+                                              done += found;
+                                              if (found > 0) {
+                                                answers.release(found);
+                                                return Progress::kBusy;
+                                              }
+                                              return stop ? Progress::kDone : Progress::kIdle;
+                                            }))
+                              .value();
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kRounds; ++i) {
+          work.fetch_add(1);
+          worker.Wake();
+          answers.acquire();  // so that the worker runs dry again and again
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    stop = true;
+    worker.Wake();
+    EXPECT_TRUE(worker.Join().ok());
+    EXPECT_EQ(done, kThreads * kRounds);
+  }
+}
+
+TEST(StdToolboxStress, EveryTimerFiresOrIsCancelledAndNeverBoth) {
+  constexpr int kThreads = 4;
+  constexpr int kTimers = 2000;
+  auto toolbox = StdToolbox::Make({.timer_resolution = absl::Microseconds(100), .seed = 1}).value();
+  Sleeper::Signs signs[2];
+  std::vector<WorkerHandle> workers;
+  for (Sleeper::Signs& sign : signs)
+    workers.push_back(toolbox->StartWorker({}, std::make_unique<Sleeper>(sign)).value());
+  std::vector<std::atomic<int>> fired(kThreads * kTimers);
+  Tally all_fired;
+  std::atomic<int> cancelled = 0;
+  std::atomic<int> early = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Random random = toolbox->MakeRandom(static_cast<uint64_t>(t));
+      std::vector<std::pair<TimerId, int>> ids;
+      for (int i = 0; i < kTimers; ++i) {
+        const int label = t * kTimers + i;
+        const Instant deadline = toolbox->Now() + random.UniformDuration(absl::Milliseconds(-1), absl::Milliseconds(3));
+        TimerId id = toolbox
+                         ->ScheduleAt(deadline,
+                                      [&, label, deadline] {
+                                        if (toolbox->Now() < deadline) ++early;
+                                        ++fired[label];
+                                        all_fired.Add();
+                                      })
+                         .value();
+        ids.emplace_back(id, label);
+        if (random.Bernoulli(0.5)) {
+          const auto& [victim, victim_label] = ids[random.Uniform(ids.size())];
+          if (toolbox->CancelTimer(victim)) {
+            ++cancelled;
+            EXPECT_EQ(fired[victim_label].fetch_add(1000), 0);
+          }
+        }
+        if (i % 16 == 0) workers[random.Uniform(2)].Wake();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  all_fired.WaitFor(kThreads * kTimers - cancelled);
+  EXPECT_EQ(all_fired.count(), kThreads * kTimers - cancelled);
+  EXPECT_EQ(early, 0);
+  EXPECT_GT(cancelled, 0);
+  for (std::atomic<int>& n : fired) EXPECT_TRUE(n == 1 || n == 1000) << n;
+}
+
+TEST(StdToolboxStress, WorkersComeAndGoWhileTimersFire) {
+  constexpr int kRounds = 200;
+  auto toolbox = StdToolbox::Make({.timer_resolution = absl::Microseconds(50)}).value();
+  Tally fired;
+  for (int i = 0; i < kRounds; ++i) {
+    Sleeper::Signs signs;
+    WorkerHandle worker = toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
+    toolbox->ScheduleAfter(absl::Microseconds(100 * (i % 7)), [&] { fired.Add(); }).value();
+    if (i % 3 == 0) signs.parking.WaitFor(1);
+    if (i % 5 == 0) fired.WaitFor(i + 1);
+    signs.stop = true;
+    worker.Wake();
+    ASSERT_TRUE(worker.Join().ok());
+  }
+  fired.WaitFor(kRounds);
+}
+
+}  // namespace
+}  // namespace fraktor

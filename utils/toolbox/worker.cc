@@ -1,0 +1,43 @@
+#include "fraktor/utils/toolbox/worker.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace fraktor::inline v0 {
+namespace internal_toolbox {
+
+namespace {
+constexpr size_t kMaxNameBytes = 100;
+constexpr int kMaxIdleRounds = 1'000'000;
+constexpr int kMaxCpu = 1023;  // what cpu_set_t can say
+}  // namespace
+
+absl::Status CheckWorkerOptions(const WorkerOptions& options) {
+  if (options.name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker: the name has ", options.name.size(), " bytes; use at most ", kMaxNameBytes));
+  }
+  if (options.idle_rounds < 0 || options.idle_rounds > kMaxIdleRounds) {
+    return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\": idle_rounds is ",
+                                                   options.idle_rounds, "; use 0 to ", kMaxIdleRounds));
+  }
+  if (options.cpu.has_value() && (*options.cpu < 0 || *options.cpu > kMaxCpu)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker \"", options.name, "\": cpu is ", *options.cpu, "; use 0 to ", kMaxCpu, " or none"));
+  }
+  return absl::OkStatus();
+}
+
+void WorkerSeat::WakeSlowly() {
+  uint32_t state = state_.load(std::memory_order_seq_cst);
+  do {
+    if (state == kAwake || state == kDone) return;
+  } while (!state_.compare_exchange_weak(state, kAwake, std::memory_order_seq_cst));
+  if (state == kParked) OnWoken();
+}
+
+}  // namespace internal_toolbox
+}  // namespace fraktor::inline v0

@@ -1,0 +1,156 @@
+// Worker: what a thread of the runtime does, cut into steps. WorkerHandle: wakes it and waits for its end.
+//
+//   class Printer : public Worker {
+//    public:
+//     Progress RunSome() override {
+//       std::optional<std::string> line = lines.TryPop();
+//       if (!line) return closed ? Progress::kDone : Progress::kIdle;
+//       std::cout << *line;
+//       return Progress::kBusy;
+//     }
+//   };
+//   WorkerHandle printer = toolbox.StartWorker({.name = "printer"}, std::make_unique<Printer>()).value();
+//   lines.Push("hello\n");
+//   printer.Wake();
+//
+// A toolbox with threads gives each worker a thread; one without takes turns. So a worker never waits for anything
+// inside a step: it says kIdle, is parked, and runs again after the next Wake.
+//
+// No wake-up is lost. Before a worker is parked, the toolbox publishes that (so that from then on a Wake leaves its
+// mark) and asks the worker again, by BeforePark, whether there really is nothing to do. What a caller publishes before
+// Wake is therefore either seen by BeforePark or the Wake sees that the worker is parking. This is Dekker's argument
+// and needs one total order: publish work by a sequentially consistent operation, or under a mutex that RunSome and
+// BeforePark take too, and look for it in BeforePark in the same way. A relaxed or release store does not do.
+#ifndef FRAKTOR_UTILS_TOOLBOX_WORKER_H_
+#define FRAKTOR_UTILS_TOOLBOX_WORKER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+
+namespace fraktor::inline v0 {
+
+// All methods are called from one thread at a time, which is the worker's own where there are threads, and must not
+// throw. The toolbox destroys the worker, on the same thread, as soon as it is done.
+class Worker {
+ public:
+  enum class Progress {
+    kBusy,  // did something, or there may be more: call again soon
+    kIdle,  // found nothing to do: park
+    kDone,  // never call again
+  };
+
+  virtual ~Worker() = default;
+
+  // Does a bounded amount of work. On a toolbox with threads, timers that are due and a toolbox that ends wait for it
+  // to return.
+  virtual Progress RunSome() = 0;
+
+  // Called after kIdle, when the toolbox has published that this worker is about to park: looks once more at everything
+  // that a Wake may have announced. kIdle parks. A scheduler that keeps counts of idle and searching workers publishes
+  // them here, then looks; if it finds something it takes its publication back and says kBusy.
+  virtual Progress BeforePark() { return RunSome(); }
+
+  // Called after each BeforePark that said kIdle, when the worker runs again, whether it really slept or not. Not
+  // called if the toolbox ends.
+  virtual void AfterPark() {}
+};
+
+struct WorkerOptions {
+  // For debuggers, errors and traces; Linux shows the first 15 bytes as the thread's name. Empty: the toolbox makes
+  // one. At most 100 bytes.
+  std::string name = {};
+  // How often RunSome may say kIdle in a row before the worker is parked, from 0 to 1'000'000. Waking a parked thread
+  // on another core costs the waker some 8 us and the sleeper 25 us; looking again costs a core. Only toolboxes with
+  // threads heed it.
+  int idle_rounds = 0;
+  // Whether timers may be fired by this worker between its steps and while it is parked. Say false if steps block on
+  // I/O: timers would be late.
+  bool drives_timers = true;
+  // The core to run on, or any. Only toolboxes with threads heed it; all refuse a negative one.
+  std::optional<int> cpu = std::nullopt;
+};
+
+namespace internal_toolbox {
+
+// InvalidArgument, naming the option, unless every option is within its limits.
+absl::Status CheckWorkerOptions(const WorkerOptions& options);
+
+// Where a worker sits: the word that says whether it is awake, and its end. Shared by the toolbox and the handles, so
+// that a late Wake is safe.
+class WorkerSeat {
+ public:
+  enum State : uint32_t {
+    kAwake,    // runs, or will look again before it parks
+    kParking,  // has published that it will park; does not sleep yet (or not any more)
+    kParked,   // sleeps; a wake-up needs the kernel
+    kDone,
+  };
+
+  explicit WorkerSeat(std::string name) : name_(std::move(name)) {}
+  virtual ~WorkerSeat() = default;
+  WorkerSeat(const WorkerSeat&) = delete;
+  WorkerSeat& operator=(const WorkerSeat&) = delete;
+
+  void Wake() {
+    const uint32_t state = state_.load(std::memory_order_seq_cst);
+    if (state == kAwake || state == kDone) return;
+    WakeSlowly();
+  }
+
+  virtual absl::Status Join() = 0;
+  bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
+  const std::string& name() const { return name_; }
+
+ protected:
+  // A Wake has found the worker asleep and made it kAwake.
+  virtual void OnWoken() = 0;
+
+  // Pairs with Wake and itself: see the top of the file. Stored by the worker's thread (kAwake, kParking), exchanged
+  // kParking -> kParked by it, and kParking or kParked -> kAwake by whoever wakes it. kDone is the last value.
+  alignas(64) std::atomic<uint32_t> state_ = kAwake;
+
+ private:
+  void WakeSlowly();
+
+  const std::string name_;
+};
+
+}  // namespace internal_toolbox
+
+// A value; copies name the same worker. A default handle names none: only assign to it and ask for valid(). All methods
+// may be called from any thread, except where a toolbox says otherwise.
+class WorkerHandle {
+ public:
+  WorkerHandle() = default;
+  explicit WorkerHandle(std::shared_ptr<internal_toolbox::WorkerSeat> seat) : seat_(std::move(seat)) {}
+
+  // Makes the worker call RunSome or BeforePark once more after everything that the caller did before (see the top of
+  // the file for "before"). One load if the worker is awake; a system call only if it sleeps. Nothing if it is done or
+  // its toolbox is gone.
+  void Wake() const { seat_->Wake(); }
+
+  // Waits until the worker is done and destroyed. Nobody stops it: tell it first. A toolbox without threads runs until
+  // then, and answers FailedPrecondition if that would never happen. FailedPrecondition as well if the worker is asked
+  // to wait for itself.
+  absl::Status Join() const { return seat_->Join(); }
+
+  // Whether Join would return at once.
+  bool done() const { return seat_->done(); }
+
+  std::string_view name() const { return seat_->name(); }
+  bool valid() const { return seat_ != nullptr; }
+
+ private:
+  std::shared_ptr<internal_toolbox::WorkerSeat> seat_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TOOLBOX_WORKER_H_
