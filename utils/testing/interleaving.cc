@@ -257,6 +257,7 @@ class ModelEngine {
   void PlainWrite(PlainState& state) { WritePlain(state, LogEntry::Kind::kPlainWrite); }
   void Yield();
   int ChooseValue(int count);
+  bool is_redundant() const { return redundant_; }
   [[noreturn]] void Fail(ModelFailure failure, std::string message);
 
  private:
@@ -1284,6 +1285,8 @@ void Model::Thread(const char* name, std::function<void()> run) {
 }
 
 void Model::After(std::function<void()> run) { after_.push_back(std::move(run)); }
+
+bool Model::IsRedundant() const { return ModelEngine::Current().is_redundant(); }
 
 void Model::DestroyObject(void* object) {
   for (auto it = objects_.rbegin(); it != objects_.rend(); ++it) {

@@ -188,6 +188,10 @@ class Model {
   // Runs when all threads have ended, ordered after them.
   void After(std::function<void()> run);
 
+  // For After: true if this execution differs from an earlier one only in the order of independent operations. It is run
+  // to its end all the same; who counts or collects may leave it out.
+  bool IsRedundant() const;
+
  private:
   friend class ModelEngine;
   struct Object {

@@ -47,7 +47,8 @@ Explored Explore(int registers, int finals, const std::function<void(const Litmu
     auto& z = m.Make<ModelAtomic<int>>(0).Named("z");
     auto& r = m.Make<std::array<int, 4>>(std::array<int, 4>{});
     program({x, y, z, r, m});
-    m.After([&explored, &x, &y, &z, &r, registers, finals] {
+    m.After([&explored, &m, &x, &y, &z, &r, registers, finals] {
+      if (m.IsRedundant()) return;
       Outcome outcome(r.begin(), r.begin() + registers);
       const std::array<int, 3> values = {x.load(), y.load(), z.load()};
       outcome.insert(outcome.end(), values.begin(), values.begin() + finals);

@@ -1,0 +1,269 @@
+// The inbox in every interleaving of two or three threads: each node is delivered once and in the order of its pusher,
+// at most one thread holds the inbox, and nothing is left lying in it. And the proof that these tests can fail:
+// whichever memory order in inbox.h is made weaker, one of them does.
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "fraktor/utils/queue/inbox.h"
+#include "fraktor/utils/testing/interleaving.h"
+
+namespace fraktor {
+namespace {
+
+using ModelInbox = BasicInbox<ModelAtomics>;
+
+struct Node : BasicInboxNode<ModelAtomics> {
+  Node(int pusher_in, int number_in) : pusher(pusher_in), number(number_in) {}
+  // Written before the push, read by who takes the node.
+  ModelPlain<int> pusher;
+  ModelPlain<int> number;
+};
+
+// What owns an inbox: an actor. Whoever holds the inbox runs it.
+class Owner {
+ public:
+  ModelInbox inbox;
+
+  // The caller has just pushed; runs the owner if it has to be scheduled.
+  void After(InboxPush pushed, Node& node) {
+    if (pushed == InboxPush::kQueued) return;
+    ++runs_;
+    if (pushed == InboxPush::kClaimed) Keep(&node);
+    Run();
+  }
+
+  void PushChain(BasicInboxChain<ModelAtomics>& chain) {
+    if (inbox.PushChain(chain) != InboxPush::kClaimed) return;
+    ++runs_;
+    for (auto* node = chain.TakeAll().first; node != nullptr; node = node->next) Keep(static_cast<Node*>(node));
+    Run();
+  }
+
+  // For a holder: handles everything, and goes idle.
+  void Run() {
+    for (;;) {
+      Handle();
+      if (inbox.TryGoIdle()) return;
+      Take();
+    }
+  }
+
+  // For a holder: handles system nodes until there are none, and leaves the rest for later.
+  void RunSuspended() {
+    do {
+      ++runs_;
+      if (inbox.HasSystem()) {
+        Take();
+        Handle();
+      }
+    } while (!inbox.TryPark());
+  }
+
+  // When all threads have ended: what was delivered of each pusher.
+  std::map<int, std::vector<int>> Delivered() const {
+    std::map<int, std::vector<int>> numbers;
+    for (const auto& [pusher, number] : delivered_) numbers[pusher].push_back(number);
+    return numbers;
+  }
+
+ private:
+  void Keep(Node* node) { kept_.push_back(node); }
+
+  void Take() {
+    for (auto* node = inbox.TakeAll().first; node != nullptr;) {
+      auto* const next = static_cast<BasicInboxNode<ModelAtomics>*>(node->next);
+      Keep(static_cast<Node*>(node));
+      node = next;
+    }
+  }
+
+  void Handle() {
+    ++runs_;
+    for (Node* node : kept_) delivered_.emplace_back(node->pusher, node->number);
+    kept_.clear();
+  }
+
+  // Stands for all private state: two holders at once, or one that does not see what the last one did, race for it.
+  ModelPlain<int> runs_{0};
+  std::vector<Node*> kept_;
+  std::vector<std::pair<int, int>> delivered_;
+};
+
+void ExpectAllDelivered(const Owner& owner, const std::map<int, std::vector<int>>& expected) {
+  MODEL_ASSERT(owner.inbox.IsIdle(), "somebody still holds the inbox, and nobody runs");
+  MODEL_ASSERT(owner.Delivered() == expected, "a node is missing, out of order, or there twice");
+}
+
+// The cases.
+
+void TwoPushers(Model& m) {
+  auto& owner = m.Make<Owner>();
+  for (int pusher = 1; pusher <= 2; ++pusher) {
+    m.Thread([&m, &owner, pusher] {
+      for (int number = 1; number <= 2; ++number) {
+        auto& node = m.Make<Node>(pusher, number);
+        owner.After(owner.inbox.Push(&node), node);
+      }
+    });
+  }
+  m.After([&] { ExpectAllDelivered(owner, {{1, {1, 2}}, {2, {1, 2}}}); });
+}
+
+void ThreePushers(Model& m) {
+  auto& owner = m.Make<Owner>();
+  for (int pusher = 1; pusher <= 3; ++pusher) {
+    m.Thread([&m, &owner, pusher] {
+      auto& node = m.Make<Node>(pusher, 1);
+      owner.After(owner.inbox.Push(&node), node);
+    });
+  }
+  m.After([&] { ExpectAllDelivered(owner, {{1, {1}}, {2, {1}}, {3, {1}}}); });
+}
+
+void UserAndSystemPushers(Model& m) {
+  auto& owner = m.Make<Owner>();
+  m.Thread("user", [&] {
+    auto& node = m.Make<Node>(1, 1);
+    owner.After(owner.inbox.Push(&node), node);
+  });
+  m.Thread("system", [&] {
+    for (int number = 1; number <= 2; ++number) {
+      auto& node = m.Make<Node>(2, number);
+      owner.After(owner.inbox.PushSystem(&node), node);
+    }
+  });
+  m.After([&] { ExpectAllDelivered(owner, {{1, {1}}, {2, {1, 2}}}); });
+}
+
+// The owner is suspended and parks; user nodes wait, a system node gets it going again.
+void ParkedOwner(Model& m) {
+  auto& owner = m.Make<Owner>();
+  MODEL_ASSERT(owner.inbox.TryClaim());
+  m.Thread("holder", [&] { owner.RunSuspended(); });
+  m.Thread("user", [&] {
+    auto& node = m.Make<Node>(1, 1);
+    MODEL_ASSERT(owner.inbox.Push(&node) != InboxPush::kUnparked);
+  });
+  m.Thread("system", [&] {
+    auto& node = m.Make<Node>(2, 1);
+    const InboxPush pushed = owner.inbox.PushSystem(&node);
+    MODEL_ASSERT(pushed != InboxPush::kClaimed);
+    if (pushed == InboxPush::kUnparked) owner.RunSuspended();
+  });
+  m.After([&] {
+    MODEL_ASSERT(owner.inbox.IsParked());
+    MODEL_ASSERT(owner.Delivered()[2] == std::vector<int>{1}, "a parked owner has not seen the system node");
+    // Resumed, it finds the rest.
+    auto& resume = m.Make<Node>(3, 1);
+    const InboxPush pushed = owner.inbox.PushSystem(&resume);
+    MODEL_ASSERT(pushed == InboxPush::kUnparked);
+    owner.After(pushed, resume);
+    ExpectAllDelivered(owner, {{1, {1}}, {2, {1}}, {3, {1}}});
+  });
+}
+
+// A recycled owner is claimed by its next user while a late pusher still means the one before.
+void ClaimedByTheNextUser(Model& m) {
+  auto& owner = m.Make<Owner>();
+  m.Thread("late", [&] {
+    auto& node = m.Make<Node>(1, 1);
+    owner.After(owner.inbox.Push(&node), node);
+  });
+  m.Thread("next", [&] {
+    while (!owner.inbox.TryClaim()) ModelYield();
+    owner.Run();
+    auto& node = m.Make<Node>(2, 1);
+    owner.After(owner.inbox.Push(&node), node);
+  });
+  m.After([&] { ExpectAllDelivered(owner, {{1, {1}}, {2, {1}}}); });
+}
+
+void ChainAndPusher(Model& m) {
+  auto& owner = m.Make<Owner>();
+  m.Thread("chain", [&] {
+    BasicInboxChain<ModelAtomics> chain;
+    chain.Add(&m.Make<Node>(1, 1));
+    chain.Add(&m.Make<Node>(1, 2));
+    owner.PushChain(chain);
+  });
+  m.Thread("pusher", [&] {
+    auto& node = m.Make<Node>(2, 1);
+    owner.After(owner.inbox.Push(&node), node);
+  });
+  m.After([&] { ExpectAllDelivered(owner, {{1, {1, 2}}, {2, {1}}}); });
+}
+
+// A holder that runs dry while a user and a system node come in.
+void HolderGoesIdle(Model& m) {
+  auto& owner = m.Make<Owner>();
+  MODEL_ASSERT(owner.inbox.TryClaim());
+  m.Thread("holder", [&] { owner.Run(); });
+  m.Thread("user", [&] {
+    auto& node = m.Make<Node>(1, 1);
+    owner.After(owner.inbox.Push(&node), node);
+  });
+  m.Thread("system", [&] {
+    auto& node = m.Make<Node>(2, 1);
+    owner.After(owner.inbox.PushSystem(&node), node);
+  });
+  m.After([&] { ExpectAllDelivered(owner, {{1, {1}}, {2, {1}}}); });
+}
+
+struct Case {
+  const char* name;
+  void (*run)(Model&);
+};
+constexpr std::array<Case, 7> kCases = {{{"two pushers", TwoPushers},
+                                         {"three pushers", ThreePushers},
+                                         {"user and system", UserAndSystemPushers},
+                                         {"parked owner", ParkedOwner},
+                                         {"claimed by the next user", ClaimedByTheNextUser},
+                                         {"chain and pusher", ChainAndPusher},
+                                         {"holder goes idle", HolderGoesIdle}}};
+
+TEST(InboxInterleaving, DeliversEveryNodeOnceInOrderToOneHolderAtATime) {
+  for (const Case& c : kCases) {
+    const ModelResult result = CheckInterleavings({}, c.run);
+    EXPECT_TRUE(result.ok()) << c.name << ": " << result;
+    EXPECT_TRUE(result.complete) << c.name;
+    std::cout << c.name << ": " << result << "\n";
+  }
+}
+
+TEST(InboxInterleaving, EndsWellIfACompareExchangeFailsForNoReason) {
+  for (const Case& c : kCases) {
+    const ModelResult result = CheckInterleavings({.max_spurious_failures = 1}, c.run);
+    EXPECT_TRUE(result.ok()) << c.name << ": " << result;
+    std::cout << c.name << ": " << result << "\n";
+  }
+}
+
+TEST(InboxInterleaving, FailsIfAnyMemoryOrderIsWeaker) {
+  std::map<std::string, std::string> failed_in;  // by weakening: which case noticed it, or ""
+  for (const Case& c : kCases) {
+    for (const ModelWeakenedResult& run : CheckEachWeakening({}, c.run)) {
+      if (run.weakening.file != "inbox.h") continue;
+      std::ostringstream name;
+      name << run.weakening;
+      std::string& noticed = failed_in[name.str()];
+      if (noticed.empty() && !run.result.ok()) noticed = c.name;
+    }
+  }
+  EXPECT_EQ(failed_in.size(), 11u) << "inbox.h has other memory orders than it had: see that all are tested";
+  for (const auto& [weakening, noticed] : failed_in) {
+    EXPECT_NE(noticed, "") << "no case fails with " << weakening;
+    std::cout << weakening << ": " << noticed << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace fraktor
