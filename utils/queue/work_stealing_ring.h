@@ -152,12 +152,9 @@ T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief
   uint64_t head = head_.load(std::memory_order_acquire);
   for (;;) {
     const uint64_t tail = tail_.load(std::memory_order_acquire);
-    const uint64_t size = tail - head;
+    const uint64_t size =
+        tail - head;  // More than there ever are if head has moved on meanwhile; then the exchange fails.
     if (size == 0) return nullptr;
-    if (size > kCapacity) {  // Head has moved on between the two loads.
-      head = head_.load(std::memory_order_acquire);
-      continue;
-    }
     uint64_t count = size - size / 2;
     if (count > room + 1) count = room + 1;
     const T first = CellAt(head).load(std::memory_order_relaxed);

@@ -13,7 +13,9 @@ namespace {
 
 struct Item {
   int number = 0;
-  int taken = 0;  // Ordinary memory: ThreadSanitizer sees two threads that got the same item.
+  // Ordinary memory: ThreadSanitizer sees two threads that got the same item, or one that got it before it was made.
+  bool made = false;
+  int taken = 0;
 };
 
 std::vector<Item> MakeItems(int count) {
@@ -123,13 +125,14 @@ void StealFromEachOther() {
       SmallRing& mine = rings[owner];
       typename SmallRing::HalfBuffer half;
       const auto take = [&](Item* item) {
-        ++item->taken;
+        item->taken += item->made ? 1 : 1000;
         taken.fetch_add(1, std::memory_order_relaxed);
       };
       int made = 0;
       for (int turn = 0; taken.load(std::memory_order_relaxed) < kOwners * kItems; ++turn) {
         for (int i = 0; i < 3 && made < kItems; ++i) {
           Item* const item = &items[owner][made];
+          item->made = true;
           if (turn % 2 == 0 ? mine.TryPush(item) : mine.TryPushUnannounced(item)) {
             ++made;
             continue;

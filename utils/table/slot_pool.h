@@ -1,0 +1,293 @@
+// The slots of one owner: where they are allocated and freed.
+//
+//   SlotPool<Cell> pool(table, &system);
+//   SlotPool<Cell>::Cache cache(pool);                    // one per worker: no lock, no read-modify-write
+//   absl::StatusOr<SlotHandle<Cell>> handle = cache.Allocate();
+//   cache.Free(*handle);                                  // also with another worker's cache
+//
+// A use that has more than one step, since others may still look at the slot:
+//   Reserve     a free slot and the generation that it is going to have; nobody can resolve that yet
+//   Activate    the handle resolves from now on, and who resolves it sees what was written to the slot before
+//   Deactivate  no handle of the slot resolves any more; the slot is not used again before
+//   Release     it goes back to the pool
+// Allocate is the first two, Free the last two.
+//
+// Thread safety: SlotPool's methods may be called from any thread, and lock; they are for threads that allocate now and
+// then. A Cache belongs to one thread at a time; caches trade slots with the pool in magazines of kMagazineSlots, so
+// the lock is taken once per so many calls. Activate and Deactivate are for whoever allocated the slot, or took it over
+// from him; one thread at a time. Limits: those of the table. A cache keeps up to 2 * kMagazineSlots free slots that
+// other caches cannot get.
+#ifndef FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
+#define FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/table/slot_table.h"
+
+namespace fraktor::inline v0 {
+
+template <typename T, size_t kChunkBytes = size_t{1} << 20, typename Atomics = StdAtomics>
+class SlotPool {
+ public:
+  using Table = SlotTable<T, kChunkBytes, Atomics>;
+  using Handle = SlotHandle<T>;
+  class Cache;
+
+  static constexpr size_t kMagazineSlots = 64;
+
+  // `owner` is what SlotTable::OwnerOf answers for the slots of this pool; it must not be null and must live as long as
+  // the process, or as the table. `table` outlives the pool.
+  SlotPool(Table& table, void* owner);
+
+  SlotPool(const SlotPool&) = delete;
+  SlotPool& operator=(const SlotPool&) = delete;
+
+  // Deactivates what is still in use and leaves the slots to later owners. There is no cache left, and no call is under
+  // way.
+  ~SlotPool();
+
+  // As those of Cache, for any thread.
+  absl::StatusOr<Handle> Allocate();
+  void Free(Handle handle);
+  absl::StatusOr<Handle> Reserve();
+  void Release(T* slot);
+
+  static void Activate(Handle handle);
+  static void Deactivate(Handle handle);
+
+  Table& table() { return table_; }
+
+ private:
+  using Chunk = typename Table::Chunk;
+
+  // Free slots; the one that was freed last is used first, since it is warm.
+  struct Magazine {
+    bool empty() const { return count == 0; }
+    bool full() const { return count == kMagazineSlots; }
+    size_t count = 0;
+    std::array<T*, kMagazineSlots> slots;
+  };
+  using MagazinePointer = std::unique_ptr<Magazine>;
+
+  // Changes an empty magazine for one that is not, or fills it from a chunk. ResourceExhausted if the table is full.
+  absl::Status Refill(MagazinePointer& magazine);
+  // Changes a full magazine for an empty one.
+  void Drain(MagazinePointer& magazine);
+  // Takes back what a cache had.
+  void TakeBack(MagazinePointer magazine);
+
+  // Puts slots of the current chunk that have not been used by this pool into an empty magazine.
+  void Carve(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Table& table_;
+  void* const owner_;
+
+  Mutex mutex_;
+  std::vector<Chunk*> chunks_ ABSL_GUARDED_BY(mutex_);
+  size_t carved_ ABSL_GUARDED_BY(mutex_) = 0;  // How many slots of the last chunk have been looked at.
+  // Together as many as caches and free slots have needed at a time.
+  std::vector<MagazinePointer> filled_ ABSL_GUARDED_BY(mutex_);
+  std::vector<MagazinePointer> empty_ ABSL_GUARDED_BY(mutex_);
+
+  // For callers without a cache. Taken before mutex_.
+  Mutex shared_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  std::unique_ptr<Cache> shared_cache_ ABSL_GUARDED_BY(shared_mutex_);
+};
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+class SlotPool<T, kChunkBytes, Atomics>::Cache {
+ public:
+  // `pool` outlives the cache.
+  explicit Cache(SlotPool& pool)
+      : pool_(pool), loaded_(std::make_unique<Magazine>()), spare_(std::make_unique<Magazine>()) {}
+
+  Cache(const Cache&) = delete;
+  Cache& operator=(const Cache&) = delete;
+
+  ~Cache() {
+    pool_.TakeBack(std::move(loaded_));
+    pool_.TakeBack(std::move(spare_));
+  }
+
+  // A slot in use, as its last user left it, or ResourceExhausted.
+  absl::StatusOr<Handle> Allocate();
+
+  // Makes the handle stale and the slot free. The handle must be one that resolves.
+  void Free(Handle handle) {
+    Deactivate(handle);
+    Release(handle.slot);
+  }
+
+  // The two halves of the above; see the top of this file. A slot that was reserved may be released without having been
+  // active. What others do to the slot's atomics between Deactivate and Activate, late as they are, is for the caller
+  // to cope with.
+  absl::StatusOr<Handle> Reserve();
+  void Release(T* slot);
+
+ private:
+  SlotPool& pool_;
+  // Two, so that a cache on the edge of a magazine does not go to the pool with every call. Never null.
+  MagazinePointer loaded_;
+  MagazinePointer spare_;
+};
+
+// Only definitions from here on.
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+SlotPool<T, kChunkBytes, Atomics>::SlotPool(Table& table, void* owner)
+    : table_(table), owner_(owner), shared_cache_(std::make_unique<Cache>(*this)) {
+  assert(owner != nullptr);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+SlotPool<T, kChunkBytes, Atomics>::~SlotPool() {
+  {
+    MutexLock lock(shared_mutex_);
+    shared_cache_.reset();
+  }
+  MutexLock lock(mutex_);
+  for (Chunk* const chunk : chunks_) {
+    for (size_t i = 0; i < Table::kSlotsPerChunk; ++i) {
+      T* const slot = chunk->slot(i);
+      const uint32_t generation = slot->generation();
+      if (generation % 2 == 0) continue;
+      Deactivate({slot, generation});
+      if (table_.IsUsedUp(generation + 1)) table_.CountRetired();
+    }
+    table_.ReturnChunk(chunk);
+  }
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::Activate(Handle handle) {
+  assert(handle.generation % 2 == 1 && handle.slot->IsAt(handle.generation - 1));
+  handle.slot->generation_.store(handle.generation, std::memory_order_release);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::Deactivate(Handle handle) {
+  assert(handle.generation % 2 == 1 && handle.slot->IsAt(handle.generation));
+  // Release, so that who sees the new generation, by Activate or here, never sees the slot as it was earlier.
+  handle.slot->generation_.store(handle.generation + 1, std::memory_order_release);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+absl::StatusOr<SlotHandle<T>> SlotPool<T, kChunkBytes, Atomics>::Allocate() {
+  MutexLock lock(shared_mutex_);
+  return shared_cache_->Allocate();
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::Free(Handle handle) {
+  MutexLock lock(shared_mutex_);
+  shared_cache_->Free(handle);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+absl::StatusOr<SlotHandle<T>> SlotPool<T, kChunkBytes, Atomics>::Reserve() {
+  MutexLock lock(shared_mutex_);
+  return shared_cache_->Reserve();
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::Release(T* slot) {
+  MutexLock lock(shared_mutex_);
+  shared_cache_->Release(slot);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+absl::Status SlotPool<T, kChunkBytes, Atomics>::Refill(MagazinePointer& magazine) {
+  assert(magazine->empty());
+  MutexLock lock(mutex_);
+  if (!filled_.empty()) {
+    empty_.push_back(std::exchange(magazine, std::move(filled_.back())));
+    filled_.pop_back();
+    return absl::OkStatus();
+  }
+  for (;;) {
+    if (!chunks_.empty()) Carve(*magazine);
+    if (!magazine->empty()) return absl::OkStatus();
+    absl::StatusOr<Chunk*> chunk = table_.TakeChunk(owner_);
+    if (!chunk.ok()) return chunk.status();
+    chunks_.push_back(*chunk);
+    carved_ = 0;
+  }
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::Carve(Magazine& magazine) {
+  Chunk* const chunk = chunks_.back();
+  const size_t begin = carved_;
+  // The magazine gives its last slot first: fill it from behind, so that a new pool goes through its memory in order.
+  while (carved_ < Table::kSlotsPerChunk && carved_ - begin < kMagazineSlots) ++carved_;
+  for (size_t i = carved_; i-- > begin;) {
+    T* const slot = chunk->slot(i);
+    if (!table_.IsUsedUp(slot->generation())) magazine.slots[magazine.count++] = slot;
+  }
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::Drain(MagazinePointer& magazine) {
+  assert(magazine->full());
+  MutexLock lock(mutex_);
+  if (empty_.empty()) empty_.push_back(std::make_unique<Magazine>());
+  filled_.push_back(std::exchange(magazine, std::move(empty_.back())));
+  empty_.pop_back();
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+void SlotPool<T, kChunkBytes, Atomics>::TakeBack(MagazinePointer magazine) {
+  MutexLock lock(mutex_);
+  (magazine->empty() ? empty_ : filled_).push_back(std::move(magazine));
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+inline absl::StatusOr<SlotHandle<T>> SlotPool<T, kChunkBytes, Atomics>::Cache::Allocate() {
+  absl::StatusOr<Handle> handle = Reserve();
+  if (handle.ok()) Activate(*handle);
+  return handle;
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+inline absl::StatusOr<SlotHandle<T>> SlotPool<T, kChunkBytes, Atomics>::Cache::Reserve() {
+  if (loaded_->empty()) {
+    if (!spare_->empty()) {
+      std::swap(loaded_, spare_);
+    } else if (absl::Status refilled = pool_.Refill(loaded_); !refilled.ok()) {
+      return refilled;
+    }
+  }
+  T* const slot = loaded_->slots[--loaded_->count];
+  return Handle{slot, slot->generation() + 1};
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+inline void SlotPool<T, kChunkBytes, Atomics>::Cache::Release(T* slot) {
+  const uint32_t generation = slot->generation();
+  assert(generation % 2 == 0);
+  if (pool_.table_.IsUsedUp(generation)) {
+    pool_.table_.CountRetired();
+    return;
+  }
+  if (loaded_->full()) {
+    if (!spare_->empty()) pool_.Drain(spare_);
+    std::swap(loaded_, spare_);
+  }
+  loaded_->slots[loaded_->count++] = slot;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
