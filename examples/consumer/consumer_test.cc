@@ -1,8 +1,8 @@
-#include <string_view>
+#include "gtest/gtest.h"
+
+#include "fraktor/utils/strings/string_view.h"
 
 #include "actor/actor.h"
-#include "fraktor/utils/strings/string_view.h"
-#include "gtest/gtest.h"
 #include "utils/strings/string_view.h"
 
 namespace {

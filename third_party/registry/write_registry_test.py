@@ -73,7 +73,9 @@ class WriteRegistryTest(unittest.TestCase):
 
     def test_serves_every_version_that_anybody_asks_for(self):
         self.assertEqual(self.write(ROOT).stderr, "")
-        self.assertEqual(self.served(), {"rules_cc 0.2.22", "rules_cc 0.0.11", "nuts 9.1", "nuts 3.0", "skylib 1.3", "apple_support 1.23.1"})
+        self.assertEqual(self.served(), {
+            "rules_cc 0.2.22", "rules_cc 0.0.11", "nuts 9.1", "nuts 3.0", "skylib 1.3", "apple_support 1.23.1",
+        })
 
     def test_takes_debian_s_modules_where_they_are_under_the_version_asked_for(self):
         self.assertEqual(self.write(ROOT).stderr, "")
