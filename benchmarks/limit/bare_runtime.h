@@ -23,6 +23,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -242,7 +243,7 @@ class ReadyRing {
   uint32_t size() const { return tail_.load(std::memory_order_acquire) - head_.load(std::memory_order_acquire); }
 
  private:
-  static constexpr uint32_t kCapacity = 256;
+  static constexpr uint32_t kCapacity = 8192;  // trees of actors grow wide, and what overflows meets a lock
 
   alignas(kCacheLine) std::atomic<uint32_t> head_{0};  // the compare-exchange in Pop claims a place; pairs with TryPush
   // Store in TryPush, load in Pop. Sequentially consistent with BareRuntime::sleepers_, as SharedQueue::size_.
@@ -378,9 +379,9 @@ class alignas(kCacheLine) Worker final : public Port {
     }
   }
 
-  // Leaves `actor` where another worker may take it.
+  // Leaves `actor` where another worker may take it, and sees to it that one looks.
   void Offer(Actor& actor) {
-    if (!ring_.TryPush(actor)) runtime_.overflow_.Push(actor);
+    Enqueue(actor);
     runtime_.WakeOne();
   }
 
@@ -403,6 +404,7 @@ class alignas(kCacheLine) Worker final : public Port {
  private:
   static constexpr int kBudget = 64;      // messages of one actor before others get their turn
   static constexpr int kWarmStreak = 32;  // runs from the warm slot before the ring gets its turn
+  static constexpr uint32_t kMaxSteal = 256;
   static constexpr int kSearchRounds = 200;
   static constexpr int kLinkSpins = 100;
 
@@ -428,6 +430,10 @@ class alignas(kCacheLine) Worker final : public Port {
       }
     }
     in_handler_ = false;
+  }
+
+  void Enqueue(Actor& actor) {
+    if (!ring_.TryPush(actor)) runtime_.overflow_.Push(actor);
   }
 
   // The message after `last`; null when there is none and the actor is now idle: then it may already run elsewhere.
@@ -465,24 +471,24 @@ class alignas(kCacheLine) Worker final : public Port {
     if (warm_ != nullptr) {
       Actor* const actor = std::exchange(warm_, nullptr);
       if (streak_++ < kWarmStreak) return actor;
-      Offer(*actor);
+      Enqueue(*actor);  // nobody is woken: this worker goes on at once
     }
     streak_ = 0;
     if (Actor* const actor = ring_.Pop()) return actor;
     return runtime_.overflow_.Pop();
   }
 
-  // One of another worker's actors; half of what is left there moves over.
+  // One of another worker's actors; half of what is left there moves over, within reason.
   Actor* Steal() {
     const size_t count = runtime_.workers_.size();
     for (size_t i = 1; i < count; ++i) {
       ReadyRing& victim = runtime_.workers_[(index_ + i) % count]->ring_;
       Actor* const actor = victim.Pop();
       if (actor == nullptr) continue;
-      for (uint32_t more = victim.size() / 2; more > 0; --more) {
+      for (uint32_t more = std::min(victim.size() / 2, kMaxSteal); more > 0; --more) {
         Actor* const another = victim.Pop();
         if (another == nullptr) break;
-        if (!ring_.TryPush(*another)) runtime_.overflow_.Push(*another);
+        Enqueue(*another);
       }
       return actor;
     }
