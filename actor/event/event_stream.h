@@ -1,0 +1,170 @@
+// EventStream: what happens in a system, for whoever wants to know.
+//
+//   EventSubscription left = stream.Listen<NodeLeft>([](const NodeLeft& event) { ... });  // until `left` is destroyed
+//   stream.Publish(NodeLeft{{.node = "n1"}});
+//
+// Who subscribes to a type also gets the events that declare it as a base, each once, and may leave out a part of them
+// again: Subscribe to NodeEvent and Unsubscribe from NodeLeft gives everything but NodeLeft. Subscribers are called in
+// the order in which they came, in the thread that publishes, so they hand the event over and return. They may publish,
+// subscribe and unsubscribe meanwhile. An event is a view for them: what they keep they copy.
+//
+// Thread safety: any thread may call anything. A publication that has begun goes to those who were subscribed when it
+// began. No lock is held while subscribers run. Publishing where nobody listens costs one load.
+#ifndef FRAKTOR_ACTOR_EVENT_EVENT_STREAM_H_
+#define FRAKTOR_ACTOR_EVENT_EVENT_STREAM_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/event/event_type.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+// A subscriber: a function and two words for it, such as an actor's reference. Nothing is owned, and all of it is its
+// identity.
+struct EventSubscriber {
+  // False says that the subscriber has ended; then it is removed.
+  bool (*deliver)(const EventSubscriber& self, const EventRef& event) = nullptr;
+  uint64_t word0 = 0;
+  uint64_t word1 = 0;
+
+  friend bool operator==(const EventSubscriber&, const EventSubscriber&) = default;
+  template <class H>
+  friend H AbslHashValue(H h, const EventSubscriber& subscriber) {
+    return H::combine(std::move(h), reinterpret_cast<uintptr_t>(subscriber.deliver), subscriber.word0,
+                      subscriber.word1);
+  }
+};
+
+struct EventStreamOptions {
+  // So many pairs of subscriber and type; a further one is refused with ResourceExhausted.
+  size_t max_subscriptions = 65'536;
+  // Subscribers that publish make publications nest. A publication deeper than this is dropped and counted.
+  size_t max_nesting = 32;
+};
+
+class EventStream;
+
+namespace event_internal {
+class Listener;
+}
+
+// A function that listens until this is destroyed. When the destructor returns, the function runs in no other thread
+// and will not run again; called from inside the function itself it does not wait for that. The stream must live
+// longer.
+class EventSubscription {
+ public:
+  EventSubscription() = default;
+  EventSubscription(EventSubscription&& other) noexcept;
+  EventSubscription& operator=(EventSubscription&& other) noexcept;
+  ~EventSubscription() { Reset(); }
+
+  // Ends it now; later calls do nothing.
+  void Reset();
+
+ private:
+  friend class EventStream;
+  EventSubscription(EventStream* stream, std::shared_ptr<event_internal::Listener> listener)
+      : stream_(stream), listener_(std::move(listener)) {}
+
+  EventStream* stream_ = nullptr;
+  std::shared_ptr<event_internal::Listener> listener_;
+};
+
+class EventStream {
+ public:
+  explicit EventStream(const EventStreamOptions& options = {}) : options_(options) {}
+  EventStream(const EventStream&) = delete;
+  EventStream& operator=(const EventStream&) = delete;
+
+  // True if that changes what the subscriber gets, false if it got all of it already.
+  template <class Event>
+  absl::StatusOr<bool> Subscribe(const EventSubscriber& subscriber) {
+    return Subscribe(subscriber, EventTypeOf<Event>());
+  }
+  absl::StatusOr<bool> Subscribe(const EventSubscriber& subscriber, const EventType& type);
+
+  // The subscriber gets no Event and nothing that is one from now on; what it gets by other types stays. True if that
+  // changes anything. A publication that has begun in another thread may still arrive.
+  template <class Event>
+  bool Unsubscribe(const EventSubscriber& subscriber) {
+    return Unsubscribe(subscriber, EventTypeOf<Event>());
+  }
+  bool Unsubscribe(const EventSubscriber& subscriber, const EventType& type);
+
+  // Ends all that it is subscribed to. True if there was any.
+  bool UnsubscribeAll(const EventSubscriber& subscriber);
+
+  // Calls `listener` for each Event. Beyond max_subscriptions the answer is a subscription that never hears anything.
+  template <class Event>
+  [[nodiscard]] EventSubscription Listen(std::function<void(const Event&)> listener) {
+    return ListenTo(EventTypeOf<Event>(),
+                    [listener = std::move(listener)](const EventRef& event) { listener(*event.As<Event>()); });
+  }
+
+  template <class Event>
+  void Publish(const Event& event) {
+    // Pairs with the store in Changed(): who has subscribed before, in this thread's past, is seen.
+    if (subscriber_count_.load(std::memory_order_acquire) == 0) return;
+    PublishRef(EventRef::To(event));
+  }
+  void PublishRef(const EventRef& event);
+
+  size_t subscriber_count() const { return subscriber_count_.load(std::memory_order_acquire); }
+  // Publications that nested too deep.
+  uint64_t dropped_count() const { return dropped_count_.load(std::memory_order_relaxed); }
+
+ private:
+  friend class EventSubscription;
+
+  // What a subscriber has said about a type; the nearest rule decides.
+  struct Rule {
+    const EventType* type;
+    bool wanted;
+  };
+  struct Entry {
+    EventSubscriber subscriber;
+    std::vector<Rule> rules;
+    std::shared_ptr<event_internal::Listener> listener;
+  };
+  struct Target {
+    EventSubscriber subscriber;
+    std::shared_ptr<event_internal::Listener> listener;  // keeps what the subscriber points to
+  };
+  using Targets = std::vector<Target>;
+
+  EventSubscription ListenTo(const EventType& type, std::function<void(const EventRef&)> listener);
+  static bool Wants(const std::vector<Rule>& rules, const EventType& type);
+  static bool SetRules(std::vector<Rule>& rules, const EventType& type, bool wanted);
+  std::shared_ptr<const Targets> TargetsOf(const EventType& type);
+  absl::StatusOr<bool> Add(const EventSubscriber& subscriber, const EventType& type,
+                           std::shared_ptr<event_internal::Listener> listener);
+  void Changed(size_t rules_before, size_t rules_after) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const EventStreamOptions options_;
+  Mutex mutex_;
+  // By the order of arrival, which is the order of delivery.
+  std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<EventSubscriber, uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);
+  uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t rule_count_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Who gets which type, made at the first publication after a change.
+  absl::flat_hash_map<const EventType*, std::shared_ptr<const Targets>> targets_ ABSL_GUARDED_BY(mutex_);
+  std::atomic<size_t> subscriber_count_{0};  // written under mutex_; Publish looks at it without
+  std::atomic<uint64_t> dropped_count_{0};   // a statistic that pairs with nothing
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_EVENT_EVENT_STREAM_H_

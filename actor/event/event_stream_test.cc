@@ -1,0 +1,266 @@
+#include "fraktor/actor/event/event_stream.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/event/event_type.h"
+
+namespace fraktor {
+namespace {
+
+struct Fruit {
+  static constexpr EventInfo<Fruit> kEvent{"Fruit"};
+  int number = 0;
+};
+struct Red {
+  static constexpr EventInfo<Red> kEvent{"Red"};
+  int shade = 0;
+};
+struct Apple : Fruit {
+  static constexpr EventInfo<Apple, Fruit> kEvent{"Apple"};
+};
+struct RedApple : Apple, Red {
+  static constexpr EventInfo<RedApple, Apple, Red> kEvent{"RedApple"};
+};
+struct Pear : Fruit {
+  static constexpr EventInfo<Pear, Fruit> kEvent{"Pear"};
+};
+
+RedApple MakeRedApple(int number, int shade) {
+  RedApple apple;
+  apple.number = number;
+  apple.shade = shade;
+  return apple;
+}
+
+// Records what it gets; the words of the subscriber lead to it.
+struct Recorder {
+  std::vector<std::string> names;
+  bool ended = false;
+
+  EventSubscriber subscriber() {
+    return {.deliver =
+                [](const EventSubscriber& self, const EventRef& event) {
+                  auto* recorder = reinterpret_cast<Recorder*>(self.word0);
+                  if (recorder->ended) return false;
+                  recorder->names.emplace_back(event.type().name());
+                  return true;
+                },
+            .word0 = reinterpret_cast<uintptr_t>(this),
+            .word1 = 0};
+  }
+};
+
+using Names = std::vector<std::string>;
+
+TEST(EventType, KnowsItsDeclaredBases) {
+  EXPECT_TRUE(EventTypeOf<RedApple>().Is(EventTypeOf<RedApple>()));
+  EXPECT_TRUE(EventTypeOf<RedApple>().Is(EventTypeOf<Fruit>()));
+  EXPECT_TRUE(EventTypeOf<RedApple>().Is(EventTypeOf<Red>()));
+  EXPECT_FALSE(EventTypeOf<Fruit>().Is(EventTypeOf<Apple>()));
+  EXPECT_FALSE(EventTypeOf<Pear>().Is(EventTypeOf<Red>()));
+  EXPECT_EQ(EventTypeOf<Pear>().name(), "Pear");
+}
+
+TEST(EventRef, FindsEveryBaseOfTheEvent) {
+  const RedApple apple = MakeRedApple(3, 7);
+  const EventRef event = EventRef::To(apple);
+  EXPECT_EQ(event.As<Fruit>()->number, 3);
+  EXPECT_EQ(event.As<Red>()->shade, 7);  // not the first base: the address differs
+  EXPECT_EQ(event.As<RedApple>(), &apple);
+  EXPECT_EQ(event.As<Pear>(), nullptr);
+}
+
+TEST(EventStream, TellsWhetherASubscriptionIsNew) {  // A89
+  EventStream stream;
+  Recorder recorder;
+  EXPECT_TRUE(*stream.Subscribe<Apple>(recorder.subscriber()));
+  EXPECT_FALSE(*stream.Subscribe<Apple>(recorder.subscriber()));
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(recorder.subscriber()));
+  EXPECT_FALSE(*stream.Subscribe<Pear>(recorder.subscriber()));  // it gets pears by Fruit
+  EXPECT_EQ(stream.subscriber_count(), 1u);
+}
+
+TEST(EventStream, DeliversByTypeAndByDeclaredBase) {  // A89
+  EventStream stream;
+  Recorder fruit, red, apple;
+  stream.Subscribe<Fruit>(fruit.subscriber()).IgnoreError();
+  stream.Subscribe<Red>(red.subscriber()).IgnoreError();
+  stream.Subscribe<Apple>(apple.subscriber()).IgnoreError();
+  stream.Publish(Fruit{});
+  stream.Publish(Apple{});
+  stream.Publish(Pear{});
+  stream.Publish(RedApple{});
+  stream.Publish(Red{});
+  EXPECT_EQ(fruit.names, (Names{"Fruit", "Apple", "Pear", "RedApple"}));
+  EXPECT_EQ(apple.names, (Names{"Apple", "RedApple"}));
+  EXPECT_EQ(red.names, (Names{"RedApple", "Red"}));
+}
+
+TEST(EventStream, DeliversOnceToWhoSubscribedTwice) {
+  EventStream stream;
+  Recorder recorder;
+  EXPECT_TRUE(*stream.Subscribe<Red>(recorder.subscriber()));
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(recorder.subscriber()));
+  stream.Publish(RedApple{});
+  EXPECT_EQ(recorder.names, (Names{"RedApple"}));
+}
+
+TEST(EventStream, LeavesOutAPartOfWhatIsSubscribed) {  // A90
+  EventStream stream;
+  Recorder recorder, other;
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(recorder.subscriber()));
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(other.subscriber()));
+  EXPECT_TRUE(stream.Unsubscribe<Apple>(recorder.subscriber()));
+  EXPECT_FALSE(stream.Unsubscribe<Apple>(recorder.subscriber()));
+  stream.Publish(Apple{});
+  stream.Publish(RedApple{});
+  stream.Publish(Pear{});
+  EXPECT_EQ(recorder.names, (Names{"Pear"}));
+  EXPECT_EQ(other.names, (Names{"Apple", "RedApple", "Pear"}));
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(recorder.subscriber()));  // all of it again
+  stream.Publish(Apple{});
+  EXPECT_EQ(recorder.names, (Names{"Pear", "Apple"}));
+}
+
+TEST(EventStream, EndsWhatDerivesFromWhatIsUnsubscribed) {  // A90
+  EventStream stream;
+  Recorder recorder;
+  EXPECT_TRUE(*stream.Subscribe<Apple>(recorder.subscriber()));
+  EXPECT_TRUE(*stream.Subscribe<Red>(recorder.subscriber()));
+  EXPECT_TRUE(stream.Unsubscribe<Fruit>(recorder.subscriber()));
+  stream.Publish(Apple{});
+  stream.Publish(Red{});
+  EXPECT_EQ(recorder.names, (Names{"Red"}));
+  EXPECT_TRUE(stream.Unsubscribe<Red>(recorder.subscriber()));
+  EXPECT_EQ(stream.subscriber_count(), 0u);
+  EXPECT_FALSE(stream.Unsubscribe<Red>(recorder.subscriber()));
+}
+
+TEST(EventStream, RemovesASubscriberThatHasEnded) {  // A92
+  EventStream stream;
+  Recorder alive, dead;
+  dead.ended = true;
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(dead.subscriber()));
+  EXPECT_TRUE(*stream.Subscribe<Red>(dead.subscriber()));
+  EXPECT_TRUE(*stream.Subscribe<Fruit>(alive.subscriber()));
+  stream.Publish(Apple{});
+  EXPECT_EQ(stream.subscriber_count(), 1u);
+  EXPECT_EQ(alive.names, (Names{"Apple"}));
+  EXPECT_FALSE(stream.UnsubscribeAll(dead.subscriber()));
+}
+
+TEST(EventStream, DeliversInTheOrderOfSubscription) {
+  EventStream stream;
+  std::string order;
+  std::vector<EventSubscription> subscriptions;
+  for (char c : std::string("abcdefgh")) {
+    subscriptions.push_back(stream.Listen<Fruit>([&order, c](const Fruit&) { order.push_back(c); }));
+  }
+  stream.Publish(Pear{});
+  EXPECT_EQ(order, "abcdefgh");
+}
+
+TEST(EventStream, LetsSubscribersChangeSubscriptionsDuringAPublication) {
+  EventStream stream;
+  int first = 0, second = 0, third = 0;
+  EventSubscription itself, other, late;
+  itself = stream.Listen<Fruit>([&](const Fruit&) {
+    ++first;
+    itself.Reset();
+    other.Reset();
+    late = stream.Listen<Fruit>([&](const Fruit&) { ++third; });
+  });
+  other = stream.Listen<Fruit>([&](const Fruit&) { ++second; });
+  stream.Publish(Fruit{});
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 0);  // it ended before its turn came
+  EXPECT_EQ(third, 0);   // it came after the publication began
+  stream.Publish(Fruit{});
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 0);
+  EXPECT_EQ(third, 1);
+}
+
+TEST(EventStream, StopsPublicationsThatNestWithoutEnd) {
+  EventStream stream({.max_nesting = 8});
+  int calls = 0;
+  const EventSubscription again = stream.Listen<Fruit>([&](const Fruit& fruit) {
+    ++calls;
+    stream.Publish(fruit);
+  });
+  stream.Publish(Fruit{});
+  EXPECT_EQ(calls, 8);
+  EXPECT_EQ(stream.dropped_count(), 1u);
+  stream.Publish(Fruit{});
+  EXPECT_EQ(calls, 16);
+}
+
+TEST(EventStream, RefusesMoreSubscriptionsThanItsLimit) {
+  EventStream stream({.max_subscriptions = 2});
+  Recorder a, b, c;
+  EXPECT_TRUE(stream.Subscribe<Fruit>(a.subscriber()).ok());
+  EXPECT_TRUE(stream.Subscribe<Fruit>(b.subscriber()).ok());
+  const absl::StatusOr<bool> refused = stream.Subscribe<Fruit>(c.subscriber());
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(stream.UnsubscribeAll(a.subscriber()));
+  EXPECT_TRUE(stream.Subscribe<Fruit>(c.subscriber()).ok());
+  EXPECT_EQ(stream.Subscribe<Fruit>(EventSubscriber{}).status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(EventStream, HoldsWhatAListenerNeedsUntilItHasReturnedEverywhere) {
+  EventStream stream;
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> publishers;
+  for (int i = 0; i < 2; ++i) {
+    publishers.emplace_back([&] {
+      while (!stop.load(std::memory_order_relaxed)) stream.Publish(RedApple{});
+    });
+  }
+  for (int round = 0; round < 300; ++round) {
+    // Destroyed right after the subscription: a call that is still running would touch it, and TSan or ASan would tell.
+    auto calls = std::make_unique<std::atomic<int>>(0);
+    EventSubscription subscription = stream.Listen<Fruit>(
+        [counter = calls.get()](const Fruit&) { counter->fetch_add(1, std::memory_order_relaxed); });
+    if (round % 2 == 0) stream.Publish(Apple{});
+    subscription.Reset();
+    calls.reset();
+  }
+  stop.store(true, std::memory_order_relaxed);
+  for (std::thread& publisher : publishers) publisher.join();
+  EXPECT_EQ(stream.subscriber_count(), 0u);
+}
+
+TEST(EventStream, DeliversEverythingToThoseWhoStayWhileOthersComeAndGo) {
+  EventStream stream;
+  std::atomic<int> received{0};
+  const EventSubscription steady =
+      stream.Listen<Fruit>([&](const Fruit&) { received.fetch_add(1, std::memory_order_relaxed); });
+  constexpr int kThreads = 3;
+  constexpr int kRounds = 500;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < kRounds; ++i) {
+        const EventSubscription brief = stream.Listen<Red>([](const Red&) {});
+        stream.Publish(Apple{});
+        stream.Publish(RedApple{});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(received.load(), 2 * kThreads * kRounds);
+  EXPECT_EQ(stream.subscriber_count(), 1u);
+}
+
+}  // namespace
+}  // namespace fraktor
