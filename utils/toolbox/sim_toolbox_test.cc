@@ -40,40 +40,27 @@ uint64_t RunAWorld(uint64_t seed) {
   std::vector<std::unique_ptr<int>> ballast;  // so that addresses differ between runs
   std::vector<int> work(4, 0);
   TimerId last;
+  auto give = [&](size_t to) {
+    ++work[to];
+    workers[to].Wake();
+  };
+  auto run_some = [&](size_t me) {
+    if (work[me] == 0) return Progress::kIdle;
+    --work[me];
+    toolbox->trace().Record(TraceKind("worked"), me, static_cast<uint64_t>(work[me]));
+    ballast.push_back(std::make_unique<int>(0));
+    if (random.Bernoulli(0.4)) give(random.Uniform(work.size()));
+    if (random.Bernoulli(0.2)) toolbox->CancelTimer(last);
+    if (random.Bernoulli(0.3)) {
+      const absl::Duration delay = random.UniformDuration(absl::ZeroDuration(), absl::Milliseconds(2));
+      last = toolbox->ScheduleAfter(delay, [&give, me] { give(me); }).value();
+    }
+    return Progress::kBusy;
+  };
   for (size_t i = 0; i < work.size(); ++i) {
-    workers.push_back(
-        toolbox
-            ->StartWorker({}, MakeWorker([&, i] {
-                            if (work[i] == 0) return Progress::kIdle;
-                            --work[i];
-                            toolbox->trace().Record(TraceKind("worked"), i, static_cast<uint64_t>(work[i]));
-                            ballast.push_back(std::make_unique<int>(0));
-                            if (random.Bernoulli(0.4)) {
-                              const size_t other = random.Uniform(work.size());
-                              ++work[other];
-                              workers[other].Wake();
-                            }
-                            if (random.Bernoulli(0.2)) toolbox->CancelTimer(last);
-                            last =
-                                toolbox
-                                    ->ScheduleAfter(random.UniformDuration(absl::ZeroDuration(), absl::Milliseconds(2)),
-                                                    [&, i] {
-                                                      if (work[i] < 5) ++work[i];
-                                                      workers[i].Wake();
-                                                    })
-                                    .value();
-                            return Progress::kBusy;
-                          }))
-            .value());
+    workers.push_back(toolbox->StartWorker({}, MakeWorker([&run_some, i] { return run_some(i); })).value());
   }
-  toolbox
-      ->SchedulePeriodic({.period = absl::Milliseconds(1)},
-                         [&] {
-                           const size_t any = toolbox->Choose(work.size());
-                           ++work[any];
-                           workers[any].Wake();
-                         })
-      .value();
+  toolbox->SchedulePeriodic({.period = absl::Milliseconds(1)}, [&] { give(toolbox->Choose(work.size())); }).value();
   absl::Status ran = toolbox->RunFor(absl::Milliseconds(200));
   EXPECT_TRUE(ran.ok()) << ran;
   EXPECT_GT(toolbox->steps(), 400u);
@@ -113,10 +100,7 @@ TEST(SimToolbox, TheSameSeedGivesTheSameTraceInAnotherProcess) {
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
-    std::vector<std::string> settings = {
-        file, padding,
-        "LD_LIBRARY_PATH=" +
-            std::string(std::getenv("LD_LIBRARY_PATH") != nullptr ? std::getenv("LD_LIBRARY_PATH") : "")};
+    std::vector<std::string> settings = {file, padding};
     std::vector<char*> environment;
     for (std::string& setting : settings) environment.push_back(setting.data());
     environment.push_back(nullptr);
@@ -187,8 +171,8 @@ TEST(SimToolbox, TheTraceIsTheSameOnEveryMachine) {
   auto toolbox = SimToolbox::Make({.seed = 17}).value();
   toolbox->trace().Record(TraceKind("message"), 1, 2, 3);
   EXPECT_EQ(TraceKind("message"), 0x546401b5d2a8d2a4u);
-  EXPECT_EQ(toolbox->Choose(1000), 0u);
-  EXPECT_EQ(toolbox->trace().hash(), 0u);
+  EXPECT_EQ(toolbox->Choose(1000), 998u);
+  EXPECT_EQ(toolbox->trace().hash(), 1507933535396871515u);
 }
 
 TEST(SimToolbox, TheTailNamesTheLastEvents) {

@@ -155,6 +155,7 @@ TEST(StdToolbox, ATimerArmedByAWorkerBeforeItParksFires) {
 
 TEST(StdToolbox, MissedPeriodsAreOneFiringThatSaysHowMany) {
   auto toolbox = StdToolbox::Make({.timer_resolution = absl::Nanoseconds(1)}).value();
+  StdToolbox* const raw = toolbox.get();
   Tally fired;
   std::binary_semaphore go(0);
   std::vector<std::pair<Instant, uint64_t>> firings;
@@ -164,7 +165,7 @@ TEST(StdToolbox, MissedPeriodsAreOneFiringThatSaysHowMany) {
                            firings.emplace_back(firing.deadline, firing.periods);
                            fired.Add();
                            if (fired.count() == 1) go.acquire();
-                           if (fired.count() >= 4) toolbox->CancelTimer(firing.id);
+                           if (fired.count() >= 4) raw->CancelTimer(firing.id);
                          })
       .value();
   fired.WaitFor(1);
@@ -224,6 +225,7 @@ TEST(StdToolbox, SeedsDifferUnlessGiven) {
 TEST(StdToolbox, EndsWhileEverythingIsInMotion) {
   for (int round = 0; round < 20; ++round) {
     auto toolbox = StdToolbox::Make({}).value();
+    StdToolbox* const raw = toolbox.get();  // while it ends, `toolbox` is null
     std::vector<WorkerHandle> workers;
     std::atomic<int> steps = 0;
     Tally moving;
@@ -232,7 +234,7 @@ TEST(StdToolbox, EndsWhileEverythingIsInMotion) {
           toolbox
               ->StartWorker({.idle_rounds = i}, MakeWorker([&, i] {
                               if (++steps == 50) moving.Add();
-                              toolbox->ScheduleAfter(absl::Microseconds(i), [&] { ++steps; }).IgnoreError();
+                              raw->ScheduleAfter(absl::Microseconds(i), [&] { ++steps; }).status().IgnoreError();
                               return i % 2 == 0 ? Progress::kBusy : Progress::kIdle;
                             }))
               .value());
