@@ -186,11 +186,40 @@ Fiber::~Fiber() {
   munmap(context_->mapping, context_->mapping_bytes);
 }
 
+#if defined(FRAKTOR_FIBER_ASAN)
+namespace {
+
+// Tells the leak checker to look for pointers from `start` to the end of the mapping that it is in.
+void RegisterRestOfMapping(const void* start) {
+  std::FILE* maps = std::fopen("/proc/self/maps", "r");
+  if (maps == nullptr) return;
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  char line[512];
+  unsigned long first = 0;  // NOLINT(google-runtime-int): as %lx wants it
+  unsigned long end = 0;    // NOLINT(google-runtime-int)
+  while (std::fgets(line, sizeof(line), maps) != nullptr) {
+    if (std::sscanf(line, "%lx-%lx", &first, &end) != 2 || address < first || address >= end) continue;
+    __lsan_register_root_region(start, end - address);
+    break;
+  }
+  std::fclose(maps);
+}
+
+}  // namespace
+#endif
+
 void Fiber::Abandon([[maybe_unused]] std::unique_ptr<Fiber> fiber) {
 #if defined(FRAKTOR_FIBER_ASAN)
   if (fiber == nullptr || fiber->context_->mapping == nullptr) return;
-  const std::size_t page = PageBytes();
-  __lsan_register_root_region(fiber->context_->mapping + page, fiber->context_->mapping_bytes - page);
+#if FRAKTOR_FIBER_ASSEMBLY
+  const void* stack = fiber->context_->stack_pointer;
+#else
+  const void* stack = fiber->context_->mapping + PageBytes();
+#endif
+  const char* top = fiber->context_->mapping + fiber->context_->mapping_bytes;
+  __lsan_register_root_region(stack, static_cast<std::size_t>(top - static_cast<const char*>(stack)));
+  // Where AddressSanitizer keeps local variables, if it looks for uses after return.
+  if (fiber->context_->fake_stack != nullptr) RegisterRestOfMapping(fiber->context_->fake_stack);
   // Reachable for as long as the program lives; never destroyed.
   static thread_local auto& abandoned = *new std::vector<std::unique_ptr<Fiber>>();
   abandoned.push_back(std::move(fiber));

@@ -34,7 +34,7 @@ using model_internal::ValueType;
 
 namespace {
 
-constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr int kMainThread = 0;
 
 bool IsAcquire(std::memory_order order) {
@@ -229,6 +229,9 @@ class ModelEngine {
   ModelEngine(const ModelOptions& options, const std::function<void(Model&)>& test) : options_(options), test_(test) {
     threads_.reserve(kMaxThreads);
   }
+  ~ModelEngine();
+  ModelEngine(const ModelEngine&) = delete;
+  ModelEngine& operator=(const ModelEngine&) = delete;
 
   ModelResult Run();
 
@@ -261,8 +264,18 @@ class ModelEngine {
   [[noreturn]] void Fail(ModelFailure failure, std::string message);
 
  private:
-  struct ThreadState {
+  struct ThreadState;
+
+  // A stack with a loop that runs what it is told. Outlives its engine, which saves later ones the mapping.
+  struct Worker {
+    Worker();
+    ThreadState* thread = nullptr;
     std::unique_ptr<Fiber> fiber;
+  };
+  static thread_local std::vector<std::unique_ptr<Worker>> idle_workers;
+
+  struct ThreadState {
+    std::unique_ptr<Worker> worker;
     ModelEngine* engine = nullptr;
     int index = 0;
     const char* name = nullptr;
@@ -282,7 +295,7 @@ class ModelEngine {
   void RunMain();
   void RunThread(ThreadState& thread);
   bool Backtrack();
-  void EnsureFibers(int count);
+  void EnsureWorkers(int count);
   void AbandonExecution();
   void SwitchTo(int next);
 
@@ -354,6 +367,7 @@ class ModelEngine {
 };
 
 thread_local ModelEngine* ModelEngine::current = nullptr;
+thread_local std::vector<std::unique_ptr<ModelEngine::Worker>> ModelEngine::idle_workers;
 
 ModelEngine& ModelEngine::Current() {
   if (current == nullptr) {
@@ -409,19 +423,31 @@ bool ModelEngine::Backtrack() {
   return true;
 }
 
-void ModelEngine::EnsureFibers(int count) {
+ModelEngine::Worker::Worker() {
+  const auto loop = [](void* argument) {
+    auto& worker = *static_cast<Worker*>(argument);
+    for (;;) worker.thread->engine->RunThread(*worker.thread);
+  };
+  fiber = std::make_unique<Fiber>(kStackBytes, loop, this);
+}
+
+void ModelEngine::EnsureWorkers(int count) {
   while (static_cast<int>(threads_.size()) < count) {
     ThreadState& thread = threads_.emplace_back();
     thread.engine = this;
     thread.index = static_cast<int>(threads_.size()) - 1;
-    thread.fiber = std::make_unique<Fiber>(
-        kStackBytes,
-        [](void* argument) {
-          auto& state = *static_cast<ThreadState*>(argument);
-          for (;;) state.engine->RunThread(state);
-        },
-        &thread);
+    if (idle_workers.empty()) {
+      thread.worker = std::make_unique<Worker>();
+    } else {
+      thread.worker = std::move(idle_workers.back());
+      idle_workers.pop_back();
+    }
+    thread.worker->thread = &thread;
   }
+}
+
+ModelEngine::~ModelEngine() {
+  for (ThreadState& thread : threads_) idle_workers.push_back(std::move(thread.worker));
 }
 
 void ModelEngine::RunOnce() {
@@ -440,18 +466,18 @@ void ModelEngine::RunOnce() {
   redundant_ = false;
   log_.clear();
   if (model_ == nullptr) model_.reset(new Model());
-  EnsureFibers(1);
+  EnsureWorkers(1);
   ThreadState& main = threads_[kMainThread];
   main.clock = {};
   main.name = "main";
   main.pending = {};
-  SwitchFiber(root_, *main.fiber);
+  SwitchFiber(root_, *main.worker->fiber);
 }
 
 // A failure leaves threads in the middle of what they do. They cannot be unwound, since what is tested may be noexcept;
 // so they, and everything that they could refer to, stay where they are.
 void ModelEngine::AbandonExecution() {
-  for (ThreadState& thread : threads_) Fiber::Abandon(std::move(thread.fiber));
+  for (ThreadState& thread : threads_) Fiber::Abandon(std::move(thread.worker->fiber));
   threads_.clear();
   static thread_local auto& abandoned = *new std::vector<std::unique_ptr<Model>>();
   abandoned.push_back(std::move(model_));
@@ -460,7 +486,7 @@ void ModelEngine::AbandonExecution() {
 void ModelEngine::RunMain() {
   test_(*model_);
   const int count = static_cast<int>(model_->threads_.size()) + 1;
-  EnsureFibers(count);
+  EnsureWorkers(count);
   thread_count_ = count;
   ThreadState& main = threads_[kMainThread];
   ++main.clock.at[kMainThread];
@@ -503,7 +529,7 @@ void ModelEngine::RunThread(ThreadState& thread) {
     Fail(ModelFailure::kException, ThreadName(thread.index) + " threw something that is not a std::exception");
   }
   if (thread.index == kMainThread) {
-    SwitchFiber(*thread.fiber, root_);
+    SwitchFiber(*thread.worker->fiber, root_);
     return;
   }
   ++thread.clock.at[static_cast<std::size_t>(thread.index)];  // orders its last plain accesses before what joins it
@@ -513,9 +539,9 @@ void ModelEngine::RunThread(ThreadState& thread) {
 }
 
 void ModelEngine::SwitchTo(int next) {
-  Fiber& from = *self().fiber;
+  Fiber& from = *self().worker->fiber;
   current_thread_ = next;
-  SwitchFiber(from, *self().fiber);
+  SwitchFiber(from, *self().worker->fiber);
 }
 
 void ModelEngine::Fail(ModelFailure failure, std::string message) {
@@ -527,7 +553,7 @@ void ModelEngine::Fail(ModelFailure failure, std::string message) {
     result_.trail = FormatTrail(trail_);
     result_.message = std::move(message) + "\n" + FormatLog();
   }
-  SwitchFiber(*self().fiber, root_);
+  SwitchFiber(*self().worker->fiber, root_);
   std::abort();  // Nothing switches back.
 }
 
