@@ -53,14 +53,15 @@ _NOT_COUNTERS = {
     "per_family_instance_index", "items_per_second", "bytes_per_second",
 }
 
-# How a benchmark is measured is no part of its name.
-_MEASURING_SUFFIX = re.compile(
-    r"(/manual_time|/real_time|/process_time|/iterations:\d+|/repeats:\d+|/min_time:[0-9.]+s?|/min_warmup_time:[0-9.]+s?)+$")
+# How a benchmark is measured is no part of its name; how many threads it uses is, and comes last.
+_MEASURING = re.compile(
+    r"(/manual_time|/real_time|/process_time|/iterations:\d+|/repeats:\d+|/min_time:[0-9.]+s?|/min_warmup_time:[0-9.]+s?)+"
+    r"(?=(/threads:\d+)?$)")
 
 
 def stable_name(run_name):
-    """The name of a benchmark without what Google Benchmark appends about how it is measured."""
-    return _MEASURING_SUFFIX.sub("", run_name)
+    """The name of a benchmark without what Google Benchmark adds about how it is measured."""
+    return _MEASURING.sub("", run_name)
 
 
 def figures_of(entry):

@@ -1,0 +1,153 @@
+"""Tests of the commands that need no build: arguments, exit codes, messages."""
+
+import contextlib
+import io
+import pathlib
+import tempfile
+import unittest
+from unittest import mock
+
+from benchmarking import cli
+from benchmarking import results
+from benchmarking import suites
+
+RUN = pathlib.Path(__file__).parent / "testdata" / "run"
+
+
+class CliTest(unittest.TestCase):
+
+    def _main(self, *arguments):
+        """Exit code, output and error output of a command."""
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = cli.main([str(argument) for argument in arguments])
+            except SystemExit as end:
+                code = end.code
+        return code, out.getvalue(), err.getvalue()
+
+    def _slower(self, folder, factor):
+        document = results.load(RUN).summary()
+        samples = document["benchmarks"]["limit/ping_pong/w:1"]
+        samples["items_per_second"] = [value * factor for value in samples["items_per_second"]]
+        path = pathlib.Path(folder) / "slower.json"
+        path.write_text(results.format_summary(document))
+        return path
+
+    def test_help_names_every_command(self):
+        code, out, _ = self._main("--help")
+        self.assertEqual(code, 0)
+        for command in ("list", "run", "compare", "summary", "export", "peers", "bars"):
+            self.assertIn(f"    {command} ", out)
+            self.assertEqual(self._main(command, "--help")[0], 0)
+
+    def test_a_run_compared_with_itself_is_fine(self):
+        code, out, _ = self._main("compare", RUN, RUN)
+        self.assertEqual(code, 0)
+        self.assertIn("0 worse and 0 better", out)
+
+    def test_ten_percent_slower_fails_and_a_higher_threshold_lets_it_pass(self):
+        with tempfile.TemporaryDirectory() as folder:
+            slower = self._slower(folder, 0.9)
+            self.assertEqual(self._main("compare", RUN, slower, "--threshold", "0.05")[0], 1)
+            self.assertEqual(self._main("compare", RUN, slower, "--threshold", "0.2")[0], 0)
+            self.assertEqual(self._main("compare", slower, RUN)[0], 0)
+
+    def test_results_without_anything_in_common_are_no_comparison(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "other.json"
+            path.write_text(results.format_summary({"format": results.SUMMARY_FORMAT, "machine": {},
+                                                    "benchmarks": {"x/y": {"time_ns": [1.0]}}}))
+            code, _, err = self._main("compare", RUN, path)
+        self.assertEqual(code, 2)
+        self.assertIn("no benchmark in common", err)
+
+    def test_a_threshold_in_percent_is_refused(self):
+        code, _, err = self._main("compare", RUN, RUN, "--threshold", "5")
+        self.assertEqual(code, 2)
+        self.assertIn("5 % is 0.05", err)
+
+    def test_an_unknown_command_is_refused(self):
+        self.assertEqual(self._main("measure")[0], 2)
+
+    def test_an_unknown_group_of_bars_is_named(self):
+        code, _, err = self._main("bars", RUN, "--group", "speed")
+        self.assertEqual(code, 2)
+        self.assertIn("there is no group of bars \"speed\"; there are hot path, paths, utils", err)
+
+    def test_bars_without_figures_fail_only_when_that_is_asked_for(self):
+        code, out, _ = self._main("bars", RUN)
+        self.assertEqual(code, 0)
+        self.assertIn("0 passed, 0 failed", out)
+        self.assertEqual(self._main("bars", RUN, "--strict")[0], 1)
+
+    def test_export_prints_what_it_wrote(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code, out, _ = self._main("export", "--format", "bencher", RUN, "--out", folder)
+            self.assertEqual((code, out), (0, f"{folder}/bencher.json\n"))
+
+    def test_results_never_mix_with_older_ones(self):
+        code, _, err = self._main("run", "--out", RUN)
+        self.assertEqual(code, 2)
+        self.assertIn("is not an empty folder", err)
+
+
+class _FakeSuite:
+    """Runs nothing and answers with one sample each."""
+
+    def __init__(self, name, names):
+        self.name = name
+        self._names = names
+
+    def run_names(self):
+        return {name: name for name in self._names}
+
+    def run(self, names, min_time):
+        del min_time
+        return {"context": {}, "benchmarks": [{"name": name, "real_time": 1.0, "cpu_time": 1.0} for name in names]}
+
+
+class RunTest(unittest.TestCase):
+
+    def _run(self, *arguments):
+        built = {suite.name: suite for suite in (_FakeSuite("utils/queue", ["Push", "Pop"]), _FakeSuite("limit", ["ring/1/w:1"]))}
+        err = io.StringIO()
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(cli, "_build", return_value=(built, [])):
+            with contextlib.redirect_stderr(err):
+                code = cli.main(["run", "--out", f"{folder}/new", *arguments])
+            loaded = results.load(f"{folder}/new") if code == 0 else None
+        return code, loaded, err.getvalue()
+
+    def test_everything_runs_five_times(self):
+        code, loaded, err = self._run()
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(loaded.samples), ["limit/ring/1/w:1", "utils/queue/Pop", "utils/queue/Push"])
+        self.assertEqual(len(loaded.samples["utils/queue/Push"]["time_ns"]), 5)
+        for field in ("cores", "cpu_model", "kernel", "compiler", "commit", "load_before", "load_after"):
+            self.assertIn(field, loaded.machine)
+        self.assertIn("[10/10]", err)
+
+    def test_a_filter_matches_whole_keys(self):
+        _, loaded, _ = self._run("--filter", "utils/queue/P.*h", "--repetitions", "2")
+        self.assertEqual({key: len(metrics["time_ns"]) for key, metrics in loaded.samples.items()}, {"utils/queue/Push": 2})
+
+    def test_a_named_set_brings_its_own_settings(self):
+        _, loaded, _ = self._run("--filter", "smoke")
+        self.assertEqual(sorted(loaded.samples), ["utils/queue/Pop", "utils/queue/Push"])
+        self.assertEqual(len(loaded.samples["utils/queue/Pop"]["time_ns"]), 3)
+
+    def test_a_filter_that_matches_nothing_is_refused(self):
+        code, _, err = self._run("--filter", "queue")
+        self.assertEqual(code, 2)
+        self.assertIn("--filter \"queue\" matches no benchmark and is none of the named sets (smoke)", err)
+        self.assertIn("is not a regular expression", self._run("--filter", "(")[2])
+
+    def test_a_program_that_fails_fails_the_run_but_not_the_others(self):
+        with mock.patch.object(_FakeSuite, "run", side_effect=suites.RunError("gone")):
+            code, _, err = self._run()
+        self.assertEqual(code, 1)
+        self.assertIn("failed: limit, utils/queue", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
