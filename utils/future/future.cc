@@ -1,0 +1,86 @@
+#include "fraktor/utils/future/future.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/future/waker.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0::future_internal {
+namespace {
+
+// A flag that one thread raises and another waits for. The waiter may destroy it as soon as it has seen it raised.
+class Signal {
+ public:
+  Waker waker() {
+    return Waker{.function = [](void* target, uint64_t, uint64_t) noexcept { static_cast<Signal*>(target)->Raise(); },
+                 .target = this};
+  }
+
+  void Wait() {
+    MutexLock lock(mutex_);
+    raised_changed_.wait(lock, [this] { return IsRaised(); });
+  }
+
+  bool WaitFor(absl::Duration timeout) {
+    MutexLock lock(mutex_);
+    return raised_changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return IsRaised(); });
+  }
+
+ private:
+  void Raise() {
+    MutexLock lock(mutex_);
+    raised_ = true;
+    raised_changed_.notify_one();  // under the lock: afterwards this may be gone
+  }
+
+  bool IsRaised() {
+    mutex_.AssertHeld();
+    return raised_;
+  }
+
+  Mutex mutex_;
+  std::condition_variable_any raised_changed_;
+  bool raised_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// Longer waits are waits for ever; the deadline of wait_for would overflow.
+constexpr absl::Duration kForever = absl::Hours(24 * 365);
+
+}  // namespace
+
+void DieOfMisuse(const char* what) {
+  std::fprintf(stderr, "fraktor::Future: %s\n", what);
+  std::abort();
+}
+
+absl::Status PromiseDroppedError() {
+  return absl::CancelledError("the promise was dropped before it was set; look at the one who was to set it");
+}
+absl::Status FutureCancelledError() { return absl::CancelledError("the future was cancelled by its owner"); }
+absl::Status ExecutorClosedError() {
+  return absl::CancelledError("the executor refused to run the continuation or task; it is closed or full");
+}
+
+bool BlockUntilReady(FutureNode& node, absl::Duration timeout) {
+  if (node.IsReady()) return true;
+  Signal signal;
+  if (node.Poll(signal.waker())) return true;
+  if (timeout >= kForever) {
+    signal.Wait();
+    return true;
+  }
+  if (signal.WaitFor(timeout)) return true;
+  if (node.StopWaking()) return false;
+  signal.Wait();  // the completer is about to raise it, and must find it
+  return true;
+}
+
+}  // namespace fraktor::inline v0::future_internal
