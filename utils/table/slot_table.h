@@ -8,18 +8,17 @@
 //   SlotIndex index = table.IndexOf(handle);                               // 8 bytes, fits in a wire format
 //   Cell* cell = table.Resolve(index);                                     // the same cell, until it is freed; then
 //   null, for ever
-//
-// Slots live in chunks of 1 MiB that are mapped when they are needed and stay where they are until the table is
-// destroyed. They are made once and never destroyed in between: a slot that was freed is still an object, and who has
-// its address may look at its atomics at any time. It is used again by later allocations, also of other owners, with
-// the generation going on.
+// Slots live in chunks of 1 MiB. A table reserves addresses for as many as it may have, which costs no memory; a chunk
+// gets memory when it is needed and stays where it is until the table is destroyed. Slots are made once and never
+// destroyed in between: a slot that was freed is still an object, and who has its address may look at its atomics at
+// any time. It is used again by later allocations, also of other owners, with the generation going on.
 //
 // Generations are even while a slot is free and odd while it is in use, so that a guessed reference to a free slot
 // resolves to nothing. A slot whose generation cannot go on is retired: it is not used again, and its bytes are lost
 // until the process ends. At the default limit that takes 2^31 uses of one slot.
 //
-// Thread safety: all methods may be called from any thread. Resolve is wait-free: an index costs three loads, a handle
-// one. Limits: max_chunks, after which allocation answers ResourceExhausted.
+// Thread safety: all methods may be called from any thread. Resolve is wait-free: one look at the slot. Limits:
+// max_chunks, after which allocation answers ResourceExhausted.
 #ifndef FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
 #define FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
 
@@ -32,7 +31,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <type_traits>
 #include <vector>
@@ -121,11 +119,13 @@ class SlotTable {
   static constexpr size_t kSlotBytes = (sizeof(T) + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
   static constexpr size_t kSlotsPerChunk = (kChunkBytes - kSlotAlignment) / kSlotBytes;
 
-  // More chunks than an index can name are not used, whatever `options` says.
+  // More chunks than an index can name are not used, whatever `options` says. If the addresses cannot be reserved,
+  // allocation answers so.
   explicit SlotTable(SlotTableOptions options = {})
       : max_chunks_(std::min(options.max_chunks, kMaxChunks)),
-        max_generation_(std::max<uint32_t>(options.max_generation, 2)),
-        chunks_(new ChunkPointer[max_chunks_]()) {}
+        max_generation_(std::max<uint32_t>(options.max_generation, 2)) {
+    Reserve();
+  }
 
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;
@@ -163,10 +163,9 @@ class SlotTable {
   T* At(uint32_t slot) const {
     const uint32_t number = slot >> kSlotBits;
     const uint32_t in_chunk = slot & ((uint32_t{1} << kSlotBits) - 1);
-    if (number >= max_chunks_ || in_chunk >= kSlotsPerChunk) return nullptr;
     // Acquire: pairs with the release of TakeChunk, which has made the slots.
-    Chunk* const chunk = chunks_[number].load(std::memory_order_acquire);
-    return chunk == nullptr ? nullptr : chunk->slot(in_chunk);
+    if (number >= mapped_.load(std::memory_order_acquire) || in_chunk >= kSlotsPerChunk) return nullptr;
+    return ChunkAt(number)->slot(in_chunk);
   }
 
   // Whose slot this is at the moment: what the SlotPool was given, or null if its owner has ended. By the time the
@@ -176,11 +175,8 @@ class SlotTable {
     return ChunkOf(slot)->owner.load(std::memory_order_acquire);
   }
 
-  // How many chunks are mapped. They never become fewer.
-  size_t chunks() const {
-    MutexLock lock(mutex_);
-    return mapped_;
-  }
+  // How many chunks have memory. They never become fewer.
+  size_t chunks() const { return mapped_.load(std::memory_order_relaxed); }
 
   size_t max_chunks() const { return max_chunks_; }
 
@@ -211,14 +207,17 @@ class SlotTable {
     const uint32_t number;
   };
   static_assert(sizeof(Chunk) == kSlotAlignment);
-  using ChunkPointer = typename Atomics::template Atomic<Chunk*>;
 
   static Chunk* ChunkOf(const T* slot) {
     return std::launder(reinterpret_cast<Chunk*>(reinterpret_cast<uintptr_t>(slot) & ~(uintptr_t{kChunkBytes} - 1)));
   }
 
-  // Memory of kChunkBytes, aligned to that, or null and errno.
-  static void* Map();
+  Chunk* ChunkAt(uint32_t number) const {
+    return std::launder(reinterpret_cast<Chunk*>(chunks_ + number * kChunkBytes));
+  }
+
+  // Sets chunks_, or reserve_error_.
+  void Reserve();
 
   // For the pool: a chunk that nobody owns, new or used before. Its slots are free or retired.
   absl::StatusOr<Chunk*> TakeChunk(void* owner);
@@ -231,13 +230,17 @@ class SlotTable {
 
   const size_t max_chunks_;
   const uint32_t max_generation_;
-  // By number; stored once, with release, when the slots have been made; pairs with the acquire of At.
-  const std::unique_ptr<ChunkPointer[]> chunks_;
+  // Addresses for max_chunks_ chunks, aligned to their size; written by the constructor only. Null if they could not be
+  // had.
+  std::byte* chunks_ = nullptr;
+  int reserve_error_ = 0;
+  // How many of them have memory. Stored by TakeChunk with release when the slots have been made; pairs with the
+  // acquire of At.
+  typename Atomics::template Atomic<uint32_t> mapped_{0};
   // A counter for whoever is interested; pairs with nothing.
   typename Atomics::template Atomic<uint64_t> retired_{0};
 
-  mutable Mutex mutex_;
-  size_t mapped_ ABSL_GUARDED_BY(mutex_) = 0;
+  Mutex mutex_;
   std::vector<Chunk*> unowned_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -245,27 +248,33 @@ class SlotTable {
 
 template <typename T, size_t kChunkBytes, typename Atomics>
 SlotTable<T, kChunkBytes, Atomics>::~SlotTable() {
-  MutexLock lock(mutex_);
-  for (size_t number = 0; number < mapped_; ++number) {
-    Chunk* const chunk = chunks_[number].load(std::memory_order_relaxed);
+  const uint32_t mapped = mapped_.load(std::memory_order_relaxed);
+  for (uint32_t number = 0; number < mapped; ++number) {
+    Chunk* const chunk = ChunkAt(number);
     assert(chunk->owner.load(std::memory_order_relaxed) == nullptr && "a SlotPool outlives its SlotTable");
     for (size_t i = 0; i < kSlotsPerChunk; ++i) chunk->slot(i)->~T();
     chunk->~Chunk();
-    munmap(chunk, kChunkBytes);
   }
+  if (chunks_ != nullptr) munmap(chunks_, max_chunks_ * kChunkBytes);
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>
-void* SlotTable<T, kChunkBytes, Atomics>::Map() {
-  // The kernel aligns to pages: take twice as much and give back what lies outside.
-  void* const mapped = mmap(nullptr, 2 * kChunkBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapped == MAP_FAILED) return nullptr;
-  const auto begin = reinterpret_cast<uintptr_t>(mapped);
-  const uintptr_t chunk = (begin + kChunkBytes - 1) & ~(uintptr_t{kChunkBytes} - 1);
-  const size_t before = chunk - begin;
-  if (before > 0) munmap(mapped, before);
-  munmap(reinterpret_cast<void*>(chunk + kChunkBytes), kChunkBytes - before);
-  return reinterpret_cast<void*>(chunk);
+void SlotTable<T, kChunkBytes, Atomics>::Reserve() {
+  if (max_chunks_ == 0) return;
+  // The kernel aligns to pages: take one chunk more and give back what lies outside.
+  const size_t bytes = max_chunks_ * kChunkBytes;
+  void* const reserved =
+      mmap(nullptr, bytes + kChunkBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) {
+    reserve_error_ = errno;
+    return;
+  }
+  const auto begin = reinterpret_cast<uintptr_t>(reserved);
+  const uintptr_t aligned = (begin + kChunkBytes - 1) & ~(uintptr_t{kChunkBytes} - 1);
+  const size_t before = aligned - begin;
+  if (before > 0) munmap(reserved, before);
+  munmap(reinterpret_cast<void*>(aligned + bytes), kChunkBytes - before);
+  chunks_ = reinterpret_cast<std::byte*>(aligned);
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>
@@ -277,22 +286,27 @@ auto SlotTable<T, kChunkBytes, Atomics>::TakeChunk(void* owner) -> absl::StatusO
     chunk->owner.store(owner, std::memory_order_release);
     return chunk;
   }
-  if (mapped_ == max_chunks_) {
+  const uint32_t number = mapped_.load(std::memory_order_relaxed);  // Only stored under the lock.
+  if (number == max_chunks_) {
     return absl::ResourceExhaustedError(absl::StrCat("slot table: all of max_chunks = ", max_chunks_, " chunks of ",
                                                      kSlotsPerChunk,
                                                      " slots are in use; free slots or raise max_chunks"));
   }
-  void* const memory = Map();
-  if (memory == nullptr) {
-    return absl::ResourceExhaustedError(absl::StrCat("slot table: mapping chunk ", mapped_, " of ", kChunkBytes,
+  if (chunks_ == nullptr) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "slot table: reserving addresses for max_chunks = ", max_chunks_, " chunks of ", kChunkBytes,
+        " bytes failed: ", std::strerror(reserve_error_), "; lower max_chunks or raise the limit on address space"));
+  }
+  std::byte* const memory = chunks_ + number * kChunkBytes;
+  if (mprotect(memory, kChunkBytes, PROT_READ | PROT_WRITE) != 0) {
+    return absl::ResourceExhaustedError(absl::StrCat("slot table: memory for chunk ", number, " of ", kChunkBytes,
                                                      " bytes failed: ", std::strerror(errno),
                                                      "; free memory or lower max_chunks"));
   }
-  auto* const chunk = new (memory) Chunk(static_cast<uint32_t>(mapped_));
+  auto* const chunk = new (memory) Chunk(number);
   for (size_t i = 0; i < kSlotsPerChunk; ++i) new (chunk->slots() + i * kSlotBytes) T();
   chunk->owner.store(owner, std::memory_order_relaxed);  // Published by the next line.
-  chunks_[mapped_].store(chunk, std::memory_order_release);
-  ++mapped_;
+  mapped_.store(number + 1, std::memory_order_release);
   return chunk;
 }
 

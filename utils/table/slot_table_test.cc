@@ -116,6 +116,17 @@ TEST(SlotTable, SaysHowToGetMoreWhenItIsFull) {
   EXPECT_EQ(pool.Allocate().value().slot, handles[7].slot);
 }
 
+TEST(SlotTable, SaysWhatToDoWhenItsAddressesCannotBeReserved) {
+  struct Large : TableSlot {
+    char bytes[1 << 20];
+  };
+  SlotTable<Large, size_t{1} << 40> table({.max_chunks = 1 << 10});  // More than any address space has.
+  SlotPool<Large, size_t{1} << 40> pool(table, &system_a);
+  const absl::Status status = pool.Allocate().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(std::string(status.message()).find("lower max_chunks"), std::string::npos) << status;
+}
+
 TEST(SlotTable, RetiresASlotWhoseGenerationWouldWrap) {
   Table table({.max_chunks = 1, .max_generation = 6});  // Uses 1, 3 and 5.
   Pool pool(table, &system_a);
