@@ -1,8 +1,8 @@
 """The bars: what the benchmarks must reach, as a table in bars.json, and the verdicts on results.
 
-A bar holds when any of its conditions does. A condition takes the median of one benchmark's metric (`of`), divides it by the
-best of others (`over`, measured in the same results) if there are any, and compares: `at_least`, `at_most` or `below`.
-Keys may contain `*`. A bar with `each` stands for one bar per value, which replaces `{each}` in its texts.
+A bar holds when any of its conditions does. A condition takes the median of one benchmark's metric (`of`), divides it
+by the best of others (`over`, measured in the same results) if there are any, and compares: `at_least`, `at_most` or
+`below`. Keys may contain `*`. A bar with `each` stands for one bar per value, which replaces `{each}` in its texts.
 """
 
 import dataclasses
@@ -70,8 +70,13 @@ def _condition(where, fields, each):
     if len(comparisons) != 1:
         raise results.ResultsError(f"{where}: exactly one of {', '.join(_COMPARISONS)} is needed")
     replaced = lambda text: text.replace("{each}", each)
-    return Condition(fields["metric"], replaced(fields["of"]), tuple(replaced(key) for key in fields.get("over", ())),
-                     comparisons[0], float(fields[comparisons[0]]))
+    return Condition(
+        fields["metric"],
+        replaced(fields["of"]),
+        tuple(replaced(key) for key in fields.get("over", ())),
+        comparisons[0],
+        float(fields[comparisons[0]]),
+    )
 
 
 def parse(document, where):
@@ -121,8 +126,10 @@ def judge(loaded, bars):
     verdicts = []
     for bar in bars:
         values = tuple(_value(loaded, condition) for condition in bar.conditions)
-        holds = [value is not None and _COMPARISONS[condition.comparison][1](value, condition.bar)
-                 for value, condition in zip(values, bar.conditions)]
+        holds = [
+            value is not None and _COMPARISONS[condition.comparison][1](value, condition.bar)
+            for value, condition in zip(values, bar.conditions)
+        ]
         if any(holds):
             verdict = PASS
         else:
@@ -141,7 +148,9 @@ def table(verdicts):
         if verdict.bar.group != group:
             group = verdict.bar.group
             lines.append(f"{group}:")
-        parts = [f"{shown(value)} ({condition.text})" for value, condition in zip(verdict.values, verdict.bar.conditions)]
+        parts = [
+            f"{shown(value)} ({condition.text})" for value, condition in zip(verdict.values, verdict.bar.conditions)
+        ]
         lines.append(f"  {verdict.verdict:<12}  {verdict.bar.name:<{width}}  {' or '.join(parts)}  {verdict.bar.what}")
     counts = {kind: sum(verdict.verdict == kind for verdict in verdicts) for kind in (PASS, FAIL, NOT_MEASURED)}
     lines.append(f"{counts[PASS]} passed, {counts[FAIL]} failed, {counts[NOT_MEASURED]} not measured")

@@ -7,11 +7,17 @@ from benchmarking import results
 
 
 def _results(**medians):
-    return results.Results(samples={key.replace("__", "/"): {"items_per_second": [value]} for key, value in medians.items()})
+    return results.Results(
+        samples={key.replace("__", "/"): {"items_per_second": [value]} for key, value in medians.items()}
+    )
 
 
 def _bar(*conditions, **fields):
-    entry = {"name": "b", "what": "w", "any_of": [{"metric": "items_per_second", **condition} for condition in conditions]}
+    entry = {
+        "name": "b",
+        "what": "w",
+        "any_of": [{"metric": "items_per_second", **condition} for condition in conditions],
+    }
     return bars.parse({"g": [{**entry, **fields}]}, "test")
 
 
@@ -24,10 +30,9 @@ AGAINST_LIMIT = {"of": "actor/*/ping", "over": ["limit/ping"], "at_least": 0.6}
 
 
 class BarsTest(unittest.TestCase):
-
     def test_the_best_of_the_others_counts(self):
         loaded = _results(actor__hot__ping=20.0, peers__caf__ping=1.0, peers__erlang__ping=2.5)
-        verdict, = bars.judge(loaded, _bar(AGAINST_PEERS))
+        (verdict,) = bars.judge(loaded, _bar(AGAINST_PEERS))
         self.assertEqual((verdict.values, verdict.verdict), ((8.0,), bars.PASS))
         loaded = _results(actor__hot__ping=20.0, peers__caf__ping=1.0, peers__erlang__ping=2.6)
         self.assertEqual(_verdict(loaded, _bar(AGAINST_PEERS)), [bars.FAIL])
@@ -35,7 +40,7 @@ class BarsTest(unittest.TestCase):
     def test_of_times_the_smallest_is_the_best(self):
         samples = {key: {"time_ns": [value]} for key, value in {"a": 30.0, "b": 10.0, "c": 20.0}.items()}
         condition = {"metric": "time_ns", "of": "a", "over": ["b", "c"], "at_most": 3}
-        verdict, = bars.judge(results.Results(samples=samples), _bar(condition))
+        (verdict,) = bars.judge(results.Results(samples=samples), _bar(condition))
         self.assertEqual((verdict.values, verdict.verdict), ((3.0,), bars.PASS))
 
     def test_one_condition_that_holds_is_enough(self):

@@ -7,12 +7,11 @@ import pathlib
 import re
 import sys
 import tempfile
-import time
 
 from benchmarking import bars
 from benchmarking import compare
 from benchmarking import export
-from benchmarking import machine
+from benchmarking import measuring
 from benchmarking import peers
 from benchmarking import results
 from benchmarking import suites
@@ -69,18 +68,8 @@ def matcher(patterns):
         try:
             compiled.append(re.compile(pattern))
         except re.error as error:
-            raise suites.RunError(f"--filter \"{pattern}\" is not a regular expression: {error}") from error
+            raise suites.RunError(f'--filter "{pattern}" is not a regular expression: {error}') from error
     return lambda key: not compiled or any(expression.fullmatch(key) for expression in compiled)
-
-
-def _select(suite_list, matches):
-    """The stable names to run, by suite."""
-    selected = {}
-    for suite in suite_list.values():
-        names = [name for name in suite.run_names() if matches(f"{suite.name}/{name}")]
-        if names:
-            selected[suite.name] = names
-    return selected
 
 
 def _build(options, wanted=None):
@@ -118,37 +107,6 @@ def _report_unbuilt(failed):
     return 1 if failed else 0
 
 
-def _run_rounds(built, selected, repetitions, min_time, limit_seconds, folder):
-    """Runs everything `repetitions` times, suite by suite within a round, so that a noisy minute hits all alike."""
-    description = machine.describe(REPOSITORY)
-    recorder = suites.Recorder(folder)
-    started = time.monotonic()
-    failures = set()
-    total, count = repetitions * len(selected), 0
-    for round_number in range(repetitions):
-        for name, names in selected.items():
-            count += 1
-            elapsed = time.monotonic() - started
-            if limit_seconds and elapsed > limit_seconds and round_number > 0:
-                continue
-            begin = time.monotonic()
-            try:
-                recorder.add(name, built[name].run(names, min_time))
-                outcome = f"{time.monotonic() - begin:.1f} s"
-            except suites.RunError as error:
-                failures.add(name)
-                outcome = str(error)
-            suites.say(f"[{count}/{total}] {name}: {len(names)} benchmarks, round {round_number + 1}: {outcome}")
-    elapsed = time.monotonic() - started
-    if limit_seconds and elapsed > limit_seconds:
-        suites.say(f"stopped repeating after {limit_seconds:g} s")
-    description.update(load_after=machine.load_average(), seconds=round(elapsed, 1), repetitions=repetitions)
-    recorder.write(description)
-    if description["load_before"][0] > 0.5 * description["cores"]:
-        suites.say(f"the machine was busy before this began (load {description['load_before'][0]}): take the figures as hints")
-    return sorted(failures)
-
-
 def command_run(options):
     folder = _empty_folder(options.out)
     sets = named_sets()
@@ -156,13 +114,21 @@ def command_run(options):
     patterns = chosen.get("patterns", [options.filter] if options.filter else [])
     matches = matcher(patterns)
     built, unbuilt = _build(options)
-    selected = _select(built, matches)
+    selected = measuring.select(built, matches)
     if not selected:
-        raise suites.RunError(f"--filter \"{options.filter}\" matches no benchmark and is none of the named sets "
-                              f"({', '.join(sets)}); tools/bench list shows the keys, and a filter must match a whole key")
-    failures = _run_rounds(built, selected, options.repetitions or chosen.get("repetitions", 5),
-                           options.min_time or chosen.get("min_time", 0.1), options.limit or chosen.get("limit_seconds"),
-                           folder)
+        raise suites.RunError(
+            f'--filter "{options.filter}" matches no benchmark and is none of the named sets '
+            f"({', '.join(sets)}); tools/bench list shows the keys, and a filter must match a whole key"
+        )
+    failures = measuring.run_rounds(
+        REPOSITORY,
+        built,
+        selected,
+        options.repetitions or chosen.get("repetitions", 5),
+        options.min_time or chosen.get("min_time", 0.1),
+        options.limit or chosen.get("limit_seconds"),
+        folder,
+    )
     code = _report_unbuilt(unbuilt)
     errors = results.load(folder).errors if (folder / results.MACHINE_FILE).exists() and not failures else {}
     for key, message in errors.items():
@@ -198,94 +164,66 @@ def command_export(options):
     return 0
 
 
-def _find_ours(built, ours):
-    """The suite and full key of each program, among the suites of the folder `ours`."""
-    found = {}
-    for suite in built.values():
-        if suite.name != ours and not suite.name.startswith(f"{ours}/"):
-            continue
-        for name in suite.run_names():
-            if name in peers.PROGRAMS:
-                if name in found:
-                    raise suites.RunError(f"both {found[name]} and {suite.name} have the program {name}")
-                found[name] = suite.name
-    return found
-
-
-def measure_peers(options, folder):
-    """Runs ours, the limit and the peers in turn, program by program, and writes the results into `folder`."""
+def _measure_peers(options, folder):
+    """Builds and measures what is compared with the peers, and prints the ratios."""
     matches = matcher([options.filter] if options.filter else [])
     programs = [program for program in peers.PROGRAMS if matches(program)]
     if not programs:
-        raise suites.RunError(f"--filter \"{options.filter}\" matches none of the programs: {', '.join(peers.PROGRAMS)}")
+        raise suites.RunError(
+            f"--filter \"{options.filter}\" matches none of the programs: {', '.join(peers.PROGRAMS)}"
+        )
     built, unbuilt = _build(options, lambda name: name == "limit" or name.partition("/")[0] == options.ours)
-    ours = _find_ours(built, options.ours)
+    ours = measuring.programs_of(built, options.ours)
     if not ours:
-        raise suites.RunError(f"no suite of \"{options.ours}\" has any of the programs; --ours limit compares the bare mechanism")
-    limit = _find_ours(built, "limit") if options.ours != "limit" else {}
+        raise suites.RunError(
+            f'no suite of "{options.ours}" has any of the programs; --ours limit compares the bare mechanism'
+        )
+    limit = measuring.programs_of(built, "limit") if options.ours != "limit" else {}
     sources = REPOSITORY / "benchmarks" / "peers"
     others = [peers.Caf(sources), peers.Erlang(sources)]
-    description = machine.describe(REPOSITORY)
-    recorder = suites.Recorder(folder)
-    failures = []
-    started = time.monotonic()
-    for number, program in enumerate(programs, 1):
-        turns = [(suite, lambda suite=suite: built[suite].run([program], options.min_time))
-                 for suite in (ours.get(program), limit.get(program)) if suite]
-        turns += [(f"peers/{peer.name}", lambda peer=peer: peers.run_peer(peer, program)) for peer in others]
-        outcomes = {}
-        for _ in range(options.repetitions):
-            for name, turn in turns:
-                if outcomes.get(name) == "failed":
-                    continue
-                try:
-                    document = turn()
-                except suites.RunError as error:
-                    outcomes[name] = "failed"
-                    failures.append(f"{name}/{program}")
-                    suites.say(str(error))
-                    continue
-                if document is not None:
-                    recorder.add(name, document if "benchmarks" in document else {"context": {}, "benchmarks": [document]})
-        suites.say(f"[{number}/{len(programs)}] {program}: {options.repetitions} rounds, {time.monotonic() - started:.0f} s so far")
-    description.update(load_after=machine.load_average(), seconds=round(time.monotonic() - started, 1),
-                       repetitions=options.repetitions)
-    recorder.write(description)
+    failures = measuring.run_in_turn(
+        REPOSITORY, built, [ours, limit], others, programs, options.repetitions, options.min_time, folder
+    )
     if failures:
         suites.say(f"failed: {', '.join(failures)}")
-    for line in peers.ratio_lines(results.load(folder), {program: f"{suite}/{program}" for program, suite in ours.items()},
-                                  {**({"limit": "limit"} if limit else {}), "caf": "peers/caf", "erlang": "peers/erlang"},
-                                  programs):
-        print(line)
-    return 1 if failures or unbuilt else 0
+    keys = {program: f"{suite}/{program}" for program, suite in ours.items()}
+    prefixes = {**({"limit": "limit"} if limit else {}), **{peer.name: f"peers/{peer.name}" for peer in others}}
+    print("\n".join(peers.ratio_lines(results.load(folder), keys, prefixes, programs)))
+    return _report_unbuilt(unbuilt) or (1 if failures else 0)
 
 
 def command_peers(options):
     if options.out:
-        return measure_peers(options, _empty_folder(options.out))
+        return _measure_peers(options, _empty_folder(options.out))
     with tempfile.TemporaryDirectory() as folder:
-        return measure_peers(options, pathlib.Path(folder))
+        return _measure_peers(options, pathlib.Path(folder))
 
 
 def _measure_for_bars(options, wanted, folder):
-    """Runs what the bars look at: peers where a bar is against them, the suites themselves otherwise."""
-    patterns = {pattern for bar in wanted for condition in bar.conditions for pattern in (condition.of, *condition.over)}
-    with_peers = {bar.group for bar in wanted for condition in bar.conditions
-                  if any(pattern.startswith("peers/") for pattern in condition.over)}
+    """Measures what bars look at, in turn with the peers where a bar is against those. Returns an exit code."""
+    patterns = {
+        pattern for bar in wanted for condition in bar.conditions for pattern in (condition.of, *condition.over)
+    }
+    against_peers = any(pattern.startswith("peers/") for pattern in patterns)
     code = 0
-    if with_peers:
+    if against_peers:
         options.filter, options.ours = None, "actor"
         try:
-            code = measure_peers(options, folder / "peers")
+            code = _measure_peers(options, folder / "peers")
         except suites.RunError as error:
             suites.say(f"not measured: {error}")
-        patterns = {pattern for bar in wanted if bar.group not in with_peers
-                    for condition in bar.conditions for pattern in (condition.of, *condition.over)}
-    in_bars = lambda key: any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
     built, unbuilt = _build(options)
-    selected = _select(built, in_bars)
+    selected = {}
+    for suite, names in measuring.select(
+        built, lambda key: any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
+    ).items():
+        rest = [name for name in names if not (against_peers and name in peers.PROGRAMS)]
+        if rest:
+            selected[suite] = rest
     if selected:
-        failures = _run_rounds(built, selected, options.repetitions, options.min_time, None, folder / "run")
+        failures = measuring.run_rounds(
+            REPOSITORY, built, selected, options.repetitions, options.min_time, None, folder / "run"
+        )
         code = 1 if failures else code
     return _report_unbuilt(unbuilt) or code
 
@@ -299,23 +237,25 @@ def command_bars(options):
     if options.group:
         wanted = [bar for bar in wanted if bar.group in options.group]
     loaded = results.Results()
+    code = 0
     with tempfile.TemporaryDirectory() as temporary:
         folders = options.dirs
         if not folders:
             folder = _empty_folder(options.out) if options.out else pathlib.Path(temporary)
-            _measure_for_bars(options, wanted, folder)
+            code = _measure_for_bars(options, wanted, folder)
             folders = [path for path in (folder / "peers", folder / "run") if path.is_dir()]
         for folder in folders:
             loaded.merge(results.load(folder))
     verdicts = bars.judge(loaded, wanted)
     print(bars.table(verdicts))
     failing = {bars.FAIL, bars.NOT_MEASURED} if options.strict else {bars.FAIL}
-    return 1 if any(verdict.verdict in failing for verdict in verdicts) else 0
+    return 1 if any(verdict.verdict in failing for verdict in verdicts) else code
 
 
 def _parser():
-    parser = argparse.ArgumentParser(prog="tools/bench", description=_DESCRIPTION,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="tools/bench", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
     def add(name, function, text, more=""):
@@ -324,46 +264,95 @@ def _parser():
         return command
 
     def add_building(command):
-        command.add_argument("--suite", action="append", metavar="SUITE",
-                             help="build only this suite, such as utils/queue; may be repeated (default: all that are needed)")
-        command.add_argument("--bazel", default="bazel", metavar="COMMAND",
-                             help="how to call Bazel, with startup options if need be (default: bazel)")
+        command.add_argument(
+            "--suite",
+            action="append",
+            metavar="SUITE",
+            help="build only this suite, such as utils/queue; may be repeated (default: all that are needed)",
+        )
+        command.add_argument(
+            "--bazel",
+            default="bazel",
+            metavar="COMMAND",
+            help="how to call Bazel, with startup options if need be (default: bazel)",
+        )
 
     def add_repetitions(command, default, note=""):
-        command.add_argument("--repetitions", type=_positive_int, default=default, metavar="N",
-                             help=f"how often each benchmark runs; medians are taken (default: 5{note})")
-        command.add_argument("--min-time", type=_seconds, default=0.1 if default else None, metavar="SECONDS",
-                             help=f"how long a benchmark runs at least, each time (default: 0.1{note})")
+        command.add_argument(
+            "--repetitions",
+            type=_positive_int,
+            default=default,
+            metavar="N",
+            help=f"how often each benchmark runs; medians are taken (default: 5{note})",
+        )
+        command.add_argument(
+            "--min-time",
+            type=_seconds,
+            default=0.1 if default else None,
+            metavar="SECONDS",
+            help=f"how long a benchmark runs at least, each time (default: 0.1{note})",
+        )
 
-    command = add("list", command_list, "list the keys of all benchmarks",
-                  "The programs are built for that: what a program runs, only it knows.")
+    command = add(
+        "list",
+        command_list,
+        "list the keys of all benchmarks",
+        "The programs are built for that: what a program runs, only it knows.",
+    )
     command.add_argument("--filter", metavar="F", help="a regular expression that the whole key must match")
     add_building(command)
 
-    command = add("run", command_run, "run benchmarks and store what they say",
-                  "Writes one file of Google Benchmark's JSON per suite and machine.json. Exits 1 if something failed.")
-    command.add_argument("--filter", metavar="F",
-                         help=f"a regular expression that the whole key must match, or a named set: {', '.join(named_sets())} "
-                         "(default: everything)")
+    command = add(
+        "run",
+        command_run,
+        "run benchmarks and store what they say",
+        "Writes one file of Google Benchmark's JSON per suite and machine.json. Exits 1 if something failed.",
+    )
+    command.add_argument(
+        "--filter",
+        metavar="F",
+        help=f"a regular expression that the whole key must match, or a named set: {', '.join(named_sets())} "
+        "(default: everything)",
+    )
     add_repetitions(command, None, ", or what the named set says")
-    command.add_argument("--limit", type=_seconds, metavar="SECONDS",
-                         help="stop repeating after this time; everything runs at least once (default: what the named set says)")
-    command.add_argument("--out", required=True, metavar="DIR", help="a folder for the results; it must be new or empty")
+    command.add_argument(
+        "--limit",
+        type=_seconds,
+        metavar="SECONDS",
+        help="stop repeating after this time; everything runs at least once (default: what the named set says)",
+    )
+    command.add_argument(
+        "--out", required=True, metavar="DIR", help="a folder for the results; it must be new or empty"
+    )
     add_building(command)
 
-    command = add("compare", command_compare, "compare two results",
-                  "Medians decide, and a Mann-Whitney test has the say on whether chance could do the same. "
-                  "Exits 1 if something is worse beyond the threshold.")
+    command = add(
+        "compare",
+        command_compare,
+        "compare two results",
+        "Medians decide, and a Mann-Whitney test has the say on whether chance could do the same. "
+        "Exits 1 if something is worse beyond the threshold.",
+    )
     command.add_argument("old", metavar="OLD", help="a folder of results, or a summary file such as the baseline")
     command.add_argument("new", metavar="NEW", help="the same, later")
-    command.add_argument("--threshold", type=_share, default=0.05, metavar="SHARE",
-                         help="how much worse is too much (default: 0.05)")
-    command.add_argument("--alpha", type=_share, default=0.01, metavar="P",
-                         help="how improbable chance must be; 5 against 5 repetitions can reach 0.004 (default: 0.01). "
-                         "With fewer repetitions than it takes, the medians alone decide")
+    command.add_argument(
+        "--threshold", type=_share, default=0.05, metavar="SHARE", help="how much worse is too much (default: 0.05)"
+    )
+    command.add_argument(
+        "--alpha",
+        type=_share,
+        default=0.01,
+        metavar="P",
+        help="how improbable chance must be; 5 against 5 repetitions can reach 0.004 (default: 0.01). "
+        "With fewer repetitions than it takes, the medians alone decide",
+    )
 
-    command = add("summary", command_summary, "put results into one small file",
-                  "All samples that comparisons look at, and the machine: this is what a baseline is.")
+    command = add(
+        "summary",
+        command_summary,
+        "put results into one small file",
+        "All samples that comparisons look at, and the machine: this is what a baseline is.",
+    )
     command.add_argument("dir", metavar="DIR", help="a folder of results")
     command.add_argument("--out", metavar="FILE", help="where to write it (default: the output)")
 
@@ -372,19 +361,35 @@ def _parser():
     command.add_argument("dir", metavar="DIR", help="a folder of results, or a summary file")
     command.add_argument("--out", metavar="DIR", help="where to write the files (default: the folder export in DIR)")
 
-    command = add("peers", command_peers, "run the programs of CAF and Erlang in turn with ours",
-                  "Prints `ratio <bench>/<param>/w<workers> <peer> <ours divided by theirs>`; above 1 we are better, whatever is "
-                  "measured. The peers are Debian's packages; what is not installed is unpacked into the user's cache.")
-    command.add_argument("--filter", metavar="F", help="a regular expression that the whole name of a program must match")
-    command.add_argument("--ours", default="actor", metavar="FOLDER",
-                         help="whose programs are ours: the suites of actor, or the bare mechanism, limit (default: actor)")
+    command = add(
+        "peers",
+        command_peers,
+        "run the programs of CAF and Erlang in turn with ours",
+        "Prints `ratio <bench>/<param>/w<workers> <peer> <ours divided by theirs>`; above 1 we are better, whatever is "
+        "measured. The peers are Debian's packages; what is not installed is unpacked into the user's cache.",
+    )
+    command.add_argument(
+        "--filter", metavar="F", help="a regular expression that the whole name of a program must match"
+    )
+    command.add_argument(
+        "--ours",
+        default="actor",
+        metavar="FOLDER",
+        help="whose programs are ours: the suites of actor, or the bare mechanism, limit (default: actor)",
+    )
     add_repetitions(command, 5)
     command.add_argument("--out", metavar="DIR", help="keep the results in this folder; it must be new or empty")
     add_building(command)
 
-    command = add("bars", command_bars, "judge what must be reached",
-                  "Prints value, bar and verdict of each; without results it measures first. Exits 1 if a bar fails.")
-    command.add_argument("dirs", nargs="*", metavar="DIR", help="folders of results of `run` and `peers` (default: measure now)")
+    command = add(
+        "bars",
+        command_bars,
+        "judge what must be reached",
+        "Prints value, bar and verdict of each; without results it measures first. Exits 1 if a bar fails.",
+    )
+    command.add_argument(
+        "dirs", nargs="*", metavar="DIR", help="folders of results of `run` and `peers` (default: measure now)"
+    )
     command.add_argument("--group", action="append", metavar="GROUP", help="only this group of bars; may be repeated")
     command.add_argument("--strict", action="store_true", help="exit 1 also if something was not measured")
     add_repetitions(command, 5)
@@ -394,7 +399,7 @@ def _parser():
 
 
 def main(arguments=None):
-    """Runs a command and returns the exit code: 0, 1 for a verdict against the code, 2 for a use that makes no sense."""
+    """Runs a command and returns the exit code: 1 for a verdict against the code, 2 for a use that makes no sense."""
     options = _parser().parse_args(arguments)
     try:
         return options.function(options)

@@ -15,7 +15,6 @@ RUN = pathlib.Path(__file__).parent / "testdata" / "run"
 
 
 class CliTest(unittest.TestCase):
-
     def _main(self, *arguments):
         """Exit code, output and error output of a command."""
         out, err = io.StringIO(), io.StringIO()
@@ -56,8 +55,11 @@ class CliTest(unittest.TestCase):
     def test_results_without_anything_in_common_are_no_comparison(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "other.json"
-            path.write_text(results.format_summary({"format": results.SUMMARY_FORMAT, "machine": {},
-                                                    "benchmarks": {"x/y": {"time_ns": [1.0]}}}))
+            path.write_text(
+                results.format_summary(
+                    {"format": results.SUMMARY_FORMAT, "machine": {}, "benchmarks": {"x/y": {"time_ns": [1.0]}}}
+                )
+            )
             code, _, err = self._main("compare", RUN, path)
         self.assertEqual(code, 2)
         self.assertIn("no benchmark in common", err)
@@ -73,7 +75,7 @@ class CliTest(unittest.TestCase):
     def test_an_unknown_group_of_bars_is_named(self):
         code, _, err = self._main("bars", RUN, "--group", "speed")
         self.assertEqual(code, 2)
-        self.assertIn("there is no group of bars \"speed\"; there are hot path, paths, utils", err)
+        self.assertIn('there is no group of bars "speed"; there are hot path, paths, utils', err)
 
     def test_bars_without_figures_fail_only_when_that_is_asked_for(self):
         code, out, _ = self._main("bars", RUN)
@@ -108,9 +110,11 @@ class _FakeSuite:
 
 
 class RunTest(unittest.TestCase):
-
     def _run(self, *arguments):
-        built = {suite.name: suite for suite in (_FakeSuite("utils/queue", ["Push", "Pop"]), _FakeSuite("limit", ["ring/1/w:1"]))}
+        built = {
+            suite.name: suite
+            for suite in (_FakeSuite("utils/queue", ["Push", "Pop"]), _FakeSuite("limit", ["ring/1/w:1"]))
+        }
         err = io.StringIO()
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(cli, "_build", return_value=(built, [])):
             with contextlib.redirect_stderr(err):
@@ -129,7 +133,9 @@ class RunTest(unittest.TestCase):
 
     def test_a_filter_matches_whole_keys(self):
         _, loaded, _ = self._run("--filter", "utils/queue/P.*h", "--repetitions", "2")
-        self.assertEqual({key: len(metrics["time_ns"]) for key, metrics in loaded.samples.items()}, {"utils/queue/Push": 2})
+        self.assertEqual(
+            {key: len(metrics["time_ns"]) for key, metrics in loaded.samples.items()}, {"utils/queue/Push": 2}
+        )
 
     def test_a_named_set_brings_its_own_settings(self):
         _, loaded, _ = self._run("--filter", "smoke")
@@ -139,7 +145,7 @@ class RunTest(unittest.TestCase):
     def test_a_filter_that_matches_nothing_is_refused(self):
         code, _, err = self._run("--filter", "queue")
         self.assertEqual(code, 2)
-        self.assertIn("--filter \"queue\" matches no benchmark and is none of the named sets (smoke)", err)
+        self.assertIn('--filter "queue" matches no benchmark and is none of the named sets (smoke)', err)
         self.assertIn("is not a regular expression", self._run("--filter", "(")[2])
 
     def test_a_program_that_fails_fails_the_run_but_not_the_others(self):

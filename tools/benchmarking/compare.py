@@ -75,8 +75,9 @@ def compare(old, new, threshold, alpha):
         for metric in results.compared_metrics(before):
             if metric in after:
                 rows.append(_row(key, metric, before[metric], after[metric], threshold, alpha))
-    return Comparison(rows, sorted(old.samples.keys() - new.samples.keys()),
-                      sorted(new.samples.keys() - old.samples.keys()))
+    return Comparison(
+        rows, sorted(old.samples.keys() - new.samples.keys()), sorted(new.samples.keys() - old.samples.keys())
+    )
 
 
 def human(value):
@@ -96,11 +97,15 @@ def table(comparison, threshold):
     for row in rows:
         p = "n/a" if row.p is None else f"{row.p:.4f}"
         change = f"{100 * (row.new / row.old - 1):+.1f} %" if row.old else ("0 %" if row.new == 0 else "new")
-        lines.append(f"{row.key:<{width}}  {row.metric:<16}  {human(row.old):>10}  {human(row.new):>10}  {change:>8}  {p:>7}"
-                     f"  {row.verdict}")
+        lines.append(
+            f"{row.key:<{width}}  {row.metric:<16}  {human(row.old):>10}  {human(row.new):>10}  {change:>8}  {p:>7}"
+            f"  {row.verdict}"
+        )
     for keys, where in ((comparison.only_old, "old"), (comparison.only_new, "new")):
         if keys:
             lines.append(f"only in the {where} results: {', '.join(keys)}")
-    lines.append(f"{len(rows)} compared, {len(comparison.worse)} worse and {len(comparison.better)} better by more than "
-                 f"{100 * threshold:g} %")
+    lines.append(
+        f"{len(rows)} compared, {len(comparison.worse)} worse and {len(comparison.better)} better by more than "
+        f"{100 * threshold:g} %"
+    )
     return "\n".join(lines)

@@ -20,7 +20,6 @@ def _one(metric, old, new):
 
 
 class CompareTest(unittest.TestCase):
-
     def setUp(self):
         self.run = results.load(TESTDATA / "run")
 

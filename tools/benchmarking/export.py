@@ -2,8 +2,8 @@
 
 - github-action-benchmark knows per step whether bigger or smaller is better, so its entries come in two files, for
   `tool: customBiggerIsBetter` and `tool: customSmallerIsBetter`.
-- Bencher's Metric Format (`bencher run --adapter json --file ...`) has one object per benchmark; `throughput` and `latency`
-  are the measures every project has, in operations per second and in nanoseconds.
+- Bencher's Metric Format (`bencher run --adapter json --file ...`) has one object per benchmark; `throughput` and
+  `latency` are the measures every project has, in operations per second and in nanoseconds.
 """
 
 import json
@@ -29,13 +29,15 @@ def github_action_benchmark(loaded, bigger_is_better):
             if description.bigger_is_better != bigger_is_better:
                 continue
             values = metrics[metric]
-            entries.append({
-                "name": key if metric in _MAIN_METRICS else f"{key}/{metric}",
-                "unit": description.unit,
-                "value": statistics.median(values),
-                "range": f"± {(max(values) - min(values)) / 2:.6g}",
-                "extra": f"median of {len(values)}\ncommit {commit}",
-            })
+            entries.append(
+                {
+                    "name": key if metric in _MAIN_METRICS else f"{key}/{metric}",
+                    "unit": description.unit,
+                    "value": statistics.median(values),
+                    "range": f"± {(max(values) - min(values)) / 2:.6g}",
+                    "extra": f"median of {len(values)}\ncommit {commit}",
+                }
+            )
     return entries
 
 

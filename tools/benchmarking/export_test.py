@@ -12,7 +12,6 @@ TESTDATA = pathlib.Path(__file__).parent / "testdata"
 
 
 class ExportTest(unittest.TestCase):
-
     def setUp(self):
         self.run = results.load(TESTDATA / "run")
 
@@ -20,8 +19,15 @@ class ExportTest(unittest.TestCase):
         bigger = {entry["name"]: entry for entry in export.github_action_benchmark(self.run, True)}
         smaller = {entry["name"]: entry for entry in export.github_action_benchmark(self.run, False)}
         self.assertEqual(sorted(bigger), ["limit/latency_busy/2/w:2/delivered", "limit/ping_pong/w:1"])
-        self.assertEqual(sorted(smaller), ["limit/latency_busy/2/w:2/p50_us", "limit/latency_busy/2/w:2/p95_us",
-                                           "limit/latency_busy/2/w:2/p99_us", "utils/queue/Push/1"])
+        self.assertEqual(
+            sorted(smaller),
+            [
+                "limit/latency_busy/2/w:2/p50_us",
+                "limit/latency_busy/2/w:2/p95_us",
+                "limit/latency_busy/2/w:2/p99_us",
+                "utils/queue/Push/1",
+            ],
+        )
         entry = smaller["utils/queue/Push/1"]
         self.assertEqual((entry["unit"], entry["value"], entry["range"]), ("ns", 11.0, "± 1"))
         self.assertIn("0123abc", entry["extra"])
@@ -29,9 +35,12 @@ class ExportTest(unittest.TestCase):
 
     def test_bencher_uses_its_own_measures_where_it_has_them(self):
         document = export.bencher(self.run)
-        self.assertEqual(document["limit/ping_pong/w:1"]["throughput"],
-                         {"value": 40e6, "lower_value": 39e6, "upper_value": 41e6})
-        self.assertEqual(document["utils/queue/Push/1"], {"latency": {"value": 11.0, "lower_value": 10.0, "upper_value": 12.0}})
+        self.assertEqual(
+            document["limit/ping_pong/w:1"]["throughput"], {"value": 40e6, "lower_value": 39e6, "upper_value": 41e6}
+        )
+        self.assertEqual(
+            document["utils/queue/Push/1"], {"latency": {"value": 11.0, "lower_value": 10.0, "upper_value": 12.0}}
+        )
         self.assertEqual(sorted(document["limit/latency_busy/2/w:2"]), ["delivered", "p50-us", "p95-us", "p99-us"])
 
     def test_files_are_named_after_what_reads_them(self):
@@ -44,7 +53,7 @@ class ExportTest(unittest.TestCase):
             self.assertIsInstance(json.loads(paths[0].read_text()), dict)
 
     def test_an_unknown_format_is_refused(self):
-        with self.assertRaisesRegex(results.ResultsError, "unknown export format \"csv\"; there are github"):
+        with self.assertRaisesRegex(results.ResultsError, 'unknown export format "csv"; there are github'):
             export.write(self.run, "csv", "/nowhere")
 
 

@@ -1,7 +1,8 @@
 """The peers: CAF and Erlang run the same programs as we do, in turn with us.
 
-Their Debian packages are used where they are installed. Where not, they are downloaded and unpacked into the user's cache: a
-benchmark leaves the machine as it was, and the disk cache of the build, which depends on what is installed, stays valid.
+Their Debian packages are used where they are installed. Where not, they are downloaded and unpacked into the user's
+cache: a benchmark leaves the machine as it was, and the disk cache of the build, which depends on what is installed,
+stays valid.
 """
 
 import hashlib
@@ -22,12 +23,27 @@ _RUN_SECONDS = 90
 
 # Programs that all have, by name; the limit has no ask, and Erlang no foreign threads.
 PROGRAMS = (
-    "ping_pong/w:1", "ping_pong/w:2",
-    "pairs/1/w:2", "pairs/10/w:2", "pairs/100/w:1", "pairs/100/w:2", "pairs/1000/w:2",
-    "ring/1000/w:1", "ring/1000/w:2",
-    "fan_in/1/w:2", "fan_in/10/w:2", "fan_in/100/w:2", "fan_in/1000/w:2", "fan_in_foreign/2/w:2",
-    "spawn/w:2", "skynet/w:2", "ask/w:1", "ask/w:2",
-    "latency_idle/w:2", "latency_busy/2/w:2", "latency_busy/100/w:2",
+    "ping_pong/w:1",
+    "ping_pong/w:2",
+    "pairs/1/w:2",
+    "pairs/10/w:2",
+    "pairs/100/w:1",
+    "pairs/100/w:2",
+    "pairs/1000/w:2",
+    "ring/1000/w:1",
+    "ring/1000/w:2",
+    "fan_in/1/w:2",
+    "fan_in/10/w:2",
+    "fan_in/100/w:2",
+    "fan_in/1000/w:2",
+    "fan_in_foreign/2/w:2",
+    "spawn/w:2",
+    "skynet/w:2",
+    "ask/w:1",
+    "ask/w:2",
+    "latency_idle/w:2",
+    "latency_busy/2/w:2",
+    "latency_busy/100/w:2",
 )
 _NOT_IN = {"erlang": {"fan_in_foreign/2/w:2"}}
 
@@ -44,13 +60,28 @@ def _run(command, what, **options):
     except OSError as error:
         raise RunError(f"{what}: {error}") from error
     if done.returncode != 0:
-        raise RunError(f"{what}: {command[0]} ended with code {done.returncode}:\n{(done.stderr or done.stdout).strip()[-2000:]}")
+        raise RunError(
+            f"{what}: {command[0]} ended with code {done.returncode}:\n{(done.stderr or done.stdout).strip()[-2000:]}"
+        )
     return done.stdout
 
 
 def _download(package, folder):
-    command = ["apt-get", "-qq", "-o", "Debug::NoLocking=1", "-o", f"Dir::Cache::archives={folder}", "-o",
-               "APT::Sandbox::User=", "--download-only", "--no-install-recommends", "--yes", "install", package]
+    command = [
+        "apt-get",
+        "-qq",
+        "-o",
+        "Debug::NoLocking=1",
+        "-o",
+        f"Dir::Cache::archives={folder}",
+        "-o",
+        "APT::Sandbox::User=",
+        "--download-only",
+        "--no-install-recommends",
+        "--yes",
+        "install",
+        package,
+    ]
     (folder / "partial").mkdir(parents=True, exist_ok=True)
     what = f"downloading {package}"
     try:
@@ -67,8 +98,9 @@ def _unpacked(package):
     for tool in ("dpkg-query", "dpkg", "apt-get"):
         if shutil.which(tool) is None:
             raise RunError(f"peers come from Debian's packages, and there is no {tool} here")
-    status = subprocess.run(["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, text=True,
-                            check=False)
+    status = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${db:Status-Status}", package], capture_output=True, text=True, check=False
+    )
     if status.stdout == "installed":
         return pathlib.Path("/")
     root = cache_folder() / package
@@ -112,8 +144,13 @@ class Caf:
             flags = flags[:-2]
         link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lcaf_core"]
         compiler = os.environ.get("CXX", "c++")
-        folder = _compiled(source, [compiler] + flags + link, lambda out: _run(
-            [compiler] + flags + [source, "-o", out / "caf_programs"] + link, f"compiling {source.name}"))
+        folder = _compiled(
+            source,
+            [compiler] + flags + link,
+            lambda out: _run(
+                [compiler] + flags + [source, "-o", out / "caf_programs"] + link, f"compiling {source.name}"
+            ),
+        )
         self._program = folder / "caf_programs"
 
     def command(self, program):
@@ -132,48 +169,84 @@ class Erlang:
             raise RunError(f"{self._root} has no erts-*/bin; remove {cache_folder()} to unpack Erlang again")
         self._runtime = runtimes[-1]
         source = sources / "erlang_programs.erl"
-        self._folder = _compiled(source, [str(self._runtime)], lambda out: _run(
-            [self._runtime / "erlexec", "-noshell", "-eval",
-             f'case compile:file("{source}", [report, {{outdir, "{out}"}}]) of {{ok, _}} -> halt(0); _ -> halt(1) end.'],
-            f"compiling {source.name}", env=self._environment()))
+        self._folder = _compiled(
+            source,
+            [str(self._runtime)],
+            lambda out: _run(
+                [
+                    self._runtime / "erlexec",
+                    "-noshell",
+                    "-eval",
+                    f'case compile:file("{source}", [report, {{outdir, "{out}"}}]) of '
+                    "{ok, _} -> halt(0); _ -> halt(1) end.",
+                ],
+                f"compiling {source.name}",
+                env=self._environment(),
+            ),
+        )
 
     def _environment(self):
         # The start script has its installed place written into it; these are what it would set.
-        return {**os.environ, "ROOTDIR": str(self._root), "BINDIR": str(self._runtime), "EMU": "beam", "PROGNAME": "erl"}
+        return {
+            **os.environ,
+            "ROOTDIR": str(self._root),
+            "BINDIR": str(self._runtime),
+            "EMU": "beam",
+            "PROGNAME": "erl",
+        }
 
     def command(self, program):
         workers = re.search(r"/w:(\d+)$", program).group(1)
-        return [str(self._runtime / "erlexec"), "+S", f"{workers}:{workers}", "+P", "4000000", "-noshell", "-pa",
-                str(self._folder), "-run", "erlang_programs", "main", program], self._environment()
+        return [
+            str(self._runtime / "erlexec"),
+            "+S",
+            f"{workers}:{workers}",
+            "+P",
+            "4000000",
+            "-noshell",
+            "-pa",
+            str(self._folder),
+            "-run",
+            "erlang_programs",
+            "main",
+            program,
+        ], self._environment()
 
 
 def run_peer(peer, program):
-    """Runs one program of a peer; returns an entry like Google Benchmark's, or None when the peer does not have it."""
+    """Runs one program of a peer; returns a document like Google Benchmark's, or None if the peer does not have it."""
     if program in _NOT_IN.get(peer.name, ()):
         return None
     command, environment = peer.command(program)
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False)
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise RunError(f"{peer.name} {program} was ended after {_RUN_SECONDS} s") from error
     try:
-        return {**json.loads(done.stdout), "run_type": "iteration"}
+        return {"context": {}, "benchmarks": [{**json.loads(done.stdout), "run_type": "iteration"}]}
     except json.JSONDecodeError as error:
-        raise RunError(f"{peer.name} {program} ended with code {done.returncode}: "
-                       f"{(done.stderr or done.stdout).strip()[-500:]}") from error
+        raise RunError(
+            f"{peer.name} {program} ended with code {done.returncode}: "
+            f"{(done.stderr or done.stdout).strip()[-500:]}"
+        ) from error
+
+
+def _delivers_nothing(figures):
+    return bool(figures.get("delivered")) and not any(figures["delivered"])
 
 
 def ratio(ours, theirs, metric):
     """How many times better we are: above 1 means that we are. None where one side has nothing to compare.
 
-    A latency that the other side does not have because no message arrived is infinitely worse.
+    A latency that a side does not have because no message arrived is infinitely worse.
     """
     if not ours.get(metric) or not theirs.get(metric):
-        if metric.startswith("p") and metric.endswith("_us"):
-            if ours.get(metric) and theirs.get("delivered") == [0.0] * len(theirs.get("delivered", ())) != []:
-                return float("inf")
-            if theirs.get(metric) and ours.get("delivered") == [0.0] * len(ours.get("delivered", ())) != []:
-                return 0.0
+        if ours.get(metric) and _delivers_nothing(theirs):
+            return float("inf")
+        if theirs.get(metric) and _delivers_nothing(ours):
+            return 0.0
         return None
     mine, other = statistics.median(ours[metric]), statistics.median(theirs[metric])
     if not results.METRICS[metric].bigger_is_better:

@@ -8,7 +8,6 @@ from benchmarking import results
 
 
 class RatioTest(unittest.TestCase):
-
     def test_above_one_means_that_we_are_better(self):
         self.assertEqual(peers.ratio({"items_per_second": [30.0]}, {"items_per_second": [10.0]}, "items_per_second"), 3)
         self.assertEqual(peers.ratio({"p99_us": [10.0]}, {"p99_us": [30.0]}, "p99_us"), 3)
@@ -27,23 +26,32 @@ class RatioTest(unittest.TestCase):
         self.assertIsNone(peers.ratio({"p99_us": [1.0]}, {}, "p99_us"))
 
     def test_lines_name_program_parameter_workers_and_peer(self):
-        loaded = results.Results(samples={
-            "actor/hot/pairs/100/w:2": {"items_per_second": [80.0]},
-            "peers/caf/pairs/100/w:2": {"items_per_second": [8.0]},
-            "peers/erlang/pairs/100/w:2": {"items_per_second": [4.0]},
-            "actor/hot/latency_idle/w:2": {"p50_us": [5.0], "cores": [0.1], "delivered": [1.0]},
-            "peers/caf/latency_idle/w:2": {"p50_us": [10.0], "cores": [0.4], "delivered": [1.0]},
-        })
+        loaded = results.Results(
+            samples={
+                "actor/hot/pairs/100/w:2": {"items_per_second": [80.0]},
+                "peers/caf/pairs/100/w:2": {"items_per_second": [8.0]},
+                "peers/erlang/pairs/100/w:2": {"items_per_second": [4.0]},
+                "actor/hot/latency_idle/w:2": {"p50_us": [5.0], "cores": [0.1], "delivered": [1.0]},
+                "peers/caf/latency_idle/w:2": {"p50_us": [10.0], "cores": [0.4], "delivered": [1.0]},
+            }
+        )
         programs = ["pairs/100/w:2", "latency_idle/w:2"]
-        lines = peers.ratio_lines(loaded, {program: f"actor/hot/{program}" for program in programs},
-                                  {"caf": "peers/caf", "erlang": "peers/erlang"}, programs)
-        self.assertEqual(lines, [
-            "ratio pairs/100/w2 caf 10",
-            "ratio pairs/100/w2 erlang 20",
-            "ratio latency_idle_p50/w2 caf 2",
-            "ratio latency_idle_delivered/w2 caf 1",
-            "ratio latency_idle_cores/w2 caf 4",
-        ])
+        lines = peers.ratio_lines(
+            loaded,
+            {program: f"actor/hot/{program}" for program in programs},
+            {"caf": "peers/caf", "erlang": "peers/erlang"},
+            programs,
+        )
+        self.assertEqual(
+            lines,
+            [
+                "ratio pairs/100/w2 caf 10",
+                "ratio pairs/100/w2 erlang 20",
+                "ratio latency_idle_p50/w2 caf 2",
+                "ratio latency_idle_delivered/w2 caf 1",
+                "ratio latency_idle_cores/w2 caf 4",
+            ],
+        )
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 A folder of results holds machine.json and one Google Benchmark JSON file per suite; `utils/queue.json` holds the suite
 `utils/queue`. A summary file, such as a baseline, holds the same samples in one small JSON.
 
-Every sample has a key, `<suite>/<benchmark>`, and a metric. Keys are stable: dashboards, baselines and bars refer to them.
+Every sample has a key, `<suite>/<benchmark>`, and a metric. Keys are stable: dashboards, baselines and bars refer to
+them.
 """
 
 import dataclasses
@@ -49,14 +50,23 @@ _TIME_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
 # What Google Benchmark reports besides counters.
 _NOT_COUNTERS = {
-    "repetitions", "repetition_index", "threads", "iterations", "real_time", "cpu_time", "family_index",
-    "per_family_instance_index", "items_per_second", "bytes_per_second",
+    "repetitions",
+    "repetition_index",
+    "threads",
+    "iterations",
+    "real_time",
+    "cpu_time",
+    "family_index",
+    "per_family_instance_index",
+    "items_per_second",
+    "bytes_per_second",
 }
 
 # How a benchmark is measured is no part of its name; how many threads it uses is, and comes last.
 _MEASURING = re.compile(
-    r"(/manual_time|/real_time|/process_time|/iterations:\d+|/repeats:\d+|/min_time:[0-9.]+s?|/min_warmup_time:[0-9.]+s?)+"
-    r"(?=(/threads:\d+)?$)")
+    r"(/manual_time|/real_time|/process_time|/iterations:\d+|/repeats:\d+|/min(_warmup)?_time:[0-9.]+s?)+"
+    r"(?=(/threads:\d+)?$)"
+)
 
 
 def stable_name(run_name):
@@ -66,8 +76,11 @@ def stable_name(run_name):
 
 def figures_of(entry):
     """The figures of one entry of Google Benchmark's JSON, by metric."""
-    figures = {name: float(value) for name, value in entry.items()
-               if name not in _NOT_COUNTERS and isinstance(value, (int, float)) and not isinstance(value, bool)}
+    figures = {
+        name: float(value)
+        for name, value in entry.items()
+        if name not in _NOT_COUNTERS and isinstance(value, (int, float)) and not isinstance(value, bool)
+    }
     for rate in ("items_per_second", "bytes_per_second"):
         if rate in entry:
             figures[rate] = float(entry[rate])
@@ -136,8 +149,11 @@ def format_summary(summary):
     """A summary as text, one benchmark a line, so that a change of one shows as a change of one."""
     lines = [f"    {json.dumps(key)}: {json.dumps(metrics)}" for key, metrics in summary["benchmarks"].items()]
     machine = json.dumps(summary["machine"], indent=2, sort_keys=True).replace("\n", "\n  ")
-    return (f'{{\n  "format": {json.dumps(summary["format"])},\n  "machine": {machine},\n  "benchmarks": {{\n'
-            + ",\n".join(lines) + "\n  }\n}\n")
+    return (
+        f'{{\n  "format": {json.dumps(summary["format"])},\n  "machine": {machine},\n  "benchmarks": {{\n'
+        + ",\n".join(lines)
+        + "\n  }\n}\n"
+    )
 
 
 def _read_json(path):
@@ -154,7 +170,7 @@ def load(path):
     if path.is_file():
         document = _read_json(path)
         if not isinstance(document, dict) or document.get("format") != SUMMARY_FORMAT:
-            raise ResultsError(f"{path} is not a summary of benchmark results: its \"format\" is not \"{SUMMARY_FORMAT}\"")
+            raise ResultsError(f'{path} is not a summary of benchmark results: its "format" is not "{SUMMARY_FORMAT}"')
         results.machine = document["machine"]
         results.samples = document["benchmarks"]
         return results
@@ -170,7 +186,7 @@ def load(path):
         elif isinstance(document, dict) and "benchmarks" in document:
             results.add_suite(relative.with_suffix("").as_posix(), document)
         else:
-            raise ResultsError(f"{file} is not Google Benchmark's JSON: it has no \"benchmarks\"")
+            raise ResultsError(f'{file} is not Google Benchmark\'s JSON: it has no "benchmarks"')
     if not results.samples and not results.errors:
         raise ResultsError(f"{path} holds no benchmark results")
     return results

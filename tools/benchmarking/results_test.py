@@ -11,26 +11,27 @@ TESTDATA = pathlib.Path(__file__).parent / "testdata"
 
 
 class StableNameTest(unittest.TestCase):
-
     def test_drops_how_it_is_measured(self):
         self.assertEqual(results.stable_name("pairs/100/w:2/manual_time"), "pairs/100/w:2")
         self.assertEqual(results.stable_name("latency_busy/2/w:2/iterations:1/manual_time"), "latency_busy/2/w:2")
         self.assertEqual(results.stable_name("Push/min_time:0.500/repeats:3/process_time/real_time"), "Push")
 
     def test_keeps_arguments_and_threads(self):
-        self.assertEqual(results.stable_name("Lookup<Map<int>>/cells:2048/real_time/threads:2"),
-                         "Lookup<Map<int>>/cells:2048/threads:2")
+        self.assertEqual(
+            results.stable_name("Lookup<Map<int>>/cells:2048/real_time/threads:2"),
+            "Lookup<Map<int>>/cells:2048/threads:2",
+        )
         self.assertEqual(results.stable_name("Read/real_time/64"), "Read/real_time/64")
 
 
 class LoadTest(unittest.TestCase):
-
     def setUp(self):
         self.loaded = results.load(TESTDATA / "run")
 
     def test_reads_suites_by_their_place(self):
-        self.assertEqual(sorted(self.loaded.samples),
-                         ["limit/latency_busy/2/w:2", "limit/ping_pong/w:1", "utils/queue/Push/1"])
+        self.assertEqual(
+            sorted(self.loaded.samples), ["limit/latency_busy/2/w:2", "limit/ping_pong/w:1", "utils/queue/Push/1"]
+        )
         self.assertEqual(self.loaded.machine["cores"], 2)
 
     def test_takes_wall_time_only_where_it_is_asked_for(self):
@@ -42,8 +43,10 @@ class LoadTest(unittest.TestCase):
 
     def test_judges_by_rates_and_latencies_rather_than_by_iteration_times(self):
         self.assertEqual(results.compared_metrics(self.loaded.samples["limit/ping_pong/w:1"]), ["items_per_second"])
-        self.assertEqual(results.compared_metrics(self.loaded.samples["limit/latency_busy/2/w:2"]),
-                         ["p50_us", "p95_us", "p99_us", "delivered"])
+        self.assertEqual(
+            results.compared_metrics(self.loaded.samples["limit/latency_busy/2/w:2"]),
+            ["p50_us", "p95_us", "p99_us", "delivered"],
+        )
         self.assertEqual(results.compared_metrics(self.loaded.samples["utils/queue/Push/1"]), ["time_ns"])
 
     def test_reports_errors_of_benchmarks(self):
@@ -55,8 +58,10 @@ class LoadTest(unittest.TestCase):
             path.write_text(results.format_summary(self.loaded.summary()))
             again = results.load(path)
         self.assertEqual(again.machine, self.loaded.machine)
-        self.assertEqual(again.median("limit/ping_pong/w:1", "items_per_second"),
-                         self.loaded.median("limit/ping_pong/w:1", "items_per_second"))
+        self.assertEqual(
+            again.median("limit/ping_pong/w:1", "items_per_second"),
+            self.loaded.median("limit/ping_pong/w:1", "items_per_second"),
+        )
         self.assertEqual(again.summary(), self.loaded.summary())
 
     def test_what_is_not_there_gets_a_clear_error(self):
@@ -69,7 +74,7 @@ class LoadTest(unittest.TestCase):
             path.write_text(json.dumps({"x": 1}))
             with self.assertRaisesRegex(results.ResultsError, "other.json is not a summary"):
                 results.load(path)
-            with self.assertRaisesRegex(results.ResultsError, "has no \"benchmarks\""):
+            with self.assertRaisesRegex(results.ResultsError, 'has no "benchmarks"'):
                 results.load(folder)
             path.write_text("{")
             with self.assertRaisesRegex(results.ResultsError, "other.json"):

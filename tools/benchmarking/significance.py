@@ -35,7 +35,7 @@ def p_first_is_smaller(first, second):
     if not first or not second:
         raise ValueError("both groups need samples")
     ranks = _ranks(list(first) + list(second))
-    observed = sum(ranks[:len(first)])
+    observed = sum(ranks[: len(first)])
     splits = math.comb(len(ranks), len(first))
     if splits <= _EXACT_LIMIT:
         # Half a rank is exact in a float, but sums of many deserve a little room.

@@ -7,7 +7,6 @@ from benchmarking import significance
 
 
 class SignificanceTest(unittest.TestCase):
-
     def test_complete_separation_of_five_and_five_is_one_in_252(self):
         self.assertAlmostEqual(significance.p_first_is_smaller([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 1 / 252)
 

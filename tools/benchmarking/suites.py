@@ -1,6 +1,7 @@
 """Finds, builds and runs the Google Benchmark programs of the repository.
 
-A suite is one program: `//benchmarks/utils:queue_benchmark` is `utils/queue`, `//benchmarks/limit:limit_benchmark` is `limit`.
+A suite is one program: `//benchmarks/utils:queue_benchmark` is `utils/queue`, `//benchmarks/limit:limit_benchmark` is
+`limit`.
 """
 
 import dataclasses
@@ -66,12 +67,15 @@ class Suite:
         run_names = self.run_names()
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.json"
-            done = self._call([
-                "--benchmark_filter=^(" + "|".join(escape(run_names[name]) for name in names) + ")$",
-                f"--benchmark_min_time={min_time:g}{self._suffix()}",
-                f"--benchmark_out={out}",
-                "--benchmark_out_format=json",
-            ], SECONDS_PER_BENCHMARK * len(names))
+            done = self._call(
+                [
+                    "--benchmark_filter=^(" + "|".join(escape(run_names[name]) for name in names) + ")$",
+                    f"--benchmark_min_time={min_time:g}{self._suffix()}",
+                    f"--benchmark_out={out}",
+                    "--benchmark_out_format=json",
+                ],
+                SECONDS_PER_BENCHMARK * len(names),
+            )
             if done.returncode != 0 or not out.is_file():
                 raise RunError(f"{self.name} ended with code {done.returncode}:\n{done.stderr.strip()[-2000:]}")
             return json.loads(out.read_text())
@@ -85,8 +89,9 @@ class Suite:
 
     def _call(self, arguments, seconds):
         try:
-            return subprocess.run([str(self.program)] + arguments, capture_output=True, text=True, timeout=seconds,
-                                  check=False)
+            return subprocess.run(
+                [str(self.program)] + arguments, capture_output=True, text=True, timeout=seconds, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise RunError(f"{self.name} was ended after {seconds} s") from error
         except OSError as error:
@@ -108,7 +113,9 @@ class Builder:
         query = r'attr("tags", "[\[ ]benchmark[,\]]", kind("cc_binary rule", //...))'
         done = self._call(["query", "--keep_going", "--noshow_progress", query])
         # The links of another output base look like packages.
-        labels = [line for line in done.stdout.splitlines() if line.startswith("//") and not line.startswith("//bazel-")]
+        labels = [
+            line for line in done.stdout.splitlines() if line.startswith("//") and not line.startswith("//bazel-")
+        ]
         if done.returncode != 0:
             if not labels:
                 raise RunError(f"bazel query found no benchmarks:\n{done.stderr.strip()[-2000:]}")
@@ -118,7 +125,9 @@ class Builder:
     def build(self, labels):
         """Builds targets and returns their suites. What does not build is named, and the rest goes on."""
         say(f"building {len(labels)} benchmark programs")
-        done = self._call(["build", "--keep_going", "--noshow_progress"] + self._OPTIONS + ["--"] + list(labels.values()))
+        done = self._call(
+            ["build", "--keep_going", "--noshow_progress"] + self._OPTIONS + ["--"] + list(labels.values())
+        )
         if done.returncode != 0:
             print(done.stderr.strip()[-4000:], file=sys.stderr)
         info = self._call(["info"] + self._OPTIONS + ["bazel-bin"])
@@ -141,8 +150,9 @@ class Builder:
 
     def _call(self, arguments):
         try:
-            return subprocess.run(self._bazel + arguments, cwd=self._repository, capture_output=True, text=True,
-                                  check=False)
+            return subprocess.run(
+                self._bazel + arguments, cwd=self._repository, capture_output=True, text=True, check=False
+            )
         except OSError as error:
             raise RunError(f"{self._bazel[0]}: {error}; tools/setup installs it") from error
 

@@ -8,7 +8,8 @@ import unittest
 
 from benchmarking import suites
 
-# Knows two benchmarks, takes --benchmark_min_time with a unit or without, depending on its version, and records its arguments.
+# Knows two benchmarks, takes --benchmark_min_time with a unit or without, depending on its version, and records its
+# arguments.
 _PROGRAM = """#!/usr/bin/env python3
 import json, re, sys
 flags = dict(argument.lstrip("-").partition("=")[::2] for argument in sys.argv[1:])
@@ -28,7 +29,6 @@ json.dump({{"context": {{"flags": flags}}, "benchmarks": [{{"name": name, "real_
 
 
 class SuiteTest(unittest.TestCase):
-
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -61,7 +61,6 @@ class SuiteTest(unittest.TestCase):
 
 
 class NamesTest(unittest.TestCase):
-
     def test_suites_are_called_after_folder_and_target(self):
         self.assertEqual(suites.suite_of("//benchmarks/utils:queue_benchmark"), "utils/queue")
         self.assertEqual(suites.suite_of("//benchmarks/limit:limit_benchmark"), "limit")
@@ -73,7 +72,6 @@ class NamesTest(unittest.TestCase):
 
 
 class RecorderTest(unittest.TestCase):
-
     def test_repetitions_of_a_suite_go_into_one_file(self):
         with tempfile.TemporaryDirectory() as folder:
             recorder = suites.Recorder(folder)
@@ -81,8 +79,10 @@ class RecorderTest(unittest.TestCase):
                 recorder.add("utils/queue", {"context": {}, "benchmarks": [{"name": "Push", "real_time": value}]})
             recorder.write({"cores": 2})
             document = json.loads((pathlib.Path(folder) / "utils" / "queue.json").read_text())
-            self.assertEqual([(entry["repetition_index"], entry["real_time"]) for entry in document["benchmarks"]],
-                             [(0, 1.0), (1, 2.0)])
+            self.assertEqual(
+                [(entry["repetition_index"], entry["real_time"]) for entry in document["benchmarks"]],
+                [(0, 1.0), (1, 2.0)],
+            )
             self.assertEqual(json.loads((pathlib.Path(folder) / "machine.json").read_text()), {"cores": 2})
 
 
