@@ -65,20 +65,25 @@ struct MessageLayout {
 
 namespace message_internal {
 
+// One text for each type that is refused: the first that applies.
 template <class M>
 constexpr bool CheckMessage() {
-  static_assert(!std::is_reference_v<M> && !std::is_const_v<M> && !std::is_volatile_v<M>,
-                "a message type is written without const, volatile and &: MessageTypeOf<Greet>");
-  static_assert(std::is_object_v<M> && !std::is_array_v<M>,
+  constexpr bool kIsBare = !std::is_reference_v<M> && !std::is_const_v<M> && !std::is_volatile_v<M>;
+  constexpr bool kIsObject = std::is_object_v<M> && !std::is_array_v<M>;
+  constexpr bool kIsDestructible = std::is_nothrow_destructible_v<M>;
+  constexpr bool kIsMovable = std::is_nothrow_move_constructible_v<M>;
+  static_assert(kIsBare, "a message type is written without const, volatile and &: MessageTypeOf<Greet>");
+  static_assert(!kIsBare || kIsObject,
                 "a message is an object: put an array into a struct, a std::array or a std::vector");
-  static_assert(!std::is_pointer_v<M>,
+  static_assert(!kIsBare || !std::is_pointer_v<M>,
                 "a bare pointer does not say who owns what it points to: put it into a struct, or send a "
                 "std::unique_ptr or a value");
-  static_assert(std::is_nothrow_destructible_v<M>, "a message must be destructible, by a destructor that is noexcept");
+  static_assert(!kIsBare || !kIsObject || kIsDestructible,
+                "a message must be destructible, by a destructor that is noexcept");
   static_assert(
-      std::is_nothrow_move_constructible_v<M>,
+      !kIsBare || !kIsObject || !kIsDestructible || kIsMovable,
       "message moves are noexcept: declare the move constructor noexcept; if there is none because of a const "
-      "member or a member whose moves may throw (std::deque, std::list), hold that one by std::unique_ptr");
+      "member or a member whose moves may throw (std::deque), hold that one by std::unique_ptr");
   return true;
 }
 
@@ -93,6 +98,28 @@ M* Object(void* storage) {
   }
 }
 
+// The plain operators where they do: the aligned ones are slower.
+template <class M>
+inline constexpr bool kIsOveraligned = alignof(M) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+
+template <class M>
+void* AllocateOnHeap() {
+  if constexpr (kIsOveraligned<M>) {
+    return ::operator new (sizeof(M), std::align_val_t{alignof(M)});
+  } else {
+    return ::operator new(sizeof(M));
+  }
+}
+
+template <class M>
+void FreeOnHeap(void* memory) noexcept {
+  if constexpr (kIsOveraligned<M>) {
+    ::operator delete (memory, std::align_val_t{alignof(M)});
+  } else {
+    ::operator delete(memory);
+  }
+}
+
 template <class M, class... Args>
 void Construct(void* storage, Args&&... args) {
   // Everything but aggregates gets parentheses, so that a std::vector<int>(3, 0) has three elements.
@@ -104,11 +131,11 @@ void Construct(void* storage, Args&&... args) {
     }
   };
   if constexpr (MessageLayout<M>::kIsOnHeap) {
-    void* const memory = ::operator new (sizeof(M), std::align_val_t{alignof(M)});
+    void* const memory = AllocateOnHeap<M>();
     try {
       *static_cast<M**>(storage) = construct(memory);
     } catch (...) {
-      ::operator delete (memory, sizeof(M), std::align_val_t{alignof(M)});
+      FreeOnHeap<M>(memory);
       throw;
     }
   } else {
@@ -120,7 +147,7 @@ template <class M>
 void Release(void* storage) noexcept {
   M* const object = Object<M>(storage);
   object->~M();
-  if constexpr (MessageLayout<M>::kIsOnHeap) ::operator delete (object, sizeof(M), std::align_val_t{alignof(M)});
+  if constexpr (MessageLayout<M>::kIsOnHeap) FreeOnHeap<M>(object);
 }
 
 template <class M>

@@ -2,50 +2,70 @@
 # Compiles message types that are refused, and looks at what the compiler says.
 set -euo pipefail
 
-compiler=$(command -v "${CXX:-c++}" || command -v g++ || command -v clang++) || { echo "no C++ compiler found"; exit 1; }
+if ! compiler=$(command -v "${CXX:-c++}" || command -v g++ || command -v clang++); then
+  echo "no C++ compiler found: install g++ or set CXX"
+  exit 1
+fi
 include="$TEST_TMPDIR/include"
 mkdir -p "$include"
 ln -sfn "$TEST_SRCDIR/$TEST_WORKSPACE" "$include/fraktor"
-failures=0
 
-# compile CODE: the messages of the compiler go to $output.
+# Prints what the compiler says about the code on its input.
 compile() {
-  printf '%s\n' '#include "fraktor/actor/message/message_type.h"' "$1" > "$TEST_TMPDIR/message.cc"
-  output=$("$compiler" -std=c++20 -fsyntax-only -I "$include" "$TEST_TMPDIR/message.cc" 2>&1)
+  cat > "$TEST_TMPDIR/message.cc"
+  "$compiler" -std=c++20 -fsyntax-only -I "$include" "$TEST_TMPDIR/message.cc" 2>&1
 }
 
-accepts() {
-  if ! compile "$1"; then
-    echo "refused, but is fine: $1"
-    echo "$output"
-    failures=1
+if ! output=$(compile << 'CODE'
+#include "fraktor/actor/message/message_type.h"
+struct MoveOnly { MoveOnly(MoveOnly&&) = default; };
+enum class Enum { kA };
+struct alignas(4096) Page { char c; };
+template const fraktor::MessageType* fraktor::MessageTypeOf<MoveOnly>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<Enum>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<Page>();
+CODE
+); then
+  echo "a message that is fine was refused:"
+  echo "$output"
+  exit 1
+fi
+
+if output=$(compile << 'CODE'
+#include "fraktor/actor/message/message_type.h"
+struct Text { Text(const Text&); Text(Text&&) noexcept; };
+struct ThrowingMove { ThrowingMove(ThrowingMove&&) {} };
+struct ConstMember { const Text text; };
+struct Immobile { Immobile(Immobile&&) = delete; };
+struct ThrowingEnd { ThrowingEnd(ThrowingEnd&&) noexcept; ~ThrowingEnd() noexcept(false) {} };
+template const fraktor::MessageType* fraktor::MessageTypeOf<ThrowingMove>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<ConstMember>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<Immobile>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<ThrowingEnd>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<const int>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<int&>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<int[3]>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<char*>();
+CODE
+); then
+  echo "messages that must be refused were accepted"
+  exit 1
+fi
+
+failed=0
+# expect COUNT TEXT: so many errors say TEXT.
+expect() {
+  local found
+  found=$(grep "error: " <<< "$output" | grep -cF "$2" || true)
+  if [[ $found != "$1" ]]; then
+    echo "$found errors instead of $1 say: $2"
+    failed=1
   fi
 }
-
-# refuses CODE TEXT: TEXT is in the messages.
-refuses() {
-  if compile "$1"; then
-    echo "accepted, but must not be: $1"
-    failures=1
-  elif [[ $output != *"$2"* ]]; then
-    echo "refused without saying \"$2\": $1"
-    echo "$output"
-    failures=1
-  fi
-}
-
-accepts 'struct MoveOnly { MoveOnly(MoveOnly&&) = default; }; auto* a = fraktor::MessageTypeOf<MoveOnly>();
-  enum class Enum { kA }; auto* b = fraktor::MessageTypeOf<Enum>();
-  struct alignas(4096) Page { char c; }; auto* c = fraktor::MessageTypeOf<Page>();'
-
-refuses 'struct M { M(M&&) {} }; auto* t = fraktor::MessageTypeOf<M>();' \
-  'message moves are noexcept: declare the move constructor noexcept'
-refuses 'struct Text { Text(const Text&); Text(Text&&) noexcept; }; struct M { const Text text; }; auto* t = fraktor::MessageTypeOf<M>();' 'because of a const member'
-refuses 'struct M { M(M&&) = delete; }; auto* t = fraktor::MessageTypeOf<M>();' 'message moves are noexcept'
-refuses 'struct M { ~M() noexcept(false) {} }; auto* t = fraktor::MessageTypeOf<M>();' 'by a destructor that is noexcept'
-refuses 'auto* t = fraktor::MessageTypeOf<const int>();' 'without const, volatile and &'
-refuses 'auto* t = fraktor::MessageTypeOf<int&>();' 'without const, volatile and &'
-refuses 'auto* t = fraktor::MessageTypeOf<int[3]>();' 'put an array into a struct'
-refuses 'auto* t = fraktor::MessageTypeOf<char*>();' 'does not say who owns what it points to'
-
-exit "$failures"
+expect 3 'message moves are noexcept: declare the move constructor noexcept; if there is none because of a const member'
+expect 1 'a message must be destructible, by a destructor that is noexcept'
+expect 2 'a message type is written without const, volatile and &'
+expect 1 'put an array into a struct, a std::array or a std::vector'
+expect 1 'a bare pointer does not say who owns what it points to'
+if [[ $failed != 0 ]]; then echo "$output"; fi
+exit "$failed"
