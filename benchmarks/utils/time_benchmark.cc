@@ -2,6 +2,7 @@
 //
 // Bar: with 10^6 timers pending, arming and cancelling is at least five times faster than in the multimap of the same
 // run (InsertAndCancel and ReplaceAny, wheel against map).
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -15,6 +16,9 @@
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+#include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor {
 namespace {
@@ -156,6 +160,67 @@ void AnHourOfVirtualTime(benchmark::State& state) {
   }
 }
 BENCHMARK(AnHourOfVirtualTime)->Unit(benchmark::kMicrosecond);
+
+// A timeout on the real toolbox: clock, lock, wheel, task.
+void ScheduleAndCancelOnStdToolbox(benchmark::State& state) {
+  auto toolbox = StdToolbox::Make({}).value();
+  for (auto _ : state) {
+    const TimerId id =
+        *toolbox->ScheduleAfter(absl::Seconds(5), [&state] { state.SkipWithError("a timeout has fired"); });
+    toolbox->CancelTimer(id);
+  }
+}
+BENCHMARK(ScheduleAndCancelOnStdToolbox);
+
+void ReadTheClock(benchmark::State& state) {
+  auto toolbox = StdToolbox::Make({}).value();
+  RuntimeToolbox& clock = *toolbox;
+  for (auto _ : state) benchmark::DoNotOptimize(clock.Now());
+}
+BENCHMARK(ReadTheClock);
+
+// Answers the number that it is asked for. Stays awake between two questions if `restless`.
+class Echo : public Worker {
+ public:
+  struct Line {
+    std::atomic<uint64_t> asked = 0;
+    std::atomic<uint64_t> answered = 0;
+  };
+  Echo(Line& line, bool restless) : line_(line), restless_(restless) {}
+  Progress RunSome() override {
+    const uint64_t asked = line_.asked.load();
+    if (asked == line_.answered.load()) return restless_ ? Progress::kBusy : Progress::kIdle;
+    line_.answered.store(asked);
+    return Progress::kBusy;
+  }
+
+ private:
+  Line& line_;
+  const bool restless_;
+};
+
+void WakeAnAwakeWorker(benchmark::State& state) {
+  Echo::Line line;
+  auto toolbox = StdToolbox::Make({}).value();
+  const WorkerHandle worker = toolbox->StartWorker({}, std::make_unique<Echo>(line, /*restless=*/true)).value();
+  for (auto _ : state) worker.Wake();
+}
+BENCHMARK(WakeAnAwakeWorker);
+
+// From asking a worker that sleeps to its answer: dominated by the kernel. The asker spins.
+void AskASleepingWorker(benchmark::State& state) {
+  Echo::Line line;
+  auto toolbox = StdToolbox::Make({}).value();
+  const WorkerHandle worker = toolbox->StartWorker({}, std::make_unique<Echo>(line, /*restless=*/false)).value();
+  uint64_t n = 0;
+  for (auto _ : state) {
+    line.asked.store(++n);
+    worker.Wake();
+    while (line.answered.load() != n) {
+    }
+  }
+}
+BENCHMARK(AskASleepingWorker)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace fraktor

@@ -20,6 +20,7 @@
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
+#include "fraktor/utils/toolbox/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
@@ -49,15 +50,7 @@ class PumpedToolbox::Seat final : public internal_toolbox::WorkerSeat {
     return absl::Status(ran.code(), absl::StrCat("worker \"", this->name(), "\" is not done: ", ran.message()));
   }
 
-  bool awake() const { return state_.load(std::memory_order_seq_cst) == kAwake; }
-  void PublishParking() { state_.store(kParking, std::memory_order_seq_cst); }
-  void StayAwake() { state_.store(kAwake, std::memory_order_seq_cst); }
-  void FallAsleep() {
-    uint32_t expected = kParking;
-    state_.compare_exchange_strong(expected, kParked,
-                                   std::memory_order_seq_cst);  // or a Wake came first, and it stays awake
-  }
-  void Finish() { state_.store(kDone, std::memory_order_release); }
+  internal_toolbox::ParkingWord& word() { return word_; }
 
   const uint64_t ordinal;
   std::unique_ptr<Worker> worker;
@@ -104,7 +97,7 @@ PumpedToolbox::PumpedToolbox(uint64_t seed, Limits limits, absl::Time wall_start
 PumpedToolbox::~PumpedToolbox() {
   stopping_ = true;
   // In the order of their starting; what a worker's destructor does may wake others, which does nothing any more.
-  for (const std::shared_ptr<Seat>& seat : seats_) seat->Finish();
+  for (const std::shared_ptr<Seat>& seat : seats_) seat->word().Finish();
   for (const std::shared_ptr<Seat>& seat : seats_) seat->worker.reset();
 }
 
@@ -160,19 +153,19 @@ void PumpedToolbox::StepWorker(Seat& seat) {
   if (std::exchange(seat.was_parked, false)) seat.worker->AfterPark();
   Worker::Progress progress = seat.worker->RunSome();
   if (progress == Worker::Progress::kIdle) {
-    seat.PublishParking();
+    seat.word().PublishParking();
     progress = seat.worker->BeforePark();
     if (progress == Worker::Progress::kIdle) {
       seat.was_parked = true;
-      seat.FallAsleep();
+      seat.word().FallAsleep();  // unless a Wake came first, and then it stays awake
     } else {
-      seat.StayAwake();
+      seat.word().StayAwake();
     }
   }
   OnTurn({.is_timer = false, .ordinal = seat.ordinal, .outcome = static_cast<uint64_t>(progress)});
   if (progress != Worker::Progress::kDone) return;
   seat.worker.reset();
-  seat.Finish();
+  seat.word().Finish();
   std::erase_if(seats_, [&](const std::shared_ptr<Seat>& other) { return other.get() == &seat; });
 }
 
@@ -188,7 +181,7 @@ bool PumpedToolbox::Step() {
   awake_ordinals_.clear();
   awake_seats_.clear();
   for (const std::shared_ptr<Seat>& seat : seats_) {
-    if (!seat->awake()) continue;
+    if (!seat->word().awake()) continue;
     awake_ordinals_.push_back(seat->ordinal);
     awake_seats_.push_back(seat.get());
   }

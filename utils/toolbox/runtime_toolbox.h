@@ -84,8 +84,7 @@ class RuntimeToolbox {
   // Arms a timer that fires until it is cancelled. Also InvalidArgument if the period is not positive.
   template <typename Task>
   absl::StatusOr<TimerId> SchedulePeriodic(const PeriodicOptions& options, Task&& task) {
-    return ArmPeriodic(Now() + options.initial_delay.value_or(options.period), options.period, options.cadence,
-                       AsTimerTask(std::forward<Task>(task)));
+    return ArmPeriodic(FirstDeadline(options), options.period, options.cadence, AsTimerTask(std::forward<Task>(task)));
   }
 
   virtual bool CancelTimer(TimerId id) = 0;
@@ -118,6 +117,8 @@ class RuntimeToolbox {
       return [wrapped = std::forward<Task>(task)](const TimerFiring&) mutable { wrapped(); };
     }
   }
+
+  Instant FirstDeadline(const PeriodicOptions& options) const;
 
   const Random random_;
 };

@@ -30,6 +30,7 @@
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/futex.h"
+#include "fraktor/utils/toolbox/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
@@ -38,6 +39,7 @@ namespace {
 
 using internal_toolbox::FutexWait;
 using internal_toolbox::FutexWakeOne;
+using internal_toolbox::ParkingWord;
 using internal_toolbox::WorkerSeat;
 
 constexpr int kMaxWorkers = 16384;
@@ -83,34 +85,14 @@ class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<
 
   absl::Status Join() override;
 
-  void PublishParking() { state_.store(kParking, std::memory_order_seq_cst); }
-  void StayAwake() { state_.store(kAwake, std::memory_order_seq_cst); }
-  bool awake() const { return state_.load(std::memory_order_seq_cst) == kAwake; }
-
-  // From kParking to sleep. False if a Wake came first.
-  bool FallAsleep() {
-    uint32_t expected = kParking;
-    return state_.compare_exchange_strong(expected, kParked, std::memory_order_seq_cst);
-  }
-  // From sleep, or from a nudge, to kParking. False if a Wake came first.
-  bool Stir() {
-    uint32_t expected = kParked;
-    return state_.compare_exchange_strong(expected, kParking, std::memory_order_seq_cst) || expected == kParking;
-  }
-  void SleepUntil(Instant deadline) { FutexWait(state_, kParked, deadline); }
-
-  // Makes a sleeping thread look at the timers without running its worker. True if it slept: then call Shake, outside
-  // of locks.
-  bool Nudge() {
-    uint32_t expected = kParked;
-    return state_.compare_exchange_strong(expected, kParking, std::memory_order_seq_cst);
-  }
-  void Shake() { FutexWakeOne(state_); }
+  ParkingWord& word() { return word_; }
+  void SleepUntil(Instant deadline) { FutexWait(word_.word(), ParkingWord::kParked, deadline); }
+  void Shake() { FutexWakeOne(word_.word()); }
 
   void Finish() {
     MutexLock lock(mutex_);
     finished_ = true;
-    state_.store(kDone, std::memory_order_release);  // pairs with done()
+    word_.Finish();
     ended_.notify_all();
   }
 
@@ -125,7 +107,7 @@ class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<
   bool left = false;  // the thread needs the floor no more and can be joined
 
  protected:
-  void OnWoken() override { FutexWakeOne(state_); }
+  void OnWoken() override { Shake(); }
 
  private:
   Mutex mutex_;
@@ -351,11 +333,11 @@ void StdToolbox::Floor::Run(ThreadSeat& seat) {
 }
 
 Worker::Progress StdToolbox::Floor::Park(ThreadSeat& seat) {
-  seat.PublishParking();
+  seat.word().PublishParking();
   if (stopping()) return Worker::Progress::kBusy;
   const Worker::Progress progress = seat.worker->BeforePark();
   if (progress != Worker::Progress::kIdle) {
-    seat.StayAwake();
+    seat.word().StayAwake();
     return progress;
   }
   if (seat.drives_timers) {
@@ -368,8 +350,8 @@ Worker::Progress StdToolbox::Floor::Park(ThreadSeat& seat) {
 }
 
 void StdToolbox::Floor::SleepOnly(ThreadSeat& seat) {
-  if (!seat.FallAsleep()) return;
-  while (!seat.awake()) seat.SleepUntil(Instant::InfiniteFuture());
+  if (!seat.word().FallAsleep()) return;
+  while (!seat.word().awake()) seat.SleepUntil(Instant::InfiniteFuture());
 }
 
 void StdToolbox::Floor::SleepDriving(ThreadSeat& seat) {
@@ -385,19 +367,19 @@ void StdToolbox::Floor::SleepDriving(ThreadSeat& seat) {
       driver_deadline_ = deadline = next;
     }
     // Under the mutex, so that whoever arms an earlier timer finds us asleep and nudges, or awake.
-    const bool asleep = seat.FallAsleep();
+    const bool asleep = seat.word().FallAsleep();
     if (asleep) {
       mutex_.Unlock();
       seat.SleepUntil(deadline);
       mutex_.Lock();
     }
     if (driver_.get() == &seat) driver_ = nullptr;
-    if (!asleep || !seat.Stir() || stopping()) break;
+    if (!asleep || !seat.word().Stir() || stopping()) break;
     Fire();
   }
   ++awake_drivers_;
   seat.counted_awake = true;
-  seat.StayAwake();
+  seat.word().StayAwake();
   mutex_.Unlock();
 }
 
@@ -414,7 +396,7 @@ void StdToolbox::Floor::Leave(ThreadSeat& seat) {
       // All other driving workers sleep without a timeout. One of them, or a keeper, must take over.
       for (const std::shared_ptr<ThreadSeat>& other : seats_) {
         if (!other->drives_timers || other->left) continue;
-        if (other->Nudge()) heir = other;
+        if (other->word().Nudge()) heir = other;
         break;  // one that does not sleep is about to look by itself
       }
       // Without a thread to spare, timers wait until the next worker starts or the next timer is armed, which reports
@@ -451,7 +433,7 @@ absl::StatusOr<TimerId> StdToolbox::Floor::Arm(ArmTask&& arm) {
                                        current_seat->drives_timers && current_seat->counted_awake;
     if (driver_ != nullptr && !armed_by_awake_driver && wheel_->NextDeadline() < driver_deadline_) {
       driver_deadline_ = wheel_->NextDeadline();
-      if (driver_->Nudge()) nudged = driver_;
+      if (driver_->word().Nudge()) nudged = driver_;
     }
   }
   if (nudged != nullptr) nudged->Shake();

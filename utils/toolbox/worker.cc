@@ -1,7 +1,6 @@
 #include "fraktor/utils/toolbox/worker.h"
 
 #include <cstddef>
-#include <cstdint>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -29,14 +28,6 @@ absl::Status CheckWorkerOptions(const WorkerOptions& options) {
         absl::StrCat("worker \"", options.name, "\": cpu is ", *options.cpu, "; use 0 to ", kMaxCpu, " or none"));
   }
   return absl::OkStatus();
-}
-
-void WorkerSeat::WakeSlowly() {
-  uint32_t state = state_.load(std::memory_order_seq_cst);
-  do {
-    if (state == kAwake || state == kDone) return;
-  } while (!state_.compare_exchange_weak(state, kAwake, std::memory_order_seq_cst));
-  if (state == kParked) OnWoken();
 }
 
 }  // namespace internal_toolbox

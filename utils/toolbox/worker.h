@@ -24,8 +24,6 @@
 #ifndef FRAKTOR_UTILS_TOOLBOX_WORKER_H_
 #define FRAKTOR_UTILS_TOOLBOX_WORKER_H_
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,6 +31,8 @@
 #include <utility>
 
 #include "absl/status/status.h"
+
+#include "fraktor/utils/toolbox/parking_word.h"
 
 namespace fraktor::inline v0 {
 
@@ -86,39 +86,26 @@ absl::Status CheckWorkerOptions(const WorkerOptions& options);
 // that a late Wake is safe.
 class WorkerSeat {
  public:
-  enum State : uint32_t {
-    kAwake,    // runs, or will look again before it parks
-    kParking,  // has published that it will park; does not sleep yet (or not any more)
-    kParked,   // sleeps; a wake-up needs the kernel
-    kDone,
-  };
-
   explicit WorkerSeat(std::string name) : name_(std::move(name)) {}
   virtual ~WorkerSeat() = default;
   WorkerSeat(const WorkerSeat&) = delete;
   WorkerSeat& operator=(const WorkerSeat&) = delete;
 
   void Wake() {
-    const uint32_t state = state_.load(std::memory_order_seq_cst);
-    if (state == kAwake || state == kDone) return;
-    WakeSlowly();
+    if (word_.Wake()) OnWoken();
   }
 
   virtual absl::Status Join() = 0;
-  bool done() const { return state_.load(std::memory_order_acquire) == kDone; }
+  bool done() const { return word_.done(); }
   const std::string& name() const { return name_; }
 
  protected:
-  // A Wake has found the worker asleep and made it kAwake.
+  // A Wake has found the worker asleep and made it awake.
   virtual void OnWoken() = 0;
 
-  // Pairs with Wake and itself: see the top of the file. Stored by the worker's thread (kAwake, kParking), exchanged
-  // kParking -> kParked by it, and kParking or kParked -> kAwake by whoever wakes it. kDone is the last value.
-  alignas(64) std::atomic<uint32_t> state_ = kAwake;
+  alignas(64) ParkingWord word_;
 
  private:
-  void WakeSlowly();
-
   const std::string name_;
 };
 
