@@ -10,6 +10,7 @@ import fnmatch
 import json
 import pathlib
 
+from benchmarking import compare
 from benchmarking import results
 
 PASS, FAIL, NOT_MEASURED = "PASS", "FAIL", "NOT MEASURED"
@@ -36,7 +37,7 @@ class Condition:
 
     @property
     def text(self):
-        return f"{_COMPARISONS[self.comparison][0]} {self.bar:g}{'x' if self.over else ''}"
+        return f"{_COMPARISONS[self.comparison][0]} {compare.human(self.bar)}{'x' if self.over else ''}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,7 +143,7 @@ def table(verdicts):
     """The verdicts as text, by group."""
     lines = []
     width = max((len(verdict.bar.name) for verdict in verdicts), default=0)
-    shown = lambda value: "-" if value is None else f"{value:.3g}"
+    shown = lambda value: "-" if value is None else compare.human(value)
     group = None
     for verdict in verdicts:
         if verdict.bar.group != group:

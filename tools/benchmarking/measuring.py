@@ -56,16 +56,17 @@ class _Session:
 def run_rounds(repository, built, selected, repetitions, min_time, limit_seconds, folder):
     """Runs all selected benchmarks `repetitions` times, round by round, so that a noisy minute hits all alike.
 
-    After `limit_seconds`, if any, nothing is repeated any more. Returns the suites that failed.
+    What would end after `limit_seconds`, if any, going by its last time, is not repeated. Returns the suites that failed.
     """
     session = _Session(repository, folder, repetitions)
-    failures = set()
+    failures, took = set(), {}
     total, count = repetitions * len(selected), 0
     for round_number in range(1, repetitions + 1):
         for name, names in selected.items():
             count += 1
             begin = session.seconds()
-            if limit_seconds and begin > limit_seconds and round_number > 1:
+            if limit_seconds and name in took and begin + took[name] > limit_seconds:
+                suites.say(f"[{count}/{total}] {name}: not repeated, to end within {limit_seconds:g} s")
                 continue
             try:
                 session.recorder.add(name, built[name].run(names, min_time))
@@ -73,9 +74,8 @@ def run_rounds(repository, built, selected, repetitions, min_time, limit_seconds
             except suites.RunError as error:
                 failures.add(name)
                 outcome = str(error)
+            took[name] = session.seconds() - begin
             suites.say(f"[{count}/{total}] {name}: {len(names)} benchmarks, round {round_number}: {outcome}")
-    if limit_seconds and session.seconds() > limit_seconds:
-        suites.say(f"stopped repeating after {limit_seconds:g} s")
     session.close()
     return sorted(failures)
 
