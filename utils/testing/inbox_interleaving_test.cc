@@ -1,12 +1,8 @@
 // The inbox in every interleaving of two or three threads: each node is delivered once and in the order of its pusher,
 // at most one thread holds the inbox, and nothing is left lying in it. And the proof that these tests can fail:
 // whichever memory order in inbox.h is made weaker, one of them does.
-#include <array>
-#include <cstdint>
-#include <functional>
 #include <iostream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -218,51 +214,40 @@ void HolderGoesIdle(Model& m) {
   m.After([&] { ExpectAllDelivered(owner, {{1, {1}}, {2, {1}}}); });
 }
 
-struct Case {
-  const char* name;
-  void (*run)(Model&);
-};
-constexpr std::array<Case, 7> kCases = {{{"two pushers", TwoPushers},
-                                         {"three pushers", ThreePushers},
-                                         {"user and system", UserAndSystemPushers},
-                                         {"parked owner", ParkedOwner},
-                                         {"claimed by the next user", ClaimedByTheNextUser},
-                                         {"chain and pusher", ChainAndPusher},
-                                         {"holder goes idle", HolderGoesIdle}}};
+const std::vector<ModelTest>& Cases() {
+  static const auto& cases = *new std::vector<ModelTest>{{"two pushers", TwoPushers},
+                                                         {"three pushers", ThreePushers},
+                                                         {"user and system", UserAndSystemPushers},
+                                                         {"parked owner", ParkedOwner},
+                                                         {"claimed by the next user", ClaimedByTheNextUser},
+                                                         {"chain and pusher", ChainAndPusher},
+                                                         {"holder goes idle", HolderGoesIdle}};
+  return cases;
+}
 
 TEST(InboxInterleaving, DeliversEveryNodeOnceInOrderToOneHolderAtATime) {
-  for (const Case& c : kCases) {
-    const ModelResult result = CheckInterleavings({}, c.run);
-    EXPECT_TRUE(result.ok()) << c.name << ": " << result;
-    EXPECT_TRUE(result.complete) << c.name;
-    std::cout << c.name << ": " << result << "\n";
+  for (const ModelTest& test : Cases()) {
+    const ModelResult result = CheckInterleavings({}, test.run);
+    EXPECT_TRUE(result.ok()) << test.name << ": " << result;
+    EXPECT_TRUE(result.complete) << test.name;
+    std::cout << test.name << ": " << result << "\n";
   }
 }
 
 TEST(InboxInterleaving, EndsWellIfACompareExchangeFailsForNoReason) {
-  for (const Case& c : kCases) {
-    const ModelResult result = CheckInterleavings({.max_spurious_failures = 1}, c.run);
-    EXPECT_TRUE(result.ok()) << c.name << ": " << result;
-    std::cout << c.name << ": " << result << "\n";
+  for (const ModelTest& test : Cases()) {
+    const ModelResult result = CheckInterleavings({.max_spurious_failures = 1}, test.run);
+    EXPECT_TRUE(result.ok()) << test.name << ": " << result;
+    std::cout << test.name << ": " << result << "\n";
   }
 }
 
 TEST(InboxInterleaving, FailsIfAnyMemoryOrderIsWeaker) {
-  std::map<std::string, std::string> failed_in;  // by weakening: which case noticed it, or ""
-  for (const Case& c : kCases) {
-    for (const ModelWeakenedResult& run : CheckEachWeakening({}, c.run)) {
-      if (run.weakening.file != "inbox.h") continue;
-      std::ostringstream name;
-      name << run.weakening;
-      std::string& noticed = failed_in[name.str()];
-      if (noticed.empty() && !run.result.ok()) noticed = c.name;
-    }
-  }
-  EXPECT_EQ(failed_in.size(), 11u) << "inbox.h has other memory orders than it had: see that all are tested";
-  for (const auto& [weakening, noticed] : failed_in) {
-    EXPECT_NE(noticed, "") << "no case fails with " << weakening;
-    std::cout << weakening << ": " << noticed << "\n";
-  }
+  const ModelWeakeningReport report = FindUnnoticedWeakenings({}, Cases(), "inbox.h");
+  EXPECT_TRUE(report.unweakened.ok()) << report.unweakened;
+  EXPECT_EQ(report.unnoticed, std::vector<std::string>{}) << report.text;
+  EXPECT_GE(report.weakenings, 11);
+  std::cout << report.text;
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 128 * 1024;
 constexpr int kMainThread = 0;
+constexpr std::size_t kMaxLines = 300;  // of the operations of an execution that failed
 
 bool IsAcquire(std::memory_order order) {
   return order != std::memory_order_relaxed && order != std::memory_order_release;
@@ -324,10 +325,7 @@ class ModelEngine {
                              uint32_t other_step);
 
   // Telling.
-  uint32_t Log(const LogEntry& entry) {
-    log_.push_back(entry);
-    return static_cast<uint32_t>(log_.size());
-  }
+  uint32_t Log(const LogEntry& entry);
   std::string ThreadName(int thread) const;
   static std::string LocationName(const Location& location);
   std::string FormatValue(ValueType type, uint64_t value);
@@ -354,7 +352,6 @@ class ModelEngine {
   uint32_t plain_count_ = 0;
   int thread_count_ = 1;
   int current_thread_ = kMainThread;
-  int steps_ = 0;
   int preemptions_ = 0;
   int spurious_failures_ = 0;
   uint64_t writes_ = 0;
@@ -457,7 +454,6 @@ void ModelEngine::RunOnce() {
   plain_count_ = 0;
   thread_count_ = 1;
   current_thread_ = kMainThread;
-  steps_ = 0;
   preemptions_ = 0;
   spurious_failures_ = 0;
   writes_ = 0;
@@ -586,11 +582,6 @@ bool ModelEngine::IsEnabled(const ThreadState& thread) const {
 }
 
 int ModelEngine::PickNext() {
-  if (++steps_ > options_.max_steps) {
-    Fail(ModelFailure::kStepLimit,
-         "more than " + std::to_string(options_.max_steps) +
-             " operations in one execution: a loop does not end, or it waits for another thread without ModelYield()");
-  }
   std::array<int, kMaxThreads> ways;
   int count = 0;
   bool live = false;
@@ -1185,6 +1176,16 @@ void ModelEngine::EndPlain(PlainState& state) {
 
 // Telling.
 
+uint32_t ModelEngine::Log(const LogEntry& entry) {
+  log_.push_back(entry);
+  if (log_.size() > static_cast<std::size_t>(options_.max_steps)) {
+    Fail(ModelFailure::kStepLimit,
+         "more than " + std::to_string(options_.max_steps) +
+             " operations in one execution: a loop does not end, or it waits for another thread without ModelYield()");
+  }
+  return static_cast<uint32_t>(log_.size());
+}
+
 std::string ModelEngine::ThreadName(int thread) const {
   const char* name = threads_[static_cast<std::size_t>(thread)].name;
   std::string text = "thread " + std::to_string(thread);
@@ -1268,7 +1269,12 @@ std::string ModelEngine::FormatLog() {
   std::ostringstream out;
   out << "execution " << result_.executions + result_.redundant_executions << ", replay with .replay = \""
       << result_.trail << "\"\n";
-  for (std::size_t i = 0; i < log_.size(); ++i) {
+  std::size_t first = 0;
+  if (log_.size() > kMaxLines) {
+    first = log_.size() - kMaxLines;
+    out << "  (" << first << " earlier operations are not shown)\n";
+  }
+  for (std::size_t i = first; i < log_.size(); ++i) {
     const LogEntry& entry = log_[i];
     out << "  " << i + 1 << "\t" << ThreadName(entry.thread) << "\t" << FormatEntry(entry);
     if (entry.site.file != nullptr) out << "\t" << LastPart(entry.site.file) << ":" << entry.site.line;
@@ -1356,6 +1362,7 @@ std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
     const auto add = [&](std::memory_order to) {
       weakenings.push_back({.file = std::string(LastPart(used.site.file)),
                             .line = used.site.line,
+                            .function = used.site.function,
                             .operation = used.operation,
                             .on_failure = used.on_failure,
                             .from = used.order,
@@ -1384,6 +1391,40 @@ std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
     results.push_back({.weakening = std::move(weakening), .result = std::move(result)});
   }
   return results;
+}
+
+ModelWeakeningReport FindUnnoticedWeakenings(const ModelOptions& options, const std::vector<ModelTest>& tests,
+                                             std::string_view file) {
+  struct Tried {
+    ModelWeakening weakening;
+    const char* noticed_by;
+  };
+  ModelWeakeningReport report;
+  std::vector<Tried> all;
+  for (const ModelTest& test : tests) {
+    for (ModelWeakenedResult& run : CheckEachWeakening(options, test.run)) {
+      if (run.weakening.from == run.weakening.to) {
+        if (run.result.ok()) continue;
+        report.unweakened = std::move(run.result);
+        report.unweakened.message = std::string(test.name) + ": " + report.unweakened.message;
+        return report;
+      }
+      if (run.weakening.file != file) continue;
+      auto found = std::find_if(all.begin(), all.end(), [&](const Tried& t) { return t.weakening == run.weakening; });
+      if (found == all.end()) found = all.insert(all.end(), {.weakening = run.weakening, .noticed_by = nullptr});
+      if (found->noticed_by == nullptr && !run.result.ok()) found->noticed_by = test.name;
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Tried& a, const Tried& b) { return a.weakening.line < b.weakening.line; });
+  std::ostringstream text;
+  for (const Tried& tried : all) {
+    ++report.weakenings;
+    if (tried.noticed_by == nullptr) report.unnoticed.push_back(tried.weakening.Name());
+    text << tried.weakening << ": " << (tried.noticed_by == nullptr ? "NOT NOTICED" : tried.noticed_by) << "\n";
+  }
+  report.text = text.str();
+  return report;
 }
 
 void ModelYield() { ModelEngine::Current().Yield(); }
@@ -1416,10 +1457,13 @@ std::string_view ModelFailureName(ModelFailure failure) {
   return "?";
 }
 
+std::string ModelWeakening::Name() const {
+  return function + " " + operation + (on_failure ? " (failure)" : "") + ": " + OrderName(from) + " -> " +
+         OrderName(to);
+}
+
 std::ostream& operator<<(std::ostream& out, const ModelWeakening& weakening) {
-  return out << weakening.file << ":" << weakening.line << " " << weakening.operation
-             << (weakening.on_failure ? " (failure)" : "") << ": " << OrderName(weakening.from) << " -> "
-             << OrderName(weakening.to);
+  return out << weakening.file << ":" << weakening.line << " " << weakening.Name();
 }
 
 std::ostream& operator<<(std::ostream& out, const ModelResult& result) {

@@ -87,6 +87,7 @@ namespace fraktor::inline v0 {
 struct ModelWeakening {
   std::string file;  // the file's last part: "inbox.h"
   int line = 0;
+  std::string function;     // "Push"
   std::string operation;    // "load", "store", "exchange", "fetch_add", "compare_exchange", ...
   bool on_failure = false;  // of a compare_exchange: the order of its failure
   std::memory_order from = std::memory_order_seq_cst;
@@ -94,6 +95,9 @@ struct ModelWeakening {
 
   friend bool operator==(const ModelWeakening&, const ModelWeakening&) = default;
   friend std::ostream& operator<<(std::ostream& out, const ModelWeakening& weakening);
+
+  // Without the line, to survive an edit: "Push compare_exchange (failure): acquire -> relaxed".
+  std::string Name() const;
 };
 
 struct ModelOptions {
@@ -102,7 +106,8 @@ struct ModelOptions {
   int64_t max_executions = 2'000'000;
   bool allow_incomplete = false;
 
-  // Operations in one execution, after which it is taken to run forever (kStepLimit).
+  // Operations in one execution, accesses to plain variables included, after which it is taken to run forever
+  // (kStepLimit).
   int max_steps = 5'000;
 
   // If set, only executions in which at most so many times a thread that could go on is made to wait for another one.
@@ -232,6 +237,27 @@ struct ModelWeakenedResult {
 // is the run without a weakening (from and to are equal); it is the only one if it failed.
 std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
                                                     const std::function<void(Model&)>& test);
+
+// What several tests of one file notice together.
+struct ModelWeakeningReport {
+  // One that failed without a weakening; the rest means nothing then.
+  ModelResult unweakened;
+  // How many were tried.
+  int weakenings = 0;
+  // ModelWeakening::Name() of those with which every test still passes, by line.
+  std::vector<std::string> unnoticed;
+  // For each weakening a line that tells which test failed with it.
+  std::string text;
+};
+
+struct ModelTest {
+  const char* name;
+  std::function<void(Model&)> run;
+};
+
+// CheckEachWeakening for each of the tests, and each memory order in the file whose last part is `file`.
+ModelWeakeningReport FindUnnoticedWeakenings(const ModelOptions& options, const std::vector<ModelTest>& tests,
+                                             std::string_view file);
 
 // To be called by a model thread in each round of a loop that waits: the thread goes on only when a variable that it
 // has read since its last yield has got another value from another thread, and then it sees at least one such value. So

@@ -642,10 +642,11 @@ TEST(Interleaving, TellsWhichOrdersATestDependsOn) {
   EXPECT_EQ(results[2].result.failure, ModelFailure::kDataRace);
   EXPECT_EQ(results[3].weakening.operation, "load");
   EXPECT_EQ(results[3].result.failure, ModelFailure::kDataRace);
+  EXPECT_EQ(results[3].weakening.Name(), "operator() load: acquire -> relaxed");
   std::ostringstream text;
   text << results[3].weakening;
   EXPECT_EQ(text.str(),
-            "interleaving_test.cc:" + std::to_string(results[3].weakening.line) + " load: acquire -> relaxed");
+            "interleaving_test.cc:" + std::to_string(results[3].weakening.line) + " " + results[3].weakening.Name());
 }
 
 // ModelAtomic and ModelPlain as types.

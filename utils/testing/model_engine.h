@@ -17,10 +17,12 @@ namespace fraktor::inline v0 {
 struct ModelSite {
   const char* file = nullptr;  // null if not known (an operator)
   int line = 0;
+  const char* function = nullptr;
 
   // The place of the caller, when it is used as a default argument.
-  static constexpr ModelSite Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return {.file = file, .line = line};
+  static constexpr ModelSite Here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
+                                  const char* function = __builtin_FUNCTION()) {
+    return {.file = file, .line = line, .function = function};
   }
 };
 
