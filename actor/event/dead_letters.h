@@ -54,7 +54,7 @@ std::string_view NameOf(DeadLetterReason reason);
 
 // A message that somebody else owns. `type` is the tag of its type where the runtime has one.
 struct MessageView {
-  std::string_view type_name;
+  std::string_view type_name = {};
   const void* type = nullptr;
   const void* message = nullptr;
 };
@@ -63,10 +63,10 @@ struct MessageView {
 struct AllDeadLetters {
   static constexpr EventInfo<AllDeadLetters> kEvent{"AllDeadLetters"};
   DeadLetterReason reason = DeadLetterReason::kNoRecipient;
-  std::string_view sender;     // a path; empty for none
-  std::string_view recipient;  // a path, perhaps a malformed one
-  MessageView message;
-  Instant at;
+  std::string_view sender = {};     // a path; empty for none
+  std::string_view recipient = {};  // a path, perhaps a malformed one
+  MessageView message = {};
+  Instant at = {};
 };
 
 struct DeadLetter : AllDeadLetters {
@@ -86,10 +86,10 @@ struct Dropped : AllDeadLetters {
 // A message that arrived, but the actor did not handle it. Not a dead letter, but counted and logged with them.
 struct UnhandledMessage {
   static constexpr EventInfo<UnhandledMessage> kEvent{"UnhandledMessage"};
-  std::string_view sender;
-  std::string_view recipient;
-  MessageView message;
-  Instant at;
+  std::string_view sender = {};
+  std::string_view recipient = {};
+  MessageView message = {};
+  Instant at = {};
 };
 
 struct DeadLetterOptions {
@@ -98,7 +98,7 @@ struct DeadLetterOptions {
   // An infinite pause never ends.
   absl::Duration log_pause = absl::Minutes(5);
   // Where lines go; none by default. Called with a lock held: it must not publish dead letters.
-  std::function<void(std::string_view line)> log;
+  std::function<void(std::string_view line)> log = nullptr;
 };
 
 class DeadLetters {

@@ -33,6 +33,10 @@
 
 namespace fraktor::inline v0 {
 
+namespace path_internal {
+class PathBuilder;
+}
+
 class ActorPath {
  public:
   // So many segments need no heap of their own.
@@ -97,6 +101,7 @@ class ActorPath {
 
  private:
   friend class ActorPathParser;
+  friend class path_internal::PathBuilder;
 
   ActorPath() = default;
 
@@ -111,6 +116,7 @@ class ActorPath {
   static ActorPath MakeRoot(const Address& address, size_t further_bytes);
   Address address() const { return {scheme(), system(), host(), port_}; }
   std::string_view Text(size_t begin, size_t end) const { return std::string_view(text_).substr(begin, end - begin); }
+  ActorPath CopyWithRoom(size_t further_bytes) const;  // without uid
   ActorPath Append(std::string_view segment) const;
   void AppendInPlace(std::string_view segment);
   uint64_t RootHash() const;
@@ -126,6 +132,24 @@ class ActorPath {
   ActorUid uid_;
   uint64_t hash_ = 0;
 };
+
+namespace path_internal {
+
+// Builds a path below another, name by name, in one allocation. The names have been checked when they came into the system:
+// this is for tables that keep names and make paths of them.
+class PathBuilder {
+ public:
+  // `further_bytes` is the size of all names, with a slash for each.
+  PathBuilder(const ActorPath& parent, size_t further_bytes);
+
+  void Append(std::string_view checked_name) { path_.AppendInPlace(checked_name); }
+  ActorPath Build(ActorUid uid) &&;
+
+ private:
+  ActorPath path_;
+};
+
+}  // namespace path_internal
 
 }  // namespace fraktor::inline v0
 

@@ -25,7 +25,7 @@ namespace fraktor::inline v0 {
 
 struct ActorPathParserOptions {
   // Schemes besides `pekko` and `pekko.tcp`, in exactly this case.
-  std::vector<std::string> further_schemes;
+  std::vector<std::string> further_schemes = {};
 };
 
 class ActorPathParser {

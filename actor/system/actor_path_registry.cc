@@ -1,0 +1,357 @@
+#include "fraktor/actor/system/actor_path_registry.h"
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/path/actor_path.h"
+#include "fraktor/actor/path/actor_path_parts.h"
+#include "fraktor/actor/path/actor_path_validator.h"
+#include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/path/guardian_segments.h"
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/path/path_hash.h"
+#include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/system/actor_system_config.h"
+#include "fraktor/actor/system/compact_name.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+using path_internal::ChildHash;
+using path_internal::CompactName;
+
+// Slots above this cannot be stored in the index.
+constexpr uint32_t kMaxSlot = UINT32_MAX - 1;
+constexpr uint64_t kMaxAutoNumber = (uint64_t{1} << 62) - 1;
+
+std::string PidForText(Pid pid) { return absl::StrCat("pid ", pid.slot, "/", pid.generation); }
+
+absl::Status UidReserved(std::string_view path, ActorUid uid, std::string_view why) {
+  return MakeError(absl::StatusCode::kAlreadyExists, PathResolutionErrorKind::kUidReserved,
+                   absl::StrCat("uid ", uid.value(), " of ", QuotedForText(path), " is reserved: ", ToAbsl(why),
+                                "; use another uid, or none to let the system choose"),
+                   {{"uid", uid.value()}});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ActorPathRegistry>> ActorPathRegistry::Create(const ActorSystemConfig& config,
+                                                                             const ActorPathRegistryOptions& options) {
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorPathParts local, config.LocalParts());
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorPathParts canonical, config.CanonicalParts());
+  return std::unique_ptr<ActorPathRegistry>(
+      new ActorPathRegistry(config, options, ActorPath::Root(local), ActorPath::Root(canonical)));
+}
+
+ActorPathRegistry::ActorPathRegistry(const ActorSystemConfig& config, const ActorPathRegistryOptions& options,
+                                     const ActorPath& root, const ActorPath& canonical_root)
+    : uid_reservation_(config.uid_reservation),
+      max_uid_reservations_(config.max_uid_reservations),
+      events_(options.events),
+      issuer_(options.uid_key),
+      root_(root),
+      canonical_root_(canonical_root) {}
+
+absl::Status ActorPathRegistry::UnknownPid(Pid pid) const {
+  return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                   absl::StrCat(PidForText(pid), " is no live actor of ", QuotedForText(root_.text()),
+                                "; it has ended or never was"));
+}
+
+absl::StatusOr<ActorPathRegistry::Entry*> ActorPathRegistry::Claim(Pid pid) {
+  if (!pid.IsValid() || pid.slot > kMaxSlot) {
+    return absl::InvalidArgumentError(absl::StrCat(PidForText(pid), " is not valid; generations begin at 1"));
+  }
+  const size_t chunk = pid.slot / kChunkEntries;
+  if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+  if (chunks_[chunk] == nullptr) chunks_[chunk] = std::make_unique<Chunk>();
+  Entry* entry = &chunks_[chunk]->entries[pid.slot % kChunkEntries];
+  if (entry->is_live) {
+    return absl::AlreadyExistsError(absl::StrCat(PidForText(pid), ": the slot has a live actor of generation ",
+                                                 entry->generation, "; unregister it first"));
+  }
+  if (pid.generation <= entry->generation) {
+    return absl::InvalidArgumentError(absl::StrCat(PidForText(pid), ": the slot had generation ", entry->generation,
+                                                   " already; generations only grow"));
+  }
+  return entry;
+}
+
+absl::Status ActorPathRegistry::RegisterRoot(Pid pid) {
+  if (root_entry_ != nullptr) {
+    return absl::AlreadyExistsError(absl::StrCat(QuotedForText(root_.text()), " has its root already"));
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, Claim(pid));
+  *entry = Entry();
+  entry->hash = root_.hash();
+  entry->generation = pid.generation;
+  entry->is_live = true;
+  root_entry_ = entry;
+  index_.Insert(entry->hash, pid.slot);
+  return absl::OkStatus();
+}
+
+absl::Status ActorPathRegistry::Register(Pid pid, Pid parent, std::string_view name) {
+  return RegisterWithUid(pid, parent, name, ActorUid());
+}
+
+absl::Status ActorPathRegistry::RegisterWithUid(Pid pid, Pid parent, std::string_view name, ActorUid uid) {
+  FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateSegment(name));
+  // A name that looks like an automatic one is stored as one: then it is found as one.
+  const std::optional<uint64_t> number = ParseAutoName(name);
+  if (number.has_value() && *number <= kMaxAutoNumber) return Add(pid, parent, name, CompactName::Auto(*number), uid);
+  return Add(pid, parent, name, CompactName::Of(name), uid);
+}
+
+absl::Status ActorPathRegistry::RegisterAuto(Pid pid, Pid parent, uint64_t number) {
+  const AutoNameText text(number);
+  if (number > kMaxAutoNumber) return Add(pid, parent, text.view(), CompactName::Of(text.view()), ActorUid());
+  return Add(pid, parent, text.view(), CompactName::Auto(number), ActorUid());
+}
+
+absl::Status ActorPathRegistry::RegisterTemp(Pid pid, std::string_view target_name) {
+  if (FindEntry(temp_) == nullptr) {
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, PathResolutionErrorKind::kPidUnknown,
+        absl::StrCat("no actor ", QuotedForText(root_.text()), "temp yet; register it before refs below it"));
+  }
+  return Register(pid, temp_, TempName(target_name, next_temp_++));
+}
+
+absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, CompactName stored,
+                                    ActorUid outside_uid) {
+  Entry* const parent_entry = MutableEntry(parent);
+  if (parent_entry == nullptr) return Annotate(UnknownPid(parent), absl::StrCat("parent of ", QuotedForText(name)));
+  const uint64_t hash = ChildHash(parent_entry->hash, name);
+  const auto taken = index_.Find(hash, [&](uint32_t slot) {
+    const Entry& other = *EntryOfSlot(slot);
+    return other.hash == hash && other.parent_slot == parent.slot && !IsRoot(other) &&
+           other.name.With([&](std::string_view text) { return text == name; });
+  });
+  if (taken.has_value()) {
+    return MakeError(absl::StatusCode::kAlreadyExists, PathResolutionErrorKind::kNameTaken,
+                     absl::StrCat(QuotedForText(MakePath(*EntryOfSlot(*taken), ActorUid()).text()),
+                                  " is the path of a live actor; use another name, or wait until it has ended"));
+  }
+  if (!outside_uid.IsNone()) {
+    path_internal::PathBuilder path(MakePath(*parent_entry, ActorUid()), 1 + name.size());
+    path.Append(name);
+    FRAKTOR_RETURN_IF_ERROR(CheckUid(std::move(path).Build(ActorUid()), outside_uid));
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, Claim(pid));
+  entry->hash = hash;
+  entry->name = std::move(stored);
+  entry->generation = pid.generation;
+  entry->parent_slot = parent.slot;
+  entry->child_count = 0;
+  entry->is_live = true;
+  entry->has_outside_uid = !outside_uid.IsNone();
+  if (entry->has_outside_uid) outside_uids_[pid] = outside_uid;
+  ++parent_entry->child_count;
+  index_.Insert(hash, pid.slot);
+  if (IsRoot(*parent_entry) && name == GuardianSegments::NameOf(Guardian::kTemp)) temp_ = pid;
+  return absl::OkStatus();
+}
+
+absl::Status ActorPathRegistry::Unregister(Pid pid, Instant now) {
+  Entry* const entry = MutableEntry(pid);
+  if (entry == nullptr) return UnknownPid(pid);
+  if (entry->child_count != 0) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, PathResolutionErrorKind::kHasChildren,
+                     absl::StrCat(QuotedForText(MakePath(*entry, ActorUid()).text()), " has ", entry->child_count,
+                                  " live children; unregister them first"));
+  }
+  if (entry->has_outside_uid) {
+    const ActorPath path = MakePath(*entry, ActorUid());
+    AddReservation(path.ToString(), path.hash(), outside_uids_.at(pid), now);
+    outside_uids_.erase(pid);
+  }
+  index_.Erase(entry->hash, pid.slot);
+  if (IsRoot(*entry)) {
+    root_entry_ = nullptr;
+  } else {
+    --const_cast<Entry&>(ParentOf(*entry)).child_count;
+  }
+  entry->name = CompactName();
+  entry->is_live = false;
+  return absl::OkStatus();
+}
+
+ActorUid ActorPathRegistry::UidOf(Pid pid) const {
+  const Entry* const entry = FindEntry(pid);
+  if (entry != nullptr && entry->has_outside_uid) return outside_uids_.at(pid);
+  return issuer_.UidOf(pid);
+}
+
+// Calls `use` with the names from the entry up to below the root.
+template <class Use>
+void ActorPathRegistry::ForEachName(const Entry& entry, Use use) const {
+  for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) at->name.With(use);
+}
+
+size_t ActorPathRegistry::TextSizeBelowRoot(const Entry& entry) const {
+  size_t size = 0;
+  ForEachName(entry, [&size](std::string_view name) { size += 1 + name.size(); });
+  return size;
+}
+
+std::optional<ActorPathHandle> ActorPathRegistry::HandleOf(Pid pid) const {
+  const Entry* const entry = FindEntry(pid);
+  if (entry == nullptr) return std::nullopt;
+  const Pid parent = IsRoot(*entry) ? Pid() : PidOf(ParentOf(*entry), entry->parent_slot);
+  return ActorPathHandle{.pid = pid, .parent = parent, .hash = entry->hash, .uid = UidOf(pid)};
+}
+
+ActorPath ActorPathRegistry::MakePath(const Entry& entry, ActorUid uid) const {
+  absl::InlinedVector<const Entry*, 16> chain;
+  for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) chain.push_back(at);
+  path_internal::PathBuilder path(root_, TextSizeBelowRoot(entry));
+  for (size_t i = chain.size(); i-- > 0;) chain[i]->name.With([&path](std::string_view name) { path.Append(name); });
+  return std::move(path).Build(uid);
+}
+
+absl::StatusOr<ActorPath> ActorPathRegistry::PathOf(Pid pid) const {
+  const Entry* const entry = FindEntry(pid);
+  if (entry == nullptr) return UnknownPid(pid);
+  return MakePath(*entry, UidOf(pid));
+}
+
+absl::StatusOr<std::string> ActorPathRegistry::CanonicalTextOf(Pid pid) const {
+  const Entry* const entry = FindEntry(pid);
+  if (entry == nullptr) return UnknownPid(pid);
+  if (IsRoot(*entry)) return root_.ToString();
+  char digits[20];
+  const char* const digits_end = std::to_chars(digits, digits + sizeof(digits), UidOf(pid).value()).ptr;
+  const auto uid_size = static_cast<size_t>(digits_end - digits);
+  const std::string_view address = root_.text().substr(0, root_.text().size() - 1);  // without its slash
+  const size_t below = TextSizeBelowRoot(*entry);
+  std::string text(address.size() + below + 1 + uid_size, '\0');
+  // From the end to the beginning, as the parents come.
+  char* at = text.data() + text.size() - uid_size;
+  std::memcpy(at, digits, uid_size);
+  *--at = '#';
+  ForEachName(*entry, [&at](std::string_view name) {
+    at -= name.size();
+    std::memcpy(at, name.data(), name.size());
+    *--at = '/';
+  });
+  std::memcpy(text.data(), address.data(), address.size());
+  return text;
+}
+
+// The hash as entries have it, which is that of the path without authority.
+uint64_t ActorPathRegistry::HashHere(const ActorPath& path, bool& is_ours) const {
+  is_ours = path.system() == root_.system();
+  if (!path.has_authority()) return path.hash();
+  is_ours = is_ours && canonical_root_.has_authority() && path.host() == canonical_root_.host() &&
+            path.port() == canonical_root_.port() && path.scheme() == canonical_root_.scheme();
+  uint64_t hash = root_.hash();
+  for (size_t i = 0; i < path.segment_count(); ++i) hash = ChildHash(hash, path.segment(i));
+  return hash;
+}
+
+bool ActorPathRegistry::Matches(const Entry& entry, const ActorPath& path) const {
+  const Entry* at = &entry;
+  for (size_t i = path.segment_count(); i-- > 0; at = &ParentOf(*at)) {
+    if (IsRoot(*at)) return false;
+    const std::string_view segment = path.segment(i);
+    if (!at->name.With([segment](std::string_view name) { return name == segment; })) return false;
+  }
+  return IsRoot(*at);
+}
+
+Pid ActorPathRegistry::Find(const ActorPath& path) const {
+  bool is_ours = false;
+  const uint64_t hash = HashHere(path, is_ours);
+  if (!is_ours) return Pid();
+  const std::optional<uint32_t> slot = index_.Find(hash, [&](uint32_t candidate) {
+    const Entry& entry = *EntryOfSlot(candidate);
+    return entry.hash == hash && Matches(entry, path);
+  });
+  if (!slot.has_value()) return Pid();
+  const Pid pid = PidOf(*EntryOfSlot(*slot), *slot);
+  if (!path.uid().IsNone() && path.uid() != UidOf(pid)) return Pid();
+  return pid;
+}
+
+absl::StatusOr<Pid> ActorPathRegistry::Resolve(const ActorPath& path) const {
+  const Pid pid = Find(path);
+  if (pid.IsValid()) return pid;
+  const bool other_life = !path.uid().IsNone() && Find(path.WithoutUid()).IsValid();
+  return MakeError(
+      absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+      absl::StrCat("no live actor has the path ", QuotedForText(path.ToCanonical()), " in ",
+                   QuotedForText(root_.text()),
+                   other_life ? "; the actor of this path has another uid: leave it out to mean whoever has the path"
+                              : "; it has ended or never was"));
+}
+
+bool ActorPathRegistry::WasIssued(ActorUid uid) const {
+  const std::optional<Pid> pid = issuer_.PidOf(uid);
+  if (!pid.has_value()) return false;
+  const Entry* const entry = EntryOfSlot(pid->slot);
+  return entry != nullptr && pid->generation <= entry->generation;
+}
+
+absl::Status ActorPathRegistry::CheckUid(const ActorPath& path, ActorUid uid) const {
+  if (uid.IsNone()) return absl::OkStatus();
+  if (WasIssued(uid)) return UidReserved(path.text(), uid, "the system has issued it itself");
+  bool is_ours = false;
+  const auto reserved = reserved_.find({HashHere(path, is_ours), uid});
+  if (reserved == reserved_.end()) return absl::OkStatus();
+  return UidReserved(path.text(), uid, "an actor of this path had it");
+}
+
+absl::Status ActorPathRegistry::ReserveUid(const ActorPath& path, ActorUid uid, Instant now) {
+  if (uid.IsNone()) return absl::InvalidArgumentError("uid 0 means none and cannot be reserved");
+  FRAKTOR_RETURN_IF_ERROR(CheckUid(path, uid));
+  bool is_ours = false;
+  AddReservation(path.ToString(), HashHere(path, is_ours), uid, now);
+  return absl::OkStatus();
+}
+
+void ActorPathRegistry::AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now) {
+  while (reservations_.size() >= max_uid_reservations_) {
+    const Reservation oldest = std::move(reservations_.front());
+    reservations_.pop_front();
+    reserved_.erase({oldest.path_hash, oldest.uid});
+    if (events_ != nullptr) {
+      events_->Publish(
+          UidReservationEvicted{.path = oldest.path, .uid = oldest.uid, .reserved_until = oldest.deadline});
+    }
+  }
+  const Instant deadline = now + uid_reservation_;
+  if (!reserved_.try_emplace({path_hash, uid}, deadline).second) return;
+  reservations_.push_back({std::move(path), path_hash, uid, deadline});
+}
+
+size_t ActorPathRegistry::Expire(Instant now) {
+  size_t expired = 0;
+  while (!reservations_.empty() && reservations_.front().deadline <= now) {
+    reserved_.erase({reservations_.front().path_hash, reservations_.front().uid});
+    reservations_.pop_front();
+    ++expired;
+  }
+  return expired;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,205 @@
+// ActorPathRegistry: which actor has which path, both ways, for the live actors of one system.
+//
+//   FRAKTOR_ASSIGN_OR_RETURN(auto registry, ActorPathRegistry::Create(config, {.uid_key = key, .events = &stream}));
+//   registry->RegisterRoot(root);
+//   registry->Register(user, root, "user");
+//   registry->Register(cart, user, "cart");
+//   registry->RegisterAuto(worker, cart, 0);         // "$a"
+//   registry->PathOf(worker)->ToCanonical()          // "pekko://shop/user/cart/$a#5320..."
+//   registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"))  // cart
+//
+// An actor has an entry of 32 bytes with its parent and its own name: 7 bytes in place, a number for automatic names,
+// the heap for longer ones. No text of a path is kept; it is built when somebody asks. Both directions are O(1) in the
+// number of actors: a pid's slot is the entry's place, and a path is found by one probe with the hash that it carries,
+// and checked name by name up to the root.
+//
+// Uids. The uid of an actor is computed from its pid and the system's key and never comes back, so it needs no entry
+// anywhere. An actor may instead be registered with a uid that came from outside. When such an actor ends, its path and
+// uid are reserved for `uid_reservation`, and using them again is kUidReserved; its name is free at once, as every name
+// is. At most `max_uid_reservations` are kept: the oldest goes with an event UidReservationEvicted. Expire, which the
+// system's tick calls, ends those whose time has come.
+//
+// Thread safety: thread-compatible, as a container is. Time comes in as an argument.
+#ifndef FRAKTOR_ACTOR_SYSTEM_ACTOR_PATH_REGISTRY_H_
+#define FRAKTOR_ACTOR_SYSTEM_ACTOR_PATH_REGISTRY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/event_type.h"
+#include "fraktor/actor/path/actor_path.h"
+#include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/system/actor_system_config.h"
+#include "fraktor/actor/system/compact_name.h"
+#include "fraktor/actor/system/path_index.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+// A reservation that had to go before its time, because there were too many.
+struct UidReservationEvicted {
+  static constexpr EventInfo<UidReservationEvicted> kEvent{"UidReservationEvicted"};
+  std::string_view path;
+  ActorUid uid;
+  Instant reserved_until;
+};
+
+struct ActorPathRegistryOptions {
+  // The key of the system's uids: another one for each start.
+  uint64_t uid_key = 0;
+  // Where UidReservationEvicted goes; nowhere if null. Must live longer than the registry.
+  EventStream* events = nullptr;
+};
+
+// What the registry knows of an actor without building a text.
+struct ActorPathHandle {
+  Pid pid;
+  Pid parent;     // not valid for the root
+  uint64_t hash;  // of the path, without the uid
+  ActorUid uid;
+};
+
+class ActorPathRegistry {
+ public:
+  // An error if the config is wrong.
+  static absl::StatusOr<std::unique_ptr<ActorPathRegistry>> Create(const ActorSystemConfig& config,
+                                                                   const ActorPathRegistryOptions& options);
+
+  ActorPathRegistry(const ActorPathRegistry&) = delete;
+  ActorPathRegistry& operator=(const ActorPathRegistry&) = delete;
+
+  // The root comes first; there is one.
+  absl::Status RegisterRoot(Pid pid);
+
+  // A live actor below a live parent. Errors: kInvalidSegment, kPercentDecode (names may begin with `$` here: whether
+  // the name is a user's own is the caller's question), kNameTaken, kPidUnknown for the parent, AlreadyExists for the
+  // pid.
+  absl::Status Register(Pid pid, Pid parent, std::string_view name);
+
+  // The same with a uid from outside. Further errors: kUidReserved if this path had an actor of that uid within the
+  // reservation, or the system has issued it itself.
+  absl::Status RegisterWithUid(Pid pid, Pid parent, std::string_view name, ActorUid uid);
+
+  // The same with the automatic name of a number.
+  absl::Status RegisterAuto(Pid pid, Pid parent, uint64_t number);
+
+  // A ref that waits for an answer from an actor of that name: below /temp, which must have been registered, with a
+  // name that is new in this system: "greeter$a".
+  absl::Status RegisterTemp(Pid pid, std::string_view target_name);
+
+  // The actor has ended. Errors: kPidUnknown, kHasChildren.
+  absl::Status Unregister(Pid pid, Instant now);
+
+  size_t size() const { return index_.size(); }
+  bool Contains(Pid pid) const { return FindEntry(pid) != nullptr; }
+
+  // pid → path. Errors: kPidUnknown, also for an actor that has ended.
+  std::optional<ActorPathHandle> HandleOf(Pid pid) const;
+  absl::StatusOr<ActorPath> PathOf(Pid pid) const;  // with its uid
+  // The canonical text, in one allocation.
+  absl::StatusOr<std::string> CanonicalTextOf(Pid pid) const;
+
+  // path → pid, for paths of this system, with or without its authority. A path with a uid means that life only.
+  // Errors: kPidUnknown.
+  absl::StatusOr<Pid> Resolve(const ActorPath& path) const;
+  // The same for callers that need no reason: an invalid Pid if there is none.
+  Pid Find(const ActorPath& path) const;
+
+  // Whether the path had an actor of that uid, so that it cannot be used again now: kUidReserved.
+  absl::Status CheckUid(const ActorPath& path, ActorUid uid) const;
+
+  // Reserves a uid from outside until now + uid_reservation, as the end of its actor does. kUidReserved if it is
+  // already.
+  absl::Status ReserveUid(const ActorPath& path, ActorUid uid, Instant now);
+
+  // Ends the reservations whose time has come; how many. For the system's tick.
+  size_t Expire(Instant now);
+  size_t reservation_count() const { return reservations_.size(); }
+
+  // The uid that the system gives an actor.
+  ActorUid UidOf(Pid pid) const;
+
+ private:
+  struct Entry {
+    uint64_t hash = 0;
+    path_internal::CompactName name;
+    uint32_t generation = 0;  // of the actor that has the slot, or had it last
+    uint32_t parent_slot = 0;
+    uint32_t child_count = 0;
+    bool is_live = false;
+    bool has_outside_uid = false;
+  };
+  static_assert(sizeof(Entry) == 32);
+  static constexpr size_t kChunkEntries = 1024;
+  struct Chunk {
+    Entry entries[kChunkEntries];
+  };
+  struct Reservation {
+    std::string path;
+    uint64_t path_hash;
+    ActorUid uid;
+    Instant deadline;
+  };
+
+  ActorPathRegistry(const ActorSystemConfig& config, const ActorPathRegistryOptions& options, const ActorPath& root,
+                    const ActorPath& canonical_root);
+
+  const Entry* EntryOfSlot(uint32_t slot) const {
+    const size_t chunk = slot / kChunkEntries;
+    if (chunk >= chunks_.size() || chunks_[chunk] == nullptr) return nullptr;
+    return &chunks_[chunk]->entries[slot % kChunkEntries];
+  }
+  const Entry* FindEntry(Pid pid) const {
+    const Entry* entry = EntryOfSlot(pid.slot);
+    return entry != nullptr && entry->is_live && entry->generation == pid.generation ? entry : nullptr;
+  }
+  Entry* MutableEntry(Pid pid) { return const_cast<Entry*>(FindEntry(pid)); }
+  bool IsRoot(const Entry& entry) const { return &entry == root_entry_; }
+  const Entry& ParentOf(const Entry& entry) const { return *EntryOfSlot(entry.parent_slot); }
+  Pid PidOf(const Entry& entry, uint32_t slot) const { return {.slot = slot, .generation = entry.generation}; }
+
+  absl::StatusOr<Entry*> Claim(Pid pid);
+  absl::Status Add(Pid pid, Pid parent, std::string_view name, path_internal::CompactName stored, ActorUid outside_uid);
+  bool Matches(const Entry& entry, const ActorPath& path) const;
+  uint64_t HashHere(const ActorPath& path, bool& is_ours) const;
+  template <class Use>
+  void ForEachName(const Entry& entry, Use use) const;
+  size_t TextSizeBelowRoot(const Entry& entry) const;
+  bool WasIssued(ActorUid uid) const;
+  void AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now);
+  absl::Status UnknownPid(Pid pid) const;
+  ActorPath MakePath(const Entry& entry, ActorUid uid) const;
+
+  const absl::Duration uid_reservation_;
+  const size_t max_uid_reservations_;
+  EventStream* const events_;
+  const ActorUidIssuer issuer_;
+  const ActorPath root_;            // without authority
+  const ActorPath canonical_root_;  // as others know it
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  const Entry* root_entry_ = nullptr;
+  Pid temp_;
+  uint64_t next_temp_ = 0;
+  path_internal::PathIndex index_;
+  absl::flat_hash_map<Pid, ActorUid> outside_uids_;
+  std::deque<Reservation> reservations_;                                  // the oldest first
+  absl::flat_hash_map<std::pair<uint64_t, ActorUid>, Instant> reserved_;  // two paths of one hash and uid count as one
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SYSTEM_ACTOR_PATH_REGISTRY_H_

@@ -1,0 +1,62 @@
+// From the hash of a path to the slots of actors that may have it, in one probe.
+//
+//   index.Insert(hash, slot);
+//   index.Find(hash, [&](uint32_t slot) { return IsTheOne(slot); })  // the first slot of that hash that is accepted
+//   index.Erase(hash, slot);
+//
+// A flat table of 8-byte buckets with linear probing; it holds 32 bits of the hash and the slot, and never more than
+// 3/4 full. Different paths with the same bits are told apart by whoever asks. Erasing moves what follows back, so that
+// no marks pile up. It never shrinks.
+//
+// Thread safety: thread-compatible.
+#ifndef FRAKTOR_ACTOR_SYSTEM_PATH_INDEX_H_
+#define FRAKTOR_ACTOR_SYSTEM_PATH_INDEX_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace fraktor::inline v0::path_internal {
+
+class PathIndex {
+ public:
+  PathIndex() : buckets_(kMinBuckets) {}
+
+  size_t size() const { return size_; }
+  size_t bucket_count() const { return buckets_.size(); }
+
+  template <class Accept>
+  std::optional<uint32_t> Find(uint64_t hash, Accept accept) const {
+    const auto tag = static_cast<uint32_t>(hash);
+    const size_t mask = buckets_.size() - 1;
+    for (size_t i = tag & mask; buckets_[i].slot_plus_one != 0; i = (i + 1) & mask) {
+      if (buckets_[i].tag == tag && accept(buckets_[i].slot_plus_one - 1)) return buckets_[i].slot_plus_one - 1;
+    }
+    return std::nullopt;
+  }
+
+  // The pair must not be in the index yet; `slot` is below 2^32 - 1.
+  void Insert(uint64_t hash, uint32_t slot);
+
+  // False if the pair is not in the index.
+  bool Erase(uint64_t hash, uint32_t slot);
+
+ private:
+  static constexpr size_t kMinBuckets = 16;
+
+  struct Bucket {
+    uint32_t tag = 0;
+    uint32_t slot_plus_one = 0;  // 0 is an empty bucket
+  };
+
+  void Place(const Bucket& bucket);
+  void Grow();
+
+  std::vector<Bucket> buckets_;  // a power of two of them
+  size_t size_ = 0;
+};
+
+}  // namespace fraktor::inline v0::path_internal
+
+#endif  // FRAKTOR_ACTOR_SYSTEM_PATH_INDEX_H_

@@ -1,0 +1,109 @@
+// What an actor costs in the registry, by counting what the heap is asked for.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/path/actor_path.h"
+#include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/system/actor_path_registry.h"
+#include "fraktor/actor/system/actor_system_config.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace {
+
+size_t allocations = 0;
+size_t live_bytes = 0;
+
+// The size stands before the block.
+constexpr size_t kHeader = alignof(std::max_align_t);
+
+void* Allocate(size_t size) {
+  ++allocations;
+  live_bytes += size;
+  void* const memory = std::malloc(kHeader + size);
+  if (memory == nullptr) std::abort();
+  *static_cast<size_t*>(memory) = size;
+  return static_cast<char*>(memory) + kHeader;
+}
+
+void Free(void* block) {
+  if (block == nullptr) return;
+  void* const memory = static_cast<char*>(block) - kHeader;
+  live_bytes -= *static_cast<size_t*>(memory);
+  std::free(memory);
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return Allocate(size); }
+void* operator new[](size_t size) { return Allocate(size); }
+void operator delete(void* memory) noexcept { Free(memory); }
+void operator delete[](void* memory) noexcept { Free(memory); }
+void operator delete(void* memory, size_t) noexcept { Free(memory); }
+void operator delete[](void* memory, size_t) noexcept { Free(memory); }
+
+namespace fraktor {
+namespace {
+
+constexpr Pid kRoot{.slot = 0, .generation = 1};
+constexpr Pid kUser{.slot = 1, .generation = 1};
+
+std::unique_ptr<ActorPathRegistry> MakeRegistry() {
+  auto registry = *ActorPathRegistry::Create(ActorSystemConfig{.system_name = "warehouse"}, {});
+  EXPECT_TRUE(registry->RegisterRoot(kRoot).ok());
+  EXPECT_TRUE(registry->Register(kUser, kRoot, "user").ok());
+  return registry;
+}
+
+TEST(RegistryAllocation, AnAutomaticallyNamedActorStoresNoText) {  // PTH-10
+  const auto registry = MakeRegistry();
+  constexpr uint32_t kActors = 100'000;
+  const size_t bytes_before = live_bytes;
+  const size_t allocations_before = allocations;
+  for (uint32_t i = 0; i < kActors; ++i) ASSERT_TRUE(registry->RegisterAuto({i + 2, 1}, kUser, i).ok());
+  const double bytes = static_cast<double>(live_bytes - bytes_before) / kActors;
+  const size_t times = allocations - allocations_before;
+  std::printf("%.1f bytes and %.4f allocations per actor\n", bytes, static_cast<double>(times) / kActors);
+  // An entry of 32 bytes and at most 8 * 2 / 0.75 of the index; chunks of 1024 entries, and the index's doublings.
+  EXPECT_LE(bytes, 32 + 22 + 1);
+  EXPECT_LE(times, kActors / 1024 + 40);
+  EXPECT_EQ(registry->PathOf({2 + 65, 1})->name(), "$bb");
+}
+
+TEST(RegistryAllocation, AskingForTheTextTakesOne) {
+  const auto registry = MakeRegistry();
+  ASSERT_TRUE(registry->Register({2, 1}, kUser, "a-rather-long-name-of-an-actor").ok());
+  ASSERT_TRUE(registry->RegisterAuto({3, 1}, {2, 1}, 7).ok());
+  size_t before = allocations;
+  const absl::StatusOr<std::string> text = registry->CanonicalTextOf({3, 1});
+  EXPECT_EQ(allocations - before, 1u);
+  before = allocations;
+  const absl::StatusOr<ActorPath> path = registry->PathOf({3, 1});
+  EXPECT_EQ(allocations - before, 1u);
+  EXPECT_EQ(path->ToCanonical(), *text);
+  before = allocations;
+  EXPECT_EQ(registry->Find(*path), (Pid{3, 1}));
+  EXPECT_EQ(allocations - before, 0u);
+}
+
+TEST(RegistryAllocation, GivesBackWhatANameTook) {
+  const auto registry = MakeRegistry();
+  ASSERT_TRUE(registry->Register({2, 1}, kUser, "a").ok());
+  ASSERT_TRUE(registry->Unregister({2, 1}, Instant()).ok());
+  const size_t bytes_before = live_bytes;
+  for (uint32_t generation = 2; generation < 1000; ++generation) {
+    ASSERT_TRUE(registry->Register({2, generation}, kUser, "a-rather-long-name-of-an-actor").ok());
+    ASSERT_TRUE(registry->Unregister({2, generation}, Instant()).ok());
+  }
+  EXPECT_EQ(live_bytes, bytes_before);
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,399 @@
+// RemoteAuthorityRegistry: what is known of other systems, and what becomes of messages to them.
+//
+//   absl::StatusOr<std::optional<Envelope>> now_or_later = registry.Offer(authority, std::move(envelope), now);
+//   if (now_or_later.ok() && now_or_later->has_value()) transport.Send(**now_or_later);
+//   ...
+//   FRAKTOR_ASSIGN_OR_RETURN(std::deque<Envelope> waiting, registry.Connect(authority, "10.0.0.7:2552", peer_uid, now));
+//   for (Envelope& envelope : waiting) transport.Send(envelope);  // before anything that is offered later
+//
+//   from         call                               to
+//   none         Offer, Connect                     Unresolved
+//   Unresolved   Connect                            Connected
+//   Unresolved   Quarantine of who was there last   Quarantine
+//   Connected    Disconnect                         Unresolved
+//   Connected    Connect by a new uid               Connected
+//   Connected    Quarantine                         Quarantine
+//   Quarantine   the deadline                       Unresolved
+//   Quarantine   Override                           Connected
+//   Quarantine   Connect by a new uid               Connected
+//
+// Unresolved: messages wait, first in first out, at most `max_deferred_per_authority`; further ones are dead letters.
+// Connected: messages are handed back to be sent. Quarantine: what waits is cleared and what comes is refused, each with one
+// InvalidAssociation and one dead letter, until the deadline. Quarantine needs the uid of the system that is meant: a peer that
+// was never met, or has been replaced, is not put into quarantine by mistake.
+//
+// A new system uid at an authority starts fresh: the old one's quarantine does not bind it, and what waited for the old one is
+// lost rather than delivered to a stranger. What waited while no uid was ever known is delivered.
+//
+// Every change of state is an event (authority_events.h). A call that the state does not allow is an error,
+// PathResolutionErrorKind::kIllegalTransition, that changes nothing and is no event. Authorities whose protocol is not known
+// never enter.
+//
+// `Envelope` is any movable type. `describe` says what a dead letter tells of it; the views that it returns hold as long as the
+// envelope.
+//
+// Thread safety: thread-compatible: one owner, or a lock around it. Events are published from inside the calls, so subscribers
+// must not call back. Time comes in as an argument, and the same calls with the same times do the same things.
+#ifndef FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
+#define FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/system/authority_events.h"
+#include "fraktor/actor/system/remoting_config.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+namespace authority_internal {
+
+absl::Status UnknownProtocol(const PathAuthority& authority);
+absl::Status NoRoom(const PathAuthority& authority, size_t max_authorities);
+absl::Status QueueFull(const PathAuthority& authority, size_t max_deferred);
+absl::Status Quarantined(const PathAuthority& authority, std::string_view reason, absl::Duration left);
+absl::Status IllegalTransition(const PathAuthority& authority, std::string_view call,
+                               std::optional<AuthorityState> state, std::string_view why);
+
+}  // namespace authority_internal
+
+// What is known of one authority.
+struct AuthorityInfo {
+  AuthorityState state = AuthorityState::kUnresolved;
+  std::string endpoint;     // where it is connected
+  uint64_t system_uid = 0;  // of the last system that answered there; 0 for none
+  size_t deferred = 0;
+  Instant deadline;    // of a quarantine
+  std::string reason;  // of a quarantine
+};
+
+template <class Envelope>
+class RemoteAuthorityRegistry {
+ public:
+  // Sender, recipient and message of an envelope; the reason is set by the registry.
+  using Describe = AllDeadLetters (*)(const Envelope&);
+
+  // An error if the config is wrong. The others must live longer than the registry.
+  static absl::StatusOr<std::unique_ptr<RemoteAuthorityRegistry>> Create(const RemotingConfig& config,
+                                                                         Describe describe, EventStream& events,
+                                                                         DeadLetters& dead_letters) {
+    FRAKTOR_RETURN_IF_ERROR(config.Validate());
+    return std::unique_ptr<RemoteAuthorityRegistry>(
+        new RemoteAuthorityRegistry(config, describe, events, dead_letters));
+  }
+
+  RemoteAuthorityRegistry(const RemoteAuthorityRegistry&) = delete;
+  RemoteAuthorityRegistry& operator=(const RemoteAuthorityRegistry&) = delete;
+
+  // What becomes of a message: the envelope itself if it is to be sent now, nothing if it waits, an error if it is refused
+  // (then it is a dead letter): kAuthorityUnresolved, kAuthorityQuarantined, or kUnsupportedAuthority.
+  absl::StatusOr<std::optional<Envelope>> Offer(const PathAuthority& authority, Envelope envelope, Instant now);
+
+  // The authority has answered from `endpoint` as the system of `system_uid`, which is not 0. Returns what waited, in order.
+  // Unresolved → Connected; Connected → Connected and Quarantine → Connected if the uid is new. The same uid again while
+  // connected changes nothing but the endpoint. Illegal: the uid that is in quarantine.
+  absl::StatusOr<std::deque<Envelope>> Connect(const PathAuthority& authority, std::string_view endpoint,
+                                               uint64_t system_uid, Instant now);
+
+  // The connection is gone. Connected → Unresolved; everything else is illegal.
+  absl::Status Disconnect(const PathAuthority& authority, Instant now);
+
+  // Connected or Unresolved → Quarantine, for the system of `system_uid`. Illegal: no such system was met there, or it is in
+  // quarantine already; the deadline stays.
+  absl::Status Quarantine(const PathAuthority& authority, uint64_t system_uid, std::string_view reason, Instant now);
+
+  // A person knows better: Quarantine → Connected before the deadline. Everything else is illegal.
+  absl::Status Override(const PathAuthority& authority, std::string_view endpoint, Instant now);
+
+  // Quarantine → Unresolved for all whose deadline has come; how many. For the system's tick. Calls in between look at the
+  // deadline of their own authority themselves.
+  size_t Tick(Instant now);
+
+  // None if the authority is not known.
+  std::optional<AuthorityInfo> Find(const PathAuthority& authority) const;
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    AuthorityState state = AuthorityState::kUnresolved;
+    std::string endpoint;
+    uint64_t system_uid = 0;
+    std::deque<Envelope> deferred;
+    Instant deadline;
+    std::string reason;
+    uint64_t last_use = 0;
+  };
+  using Entries = absl::btree_map<PathAuthority, std::unique_ptr<Entry>>;
+
+  RemoteAuthorityRegistry(const RemotingConfig& config, Describe describe, EventStream& events,
+                          DeadLetters& dead_letters)
+      : config_(config), describe_(describe), events_(events), dead_letters_(dead_letters) {}
+
+  // The entry, after a quarantine whose time has come has ended; null if there is none.
+  Entry* Lookup(const PathAuthority& authority, Instant now);
+  absl::StatusOr<Entry*> LookupOrAdd(const PathAuthority& authority, Instant now);
+  bool MakeRoom();
+  void Change(const PathAuthority& authority, Entry& entry, AuthorityState to, AuthorityCause cause, Instant now,
+              size_t flushed = 0, size_t lost = 0);
+  void EndQuarantine(const PathAuthority& authority, Entry& entry);
+  void Lose(const Envelope& envelope, DeadLetterReason reason, Instant now);
+  void Refuse(const PathAuthority& authority, const Entry& entry, const Envelope& envelope, Instant now);
+
+  const RemotingConfig config_;
+  const Describe describe_;
+  EventStream& events_;
+  DeadLetters& dead_letters_;
+  Entries entries_;
+  absl::btree_set<std::pair<Instant, PathAuthority>> deadlines_;
+  uint64_t uses_ = 0;
+};
+
+template <class Envelope>
+void RemoteAuthorityRegistry<Envelope>::Change(const PathAuthority& authority, Entry& entry, AuthorityState to,
+                                               AuthorityCause cause, Instant now, size_t flushed, size_t lost) {
+  const std::optional<AuthorityState> from =
+      cause == AuthorityCause::kFirstSeen ? std::nullopt : std::optional<AuthorityState>(entry.state);
+  entry.state = to;
+  const AuthorityStateChanged change{.authority = authority,
+                                     .from = from,
+                                     .to = to,
+                                     .cause = cause,
+                                     .reason = entry.reason,
+                                     .system_uid = entry.system_uid,
+                                     .deadline = entry.deadline,
+                                     .at = now,
+                                     .flushed = flushed,
+                                     .lost = lost};
+  if (to == AuthorityState::kQuarantine) {
+    events_.Publish(QuarantinedEvent{change});
+  } else {
+    events_.Publish(change);
+  }
+}
+
+template <class Envelope>
+void RemoteAuthorityRegistry<Envelope>::EndQuarantine(const PathAuthority& authority, Entry& entry) {
+  deadlines_.erase({entry.deadline, authority});
+  entry.deadline = Instant();
+  entry.reason.clear();
+}
+
+template <class Envelope>
+void RemoteAuthorityRegistry<Envelope>::Lose(const Envelope& envelope, DeadLetterReason reason, Instant now) {
+  DeadLetter letter{describe_(envelope)};
+  letter.reason = reason;
+  dead_letters_.Publish(letter, now);
+}
+
+template <class Envelope>
+void RemoteAuthorityRegistry<Envelope>::Refuse(const PathAuthority& authority, const Entry& entry,
+                                               const Envelope& envelope, Instant now) {
+  const AllDeadLetters described = describe_(envelope);
+  events_.Publish(InvalidAssociation{.authority = authority,
+                                     .sender = described.sender,
+                                     .recipient = described.recipient,
+                                     .message = described.message,
+                                     .reason = entry.reason,
+                                     .deadline = entry.deadline,
+                                     .at = now});
+  Lose(envelope, DeadLetterReason::kQuarantined, now);
+}
+
+template <class Envelope>
+typename RemoteAuthorityRegistry<Envelope>::Entry* RemoteAuthorityRegistry<Envelope>::Lookup(
+    const PathAuthority& authority, Instant now) {
+  const auto found = entries_.find(authority);
+  if (found == entries_.end()) return nullptr;
+  Entry& entry = *found->second;
+  entry.last_use = ++uses_;
+  if (entry.state == AuthorityState::kQuarantine && entry.deadline <= now) {
+    EndQuarantine(authority, entry);
+    Change(authority, entry, AuthorityState::kUnresolved, AuthorityCause::kDurationElapsed, now);
+    entry.system_uid = 0;  // whoever answers now is welcome
+  }
+  return &entry;
+}
+
+template <class Envelope>
+bool RemoteAuthorityRegistry<Envelope>::MakeRoom() {
+  if (entries_.size() < config_.max_authorities) return true;
+  auto victim = entries_.end();
+  for (auto it = entries_.begin(); it != entries_.end(); ++it) {
+    const Entry& entry = *it->second;
+    if (entry.state != AuthorityState::kUnresolved || !entry.deferred.empty()) continue;
+    if (victim == entries_.end() || entry.last_use < victim->second->last_use) victim = it;
+  }
+  if (victim == entries_.end()) return false;
+  entries_.erase(victim);
+  return true;
+}
+
+template <class Envelope>
+absl::StatusOr<typename RemoteAuthorityRegistry<Envelope>::Entry*> RemoteAuthorityRegistry<Envelope>::LookupOrAdd(
+    const PathAuthority& authority, Instant now) {
+  if (!IsKnownProtocol(authority.protocol())) return authority_internal::UnknownProtocol(authority);
+  if (Entry* const entry = Lookup(authority, now); entry != nullptr) return entry;
+  if (!MakeRoom()) return authority_internal::NoRoom(authority, config_.max_authorities);
+  Entry& entry = *entries_.try_emplace(authority, std::make_unique<Entry>()).first->second;
+  entry.last_use = ++uses_;
+  Change(authority, entry, AuthorityState::kUnresolved, AuthorityCause::kFirstSeen, now);
+  return &entry;
+}
+
+template <class Envelope>
+absl::StatusOr<std::optional<Envelope>> RemoteAuthorityRegistry<Envelope>::Offer(const PathAuthority& authority,
+                                                                                 Envelope envelope, Instant now) {
+  const absl::StatusOr<Entry*> found = LookupOrAdd(authority, now);
+  if (!found.ok()) {
+    Lose(envelope, DeadLetterReason::kUnsupported, now);
+    return found.status();
+  }
+  Entry& entry = **found;
+  switch (entry.state) {
+    case AuthorityState::kConnected:
+      return std::optional<Envelope>(std::move(envelope));
+    case AuthorityState::kUnresolved:
+      if (entry.deferred.size() < config_.max_deferred_per_authority) {
+        entry.deferred.push_back(std::move(envelope));
+        return std::optional<Envelope>();
+      }
+      Lose(envelope, DeadLetterReason::kUnresolvedFull, now);
+      return authority_internal::QueueFull(authority, config_.max_deferred_per_authority);
+    case AuthorityState::kQuarantine:
+      Refuse(authority, entry, envelope, now);
+      return authority_internal::Quarantined(authority, entry.reason, entry.deadline - now);
+  }
+  return std::optional<Envelope>();
+}
+
+template <class Envelope>
+absl::StatusOr<std::deque<Envelope>> RemoteAuthorityRegistry<Envelope>::Connect(const PathAuthority& authority,
+                                                                                std::string_view endpoint,
+                                                                                uint64_t system_uid, Instant now) {
+  FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, LookupOrAdd(authority, now));
+  if (system_uid == 0) {
+    return authority_internal::IllegalTransition(authority, "Connect", entry->state, "a system has a uid other than 0");
+  }
+  const bool is_new_system = entry->system_uid != 0 && entry->system_uid != system_uid;
+  if (entry->state == AuthorityState::kQuarantine && !is_new_system) {
+    return authority_internal::IllegalTransition(
+        authority, "Connect", entry->state,
+        "the system is in quarantine until its deadline; override it, or restart it");
+  }
+  if (entry->state == AuthorityState::kConnected && !is_new_system) {
+    entry->endpoint = std::string(endpoint);
+    return std::deque<Envelope>();
+  }
+  std::deque<Envelope> deferred = std::move(entry->deferred);
+  entry->deferred.clear();
+  size_t lost = 0;
+  if (is_new_system) {
+    // They waited for the system that was there before.
+    lost = deferred.size();
+    for (const Envelope& envelope : deferred) Lose(envelope, DeadLetterReason::kNewIncarnation, now);
+    deferred.clear();
+    if (entry->state == AuthorityState::kQuarantine) EndQuarantine(authority, *entry);
+  }
+  entry->endpoint = std::string(endpoint);
+  entry->system_uid = system_uid;
+  Change(authority, *entry, AuthorityState::kConnected,
+         is_new_system ? AuthorityCause::kNewIncarnation : AuthorityCause::kMappingRegistered, now, deferred.size(),
+         lost);
+  return deferred;
+}
+
+template <class Envelope>
+absl::Status RemoteAuthorityRegistry<Envelope>::Disconnect(const PathAuthority& authority, Instant now) {
+  Entry* const entry = Lookup(authority, now);
+  if (entry == nullptr || entry->state != AuthorityState::kConnected) {
+    return authority_internal::IllegalTransition(
+        authority, "Disconnect", entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state),
+        "only what is connected can lose its connection");
+  }
+  entry->endpoint.clear();
+  Change(authority, *entry, AuthorityState::kUnresolved, AuthorityCause::kTransportDropped, now);
+  return absl::OkStatus();
+}
+
+template <class Envelope>
+absl::Status RemoteAuthorityRegistry<Envelope>::Quarantine(const PathAuthority& authority, uint64_t system_uid,
+                                                           std::string_view reason, Instant now) {
+  Entry* const entry = Lookup(authority, now);
+  if (entry == nullptr || system_uid == 0 || entry->system_uid != system_uid) {
+    return authority_internal::IllegalTransition(
+        authority, "Quarantine", entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state),
+        "no system of that uid was met there last");
+  }
+  if (entry->state == AuthorityState::kQuarantine) {
+    return authority_internal::IllegalTransition(authority, "Quarantine", entry->state, "it is in quarantine already");
+  }
+  entry->endpoint.clear();
+  entry->reason = std::string(reason);
+  entry->deadline = now + config_.quarantine_duration;
+  deadlines_.insert({entry->deadline, authority});
+  const std::deque<Envelope> deferred = std::move(entry->deferred);
+  entry->deferred.clear();
+  Change(authority, *entry, AuthorityState::kQuarantine, AuthorityCause::kInvalidAssociation, now, 0, deferred.size());
+  for (const Envelope& envelope : deferred) Refuse(authority, *entry, envelope, now);
+  return absl::OkStatus();
+}
+
+template <class Envelope>
+absl::Status RemoteAuthorityRegistry<Envelope>::Override(const PathAuthority& authority, std::string_view endpoint,
+                                                         Instant now) {
+  Entry* const entry = Lookup(authority, now);
+  if (entry == nullptr || entry->state != AuthorityState::kQuarantine) {
+    return authority_internal::IllegalTransition(
+        authority, "Override", entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state),
+        "only a quarantine can be overridden");
+  }
+  EndQuarantine(authority, *entry);
+  entry->endpoint = std::string(endpoint);
+  Change(authority, *entry, AuthorityState::kConnected, AuthorityCause::kManualOverride, now);
+  return absl::OkStatus();
+}
+
+template <class Envelope>
+size_t RemoteAuthorityRegistry<Envelope>::Tick(Instant now) {
+  size_t ended = 0;
+  while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
+    const PathAuthority authority = deadlines_.begin()->second;
+    Lookup(authority, now);
+    ++ended;
+  }
+  return ended;
+}
+
+template <class Envelope>
+std::optional<AuthorityInfo> RemoteAuthorityRegistry<Envelope>::Find(const PathAuthority& authority) const {
+  const auto found = entries_.find(authority);
+  if (found == entries_.end()) return std::nullopt;
+  const Entry& entry = *found->second;
+  return AuthorityInfo{.state = entry.state,
+                       .endpoint = entry.endpoint,
+                       .system_uid = entry.system_uid,
+                       .deferred = entry.deferred.size(),
+                       .deadline = entry.deadline,
+                       .reason = entry.reason};
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
