@@ -199,7 +199,7 @@ TEST(FutureDeathTest, RefusesMisuseWithAText) {
   Future<int> empty;
   EXPECT_DEATH(empty.IsReady(), "empty future");
   auto pair = MakePromise<int>();
-  EXPECT_DEATH(pair.future.Take(), "not ready");
+  EXPECT_DEATH((void)pair.future.Take(), "not ready");
   pair.promise.Set(1);
   EXPECT_DEATH(pair.promise.Set(2), "empty promise");
 }
