@@ -387,7 +387,6 @@ void StdToolbox::Floor::Leave(ThreadSeat& seat) {
   std::shared_ptr<ThreadSeat> heir;
   {
     MutexLock lock(mutex_);
-    seat.left = true;
     if (seat.drives_timers) {
       --drivers_;
       --awake_drivers_;
@@ -395,7 +394,7 @@ void StdToolbox::Floor::Leave(ThreadSeat& seat) {
     if (!stopping() && seat.drives_timers && awake_drivers_ == 0 && driver_ == nullptr && !firing_) {
       // All other driving workers sleep without a timeout. One of them, or a keeper, must take over.
       for (const std::shared_ptr<ThreadSeat>& other : seats_) {
-        if (!other->drives_timers || other->left) continue;
+        if (!other->drives_timers || other->left || other.get() == &seat) continue;
         if (other->word().Nudge()) heir = other;
         break;  // one that does not sleep is about to look by itself
       }
@@ -403,6 +402,7 @@ void StdToolbox::Floor::Leave(ThreadSeat& seat) {
       // the failure.
       if (drivers_ == 0 && wheel_->pending() > 0) KeepTimers().IgnoreError();
     }
+    seat.left = true;  // last, for whoever starts a thread joins those who left, and that was we
   }
   if (heir != nullptr) heir->Shake();
 }

@@ -8,10 +8,11 @@
 //
 // Timers have no thread of their own: the driving worker that parks last sleeps only until the next deadline, and
 // driving workers that are awake look between two steps. Only if no worker drives timers does the toolbox start a
-// thread for them, when the first one is armed. How late a timer may be: one resolution, plus what the system takes to
-// wake a thread (50 us of slack and 10 to 30 us here, more on a busy machine), plus, when all driving workers are
-// awake, the longest of their steps, plus the tasks of timers that were due before it. A worker whose steps block says
-// drives_timers = false.
+// thread for them, when the first one is armed.
+//
+// How late a timer may be: one resolution; plus what the system takes to wake a thread (some 50 us of timer slack and 10
+// to 30 us on a quiet machine, more on a busy one); plus, while no driving worker sleeps, the longest of their steps;
+// plus the tasks of timers that were due before it. A worker whose steps block says drives_timers = false.
 //
 // Thread safety: all methods may be called from any thread, also from workers and timer tasks. The destructor may not
 // run on one of the toolbox's own threads; it lets each worker end its current step, joins all threads, destroys the

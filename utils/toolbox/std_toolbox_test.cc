@@ -228,13 +228,14 @@ TEST(StdToolbox, EndsWhileEverythingIsInMotion) {
     StdToolbox* const raw = toolbox.get();  // while it ends, `toolbox` is null
     std::vector<WorkerHandle> workers;
     std::atomic<int> steps = 0;
+    std::atomic<int> fired = 0;
     Tally moving;
     for (int i = 0; i < 4; ++i) {
       workers.push_back(
           toolbox
               ->StartWorker({.idle_rounds = i}, MakeWorker([&, i] {
                               if (++steps == 50) moving.Add();
-                              raw->ScheduleAfter(absl::Microseconds(i), [&] { ++steps; }).status().IgnoreError();
+                              raw->ScheduleAfter(absl::Microseconds(i), [&] { ++fired; }).status().IgnoreError();
                               return i % 2 == 0 ? Progress::kBusy : Progress::kIdle;
                             }))
               .value());
