@@ -1,7 +1,5 @@
 // What the queues cost, each beside what it is measured against:
-// - the inbox: an intrusive list with one atomic exchange per push (a node's way through it: exchange, link, follow the
-// link), on one thread
-//   and, as a queue of several producers, on two;
+// - the inbox: an intrusive list with one atomic exchange per push, on one thread and on two;
 // - the bounded ring: a deque under a mutex;
 // - the work-stealing ring: itself without the order that parking needs.
 // Every item is one message that goes through.
@@ -36,9 +34,8 @@ struct alignas(64) LinkedMessage {
   uint64_t payload = 0;
 };
 
-// The reference: one exchange per push, none per pop. To give up its last node, so that it can be used again, the
-// consumer must leave another in its place; `Refresh` does that with a second exchange, as the inbox needs one to be
-// empty.
+// The reference: one exchange per push, none per pop. To give up its last node, so that it can be used again, Pop puts
+// a stub in its place with a second exchange, as the inbox needs one to become empty. PopKeepingLast does not.
 class ExchangeList {
  public:
   void Push(LinkedMessage* message) {

@@ -1,7 +1,7 @@
 // Which atomics a concurrent structure is built from.
 //
-// Every concurrent class of this folder is a template over such a policy. Programs use StdAtomics, which costs nothing;
-// a model checker puts instrumented types in its place and tries the interleavings.
+// The concurrent classes of utils are templates over such a policy. Programs use StdAtomics, which costs nothing; a
+// model checker puts instrumented types in its place and tries the interleavings.
 //
 //   template <typename Atomics = StdAtomics>
 //   class BasicFlag {
@@ -11,13 +11,11 @@
 //   using Flag = BasicFlag<>;
 //
 // A policy has two member templates:
-// - Atomic<T>: the interface of std::atomic<T> with explicit memory orders: load, store, exchange,
-// compare_exchange_weak and _strong,
-//   fetch_add, fetch_sub, fetch_or, fetch_and.
-// - Plain<T>: an ordinary variable that threads hand over to each other by means of an Atomic. It is made from a T,
-// read by conversion to T
-//   and written by assignment from T; nothing else is done with it (no address, no reference, no compound assignment),
-//   so that a checker may see each access and report those that no Atomic orders.
+// - Atomic<T>: the interface of std::atomic<T> with explicit memory orders (load, store, exchange, the two forms of
+//   compare_exchange, fetch_add, fetch_sub, fetch_or, fetch_and).
+// - Plain<T>: an ordinary variable that threads hand over to each other by means of an Atomic. It is made from a T, read
+//   by conversion to T and written by assignment from T. Nothing else is done with it (no address, no reference, no
+//   compound assignment), so that a checker may see each access and report those that no Atomic orders.
 #ifndef FRAKTOR_UTILS_QUEUE_ATOMICS_H_
 #define FRAKTOR_UTILS_QUEUE_ATOMICS_H_
 

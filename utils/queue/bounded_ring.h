@@ -8,11 +8,14 @@
 // Elements come out in the order in which pushes took their places; two pushes of one thread keep their order.
 //
 // Thread safety: TryPush, TryPop and SizeHint may be called by any thread.
+//
 // Progress: no operation waits for another thread, and those that find their cell ready are lock-free. But a thread
 // that is stopped in the middle of TryPush hides what was pushed after it: TryPop answers "empty" until it goes on; one
 // that is stopped in the middle of TryPop makes TryPush answer "full" when the ring comes round to its cell. So "empty"
 // and "full" mean "not now"; who needs to sleep on them needs a signal of its own that is given after the push or pop
-// has returned. Cost: one read-modify-write each.
+// has returned.
+//
+// Cost: one read-modify-write each.
 #ifndef FRAKTOR_UTILS_QUEUE_BOUNDED_RING_H_
 #define FRAKTOR_UTILS_QUEUE_BOUNDED_RING_H_
 

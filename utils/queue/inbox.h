@@ -12,8 +12,8 @@
 //   void Run(Owner& owner) {                       // the thread to which the owner was scheduled: the holder
 //     for (;;) {
 //       Handle(owner.private_list);
-//       if (inbox.TryGoIdle()) return;             // from here on a push may schedule the owner again, on another
-//       thread owner.private_list = inbox.TakeAll().first;
+//       if (inbox.TryGoIdle()) return;             // from here on a push may schedule the owner again
+//       owner.private_list = inbox.TakeAll().first;
 //     }
 //   }
 //
@@ -32,9 +32,13 @@
 // pusher only causes a run that finds a node which was meant for somebody else.
 //
 // Thread safety: Push, PushSystem, PushChain and TryClaim may be called by any thread at any time; the rest only by the
-// holder. Progress: each operation is lock-free; a push repeats only if another thread changed the word meanwhile.
-// TakeAll and TryGoIdle are wait-free. Cost: one read-modify-write per push, per take, and per park or idle; a system
-// flag is looked for with one relaxed load.
+// holder.
+//
+// Progress: each operation is lock-free; a push repeats only if another thread changed the word meanwhile. TakeAll and
+// TryGoIdle are wait-free.
+//
+// Cost: one read-modify-write per push, per take, and per park or idle; a system flag is looked for with one relaxed
+// load. A burst of one thread is cheapest as a chain.
 #ifndef FRAKTOR_UTILS_QUEUE_INBOX_H_
 #define FRAKTOR_UTILS_QUEUE_INBOX_H_
 

@@ -8,12 +8,13 @@
 //
 // Thread safety: TryPush, TryPushUnannounced, TryPop and PopHalf belong to the owner, one thread at a time; so does the
 // ring that is handed to StealHalfInto. StealHalfInto itself, IsEmptyForParking and SizeHint may be called on a ring by
-// any thread. Progress: TryPush is wait-free; TryPop and StealHalfInto are lock-free, they repeat only if another
-// thread took elements meanwhile.
+// any thread.
+//
+// Progress: TryPush is wait-free; TryPop, PopHalf and StealHalfInto are lock-free, they repeat only if another thread
+// took elements meanwhile.
 //
 // How not to sleep over work. A worker that runs dry
-//   1. announces that it sleeps: a sequentially consistent read-modify-write on the idle count (or store to its parked
-//   flag),
+//   1. announces that it sleeps, with a sequentially consistent read-modify-write on the idle count,
 //   2. looks once more at every ring with IsEmptyForParking(), and at the injection queue,
 //   3. sleeps only if all were empty.
 // A worker that makes work calls TryPush and then looks at the idle count with a sequentially consistent load, and

@@ -15,8 +15,9 @@
 // Thread safety: SlotPool's methods may be called from any thread, and lock; they are for threads that allocate now and
 // then. A Cache belongs to one thread at a time; caches trade slots with the pool in magazines of kMagazineSlots, so
 // the lock is taken once per so many calls. Activate and Deactivate are for whoever allocated the slot, or took it over
-// from him; one thread at a time. Limits: those of the table. A cache keeps up to 2 * kMagazineSlots free slots that
-// other caches cannot get.
+// from him; one thread at a time.
+//
+// Limits: those of the table. A cache keeps up to 2 * kMagazineSlots free slots that other caches cannot get.
 #ifndef FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
 #define FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
 

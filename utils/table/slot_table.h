@@ -6,8 +6,8 @@
 //   SlotPool<Cell> pool(table, &system);                                   // slot_pool.h: the slots of one owner
 //   SlotHandle<Cell> handle = pool.Allocate().value();
 //   SlotIndex index = table.IndexOf(handle);                               // 8 bytes, fits in a wire format
-//   Cell* cell = table.Resolve(index);                                     // the same cell, until it is freed; then
-//   null, for ever
+//   Cell* cell = table.Resolve(index);                                     // null for ever once the cell was freed
+//
 // Slots live in chunks of 1 MiB. A table reserves addresses for as many as it may have, which costs no memory; a chunk
 // gets memory when it is needed and stays where it is until the table is destroyed. Slots are made once and never
 // destroyed in between: a slot that was freed is still an object, and who has its address may look at its atomics at
@@ -17,8 +17,9 @@
 // resolves to nothing. A slot whose generation cannot go on is retired: it is not used again, and its bytes are lost
 // until the process ends. At the default limit that takes 2^31 uses of one slot.
 //
-// Thread safety: all methods may be called from any thread. Resolve is wait-free: one look at the slot. Limits:
-// max_chunks, after which allocation answers ResourceExhausted.
+// Thread safety: all methods may be called from any thread. Resolve is wait-free: one look at the slot.
+//
+// Limits: max_chunks, after which allocation answers ResourceExhausted.
 #ifndef FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
 #define FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
 

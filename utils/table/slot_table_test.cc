@@ -220,6 +220,26 @@ TEST(SlotPool, ReservesWithoutMakingAHandleThatResolves) {
   EXPECT_EQ(pool.Reserve().value().slot, handle.slot);
 }
 
+// Only the generation orders this: the index is passed on relaxed. Under ThreadSanitizer this is about memory orders.
+TEST(SlotPool, ShowsWhatWasWrittenBeforeActivateToWhoeverResolves) {
+  Table table;
+  Pool pool(table, &system_a);
+  for (const bool by_index : {true, false}) {
+    const Handle handle = pool.Reserve().value();
+    std::atomic<bool> told{false};
+    std::thread maker([&] {
+      handle.slot->value = 7;
+      Pool::Activate(handle);
+      told.store(true, std::memory_order_relaxed);
+    });
+    while (!told.load(std::memory_order_relaxed)) std::this_thread::yield();
+    Cell* cell = nullptr;
+    while (cell == nullptr) cell = by_index ? table.Resolve(Table::IndexOf(handle)) : Table::Resolve(handle);
+    EXPECT_EQ(cell->value, 7);
+    maker.join();
+  }
+}
+
 TEST(SlotPool, TakesBackASlotThatWasReservedOnly) {
   Table table;
   Pool pool(table, &system_a);
