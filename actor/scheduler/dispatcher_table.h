@@ -1,0 +1,38 @@
+// Which ready queue an actor belongs to, by number, for the whole process.
+//
+// A sender that is late may make an actor ready whose system has ended. So what it needs for that is never freed: a
+// number leads to a gate that is open or closed. Through a closed one nothing is registered, and the caller empties the
+// mailbox itself.
+#ifndef FRAKTOR_ACTOR_SCHEDULER_DISPATCHER_TABLE_H_
+#define FRAKTOR_ACTOR_SCHEDULER_DISPATCHER_TABLE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/actor/scheduler/ready_queue_coordinator.h"
+
+namespace fraktor::inline v0 {
+
+class DispatcherTable {
+ public:
+  // How many may be open at a time.
+  static constexpr uint32_t kMaxDispatchers = 65536;
+
+  DispatcherTable() = delete;
+
+  // Gives a coordinator a number. ResourceExhausted if all are taken.
+  static absl::StatusOr<uint16_t> Open(ReadyQueueCoordinator& coordinator);
+
+  // From the return of this on nobody uses the coordinator through the number any more.
+  static void Close(uint16_t number);
+
+  // Registers an actor, whose mailbox the caller holds, with the coordinator of its number as a foreign thread. False
+  // if that is closed.
+  static bool RegisterReady(ActorSlot& slot);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SCHEDULER_DISPATCHER_TABLE_H_

@@ -1,0 +1,86 @@
+// Runs an actor: takes messages out of its mailbox and gives them to it, until the mailbox is empty or the budget used.
+//
+//   MessageInvoker invoker(lifecycle);
+//   InvokeResult result = invoker.InvokeBatch(worker, slot, 64);
+//
+// The rules that it keeps:
+// - System messages go before user messages, also before the next one of a long list.
+// - A suspended actor gets system messages only. It is parked: user messages gather, and do not make it ready.
+// - A message that was sent to an earlier actor of the slot is a dead letter.
+// - A handler that returns an error, or throws, has failed: the actor is suspended and the failure goes to the
+// lifecycle,
+//   whose verdict comes back as a system message. The invoker waits for nobody.
+// - Between "the mailbox is empty" and "the actor is idle" no message is lost: the inbox's word decides that.
+#ifndef FRAKTOR_ACTOR_SCHEDULER_MESSAGE_INVOKER_H_
+#define FRAKTOR_ACTOR_SCHEDULER_MESSAGE_INVOKER_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/actor/scheduler/invoke_result.h"
+
+namespace fraktor::inline v0 {
+
+// Why a message was not delivered.
+enum class DeadLetterReason : uint8_t {
+  kNoOne,        // Sent to a reference to no one.
+  kStopped,      // The actor had ended when it was sent, or ended before it was handled.
+  kMailboxFull,  // As the mailbox's overflow strategy says.
+  kPushTimeout,  // Waited in vain for room.
+  kShutdown,     // The system was stopping.
+};
+
+// What happens to actors besides messages: the actor system's part. Called in the actor's own turn.
+class ActorLifecycle {
+ public:
+  virtual ~ActorLifecycle() = default;
+
+  // A system message. It may suspend, resume or stop the actor through the turn.
+  virtual void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) = 0;
+
+  // A handler failed on `message`. The actor is suspended.
+  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope& message) = 0;
+
+  // The actor is to stop, and handles no further user message. True if nothing is left to wait for: then its end
+  // follows. False as long as children live; the lifecycle is asked again after each system message.
+  virtual bool MayEnd(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // References are stale and the instance is about to go: hooks run here.
+  virtual void OnEnding(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // The mailbox is empty and idle. The slot is the lifecycle's, to give back or keep.
+  virtual void OnEnded(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // Takes the envelope over.
+  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) = 0;
+};
+
+class MessageInvoker {
+ public:
+  // `lifecycle` must outlive the invoker.
+  explicit MessageInvoker(ActorLifecycle& lifecycle) : lifecycle_(lifecycle) {}
+
+  // Runs an actor whose mailbox the caller holds. The caller holds it afterwards only if the result says that the actor
+  // is to be queued again.
+  InvokeResult InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
+
+ private:
+  enum class Gated : uint8_t { kGoOn, kParked, kEnded };
+
+  static void Refill(Turn& turn);
+  void HandleSystemMessages(ActorWorker& worker, ActorSlot& slot);
+  Gated HandleGate(ActorWorker& worker, ActorSlot& slot);
+  void End(ActorWorker& worker, ActorSlot& slot);
+  void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
+  static absl::Status Receive(ActorSlot& slot, Envelope& message);
+
+  ActorLifecycle& lifecycle_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SCHEDULER_MESSAGE_INVOKER_H_

@@ -1,0 +1,108 @@
+// How a worker sends while it runs an actor.
+//
+// The first message to a target is pushed at once. Messages that follow to the same target are chained and pushed
+// together, kChainLimit at most, or when the handler turns to another target or ends: one read-modify-write for eight
+// messages. Nothing is held back until the handler's end only: a handler that sends and then waits for what its peer
+// does would wait for ever.
+//
+// A target that was idle has to be made ready. For the first of them this waits for the end of the handler: mostly the
+// handler ends soon, and then this worker runs the target next, with the message in its cache, and nobody is woken. It
+// waits for at most kDeferredSends sends, and StallMonitor publishes what a slow handler holds back.
+#ifndef FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
+#define FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
+
+#include <cstdint>
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/utils/queue/inbox.h"
+
+namespace fraktor::inline v0 {
+
+// Sink has `void BecameReady(ActorSlot& slot, bool next)`: the mailbox of `slot` was idle and is held by the caller;
+// with `next` this worker runs it next. A template, so that the call is no virtual one.
+template <class Sink>
+class Outbox {
+ public:
+  static constexpr uint32_t kChainLimit = 8;
+  static constexpr uint32_t kDeferredSends = 16;
+
+  explicit Outbox(Sink& sink) : sink_(sink) {}
+
+  // Sends an envelope, whose target word is set, to a slot that was found to be in use by that target.
+  void Send(ActorSlot& slot, Envelope* envelope) {
+    if (&slot == target_) {
+      chain_.Add(envelope);
+      if (chain_.size() >= kChainLimit) PushChain();
+      CountSend();
+      return;
+    }
+    if (!chain_.empty()) PushChain();
+    target_ = &slot;
+    if (slot.inbox.Push(envelope) == InboxPush::kClaimed) {
+      slot.user = {envelope, envelope};
+      Defer(slot);
+    }
+    CountSend();
+  }
+
+  // Pushes what is chained, and makes ready what was put off: before anything that others wait for.
+  void Flush() {
+    if (!chain_.empty()) PushChain();
+    target_ = nullptr;
+    Publish();
+  }
+
+  // The handler has ended. `more`: the worker goes on with the same actor.
+  void EndHandler(bool more) {
+    if (!chain_.empty()) PushChain();
+    target_ = nullptr;
+    sends_ = 0;
+    if (deferred_ == nullptr) return;
+    ActorSlot* const slot = deferred_;
+    deferred_ = nullptr;
+    sink_.BecameReady(*slot, !more);
+  }
+
+ private:
+  void CountSend() {
+    if (++sends_ >= kDeferredSends) [[unlikely]]
+      Publish();
+  }
+
+  void PushChain() {
+    ActorSlot& slot = *target_;
+    if (slot.inbox.PushChain(chain_) == InboxPush::kClaimed) {
+      const InboxList list = chain_.TakeAll();
+      slot.user = {Envelope::Of(list.first), Envelope::Of(list.last)};
+      Defer(slot);
+    }
+  }
+
+  void Defer(ActorSlot& slot) {
+    // The one before has waited long enough; the newest is the warmest.
+    if (deferred_ != nullptr || sends_ >= kDeferredSends) Publish();
+    if (sends_ >= kDeferredSends) {
+      sink_.BecameReady(slot, false);
+    } else {
+      deferred_ = &slot;
+    }
+  }
+
+  void Publish() {
+    if (deferred_ == nullptr) return;
+    ActorSlot* const slot = deferred_;
+    deferred_ = nullptr;
+    sink_.BecameReady(*slot, false);
+  }
+
+  Sink& sink_;
+  ActorSlot* target_ = nullptr;  // Of the last send in this handler, and of the chain.
+  InboxChain chain_;
+  uint32_t sends_ = 0;  // In this handler.
+  ActorSlot* deferred_ = nullptr;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
