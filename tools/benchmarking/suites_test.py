@@ -52,7 +52,7 @@ class SuiteTest(unittest.TestCase):
             self.assertEqual(flags["benchmark_min_time"], expected)
 
     def test_a_failing_program_is_named_with_what_it_said(self):
-        with self.assertRaisesRegex(suites.RunError, "s ended with code 1:\nbroken on purpose"):
+        with self.assertRaisesRegex(suites.RunError, "s/Fail ended with code 1:\nbroken on purpose"):
             self._suite(old=True).run(["Fail"], 0.05)
 
     def test_a_missing_program_is_named(self):
