@@ -109,7 +109,7 @@ struct SlotTableOptions {
   uint32_t max_generation = 0xfffffffe;
 };
 
-// T derives from TableSlot and is default-constructible without exceptions. kChunkBytes is a power of two and a
+// T derives from TableSlot and has a default constructor that does not throw. kChunkBytes is a power of two and a
 // multiple of the page size; tests use small ones.
 template <typename T, size_t kChunkBytes = size_t{1} << 20, typename Atomics = StdAtomics>
 class SlotTable {
@@ -187,7 +187,7 @@ class SlotTable {
  private:
   friend class SlotPool<T, kChunkBytes, Atomics>;
 
-  static_assert(std::is_base_of_v<BasicTableSlot<Atomics>, T> && std::is_nothrow_default_constructible_v<T>);
+  static_assert(std::is_base_of_v<BasicTableSlot<Atomics>, T> && std::is_default_constructible_v<T>);
   static_assert(alignof(T) <= kSlotAlignment);
   static_assert(std::has_single_bit(kChunkBytes) && kChunkBytes >= 4096 && kSlotsPerChunk >= 1);
 
