@@ -58,8 +58,9 @@
 // order
 //   need not respect happens-before). Operations that are all sequentially consistent are exact.
 //
-// Cost: about a microsecond and 60 ns per operation for each execution, when optimized. The number of executions grows
-// exponentially with operations on the same atomics: two or three threads with up to ten operations each are usual.
+// Cost: about two microseconds for an execution of two threads with six operations each, when optimized, and ten to
+// fifteen when not. The number of executions grows exponentially with operations on the same atomics: two or three
+// threads with up to ten operations each are usual.
 //
 // Thread safety: a CheckInterleavings runs on the thread that calls it; several may run at the same time on several
 // threads, none inside another.
