@@ -154,14 +154,18 @@ SerialExecutor::~SerialExecutor() {
 }
 
 absl::Status SerialExecutor::TryPost(Task task) {
+  // Once the task is in the lane it may run and destroy this executor, or have somebody destroy it: nothing of it is
+  // touched after that.
+  const WorkerHandle worker = worker_;
   absl::Status pushed = lane_->Push(task);
-  if (pushed.ok()) worker_.Wake();
+  if (pushed.ok()) worker.Wake();
   return pushed;
 }
 
 void SerialExecutor::Close() {
+  const WorkerHandle worker = worker_;  // as in TryPost: what waits for the end may destroy us
   lane_->Close();
-  worker_.Wake();
+  worker.Wake();
 }
 
 absl::Status SerialExecutor::Join() { return worker_.Join(); }

@@ -14,7 +14,8 @@
 //
 // Thread safety: Post, TryPost, Close, pending and refused from any thread. Make, Join and the destructor as the
 // toolbox allows (on LocalToolbox: the pumping thread). If the toolbox is destroyed first, tasks that have not run are
-// destroyed and later ones refused.
+// destroyed and later ones refused. A task may destroy its executor, or have it destroyed, even before the Post that took
+// the task has returned.
 #ifndef FRAKTOR_UTILS_TOOLBOX_SERIAL_EXECUTOR_H_
 #define FRAKTOR_UTILS_TOOLBOX_SERIAL_EXECUTOR_H_
 
