@@ -212,8 +212,9 @@ BENCHMARK_TEMPLATE(MakeManyThenEnd, LinkedMagazineNodes)->Arg(64)->Arg(4096)->Ar
 template <class M>
 void MakeAndEndEnvelopeOf(benchmark::State& state) {
   NodeCache& cache = NodeCache::OfThisThread();
+  const M message{};
   for (auto _ : state) {
-    Envelope* envelope = MakeEnvelope<M>(cache, ActorRef()).release();
+    Envelope* envelope = MakeEnvelope<M>(cache, ActorRef(), message).release();
     benchmark::DoNotOptimize(envelope);
     EndEnvelope(cache, envelope);
   }
