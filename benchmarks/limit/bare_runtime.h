@@ -135,25 +135,32 @@ class Stock {
     }
 
     Batch Get() {
-      MutexLock lock(mutex_);
-      if (batches_.empty()) return Carve();
-      Batch batch = batches_.back();
-      batches_.pop_back();
-      return batch;
+      T* raw;
+      {
+        MutexLock lock(mutex_);
+        if (!batches_.empty()) {
+          const Batch batch = batches_.back();
+          batches_.pop_back();
+          return batch;
+        }
+        raw = Carve();
+      }
+      // The first touch of fresh memory waits for the kernel to clear it: not under the lock.
+      for (uint32_t i = 0; i < kBatch; ++i) SetLink(*new (&raw[i]) T, i + 1 < kBatch ? &raw[i + 1] : nullptr);
+      return {raw, kBatch};
     }
 
    private:
     // Fresh memory comes in huge pages: an ordinary page fault per 64 messages would cost more than sending them.
-    Batch Carve() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    T* Carve() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
       if (fresh_ == 0) {
         chunk_ = static_cast<T*>(std::aligned_alloc(kChunkBytes, kChunkBytes));
         if (chunk_ == nullptr) std::abort();
         madvise(chunk_, kChunkBytes, MADV_HUGEPAGE);
         fresh_ = kChunkBytes / sizeof(T);
       }
-      for (uint32_t i = 0; i < kBatch; ++i) SetLink(*new (&chunk_[i]) T, i + 1 < kBatch ? &chunk_[i + 1] : nullptr);
       fresh_ -= kBatch;
-      return {std::exchange(chunk_, chunk_ + kBatch), kBatch};
+      return std::exchange(chunk_, chunk_ + kBatch);
     }
 
     static constexpr size_t kChunkBytes = size_t{2} << 20;
