@@ -91,11 +91,12 @@ def _empty_folder(path):
 
 def command_list(options):
     built, failed = _build(options)
-    matches = matcher([options.filter] if options.filter else [])
-    for suite in built.values():
-        for name in suite.run_names():
-            if matches(f"{suite.name}/{name}"):
-                print(f"{suite.name}/{name}")
+    selected = measuring.select(built, matcher([options.filter] if options.filter else []))
+    if options.filter and not selected:
+        raise suites.RunError(f'--filter "{options.filter}" matches no key; it must match the whole of one')
+    for suite, names in selected.items():
+        for name in names:
+            print(f"{suite}/{name}")
     for name, details in named_sets().items():
         suites.say(f"named set {name}: {details['what']}")
     return _report_unbuilt(failed)

@@ -148,6 +148,16 @@ class RunTest(unittest.TestCase):
         self.assertIn('--filter "queue" matches no benchmark and is none of the named sets (smoke)', err)
         self.assertIn("is not a regular expression", self._run("--filter", "(")[2])
 
+    def test_listing_names_keys_or_says_that_there_are_none(self):
+        built = {"limit": _FakeSuite("limit", ["ring/1/w:1", "ring/2/w:1"])}
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch.object(cli, "_build", return_value=(built, [])):
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                self.assertEqual(cli.main(["list", "--filter", "limit/ring/1.*"]), 0)
+                self.assertEqual(cli.main(["list", "--filter", "rings"]), 2)
+        self.assertEqual(out.getvalue(), "limit/ring/1/w:1\n")
+        self.assertIn('--filter "rings" matches no key', err.getvalue())
+
     def test_a_program_that_fails_fails_the_run_but_not_the_others(self):
         with mock.patch.object(_FakeSuite, "run", side_effect=suites.RunError("gone")):
             code, _, err = self._run()

@@ -44,7 +44,9 @@ class MeasuringTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name) / "out"
         self.log = []
-        self.enterContext(contextlib.redirect_stderr(io.StringIO()))
+        silence = contextlib.redirect_stderr(io.StringIO())
+        silence.__enter__()
+        self.addCleanup(silence.__exit__, None, None, None)
 
     def _suites(self, **fails):
         return {name: _Suite(name, ["ring/1000/w:1", "other"], self.log, fails.get(name, False)) for name in ("a", "b")}
