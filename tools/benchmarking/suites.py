@@ -126,10 +126,12 @@ class Builder:
         labels = [
             line for line in done.stdout.splitlines() if line.startswith("//") and not line.startswith("//bazel-")
         ]
-        if done.returncode != 0:
-            if not labels:
-                raise RunError(f"bazel query found no benchmarks:\n{done.stderr.strip()[-2000:]}")
-            say("some packages are broken; their benchmarks are not found")
+        if not labels:
+            raise RunError(f"bazel query found no benchmarks:\n{done.stderr.strip()[-2000:]}")
+        broken = set(re.findall(r"error loading package '([^']+)'", done.stderr))
+        broken = sorted(package for package in broken if not package.startswith("bazel-"))
+        if broken:
+            say(f"packages that do not load, so their benchmarks are not found: {', '.join(broken)}")
         return {suite_of(label): label for label in sorted(labels)}
 
     def build(self, labels):
