@@ -312,9 +312,8 @@ class [[nodiscard]] Future {
   // Whether there is a result now: a value, an error, or the cancellation.
   bool IsReady() const { return Source().IsReady(); }
 
-  // True: ready, Take() it; `waker` was not registered. False: `waker` will be woken exactly once, when it becomes
-  // ready. Another waker replaces the earlier one without a gap; in a race with the completion the earlier one may be
-  // woken and the answer is true.
+  // False: `waker`, and no other, will be woken exactly once, when it becomes ready; it has replaced the one before, without a gap. True: ready,
+  // Take() it; `waker` was not registered. (If the completion came before the replacement, the one before has been woken or is about to be.)
   bool Poll(const Waker& waker) { return Source().Poll(waker); }
 
   // Takes the waker back. True: it will not be called. False: the completion has called it or is about to.

@@ -248,7 +248,7 @@ TEST(Task, AwaitsAMillionTasksDeep) {
 TEST(Task, IsDestroyedInnermostFirstWithoutRecursion) {
   ManualExecutor executor;
   auto [promise, gate] = MakePromise<void>();
-  Future<int> result = Deep(100'000, &gate).Start(executor);
+  Future<int> result = Deep(kDeep, &gate).Start(executor);
   executor.RunAll();
   EXPECT_FALSE(result.IsReady());
   result = {};
