@@ -27,7 +27,7 @@ void ActorWorker::BecameReady(ActorSlot& slot, bool next) {
   if (slot.dispatcher == dispatcher) {
     coordinator.RegisterReady(index, slot, next ? Placement::kNext : Placement::kBack);
   } else {
-    DispatcherTable::RegisterReady(slot);
+    DispatcherTable::RegisterOrEmpty(slot);
   }
 }
 

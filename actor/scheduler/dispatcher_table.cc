@@ -1,13 +1,14 @@
 #include "fraktor/actor/scheduler/dispatcher_table.h"
 
 #include <atomic>
-#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/message/envelope.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -39,6 +40,25 @@ Table& TheTable() {
 
 Entry& EntryOf(uint16_t number) {
   return TheTable().blocks[number / kEntriesPerBlock].load(std::memory_order_acquire)[number % kEntriesPerBlock];
+}
+
+// A count for whoever is interested; orders nothing.
+std::atomic<uint64_t> late_dead_letters{0};
+
+void DropAll(Envelope* envelope) {
+  while (envelope != nullptr) {
+    Envelope* const next = Envelope::Of(envelope->next);
+    EnvelopePtr ended(envelope);
+    DispatcherTable::CountLateDeadLetter();
+    envelope = next;
+  }
+}
+
+// By the holder of the mailbox, which is idle afterwards.
+void Empty(ActorSlot& slot) {
+  DropAll(std::exchange(slot.user.first, nullptr));
+  DropAll(std::exchange(slot.system, nullptr));
+  while (!slot.inbox.TryGoIdle()) DropAll(Envelope::Of(slot.inbox.TakeNewestFirst()));
 }
 
 }  // namespace
@@ -75,7 +95,7 @@ void DispatcherTable::Close(uint16_t number) {
   table.free.push_back(number);
 }
 
-bool DispatcherTable::RegisterReady(ActorSlot& slot) {
+void DispatcherTable::RegisterOrEmpty(ActorSlot& slot) {
   Entry& entry = EntryOf(slot.dispatcher);
   entry.users.fetch_add(1, std::memory_order_seq_cst);
   ReadyQueueCoordinator* const coordinator = entry.coordinator.load(std::memory_order_seq_cst);
@@ -83,7 +103,11 @@ bool DispatcherTable::RegisterReady(ActorSlot& slot) {
     coordinator->RegisterReady(kForeign, slot, ReadyQueueCoordinator::Placement::kBack);
   }
   entry.users.fetch_sub(1, std::memory_order_seq_cst);
-  return coordinator != nullptr;
+  if (coordinator == nullptr) Empty(slot);
 }
+
+uint64_t DispatcherTable::LateDeadLetters() { return late_dead_letters.load(std::memory_order_relaxed); }
+
+void DispatcherTable::CountLateDeadLetter() { late_dead_letters.fetch_add(1, std::memory_order_relaxed); }
 
 }  // namespace fraktor::inline v0

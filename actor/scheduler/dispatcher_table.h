@@ -1,7 +1,7 @@
 // Which ready queue an actor belongs to, by number, for the whole process.
 //
 // A sender that is late may make an actor ready whose system has ended. So what it needs for that is never freed: a
-// number leads to a gate that is open or closed. Through a closed one nothing is registered, and the caller empties the
+// number leads to an entry that is open or closed. With a closed one nothing is registered, and the sender empties the
 // mailbox itself.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_DISPATCHER_TABLE_H_
 #define FRAKTOR_ACTOR_SCHEDULER_DISPATCHER_TABLE_H_
@@ -28,9 +28,15 @@ class DispatcherTable {
   // From the return of this on nobody uses the coordinator through the number any more.
   static void Close(uint16_t number);
 
-  // Registers an actor, whose mailbox the caller holds, with the coordinator of its number as a foreign thread. False
-  // if that is closed.
-  static bool RegisterReady(ActorSlot& slot);
+  // Registers an actor, whose mailbox the caller holds, with the coordinator of its number as a foreign thread. If that
+  // is closed, the actor's system has ended: what is in the mailbox are dead letters, which are only counted, and the
+  // mailbox is left idle.
+  static void RegisterOrEmpty(ActorSlot& slot);
+
+  // Messages that found nobody, and no system to tell: sent to references that had outlived their system, or to no one
+  // from a foreign thread.
+  static uint64_t LateDeadLetters();
+  static void CountLateDeadLetter();
 };
 
 }  // namespace fraktor::inline v0

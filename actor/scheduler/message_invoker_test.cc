@@ -1,0 +1,413 @@
+#include "fraktor/actor/scheduler/message_invoker.h"
+
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/scheduler/actor_context.h"
+#include "fraktor/actor/scheduler/actor_instance.h"
+#include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/scheduler/mailing.h"
+#include "fraktor/actor/scheduler/mutex_coordinator.h"
+
+namespace fraktor {
+namespace {
+
+struct Number {
+  int value = 0;
+};
+struct Note {
+  std::string text;
+};
+// System messages of these tests.
+struct Suspend {};
+struct Resume {};
+struct StopNow {};
+struct Mark {
+  int value = 0;
+};
+
+class NoWaker : public WorkerWaker {
+ public:
+  void WakeWorker(WorkerIndex) override {}
+};
+
+// An actor made of a function.
+class Scripted final : public ActorInstance {
+ public:
+  using Script = std::function<absl::Status(ActorContext&, Envelope&)>;
+  explicit Scripted(Script script) : script_(std::move(script)) {}
+  absl::Status Receive(ActorContext& context, Envelope& message) override { return script_(context, message); }
+
+ private:
+  Script script_;
+};
+
+// One worker, driven by the test: what happens is written down in `log`.
+class InvokerTest : public testing::Test, protected ActorLifecycle {
+ protected:
+  InvokerTest() : number_(DispatcherTable::Open(coordinator_).value()), worker_(coordinator_, 0, number_, *this) {
+    worker_.AdoptThread();
+  }
+
+  // Slots go back to the process idle and empty.
+  ~InvokerTest() override {
+    may_end_ = true;
+    for (ActorRef ref : spawned_) TellSystem(ref, MakeEnvelope<StopNow>(ActorRef()));
+    RunAll();
+    DispatcherTable::Close(number_);
+  }
+
+  ActorRef Spawn(Scripted::Script script) {
+    SlotHandle<ActorSlot> handle = pool_.Reserve().value();
+    EXPECT_TRUE(handle.slot->inbox.TryClaim());
+    instances_.push_back(std::make_unique<Scripted>(std::move(script)));
+    handle.slot->instance = instances_.back().get();
+    handle.slot->dispatcher = number_;
+    ActorSlotPool::Activate(handle);
+    EXPECT_TRUE(handle.slot->inbox.TryGoIdle());
+    spawned_.emplace_back(handle.slot, handle.generation);
+    return spawned_.back();
+  }
+
+  // An actor that writes down the numbers it gets.
+  ActorRef SpawnLogger() {
+    return Spawn([this](ActorContext&, Envelope& message) {
+      log_.push_back(std::to_string(message.As<Number>().value));
+      return absl::OkStatus();
+    });
+  }
+
+  // Runs the next ready actor, which must be `ref`'s.
+  InvokeResult Run(ActorRef ref, uint32_t budget = 64) {
+    ReadyNode* node = nullptr;
+    EXPECT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
+    EXPECT_EQ(node, ref.slot());
+    const WorkerScope scope(worker_);
+    InvokeResult result = invoker_.InvokeBatch(worker_, *ref.slot(), budget);
+    coordinator_.HandleInvokeResult(0, *ref.slot(), result);
+    return result;
+  }
+
+  void RunAll() {
+    ReadyNode* node = nullptr;
+    while (coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)) == 1) {
+      const WorkerScope scope(worker_);
+      auto& slot = static_cast<ActorSlot&>(*node);
+      coordinator_.HandleInvokeResult(0, slot, invoker_.InvokeBatch(worker_, slot, 64));
+    }
+  }
+
+  bool AnythingReady() { return coordinator_.ReadyCountHint() > 0; }
+
+  void OnSystemMessage(ActorWorker& worker, ActorSlot&, Envelope& message) override {
+    Turn& turn = worker.turn;
+    if (message.Is<Suspend>()) {
+      turn.gate |= static_cast<uint8_t>(Gate::kUserDefined);
+    } else if (message.Is<Resume>()) {
+      turn.gate = 0;
+      turn.failures = 0;
+    } else if (message.Is<StopNow>()) {
+      turn.gate |= static_cast<uint8_t>(Gate::kStopping);
+    } else {
+      log_.push_back("system " + std::to_string(message.As<Mark>().value));
+    }
+  }
+  void OnFailure(ActorWorker&, ActorSlot&, absl::Status error, Envelope&) override { failures_.push_back(error); }
+  bool MayEnd(ActorWorker&, ActorSlot&) override { return may_end_; }
+  void OnEnding(ActorWorker&, ActorSlot& slot) override {
+    log_.push_back("ending");
+    ActorSlotPool::Deactivate({&slot, slot.generation()});
+  }
+  void OnEnded(ActorWorker&, ActorSlot& slot) override {
+    EXPECT_TRUE(slot.inbox.IsIdle());
+    log_.push_back("ended");
+    pool_.Release(&slot);
+  }
+  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, ActorSlot*, DeadLetterReason reason) override {
+    dead_.emplace_back(envelope->Is<Number>() ? envelope->As<Number>().value : -1, reason);
+  }
+
+  using Log = std::vector<std::string>;
+
+  NoWaker waker_;
+  MutexCoordinator coordinator_{1, waker_};
+  ActorSlotPool pool_{ProcessSlots(), this};
+  MessageInvoker invoker_{*this};
+  uint16_t number_;
+  ActorWorker worker_;
+  std::vector<std::unique_ptr<Scripted>> instances_;
+  std::vector<ActorRef> spawned_;
+  Log log_;
+  std::vector<absl::Status> failures_;
+  std::vector<std::pair<int, DeadLetterReason>> dead_;
+  bool may_end_ = true;
+};
+
+// A55: one message at a time, in the order of sending.
+TEST_F(InvokerTest, HandsOutMessagesInOrder) {
+  ActorRef actor = SpawnLogger();
+  for (int i = 0; i < 5; ++i) Tell(actor, Number{i});
+  InvokeResult result = Run(actor);
+  EXPECT_EQ(result.kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_, Log({"0", "1", "2", "3", "4"}));
+  EXPECT_FALSE(AnythingReady());
+}
+
+TEST_F(InvokerTest, MakesAnIdleActorReadyOnceForManyMessages) {
+  ActorRef actor = SpawnLogger();
+  Tell(actor, Number{1});
+  Tell(actor, Number{2});
+  EXPECT_EQ(coordinator_.ReadyCountHint(), 1u);
+}
+
+// A57
+TEST_F(InvokerTest, GivesTheWorkerBackAfterItsBudget) {
+  ActorRef actor = SpawnLogger();
+  for (int i = 0; i < 5; ++i) Tell(actor, Number{i});
+  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(log_, Log({"0", "1"}));
+  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_.size(), 5u);
+}
+
+// A56: before any user message.
+TEST_F(InvokerTest, HandlesSystemMessagesFirst) {
+  ActorRef actor = SpawnLogger();
+  Tell(actor, Number{1});
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 7));
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 8));
+  Run(actor);
+  EXPECT_EQ(log_, Log({"system 7", "system 8", "1"}));
+}
+
+// A56: and after each one, also in the middle of a list that was taken from the inbox already.
+TEST_F(InvokerTest, HandlesASystemMessageBetweenTwoUserMessages) {
+  ActorRef actor = Spawn([this](ActorContext& context, Envelope& message) {
+    const int value = message.As<Number>().value;
+    log_.push_back(std::to_string(value));
+    if (value == 1) TellSystem(context.self(), MakeEnvelope<Mark>(ActorRef(), 7));
+    return absl::OkStatus();
+  });
+  for (int i = 0; i < 4; ++i) Tell(actor, Number{i});
+  Run(actor);
+  EXPECT_EQ(log_, Log({"0", "1", "system 7", "2", "3"}));
+}
+
+// SCH-8: suspended actors still handle system messages.
+TEST_F(InvokerTest, ASuspendedActorGetsSystemMessagesOnly) {
+  ActorRef actor = SpawnLogger();
+  TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
+  Tell(actor, Number{1});
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_TRUE(actor.slot()->inbox.IsParked());
+
+  Tell(actor, Number{2});
+  EXPECT_FALSE(AnythingReady()) << "a user message does not wake it";
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 7));
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(log_, Log({"system 7"}));
+
+  TellSystem(actor, MakeEnvelope<Resume>(ActorRef()));
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_, Log({"system 7", "1", "2"}));
+  EXPECT_TRUE(actor.slot()->inbox.IsIdle());
+
+  Tell(actor, Number{3});
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted) << "resumed for good";
+  EXPECT_EQ(log_.back(), "3");
+}
+
+// SCH-7: up to the hook where a verdict comes in. The message that failed is lost, the others wait.
+TEST_F(InvokerTest, AFailedActorWaitsForTheVerdict) {
+  ActorRef actor = Spawn([this](ActorContext&, Envelope& message) {
+    const int value = message.As<Number>().value;
+    if (value == 1) return absl::AbortedError("one is too many");
+    log_.push_back(std::to_string(value));
+    return absl::OkStatus();
+  });
+  for (int i = 0; i < 3; ++i) Tell(actor, Number{i});
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  ASSERT_EQ(failures_.size(), 1u);
+  EXPECT_EQ(failures_[0], absl::AbortedError("one is too many"));
+  EXPECT_EQ(log_, Log({"0"}));
+  EXPECT_FALSE(AnythingReady());
+
+  TellSystem(actor, MakeEnvelope<Resume>(ActorRef()));
+  Run(actor);
+  EXPECT_EQ(log_, Log({"0", "2"}));
+}
+
+TEST_F(InvokerTest, WhatAHandlerThrowsIsItsFailure) {
+  ActorRef actor = Spawn([](ActorContext&, Envelope& message) -> absl::Status {
+    if (message.As<Number>().value == 0) throw std::runtime_error("no luck");
+    throw 42;
+  });
+  Tell(actor, Number{0});
+  Tell(actor, Number{1});
+  Run(actor);
+  TellSystem(actor, MakeEnvelope<Resume>(ActorRef()));
+  Run(actor);
+  ASSERT_EQ(failures_.size(), 2u);
+  EXPECT_NE(failures_[0].ToString().find("Number threw: no luck"), std::string::npos) << failures_[0];
+  EXPECT_EQ(failures_[1].code(), absl::StatusCode::kInternal);
+}
+
+// A18: finishes the message at hand and handles no further one. A58: the rest are dead letters.
+TEST_F(InvokerTest, AnActorThatStopsHandlesNothingFurther) {
+  ActorRef actor = Spawn([this](ActorContext& context, Envelope& message) {
+    log_.push_back(std::to_string(message.As<Number>().value));
+    context.Stop();
+    return absl::OkStatus();
+  });
+  for (int i = 0; i < 3; ++i) Tell(actor, Number{i});
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(log_, Log({"0", "ending", "ended"}));
+  ASSERT_EQ(dead_.size(), 2u);
+  EXPECT_EQ(dead_[0], std::make_pair(1, DeadLetterReason::kStopped));
+  EXPECT_EQ(dead_[1], std::make_pair(2, DeadLetterReason::kStopped));
+}
+
+TEST_F(InvokerTest, ASuspendedActorCanBeStopped) {
+  ActorRef actor = SpawnLogger();
+  TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
+  Tell(actor, Number{1});
+  Run(actor);
+  TellSystem(actor, MakeEnvelope<StopNow>(ActorRef()));
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(dead_.size(), 1u);
+}
+
+TEST_F(InvokerTest, AnActorThatMayNotEndYetWaitsForASystemMessage) {
+  may_end_ = false;
+  ActorRef actor = SpawnLogger();
+  TellSystem(actor, MakeEnvelope<StopNow>(ActorRef()));
+  Tell(actor, Number{1});
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_TRUE(log_.empty());
+  may_end_ = true;
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 7));
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(log_, Log({"system 7", "ending", "ended"}));
+}
+
+// SCH-5: a stale reference resolves to nothing, also when its slot is in use again.
+TEST_F(InvokerTest, AMessageForAnEarlierActorOfTheSlotIsADeadLetter) {
+  ActorRef first = Spawn([](ActorContext& context, Envelope&) {
+    context.Stop();
+    return absl::OkStatus();
+  });
+  Tell(first, Number{0});
+  Run(first);
+  ActorRef second = SpawnLogger();
+  ASSERT_EQ(second.slot(), first.slot());
+  ASSERT_NE(second, first);
+
+  // Sent to the first in time, pushed too late: between the look at the generation and the push, the slot was used again.
+  EnvelopePtr late = MakeEnvelope<Number>(ActorRef(), 9);
+  late->set_target_word(first.word());
+  Envelope* pushed = late.release();
+  ASSERT_EQ(second.slot()->inbox.Push(pushed), InboxPush::kClaimed);
+  second.slot()->user = {pushed, pushed};
+  DispatcherTable::RegisterOrEmpty(*second.slot());
+  Tell(second, Number{1});
+  Run(second);
+  EXPECT_EQ(log_.back(), "1");
+  ASSERT_EQ(dead_.size(), 1u);
+  EXPECT_EQ(dead_[0].first, 9);
+
+  const uint64_t before = DispatcherTable::LateDeadLetters();
+  Tell(first, Number{10});
+  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 1);
+  EXPECT_FALSE(AnythingReady());
+}
+
+TEST_F(InvokerTest, AHandlerKnowsItselfAndTheSender) {
+  ActorRef answered;
+  ActorRef asker = Spawn([&](ActorContext& context, Envelope& message) {
+    if (message.Is<Note>()) {
+      answered = context.sender();
+    } else {
+      context.Tell(ActorRef(message.sender()), Number{0});
+    }
+    return absl::OkStatus();
+  });
+  ActorRef answerer = Spawn([](ActorContext& context, Envelope&) {
+    context.Tell(context.sender(), Note{"here"});
+    return absl::OkStatus();
+  });
+  ActorRef starter = Spawn([&](ActorContext& context, Envelope&) {
+    EnvelopePtr envelope = MakeEnvelope<Number>(asker, 0);
+    ActorWorker::Current()->Send(answerer, envelope.release());
+    EXPECT_EQ(context.self().slot(), ActorWorker::Current()->turn.slot);
+    return absl::OkStatus();
+  });
+  Tell(starter, Number{0});
+  Run(starter);
+  Run(answerer);
+  Run(asker);
+  EXPECT_EQ(answered, answerer);
+}
+
+TEST_F(InvokerTest, ToTellNoOneIsADeadLetter) {
+  ActorRef actor = Spawn([](ActorContext& context, Envelope&) {
+    context.Tell(ActorRef::NoOne(), Number{5});
+    return absl::OkStatus();
+  });
+  Tell(actor, Number{0});
+  Run(actor);
+  ASSERT_EQ(dead_.size(), 1u);
+  EXPECT_EQ(dead_[0], std::make_pair(5, DeadLetterReason::kNoOne));
+}
+
+// Messages to one target are chained, but nothing stays behind, and the order is that of sending.
+TEST_F(InvokerTest, ALongBurstArrivesWholeAndInOrder) {
+  ActorRef sink = SpawnLogger();
+  ActorRef other = Spawn([](ActorContext&, Envelope&) { return absl::OkStatus(); });
+  ActorRef source = Spawn([&](ActorContext& context, Envelope&) {
+    for (int i = 0; i < 100; ++i) {
+      context.Tell(sink, Number{i});
+      if (i % 30 == 29) context.Tell(other, Number{i});
+    }
+    return absl::OkStatus();
+  });
+  Tell(source, Number{0});
+  Run(source);
+  RunAll();
+  ASSERT_EQ(log_.size(), 100u);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(log_[static_cast<size_t>(i)], std::to_string(i));
+}
+
+// The reference outlives the dispatcher: nothing runs, nothing leaks, it is counted.
+TEST(Mailing, AReferenceMayOutliveItsDispatcher) {
+  NoWaker waker;
+  MutexCoordinator coordinator(1, waker);
+  const uint16_t number = DispatcherTable::Open(coordinator).value();
+  static int owner;
+  ActorSlotPool pool(ProcessSlots(), &owner);
+  SlotHandle<ActorSlot> handle = pool.Allocate().value();
+  handle.slot->dispatcher = number;
+  const ActorRef ref(handle.slot, handle.generation);
+  DispatcherTable::Close(number);
+
+  const uint64_t before = DispatcherTable::LateDeadLetters();
+  Tell(ref, Number{1});
+  TellSystem(ref, MakeEnvelope<Mark>(ActorRef(), 2));
+  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 2);
+  EXPECT_TRUE(handle.slot->inbox.IsIdle());
+  EXPECT_EQ(coordinator.ReadyCountHint(), 0u);
+}
+
+}  // namespace
+}  // namespace fraktor
