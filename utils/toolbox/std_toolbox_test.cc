@@ -51,9 +51,11 @@ class Sleeper : public Worker {
   Signs& signs_;
 };
 
+// In each test, what workers use is declared before the toolbox, which ends them.
+
 TEST(StdToolbox, TimersAreDrivenByTheParkedWorkerAndNotByAThreadOfTheirOwn) {
-  auto toolbox = StdToolbox::Make({}).value();
   Sleeper::Signs signs;
+  auto toolbox = StdToolbox::Make({}).value();
   toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
   signs.parking.WaitFor(1);
   for (int i = 0; i < 20; ++i) {
@@ -74,8 +76,8 @@ TEST(StdToolbox, TimersAreDrivenByTheParkedWorkerAndNotByAThreadOfTheirOwn) {
 }
 
 TEST(StdToolbox, AnEarlierTimerWakesTheDriverThatWaitsForALaterOne) {
-  auto toolbox = StdToolbox::Make({}).value();
   Sleeper::Signs signs;
+  auto toolbox = StdToolbox::Make({}).value();
   toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
   toolbox->ScheduleAfter(absl::Hours(1), [] { ADD_FAILURE(); }).value();
   for (int i = 0; i < 300; ++i) {
@@ -86,9 +88,9 @@ TEST(StdToolbox, AnEarlierTimerWakesTheDriverThatWaitsForALaterOne) {
 }
 
 TEST(StdToolbox, TimersFireWithoutAnyWorkerAndThoseOfAWorkerThatIsDoneAreTakenOver) {
-  auto toolbox = StdToolbox::Make({}).value();
   Sleeper::Signs first;
   Sleeper::Signs second;
+  auto toolbox = StdToolbox::Make({}).value();
   WorkerHandle one = toolbox->StartWorker({}, std::make_unique<Sleeper>(first)).value();
   first.parking.WaitFor(1);
   WorkerHandle two = toolbox->StartWorker({}, std::make_unique<Sleeper>(second)).value();
@@ -110,8 +112,8 @@ TEST(StdToolbox, TimersFireWithoutAnyWorkerAndThoseOfAWorkerThatIsDoneAreTakenOv
 }
 
 TEST(StdToolbox, AWorkerThatDrivesNoTimersIsNotUsedForThem) {
-  auto toolbox = StdToolbox::Make({}).value();
   Sleeper::Signs signs;
+  auto toolbox = StdToolbox::Make({}).value();
   toolbox->StartWorker({.drives_timers = false}, std::make_unique<Sleeper>(signs)).value();
   signs.parking.WaitFor(1);
   Tally fired;
@@ -131,13 +133,13 @@ TEST(StdToolbox, AWorkerThatDrivesNoTimersIsNotUsedForThem) {
 TEST(StdToolbox, ATimerArmedByAWorkerBeforeItParksFires) {
   // The worker arms and parks: nobody nudges it, so it must look by itself. A second one sleeps and waits for something
   // later.
-  auto toolbox = StdToolbox::Make({}).value();
   Sleeper::Signs signs;
+  Tally fired;
+  std::atomic<int> ask = 0;
+  auto toolbox = StdToolbox::Make({}).value();
   toolbox->StartWorker({}, std::make_unique<Sleeper>(signs)).value();
   signs.parking.WaitFor(1);
   toolbox->ScheduleAfter(absl::Hours(1), [] { ADD_FAILURE(); }).value();
-  Tally fired;
-  std::atomic<int> ask = 0;
   WorkerHandle worker =
       toolbox
           ->StartWorker({}, MakeWorker([&] {
@@ -309,8 +311,8 @@ TEST(StdToolboxStress, NoWakeUpIsLost) {
 TEST(StdToolboxStress, EveryTimerFiresOrIsCancelledAndNeverBoth) {
   constexpr int kThreads = 4;
   constexpr int kTimers = 2000;
-  auto toolbox = StdToolbox::Make({.timer_resolution = absl::Microseconds(100), .seed = 1}).value();
   Sleeper::Signs signs[2];
+  auto toolbox = StdToolbox::Make({.timer_resolution = absl::Microseconds(100), .seed = 1}).value();
   std::vector<WorkerHandle> workers;
   for (Sleeper::Signs& sign : signs)
     workers.push_back(toolbox->StartWorker({}, std::make_unique<Sleeper>(sign)).value());

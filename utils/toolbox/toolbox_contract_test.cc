@@ -50,6 +50,12 @@ class ToolboxContract : public testing::Test {
   RuntimeToolbox& toolbox() { return *toolbox_; }
   void Await(Tally& tally, int n) { fraktor::Await(*toolbox_, tally, n); }
 
+  // Ends the toolbox before what its workers and tasks use. They may call toolbox() meanwhile, so it is not reset.
+  void End() {
+    delete toolbox_.get();
+    toolbox_.release();  // NOLINT(bugprone-unused-return-value): deleted
+  }
+
   std::unique_ptr<RuntimeToolbox> toolbox_ = Toolbox::Make(8, 1000).value();
 };
 
@@ -201,6 +207,7 @@ TYPED_TEST(ToolboxContract, AFixedDelayTimerCountsFromTheEndOfItsTask) {
           .value();
   this->Await(fired, 3);
   EXPECT_TRUE(this->toolbox().CancelTimer(id));
+  this->End();
 }
 
 TYPED_TEST(ToolboxContract, RefusesAPeriodThatIsNotPositive) {
@@ -325,6 +332,7 @@ TYPED_TEST(ToolboxContract, ATimerWakesAWorker) {
                                  })
                   .ok());
   this->Await(counts.done_work, 1);
+  this->End();
 }
 
 TYPED_TEST(ToolboxContract, TimersFireWhileAWorkerIsAlwaysBusy) {
@@ -367,6 +375,7 @@ TYPED_TEST(ToolboxContract, RefusesOneWorkerMoreThanItsLimitAndHasRoomWhenOneIsD
   workers[3].Wake();
   EXPECT_TRUE(workers[3].Join().ok());
   EXPECT_TRUE(start().ok());
+  this->End();
 }
 
 TYPED_TEST(ToolboxContract, EndsWithWorkersInEveryStateAndDropsWhatIsPending) {
