@@ -1,15 +1,15 @@
 // Future<T> and Promise<T>: a value that somebody will have later, without anybody blocking for it.
 //
 //   auto [promise, future] = MakePromise<int>();
-//   io.ReadAsync([promise = std::move(promise)](int n) mutable { promise.Set(n); });      // or
-//   Set(absl::NotFoundError("...")); from any thread Future<void> done = std::move(future)
-//                           .Map([](int n) { return n * 2; })                              // when and where it is
-//                           consumed .Then(executor, [](absl::StatusOr<int> n) { Print(n); });      // on the executor,
-//                           whoever completed it
+//   // From any thread, or Set(absl::NotFoundError("...")):
+//   io.ReadAsync([promise = std::move(promise)](int n) mutable { promise.Set(n); });
+//   Future<void> done = std::move(future)
+//                           .Map([](int n) { return n * 2; })  // when and where it is consumed
+//                           .Then(executor, [](absl::StatusOr<int> n) { Print(n); });  // there, whoever completed it
 //
 // The result is an absl::StatusOr<T> (absl::Status for void). It is consumed in one of these ways, once:
-// - Poll(waker), and Take() when it is ready. The waker is woken exactly once by the completion. This is what
-// everything else is made of.
+// - Poll(waker), and Take() when it is ready. The waker is woken exactly once by the completion. This is what everything
+//   else is made of.
 // - `co_await future` in a Task (task.h).
 // - Then(executor, fn): nothing runs on the thread that completes.
 // - Wait(): blocks. For main() and tests, never on a worker.

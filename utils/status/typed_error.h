@@ -1,7 +1,8 @@
 // An absl::Status that also carries a domain's own kind of error, for programs that decide by it.
 //
-//   enum class JournalErrorKind { kStaleEpoch = 0, kCorrupt = 1 };        // numbers are stored and sent: never reuse
-//   one template <> struct fraktor::ErrorKindTraits<JournalErrorKind> {
+//   enum class JournalErrorKind { kStaleEpoch = 0, kCorrupt = 1 };        // stored and sent: never reuse a number
+//   template <>
+//   struct fraktor::ErrorKindTraits<JournalErrorKind> {
 //     static constexpr std::string_view kTypeUrl = "fraktor.dev/error/journal";  // stable; never a C++ type name
 //     static constexpr JournalErrorKind kLast = JournalErrorKind::kCorrupt;      // kinds are numbered 0 .. kLast
 //   };
