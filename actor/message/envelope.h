@@ -58,7 +58,9 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
 
   static Envelope* Of(InboxNode* node) { return static_cast<Envelope*>(node); }
 
-  const MessageType* type() const { return reinterpret_cast<const MessageType*>(tag_ & ~kFlags); }
+  const MessageType* type() const {
+    return reinterpret_cast<const MessageType*>(tag_ & ~kFlags);  // NOLINT(performance-no-int-to-ptr): a tagged pointer
+  }
 
   template <class M>
   bool Is() const {

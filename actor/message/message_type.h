@@ -181,7 +181,7 @@ class alignas(64) MessageType {
         is_on_heap_(MessageLayout<M>::kIsOnHeap),
         is_control_(kIsControlMessage<M>) {
     static_assert(message_internal::CheckMessage<M>());
-    static_assert(sizeof(M) <= UINT32_MAX, "a message of more than 4 GiB: hold the data by pointer");
+    static_assert(sizeof(M) < size_t{1} << 32, "a message of more than 4 GiB: hold the data by pointer");
   }
 
   MessageType(const MessageType&) = delete;

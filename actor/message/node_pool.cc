@@ -48,7 +48,7 @@ struct Chunk {
   FreeNode* first_free = nullptr;
 
   static Chunk& Of(void* node) {
-    return *reinterpret_cast<Chunk*>(reinterpret_cast<uintptr_t>(node) & ~(kChunkBytes - 1));
+    return *reinterpret_cast<Chunk*>(static_cast<std::byte*>(node) - reinterpret_cast<uintptr_t>(node) % kChunkBytes);
   }
 };
 static_assert(sizeof(Chunk) <= NodeBytes(NodeClass::k64), "it takes the place of the first node");

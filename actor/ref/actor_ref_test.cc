@@ -15,7 +15,9 @@ namespace fraktor {
 namespace {
 
 // Slots are 128 bytes apart; nobody looks into them here.
-ActorSlot* SlotAt(uintptr_t index) { return reinterpret_cast<ActorSlot*>(0x7f0000100000 + index * 128); }
+ActorSlot* SlotAt(uintptr_t index) {
+  return reinterpret_cast<ActorSlot*>(0x7f0000100000 + index * 128);  // NOLINT(performance-no-int-to-ptr)
+}
 
 TEST(ActorRef, RefersToNoOneByDefault) {
   constexpr ActorRef kNone;
