@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_uid.h"
@@ -74,11 +73,7 @@ ActorPath ActorPath::CopyWithRoom(size_t further_bytes) const {
   copy.text_.reserve(text_.size() + further_bytes);
   copy.text_ = text_;
   copy.segment_ends_ = segment_ends_;
-  copy.scheme_end_ = scheme_end_;
-  copy.system_end_ = system_end_;
-  copy.host_end_ = host_end_;
-  copy.path_begin_ = path_begin_;
-  copy.port_ = port_;
+  copy.CopyAddressFrom(*this);
   copy.hash_ = hash_;
   return copy;
 }
@@ -141,17 +136,6 @@ std::string ActorPath::ToCanonical() const {
   canonical.append(uid.view());
   return canonical;
 }
-
-namespace path_internal {
-
-PathBuilder::PathBuilder(const ActorPath& parent, size_t further_bytes) : path_(parent.CopyWithRoom(further_bytes)) {}
-
-ActorPath PathBuilder::Build(ActorUid uid) && {
-  if (!path_.IsRoot()) path_.uid_ = uid;
-  return std::move(path_);
-}
-
-}  // namespace path_internal
 
 bool operator==(const ActorPath& a, const ActorPath& b) {
   if (a.hash_ != b.hash_ || a.has_authority() != b.has_authority()) return false;

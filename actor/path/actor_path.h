@@ -16,8 +16,10 @@
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_
 #define FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -104,6 +106,7 @@ class ActorPath {
   friend class path_internal::PathBuilder;
 
   ActorPath() = default;
+  explicit ActorPath(size_t text_size) : text_(text_size, '\0') {}
 
   // The parts of the text that stand before the path, of checked content.
   struct Address {
@@ -115,7 +118,15 @@ class ActorPath {
 
   static ActorPath MakeRoot(const Address& address, size_t further_bytes);
   Address address() const { return {scheme(), system(), host(), port_}; }
-  std::string_view Text(size_t begin, size_t end) const { return std::string_view(text_).substr(begin, end - begin); }
+  std::string_view Text(size_t begin, size_t end) const { return std::string_view(text_.data() + begin, end - begin); }
+  // Where the parts end in the text.
+  void CopyAddressFrom(const ActorPath& other) {
+    scheme_end_ = other.scheme_end_;
+    system_end_ = other.system_end_;
+    host_end_ = other.host_end_;
+    path_begin_ = other.path_begin_;
+    port_ = other.port_;
+  }
   ActorPath CopyWithRoom(size_t further_bytes) const;  // without uid
   ActorPath Append(std::string_view segment) const;
   void AppendInPlace(std::string_view segment);
@@ -135,18 +146,38 @@ class ActorPath {
 
 namespace path_internal {
 
-// Builds a path below another, name by name, in one allocation. The names have been checked when they came into the system:
-// this is for tables that keep names and make paths of them.
+// Makes paths of names that a table keeps. They were checked when they came into the system and are not looked at again.
 class PathBuilder {
  public:
-  // `further_bytes` is the size of all names, with a slash for each.
-  PathBuilder(const ActorPath& parent, size_t further_bytes);
+  struct Shape {
+    size_t segments;   // below the parent
+    size_t text_size;  // of them, with a slash for each
+    uint64_t hash;     // of the whole path
+    ActorUid uid;
+  };
 
-  void Append(std::string_view checked_name) { path_.AppendInPlace(checked_name); }
-  ActorPath Build(ActorUid uid) &&;
-
- private:
-  ActorPath path_;
+  // The path below `parent` whose names `write_next` writes, the last one first: `char* write_next(char* end)` writes a name
+  // so that it ends at `end` and returns where it begins. One allocation.
+  template <class WriteNext>
+  static ActorPath Below(const ActorPath& parent, const Shape& shape, WriteNext write_next) {
+    // The root ends in a slash, which is that of the first name.
+    const size_t before = parent.text_.size() - (parent.IsRoot() && shape.segments != 0 ? 1 : 0);
+    ActorPath path(before + shape.text_size);
+    path.segment_ends_.resize(parent.segment_count() + shape.segments);
+    char* const text = path.text_.data();
+    char* end = text + path.text_.size();
+    for (size_t i = path.segment_ends_.size(); i-- > parent.segment_count();) {
+      path.segment_ends_[i] = static_cast<uint32_t>(end - text);
+      end = write_next(end);
+      *--end = '/';
+    }
+    std::memcpy(text, parent.text_.data(), before);
+    std::copy(parent.segment_ends_.begin(), parent.segment_ends_.end(), path.segment_ends_.begin());
+    path.CopyAddressFrom(parent);
+    path.hash_ = shape.hash;
+    path.uid_ = path.IsRoot() ? ActorUid() : shape.uid;
+    return path;
+  }
 };
 
 }  // namespace path_internal

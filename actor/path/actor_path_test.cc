@@ -304,6 +304,23 @@ TEST(ActorPath, HasAHashThatNeverChanges) {
   EXPECT_EQ(Path("pekko://shop@10.0.0.7:2552/user/customer-4711/cart").hash(), 8307925209110274427u);
 }
 
+TEST(PathHash, ComparesAndPacksEveryByteOfAName) {
+  for (size_t size = 0; size < 40; ++size) {
+    const std::string name = std::string("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO").substr(0, size);
+    EXPECT_TRUE(path_internal::EqualBytes(name, std::string(name)));
+    EXPECT_FALSE(path_internal::EqualBytes(name, name + "x"));
+    for (size_t i = 0; i < size; ++i) {
+      std::string other = name;
+      other[i] = '!';
+      EXPECT_FALSE(path_internal::EqualBytes(name, other)) << size << " " << i;
+      EXPECT_NE(path_internal::HashBytes(name), path_internal::HashBytes(other)) << size << " " << i;
+      if (size < 8) {
+        EXPECT_EQ(static_cast<char>(path_internal::PackBytes(name) >> (8 * i)), name[i]);
+      }
+    }
+  }
+}
+
 TEST(ActorPath, SpreadsHashesOfSimilarPaths) {
   absl::flat_hash_set<uint64_t> hashes;
   absl::flat_hash_set<uint32_t> low;

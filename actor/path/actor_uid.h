@@ -45,18 +45,33 @@ class ActorUidIssuer {
  public:
   explicit ActorUidIssuer(uint64_t key);
 
-  // The uid of a valid pid.
-  ActorUid UidOf(Pid pid) const;
+  // The uid of a valid pid. The pid of all zeros is nobody's and the uid 0 means none. So whoever is mapped to 0 takes the
+  // image of the former: what is left is a permutation of everything but zero.
+  ActorUid UidOf(Pid pid) const {
+    const uint64_t image = Permute(pid.ToBits());
+    return ActorUid(image != 0 ? image : image_of_zero_);
+  }
 
   // The pid whose uid this is, though perhaps of an actor that never was: whoever asks checks slot and generation. None
   // for a uid that no valid pid has.
   std::optional<Pid> PidOf(ActorUid uid) const;
 
  private:
-  uint64_t Permute(uint64_t bits) const;
+  // Odd numbers have an inverse modulo 2^64, so multiplying by them loses nothing.
+  static constexpr uint64_t kFactor0 = 0xbf58476d1ce4e5b9u;
+  static constexpr uint64_t kFactor1 = 0x94d049bb133111ebu;
+
+  // A shift by half of the bits undoes itself.
+  static constexpr uint64_t FoldHalf(uint64_t x) { return x ^ (x >> 32); }
+
+  uint64_t Permute(uint64_t bits) const {
+    bits = FoldHalf(bits ^ keys_[0]) * kFactor0;
+    bits = FoldHalf(bits + keys_[1]) * kFactor1;
+    return FoldHalf(bits) ^ keys_[2];
+  }
   uint64_t Unpermute(uint64_t bits) const;
 
-  std::array<uint64_t, 4> round_keys_;
+  std::array<uint64_t, 3> keys_;
   uint64_t image_of_zero_;
 };
 

@@ -12,27 +12,20 @@
 namespace fraktor::inline v0 {
 namespace {
 
-constexpr std::string_view kDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
-static_assert(kDigits.size() == 64);
+using path_internal::kAutoNameDigits;
+static_assert(kAutoNameDigits.size() == 64);
 
 constexpr std::array<int8_t, 256> MakeDigitValues() {
   std::array<int8_t, 256> values{};
   for (int8_t& value : values) value = -1;
-  for (size_t i = 0; i < kDigits.size(); ++i) values[static_cast<unsigned char>(kDigits[i])] = static_cast<int8_t>(i);
+  for (size_t i = 0; i < kAutoNameDigits.size(); ++i)
+    values[static_cast<unsigned char>(kAutoNameDigits[i])] = static_cast<int8_t>(i);
   return values;
 }
 
 constexpr std::array<int8_t, 256> kDigitValues = MakeDigitValues();
 
 }  // namespace
-
-AutoNameText::AutoNameText(uint64_t number, std::string_view prefix) {
-  for (char c : prefix.substr(0, 2)) text_[size_++] = c;
-  do {
-    text_[size_++] = kDigits[number & 63];
-    number >>= 6;
-  } while (number != 0);
-}
 
 std::string AutoName(uint64_t number) { return std::string(AutoNameText(number).view()); }
 
@@ -49,7 +42,8 @@ std::optional<uint64_t> ParseAutoName(std::string_view name) {
   if (name.size() < 2 || name[0] != '$') return std::nullopt;
   const std::string_view digits = name.substr(1);
   if (digits.size() > kMaxAutoNameDigits) return std::nullopt;
-  if (digits.size() > 1 && digits.back() == kDigits[0]) return std::nullopt;  // AutoName writes no leading zeros
+  if (digits.size() > 1 && digits.back() == kAutoNameDigits[0])
+    return std::nullopt;  // AutoName writes no leading zeros
   uint64_t number = 0;
   for (size_t i = digits.size(); i-- > 0;) {
     const int8_t value = kDigitValues[static_cast<unsigned char>(digits[i])];

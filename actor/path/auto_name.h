@@ -22,11 +22,21 @@ namespace fraktor::inline v0 {
 // The longest automatic name without its prefix.
 inline constexpr size_t kMaxAutoNameDigits = 11;
 
+namespace path_internal {
+inline constexpr std::string_view kAutoNameDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
+}
+
 // The text of a number, on the stack.
 class AutoNameText {
  public:
   // `prefix` has at most two characters: "$", or "$$" for function refs.
-  explicit AutoNameText(uint64_t number, std::string_view prefix = "$");
+  explicit AutoNameText(uint64_t number, std::string_view prefix = "$") {
+    for (char c : prefix.substr(0, 2)) text_[size_++] = c;
+    do {
+      text_[size_++] = path_internal::kAutoNameDigits[number & 63];
+      number >>= 6;
+    } while (number != 0);
+  }
 
   std::string_view view() const { return std::string_view(text_, size_); }
 

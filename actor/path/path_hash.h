@@ -32,6 +32,28 @@ Word LoadLittleEndian(const char* from) {
   return word;
 }
 
+// Up to 7 bytes as a number, the first one lowest.
+inline uint64_t PackBytes(std::string_view text) {
+  const char* const at = text.data();
+  const size_t size = text.size();
+  if (size >= 4) {
+    return LoadLittleEndian<uint32_t>(at) | uint64_t{LoadLittleEndian<uint32_t>(at + size - 4)} << (8 * (size - 4));
+  }
+  if (size == 0) return 0;
+  const auto byte = [at](size_t i) { return uint64_t{static_cast<unsigned char>(at[i])} << (8 * i); };
+  return byte(0) | byte(size / 2) | byte(size - 1);
+}
+
+// Whether both have the same bytes. For names, which are short: no call unless they are longer than two words.
+inline bool EqualBytes(std::string_view a, std::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  if (size < 8) return PackBytes(a) == PackBytes(b);
+  if (size > 16) return std::memcmp(a.data(), b.data(), size) == 0;
+  const auto word = [](const char* from) { return LoadLittleEndian<uint64_t>(from); };
+  return word(a.data()) == word(b.data()) && word(a.data() + size - 8) == word(b.data() + size - 8);
+}
+
 inline uint64_t FinishHash(uint64_t hash) {
   hash ^= hash >> 32;
   hash *= kHashFactor;

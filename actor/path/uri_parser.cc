@@ -117,7 +117,8 @@ bool ParseUri(std::string_view input, UriParts& parts, UriFailure& failure) {
   }
   if (input.substr(index, 2) == "//") {
     const size_t begin = index + 2;
-    const size_t end = std::min(input.find_first_of("/?#", begin), input.size());
+    size_t end = begin;
+    while (end < input.size() && input[end] != '/' && input[end] != '?' && input[end] != '#') ++end;
     if (!ParseAuthority(input, begin, end, parts, failure)) return false;
     index = end;
   }

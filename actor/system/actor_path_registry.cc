@@ -10,11 +10,11 @@
 #include <string_view>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "absl/utility/utility.h"
 
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/actor_path.h"
@@ -104,7 +104,7 @@ absl::Status ActorPathRegistry::RegisterRoot(Pid pid) {
   *entry = Entry();
   entry->hash = root_.hash();
   entry->generation = pid.generation;
-  entry->is_live = true;
+  entry->is_live = 1;
   root_entry_ = entry;
   index_.Insert(entry->hash, pid.slot);
   return absl::OkStatus();
@@ -144,18 +144,24 @@ absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, 
   const uint64_t hash = ChildHash(parent_entry->hash, name);
   const auto taken = index_.Find(hash, [&](uint32_t slot) {
     const Entry& other = *EntryOfSlot(slot);
-    return other.hash == hash && other.parent_slot == parent.slot && !IsRoot(other) &&
-           other.name.With([&](std::string_view text) { return text == name; });
+    return other.hash == hash && other.parent_slot == parent.slot && !IsRoot(other) && other.name.Is(name);
   });
   if (taken.has_value()) {
     return MakeError(absl::StatusCode::kAlreadyExists, PathResolutionErrorKind::kNameTaken,
                      absl::StrCat(QuotedForText(MakePath(*EntryOfSlot(*taken), ActorUid()).text()),
                                   " is the path of a live actor; use another name, or wait until it has ended"));
   }
+  const size_t text_size = parent_entry->text_size + 1 + name.size();
+  if (text_size > kMaxTextSize) {
+    return absl::ResourceExhaustedError(absl::StrCat("actor ", QuotedForText(name), ": its path would have ", text_size,
+                                                     " bytes, at most ", kMaxTextSize,
+                                                     " are possible; use shorter names or a flatter tree"));
+  }
   if (!outside_uid.IsNone()) {
-    path_internal::PathBuilder path(MakePath(*parent_entry, ActorUid()), 1 + name.size());
-    path.Append(name);
-    FRAKTOR_RETURN_IF_ERROR(CheckUid(std::move(path).Build(ActorUid()), outside_uid));
+    const auto path = path_internal::PathBuilder::Below(
+        MakePath(*parent_entry, ActorUid()), {.segments = 1, .text_size = 1 + name.size(), .hash = hash, .uid = {}},
+        [&stored](char* end) { return stored.WriteBefore(end); });
+    FRAKTOR_RETURN_IF_ERROR(CheckUid(path, outside_uid));
   }
   FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, Claim(pid));
   entry->hash = hash;
@@ -163,8 +169,10 @@ absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, 
   entry->generation = pid.generation;
   entry->parent_slot = parent.slot;
   entry->child_count = 0;
-  entry->is_live = true;
-  entry->has_outside_uid = !outside_uid.IsNone();
+  entry->depth = static_cast<uint16_t>(parent_entry->depth + 1);
+  entry->text_size = static_cast<uint16_t>(text_size);
+  entry->is_live = 1;
+  entry->has_outside_uid = outside_uid.IsNone() ? 0 : 1;
   if (entry->has_outside_uid) outside_uids_[pid] = outside_uid;
   ++parent_entry->child_count;
   index_.Insert(hash, pid.slot);
@@ -192,75 +200,89 @@ absl::Status ActorPathRegistry::Unregister(Pid pid, Instant now) {
     --const_cast<Entry&>(ParentOf(*entry)).child_count;
   }
   entry->name = CompactName();
-  entry->is_live = false;
+  entry->is_live = 0;
   return absl::OkStatus();
 }
 
 ActorUid ActorPathRegistry::UidOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
-  if (entry != nullptr && entry->has_outside_uid) return outside_uids_.at(pid);
-  return issuer_.UidOf(pid);
+  return entry == nullptr ? issuer_.UidOf(pid) : UidOf(*entry, pid);
 }
 
-// Calls `use` with the names from the entry up to below the root.
-template <class Use>
-void ActorPathRegistry::ForEachName(const Entry& entry, Use use) const {
-  for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) at->name.With(use);
-}
-
-size_t ActorPathRegistry::TextSizeBelowRoot(const Entry& entry) const {
-  size_t size = 0;
-  ForEachName(entry, [&size](std::string_view name) { size += 1 + name.size(); });
-  return size;
+ActorUid ActorPathRegistry::UidOf(const Entry& entry, Pid pid) const {
+  return entry.has_outside_uid ? outside_uids_.at(pid) : issuer_.UidOf(pid);
 }
 
 std::optional<ActorPathHandle> ActorPathRegistry::HandleOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   if (entry == nullptr) return std::nullopt;
-  const Pid parent = IsRoot(*entry) ? Pid() : PidOf(ParentOf(*entry), entry->parent_slot);
-  return ActorPathHandle{.pid = pid, .parent = parent, .hash = entry->hash, .uid = UidOf(pid)};
+  return ActorPathHandle{.pid = pid, .hash = entry->hash, .uid = UidOf(*entry, pid)};
+}
+
+Pid ActorPathRegistry::ParentOf(Pid pid) const {
+  const Entry* const entry = FindEntry(pid);
+  if (entry == nullptr || IsRoot(*entry)) return Pid();
+  return PidOf(ParentOf(*entry), entry->parent_slot);
 }
 
 ActorPath ActorPathRegistry::MakePath(const Entry& entry, ActorUid uid) const {
-  absl::InlinedVector<const Entry*, 16> chain;
-  for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) chain.push_back(at);
-  path_internal::PathBuilder path(root_, TextSizeBelowRoot(entry));
-  for (size_t i = chain.size(); i-- > 0;) chain[i]->name.With([&path](std::string_view name) { path.Append(name); });
-  return std::move(path).Build(uid);
+  const Entry* at = &entry;
+  return path_internal::PathBuilder::Below(
+      root_, {.segments = entry.depth, .text_size = entry.text_size, .hash = entry.hash, .uid = uid},
+      [this, &at](char* end) {
+        char* const begin = at->name.WriteBefore(end);
+        at = &ParentOf(*at);
+        return begin;
+      });
 }
 
 absl::StatusOr<ActorPath> ActorPathRegistry::PathOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   if (entry == nullptr) return UnknownPid(pid);
-  return MakePath(*entry, UidOf(pid));
+  // Converted in place: the path is made where it stays.
+  struct Made {
+    const ActorPathRegistry& registry;
+    const Entry& entry;
+    ActorUid uid;
+    operator ActorPath() const { return registry.MakePath(entry, uid); }  // NOLINT(google-explicit-constructor)
+  };
+  return absl::StatusOr<ActorPath>(absl::in_place, Made{*this, *entry, UidOf(*entry, pid)});
+}
+
+absl::StatusOr<std::string> ActorPathRegistry::TextOf(Pid pid) const {
+  const Entry* const entry = FindEntry(pid);
+  if (entry == nullptr) return UnknownPid(pid);
+  return MakeText(*entry, std::string_view());
 }
 
 absl::StatusOr<std::string> ActorPathRegistry::CanonicalTextOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   if (entry == nullptr) return UnknownPid(pid);
-  if (IsRoot(*entry)) return root_.ToString();
-  char digits[20];
-  const char* const digits_end = std::to_chars(digits, digits + sizeof(digits), UidOf(pid).value()).ptr;
-  const auto uid_size = static_cast<size_t>(digits_end - digits);
+  char uid[1 + 20] = {'#'};
+  const char* const end = std::to_chars(uid + 1, uid + sizeof(uid), UidOf(*entry, pid).value()).ptr;
+  return MakeText(*entry, std::string_view(uid, static_cast<size_t>(end - uid)));
+}
+
+// The path as text, with `suffix` behind it if it is not the root's.
+std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suffix) const {
+  if (IsRoot(entry)) return root_.ToString();
   const std::string_view address = root_.text().substr(0, root_.text().size() - 1);  // without its slash
-  const size_t below = TextSizeBelowRoot(*entry);
-  std::string text(address.size() + below + 1 + uid_size, '\0');
+  std::string text;
+  text.resize(address.size() + entry.text_size + suffix.size());
   // From the end to the beginning, as the parents come.
-  char* at = text.data() + text.size() - uid_size;
-  std::memcpy(at, digits, uid_size);
-  *--at = '#';
-  ForEachName(*entry, [&at](std::string_view name) {
-    at -= name.size();
-    std::memcpy(at, name.data(), name.size());
-    *--at = '/';
-  });
+  char* end = text.data() + text.size() - suffix.size();
+  std::memcpy(end, suffix.data(), suffix.size());
+  for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) {
+    end = at->name.WriteBefore(end);
+    *--end = '/';
+  }
   std::memcpy(text.data(), address.data(), address.size());
   return text;
 }
 
 // The hash as entries have it, which is that of the path without authority.
 uint64_t ActorPathRegistry::HashHere(const ActorPath& path, bool& is_ours) const {
-  is_ours = path.system() == root_.system();
+  is_ours = path_internal::EqualBytes(path.system(), root_.system());
   if (!path.has_authority()) return path.hash();
   is_ours = is_ours && canonical_root_.has_authority() && path.host() == canonical_root_.host() &&
             path.port() == canonical_root_.port() && path.scheme() == canonical_root_.scheme();
@@ -270,13 +292,15 @@ uint64_t ActorPathRegistry::HashHere(const ActorPath& path, bool& is_ours) const
 }
 
 bool ActorPathRegistry::Matches(const Entry& entry, const ActorPath& path) const {
+  if (entry.depth != path.segment_count()) return false;
   const Entry* at = &entry;
-  for (size_t i = path.segment_count(); i-- > 0; at = &ParentOf(*at)) {
-    if (IsRoot(*at)) return false;
-    const std::string_view segment = path.segment(i);
-    if (!at->name.With([segment](std::string_view name) { return name == segment; })) return false;
+  for (size_t i = path.segment_count(); i-- > 0;) {
+    const Entry& parent = ParentOf(*at);
+    __builtin_prefetch(&parent);
+    if (!at->name.Is(path.segment(i))) return false;
+    at = &parent;
   }
-  return IsRoot(*at);
+  return true;
 }
 
 Pid ActorPathRegistry::Find(const ActorPath& path) const {
@@ -288,8 +312,9 @@ Pid ActorPathRegistry::Find(const ActorPath& path) const {
     return entry.hash == hash && Matches(entry, path);
   });
   if (!slot.has_value()) return Pid();
-  const Pid pid = PidOf(*EntryOfSlot(*slot), *slot);
-  if (!path.uid().IsNone() && path.uid() != UidOf(pid)) return Pid();
+  const Entry& entry = *EntryOfSlot(*slot);
+  const Pid pid = PidOf(entry, *slot);
+  if (!path.uid().IsNone() && path.uid() != UidOf(entry, pid)) return Pid();
   return pid;
 }
 

@@ -68,13 +68,15 @@ struct ActorPathRegistryOptions {
 // What the registry knows of an actor without building a text.
 struct ActorPathHandle {
   Pid pid;
-  Pid parent;     // not valid for the root
   uint64_t hash;  // of the path, without the uid
   ActorUid uid;
 };
 
 class ActorPathRegistry {
  public:
+  // The text of a path below the root, so that peers can still parse the whole.
+  static constexpr size_t kMaxTextSize = 60'000;
+
   // An error if the config is wrong.
   static absl::StatusOr<std::unique_ptr<ActorPathRegistry>> Create(const ActorSystemConfig& config,
                                                                    const ActorPathRegistryOptions& options);
@@ -87,7 +89,7 @@ class ActorPathRegistry {
 
   // A live actor below a live parent. Errors: kInvalidSegment, kPercentDecode (names may begin with `$` here: whether
   // the name is a user's own is the caller's question), kNameTaken, kPidUnknown for the parent, AlreadyExists for the
-  // pid.
+  // pid, ResourceExhausted beyond kMaxTextSize.
   absl::Status Register(Pid pid, Pid parent, std::string_view name);
 
   // The same with a uid from outside. Further errors: kUidReserved if this path had an actor of that uid within the
@@ -110,8 +112,12 @@ class ActorPathRegistry {
   // pid → path. Errors: kPidUnknown, also for an actor that has ended.
   std::optional<ActorPathHandle> HandleOf(Pid pid) const;
   absl::StatusOr<ActorPath> PathOf(Pid pid) const;  // with its uid
-  // The canonical text, in one allocation.
+  // The text alone, in one allocation: without the uid, and with it.
+  absl::StatusOr<std::string> TextOf(Pid pid) const;
   absl::StatusOr<std::string> CanonicalTextOf(Pid pid) const;
+
+  // Not valid for the root and for a pid that is no live actor.
+  Pid ParentOf(Pid pid) const;
 
   // path → pid, for paths of this system, with or without its authority. A path with a uid means that life only.
   // Errors: kPidUnknown.
@@ -139,9 +145,11 @@ class ActorPathRegistry {
     path_internal::CompactName name;
     uint32_t generation = 0;  // of the actor that has the slot, or had it last
     uint32_t parent_slot = 0;
-    uint32_t child_count = 0;
-    bool is_live = false;
-    bool has_outside_uid = false;
+    uint32_t child_count : 30 = 0;
+    uint32_t is_live : 1 = 0;
+    uint32_t has_outside_uid : 1 = 0;
+    uint16_t depth = 0;      // segments of the path
+    uint16_t text_size = 0;  // of them, with a slash for each
   };
   static_assert(sizeof(Entry) == 32);
   static constexpr size_t kChunkEntries = 1024;
@@ -176,12 +184,11 @@ class ActorPathRegistry {
   absl::Status Add(Pid pid, Pid parent, std::string_view name, path_internal::CompactName stored, ActorUid outside_uid);
   bool Matches(const Entry& entry, const ActorPath& path) const;
   uint64_t HashHere(const ActorPath& path, bool& is_ours) const;
-  template <class Use>
-  void ForEachName(const Entry& entry, Use use) const;
-  size_t TextSizeBelowRoot(const Entry& entry) const;
   bool WasIssued(ActorUid uid) const;
   void AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now);
   absl::Status UnknownPid(Pid pid) const;
+  ActorUid UidOf(const Entry& entry, Pid pid) const;
+  std::string MakeText(const Entry& entry, std::string_view suffix) const;
   ActorPath MakePath(const Entry& entry, ActorUid uid) const;
 
   const absl::Duration uid_reservation_;

@@ -80,13 +80,14 @@ TEST_F(ActorPathRegistryTest, LeadsFromPidToPathAndBack) {  // PTH-10
     EXPECT_EQ(*registry_->Resolve(path), pid);
     EXPECT_EQ(registry_->Find(path.WithoutUid()), pid);
     EXPECT_EQ(*registry_->CanonicalTextOf(pid), path.ToCanonical());
+    EXPECT_EQ(*registry_->TextOf(pid), path.text());
     EXPECT_EQ(registry_->HandleOf(pid)->hash, path.hash());
     EXPECT_EQ(path.hash(), Path(path.text()).hash());
     if (pid == kRoot) continue;
     EXPECT_EQ(registry_->HandleOf(pid)->uid, path.uid());
   }
-  EXPECT_EQ(registry_->HandleOf(worker)->parent, item);
-  EXPECT_FALSE(registry_->HandleOf(kRoot)->parent.IsValid());
+  EXPECT_EQ(registry_->ParentOf(worker), item);
+  EXPECT_FALSE(registry_->ParentOf(kRoot).IsValid());
   EXPECT_EQ(registry_->size(), 6u);
 }
 
@@ -157,6 +158,36 @@ TEST_F(ActorPathRegistryTest, RefusesWhatWouldNotBeATree) {
   EXPECT_TRUE(registry_->Unregister(kRoot, now_).ok());
   EXPECT_EQ(registry_->size(), 0u);
   EXPECT_TRUE(registry_->RegisterRoot({0, 2}).ok());
+}
+
+TEST_F(ActorPathRegistryTest, KnowsDeepTrees) {
+  Pid parent = kUser;
+  std::string text = "pekko://s/user";
+  for (uint32_t i = 0; i < 100; ++i) {
+    const Pid pid{100 + i, 1};
+    ASSERT_TRUE(registry_->RegisterAuto(pid, parent, i).ok());
+    text += "/" + std::string(registry_->PathOf(pid)->name());
+    EXPECT_EQ(TextOf(pid), text);
+    EXPECT_EQ(registry_->Find(Path(text)), pid);
+    EXPECT_EQ(registry_->PathOf(pid)->hash(), Path(text).hash());
+    parent = pid;
+  }
+}
+
+TEST_F(ActorPathRegistryTest, RefusesAPathThatNobodyCouldParse) {
+  Pid parent = kUser;
+  uint32_t slot = 100;
+  absl::Status refused;
+  for (;; ++slot) {
+    refused = registry_->RegisterAuto({slot, 1}, parent, 0);
+    if (!refused.ok()) break;
+    parent = {slot, 1};
+  }
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted) << refused;
+  const ActorPath deepest = *registry_->PathOf(parent);
+  EXPECT_GT(deepest.segment_count(), 19'000u);
+  EXPECT_GT(deepest.text().size(), ActorPathRegistry::kMaxTextSize);
+  EXPECT_EQ(registry_->Find(Path(deepest.ToCanonical())), parent);
 }
 
 TEST_F(ActorPathRegistryTest, NamesTempRefsAfterTheirTarget) {
@@ -368,7 +399,9 @@ TEST(PathFailureReporter, MakesAnEventAndADeadLetterOfAPathThatTheSystemCannotUs
 TEST(CompactName, KeepsNamesOfEveryKind) {
   using path_internal::CompactName;
   auto text = [](const CompactName& name) {
-    return name.With([](std::string_view view) { return std::string(view); });
+    std::string out(name.size(), '?');
+    EXPECT_EQ(name.WriteBefore(out.data() + out.size()), out.data());
+    return out;
   };
   EXPECT_EQ(text(CompactName()), "");
   EXPECT_EQ(text(CompactName::Auto(0)), "$a");
@@ -377,11 +410,25 @@ TEST(CompactName, KeepsNamesOfEveryKind) {
     const std::string name = std::string("customer-0123456789abcdefghijklmnopqrstuvwxyz").substr(0, size);
     CompactName compact = CompactName::Of(name);
     EXPECT_EQ(text(compact), name);
+    EXPECT_TRUE(compact.Is(name));
+    EXPECT_FALSE(compact.Is(name + "x"));
+    if (size > 0) {
+      EXPECT_FALSE(compact.Is(std::string_view(name).substr(1)));
+    }
     CompactName moved = std::move(compact);
     EXPECT_EQ(text(moved), name);
     moved = CompactName::Of("x");
     EXPECT_EQ(text(moved), "x");
   }
+  for (uint64_t number : {0, 1, 63, 64, 100, 4096}) {
+    const CompactName compact = CompactName::Auto(number);
+    EXPECT_TRUE(compact.Is(text(compact)));
+    EXPECT_FALSE(compact.Is(text(compact) + "a"));  // no leading zeros
+    EXPECT_FALSE(compact.Is(text(compact) + "b"));
+    EXPECT_FALSE(compact.Is(text(compact).substr(1)));
+    EXPECT_FALSE(compact.Is("$"));
+  }
+  EXPECT_TRUE(CompactName().Is(""));
   static_assert(sizeof(CompactName) == 8);
 }
 

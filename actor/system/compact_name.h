@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/path/path_hash.h"
 
 namespace fraktor::inline v0::path_internal {
 
@@ -38,10 +39,7 @@ class CompactName {
   static CompactName Of(std::string_view text) {
     CompactName name;
     if (text.size() <= kMaxInPlace) {
-      char bytes[8] = {};
-      std::memcpy(bytes + (std::endian::native == std::endian::little ? 1 : 0), text.data(), text.size());
-      std::memcpy(&name.word_, bytes, sizeof(bytes));
-      name.word_ |= text.size() << 2 | kInPlace;
+      name.word_ = InPlace(text);
       return name;
     }
     auto heap = std::make_unique<char[]>(sizeof(uint32_t) + text.size());
@@ -54,20 +52,53 @@ class CompactName {
 
   bool IsAuto() const { return (word_ & 3) == kAuto; }
 
-  // Calls `use(std::string_view)` with the name's text, which holds for the call.
-  template <class Use>
-  decltype(auto) With(Use use) const {
-    if (IsAuto()) return use(AutoNameText(word_ >> 2).view());
-    if ((word_ & 3) == kInPlace) {
-      char bytes[8];
-      std::memcpy(bytes, &word_, sizeof(bytes));
-      const size_t begin = std::endian::native == std::endian::little ? 1 : 0;
-      return use(std::string_view(bytes + begin, (word_ & 0xff) >> 2));
+  size_t size() const {
+    switch (word_ & 3) {
+      case kAuto:
+        return 1 + AutoDigits();
+      case kInPlace:
+        return InPlaceSize();
+      default:
+        return word_ == 0 ? 0 : HeapSize();
     }
-    if (!IsHeap()) return use(std::string_view());
-    uint32_t size;
-    std::memcpy(&size, Heap(), sizeof(size));
-    return use(std::string_view(Heap() + sizeof(size), size));
+  }
+
+  // Writes the text so that it ends at `end`, and returns where it begins.
+  char* WriteBefore(char* end) const {
+    switch (word_ & 3) {
+      case kAuto: {
+        const size_t digits = AutoDigits();
+        char* const begin = end - digits - 1;
+        *begin = '$';
+        uint64_t number = word_ >> 2;
+        for (size_t i = 1; i <= digits; ++i, number >>= 6) begin[i] = kAutoNameDigits[number & 63];
+        return begin;
+      }
+      case kInPlace: {
+        char* const begin = end - InPlaceSize();
+        for (size_t i = 0; begin + i != end; ++i) begin[i] = InPlaceCharacter(i);
+        return begin;
+      }
+      default: {
+        if (word_ == 0) return end;
+        char* const begin = end - HeapSize();
+        std::memcpy(begin, Heap() + sizeof(uint32_t), HeapSize());
+        return begin;
+      }
+    }
+  }
+
+  // Whether this is the text.
+  bool Is(std::string_view text) const {
+    switch (word_ & 3) {
+      case kAuto:
+        return IsAutoName(text);
+      case kInPlace:
+        return text.size() == InPlaceSize() && InPlace(text) == word_;
+      default:
+        if (word_ == 0) return text.empty();
+        return EqualBytes(std::string_view(Heap() + sizeof(uint32_t), HeapSize()), text);
+    }
   }
 
  private:
@@ -77,6 +108,24 @@ class CompactName {
 
   explicit CompactName(uint64_t word) : word_(word) {}
 
+  static uint64_t InPlace(std::string_view text) { return PackBytes(text) << 8 | text.size() << 2 | kInPlace; }
+  size_t InPlaceSize() const { return (word_ & 0xff) >> 2; }
+  char InPlaceCharacter(size_t i) const { return static_cast<char>(word_ >> (8 * i + 8)); }
+  bool IsAutoName(std::string_view text) const {
+    if (text.size() < 2 || text[0] != '$') return false;
+    uint64_t number = word_ >> 2;
+    for (size_t i = 1; i < text.size(); ++i, number >>= 6) {
+      if (text[i] != kAutoNameDigits[number & 63]) return false;
+    }
+    return number == 0 && (text.size() == 2 || text.back() != kAutoNameDigits[0]);
+  }
+  // Six bits each, and at least one.
+  size_t AutoDigits() const { return (static_cast<size_t>(std::bit_width(word_ >> 2 | 1)) + 5) / 6; }
+  uint32_t HeapSize() const {
+    uint32_t size;
+    std::memcpy(&size, Heap(), sizeof(size));
+    return size;
+  }
   bool IsHeap() const { return word_ != 0 && (word_ & 3) == 0; }
   char* Heap() const { return reinterpret_cast<char*>(static_cast<uintptr_t>(word_)); }
 

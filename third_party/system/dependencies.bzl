@@ -12,7 +12,7 @@ _DEBIAN_RULES = "/usr/share/bazel/rules"
 
 def fraktor_system_dependencies():
     """Defines the repositories that BUILD files of fraktor name. One that exists already is kept."""
-    for name in ["com_google_absl", "com_google_googletest", "com_github_google_benchmark", "com_google_protobuf", "com_github_grpc_grpc", "rocksdb"]:
+    for name in ["com_google_absl", "com_google_googletest", "com_github_google_benchmark", "com_google_protobuf", "com_github_grpc_grpc", "com_googlesource_code_re2", "rocksdb"]:
         if not native.existing_rule(name):
             system_repository(name = name)
 
