@@ -8,8 +8,8 @@
 //                           .Then(executor, [](absl::StatusOr<int> n) { Print(n); });  // there, whoever completed it
 //
 // The result is an absl::StatusOr<T> (absl::Status for void). It is consumed in one of these ways, once:
-// - Poll(waker), and Take() when it is ready. The waker is woken exactly once by the completion. This is what everything
-//   else is made of.
+// - Poll(waker), and Take() when it is ready. The waker is woken exactly once by the completion. This is what
+//   everything else is made of.
 // - `co_await future` in a Task (task.h).
 // - Then(executor, fn): nothing runs on the thread that completes.
 // - Wait(): blocks. For main() and tests, never on a worker.

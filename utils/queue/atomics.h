@@ -13,9 +13,9 @@
 // A policy has two member templates:
 // - Atomic<T>: the interface of std::atomic<T> with explicit memory orders: load, store, exchange,
 //   compare_exchange_weak and _strong, fetch_add, fetch_sub, fetch_or, fetch_and.
-// - Plain<T>: an ordinary variable that threads hand over to each other by means of an Atomic. It is made from a T, read
-//   by conversion to T and written by assignment from T; nothing else is done with it (no address, no reference, no
-//   compound assignment), so that a checker may see each access and report those that no Atomic orders.
+// - Plain<T>: an ordinary variable that threads hand over to each other by means of an Atomic. It is made from a T,
+//   read by conversion to T and written by assignment from T; nothing else is done with it (no address, no reference,
+//   no compound assignment), so that a checker may see each access and report those that no Atomic orders.
 #ifndef FRAKTOR_UTILS_QUEUE_ATOMICS_H_
 #define FRAKTOR_UTILS_QUEUE_ATOMICS_H_
 

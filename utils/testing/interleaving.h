@@ -32,8 +32,7 @@
 // - Nothing may depend on the addresses that malloc returns, on the clock, or on anything else that differs between two
 //   runs. If the same choices lead to something else, that is a failure (kNotRepeatable).
 // - A loop that waits for another thread calls ModelYield() in each round that found nothing. Any other loop must end
-// by
-//   itself.
+//   by itself.
 // - A thread may allocate and free. To have the checker report a use after free instead of committing one, make objects
 //   with m.Make() and end them with m.Destroy(): their memory stays until the end of the execution.
 //
@@ -42,21 +41,18 @@
 // The view of each thread is kept with vector clocks, and each atomic has the history of its stores. A load may see any
 // store that is not older than one which it, or something that happens before it, has seen or made.
 // - Release, acquire, relaxed, release sequences (continued by read-modify-writes only), coherence: as C++20 says.
-// Consume
-//   is acquire. There are no fences.
+//   Consume is acquire. There are no fences.
 // - A read-modify-write reads the last store. A compare_exchange that fails may read an older one that differs from
-// what
-//   was expected. Spurious failures are explored as far as max_spurious_failures allows.
+//   what was expected. Spurious failures are explored as far as max_spurious_failures allows.
 // - The modification order of an atomic is the order in which its stores are executed, and so is the total order of the
 //   sequentially consistent operations. A sequentially consistent load sees no store older than the last one that a
-//   sequentially consistent operation on this atomic has made or seen.
-// So everything that is explored is allowed by C++20: no false alarms. Not explored is what C++20 allows only with a
-// cycle of sequenced-before, reads-from, modification order and total order of sequentially consistent operations:
+//   sequentially consistent operation on this atomic has made or seen. So everything that is explored is allowed by
+//   C++20: no false alarms. Not explored is what C++20 allows only with a cycle of sequenced-before, reads-from,
+//   modification order and total order of sequentially consistent operations:
 // - load buffering (each of two relaxed loads sees the store after the other one), and values out of thin air;
 // - relaxed or release stores that enter the modification order before one that was executed earlier, as in 2+2W;
 // - what C++20 newly allows where sequentially consistent and weaker operations on one atomic are mixed (the total
-// order
-//   need not respect happens-before). Operations that are all sequentially consistent are exact.
+//   order need not respect happens-before). Operations that are all sequentially consistent are exact.
 //
 // Cost: about two microseconds for an execution of two threads with six operations each, when optimized, and ten to
 // fifteen when not. The number of executions grows exponentially with operations on the same atomics: two or three

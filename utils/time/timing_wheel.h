@@ -8,23 +8,18 @@
 //
 // The contract
 // - Never early, to the nanosecond: a timer fires in an Advance(now) with now >= its deadline. It is late by less than
-// one resolution plus
-//   the time until somebody calls Advance.
+//   one resolution plus the time until somebody calls Advance.
 // - Order: by tick (a tick is one resolution long; deadlines round up to one), and within a tick in the order of
-// insertion. A deadline in
-//   the past counts as the last `now`. No order depends on an address or a hash, so a simulation that uses a wheel
-//   repeats exactly.
+//   insertion. A deadline in the past counts as the last `now`. No order depends on an address or a hash, so a
+//   simulation that uses a wheel repeats exactly.
 // - Cancel answers true exactly once, and only if the timer has not fired. A periodic timer can be cancelled while it
-// fires: the firing
-//   goes on, there is no next one.
+//   fires: the firing goes on, there is no next one.
 // - Advance fires what was pending and due when it began. A timer that is armed while it runs waits for the next
-// Advance, even with no
-//   delay, so a timer that arms itself again cannot trap the caller. A clock that jumps far ahead costs one step per
-//   occupied slot and not one per tick; a clock that goes back changes nothing.
+//   Advance, even with no delay, so a timer that arms itself again cannot trap the caller. A clock that jumps far ahead
+//   costs one step per occupied slot and not one per tick; a clock that goes back changes nothing.
 // - A deadline of InfiniteFuture is pending until it is cancelled and never fires.
 // - At most max_timers are pending; one more is refused with ResourceExhausted. Memory is taken in chunks of 1024
-// timers, reused, and given
-//   back when the wheel is destroyed, which drops the pending timers without firing them.
+//   timers, reused, and given back when the wheel is destroyed, which drops the pending timers without firing them.
 //
 // How it works: eleven levels of 64 slots. A timer sits on the level of the highest six-bit digit in which its tick
 // differs from the current tick. So all timers of one tick are always in one list, in order of insertion; a bit per

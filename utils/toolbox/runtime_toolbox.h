@@ -12,14 +12,13 @@
 // Timers
 // - Never early. Fixed-rate timers make one firing out of the periods that they missed and say how many.
 // - Firings of one toolbox never overlap and come in order of deadline (rounded up to the toolbox's resolution) and,
-// within that, of arming. They
-//   run on a worker, or on the pumping thread: a task must be short, must not throw and must not block; it posts, wakes
-//   or sends.
+//   within that, of arming. They run on a worker, or on the pumping thread: a task must be short, must not throw and
+//   must not block; it posts, wakes or sends.
 // - CancelTimer answers true exactly once, and only if the task has not begun: then it never runs. A periodic timer
-// that is just running on another
-//   thread runs to its end. With threads a task may begin before the call that armed it has returned the id.
+//   that is just running on another thread runs to its end. With threads a task may begin before the call that armed it
+//   has returned the id.
 // - The task is destroyed after it ran or was cancelled; tasks that are pending when the toolbox ends are destroyed and
-// do not run.
+//   do not run.
 //
 // Thread safety: each toolbox says. The toolbox must outlive every call to it; ids and worker handles may outlive it.
 #ifndef FRAKTOR_UTILS_TOOLBOX_RUNTIME_TOOLBOX_H_
