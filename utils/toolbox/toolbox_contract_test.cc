@@ -321,6 +321,32 @@ TYPED_TEST(ToolboxContract, WorkersWakeEachOther) {
   EXPECT_EQ(ball, kRounds);
 }
 
+TYPED_TEST(ToolboxContract, AWakeBetweenTheLastLookAndParkingIsNotLost) {
+  // What another thread could do just after the worker has looked, the worker does itself.
+  std::atomic<int> work = 0;
+  std::atomic<bool> known = false;
+  bool interrupted = false;
+  Tally found;
+  WorkerHandle self;
+  self = this->toolbox()
+             .StartWorker({}, MakeWorker([&] {
+                            if (!known) return Progress::kBusy;
+                            if (work.exchange(0) > 0) {
+                              found.Add();
+                              return Progress::kDone;
+                            }
+                            if (!std::exchange(interrupted, true)) {
+                              work = 1;
+                              self.Wake();
+                            }
+                            return Progress::kIdle;
+                          }))
+             .value();
+  known = true;
+  this->Await(found, 1);
+  EXPECT_TRUE(self.Join().ok());
+}
+
 TYPED_TEST(ToolboxContract, ATimerWakesAWorker) {
   CountingWorker::Counts counts;
   WorkerHandle worker = this->toolbox().StartWorker({}, std::make_unique<CountingWorker>(counts)).value();
