@@ -1,8 +1,9 @@
 // Dead letters: messages that reached nobody, with the reason.
 //
 //   DeadLetters dead_letters(stream, {.log = [](std::string_view line) { ... }});
-//   dead_letters.Publish(DeadLetter{{.reason = DeadLetterReason::kStopped, .sender = from, .recipient = to}},
-//   toolbox.Now()); dead_letters.count(DeadLetterReason::kStopped)
+//   DeadLetter letter{{.reason = DeadLetterReason::kStopped, .sender = from, .recipient = to}};
+//   dead_letters.Publish(letter, toolbox.Now());
+//   dead_letters.count(DeadLetterReason::kStopped)
 //
 // Every one is counted by its reason and published to the event stream; the first few are logged, then there is a
 // pause. Senders, recipients and messages are views that hold during the publication.

@@ -146,7 +146,8 @@ class ActorPath {
 
 namespace path_internal {
 
-// Makes paths of names that a table keeps. They were checked when they came into the system and are not looked at again.
+// Makes paths of names that a table keeps. They were checked when they came into the system and are not looked at
+// again.
 class PathBuilder {
  public:
   struct Shape {
@@ -156,8 +157,8 @@ class PathBuilder {
     ActorUid uid;
   };
 
-  // The path below `parent` whose names `write_next` writes, the last one first: `char* write_next(char* end)` writes a name
-  // so that it ends at `end` and returns where it begins. One allocation.
+  // The path below `parent` whose names `write_next` writes, the last one first: `char* write_next(char* end)` writes
+  // a name so that it ends at `end` and returns where it begins. One allocation.
   template <class WriteNext>
   static ActorPath Below(const ActorPath& parent, const Shape& shape, WriteNext write_next) {
     // The root ends in a slash, which is that of the first name.

@@ -1,6 +1,6 @@
 // The rules for what stands in a path: names of actors, of systems, and hosts.
 //
-//   FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateUserName(name));  // `name 1 of ...: ' ' at 1 is not allowed`
+//   FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateUserName(name));  // name "a b": ' ' at 1 is not allowed; ...
 //
 // A segment has letters, digits, `-_.*$+:@&=,!~';` and `%HH`. %HH is decoded and the result checked: a control
 // character, a slash or a byte that is not ASCII is refused, so that nothing can be smuggled into a log line or another

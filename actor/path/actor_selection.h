@@ -4,9 +4,8 @@
 //   workers.elements()[1].Matches("pool")
 //
 // Forms: `a/b` from where the selection is made, `/user/a` from the root, `pekko://shop@host:1/user/a` at another
-// system.
-// `..` is the parent; an element with `*` (any run of characters) or `?` (one) is a pattern; everything else is a name,
-// which may carry `#uid`. Empty elements vanish. ActorSelectionResolver turns it into paths.
+// system. `..` is the parent; an element with `*` (any run of characters) or `?` (one) is a pattern; everything else is
+// a name, which may carry `#uid`. Empty elements vanish. ActorSelectionResolver turns it into paths.
 //
 // Two selections are equal if they start at the same place and have the same elements.
 //

@@ -1,11 +1,12 @@
 // ActorUid: tells one life of a path from the next. Two actors that had the same path one after the other differ in it.
 //
-//   ActorUidIssuer issuer(key);                   // the key belongs to one start of one system
-//   ActorUid uid = issuer.UidOf(pid);             // never 0, never the same for two pids
+//   ActorUidIssuer issuer(key);                    // the key belongs to one start of one system
+//   ActorUid uid = issuer.UidOf(pid);              // never 0, never the same for two pids
 //   std::optional<Pid> again = issuer.PidOf(uid);  // O(1), no table
 //
-// A uid is a permutation of (slot, generation) under the system's key. A pid is never given twice, so neither is a uid;
-// and systems with different keys, such as a node before and after its restart, give different uids.
+// A uid is a permutation of (slot, generation) under the system's key. A pid is never given twice, so neither is a
+// uid; and two systems with random keys, such as a node before and after its restart, are as unlikely to give the
+// same uid as two random numbers of 64 bits are to be equal.
 //
 // Thread safety: immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_UID_H_
@@ -45,8 +46,8 @@ class ActorUidIssuer {
  public:
   explicit ActorUidIssuer(uint64_t key);
 
-  // The uid of a valid pid. The pid of all zeros is nobody's and the uid 0 means none. So whoever is mapped to 0 takes the
-  // image of the former: what is left is a permutation of everything but zero.
+  // The uid of a valid pid. The pid of all zeros is nobody's and the uid 0 means none. So whoever is mapped to 0
+  // takes the image of the former: what is left is a permutation of everything but zero.
   ActorUid UidOf(Pid pid) const {
     const uint64_t image = Permute(pid.ToBits());
     return ActorUid(image != 0 ? image : image_of_zero_);

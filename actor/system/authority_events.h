@@ -1,5 +1,5 @@
-// What the stream hears of other systems: every change of an authority's state, and every message that is refused because its
-// authority is in quarantine.
+// What the stream hears of other systems: every change of an authority's state, and every message that is refused
+// because its authority is in quarantine.
 //
 //   stream.Listen<AuthorityStateChanged>([](const AuthorityStateChanged& change) { ... });  // quarantines among them
 //   stream.Listen<QuarantinedEvent>(...);                                                   // only those

@@ -1,7 +1,7 @@
 // CompactName: the name of an actor in 8 bytes.
 //
-//   CompactName::Auto(27)          // "$B", as a number
-//   CompactName::Of("cart")        // up to 7 bytes in place
+//   CompactName::Auto(27)             // "$B", as a number
+//   CompactName::Of("cart")           // up to 7 bytes in place
 //   CompactName::Of("customer-4711")  // on the heap, with its length
 //
 // Thread safety: thread-compatible; const methods only read.

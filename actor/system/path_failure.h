@@ -34,8 +34,8 @@ class PathFailureReporter {
   // Both must live longer.
   PathFailureReporter(EventStream& events, DeadLetters& dead_letters) : events_(events), dead_letters_(dead_letters) {}
 
-  // Publishes PathFailure and a DeadLetter whose reason follows from the error's kind, and returns the error. An OK status is
-  // returned without a word.
+  // Publishes PathFailure and a DeadLetter whose reason follows from the error's kind, and returns the error. An OK
+  // status is returned without a word.
   absl::Status Report(absl::Status error, const AllDeadLetters& letter, Instant now) const;
 
  private:

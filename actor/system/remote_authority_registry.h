@@ -3,8 +3,8 @@
 //   absl::StatusOr<std::optional<Envelope>> now_or_later = registry.Offer(authority, std::move(envelope), now);
 //   if (now_or_later.ok() && now_or_later->has_value()) transport.Send(**now_or_later);
 //   ...
-//   FRAKTOR_ASSIGN_OR_RETURN(std::deque<Envelope> waiting, registry.Connect(authority, "10.0.0.7:2552", peer_uid, now));
-//   for (Envelope& envelope : waiting) transport.Send(envelope);  // before anything that is offered later
+//   absl::StatusOr<std::deque<Envelope>> waiting = registry.Connect(authority, "10.0.0.7:2552", peer_uid, now);
+//   for (Envelope& envelope : *waiting) transport.Send(envelope);  // before anything that is offered later
 //
 //   from         call                               to
 //   none         Offer, Connect                     Unresolved
@@ -18,22 +18,23 @@
 //   Quarantine   Connect by a new uid               Connected
 //
 // Unresolved: messages wait, first in first out, at most `max_deferred_per_authority`; further ones are dead letters.
-// Connected: messages are handed back to be sent. Quarantine: what waits is cleared and what comes is refused, each with one
-// InvalidAssociation and one dead letter, until the deadline. Quarantine needs the uid of the system that is meant: a peer that
-// was never met, or has been replaced, is not put into quarantine by mistake.
+// Connected: messages are handed back to be sent. Quarantine: what waits is cleared and what comes is refused, each
+// with one InvalidAssociation and one dead letter, until the deadline. Quarantine needs the uid of the system that is
+// meant: a peer that was never met, or has been replaced, is not put into quarantine by mistake.
 //
-// A new system uid at an authority starts fresh: the old one's quarantine does not bind it, and what waited for the old one is
-// lost rather than delivered to a stranger. What waited while no uid was ever known is delivered.
+// A new system uid at an authority starts fresh: the old one's quarantine does not bind it, and what waited for the
+// old one is lost rather than delivered to a stranger. What waited while no uid was ever known is delivered.
 //
 // Every change of state is an event (authority_events.h). A call that the state does not allow is an error,
-// PathResolutionErrorKind::kIllegalTransition, that changes nothing and is no event. Authorities whose protocol is not known
-// never enter.
+// PathResolutionErrorKind::kIllegalTransition, that changes nothing and is no event. Authorities whose protocol is
+// not known never enter.
 //
-// `Envelope` is any movable type. `describe` says what a dead letter tells of it; the views that it returns hold as long as the
-// envelope.
+// `Envelope` is any movable type. `describe` says what a dead letter tells of it; the views that it returns hold as
+// long as the envelope.
 //
-// Thread safety: thread-compatible: one owner, or a lock around it. Events are published from inside the calls, so subscribers
-// must not call back. Time comes in as an argument, and the same calls with the same times do the same things.
+// Thread safety: thread-compatible: one owner, or a lock around it. Events are published from inside the calls, so
+// subscribers must not call back. Time comes in as an argument, and the same calls with the same times do the same
+// things.
 #ifndef FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
 #define FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
 
@@ -102,28 +103,28 @@ class RemoteAuthorityRegistry {
   RemoteAuthorityRegistry(const RemoteAuthorityRegistry&) = delete;
   RemoteAuthorityRegistry& operator=(const RemoteAuthorityRegistry&) = delete;
 
-  // What becomes of a message: the envelope itself if it is to be sent now, nothing if it waits, an error if it is refused
-  // (then it is a dead letter): kAuthorityUnresolved, kAuthorityQuarantined, or kUnsupportedAuthority.
+  // What becomes of a message: the envelope itself if it is to be sent now, nothing if it waits, an error if it is
+  // refused (then it is a dead letter): kAuthorityUnresolved, kAuthorityQuarantined, or kUnsupportedAuthority.
   absl::StatusOr<std::optional<Envelope>> Offer(const PathAuthority& authority, Envelope envelope, Instant now);
 
-  // The authority has answered from `endpoint` as the system of `system_uid`, which is not 0. Returns what waited, in order.
-  // Unresolved → Connected; Connected → Connected and Quarantine → Connected if the uid is new. The same uid again while
-  // connected changes nothing but the endpoint. Illegal: the uid that is in quarantine.
+  // The authority has answered from `endpoint` as the system of `system_uid`, which is not 0. Returns what waited, in
+  // order. Unresolved → Connected; Connected → Connected and Quarantine → Connected if the uid is new. The same uid
+  // again while connected changes nothing but the endpoint. Illegal: the uid that is in quarantine.
   absl::StatusOr<std::deque<Envelope>> Connect(const PathAuthority& authority, std::string_view endpoint,
                                                uint64_t system_uid, Instant now);
 
   // The connection is gone. Connected → Unresolved; everything else is illegal.
   absl::Status Disconnect(const PathAuthority& authority, Instant now);
 
-  // Connected or Unresolved → Quarantine, for the system of `system_uid`. Illegal: no such system was met there, or it is in
-  // quarantine already; the deadline stays.
+  // Connected or Unresolved → Quarantine, for the system of `system_uid`. Illegal: no such system was met there, or
+  // it is in quarantine already; the deadline stays.
   absl::Status Quarantine(const PathAuthority& authority, uint64_t system_uid, std::string_view reason, Instant now);
 
   // A person knows better: Quarantine → Connected before the deadline. Everything else is illegal.
   absl::Status Override(const PathAuthority& authority, std::string_view endpoint, Instant now);
 
-  // Quarantine → Unresolved for all whose deadline has come; how many. For the system's tick. Calls in between look at the
-  // deadline of their own authority themselves.
+  // Quarantine → Unresolved for all whose deadline has come; how many. For the system's tick. Calls in between look
+  // at the deadline of their own authority themselves.
   size_t Tick(Instant now);
 
   // None if the authority is not known.

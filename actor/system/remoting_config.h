@@ -1,7 +1,7 @@
 // How a system is reached by others, and how it treats them.
 //
-//   RemotingConfig remoting{.canonical_hostname = "10.0.0.7", .canonical_port = 2552, .quarantine_duration =
-//   absl::Hours(1)};
+//   RemotingConfig remoting{.canonical_hostname = "10.0.0.7", .canonical_port = 2552};
+//   remoting.quarantine_duration = absl::Hours(1);
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_SYSTEM_REMOTING_CONFIG_H_

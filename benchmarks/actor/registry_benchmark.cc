@@ -1,11 +1,11 @@
-// What it takes to get from a pid to its path and back, among 1000 and among 100 000 actors, beside a bare flat_hash_map of
-// the same size that has every text ready.
+// What it takes to get from a pid to its path and back, among 1000 and among 100 000 actors, beside a bare
+// flat_hash_map of the same size that has every text ready.
 // - BM_PathToPid / BM_MapPathToPid: a path as a value, against a map from the text.
 // - BM_PidToPath / BM_MapPidToPath: an ActorPath of the caller's own, in both.
 // - BM_PidToText / BM_MapPidToText: the text as a string of the caller's own, in both.
 // - BM_RegisterAndUnregister / BM_MapInsertAndErase: an actor comes and goes.
-// Actors are families: /user/worker-N, named by the program, and 99 children /user/worker-N/$x, named by the runtime. Each item is
-// one lookup, in random order, of paths and pids that were made before.
+// Actors are families: /user/worker-N, named by the program, and 99 children /user/worker-N/$x, named by the runtime.
+// Each item is one lookup, in random order, of paths and pids that were made before.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
