@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "fraktor/utils/future/waker.h"
@@ -45,9 +46,9 @@ void Activity::WakeFunction(void* target, uint64_t, uint64_t) noexcept {
   activity->Release();
 }
 
-void Activity::Start() {
+void Activity::Start(Executor& executor) {
   state_.store(kScheduled, std::memory_order_relaxed);
-  Post();
+  executor.Post(PostedStep(this));
 }
 
 void Activity::Wake() {
@@ -71,7 +72,11 @@ void Activity::Wake() {
   if (state == kIdle) Post();
 }
 
-void Activity::Post() { executor_.Post(PostedStep(this)); }
+void Activity::Post() {
+  // The step may run, and delete this activity, before PostStep returns.
+  const std::shared_ptr<ExecutorLane> lane = lane_;
+  lane->PostStep(PostedStep(this));
+}
 
 void Activity::Run() {
   state_.exchange(kRunning, std::memory_order_acq_rel);

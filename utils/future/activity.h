@@ -1,7 +1,7 @@
 // Activity: work in steps on an executor, each step begun by a waker. What Future::Then and Task::Start run on.
 //
 // Between two steps it belongs to nobody: a wake-up, from any thread, posts the next step, and wake-ups during a step
-// make one more step afterwards. Steps never overlap. When the executor refuses (it is closed), the activity is
+// make one more step afterwards. Steps never overlap. When the executor refuses (it is closed or gone), the activity is
 // abandoned on the thread that found out.
 //
 // An internal class of this folder. It counts its references by itself: one until it has finished, and one for each
@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/toolbox/executor.h"
@@ -27,7 +28,7 @@ class Activity {
   void ReturnWaker() { Release(); }
 
  protected:
-  explicit Activity(Executor& executor) : executor_(executor) {}
+  explicit Activity(Executor& executor) : lane_(executor.lane()) {}
   virtual ~Activity() = default;
 
   // One step, on the executor. True when all is done; nothing is called after that. Does not throw.
@@ -35,8 +36,8 @@ class Activity {
   // The executor refused a step: let go of everything, and tell those who wait. Does not throw.
   virtual void Abandon() noexcept = 0;
 
-  // Begins with a step on the executor.
-  void Start();
+  // Begins with a step on the executor, which may refuse it because it is full.
+  void Start(Executor& executor);
   // Begins on the caller's thread, which registers the first waker in between: wake-ups wait for EndPreparing.
   void BeginPreparing() { state_.store(kRunning, std::memory_order_relaxed); }
   void EndPreparing() { Settle(); }
@@ -55,7 +56,7 @@ class Activity {
   void Finish();
   void Release();
 
-  Executor& executor_;
+  const std::shared_ptr<ExecutorLane> lane_;
   // acq_rel on every exchange: a step sees all that the previous step did, on whatever thread, and all that happened
   // before the wake-up.
   std::atomic<uint32_t> state_{kIdle};

@@ -312,8 +312,9 @@ class [[nodiscard]] Future {
   // Whether there is a result now: a value, an error, or the cancellation.
   bool IsReady() const { return Source().IsReady(); }
 
-  // False: `waker`, and no other, will be woken exactly once, when it becomes ready; it has replaced the one before, without a gap. True: ready,
-  // Take() it; `waker` was not registered. (If the completion came before the replacement, the one before has been woken or is about to be.)
+  // False: `waker`, and no other, will be woken exactly once, when it becomes ready; it has replaced the one before,
+  // without a gap. True: ready, Take() it; `waker` was not registered. (If the completion came before the replacement,
+  // the one before has been woken or is about to be.)
   bool Poll(const Waker& waker) { return Source().Poll(waker); }
 
   // Takes the waker back. True: it will not be called. False: the completion has called it or is about to.
@@ -332,8 +333,9 @@ class [[nodiscard]] Future {
   // told.
   bool Cancel() { return Source().Cancel(); }
 
-  // Blocks the thread until there is a result, and takes it. For main() and tests: an actor or executor that waits like
-  // this may wait for itself.
+  // Blocks the thread until there is a result, and takes it. Not on the thread that pumps a LocalToolbox or SimToolbox,
+  // where nothing would go on: there, toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).
+  // For main() and tests: an actor or executor that waits like this may wait for itself.
   Result Wait() {
     future_internal::BlockUntilReady(Source(), absl::InfiniteDuration());
     return Take();
@@ -370,8 +372,9 @@ class [[nodiscard]] Future {
   // the new future, but not once that has been dropped or cancelled: this future is dropped then in turn. `fn` and what
   // it holds are destroyed on the executor.
   //
-  // If the executor refuses because it is closed, `fn` is destroyed unrun on the thread that found out, and the new
-  // future's result is kCancelled. The executor must outlive this.
+  // If the executor is closed when the result comes, `fn` is destroyed unrun on the thread that found out, and the new
+  // future's result is kCancelled. A SerialExecutor may go before that, which counts as closed; of other executors, see
+  // Executor::lane. To run something on an executor at once: MakeReadyFuture().Then(executor, ...).
   template <class Fn>
   auto Then(Executor& executor, Fn fn) && -> Future<FutureValue<std::invoke_result_t<Fn, Result>>>;
 

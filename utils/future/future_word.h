@@ -44,9 +44,9 @@ class FutureWord {
 
   bool WasCancelled() const { return (word_.load(std::memory_order_relaxed) & kCancelled) != 0; }
 
-  // False: `waker`, and no other, will be woken once by the completion; it has replaced the one before. True: completed or cancelled, and
-  // `waker` was not registered by this call; if the completion came before the replacement, the one before has been woken or is about
-  // to be (StopWaking says so).
+  // False: `waker`, and no other, will be woken once by the completion; it has replaced the one before. True: completed
+  // or cancelled, and `waker` was not registered by this call; if the completion came before the replacement, the one
+  // before has been woken or is about to be (StopWaking says so).
   bool Poll(const Waker& waker) {
     uint32_t word = word_.load(std::memory_order_acquire);
     if ((word & kWaker) != 0 && (word & kReady) == 0) {

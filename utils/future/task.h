@@ -236,9 +236,10 @@ class [[nodiscard]] Task {
 
   bool valid() const { return handle_ != nullptr; }
 
-  // Runs the task on `executor`, from its beginning, and gives the result. If the executor refuses because it is
-  // closed, now or in the middle, the task is destroyed on the thread that found out, and the result is kCancelled. The
-  // executor must outlive the task.
+  // Runs the task on `executor`, from its beginning, and gives the result. If the executor refuses, now because it is
+  // closed or full, or later because it is closed, the task is destroyed on the thread that found out, and the result is
+  // kCancelled. A SerialExecutor may go before the task, which counts as closed; of other executors, see
+  // Executor::lane.
   Future<FutureValue<T>> Start(Executor& executor) &&;
 
   // Runs the task as a part of the one that awaits it, and gives its result or throws its exception.
@@ -272,8 +273,8 @@ class [[nodiscard]] Task {
 // A root task in the hands of a driver. The actor runtime uses it; others use Task::Start.
 //
 //   RunningTask<Receipt> running(Buy(store, order), driver);
-//   if (running.Resume()) { ... running.exception() ... running.TakeResult() ... }   // now, and again after each
-//   wake-up
+//   // Now, and again after each wake-up:
+//   if (running.Resume()) { ... running.exception() ... running.TakeResult() ... }
 //
 // Destroying it destroys all frames, innermost first. Everything on the driver's thread.
 template <class T>
@@ -318,7 +319,7 @@ class TaskActivity final : public Activity, private TaskDriver {
     auto* const activity = new TaskActivity(executor, std::move(task), std::move(promise));
     activity->cancel_waits_ = activity->promise_.OnCancel(activity->LendWaker());
     if (!activity->cancel_waits_) activity->ReturnWaker();
-    activity->Start();
+    activity->Start(executor);
   }
 
  private:

@@ -19,6 +19,8 @@
 #ifndef FRAKTOR_UTILS_QUEUE_BOUNDED_RING_H_
 #define FRAKTOR_UTILS_QUEUE_BOUNDED_RING_H_
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -119,9 +121,9 @@ class BoundedRing {
 template <typename T, typename Atomics>
 absl::StatusOr<std::unique_ptr<BoundedRing<T, Atomics>>> BoundedRing<T, Atomics>::Create(size_t capacity) {
   if (capacity < kMinCapacity || capacity > kMaxCapacity || (capacity & (capacity - 1)) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("capacity of a bounded ring: ", capacity,
-                                                   " is not a power of two from ", kMinCapacity, " to ", kMaxCapacity,
-                                                   "; round it up to one"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("capacity of a bounded ring: ", capacity, " is not a power of two from ", kMinCapacity, " to ",
+                     kMaxCapacity, "; use ", std::bit_ceil(std::clamp(capacity, kMinCapacity, kMaxCapacity))));
   }
   return std::unique_ptr<BoundedRing>(new BoundedRing(capacity));
 }

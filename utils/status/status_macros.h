@@ -32,8 +32,9 @@
 #define FRAKTOR_ASSIGN_OR_RETURN(lhs, ...) \
   FRAKTOR_STATUS_ASSIGN_OR_RETURN_(return, FRAKTOR_STATUS_NAME_(fraktor_status_or_, __COUNTER__), lhs, (__VA_ARGS__))
 
-// The same for coroutines. With a compiler that miscompiles temporaries in a co_await expression, do not put a co_await
-// in the expression: see utils/future/task.h.
+// The same for coroutines. `FRAKTOR_CO_ASSIGN_OR_RETURN(int n, co_await counting);` is fine where `counting` is a named
+// future or task; utils/future/task.h says why it needs a name. A Task<void> cannot co_return a status: make it a
+// Task<absl::Status>.
 #define FRAKTOR_CO_RETURN_IF_ERROR(...) \
   FRAKTOR_STATUS_RETURN_IF_ERROR_(co_return, FRAKTOR_STATUS_NAME_(fraktor_status_, __COUNTER__), (__VA_ARGS__))
 #define FRAKTOR_CO_ASSIGN_OR_RETURN(lhs, ...) \

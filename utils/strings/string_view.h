@@ -1,7 +1,7 @@
 // std::string_view to absl::string_view and back.
 //
-//   absl::Status Refuse(std::string_view name) { return absl::InvalidArgumentError(absl::StrCat("no actor ",
-//   ToAbsl(name))); } std::string_view text = ToStd(status.message());
+//   absl::Status Refuse(std::string_view name) { return absl::NotFoundError(absl::StrCat("no actor ", ToAbsl(name))); }
+//   std::string_view text = ToStd(status.message());
 //
 // In today's Abseil the two are one type; in the one that Debian 12 ships they are not, and neither converts to the
 // other. Our API has std::string_view everywhere and calls these at the border. Never overload on both.

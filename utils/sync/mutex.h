@@ -14,7 +14,7 @@
 //
 //    private:
 //     Mutex mutex_;
-//     std::condition_variable_any changed_;
+//     std::condition_variable_any changed_;        // from <condition_variable>
 //     int sum_ ABSL_GUARDED_BY(mutex_) = 0;
 //   };
 //

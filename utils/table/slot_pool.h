@@ -61,7 +61,7 @@ class SlotPool {
 
   // As those of Cache, for any thread.
   absl::StatusOr<Handle> Allocate();
-  void Free(Handle handle);
+  bool Free(Handle handle);
   absl::StatusOr<Handle> Reserve();
   void Release(T* slot);
 
@@ -125,10 +125,13 @@ class SlotPool<T, kChunkBytes, Atomics>::Cache {
   // A slot in use, as its last user left it, or ResourceExhausted.
   absl::StatusOr<Handle> Allocate();
 
-  // Makes the handle stale and the slot free. The handle must be one that resolves.
-  void Free(Handle handle) {
+  // Makes the handle stale and the slot free. False, and nothing happens, if the handle is stale already. Two threads
+  // must not free one handle at the same time.
+  bool Free(Handle handle) {
+    if (!handle.slot->IsAt(handle.generation)) return false;
     Deactivate(handle);
     Release(handle.slot);
+    return true;
   }
 
   // The two halves of the above; see the top of this file. A slot that was reserved may be released without having been
@@ -191,9 +194,9 @@ absl::StatusOr<SlotHandle<T>> SlotPool<T, kChunkBytes, Atomics>::Allocate() {
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>
-void SlotPool<T, kChunkBytes, Atomics>::Free(Handle handle) {
+bool SlotPool<T, kChunkBytes, Atomics>::Free(Handle handle) {
   MutexLock lock(shared_mutex_);
-  shared_cache_->Free(handle);
+  return shared_cache_->Free(handle);
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>

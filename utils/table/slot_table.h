@@ -2,7 +2,7 @@
 // outlive what it named, and even the owner of the table's memory; looked at later, it resolves to nothing.
 //
 //   struct Cell : TableSlot { Inbox inbox; ... };
-//   SlotTable<Cell>& table = *new SlotTable<Cell>({.max_chunks = 1024});   // one for the process, never destroyed
+//   static auto& table = *new SlotTable<Cell>({.max_chunks = 1024});       // one for the process, never destroyed
 //   SlotPool<Cell> pool(table, &system);                                   // slot_pool.h: the slots of one owner
 //   SlotHandle<Cell> handle = pool.Allocate().value();
 //   SlotIndex index = table.IndexOf(handle);                               // 8 bytes, fits in a wire format

@@ -34,6 +34,20 @@ using Handle = SlotHandle<Cell>;
 int system_a = 0;
 int system_b = 0;
 
+TEST(SlotPool, FreesAHandleOnce) {
+  SlotTable<Cell, 4096> table;
+  int owner = 0;
+  SlotPool<Cell, 4096> pool(table, &owner);
+  const auto handle = pool.Allocate().value();
+  EXPECT_TRUE(pool.Free(handle));
+  EXPECT_FALSE(pool.Free(handle));
+  const auto first = pool.Allocate().value();
+  const auto second = pool.Allocate().value();
+  EXPECT_NE(first.slot, second.slot);
+  EXPECT_FALSE(pool.Free(handle)) << "its slot is in use again";
+  EXPECT_NE((SlotTable<Cell, 4096>::Resolve(first)), nullptr);
+}
+
 TEST(SlotTable, ResolvesWhatWasAllocatedByHandleAndByIndex) {
   Table table;
   Pool pool(table, &system_a);

@@ -2,8 +2,11 @@
 //
 //   auto toolbox = LocalToolbox::Make({}).value();
 //   StartTheSystem(*toolbox);
-//   toolbox->RunUntilIdle();                // everything that can happen now
-//   toolbox->RunFor(absl::Hours(1));        // and everything within the next hour
+//   ASSERT_TRUE(toolbox->RunUntilIdle().ok());            // everything that can happen now
+//   ASSERT_TRUE(toolbox->RunFor(absl::Hours(1)).ok());    // and everything within the next hour
+//
+// A future is not waited for by blocking, since nothing would go on meanwhile, but by pumping:
+//   ASSERT_TRUE(toolbox->RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).ok());
 //
 // Timers that are due come first; then workers take turns in the order in which they were started. A loop that lives in
 // real time calls RunFor with the time that has passed since it called last.

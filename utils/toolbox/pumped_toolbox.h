@@ -2,8 +2,8 @@
 // so, and workers that take turns.
 //
 //   toolbox->ScheduleAfter(absl::Minutes(59), [&] { expired = true; }).value();
-//   toolbox->RunFor(absl::Hours(1)).IgnoreError();                                  // takes microseconds; expired is
-//   true
+//   ASSERT_TRUE(toolbox->RunFor(absl::Hours(1)).ok());     // takes microseconds
+//   EXPECT_TRUE(expired);
 //
 // Timers are exact to the nanosecond: a task sees Now() == its deadline.
 //

@@ -1,6 +1,6 @@
 // Random: a small generator whose numbers are the same on every machine, compiler and library.
 //
-//   Random random = toolbox.MakeRandom(TraceKind("backoff"));
+//   Random random = toolbox.MakeRandom(/*stream=*/7);          // a number of your own for each purpose
 //   absl::Duration wait = random.UniformDuration(absl::ZeroDuration(), absl::Seconds(1));
 //   if (random.Bernoulli(0.01)) DropTheMessage();
 //

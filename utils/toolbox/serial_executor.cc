@@ -27,24 +27,33 @@ constexpr int kMaxTasksPerStep = 65'536;
 
 }  // namespace
 
-class SerialExecutor::Lane {
+class SerialExecutor::Lane final : public ExecutorLane {
  public:
   Lane(std::string name, size_t capacity) : name_(std::move(name)), capacity_(capacity) {}
 
+  // Before anything is pushed.
+  void SetWorker(WorkerHandle worker) { worker_ = std::move(worker); }
+
   // Moves from `task` only if it takes it.
-  absl::Status Push(Task& task) {
+  absl::Status Push(Task& task, bool heed_capacity = true) {
     MutexLock lock(mutex_);
     if (closed_) {
       ++refused_;
-      return absl::FailedPreconditionError(absl::StrCat("executor \"", name_, "\" is closed"));
+      return absl::FailedPreconditionError(
+          absl::StrCat("executor \"", name_, "\" is closed; post before Close, or to another executor"));
     }
-    if (waiting_.size() + in_hand_ >= capacity_) {
+    if (heed_capacity && waiting_.size() + in_hand_ >= capacity_) {
       ++refused_;
       return absl::ResourceExhaustedError(absl::StrCat("executor \"", name_, "\" has ", capacity_,
                                                        " tasks waiting, its capacity; post less or raise capacity"));
     }
     waiting_.push_back(std::move(task));
     return absl::OkStatus();
+  }
+
+  void PostStep(Task step) override {
+    // The worker may be gone, and its toolbox: then the lane is closed, and waking does nothing.
+    if (Push(step, /*heed_capacity=*/false).ok()) worker_.Wake();
   }
 
   void Close() {
@@ -87,6 +96,7 @@ class SerialExecutor::Lane {
  private:
   const std::string name_;
   const size_t capacity_;
+  WorkerHandle worker_;
 
   mutable Mutex mutex_;
   std::vector<Task> waiting_ ABSL_GUARDED_BY(mutex_);
@@ -143,6 +153,7 @@ absl::StatusOr<std::unique_ptr<SerialExecutor>> SerialExecutor::Make(RuntimeTool
       toolbox.StartWorker({.name = options.name, .drives_timers = false, .cpu = options.cpu},
                           std::make_unique<LaneWorker>(lane, static_cast<size_t>(options.tasks_per_step)));
   if (!worker.ok()) return worker.status();
+  lane->SetWorker(*worker);
   executor->worker_ = *std::move(worker);
   return executor;
 }
@@ -161,6 +172,8 @@ absl::Status SerialExecutor::TryPost(Task task) {
   if (pushed.ok()) worker.Wake();
   return pushed;
 }
+
+std::shared_ptr<ExecutorLane> SerialExecutor::lane() { return lane_; }
 
 void SerialExecutor::Close() {
   const WorkerHandle worker = worker_;  // as in TryPost: what waits for the end may destroy us

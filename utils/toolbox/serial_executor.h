@@ -10,7 +10,8 @@
 // threads: the worker drives no timers.
 //
 // Bounded: at most `capacity` tasks wait. TryPost answers ResourceExhausted when they do; Post then destroys the task
-// unrun, as Executor::Post says, and counts it. Nobody ever waits for room.
+// unrun, as Executor::Post says, and counts it. Nobody ever waits for room. Work that was taken on once is not lost to
+// the limit: continuations of futures, and tasks that go on after they waited, get in even if it is full.
 //
 // Thread safety: Post, TryPost, Close, pending and refused from any thread. Make, Join and the destructor as the
 // toolbox allows (on LocalToolbox: the pumping thread). If the toolbox is destroyed first, tasks that have not run are
@@ -62,6 +63,9 @@ class SerialExecutor final : public Executor {
   absl::Status TryPost(absl::AnyInvocable<void() &&> task);
 
   void Post(absl::AnyInvocable<void() &&> task) override { TryPost(std::move(task)).IgnoreError(); }
+
+  // May outlive the executor and its toolbox; then it refuses.
+  std::shared_ptr<ExecutorLane> lane() override;
 
   // Takes no more tasks. Those that wait still run. May be called more than once, also by a task.
   void Close();

@@ -54,7 +54,7 @@ TYPED_TEST(SerialExecutorOn, ClosingRunsWhatWasTakenAndRefusesTheRest) {
   executor->Close();
   absl::Status refused = executor->TryPost([] { ADD_FAILURE(); });
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_EQ(refused.message(), "executor \"disk\" is closed");
+  EXPECT_EQ(refused.message(), "executor \"disk\" is closed; post before Close, or to another executor");
   auto owned = std::make_shared<int>();
   executor->Post([owned] { ADD_FAILURE(); });
   EXPECT_EQ(owned.use_count(), 1);

@@ -4,6 +4,7 @@
 //   auto toolbox = SimToolbox::Make({.seed = SimToolbox::SeedFromEnvironment(17).value()}).value();
 //   StartTheSystem(*toolbox);
 //   ASSERT_TRUE(toolbox->RunFor(absl::Minutes(10)).ok()) << toolbox->ReplayLine();
+//   ASSERT_TRUE(toolbox->RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).ok());   // not future.Wait()
 //
 // One thread, virtual time. Each step goes to one of the workers that are awake or to the next timer that is due, drawn
 // by the seed; timers of one instant keep their order among themselves. Time moves when nothing can run. Every step,

@@ -1,7 +1,7 @@
 // SimTrace: a running hash of everything that happened in a simulation, so that two runs can be compared by one number.
 //
-//   toolbox.trace().Record(TraceKind("message.delivered"), receiver.ordinal(), sender.ordinal(),
-//   TraceKind(type.name())); EXPECT_EQ(first.trace().hash(), second.trace().hash());
+//   toolbox.trace().Record(TraceKind("message.delivered"), receiver.ordinal(), sender.ordinal(), type_hash);
+//   EXPECT_EQ(first.trace().hash(), second.trace().hash());
 //
 // An event is (virtual time, kind, three numbers). The numbers must be the same in every run of a seed: ordinals,
 // sizes, hashes of names and of encoded payloads; no address, no generation, no uid, no std or absl hash, nothing from
