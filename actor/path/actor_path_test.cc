@@ -138,6 +138,12 @@ TEST(UriParser, SaysWhereAndWhatIsWrong) {
     EXPECT_EQ(ErrorKindOf<UriErrorKind>(status), c.kind) << status;
     EXPECT_EQ(ErrorDetailNumberOf<UriErrorKind>(status, "index"), c.index) << status;
   }
+  // A NUL is no character of any part.
+  for (const std::string& text :
+       {std::string("x\0://h/", 7), std::string("x://u\0@h:1/", 11), std::string("x://h\0/", 7),
+        std::string("x://h/\0", 7), std::string("x://h/?\0", 8), std::string("x://h/#\0", 8)}) {
+    EXPECT_FALSE(UriParser::Parse(text).ok()) << QuotedForText(text);
+  }
   const absl::Status long_text = UriParser::Parse(std::string(kMaxUriLength + 1, 'a')).status();
   EXPECT_EQ(ErrorKindOf<UriErrorKind>(long_text), UriErrorKind::kTooLong);
   EXPECT_LT(long_text.message().size(), 400u);

@@ -22,6 +22,9 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
+// For `also` below: a letter, which every class has anyway.
+constexpr char kNothingElse = 'a';
+
 bool Fail(UriFailure& failure, UriErrorKind kind, size_t index) {
   failure = {kind, index};
   return false;
@@ -65,7 +68,7 @@ bool ParseServer(std::string_view authority, UriParts& parts) {
     rest = authority.substr(at + 1);
     UriFailure ignored;
     size_t end = 0;
-    if (!SkipCharacters(*userinfo, kUriNameChar, '\0', end, ignored) || end != userinfo->size()) return false;
+    if (!SkipCharacters(*userinfo, kUriNameChar, kNothingElse, end, ignored) || end != userinfo->size()) return false;
   }
   size_t host_end = 0;
   if (!rest.empty() && rest.front() == '[') {
