@@ -143,12 +143,12 @@ absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, 
   if (parent_entry == nullptr) return Annotate(UnknownPid(parent), absl::StrCat("parent of ", QuotedForText(name)));
   const uint64_t hash = ChildHash(parent_entry->hash, name);
   const auto taken = index_.Find(hash, [&](uint32_t slot) {
-    const Entry& other = *EntryOfSlot(slot);
+    const Entry& other = KnownEntry(slot);
     return other.hash == hash && other.parent_slot == parent.slot && !IsRoot(other) && other.name.Is(name);
   });
   if (taken.has_value()) {
     return MakeError(absl::StatusCode::kAlreadyExists, PathResolutionErrorKind::kNameTaken,
-                     absl::StrCat(QuotedForText(MakePath(*EntryOfSlot(*taken), ActorUid()).text()),
+                     absl::StrCat(QuotedForText(MakePath(KnownEntry(*taken), ActorUid()).text()),
                                   " is the path of a live actor; use another name, or wait until it has ended"));
   }
   const size_t text_size = parent_entry->text_size + 1 + name.size();
@@ -204,13 +204,13 @@ absl::Status ActorPathRegistry::Unregister(Pid pid, Instant now) {
   return absl::OkStatus();
 }
 
+inline ActorUid ActorPathRegistry::UidOf(const Entry& entry, Pid pid) const {
+  return entry.has_outside_uid != 0 ? outside_uids_.at(pid) : issuer_.UidOf(pid);
+}
+
 ActorUid ActorPathRegistry::UidOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   return entry == nullptr ? issuer_.UidOf(pid) : UidOf(*entry, pid);
-}
-
-ActorUid ActorPathRegistry::UidOf(const Entry& entry, Pid pid) const {
-  return entry.has_outside_uid ? outside_uids_.at(pid) : issuer_.UidOf(pid);
 }
 
 std::optional<ActorPathHandle> ActorPathRegistry::HandleOf(Pid pid) const {
@@ -280,18 +280,23 @@ std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suf
   return text;
 }
 
+// Whether the address is that of this system, without authority or with its own.
+inline bool ActorPathRegistry::IsOurs(const ActorPath& path) const {
+  if (!path_internal::EqualBytes(path.system(), root_.system())) return false;
+  if (!path.has_authority()) return true;
+  return canonical_root_.has_authority() && path.host() == canonical_root_.host() &&
+         path.port() == canonical_root_.port() && path.scheme() == canonical_root_.scheme();
+}
+
 // The hash as entries have it, which is that of the path without authority.
-uint64_t ActorPathRegistry::HashHere(const ActorPath& path, bool& is_ours) const {
-  is_ours = path_internal::EqualBytes(path.system(), root_.system());
+inline uint64_t ActorPathRegistry::HashHere(const ActorPath& path) const {
   if (!path.has_authority()) return path.hash();
-  is_ours = is_ours && canonical_root_.has_authority() && path.host() == canonical_root_.host() &&
-            path.port() == canonical_root_.port() && path.scheme() == canonical_root_.scheme();
   uint64_t hash = root_.hash();
   for (size_t i = 0; i < path.segment_count(); ++i) hash = ChildHash(hash, path.segment(i));
   return hash;
 }
 
-bool ActorPathRegistry::Matches(const Entry& entry, const ActorPath& path) const {
+inline bool ActorPathRegistry::Matches(const Entry& entry, const ActorPath& path) const {
   if (entry.depth != path.segment_count()) return false;
   const Entry* at = &entry;
   for (size_t i = path.segment_count(); i-- > 0;) {
@@ -304,15 +309,14 @@ bool ActorPathRegistry::Matches(const Entry& entry, const ActorPath& path) const
 }
 
 Pid ActorPathRegistry::Find(const ActorPath& path) const {
-  bool is_ours = false;
-  const uint64_t hash = HashHere(path, is_ours);
-  if (!is_ours) return Pid();
+  if (!IsOurs(path)) return Pid();
+  const uint64_t hash = HashHere(path);
   const std::optional<uint32_t> slot = index_.Find(hash, [&](uint32_t candidate) {
-    const Entry& entry = *EntryOfSlot(candidate);
+    const Entry& entry = KnownEntry(candidate);
     return entry.hash == hash && Matches(entry, path);
   });
   if (!slot.has_value()) return Pid();
-  const Entry& entry = *EntryOfSlot(*slot);
+  const Entry& entry = KnownEntry(*slot);
   const Pid pid = PidOf(entry, *slot);
   if (!path.uid().IsNone() && path.uid() != UidOf(entry, pid)) return Pid();
   return pid;
@@ -340,8 +344,7 @@ bool ActorPathRegistry::WasIssued(ActorUid uid) const {
 absl::Status ActorPathRegistry::CheckUid(const ActorPath& path, ActorUid uid) const {
   if (uid.IsNone()) return absl::OkStatus();
   if (WasIssued(uid)) return UidReserved(path.text(), uid, "the system has issued it itself");
-  bool is_ours = false;
-  const auto reserved = reserved_.find({HashHere(path, is_ours), uid});
+  const auto reserved = reserved_.find({HashHere(path), uid});
   if (reserved == reserved_.end()) return absl::OkStatus();
   return UidReserved(path.text(), uid, "an actor of this path had it");
 }
@@ -349,8 +352,7 @@ absl::Status ActorPathRegistry::CheckUid(const ActorPath& path, ActorUid uid) co
 absl::Status ActorPathRegistry::ReserveUid(const ActorPath& path, ActorUid uid, Instant now) {
   if (uid.IsNone()) return absl::InvalidArgumentError("uid 0 means none and cannot be reserved");
   FRAKTOR_RETURN_IF_ERROR(CheckUid(path, uid));
-  bool is_ours = false;
-  AddReservation(path.ToString(), HashHere(path, is_ours), uid, now);
+  AddReservation(path.ToString(), HashHere(path), uid, now);
   return absl::OkStatus();
 }
 

@@ -177,13 +177,16 @@ class ActorPathRegistry {
   }
   Entry* MutableEntry(Pid pid) { return const_cast<Entry*>(FindEntry(pid)); }
   bool IsRoot(const Entry& entry) const { return &entry == root_entry_; }
-  const Entry& ParentOf(const Entry& entry) const { return *EntryOfSlot(entry.parent_slot); }
+  // For slots that a live entry or the index names: they exist.
+  const Entry& KnownEntry(uint32_t slot) const { return chunks_[slot / kChunkEntries]->entries[slot % kChunkEntries]; }
+  const Entry& ParentOf(const Entry& entry) const { return KnownEntry(entry.parent_slot); }
   Pid PidOf(const Entry& entry, uint32_t slot) const { return {.slot = slot, .generation = entry.generation}; }
 
   absl::StatusOr<Entry*> Claim(Pid pid);
   absl::Status Add(Pid pid, Pid parent, std::string_view name, path_internal::CompactName stored, ActorUid outside_uid);
   bool Matches(const Entry& entry, const ActorPath& path) const;
-  uint64_t HashHere(const ActorPath& path, bool& is_ours) const;
+  bool IsOurs(const ActorPath& path) const;
+  uint64_t HashHere(const ActorPath& path) const;
   bool WasIssued(ActorUid uid) const;
   void AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now);
   absl::Status UnknownPid(Pid pid) const;
