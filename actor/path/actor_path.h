@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -172,7 +171,7 @@ class PathBuilder {
       end = write_next(end);
       *--end = '/';
     }
-    std::memcpy(text, parent.text_.data(), before);
+    std::copy_n(parent.text_.data(), before, text);
     std::copy(parent.segment_ends_.begin(), parent.segment_ends_.end(), path.segment_ends_.begin());
     path.CopyAddressFrom(parent);
     path.hash_ = shape.hash;

@@ -21,7 +21,7 @@ std::strong_ordering CompareRoots(const ActorPath& a, const ActorPath& b) {
   // ':'.
   if (a_scheme == b_scheme) return rest(a) <=> rest(b);
   const size_t common = a_scheme.size() < b_scheme.size() ? a_scheme.size() : b_scheme.size();
-  if (const auto order = a_scheme.substr(0, common) <=> b_scheme.substr(0, common); order != 0) return order;
+  if (const auto order = a_scheme.substr(0, common) <=> b_scheme.substr(0, common); std::is_neq(order)) return order;
   return a_scheme.size() < b_scheme.size() ? ':' <=> b_scheme[common] : a_scheme[common] <=> ':';
 }
 
@@ -31,14 +31,14 @@ std::strong_ordering ActorPathComparator::Compare(const ActorPath& a, const Acto
   size_t left = a.segment_count();
   size_t right = b.segment_count();
   while (left > 0 && right > 0) {
-    if (const auto order = a.segment(--left) <=> b.segment(--right); order != 0) return order;
+    if (const auto order = a.segment(--left) <=> b.segment(--right); std::is_neq(order)) return order;
   }
   if (left != right) return left < right ? std::strong_ordering::greater : std::strong_ordering::less;
   return CompareRoots(a, b);
 }
 
 std::strong_ordering ActorPathComparator::RefCompare(const ActorPath& a, const ActorPath& b) {
-  if (const auto order = Compare(a, b); order != 0) return order;
+  if (const auto order = Compare(a, b); std::is_neq(order)) return order;
   return a.uid() <=> b.uid();
 }
 

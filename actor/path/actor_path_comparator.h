@@ -25,7 +25,7 @@ class ActorPathComparator {
 
   // Equal exactly where Equals is true.
   static std::strong_ordering Compare(const ActorPath& a, const ActorPath& b);
-  static bool Less(const ActorPath& a, const ActorPath& b) { return Compare(a, b) < 0; }
+  static bool Less(const ActorPath& a, const ActorPath& b) { return std::is_lt(Compare(a, b)); }
 
   // Refs: the path and then the uid.
   static bool RefEquals(const ActorPath& a, const ActorPath& b) { return a.uid() == b.uid() && a == b; }

@@ -127,6 +127,7 @@ class CompactName {
     return size;
   }
   bool IsHeap() const { return word_ != 0 && (word_ & 3) == 0; }
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a tagged pointer
   char* Heap() const { return reinterpret_cast<char*>(static_cast<uintptr_t>(word_)); }
 
   // Zero, a pointer, or one of the tags in the two lowest bits. In place: the size above the tag in the lowest byte,
