@@ -1,7 +1,6 @@
 // What becomes of tasks and continuations when their executor is full, closed or gone.
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -55,12 +54,12 @@ TEST_F(ExecutorLifetimeTest, AContinuationIsCancelledWhenItsExecutorHasGone) {
 
 TEST_F(ExecutorLifetimeTest, ATaskMayOutliveTheToolboxToo) {
   auto executor = MakeExecutor(10);
-  std::optional<PromiseAndFuture<int>> number = MakePromise<int>();
-  Future<int> sum = AddOne(std::move(number->future)).Start(*executor);
+  PromiseAndFuture<int> number = MakePromise<int>();
+  Future<int> sum = AddOne(std::move(number.future)).Start(*executor);
   Pump();
   executor.reset();
   toolbox_.reset();
-  number.reset();  // Breaks the promise.
+  { const Promise<int> broken = std::move(number.promise); }
   ASSERT_TRUE(sum.IsReady());
   EXPECT_EQ(sum.Take().status().code(), absl::StatusCode::kCancelled);
 }
