@@ -105,7 +105,7 @@ class ActorPath {
   friend class path_internal::PathBuilder;
 
   ActorPath() = default;
-  explicit ActorPath(size_t text_size) : text_(text_size, '\0') {}
+  ActorPath(size_t text_size, size_t segments) : text_(text_size, '\0'), segment_ends_(segments) {}
 
   // The parts of the text that stand before the path, of checked content.
   struct Address {
@@ -162,17 +162,17 @@ class PathBuilder {
   static ActorPath Below(const ActorPath& parent, const Shape& shape, WriteNext write_next) {
     // The root ends in a slash, which is that of the first name.
     const size_t before = parent.text_.size() - (parent.IsRoot() && shape.segments != 0 ? 1 : 0);
-    ActorPath path(before + shape.text_size);
-    path.segment_ends_.resize(parent.segment_count() + shape.segments);
+    ActorPath path(before + shape.text_size, parent.segment_count() + shape.segments);
     char* const text = path.text_.data();
     char* end = text + path.text_.size();
-    for (size_t i = path.segment_ends_.size(); i-- > parent.segment_count();) {
-      path.segment_ends_[i] = static_cast<uint32_t>(end - text);
+    uint32_t* const ends = path.segment_ends_.data();
+    for (size_t i = parent.segment_count() + shape.segments; i-- > parent.segment_count();) {
+      ends[i] = static_cast<uint32_t>(end - text);
       end = write_next(end);
       *--end = '/';
     }
     std::copy_n(parent.text_.data(), before, text);
-    std::copy(parent.segment_ends_.begin(), parent.segment_ends_.end(), path.segment_ends_.begin());
+    std::copy(parent.segment_ends_.begin(), parent.segment_ends_.end(), ends);
     path.CopyAddressFrom(parent);
     path.hash_ = shape.hash;
     path.uid_ = path.IsRoot() ? ActorUid() : shape.uid;

@@ -19,17 +19,25 @@ namespace fraktor::inline v0::path_internal {
 inline constexpr uint64_t kHashFactor = 0x9fb21c651e98df25u;
 
 template <class Word>
+Word LittleEndian(Word word) {
+  if constexpr (std::endian::native == std::endian::big) {
+    if constexpr (sizeof(Word) == 8) return __builtin_bswap64(word);
+    return __builtin_bswap32(word);
+  }
+  return word;
+}
+
+template <class Word>
 Word LoadLittleEndian(const char* from) {
   Word word;
   std::memcpy(&word, from, sizeof(word));
-  if constexpr (std::endian::native == std::endian::big) {
-    if constexpr (sizeof(Word) == 8) {
-      word = __builtin_bswap64(word);
-    } else {
-      word = __builtin_bswap32(word);
-    }
-  }
-  return word;
+  return LittleEndian(word);
+}
+
+template <class Word>
+void StoreLittleEndian(Word word, char* to) {
+  word = LittleEndian(word);
+  std::memcpy(to, &word, sizeof(word));
 }
 
 // Up to 7 bytes as a number, the first one lowest.

@@ -76,7 +76,13 @@ class CompactName {
       }
       case kInPlace: {
         char* const begin = end - InPlaceSize();
-        for (size_t i = 0; begin + i != end; ++i) begin[i] = InPlaceCharacter(i);
+        if (const size_t length = InPlaceSize(); length >= 4) {
+          // Two words that overlap.
+          StoreLittleEndian(static_cast<uint32_t>(word_ >> 8), begin);
+          StoreLittleEndian(static_cast<uint32_t>(word_ >> (8 * length - 24)), end - 4);
+        } else {
+          for (size_t i = 0; i < length; ++i) begin[i] = InPlaceCharacter(i);
+        }
         return begin;
       }
       default: {

@@ -4,12 +4,14 @@
 // - BM_PidToPath / BM_MapPidToPath: an ActorPath of the caller's own, in both.
 // - BM_PidToText / BM_MapPidToText: the text as a string of the caller's own, in both.
 // - BM_RegisterAndUnregister / BM_MapInsertAndErase: an actor comes and goes.
-// Actors are families: /user/worker-N, named by the program, and 99 children /user/worker-N/$x, named by the runtime.
-// Each item is one lookup, in random order, of paths and pids that were made before.
+// Actors are families: /user/worker-N, named by the program, and its children /user/worker-N/$x, named by the runtime. In
+// a family of 100 the parent is likely to be in the cache; in one of 2 every other actor is a parent, which is the worst
+// case. Each item is one lookup, in random order, of paths and pids that were made before.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <random>
 #include <string>
@@ -35,11 +37,8 @@ void Check(const absl::Status& status) {
   if (!status.ok()) std::abort();
 }
 
-// A named actor and its children.
-constexpr uint32_t kFamily = 100;
-
 struct Actors {
-  explicit Actors(size_t count)
+  Actors(size_t count, uint32_t family)
       : registry(*ActorPathRegistry::Create(ActorSystemConfig{.system_name = "warehouse"}, {})) {
     const Pid root{0, 1};
     const Pid user{1, 1};
@@ -48,7 +47,7 @@ struct Actors {
     Pid parent = user;
     for (uint32_t i = 0; i < count; ++i) {
       const Pid pid{i + 2, 1};
-      if (i % kFamily == 0) {
+      if (i % family == 0) {
         Check(registry->Register(pid, user, absl::StrCat("worker-", i)));
         parent = pid;
       } else {
@@ -91,12 +90,14 @@ struct Actors {
 };
 
 const Actors& ActorsOf(const benchmark::State& state) {
-  static const Actors* const small = new Actors(1000);
-  static const Actors* const large = new Actors(100'000);
-  return state.range(0) == 1000 ? *small : *large;
+  static auto* const made = new std::map<std::pair<int64_t, int64_t>, Actors>;
+  const auto shape = std::make_pair(state.range(0), state.range(1));
+  return made->try_emplace(shape, static_cast<size_t>(shape.first), static_cast<uint32_t>(shape.second)).first->second;
 }
 
-void Sizes(benchmark::internal::Benchmark* benchmark) { benchmark->ArgName("actors")->Arg(1000)->Arg(100'000); }
+void Shapes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->ArgNames({"actors", "family"})->ArgsProduct({{1000, 100'000}, {100, 2}});
+}
 
 // Calls `look` for one actor after the other.
 template <class Look>
@@ -116,7 +117,7 @@ void BM_PathToPid(benchmark::State& state) {
     benchmark::DoNotOptimize(pid);
   });
 }
-BENCHMARK(BM_PathToPid)->Apply(Sizes);
+BENCHMARK(BM_PathToPid)->Apply(Shapes);
 
 void BM_MapPathToPid(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
@@ -124,7 +125,7 @@ void BM_MapPathToPid(benchmark::State& state) {
     benchmark::DoNotOptimize(pid);
   });
 }
-BENCHMARK(BM_MapPathToPid)->Apply(Sizes);
+BENCHMARK(BM_MapPathToPid)->Apply(Shapes);
 
 void BM_PidToText(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
@@ -132,7 +133,7 @@ void BM_PidToText(benchmark::State& state) {
     benchmark::DoNotOptimize(text);
   });
 }
-BENCHMARK(BM_PidToText)->Apply(Sizes);
+BENCHMARK(BM_PidToText)->Apply(Shapes);
 
 void BM_MapPidToText(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
@@ -140,7 +141,7 @@ void BM_MapPidToText(benchmark::State& state) {
     benchmark::DoNotOptimize(text);
   });
 }
-BENCHMARK(BM_MapPidToText)->Apply(Sizes);
+BENCHMARK(BM_MapPidToText)->Apply(Shapes);
 
 void BM_PidToPath(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
@@ -148,7 +149,7 @@ void BM_PidToPath(benchmark::State& state) {
     benchmark::DoNotOptimize(path);
   });
 }
-BENCHMARK(BM_PidToPath)->Apply(Sizes);
+BENCHMARK(BM_PidToPath)->Apply(Shapes);
 
 void BM_MapPidToPath(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
@@ -156,7 +157,7 @@ void BM_MapPidToPath(benchmark::State& state) {
     benchmark::DoNotOptimize(path);
   });
 }
-BENCHMARK(BM_MapPidToPath)->Apply(Sizes);
+BENCHMARK(BM_MapPidToPath)->Apply(Shapes);
 
 // Coming and going: an entry of an actor against an entry of a map by its whole text.
 void BM_RegisterAndUnregister(benchmark::State& state) {
