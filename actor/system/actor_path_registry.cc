@@ -14,7 +14,6 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "absl/utility/utility.h"
 
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/actor_path.h"
@@ -246,7 +245,7 @@ absl::StatusOr<ActorPath> ActorPathRegistry::PathOf(Pid pid) const {
     ActorUid uid;
     operator ActorPath() const { return registry.MakePath(entry, uid); }  // NOLINT(google-explicit-constructor)
   };
-  return absl::StatusOr<ActorPath>(absl::in_place, Made{*this, *entry, UidOf(*entry, pid)});
+  return absl::StatusOr<ActorPath>(Made{*this, *entry, UidOf(*entry, pid)});
 }
 
 absl::StatusOr<std::string> ActorPathRegistry::TextOf(Pid pid) const {

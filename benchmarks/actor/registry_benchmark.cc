@@ -113,7 +113,7 @@ void Run(benchmark::State& state, Look look) {
 
 void BM_PathToPid(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
-    const Pid pid = actors.registry->Find(actors.paths[i]);
+    Pid pid = actors.registry->Find(actors.paths[i]);
     benchmark::DoNotOptimize(pid);
   });
 }
@@ -121,7 +121,7 @@ BENCHMARK(BM_PathToPid)->Apply(Shapes);
 
 void BM_MapPathToPid(benchmark::State& state) {
   Run(state, [](const Actors& actors, size_t i) {
-    const Pid pid = actors.text_to_pid.find(actors.texts[i])->second;
+    Pid pid = actors.text_to_pid.find(actors.texts[i])->second;
     benchmark::DoNotOptimize(pid);
   });
 }
