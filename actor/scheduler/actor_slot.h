@@ -86,7 +86,6 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   uint16_t type = 0;        // Fixed while the slot is in use.
   uint16_t failures = 0;    // Suspensions by supervision, which nest.
   uint8_t gate = 0;         // Bits of Gate.
-  uint8_t unused_in_line = 0;
   Inbox inbox;
 
   // Second line.
@@ -94,11 +93,6 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   // through a long list looks here instead of at the inbox, whose cache line the senders fight for. Relaxed; the inbox
   // orders.
   alignas(64) std::atomic<bool> system_hint{false};
-  ActorSlot* parent = nullptr;
-  ActorSlot* first_child = nullptr;
-  ActorSlot* next_sibling = nullptr;
-  ActorSlot* previous_sibling = nullptr;
-  uint64_t ordinal = 0;
 };
 
 static_assert(sizeof(ActorSlot) == 128);

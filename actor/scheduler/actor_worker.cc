@@ -33,7 +33,7 @@ void ActorWorker::BecameReady(ActorSlot& slot, bool next) {
 
 void ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
   lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), to.slot(),
-                         to.IsNoOne() ? DeadLetterReason::kNoOne : DeadLetterReason::kStopped);
+                         to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
 }
 
 WorkerScope::WorkerScope(ActorWorker& worker) : outer_(actor_worker_internal::current) {

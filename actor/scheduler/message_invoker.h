@@ -18,21 +18,13 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/actor_worker.h"
 #include "fraktor/actor/scheduler/invoke_result.h"
 
 namespace fraktor::inline v0 {
-
-// Why a message was not delivered.
-enum class DeadLetterReason : uint8_t {
-  kNoOne,        // Sent to a reference to no one.
-  kStopped,      // The actor had ended when it was sent, or ended before it was handled.
-  kMailboxFull,  // As the mailbox's overflow strategy says.
-  kPushTimeout,  // Waited in vain for room.
-  kShutdown,     // The system was stopping.
-};
 
 // What happens to actors besides messages: the actor system's part. Called in the actor's own turn.
 class ActorLifecycle {

@@ -368,7 +368,7 @@ TEST_F(InvokerTest, ToTellNoOneIsADeadLetter) {
   Tell(actor, Number{0});
   Run(actor);
   ASSERT_EQ(dead_.size(), 1u);
-  EXPECT_EQ(dead_[0], std::make_pair(5, DeadLetterReason::kNoOne));
+  EXPECT_EQ(dead_[0], std::make_pair(5, DeadLetterReason::kNoRecipient));
 }
 
 // Messages to one target are chained, but nothing stays behind, and the order is that of sending.
