@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/ready_queue_coordinator.h"
@@ -36,43 +37,6 @@ enum class Gate : uint8_t {
   kRateLimited = 8,
   kUserDefined = 16,
   kOrdered = 32,  // Not a suspension: its mailbox hands out messages in an order of its own, or counts them.
-};
-
-// A list of envelopes through their links; `last` is meaningless while `first` is null.
-struct EnvelopeList {
-  Envelope* first = nullptr;
-  Envelope* last = nullptr;
-
-  bool empty() const { return first == nullptr; }
-
-  Envelope* PopFront() {
-    Envelope* const envelope = first;
-    if (envelope != nullptr) first = Envelope::Of(envelope->next);
-    return envelope;
-  }
-  void PushBack(Envelope* envelope) {
-    envelope->next = nullptr;
-    if (first == nullptr) {
-      first = envelope;
-    } else {
-      last->next = envelope;
-    }
-    last = envelope;
-  }
-  void PushFront(Envelope* envelope) {
-    envelope->next = first;
-    if (first == nullptr) last = envelope;
-    first = envelope;
-  }
-  void Append(EnvelopeList other) {
-    if (other.first == nullptr) return;
-    if (first == nullptr) {
-      first = other.first;
-    } else {
-      last->next = other.first;
-    }
-    last = other.last;
-  }
 };
 
 class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
