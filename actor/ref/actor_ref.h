@@ -6,7 +6,8 @@
 //
 // It names a slot and what is in it. Slots belong to the process and are recycled, never unmapped, so a reference may
 // outlive its actor and its system: whoever sends looks at the slot and finds that it is in use by another by now.
-// - An actor of this process: its slot, and in the word the slot's generation, 32 bits.
+// - An actor of this process: its slot, and in the word the slot's generation, 32 bits. Above them stand flags for
+//   what a sender has to heed, so that the usual reference, which has none, costs one comparison.
 // - An actor elsewhere: the slot is the association with its node, and the word is the actor's uid, 64 bits.
 // Which of the two it is, and whether the actor still lives, the slot knows.
 //
@@ -39,6 +40,10 @@ class ActorRef {
 
   static constexpr ActorRef NoOne() { return {}; }
   constexpr bool IsNoOne() const { return slot_ == nullptr; }
+
+  // The flags.
+  static constexpr uint64_t kLimited = uint64_t{1} << 32;  // Its mailbox has a limit.
+  static constexpr uint64_t kPromise = uint64_t{1} << 33;  // Not an actor: who asked waits here for one answer.
 
   // Null if it refers to no one.
   constexpr ActorSlot* slot() const { return slot_; }
