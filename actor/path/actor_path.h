@@ -157,7 +157,8 @@ class PathBuilder {
   };
 
   // The path below `parent` whose names `write_next` writes, the last one first: `char* write_next(char* end)` writes
-  // a name so that it ends at `end` and returns where it begins. One allocation.
+  // a slash and a name so that they end at `end`, and returns where they begin. It may overwrite the 8 bytes before
+  // `end`: a path has that many. One allocation.
   template <class WriteNext>
   static ActorPath Below(const ActorPath& parent, const Shape& shape, WriteNext write_next) {
     // The root ends in a slash, which is that of the first name.
@@ -169,7 +170,6 @@ class PathBuilder {
     for (size_t i = parent.segment_count() + shape.segments; i-- > parent.segment_count();) {
       ends[i] = static_cast<uint32_t>(end - text);
       end = write_next(end);
-      *--end = '/';
     }
     std::copy_n(parent.text_.data(), before, text);
     std::copy(parent.segment_ends_.begin(), parent.segment_ends_.end(), ends);

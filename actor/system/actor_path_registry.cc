@@ -159,7 +159,7 @@ absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, 
   if (!outside_uid.IsNone()) {
     const auto path = path_internal::PathBuilder::Below(
         MakePath(*parent_entry, ActorUid()), {.segments = 1, .text_size = 1 + name.size(), .hash = hash, .uid = {}},
-        [&stored](char* end) { return stored.WriteBefore(end); });
+        [&stored](char* end) { return stored.WriteWithSlashBefore(end); });
     FRAKTOR_RETURN_IF_ERROR(CheckUid(path, outside_uid));
   }
   FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, Claim(pid));
@@ -229,7 +229,7 @@ ActorPath ActorPathRegistry::MakePath(const Entry& entry, ActorUid uid) const {
   return path_internal::PathBuilder::Below(
       root_, {.segments = entry.depth, .text_size = entry.text_size, .hash = entry.hash, .uid = uid},
       [this, &at](char* end) {
-        char* const begin = at->name.WriteBefore(end);
+        char* const begin = at->name.WriteWithSlashBefore(end);
         at = &ParentOf(*at);
         return begin;
       });
@@ -272,8 +272,7 @@ std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suf
   char* end = text.data() + text.size() - suffix.size();
   std::memcpy(end, suffix.data(), suffix.size());
   for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) {
-    end = at->name.WriteBefore(end);
-    *--end = '/';
+    end = at->name.WriteWithSlashBefore(end);
   }
   std::memcpy(text.data(), address.data(), address.size());
   return text;

@@ -23,6 +23,7 @@
 #include "fraktor/actor/path/actor_selection.h"
 #include "fraktor/actor/path/actor_selection_resolver.h"
 #include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/system/actor_system_config.h"
@@ -399,9 +400,14 @@ TEST(PathFailureReporter, MakesAnEventAndADeadLetterOfAPathThatTheSystemCannotUs
 TEST(CompactName, KeepsNamesOfEveryKind) {
   using path_internal::CompactName;
   auto text = [](const CompactName& name) {
-    std::string out(name.size(), '?');
-    EXPECT_EQ(name.WriteBefore(out.data() + out.size()), out.data());
-    return out;
+    // Something stands before it, 8 bytes of which it may overwrite, and behind it, which it may not.
+    std::string out(1 + 8 + name.size() + 1, '?');
+    char* const end = out.data() + out.size() - 1;
+    EXPECT_EQ(name.WriteWithSlashBefore(end), end - name.size() - 1);
+    EXPECT_EQ(out.front(), '?');
+    EXPECT_EQ(out.back(), '?');
+    EXPECT_EQ(*(end - name.size() - 1), '/');
+    return std::string(end - name.size(), end);
   };
   EXPECT_EQ(text(CompactName()), "");
   EXPECT_EQ(text(CompactName::Auto(0)), "$a");
@@ -420,8 +426,10 @@ TEST(CompactName, KeepsNamesOfEveryKind) {
     moved = CompactName::Of("x");
     EXPECT_EQ(text(moved), "x");
   }
-  for (uint64_t number : {0, 1, 63, 64, 100, 4096}) {
+  // Up to 64^6 in place, and as a number beyond.
+  for (uint64_t number : std::vector<uint64_t>{0, 1, 63, 64, 100, 4096, 68'719'476'735, 68'719'476'736}) {
     const CompactName compact = CompactName::Auto(number);
+    EXPECT_EQ(text(compact), AutoName(number));
     EXPECT_TRUE(compact.Is(text(compact)));
     EXPECT_FALSE(compact.Is(text(compact) + "a"));  // no leading zeros
     EXPECT_FALSE(compact.Is(text(compact) + "b"));

@@ -1,6 +1,6 @@
 // CompactName: the name of an actor in 8 bytes.
 //
-//   CompactName::Auto(27)             // "$B", as a number
+//   CompactName::Auto(27)             // "$B": in place, as all automatic names below 64^6; the others are a number
 //   CompactName::Of("cart")           // up to 7 bytes in place
 //   CompactName::Of("customer-4711")  // on the heap, with its length
 //
@@ -33,8 +33,12 @@ class CompactName {
     if (IsHeap()) std::unique_ptr<char[]>(Heap()).reset();
   }
 
-  // `number` is below 2^62.
-  static CompactName Auto(uint64_t number) { return CompactName(number << 2 | kAuto); }
+  // The automatic name of a number below 2^62. It never needs the heap.
+  static CompactName Auto(uint64_t number) {
+    const AutoNameText text(number);
+    if (text.view().size() <= kMaxInPlace) return CompactName(InPlace(text.view()));
+    return CompactName(number << 2 | kAuto);
+  }
 
   static CompactName Of(std::string_view text) {
     CompactName name;
@@ -50,8 +54,6 @@ class CompactName {
     return name;
   }
 
-  bool IsAuto() const { return (word_ & 3) == kAuto; }
-
   size_t size() const {
     switch (word_ & 3) {
       case kAuto:
@@ -63,35 +65,26 @@ class CompactName {
     }
   }
 
-  // Writes the text so that it ends at `end`, and returns where it begins.
-  char* WriteBefore(char* end) const {
-    switch (word_ & 3) {
-      case kAuto: {
-        const size_t digits = AutoDigits();
-        char* const begin = end - digits - 1;
-        *begin = '$';
-        uint64_t number = word_ >> 2;
-        for (size_t i = 1; i <= digits; ++i, number >>= 6) begin[i] = kAutoNameDigits[number & 63];
-        return begin;
-      }
-      case kInPlace: {
-        char* const begin = end - InPlaceSize();
-        if (const size_t length = InPlaceSize(); length >= 4) {
-          // Two words that overlap.
-          StoreLittleEndian(static_cast<uint32_t>(word_ >> 8), begin);
-          StoreLittleEndian(static_cast<uint32_t>(word_ >> (8 * length - 24)), end - 4);
-        } else {
-          for (size_t i = 0; i < length; ++i) begin[i] = InPlaceCharacter(i);
-        }
-        return begin;
-      }
-      default: {
-        if (word_ == 0) return end;
-        char* const begin = end - HeapSize();
-        std::memcpy(begin, Heap() + sizeof(uint32_t), HeapSize());
-        return begin;
-      }
+  // Writes a slash and the text so that they end at `end`, and returns where they begin. What stands in the 8 bytes
+  // before `end` is lost, also where the name is shorter: whoever writes a path goes from its end to its beginning.
+  char* WriteWithSlashBefore(char* end) const {
+    if ((word_ & 3) == kInPlace) {
+      // The text fills the word from its second byte on. A slash in the first one makes it a step of the path, and the
+      // shift puts its end where it belongs.
+      const size_t length = InPlaceSize();
+      StoreLittleEndian(((word_ & ~uint64_t{0xff}) | '/') << (8 * (kMaxInPlace - length)), end - sizeof(word_));
+      return end - length - 1;
     }
+    char* const begin = end - size();
+    if ((word_ & 3) == kAuto) {
+      *begin = '$';
+      uint64_t number = word_ >> 2;
+      for (char* digit = begin + 1; digit < end; ++digit, number >>= 6) *digit = kAutoNameDigits[number & 63];
+    } else if (word_ != 0) {
+      CopyHeapText(begin);
+    }
+    *(begin - 1) = '/';
+    return begin - 1;
   }
 
   // Whether this is the text.
@@ -116,7 +109,6 @@ class CompactName {
 
   static uint64_t InPlace(std::string_view text) { return PackBytes(text) << 8 | text.size() << 2 | kInPlace; }
   size_t InPlaceSize() const { return (word_ & 0xff) >> 2; }
-  char InPlaceCharacter(size_t i) const { return static_cast<char>(word_ >> (8 * i + 8)); }
   bool IsAutoName(std::string_view text) const {
     if (text.size() < 2 || text[0] != '$') return false;
     uint64_t number = word_ >> 2;
@@ -131,6 +123,21 @@ class CompactName {
     uint32_t size;
     std::memcpy(&size, Heap(), sizeof(size));
     return size;
+  }
+  // The heap has names of more than 7 bytes only, so that two words which overlap are enough up to 16.
+  void CopyHeapText(char* to) const {
+    const char* const from = Heap() + sizeof(uint32_t);
+    const size_t length = HeapSize();
+    if (length > 2 * sizeof(uint64_t)) {
+      std::memcpy(to, from, length);
+      return;
+    }
+    uint64_t first;
+    uint64_t last;
+    std::memcpy(&first, from, sizeof(first));
+    std::memcpy(&last, from + length - sizeof(last), sizeof(last));
+    std::memcpy(to, &first, sizeof(first));
+    std::memcpy(to + length - sizeof(last), &last, sizeof(last));
   }
   bool IsHeap() const { return word_ != 0 && (word_ & 3) == 0; }
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a tagged pointer
