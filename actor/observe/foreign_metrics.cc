@@ -1,0 +1,64 @@
+#include "fraktor/actor/observe/foreign_metrics.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/observe/observed_id.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// Threads are numbered as they come. Only the number matters; it pairs with nothing.
+constinit std::atomic<uint32_t> threads{0};
+constinit thread_local uint32_t thread_number = 0;  // 0 is none yet
+
+}  // namespace
+
+ForeignMetrics::Stripe& ForeignMetrics::OfThisThread() {
+  if (thread_number == 0) [[unlikely]]
+    thread_number = (threads.fetch_add(1, std::memory_order_relaxed) % kStripes) + 1;
+  return stripes_[thread_number - 1];
+}
+
+void ForeignMetrics::CountEnqueued(ObservedId id) {
+  OfThisThread().counts[id % kObservedIds].enqueued.fetch_add(1, std::memory_order_relaxed);
+}
+
+void ForeignMetrics::CountHandled(ObservedId id, uint32_t messages) {
+  OfThisThread().counts[id % kObservedIds].handled.fetch_add(messages, std::memory_order_relaxed);
+}
+
+void ForeignMetrics::CountDeadLetter(DeadLetterReason reason) {
+  OfThisThread().dead_letters[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+}
+
+bool ForeignMetrics::Sample() {
+  const uint32_t every = sample_every_.load(std::memory_order_relaxed);
+  if (every <= 1) return every == 1;
+  return OfThisThread().sampled.fetch_add(1, std::memory_order_relaxed) % every == every - 1;
+}
+
+uint64_t ForeignMetrics::enqueued(ObservedId id) const {
+  uint64_t sum = 0;
+  for (const Stripe& stripe : stripes_)
+    sum += stripe.counts[id % kObservedIds].enqueued.load(std::memory_order_relaxed);
+  return sum;
+}
+
+uint64_t ForeignMetrics::handled(ObservedId id) const {
+  uint64_t sum = 0;
+  for (const Stripe& stripe : stripes_) sum += stripe.counts[id % kObservedIds].handled.load(std::memory_order_relaxed);
+  return sum;
+}
+
+uint64_t ForeignMetrics::dead_letters(DeadLetterReason reason) const {
+  uint64_t sum = 0;
+  for (const Stripe& stripe : stripes_) {
+    sum += stripe.dead_letters[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
+  }
+  return sum;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,63 @@
+// What threads count that are no workers: a few stripes of shared counters, each thread adding to one of them.
+//
+//   ForeignMetrics* metrics = hub.foreign();  // null if the hub is off
+//   if (metrics != nullptr) metrics->CountEnqueued(id);
+//
+// The same rules as for WorkerMetrics. A read-modify-write each, some nanoseconds; a stripe is shared by the threads
+// whose number is the same modulo kStripes. 128 KiB in all.
+//
+// Thread safety: any thread may call anything.
+#ifndef FRAKTOR_ACTOR_OBSERVE_FOREIGN_METRICS_H_
+#define FRAKTOR_ACTOR_OBSERVE_FOREIGN_METRICS_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/observe/observed_id.h"
+
+namespace fraktor::inline v0 {
+
+class ForeignMetrics {
+ public:
+  static constexpr size_t kStripes = 4;
+
+  // `sample_every` is the hub's, and lives longer.
+  explicit ForeignMetrics(const std::atomic<uint32_t>& sample_every) : sample_every_(sample_every) {}
+  ForeignMetrics(const ForeignMetrics&) = delete;
+  ForeignMetrics& operator=(const ForeignMetrics&) = delete;
+
+  void CountEnqueued(ObservedId id);
+  void CountHandled(ObservedId id, uint32_t messages);
+  void CountDeadLetter(DeadLetterReason reason);
+
+  // True once in so many calls of the threads that share a stripe.
+  bool Sample();
+
+  uint64_t enqueued(ObservedId id) const;
+  uint64_t handled(ObservedId id) const;
+  uint64_t dead_letters(DeadLetterReason reason) const;
+
+ private:
+  struct Counts {
+    std::atomic<uint64_t> enqueued{0};
+    std::atomic<uint64_t> handled{0};
+  };
+  // Statistics; they pair with nothing.
+  struct alignas(64) Stripe {
+    std::atomic<uint64_t> sampled{0};
+    std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> dead_letters{};
+    std::array<Counts, kObservedIds> counts{};
+  };
+
+  Stripe& OfThisThread();
+
+  const std::atomic<uint32_t>& sample_every_;
+  std::array<Stripe, kStripes> stripes_{};
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_OBSERVE_FOREIGN_METRICS_H_
