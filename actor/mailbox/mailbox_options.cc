@@ -2,6 +2,8 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/utils/strings/string_view.h"
+
 namespace fraktor::inline v0 {
 
 std::string_view ToString(OverflowStrategy strategy) {
@@ -16,6 +18,18 @@ std::string_view ToString(OverflowStrategy strategy) {
       return "Reject";
     case OverflowStrategy::kDeadLetter:
       return "DeadLetter";
+  }
+  return "unknown";
+}
+
+std::string_view ToString(MessageOrder order) {
+  switch (order) {
+    case MessageOrder::kFifo:
+      return "Fifo";
+    case MessageOrder::kControlFirst:
+      return "ControlFirst";
+    case MessageOrder::kPriority:
+      return "Priority";
   }
   return "unknown";
 }
@@ -41,6 +55,23 @@ absl::Status MailboxOptions::Validate() const {
   if (push_timeout < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.push_timeout is ",
                                                    absl::FormatDuration(push_timeout), "; it must not be negative"));
+  }
+  if (static_cast<uint8_t>(order) > static_cast<uint8_t>(MessageOrder::kPriority)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("MailboxOptions.order is ", static_cast<int>(order), ", which is no MessageOrder"));
+  }
+  if (order == MessageOrder::kPriority && !priority) {
+    return absl::InvalidArgumentError(
+        "MailboxOptions.order is Priority, but MailboxOptions.priority is empty; set the function that ranks messages");
+  }
+  if (order != MessageOrder::kPriority && priority) {
+    return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.priority is set, but MailboxOptions.order is ",
+                                                   ToAbsl(ToString(order)), "; set order to Priority or no function"));
+  }
+  if (order != MessageOrder::kFifo && overflow == OverflowStrategy::kDropOldest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("MailboxOptions.overflow is DropOldest, but MailboxOptions.order is ", ToAbsl(ToString(order)),
+                     "; use another overflow, or the order Fifo"));
   }
   return absl::OkStatus();
 }

@@ -1,7 +1,11 @@
-// How large a mailbox may get, and what happens to a message that finds it full.
+// How large a mailbox may get, what happens to a message that finds it full, and in which order messages come out.
 //
 //   MailboxOptions options{.capacity = 1000, .overflow = OverflowStrategy::kReject, .reserve_for_system = 10};
 //   FRAKTOR_RETURN_IF_ERROR(options.Validate());
+//
+//   MailboxOptions urgent_first{.order = MessageOrder::kPriority, .priority = [](const Envelope& envelope) {
+//                                 return envelope.Is<Alarm>() ? 0 : 1;
+//                               }};
 //
 // A mailbox is unbounded by default, which is the fast one: a bounded one pays for a counter that senders and receiver
 // share. System messages are never held back. What is reserved for them is not given to user messages, so a mailbox of
@@ -11,12 +15,15 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace fraktor::inline v0 {
+
+class Envelope;
 
 // What a full mailbox does with a further user message. Each answer is counted.
 enum class OverflowStrategy : uint8_t {
@@ -30,9 +37,22 @@ enum class OverflowStrategy : uint8_t {
 
 std::string_view ToString(OverflowStrategy strategy);
 
+// In which order an actor gets its user messages. System messages go before all of them in any case.
+enum class MessageOrder : uint8_t {
+  kFifo,          // As they were sent.
+  kControlFirst,  // Types with kIsControlMessage before the others, each as they were sent.
+  kPriority,      // Lowest number of `priority` first; equal ones as they were sent.
+};
+
+std::string_view ToString(MessageOrder order);
+
+// The rank of a message; lower goes first. Called once per message, on the thread that runs the actor. If it throws,
+// the message goes last, as if it had answered INT_MAX.
+using MessagePriority = std::function<int(const Envelope&)>;
+
 struct MailboxOptions {
   static constexpr size_t kUnbounded = 0;
-  static constexpr size_t kMaxCapacity = size_t{1} << 30;
+  static constexpr size_t kMaxCapacity = size_t{1} << 29;
 
   // User and system messages together; kUnbounded for no limit.
   size_t capacity = kUnbounded;
@@ -41,6 +61,10 @@ struct MailboxOptions {
   size_t reserve_for_system = 0;
   // How long kBlockProducer waits. Zero never waits: the message is a dead letter at once.
   absl::Duration push_timeout = absl::Seconds(10);
+  // kDropOldest is possible with kFifo only: the oldest message is not the next one of another order.
+  MessageOrder order = MessageOrder::kFifo;
+  // For kPriority, which needs it; the others must have none.
+  MessagePriority priority = {};
 
   bool bounded() const { return capacity != kUnbounded; }
 

@@ -45,6 +45,45 @@ TEST(MailboxOptions, RefuseAbsurdValues) {
             std::string::npos);
 }
 
+int RankNothing(const Envelope&) { return 0; }
+
+// A65
+TEST(MailboxOptions, AreFifoByDefaultAndMayHaveAnotherOrder) {
+  EXPECT_EQ(MailboxOptions().order, MessageOrder::kFifo);
+  EXPECT_TRUE((MailboxOptions{.order = MessageOrder::kControlFirst}).Validate().ok());
+  EXPECT_TRUE((MailboxOptions{.order = MessageOrder::kPriority, .priority = RankNothing}).Validate().ok());
+  EXPECT_TRUE((MailboxOptions{.capacity = 1, .order = MessageOrder::kControlFirst}).Validate().ok());
+}
+
+// A65
+TEST(MailboxOptions, RefuseAPriorityOrderWithoutAFunctionAndAFunctionWithoutIt) {
+  EXPECT_NE(Refusal({.order = MessageOrder::kPriority}).find("MailboxOptions.priority is empty"), std::string::npos);
+  EXPECT_NE(Refusal({.priority = RankNothing}).find("MailboxOptions.order is Fifo"), std::string::npos);
+  EXPECT_NE(Refusal({.order = MessageOrder::kControlFirst, .priority = RankNothing}).find("order is ControlFirst"),
+            std::string::npos);
+  EXPECT_NE(Refusal({.order = static_cast<MessageOrder>(7)}).find("order is 7"), std::string::npos);
+}
+
+// SCH-4
+TEST(MailboxOptions, RefuseToDropTheOldestWhereTheOldestIsNotNext) {
+  EXPECT_NE(Refusal({.capacity = 5, .overflow = OverflowStrategy::kDropOldest, .order = MessageOrder::kControlFirst})
+                .find("overflow is DropOldest"),
+            std::string::npos);
+  EXPECT_NE(Refusal({.capacity = 5,
+                     .overflow = OverflowStrategy::kDropOldest,
+                     .order = MessageOrder::kPriority,
+                     .priority = RankNothing})
+                .find("order is Priority"),
+            std::string::npos);
+  EXPECT_TRUE((MailboxOptions{.capacity = 5, .overflow = OverflowStrategy::kDropOldest}).Validate().ok());
+}
+
+TEST(MessageOrder, HasANameForLogs) {
+  EXPECT_EQ(ToString(MessageOrder::kFifo), "Fifo");
+  EXPECT_EQ(ToString(MessageOrder::kControlFirst), "ControlFirst");
+  EXPECT_EQ(ToString(MessageOrder::kPriority), "Priority");
+}
+
 TEST(OverflowStrategy, HasANameForLogs) {
   EXPECT_EQ(ToString(OverflowStrategy::kDropOldest), "DropOldest");
   EXPECT_EQ(ToString(OverflowStrategy::kDropNewest), "DropNewest");

@@ -1,0 +1,260 @@
+// Who may put a user message into a bounded mailbox, and what becomes of the one that finds no room.
+//
+// A sender, on any thread, asks for each message:
+//
+//   Admission admission = limits.Admit(envelope, self, Producer::kActor);
+//   switch (admission.kind) {
+//     case AdmissionKind::kPush: Push(envelope); break;                       // it was counted
+//     case AdmissionKind::kHeld: SuspendAtEndOfHandler(); break;              // the line has it
+//     case AdmissionKind::kKept: if (admission.ring) Push(bell); ... break;   // DropOldest
+//     ...                                                                     // the others: the envelope is still ours
+//   }
+//
+// The receiver says that a counted message has left, and lets in who waits:
+//
+//   if (limits.TakenOut()) {
+//     for (ActorRef sender : limits.Readmit([&](EnvelopeList list) { PushAll(list); })) Resume(sender);
+//   }
+//
+// Belongs to a slot and lives as long as the process. One bounded actor after the other configures it and closes it
+// when it ends. A sender may come late, when its actor has ended or the slot is in use by another: the generation in
+// the envelope's target word tells, and it is answered kEnded. Nothing of an earlier actor is ever held for a later one
+// but the messages that were counted and not taken out yet: they stay counted until somebody does, since the count
+// belongs to the slot.
+//
+// BlockProducer. A message without room joins a line, and its sender is suspended when its handler has ended. While
+// anybody is in line, everybody else's messages join it too, so that none overtakes an earlier one of its sender. When
+// the mailbox is down to half of its capacity, those in front are let in, as many as fit. As many messages as the
+// mailbox has room for may be in line; a handler that sends more is rejected. What an actor sends to itself is let in
+// in any case: it could wait for itself only. A foreign thread has its place in the same line, and waits there itself.
+//
+// DropOldest. Senders put messages into a queue here, under the lock, where the oldest can be taken out, and ring a
+// bell: one message through the inbox for any number of kept ones.
+//
+// Thread safety: all methods may be called from any thread, but Configure and Close by one at a time, and Close before
+// the next Configure. Methods that hand out envelopes give them to the caller.
+//
+// Cost: a message that finds room is one compare-and-swap in Admit, which repeats only if others changed the word
+// meanwhile, and one subtraction in TakenOut. DropOldest and what finds no room takes the mutex; held messages allocate
+// their place in line.
+#ifndef FRAKTOR_ACTOR_MAILBOX_MAILBOX_LIMITS_H_
+#define FRAKTOR_ACTOR_MAILBOX_MAILBOX_LIMITS_H_
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+// Who sends.
+enum class Producer : uint8_t {
+  kActor,    // An actor, which can be suspended.
+  kSelf,     // The actor whose mailbox it is.
+  kForeignThread,  // A thread that is no worker, and may block.
+};
+
+// What became of a message, and what the sender has to do.
+enum class AdmissionKind : uint8_t {
+  // The caller has the envelope.
+  kPush,        // It was counted: mark it as such and push it, before the next Admit for the same mailbox.
+  kDropped,     // DropNewest: end it, or publish it as dropped; the sender is told OK.
+  kRejected,    // Reject, and BlockProducer if its line is full: ResourceExhausted, or a dead letter (kMailboxFull).
+  kDeadLetter,  // DeadLetter: a dead letter (kMailboxFull); the sender is told OK.
+  kTimedOut,    // BlockProducer with a push timeout of zero: a dead letter (kPushTimedOut).
+  kWouldBlock,  // BlockProducer, foreign thread: AwaitRoom.
+  kEnded,       // The actor has ended: a dead letter (kStopped).
+  // The limits have the envelope.
+  kKept,  // DropOldest. `ring` and `victim` say what to do.
+  kHeld,  // BlockProducer, actor: suspend the sender at the end of its handler, until Readmit or Close lists it, or
+          // `push_timeout` is over: then TimeOut.
+};
+
+struct Admission {
+  AdmissionKind kind = AdmissionKind::kEnded;
+  // kKept: the caller must push a bell for the same target word (taken from the reference: the envelope may have ended
+  // already). No other bell of this actor is on its way, and none comes until this one has ended, so it must not get
+  // lost.
+  bool ring = false;
+  // kKept: the oldest message, which had to go, or null. The caller publishes it as dropped (kMailboxFull).
+  Envelope* victim = nullptr;
+  // kHeld: the sender had nothing in this line before. Then it is answered exactly once: it is listed by Readmit or
+  // Close, or TimeOut gives messages back. So a sender that counts these up, and the answers down, is suspended while
+  // the sum is not zero, also if it waits at several mailboxes or is let in before its handler has ended.
+  bool first = false;
+  // kHeld and kWouldBlock: how long at most.
+  absl::Duration push_timeout = absl::ZeroDuration();
+};
+
+// What was in the way when an actor ended.
+struct Leftovers {
+  EnvelopeList dead_letters = {};     // Kept and held messages (kStopped), the oldest first.
+  std::vector<ActorRef> resume = {};  // Senders who are suspended for held messages, in order.
+};
+
+// What a mailbox has answered since its slot was made, and how full it is.
+struct MailboxCounters {
+  uint64_t dropped_oldest = 0;
+  uint64_t dropped_newest = 0;
+  uint64_t rejected = 0;
+  uint64_t dead_lettered = 0;
+  uint64_t held = 0;       // Messages of actors that had to wait in line.
+  uint64_t blocked = 0;    // Messages for which a foreign thread had to wait.
+  uint64_t timed_out = 0;  // Held or blocked in vain, or not at all with a push timeout of zero.
+  size_t depth = 0;        // Counted or kept now; those in line are not.
+};
+
+class MailboxLimits {
+ public:
+  // Closed: all are answered kEnded.
+  MailboxLimits() = default;
+  ~MailboxLimits();
+
+  MailboxLimits(const MailboxLimits&) = delete;
+  MailboxLimits& operator=(const MailboxLimits&) = delete;
+
+  // For the holder of the mailbox, before the actor of `generation` can be reached. The options must be valid and
+  // bounded.
+  void Configure(uint32_t generation, const MailboxOptions& options);
+
+  // For senders.
+
+  // Asks for one user message, whose target word is set. `sender` is the actor that is to be suspended if need be,
+  // which is not always the envelope's; always named by the same reference. If it is no one, nothing is held for it:
+  // without room it is rejected.
+  // May throw std::bad_alloc when it would hold a message, which is the caller's then.
+  Admission Admit(Envelope* envelope, ActorRef sender, Producer producer);
+
+  // After kWouldBlock: waits in line, up to `timeout`, with zero not at all. Never on a worker.
+  // - OK: the message was counted; push it.
+  // - DeadlineExceeded: no room in time; a dead letter (kPushTimedOut).
+  // - Unavailable: the actor has ended; a dead letter (kStopped).
+  absl::Status AwaitRoom(const Envelope& envelope, absl::Duration timeout);
+
+  // Takes the messages of a suspended sender out of the line, because its time is up: dead letters (kPushTimedOut), in
+  // order. Empty if it has none there any more, since it was let in meanwhile.
+  EnvelopeList TimeOut(ActorRef sender);
+
+  // For the receiver.
+
+  // A counted message has left the mailbox, for whatever actor of the slot it was. True if somebody may be let in:
+  // Readmit.
+  bool TakenOut() {
+    // Acquire: pairs with the release of Configure, for the capacity. For the rest see word_.
+    const uint64_t before = word_.fetch_sub(1, std::memory_order_acquire);
+    assert(DepthOf(before) > 0);
+    return (before & kWaiting) != 0 && DepthOf(before) - 1 <= HalfOf(rules_.load(std::memory_order_relaxed));
+  }
+
+  // Lets in those in front of the line if the mailbox is half empty or more: counts their messages and hands them to
+  // `push`, in order, to be marked and pushed. `push` runs under the lock, so that nobody overtakes those messages; it
+  // must not call these limits, nor throw. It is not called if there are none. Foreign threads wake up and push
+  // themselves.
+  // Returns the senders who have nothing in line any more, in order, to be resumed.
+  std::vector<ActorRef> Readmit(absl::FunctionRef<void(EnvelopeList)> push);
+
+  // DropOldest, for a bell of the actor that runs: the oldest kept message, or null. `more`: there are others, and the
+  // bell goes on ringing, so the caller must come again. Otherwise the bell has ended.
+  Envelope* TakeKept(bool* more);
+
+  // The actor has ended. From now on everybody is answered kEnded, until the next Configure.
+  Leftovers Close();
+
+  // Each one is what was true a moment ago; together they need not fit.
+  MailboxCounters counters() const;
+  size_t depth() const { return DepthOf(word_.load(std::memory_order_relaxed)); }
+
+ private:
+  // Where a foreign thread waits. Guarded by mutex_, as is everything on which a thread waits.
+  struct BlockedThread;
+
+  // A place in line: a message and the actor that waits for it, or a thread.
+  struct Place {
+    Envelope* envelope = nullptr;
+    ActorRef sender = {};
+    BlockedThread* thread = nullptr;
+  };
+
+  enum class Room : uint8_t { kCounted, kNone, kEnded };
+
+  // The word: depth | waiting | open | generation.
+  static constexpr uint64_t kMaxDepth = (uint64_t{1} << 30) - 1;
+  static constexpr uint64_t kWaiting = uint64_t{1} << 30;  // The line is not empty.
+  static constexpr uint64_t kOpen = uint64_t{1} << 31;
+  static constexpr int kGenerationShift = 32;
+  static_assert(MailboxOptions::kMaxCapacity < kMaxDepth, "what an actor sends to itself may go past the capacity");
+
+  static uint64_t DepthOf(uint64_t word) { return word & kMaxDepth; }
+  static bool IsFor(uint64_t word, const Envelope& envelope) {
+    return (word & kOpen) != 0 && word >> kGenerationShift == static_cast<uint32_t>(envelope.target_word());
+  }
+
+  // The rules: capacity and strategy.
+  static uint64_t RulesOf(const MailboxOptions& options) {
+    return options.user_capacity() << 8 | static_cast<uint64_t>(options.overflow);
+  }
+  static uint64_t CapacityOf(uint64_t rules) { return rules >> 8; }
+  static uint64_t HalfOf(uint64_t rules) { return CapacityOf(rules) / 2; }
+  static OverflowStrategy StrategyOf(uint64_t rules) { return static_cast<OverflowStrategy>(rules & 0xff); }
+
+  Admission Keep(Envelope* envelope);
+  Admission Hold(Envelope* envelope, ActorRef sender, Producer producer);
+  // Counts a message if there is room and nobody waits. Otherwise sets `flag`, kWaiting or nothing.
+  Room CountOr(uint64_t flag, const Envelope& envelope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // After a place was left.
+  void StopWaitingIfLineIsEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A held message has left the line. True if it was the last of its sender.
+  bool ForgetHeld(ActorRef sender) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // One word, so that no wake-up is lost. A sender goes in line by setting kWaiting on a word that has no room; the
+  // receiver finds out in the subtraction itself whether somebody waits. All changes of one word have one order: if the
+  // sender's comes first, the receiver sees kWaiting; if the receiver's does, the sender's compare-and-swap fails, and
+  // it looks again. With a count and a flag apart, each could miss the other.
+  // As the generation is in it, a sender that was late never counts for another actor.
+  // Whoever sets or clears kWaiting, kOpen or the generation has the mutex.
+  // Relaxed, as it guards no data, but for the rules: Configure releases them with the generation, and who has seen the
+  // generation with acquire may read them. All changes are read-modify-writes, so that the release reaches past them.
+  alignas(64) std::atomic<uint64_t> word_{0};
+
+  // Changes only while the limits are closed. Relaxed; ordered by word_.
+  std::atomic<uint64_t> rules_{0};
+
+  // Relaxed: sums that order nothing.
+  std::atomic<uint64_t> dropped_oldest_{0};
+  std::atomic<uint64_t> dropped_newest_{0};
+  std::atomic<uint64_t> rejected_{0};
+  std::atomic<uint64_t> dead_lettered_{0};
+  std::atomic<uint64_t> held_sum_{0};
+  std::atomic<uint64_t> blocked_{0};
+  std::atomic<uint64_t> timed_out_{0};
+
+  alignas(64) Mutex mutex_;
+  absl::Duration push_timeout_ ABSL_GUARDED_BY(mutex_);
+  // BlockProducer. Whoever is in line, in the order of arrival; how many of them are messages of actors, and how many
+  // each sender has there.
+  std::list<Place> line_ ABSL_GUARDED_BY(mutex_);
+  size_t held_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<ActorRef, size_t> held_of_ ABSL_GUARDED_BY(mutex_);
+  // DropOldest. They are in the word's depth too.
+  EnvelopeList kept_ ABSL_GUARDED_BY(mutex_);
+  size_t kept_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool bell_rings_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_MAILBOX_MAILBOX_LIMITS_H_
