@@ -35,15 +35,16 @@ bool MutexCoordinator::RegisterReady(WorkerIndex /*worker*/, ReadyNode& node, Pl
   return true;
 }
 
-void MutexCoordinator::Unregister(ReadyNode& node) {
+bool MutexCoordinator::Unregister(ReadyNode& node) {
   MutexLock lock(mutex_);
   size_t position = 0;
   for (ReadyNode* at = first_; at != nullptr; at = ReadyMembership::next(*at), ++position) {
     if (at == &node) {
       ReadyMembership::Leave(*TakeAt(position));
-      return;
+      return true;
     }
   }
+  return false;
 }
 
 size_t MutexCoordinator::DrainReady(WorkerIndex /*worker*/, absl::Span<ReadyNode*> out) {

@@ -25,6 +25,7 @@
 #include "absl/types/span.h"
 
 #include "fraktor/actor/scheduler/invoke_result.h"
+#include "fraktor/utils/queue/atomics.h"
 
 namespace fraktor::inline v0 {
 
@@ -35,21 +36,25 @@ inline constexpr WorkerIndex kForeign = UINT32_MAX;
 // More workers than this are refused.
 inline constexpr WorkerIndex kMaxWorkers = 1024;
 
-// What is registered: the part of an actor that a ready queue sees.
-class ReadyNode {
+template <typename Atomics>
+class BasicReadyMembership;
+
+// What is registered: the part of an actor that a ready queue sees. A template over its atomics for the model checker.
+template <typename Atomics = StdAtomics>
+class BasicReadyNode {
  public:
-  ReadyNode() = default;
-  ReadyNode(const ReadyNode&) = delete;
-  ReadyNode& operator=(const ReadyNode&) = delete;
+  BasicReadyNode() = default;
+  BasicReadyNode(const BasicReadyNode&) = delete;
+  BasicReadyNode& operator=(const BasicReadyNode&) = delete;
 
   // Whether it is in a ready queue: what was true a moment ago, unless the caller holds the mailbox.
   bool IsRegistered() const { return state_.load(std::memory_order_relaxed) == State::kQueued; }
 
  protected:
-  ~ReadyNode() = default;
+  ~BasicReadyNode() = default;
 
  private:
-  friend class ReadyMembership;
+  friend class BasicReadyMembership<Atomics>;
 
   enum class State : uint8_t {
     kOut,
@@ -58,10 +63,15 @@ class ReadyNode {
   };
 
   // The next in a list; meaningful to the queue that the node is in.
-  ReadyNode* next_ = nullptr;
-  // Relaxed: the queues order what the holders of the mailbox did, this only counts them in and out.
-  std::atomic<State> state_{State::kOut};
+  typename Atomics::template Plain<BasicReadyNode*> next_{nullptr};
+  // Mostly the queue that the node is in orders what the holders of the mailbox did. This does where there is no queue
+  // in between: from the one that registers to the one that unregisters, from a queue that passes the node over to the
+  // one that registers it again, and from the one that registers a node which was not passed over yet to the worker
+  // that finds it. See BasicReadyMembership.
+  typename Atomics::template Atomic<State> state_{State::kOut};
 };
+
+using ReadyNode = BasicReadyNode<>;
 
 // Wakes a worker that said that it waits. Called by any thread; must not call the coordinator back.
 class WorkerWaker {
@@ -84,9 +94,10 @@ class ReadyQueueCoordinator {
   // was there already.
   virtual bool RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) = 0;
 
-  // Takes an actor out, if it is there: it will not be drained, unless a worker is draining it at this moment. It may
-  // be registered again at once. Any thread.
-  virtual void Unregister(ReadyNode& node) = 0;
+  // Takes an actor out. True if it was there: then no worker will run it, and the caller holds its mailbox. It may be
+  // registered again at once, with this coordinator. False if it is not registered, or not any more: a worker has it.
+  // Any thread.
+  virtual bool Unregister(ReadyNode& node) = 0;
 
   // Takes up to `out.size()` ready actors out, puts them into `out` and answers how many.
   virtual size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) = 0;
@@ -112,8 +123,11 @@ class ReadyQueueCoordinator {
 };
 
 // How the coordinators use a ReadyNode.
-class ReadyMembership {
+template <typename Atomics = StdAtomics>
+class BasicReadyMembership {
  public:
+  using Node = BasicReadyNode<Atomics>;
+
   enum class Entry : uint8_t {
     kEnter,    // It was in no queue: the caller puts it into one now.
     kRevived,  // It was unregistered but not passed over yet, and is registered again where it is.
@@ -121,39 +135,42 @@ class ReadyMembership {
   };
 
   // By the holder of the mailbox.
-  static Entry Enter(ReadyNode& node) {
-    State state = node.state_.load(std::memory_order_relaxed);
+  static Entry Enter(Node& node) {
+    // Acquires the end of the queue's use of the node, if it was passed over.
+    State state = node.state_.load(std::memory_order_acquire);
     if (state == State::kQueued) return Entry::kAlready;
-    // The worker that comes by it may be passing it over at this moment; one of the two exchanges succeeds.
-    if (state == State::kVoid &&
-        node.state_.compare_exchange_strong(state, State::kQueued, std::memory_order_relaxed)) {
+    // The worker that comes by it may be passing it over at this moment; one of the two exchanges is first. The release
+    // pairs with Leave, and with MakeVoid.
+    if (state == State::kVoid && node.state_.compare_exchange_strong(state, State::kQueued, std::memory_order_release,
+                                                                     std::memory_order_acquire)) {
       return Entry::kRevived;
     }
-    node.state_.store(State::kQueued, std::memory_order_relaxed);
+    // The release pairs with MakeVoid; for the worker that drains it the queue does the same.
+    node.state_.store(State::kQueued, std::memory_order_release);
     return Entry::kEnter;
   }
 
-  // By the worker that took it out of its queue. False: pass it over.
-  static bool Leave(ReadyNode& node) {
-    State state = node.state_.load(std::memory_order_relaxed);
-    if (state == State::kVoid && node.state_.compare_exchange_strong(state, State::kOut, std::memory_order_relaxed)) {
-      return false;
-    }
-    node.state_.store(State::kOut, std::memory_order_relaxed);
-    return true;
+  // By the worker that took it out of its queue. False: pass it over. An exchange, since somebody may unregister it at
+  // this moment: exactly one of the two has it then.
+  static bool Leave(Node& node) {
+    return node.state_.exchange(State::kOut, std::memory_order_acq_rel) == State::kQueued;
   }
 
-  static void MakeVoid(ReadyNode& node) {
+  // By any thread. True: the caller has it.
+  static bool MakeVoid(Node& node) {
     State state = State::kQueued;
-    node.state_.compare_exchange_strong(state, State::kVoid, std::memory_order_relaxed);
+    return node.state_.compare_exchange_strong(state, State::kVoid, std::memory_order_acquire,
+                                               std::memory_order_relaxed);
   }
 
-  static ReadyNode* next(const ReadyNode& node) { return node.next_; }
-  static void set_next(ReadyNode& node, ReadyNode* next) { node.next_ = next; }
+  static Node* next(const Node& node) { return node.next_; }
+  static void set_next(Node& node, Node* next) { node.next_ = next; }
 
  private:
-  using State = ReadyNode::State;
+  using State = typename Node::State;
 };
+
+using ReadyMembership = BasicReadyMembership<>;
 
 }  // namespace fraktor::inline v0
 

@@ -116,6 +116,14 @@ TEST_P(CoordinatorTest, WakesAWorkerThatWaits) {
   EXPECT_EQ(Drain(1, 1), std::vector<int>({1}));
 }
 
+TEST_P(CoordinatorTest, WakesAWorkerWhileAnotherRunsWhatItDrained) {
+  Register(1);
+  ASSERT_EQ(Drain(8), std::vector<int>({1}));  // Less than the buffer takes, and now worker 0 is busy with it.
+  EXPECT_TRUE(coordinator_->BeginWait(1));
+  Register(2, kForeign);
+  EXPECT_EQ(waker_.woken, std::vector<WorkerIndex>({1}));
+}
+
 TEST_P(CoordinatorTest, QueuesAnActorAgainThatHasMoreToDo) {
   Register(1);
   Register(2);
@@ -149,28 +157,29 @@ TEST_P(CoordinatorTest, RegistersAnActorOnceHoweverOften) {
 
 TEST_P(CoordinatorTest, DoesNotGiveWhatWasUnregistered) {
   for (int i = 0; i < 3; ++i) Register(i);
-  coordinator_->Unregister(node(1));
+  EXPECT_TRUE(coordinator_->Unregister(node(1)));
   EXPECT_FALSE(node(1).IsRegistered());
+  EXPECT_FALSE(coordinator_->Unregister(node(1)));
   EXPECT_EQ(Drain(8), std::vector<int>({0, 2}));
 }
 
 TEST_P(CoordinatorTest, PassesOverWhatAForeignThreadRegisteredAndUnregistered) {
   for (int i = 0; i < 3; ++i) Register(i, kForeign);
-  for (int i = 0; i < 3; ++i) coordinator_->Unregister(node(i));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(coordinator_->Unregister(node(i)));
   EXPECT_TRUE(Drain(8).empty());
 }
 
 TEST_P(CoordinatorTest, UnregistersNothingWhereThereIsNothing) {
-  coordinator_->Unregister(node(1));
+  EXPECT_FALSE(coordinator_->Unregister(node(1)));
   Register(2);
-  coordinator_->Unregister(node(1));
+  EXPECT_FALSE(coordinator_->Unregister(node(1)));
   EXPECT_EQ(Drain(8), std::vector<int>({2}));
   EXPECT_TRUE(Register(1));
 }
 
 TEST_P(CoordinatorTest, TakesAnActorBackAfterItWasUnregistered) {
   Register(1);
-  coordinator_->Unregister(node(1));
+  EXPECT_TRUE(coordinator_->Unregister(node(1)));
   EXPECT_TRUE(Register(1));
   EXPECT_FALSE(Register(1));
   EXPECT_EQ(Drain(8), std::vector<int>({1}));
@@ -182,6 +191,20 @@ TEST_P(CoordinatorTest, LetsNobodyWaitWhileSomethingIsReady) {
   EXPECT_FALSE(coordinator_->BeginWait(0));
   EXPECT_EQ(Drain(1), std::vector<int>({1}));
   EXPECT_TRUE(coordinator_->BeginWait(0));
+}
+
+TEST_P(CoordinatorTest, LetsAWorkerNotWaitThatHasAnActorToRunNext) {
+  EXPECT_TRUE(Drain(1).empty());
+  Register(1, 0, Placement::kNext);
+  EXPECT_FALSE(coordinator_->BeginWait(0));
+  EXPECT_EQ(Drain(1), std::vector<int>({1}));
+}
+
+TEST_P(CoordinatorTest, DoesNotGiveAWorkerWhatItHasDrainedAlready) {
+  Register(1);
+  ASSERT_EQ(Drain(1), std::vector<int>({1}));
+  EXPECT_FALSE(coordinator_->Unregister(node(1)));
+  EXPECT_TRUE(Drain(8, 1).empty());
 }
 
 TEST_P(CoordinatorTest, WakesNobodyWhoIsAwakeAgain) {
