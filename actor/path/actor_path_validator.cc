@@ -52,8 +52,14 @@ int CountIpv6Groups(std::string_view text, bool may_end_in_ipv4) {
   }
 }
 
+// What follows the % in the brackets. `%25eth0` is the form of URIs; `%eth0` is what people write. A zone that begins with
+// two hexadecimal digits reads as an escape and must be as harmless as one: index 10 is `%2510`, not `%10`.
 bool IsZone(std::string_view zone) {
-  if (zone.size() > 2 && zone.substr(0, 2) == "25") zone.remove_prefix(2);
+  if (zone.size() > 2 && zone.substr(0, 2) == "25") {
+    zone.remove_prefix(2);
+  } else if (zone.size() >= 2 && HasClass(zone[0], kHexDigit) && HasClass(zone[1], kHexDigit)) {
+    if (!IsAllowedEscape(static_cast<unsigned char>(HexValue(zone[0]) * 16 + HexValue(zone[1])))) return false;
+  }
   return !zone.empty() && std::all_of(zone.begin(), zone.end(), [](char c) {
     return HasClass(c, kAlnum) || c == '-' || c == '.' || c == '_' || c == '~';
   });
@@ -230,17 +236,22 @@ absl::Status ActorPathValidator::ValidateSystemName(std::string_view name) {
 
 absl::Status ActorPathValidator::ValidateScheme(std::string_view scheme) {
   if (path_internal::IsScheme(scheme)) return absl::OkStatus();
+  if (scheme.empty()) return PathError(ActorPathErrorKind::kInvalidScheme, "the scheme is empty; use pekko", 0);
+  size_t index = 0;
+  if (path_internal::IsLetter(scheme[0])) {
+    while (HasClass(scheme[index], path_internal::kSchemeChar)) ++index;
+  }
   return PathError(ActorPathErrorKind::kInvalidScheme,
-                   absl::StrCat("scheme ", QuotedForText(scheme),
-                                " has a character that is not allowed; use a letter, then "
-                                "letters, digits, +, - and ."));
+                   absl::StrCat("scheme ", QuotedForText(scheme), ": ", CharacterForText(scheme[index]), " at ", index,
+                                " is not allowed; use a letter, then letters, digits, +, - and ."),
+                   index);
 }
 
 absl::Status ActorPathValidator::ValidateHost(std::string_view host) {
   if (host.size() > kMaxHostLength) {
     return PathError(ActorPathErrorKind::kUnsupportedAuthority,
                      absl::StrCat("host ", QuotedForText(host), " has ", host.size(), " bytes; at most ",
-                                  kMaxHostLength, " are allowed"),
+                                  kMaxHostLength, " are allowed; use a shorter name or the address"),
                      kMaxHostLength);
   }
   const size_t index = path_internal::FindHostError(host, path_internal::HostRule::kBuilt);
@@ -248,7 +259,8 @@ absl::Status ActorPathValidator::ValidateHost(std::string_view host) {
   if (host.empty()) return PathError(ActorPathErrorKind::kUnsupportedAuthority, "the host is empty; name one", 0);
   return PathError(ActorPathErrorKind::kUnsupportedAuthority,
                    absl::StrCat("host ", QuotedForText(host), ": ", CharacterForText(host[index]), " at ", index,
-                                " is not allowed; use a host name, an IPv4 address, or an IPv6 address in brackets"),
+                                " is not allowed; use a host name, an IPv4 address, or an IPv6 address in brackets, "
+                                "its zone behind %25"),
                    index);
 }
 

@@ -4,7 +4,9 @@
 //
 // A segment has letters, digits, `-_.*$+:@&=,!~';` and `%HH`. %HH is decoded and the result checked: a control
 // character, a slash or a byte that is not ASCII is refused, so that nothing can be smuggled into a log line or another
-// path. The text itself is never changed: `%2d` and `-` are different names.
+// path. The text itself is never changed: `%2d` and `-` are different names. Pekko lets every %HH pass. The difference is
+// seen where a whole address is made a name: `pekko%3A%2F%2Fshop%40host%3A1` is refused because of its `%2F`; but for the
+// slashes it needs no encoding at all: `pekko:shop@host:1` is a name.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_VALIDATOR_H_
@@ -39,7 +41,8 @@ class ActorPathValidator {
   static absl::Status ValidateScheme(std::string_view scheme);
 
   // A host for an authority that a program builds: a name, an IPv4 address, or an IPv6 address in brackets, at most 255
-  // bytes. A `_` is allowed where a dot follows later; UriParser is stricter and refuses it in URIs.
+  // bytes. A `_` is allowed where a dot follows later, as in Pekko. UriParser is stricter, also as in Pekko: a path with
+  // such a host can be built and compared, but not parsed. So a system does not call itself by one (RemotingConfig).
   static absl::Status ValidateHost(std::string_view host);
 };
 

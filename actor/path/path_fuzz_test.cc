@@ -14,6 +14,7 @@
 #include "fraktor/actor/path/actor_path_comparator.h"
 #include "fraktor/actor/path/actor_path_formatter.h"
 #include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/path/actor_path_validator.h"
 #include "fraktor/actor/path/actor_selection.h"
 #include "fraktor/actor/path/actor_selection_resolver.h"
 #include "fraktor/actor/path/path_error.h"
@@ -39,6 +40,17 @@ bool IsPrintable(std::string_view text) {
     if (byte < 0x20 || byte >= 0x7f) return false;
   }
   return true;
+}
+
+// With every %HH, wherever it stands, replaced by what it stands for.
+std::string Decode(std::string_view text) {
+  std::string decoded;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_escape = text[i] == '%' && path_internal::IsEscape(text, i);
+    decoded.push_back(is_escape ? static_cast<char>(path_internal::DecodeEscape(text, i)) : text[i]);
+    if (is_escape) i += 2;
+  }
+  return decoded;
 }
 
 void CheckUri(std::string_view input) {
@@ -68,6 +80,7 @@ void CheckPath(std::string_view input) {
   }
   const std::string canonical = ActorPathFormatter::Format(*path);
   FRAKTOR_FUZZ_CHECK(IsPrintable(canonical));
+  FRAKTOR_FUZZ_CHECK(IsPrintable(Decode(canonical)));
   const absl::StatusOr<ActorPath> again = ActorPathParser::Parse(canonical);
   FRAKTOR_FUZZ_CHECK(again.ok());
   FRAKTOR_FUZZ_CHECK(ActorPathComparator::RefEquals(*again, *path));
