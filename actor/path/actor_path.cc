@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_uid.h"
@@ -136,6 +137,20 @@ std::string ActorPath::ToCanonical() const {
   canonical.append(uid.view());
   return canonical;
 }
+
+namespace path_internal {
+
+ActorPath PathBuilder::OfNames(const ActorPath& like, const std::vector<std::string_view>& names, ActorUid uid) {
+  size_t bytes = 0;
+  for (const std::string_view name : names) bytes += 1 + name.size();
+  ActorPath path = ActorPath::MakeRoot(like.address(), bytes);
+  path.segment_ends_.reserve(names.size());
+  for (const std::string_view name : names) path.AppendInPlace(name);
+  if (!path.IsRoot()) path.uid_ = uid;
+  return path;
+}
+
+}  // namespace path_internal
 
 bool operator==(const ActorPath& a, const ActorPath& b) {
   if (a.hash_ != b.hash_ || a.has_authority() != b.has_authority()) return false;

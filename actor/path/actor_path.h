@@ -7,7 +7,9 @@
 //   cart.Child(segment)  // ".../user/cart/..."; only the new segment was ever checked
 //
 // Two paths are equal, and hash alike, if system, authority (with its protocol) and segments are; the uid does not
-// count. The case of letters is kept and counts, and nothing is decoded: equal means the same text.
+// count. Without authority the scheme does not count either: pekko://shop/user and pekko.tcp://shop/user are the same
+// place of the same system, and only how to reach it from elsewhere would be a matter of protocol. (Pekko, whose
+// addresses always have a protocol, tells them apart.) The case of letters is kept and counts, and nothing is decoded.
 //
 // The text is built once and kept, in one allocation; up to 8 segments need no other. The hash is part of the value and
 // is the same on every platform and in every run (path_hash.h).
@@ -23,6 +25,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 
@@ -149,6 +152,9 @@ namespace path_internal {
 // again.
 class PathBuilder {
  public:
+  // The path of these names below the root of the system that `like` belongs to.
+  static ActorPath OfNames(const ActorPath& like, const std::vector<std::string_view>& names, ActorUid uid);
+
   struct Shape {
     size_t segments;   // below the parent
     size_t text_size;  // of them, with a slash for each

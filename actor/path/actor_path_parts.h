@@ -5,7 +5,8 @@
 //   local.ToString()   // "pekko://shop"
 //   remote.ToString()  // "pekko://shop@10.0.0.7:2552"
 //
-// Order, as for addresses of Pekko: scheme, system, host, port; without a host comes before any host.
+// Parts are equal if all of them are, the scheme too; paths are not that strict about a scheme without authority
+// (actor_path.h). Order, as for addresses of Pekko: scheme, system, host, port; without a host comes before any host.
 //
 // Thread safety: immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_PARTS_H_

@@ -161,6 +161,24 @@ TEST(ActorPathError, NamesTheThingTheValueThePositionAndWhatToDo) {  // PTH-9
             "scheme://system@host:port");
   EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s@h/a").status().message()),
             "path \"pekko://s@h/a\": the port is missing; write scheme://system or scheme://system@host:port");
+  EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s/a|b").status().message()),
+            "uri \"pekko://s/a|b\": '|' at 11 is not allowed there; write it as %HH or leave it out");
+  // No advice that would be refused as well.
+  EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s/a\nb").status().message()),
+            "uri \"pekko://s/a\\x0ab\": '\\x0a' at 11 is not allowed there; leave it out");
+  EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s@[fe80::1%10]:1/a").status().message()),
+            "uri \"pekko://s@[fe80::1%10]:1/a\": no IPv6 address stands in the brackets at 10; write it like "
+            "[2001:db8::1] or [fe80::1%25eth0]");
+  EXPECT_EQ(ToStd(ActorPathParts::Local("s", "").status().message()), "the scheme is empty; use pekko");
+  EXPECT_EQ(ToStd(ActorPathParts::Local("s", "pe_kko").status().message()),
+            "scheme \"pe_kko\": '_' at 2 is not allowed; use a letter, then letters, digits, +, - and .");
+  EXPECT_EQ(ToStd(ActorSelection::Parse("a:b").status().message()),
+            "selection \"a:b\": \"a\" before ':' is read as a scheme; write pekko://system/..., or begin at the root "
+            "(/user/...) to mean a name with a colon");
+  EXPECT_EQ(
+      ToStd(ActorSelection::Parse("a/*#1").status().message()),
+      "element 1 of selection \"a/*#1\": uid \"1\" at 2 stands behind a wildcard or .., which have none; leave it "
+      "out");
 }
 
 // Whether a text could forge a line of a log.
@@ -182,8 +200,9 @@ TEST(ActorPathError, NeverLetsAControlCharacterIntoALogLine) {
     for (const std::string& evil : {raw, encoded}) {
       for (const std::string& text :
            {"pekko://s/user/a" + evil + "b", "pekko://s" + evil + "/user", "pekko" + evil + "://s/user",
-            "pekko://s@h" + evil + ":1/user", "pekko://s@[::1%" + evil + "]:1/user", "pekko://s@h:1" + evil + "/user",
-            "pekko://s/user/a#1" + evil, "pekko://s/user/a?" + evil, evil}) {
+            "pekko://s@h" + evil + ":1/user", "pekko://s@[::1%" + evil + "]:1/user",
+            "pekko://s@[::1" + evil + "]:1/user", "pekko://s@[::1" + evil + "a]:1/user",
+            "pekko://s@h:1" + evil + "/user", "pekko://s/user/a#1" + evil, "pekko://s/user/a?" + evil, evil}) {
         const absl::StatusOr<ActorPath> path = ActorPathParser::Parse(text);
         EXPECT_FALSE(path.ok()) << path->ToCanonical();
         EXPECT_FALSE(HasControlCharacter(ToStd(path.status().message()))) << path.status();
@@ -194,6 +213,7 @@ TEST(ActorPathError, NeverLetsAControlCharacterIntoALogLine) {
       EXPECT_FALSE(PathSegment::Create("a" + evil).ok());
       EXPECT_FALSE(PathSegment::Parse("$a" + evil).ok());
       EXPECT_FALSE(PathAuthority::Create("pekko", "h" + evil, 1).ok());
+      EXPECT_FALSE(PathAuthority::Create("pekko", "[::1" + evil + "]", 1).ok());
       EXPECT_FALSE(PathAuthority::Create("pekko" + evil, "h", 1).ok());
       EXPECT_FALSE(ActorPathParts::Local("s" + evil).ok());
       EXPECT_FALSE(HasControlCharacter(ToStd(PathSegment::Create("a" + evil).status().message())));
@@ -402,7 +422,6 @@ TEST(ActorSelectionResolver, ResolvesParentsStepByStep) {  // PTH-4
   EXPECT_EQ(resolve("pekko://s/user/a#3", "b"), "pekko://s/user/a/b");
   EXPECT_EQ(resolve("pekko://s/user/a#3", ""), "pekko://s/user/a");
   EXPECT_EQ(resolve("pekko://s/user/a", "../b#4"), "pekko://s/user/b#4");
-  EXPECT_EQ(resolve("pekko://s/user/a", "b#4/c"), "pekko://s/user/a/b/c");
   EXPECT_EQ(resolve("pekko://s/user/a", ".."), "pekko://s/user");
   EXPECT_EQ(resolve("pekko://s/user/a", "../.."), "escape");
   EXPECT_EQ(resolve("pekko://s/user/a", "../../user/a"), "escape");
@@ -418,7 +437,22 @@ TEST(ActorSelectionResolver, ResolvesParentsStepByStep) {  // PTH-4
   EXPECT_EQ(resolve("pekko://s/user/a", "pekko://t@h:1/some/ref"), "guardian");
   EXPECT_EQ(resolve("pekko://s/user/a", "pekko://t@h:1"), "pekko://t@h:1/");
   EXPECT_EQ(resolve("pekko://s/user/a", "*"),
-            "selection \"/*\" has a wildcard and means no single path; send to it, or name the actor");
+            "selection \"/*\" has a wildcard, or a uid before its last name, and means no single path; send to it, or "
+            "name the actor");
+}
+
+TEST(ActorSelectionResolver, StopsAtANameWithAUidSoThatAnotherLifeIsNotMeant) {
+  const ActorSelection selection = *ActorSelection::Parse("../b#4/c/../d");
+  const ResolvedSelection resolved = *ActorSelectionResolver::ResolvePrefix(Path("pekko://s/user/a"), selection);
+  EXPECT_EQ(resolved.prefix.ToCanonical(), "pekko://s/user/b#4");
+  ASSERT_EQ(resolved.rest.size(), 3u);
+  EXPECT_EQ(resolved.rest[0].text(), "c");
+  EXPECT_EQ(KindOf(ActorSelectionResolver::Resolve(Path("pekko://s/user/a"), selection).status()),
+            ActorPathErrorKind::kInvalidSegment);
+}
+
+TEST(ActorSelection, HasNoUidAtAnAddress) {
+  EXPECT_EQ(KindOf(ActorSelection::Parse("pekko://s#5/user").status()), ActorPathErrorKind::kInvalidSegment);
 }
 
 TEST(ActorSelectionResolver, StopsAtTheFirstPatternAndStillGuardsTheGuardian) {  // PTH-4

@@ -79,15 +79,21 @@ absl::StatusOr<ActorSelection> ActorSelection::Parse(std::string_view text, cons
   if (text.size() > kMaxUriLength) {
     return PathError(ActorPathErrorKind::kInvalidUri,
                      absl::StrCat("selection ", QuotedForText(text), " has ", text.size(), " bytes; at most ",
-                                  kMaxUriLength, " are read"),
+                                  kMaxUriLength, " are read: shorten it"),
                      kMaxUriLength);
   }
   ActorSelection selection;
   std::string_view rest = text;
   if (const size_t delimiter = text.find_first_of(":/?#"); delimiter != kNone && text[delimiter] == ':') {
     // A scheme: the address is read by the parser of paths, the elements behind it as in every selection.
-    size_t address_end = text.substr(delimiter, 3) == "://" ? text.find('/', delimiter + 3) : kNone;
-    address_end = std::min(address_end, text.size());
+    if (text.substr(delimiter, 3) != "://") {
+      return PathError(ActorPathErrorKind::kInvalidScheme,
+                       absl::StrCat("selection ", QuotedForText(text), ": ", QuotedForText(text.substr(0, delimiter)),
+                                    " before ':' is read as a scheme; write pekko://system/..., or begin at the root "
+                                    "(/user/...) to mean a name with a colon"),
+                       delimiter);
+    }
+    const size_t address_end = std::min(text.find_first_of("/#", delimiter + 3), text.size());
     FRAKTOR_ASSIGN_OR_RETURN(selection.address_, ActorPathParser::Parse(text.substr(0, address_end), options));
     selection.start_ = Start::kAbsolute;
     rest = text.substr(address_end);
@@ -106,11 +112,13 @@ absl::StatusOr<ActorSelection> ActorSelection::Parse(std::string_view text, cons
     ActorUid uid;
     if (hash != kNone) {
       uint64_t value = 0;
-      if (is_pattern || name == ".." || !path_internal::ParseUid(element.substr(hash + 1), value)) {
+      const bool may_have_uid = !is_pattern && name != "..";
+      if (!may_have_uid || !path_internal::ParseUid(element.substr(hash + 1), value)) {
         return PathError(ActorPathErrorKind::kInvalidUid,
                          absl::StrCat("element ", number, " of selection ", QuotedForText(text), ": uid ",
-                                      QuotedForText(element.substr(hash + 1)),
-                                      " is not a decimal number below 2^64 behind a name; leave it out"),
+                                      QuotedForText(element.substr(hash + 1)), " at ", hash + 1,
+                                      may_have_uid ? " is no decimal number below 2^64; leave it out"
+                                                   : " stands behind a wildcard or .., which have none; leave it out"),
                          hash);
       }
       uid = ActorUid(value);

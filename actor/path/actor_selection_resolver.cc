@@ -1,8 +1,8 @@
 #include "fraktor/actor/path/actor_selection_resolver.h"
 
 #include <cstddef>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,9 +12,9 @@
 
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_selection.h"
+#include "fraktor/actor/path/actor_uid.h"
 #include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/path/path_segment.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -39,15 +39,18 @@ absl::Status CheckGuardian(const ActorPath& path) {
 
 }  // namespace
 
+// Names are collected and the path is made of them at the end: what a peer sends may have thousands of elements, and a
+// path for each would make that a matter of seconds.
 absl::StatusOr<ResolvedSelection> ActorSelectionResolver::ResolvePrefix(const ActorPath& base,
                                                                         const ActorSelection& selection) {
-  ResolvedSelection resolved{.prefix = base.WithoutUid(), .rest = {}};
-  if (selection.address().has_value()) {
-    resolved.prefix = *selection.address();
-  } else if (selection.start() == ActorSelection::Start::kRoot) {
-    resolved.prefix = ActorPath::Root(base.parts());
+  const ActorPath& system = selection.address().has_value() ? *selection.address() : base;
+  std::vector<std::string_view> names;
+  if (selection.start() == ActorSelection::Start::kHere) {
+    for (size_t i = 0; i < base.segment_count(); ++i) names.push_back(base.segment(i));
   }
-  size_t depth = resolved.prefix.segment_count();
+  ActorUid uid;
+  std::vector<SelectionElement> rest;
+  size_t depth = names.size();
   for (size_t i = 0; i < selection.elements().size(); ++i) {
     const SelectionElement& element = selection.elements()[i];
     if (element.kind() == SelectionElement::Kind::kParent) {
@@ -60,33 +63,36 @@ absl::StatusOr<ResolvedSelection> ActorSelectionResolver::ResolvePrefix(const Ac
     } else {
       ++depth;
     }
-    if (!resolved.rest.empty() || element.kind() == SelectionElement::Kind::kPattern) {
-      resolved.rest.push_back(element);
+    if (!rest.empty() || !uid.IsNone() || element.kind() == SelectionElement::Kind::kPattern) {
+      rest.push_back(element);
     } else if (element.kind() == SelectionElement::Kind::kParent) {
-      resolved.prefix = resolved.prefix.Parent();
+      names.pop_back();
     } else {
-      FRAKTOR_ASSIGN_OR_RETURN(const PathSegment segment, PathSegment::Parse(element.text()));
-      resolved.prefix = resolved.prefix.Child(segment).WithUid(element.uid());
+      names.push_back(element.text());
+      uid = element.uid();
     }
   }
+  ResolvedSelection resolved{.prefix = path_internal::PathBuilder::OfNames(system, names, uid),
+                             .rest = std::move(rest)};
   FRAKTOR_RETURN_IF_ERROR(CheckGuardian(resolved.prefix));
   return resolved;
 }
 
 absl::StatusOr<ActorPath> ActorSelectionResolver::Normalize(const ActorPath& path) {
-  ActorPath normal = ActorPath::Root(path.parts());
+  std::vector<std::string_view> names;
   for (size_t i = 0; i < path.segment_count(); ++i) {
     if (path.segment(i) != "..") {
-      FRAKTOR_ASSIGN_OR_RETURN(const PathSegment segment, PathSegment::Parse(path.segment(i)));
-      normal = normal.Child(segment);
-    } else if (normal.segment_count() <= 1) {
+      names.push_back(path.segment(i));
+    } else if (names.size() <= 1) {
       return EscapeError(absl::StrCat("path ", QuotedForText(path.text())), i);
     } else {
-      normal = normal.Parent();
+      names.pop_back();
     }
   }
+  const ActorUid uid = path.name() == ".." ? ActorUid() : path.uid();
+  ActorPath normal = path_internal::PathBuilder::OfNames(path, names, uid);
   FRAKTOR_RETURN_IF_ERROR(CheckGuardian(normal));
-  return path.name() == ".." ? normal : normal.WithUid(path.uid());
+  return normal;
 }
 
 absl::StatusOr<ActorPath> ActorSelectionResolver::Resolve(const ActorPath& base, const ActorSelection& selection) {
@@ -94,7 +100,8 @@ absl::StatusOr<ActorPath> ActorSelectionResolver::Resolve(const ActorPath& base,
   if (resolved.rest.empty()) return std::move(resolved.prefix);
   return PathError(ActorPathErrorKind::kInvalidSegment,
                    absl::StrCat("selection ", QuotedForText(selection.ElementsText()),
-                                " has a wildcard and means no single path; send to it, or name the actor"),
+                                " has a wildcard, or a uid before its last name, and means no single path; send to it, "
+                                "or name the actor"),
                    0);
 }
 

@@ -23,14 +23,15 @@ namespace fraktor::inline v0 {
 // How far names lead, and what has to be matched against live actors from there on.
 struct ResolvedSelection {
   ActorPath prefix;
-  // Empty, or a pattern and what follows it. A `..` in it never leads above the prefix's guardian.
+  // Empty, or a pattern and what follows it, or what follows a name with a uid: then the prefix has that uid and means
+  // that life of the actor. A `..` in it never leads above the prefix's guardian.
   std::vector<SelectionElement> rest;
 };
 
 class ActorSelectionResolver {
  public:
-  // The one path that a selection without wildcards means, with the uid of its last name. With wildcards it is an
-  // error, kInvalidSegment.
+  // The one path that a selection without wildcards means, with the uid of its last name. With wildcards, or with a uid
+  // at an earlier name, which a path cannot say, it is an error, kInvalidSegment.
   static absl::StatusOr<ActorPath> Resolve(const ActorPath& base, const ActorSelection& selection);
 
   // The same path with every `..` segment resolved, by the same rules. Paths come out of the parser as they were

@@ -12,7 +12,10 @@ constexpr std::array<std::string_view, 5> kNames = {"user", "system", "temp", "d
 
 }  // namespace
 
-std::string_view GuardianSegments::NameOf(Guardian guardian) { return kNames[static_cast<size_t>(guardian)]; }
+std::string_view GuardianSegments::NameOf(Guardian guardian) {
+  const auto index = static_cast<size_t>(guardian);
+  return index < kNames.size() ? kNames[index] : "unknown";
+}
 
 std::optional<Guardian> GuardianSegments::Find(std::string_view segment) {
   for (size_t i = 0; i < kNames.size(); ++i) {

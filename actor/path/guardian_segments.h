@@ -20,6 +20,7 @@ enum class Guardian { kUser, kSystem, kTemp, kDeadLetters, kRemote };
 class GuardianSegments {
  public:
   // The text of the first segment: "user", "system", "temp", "deadLetters", "remote".
+  // "unknown" for a number that is none of them.
   static std::string_view NameOf(Guardian guardian);
 
   // The guardian of that name; none if there is none.

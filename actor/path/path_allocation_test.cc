@@ -13,6 +13,8 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_formatter.h"
 #include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/path/actor_selection.h"
+#include "fraktor/actor/path/actor_selection_resolver.h"
 #include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/uri_parser.h"
 
@@ -82,6 +84,22 @@ TEST(PathAllocation, AChildTakesOne) {
   const PathSegment segment = *PathSegment::Create("item-1");
   std::optional<ActorPath> child;
   EXPECT_EQ(AllocationsOf([&] { child.emplace(parent.Child(segment)); }), 1u);
+}
+
+TEST(PathAllocation, ResolvingTakesNoPathForEachElement) {
+  std::string text = "/user";
+  for (int i = 0; i < 10'000; ++i) text += "/a";
+  for (int i = 0; i < 9'999; ++i) text += "/..";
+  const absl::StatusOr<ActorSelection> selection = ActorSelection::Parse(text);
+  ASSERT_TRUE(selection.ok()) << selection.status();
+  const ActorPath base = *ActorPathParser::Parse("pekko://s/user/b");
+  size_t before = allocations;
+  EXPECT_EQ(ActorSelectionResolver::Resolve(base, *selection)->text(), "pekko://s/user/a");
+  EXPECT_LE(allocations - before, 40u);  // the list of names doubles some times
+  const ActorPath dotted = *ActorPathParser::Parse("pekko://s" + text);
+  before = allocations;
+  EXPECT_EQ(ActorSelectionResolver::Normalize(dotted)->text(), "pekko://s/user/a");
+  EXPECT_LE(allocations - before, 40u);
 }
 
 TEST(PathAllocation, TheCounterCounts) {

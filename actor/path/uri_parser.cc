@@ -157,21 +157,30 @@ absl::Status ExplainUriFailure(std::string_view input, const UriFailure& failure
           absl::StrCat(what, at,
                        " cannot stand in a scheme; write scheme:// with a letter and then letters, digits, +, - and ."),
           failure.index);
-    case UriErrorKind::kInvalidCharacter:
-      return UriError(failure.kind, absl::StrCat(what, at, " is not allowed there; write it as %HH or leave it out"),
+    case UriErrorKind::kInvalidCharacter: {
+      // Escapes that hide control characters or bytes that are not ASCII are refused too: no use to advise them.
+      const bool may_be_escaped =
+          failure.index < input.size() && IsAllowedEscape(static_cast<unsigned char>(input[failure.index]));
+      return UriError(failure.kind,
+                      absl::StrCat(what, at, " is not allowed there; ", may_be_escaped ? "write it as %HH or " : "",
+                                   "leave it out"),
                       failure.index);
+    }
     case UriErrorKind::kInvalidEscape:
       return UriError(
           failure.kind,
           absl::StrCat(what, at, " is not followed by two hexadecimal digits; write %25 for a percent sign"),
           failure.index);
     case UriErrorKind::kInvalidHost:
-      return UriError(failure.kind, absl::StrCat(what, "no IPv6 address stands in the brackets at ", failure.index),
+      return UriError(failure.kind,
+                      absl::StrCat(what, "no IPv6 address stands in the brackets at ", failure.index,
+                                   "; write it like [2001:db8::1] or [fe80::1%25eth0]"),
                       failure.index);
     case UriErrorKind::kTooLong:
-      return UriError(failure.kind,
-                      absl::StrCat(what, "has ", input.size(), " bytes; at most ", kMaxUriLength, " are read"),
-                      failure.index);
+      return UriError(
+          failure.kind,
+          absl::StrCat(what, "has ", input.size(), " bytes; at most ", kMaxUriLength, " are read: shorten it"),
+          failure.index);
   }
   return UriError(failure.kind, what, failure.index);
 }
