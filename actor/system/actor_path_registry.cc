@@ -76,6 +76,14 @@ absl::Status ActorPathRegistry::UnknownPid(Pid pid) const {
                                 "; it has ended or never was"));
 }
 
+absl::Status ActorPathRegistry::OfAnotherSystem(const ActorPath& path) const {
+  return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                   absl::StrCat("path ", QuotedForText(path.ToCanonical()), " is of another system than ",
+                                QuotedForText(root_.text()),
+                                canonical_root_.has_authority() ? absl::StrCat(" at ", canonical_root_.ToString()) : "",
+                                "; ask the system that it names"));
+}
+
 absl::StatusOr<ActorPathRegistry::Entry*> ActorPathRegistry::Claim(Pid pid) {
   if (!pid.IsValid() || pid.slot > kMaxSlot) {
     return absl::InvalidArgumentError(absl::StrCat(PidForText(pid), " is not valid; generations begin at 1"));
@@ -97,7 +105,8 @@ absl::StatusOr<ActorPathRegistry::Entry*> ActorPathRegistry::Claim(Pid pid) {
 
 absl::Status ActorPathRegistry::RegisterRoot(Pid pid) {
   if (root_entry_ != nullptr) {
-    return absl::AlreadyExistsError(absl::StrCat(QuotedForText(root_.text()), " has its root already"));
+    return absl::AlreadyExistsError(
+        absl::StrCat(QuotedForText(root_.text()), " has its root already; it must end before another takes its place"));
   }
   FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, Claim(pid));
   *entry = Entry();
@@ -129,9 +138,9 @@ absl::Status ActorPathRegistry::RegisterAuto(Pid pid, Pid parent, uint64_t numbe
 
 absl::Status ActorPathRegistry::RegisterTemp(Pid pid, std::string_view target_name) {
   if (FindEntry(temp_) == nullptr) {
-    return MakeError(
-        absl::StatusCode::kFailedPrecondition, PathResolutionErrorKind::kPidUnknown,
-        absl::StrCat("no actor ", QuotedForText(root_.text()), "temp yet; register it before refs below it"));
+    return MakeError(absl::StatusCode::kFailedPrecondition, PathResolutionErrorKind::kPidUnknown,
+                     absl::StrCat("no actor has the path ", QuotedForText(absl::StrCat(root_.ToString(), "temp")),
+                                  "; register it before refs below it"));
   }
   return Register(pid, temp_, TempName(target_name, next_temp_++));
 }
@@ -323,6 +332,7 @@ Pid ActorPathRegistry::Find(const ActorPath& path) const {
 absl::StatusOr<Pid> ActorPathRegistry::Resolve(const ActorPath& path) const {
   const Pid pid = Find(path);
   if (pid.IsValid()) return pid;
+  if (!IsOurs(path)) return OfAnotherSystem(path);
   const bool other_life = !path.uid().IsNone() && Find(path.WithoutUid()).IsValid();
   return MakeError(
       absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
@@ -340,21 +350,26 @@ bool ActorPathRegistry::WasIssued(ActorUid uid) const {
 }
 
 absl::Status ActorPathRegistry::CheckUid(const ActorPath& path, ActorUid uid) const {
+  if (!IsOurs(path)) return OfAnotherSystem(path);
   if (uid.IsNone()) return absl::OkStatus();
   if (WasIssued(uid)) return UidReserved(path.text(), uid, "the system has issued it itself");
-  const auto reserved = reserved_.find({HashHere(path), uid});
-  if (reserved == reserved_.end()) return absl::OkStatus();
+  if (Find(path.WithUid(uid)).IsValid()) return UidReserved(path.text(), uid, "a live actor of this path has it");
+  if (!reserved_.contains({HashHere(path), uid})) return absl::OkStatus();
   return UidReserved(path.text(), uid, "an actor of this path had it");
 }
 
 absl::Status ActorPathRegistry::ReserveUid(const ActorPath& path, ActorUid uid, Instant now) {
-  if (uid.IsNone()) return absl::InvalidArgumentError("uid 0 means none and cannot be reserved");
+  if (uid.IsNone()) {
+    return absl::InvalidArgumentError(absl::StrCat("uid 0 of ", QuotedForText(path.text()),
+                                                   " means none and cannot be reserved; give the actor's own"));
+  }
   FRAKTOR_RETURN_IF_ERROR(CheckUid(path, uid));
   AddReservation(path.ToString(), HashHere(path), uid, now);
   return absl::OkStatus();
 }
 
 void ActorPathRegistry::AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now) {
+  if (reserved_.contains({path_hash, uid})) return;
   while (reservations_.size() >= max_uid_reservations_) {
     const Reservation oldest = std::move(reservations_.front());
     reservations_.pop_front();
@@ -365,7 +380,7 @@ void ActorPathRegistry::AddReservation(std::string path, uint64_t path_hash, Act
     }
   }
   const Instant deadline = now + uid_reservation_;
-  if (!reserved_.try_emplace({path_hash, uid}, deadline).second) return;
+  reserved_.insert({path_hash, uid});
   reservations_.push_back({std::move(path), path_hash, uid, deadline});
 }
 

@@ -8,8 +8,8 @@
 //   registry->PathOf(worker)->ToCanonical()          // "pekko://shop/user/cart/$a#5320..."
 //   registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"))  // cart
 //
-// An actor has an entry of 32 bytes with its parent and its own name: 7 bytes in place, a number for automatic names,
-// the heap for longer ones. No text of a path is kept; it is built when somebody asks. Both directions are O(1) in the
+// An actor has an entry of 32 bytes with its parent and its own name: up to 7 bytes and all automatic names in place, the
+// heap for longer ones. No text of a path is kept; it is built when somebody asks. Both directions are O(1) in the
 // number of actors: a pid's slot is the entry's place, and a path is found by one probe with the hash that it carries,
 // and checked name by name up to the root.
 //
@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -125,11 +126,12 @@ class ActorPathRegistry {
   // The same for callers that need no reason: an invalid Pid if there is none.
   Pid Find(const ActorPath& path) const;
 
-  // Whether the path had an actor of that uid, so that it cannot be used again now: kUidReserved.
+  // Whether an actor of this path has or had that uid, so that it cannot be used now: kUidReserved. A path of another
+  // system is kPidUnknown.
   absl::Status CheckUid(const ActorPath& path, ActorUid uid) const;
 
-  // Reserves a uid from outside until now + uid_reservation, as the end of its actor does. kUidReserved if it is
-  // already.
+  // Reserves a uid from outside until now + uid_reservation, as the end of its actor does. Errors: those of CheckUid; a
+  // live actor's uid is reserved when the actor ends.
   absl::Status ReserveUid(const ActorPath& path, ActorUid uid, Instant now);
 
   // Ends the reservations whose time has come; how many. For the system's tick.
@@ -190,6 +192,7 @@ class ActorPathRegistry {
   bool WasIssued(ActorUid uid) const;
   void AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now);
   absl::Status UnknownPid(Pid pid) const;
+  absl::Status OfAnotherSystem(const ActorPath& path) const;
   ActorUid UidOf(const Entry& entry, Pid pid) const;
   std::string MakeText(const Entry& entry, std::string_view suffix) const;
   ActorPath MakePath(const Entry& entry, ActorUid uid) const;
@@ -206,8 +209,8 @@ class ActorPathRegistry {
   uint64_t next_temp_ = 0;
   path_internal::PathIndex index_;
   absl::flat_hash_map<Pid, ActorUid> outside_uids_;
-  std::deque<Reservation> reservations_;                                  // the oldest first
-  absl::flat_hash_map<std::pair<uint64_t, ActorUid>, Instant> reserved_;  // two paths of one hash and uid count as one
+  std::deque<Reservation> reservations_;                         // the oldest first
+  absl::flat_hash_set<std::pair<uint64_t, ActorUid>> reserved_;  // two paths of one hash and uid count as one
 };
 
 }  // namespace fraktor::inline v0

@@ -223,6 +223,32 @@ TEST_F(ActorPathRegistryTest, ReservesAUidFromOutsideAfterItsActorHasEnded) {  /
   EXPECT_EQ(registry_->reservation_count(), 0u);
 }
 
+TEST_F(ActorPathRegistryTest, ReservesTheUidOfALiveActorNotBeforeItEnds) {  // PTH-6
+  const ActorPath path = Path("pekko://s/user/a");
+  const ActorUid uid(123);
+  ASSERT_TRUE(registry_->RegisterWithUid({10, 1}, kUser, "a", uid).ok());
+  EXPECT_EQ(KindOf(registry_->CheckUid(path, uid)), Kind::kUidReserved);
+  EXPECT_EQ(KindOf(registry_->ReserveUid(path, uid, now_)), Kind::kUidReserved);
+  EXPECT_EQ(registry_->reservation_count(), 0u);
+  ASSERT_TRUE(registry_->Unregister({10, 1}, now_ + absl::Hours(24)).ok());
+  EXPECT_EQ(registry_->Expire(now_ + absl::Hours(5 * 24)), 0u);
+  EXPECT_EQ(registry_->Expire(now_ + absl::Hours(6 * 24)), 1u);
+}
+
+TEST_F(ActorPathRegistryTest, TakesNoPathOfAnotherSystemForItsOwn) {  // PTH-6
+  const ActorUid uid(123);
+  for (std::string_view other : {"pekko://t/user/a", "pekko://t@h:1/user/a", "pekko://s@h:2/user/a"}) {
+    EXPECT_EQ(KindOf(registry_->ReserveUid(Path(other), uid, now_)), Kind::kPidUnknown) << other;
+    EXPECT_EQ(KindOf(registry_->CheckUid(Path(other), uid)), Kind::kPidUnknown) << other;
+  }
+  EXPECT_EQ(registry_->reservation_count(), 0u);
+  EXPECT_TRUE(registry_->CheckUid(Path("pekko://s/user/a"), uid).ok());
+  EXPECT_EQ(
+      ToStd(registry_->Resolve(Path("pekko://t/user/a")).status().message()),
+      "path \"pekko://t/user/a\" is of another system than \"pekko://s/\" at pekko://s@h:1/; ask the system that it "
+      "names");
+}
+
 TEST_F(ActorPathRegistryTest, KnowsTheUidsThatItHasIssuedWithoutKeepingThem) {  // PTH-6
   ASSERT_TRUE(registry_->Register({10, 1}, kUser, "a").ok());
   const ActorUid issued = registry_->UidOf({10, 1});
@@ -335,7 +361,13 @@ TEST(ActorSystemConfig, RefusesWhatCannotWork) {  // PTH-8
   EXPECT_EQ(create({.uid_reservation = absl::Milliseconds(999)}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(create({.max_uid_reservations = 0}).code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(create({.default_guardian = Guardian::kTemp}).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(ToStd(create({.default_guardian = static_cast<Guardian>(77)}).message()),
+            "ActorSystemConfig.default_guardian: unknown takes no actors of its own; use Guardian::kUser or "
+            "Guardian::kSystem");
   EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(create({.system_name = "a.b"})), ActorPathErrorKind::kInvalidSystemName);
+  EXPECT_TRUE(create({.system_name = std::string(255, 'a')}).ok());
+  EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(create({.system_name = std::string(256, 'a')})),
+            ActorPathErrorKind::kInvalidSystemName);
   EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(create({.scheme = "akka"})), ActorPathErrorKind::kInvalidScheme);
   // Quarantine and reservation are two settings: one does not stand for the other.
   EXPECT_EQ(create({.remoting = RemotingConfig{.quarantine_duration = absl::Milliseconds(1)}}).code(),

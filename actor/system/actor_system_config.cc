@@ -16,12 +16,19 @@
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
 absl::Status ActorSystemConfig::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(
       Annotate(ActorPathValidator::ValidateSystemName(system_name), "ActorSystemConfig.system_name"));
+  if (system_name.size() > kMaxSystemNameLength) {
+    return path_internal::PathError(ActorPathErrorKind::kInvalidSystemName,
+                                    absl::StrCat("ActorSystemConfig.system_name: ", QuotedForText(system_name), " has ",
+                                                 system_name.size(), " bytes; use at most ", kMaxSystemNameLength),
+                                    kMaxSystemNameLength);
+  }
   if (!IsKnownProtocol(scheme)) {
     return path_internal::PathError(
         ActorPathErrorKind::kInvalidScheme,
@@ -29,12 +36,13 @@ absl::Status ActorSystemConfig::Validate() const {
   }
   if (default_guardian != Guardian::kUser && default_guardian != Guardian::kSystem) {
     return absl::InvalidArgumentError(
-        "ActorSystemConfig.default_guardian: actors are spawned below user or system only");
+        absl::StrCat("ActorSystemConfig.default_guardian: ", ToAbsl(GuardianSegments::NameOf(default_guardian)),
+                     " takes no actors of its own; use Guardian::kUser or Guardian::kSystem"));
   }
   if (uid_reservation < absl::Seconds(1)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("ActorSystemConfig.uid_reservation: ", absl::FormatDuration(uid_reservation),
-                     " is below one second; a uid could come back while messages to it are under way"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ActorSystemConfig.uid_reservation: ", absl::FormatDuration(uid_reservation),
+        " is below one second, and a uid could come back while messages to it are under way; use at least 1s"));
   }
   if (max_uid_reservations == 0) {
     return absl::InvalidArgumentError(

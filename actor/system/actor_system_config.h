@@ -28,7 +28,9 @@
 namespace fraktor::inline v0 {
 
 struct ActorSystemConfig {
-  // A letter or digit, then letters, digits, `-` and `_`.
+  static constexpr size_t kMaxSystemNameLength = 255;
+
+  // A letter or digit, then letters, digits, `-` and `_`; at most 255 bytes, since it is part of every path.
   std::string system_name = "default";
 
   // The scheme of this system's paths: `pekko` or `pekko.tcp`.
@@ -37,7 +39,8 @@ struct ActorSystemConfig {
   // Where actors go that are spawned without another word: /user, or /system for a runtime's own system.
   Guardian default_guardian = Guardian::kUser;
 
-  // How long the uid of an ended actor stays taken, if it came from outside. At least one second.
+  // How long the uid of an ended actor stays taken, if it came from outside. At least one second;
+  // absl::InfiniteDuration() is as long as max_uid_reservations lasts.
   absl::Duration uid_reservation = absl::Hours(5 * 24);
 
   // So many of them are kept; beyond that the oldest goes, with an event.

@@ -56,10 +56,20 @@ absl::Status Quarantined(const PathAuthority& authority, std::string_view reason
 absl::Status IllegalTransition(const PathAuthority& authority, std::string_view call,
                                std::optional<AuthorityState> state, std::string_view why) {
   return MakeError(absl::StatusCode::kFailedPrecondition, PathResolutionErrorKind::kIllegalTransition,
-                   absl::StrCat("authority ", authority.ToString(), " is ",
-                                state.has_value() ? ToAbsl(NameOf(*state)) : absl::string_view("not known"),
+                   absl::StrCat("authority ", authority.ToString(),
+                                state.has_value() ? absl::StrCat(" is in state ", ToAbsl(NameOf(*state)))
+                                                  : std::string(" is not known"),
                                 ", which does not allow ", ToAbsl(call), ": ", ToAbsl(why)),
                    {{"authority", authority.ToString()}});
+}
+
+absl::Status NotTheSystem(const PathAuthority& authority, std::optional<AuthorityState> state, uint64_t meant,
+                          uint64_t met) {
+  const std::string last =
+      met == 0 ? std::string("no system was met there") : absl::StrCat("system ", met, " was met there last");
+  return IllegalTransition(
+      authority, "Quarantine", state,
+      absl::StrCat("system ", meant, " is meant, but ", last, "; give the uid that the handshake told"));
 }
 
 }  // namespace fraktor::inline v0::authority_internal

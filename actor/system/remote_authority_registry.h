@@ -20,7 +20,8 @@
 // Unresolved: messages wait, first in first out, at most `max_deferred_per_authority`; further ones are dead letters.
 // Connected: messages are handed back to be sent. Quarantine: what waits is cleared and what comes is refused, each
 // with one InvalidAssociation and one dead letter, until the deadline. Quarantine needs the uid of the system that is
-// meant: a peer that was never met, or has been replaced, is not put into quarantine by mistake.
+// meant, and that has to be the one that was met there last: a failure that is noticed late must not hit the peer's next
+// life, and one that was never met has done nothing. Pekko logs such a quarantine and ignores it; here it is an error.
 //
 // A new system uid at an authority starts fresh: the old one's quarantine does not bind it, and what waited for the
 // old one is lost rather than delivered to a stranger. What waited while no uid was ever known is delivered.
@@ -72,6 +73,9 @@ absl::Status QueueFull(const PathAuthority& authority, size_t max_deferred);
 absl::Status Quarantined(const PathAuthority& authority, std::string_view reason, absl::Duration left);
 absl::Status IllegalTransition(const PathAuthority& authority, std::string_view call,
                                std::optional<AuthorityState> state, std::string_view why);
+// Quarantine of a system that is not the last one that was met; `met` is 0 if there was none.
+absl::Status NotTheSystem(const PathAuthority& authority, std::optional<AuthorityState> state, uint64_t meant,
+                          uint64_t met);
 
 }  // namespace authority_internal
 
@@ -127,7 +131,8 @@ class RemoteAuthorityRegistry {
   // at the deadline of their own authority themselves.
   size_t Tick(Instant now);
 
-  // None if the authority is not known.
+  // None if the authority is not known. As the last call or Tick left it: a quarantine whose deadline has come since is
+  // still shown.
   std::optional<AuthorityInfo> Find(const PathAuthority& authority) const;
   size_t size() const { return entries_.size(); }
 
@@ -147,6 +152,9 @@ class RemoteAuthorityRegistry {
                           DeadLetters& dead_letters)
       : config_(config), describe_(describe), events_(events), dead_letters_(dead_letters) {}
 
+  static std::optional<AuthorityState> StateOf(const Entry* entry) {
+    return entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state);
+  }
   // The entry, after a quarantine whose time has come has ended; null if there is none.
   Entry* Lookup(const PathAuthority& authority, Instant now);
   absl::StatusOr<Entry*> LookupOrAdd(const PathAuthority& authority, Instant now);
@@ -288,10 +296,11 @@ template <class Envelope>
 absl::StatusOr<std::deque<Envelope>> RemoteAuthorityRegistry<Envelope>::Connect(const PathAuthority& authority,
                                                                                 std::string_view endpoint,
                                                                                 uint64_t system_uid, Instant now) {
-  FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, LookupOrAdd(authority, now));
   if (system_uid == 0) {
-    return authority_internal::IllegalTransition(authority, "Connect", entry->state, "a system has a uid other than 0");
+    return authority_internal::IllegalTransition(authority, "Connect", StateOf(Lookup(authority, now)),
+                                                 "system uid 0 means none; give the one of the handshake");
   }
+  FRAKTOR_ASSIGN_OR_RETURN(Entry* const entry, LookupOrAdd(authority, now));
   const bool is_new_system = entry->system_uid != 0 && entry->system_uid != system_uid;
   if (entry->state == AuthorityState::kQuarantine && !is_new_system) {
     return authority_internal::IllegalTransition(
@@ -324,9 +333,8 @@ template <class Envelope>
 absl::Status RemoteAuthorityRegistry<Envelope>::Disconnect(const PathAuthority& authority, Instant now) {
   Entry* const entry = Lookup(authority, now);
   if (entry == nullptr || entry->state != AuthorityState::kConnected) {
-    return authority_internal::IllegalTransition(
-        authority, "Disconnect", entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state),
-        "only what is connected can lose its connection");
+    return authority_internal::IllegalTransition(authority, "Disconnect", StateOf(entry),
+                                                 "only what is connected can lose its connection");
   }
   entry->endpoint.clear();
   Change(authority, *entry, AuthorityState::kUnresolved, AuthorityCause::kTransportDropped, now);
@@ -338,12 +346,12 @@ absl::Status RemoteAuthorityRegistry<Envelope>::Quarantine(const PathAuthority& 
                                                            std::string_view reason, Instant now) {
   Entry* const entry = Lookup(authority, now);
   if (entry == nullptr || system_uid == 0 || entry->system_uid != system_uid) {
-    return authority_internal::IllegalTransition(
-        authority, "Quarantine", entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state),
-        "no system of that uid was met there last");
+    return authority_internal::NotTheSystem(authority, StateOf(entry), system_uid,
+                                            entry == nullptr ? 0 : entry->system_uid);
   }
   if (entry->state == AuthorityState::kQuarantine) {
-    return authority_internal::IllegalTransition(authority, "Quarantine", entry->state, "it is in quarantine already");
+    return authority_internal::IllegalTransition(authority, "Quarantine", entry->state,
+                                                 "it is in quarantine already, and its deadline stays");
   }
   entry->endpoint.clear();
   entry->reason = std::string(reason);
@@ -361,9 +369,8 @@ absl::Status RemoteAuthorityRegistry<Envelope>::Override(const PathAuthority& au
                                                          Instant now) {
   Entry* const entry = Lookup(authority, now);
   if (entry == nullptr || entry->state != AuthorityState::kQuarantine) {
-    return authority_internal::IllegalTransition(
-        authority, "Override", entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state),
-        "only a quarantine can be overridden");
+    return authority_internal::IllegalTransition(authority, "Override", StateOf(entry),
+                                                 "only a quarantine can be overridden; to connect, call Connect");
   }
   EndQuarantine(authority, *entry);
   entry->endpoint = std::string(endpoint);

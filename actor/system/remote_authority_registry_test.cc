@@ -267,6 +267,7 @@ TEST_F(RemoteAuthorityRegistryTest, RefusesEveryTransitionThatTheStateDoesNotAll
   EXPECT_FALSE(Disconnect());
   EXPECT_FALSE(Quarantine(7));
   EXPECT_FALSE(Override());
+  EXPECT_EQ(Connect(0), "illegal");
   EXPECT_EQ(state(), std::nullopt);
   EXPECT_EQ(Take(), Log{});
   // Unresolved, nobody met yet.
@@ -307,7 +308,16 @@ TEST_F(RemoteAuthorityRegistryTest, RefusesEveryTransitionThatTheStateDoesNotAll
 TEST_F(RemoteAuthorityRegistryTest, SaysWhatIsIllegalAndWhy) {  // PTH-9
   Connect(7);
   EXPECT_EQ(ToStd(registry_->Override(Peer(), "x", now_).message()),
-            "authority pekko://h:1 is Connected, which does not allow Override: only a quarantine can be overridden");
+            "authority pekko://h:1 is in state Connected, which does not allow Override: only a quarantine can be "
+            "overridden; to connect, call Connect");
+  EXPECT_EQ(
+      ToStd(registry_->Quarantine(Peer(), 8, "x", now_).message()),
+      "authority pekko://h:1 is in state Connected, which does not allow Quarantine: system 8 is meant, but system 7 "
+      "was met there last; give the uid that the handshake told");
+  EXPECT_EQ(
+      ToStd(registry_->Quarantine(*PathAuthority::Create("pekko", "other", 1), 8, "x", now_).message()),
+      "authority pekko://other:1 is not known, which does not allow Quarantine: system 8 is meant, but no system was "
+      "met there; give the uid that the handshake told");
 }
 
 TEST_F(RemoteAuthorityRegistryTest, CapsWhatWaitsAtAThousandByDefault) {  // PTH-7

@@ -18,13 +18,15 @@ namespace fraktor::inline v0 {
 
 struct RemotingConfig {
   // The host that others use to reach this system: a name, an IPv4 address, or an IPv6 address in brackets. It goes
-  // into paths, so it has to be one that the parser of paths takes; `_` is not allowed.
+  // into paths, so it has to be one that every parser of paths takes, ours and Pekko's: `_` is not allowed. (Pekko starts
+  // with `a_b.org`, and then peers cannot read its refs.)
   std::string canonical_hostname = "localhost";
 
   // 0 until the port that was picked is known.
   uint16_t canonical_port = 0;
 
-  // How long a peer is refused once it is in quarantine. At least one second.
+  // How long a peer is refused once it is in quarantine. At least one second; absl::InfiniteDuration() is until it is
+  // restarted or overridden.
   absl::Duration quarantine_duration = absl::Hours(5 * 24);
 
   // So many messages wait for one authority to be connected; further ones are dead letters.
