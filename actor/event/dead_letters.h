@@ -35,7 +35,7 @@ enum class DeadLetterReason : uint8_t {
   kStopped,          // the actor has ended
   kMailboxFull,      // dropped by an overflow policy
   kPushTimedOut,     // no room in time
-  kStashFull,        //
+  kStashFull,        // the actor put it aside, and had no room for it
   kUnhandled,        // the actor has no handler for it
   kInvalidPath,      // the path is malformed, or leads above its guardian
   kUidReserved,      // the path meant an earlier life of the actor

@@ -6,7 +6,8 @@
 // Who subscribes to a type also gets the events that declare it as a base, each once, and may leave out a part of them
 // again: Subscribe to NodeEvent and Unsubscribe from NodeLeft gives everything but NodeLeft. Subscribers are called in
 // the order in which they came, in the thread that publishes, so they hand the event over and return. They may publish,
-// subscribe and unsubscribe meanwhile. An event is a view for them: what they keep they copy.
+// subscribe and unsubscribe meanwhile. An event is a view for them: what they keep they copy. What they throw reaches the
+// publisher, and those behind them do not get the event.
 //
 // Thread safety: any thread may call anything. A publication that has begun goes to those who were subscribed when it
 // began. No lock is held while subscribers run. Publishing where nobody listens costs one load.
@@ -50,7 +51,8 @@ struct EventSubscriber {
 struct EventStreamOptions {
   // So many pairs of subscriber and type; a further one is refused with ResourceExhausted.
   size_t max_subscriptions = 65'536;
-  // Subscribers that publish make publications nest. A publication deeper than this is dropped and counted.
+  // Subscribers that publish make publications nest. A publication deeper than this is dropped and counted; with 0 that
+  // is every one.
   size_t max_nesting = 32;
 };
 
@@ -72,6 +74,9 @@ class EventSubscription {
 
   // Ends it now; later calls do nothing.
   void Reset();
+
+  // False if it has ended, or never began because the stream had its max_subscriptions.
+  bool IsListening() const { return stream_ != nullptr; }
 
  private:
   friend class EventStream;
@@ -106,7 +111,8 @@ class EventStream {
   // Ends all that it is subscribed to. True if there was any.
   bool UnsubscribeAll(const EventSubscriber& subscriber);
 
-  // Calls `listener` for each Event. Beyond max_subscriptions the answer is a subscription that never hears anything.
+  // Calls `listener` for each Event. Beyond max_subscriptions the answer is a subscription that hears nothing, and says
+  // so: IsListening() is false.
   template <class Event>
   [[nodiscard]] EventSubscription Listen(std::function<void(const Event&)> listener) {
     return ListenTo(EventTypeOf<Event>(),

@@ -215,6 +215,12 @@ TEST(EventStream, RefusesMoreSubscriptionsThanItsLimit) {
   EXPECT_TRUE(stream.UnsubscribeAll(a.subscriber()));
   EXPECT_TRUE(stream.Subscribe<Fruit>(c.subscriber()).ok());
   EXPECT_EQ(stream.Subscribe<Fruit>(EventSubscriber{}).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_FALSE(stream.Listen<Fruit>([](const Fruit&) {}).IsListening());
+  EXPECT_TRUE(stream.UnsubscribeAll(b.subscriber()));
+  EventSubscription listening = stream.Listen<Fruit>([](const Fruit&) {});
+  EXPECT_TRUE(listening.IsListening());
+  listening.Reset();
+  EXPECT_FALSE(listening.IsListening());
 }
 
 TEST(EventStream, HoldsWhatAListenerNeedsUntilItHasReturnedEverywhere) {
