@@ -31,7 +31,6 @@ class ActorUid {
   constexpr uint64_t value() const { return value_; }
   constexpr bool IsNone() const { return value_ == 0; }
 
-  // NOLINTNEXTLINE(modernize-use-nullptr): it takes the zero that orderings compare with for a pointer
   friend constexpr auto operator<=>(ActorUid, ActorUid) = default;
 
   template <class H>
