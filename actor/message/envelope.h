@@ -110,11 +110,11 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   bool is_system() const { return (tag_ & kSystem) != 0; }
   void MarkAsSystem() { tag_ |= kSystem; }
 
+  bool is_traced() const { return (tag_ & kTraced) != 0; }
   // Null unless the envelope was made with one.
   MessageTrace* trace() {
-    return (tag_ & kTraced) == 0
-               ? nullptr
-               : std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)));
+    return is_traced() ? std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)))
+                       : nullptr;
   }
 
   NodeClass node_class() const { return static_cast<NodeClass>(tag_ >> kNodeClassShift & kNodeClassMask); }

@@ -10,13 +10,18 @@
 #ifndef FRAKTOR_ACTOR_SCHEDULER_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_SCHEDULER_ACTOR_CONTEXT_H_
 
-#include <type_traits>
 #include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/actor/scheduler/reply_promise.h"
+#include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
 
@@ -26,21 +31,47 @@ class ActorContext {
   ActorContext& operator=(const ActorContext&) = delete;
 
   static ActorContext& Of(ActorSlot& slot) { return reinterpret_cast<ActorContext&>(slot); }
+  ActorSlot& slot() { return reinterpret_cast<ActorSlot&>(*this); }
 
   ActorRef self() const { return worker().turn.self(); }
-  // Who sent the message that is being handled; no one if it came from outside.
-  ActorRef sender() const { return worker().turn.current->sender(); }
+  // Who sent the message that is being handled; no one if it came from outside, or there is none.
+  ActorRef sender() const {
+    const Envelope* const current = worker().turn.current;
+    return current == nullptr ? ActorRef() : current->sender();
+  }
 
   template <class M>
   void Tell(ActorRef to, M&& message) {
-    ActorWorker& w = worker();
-    w.Send(to, MakeEnvelope<std::decay_t<M>>(w.cache(), w.turn.self(), std::forward<M>(message)).release());
+    worker().Tell(to, std::forward<M>(message));
   }
 
-  // Handles no further message after this one, and ends.
-  void Stop() { worker().turn.gate |= static_cast<uint8_t>(Gate::kStopping); }
+  // The same; ResourceExhausted if the target's mailbox is full and its options say that the sender is told.
+  template <class M>
+  absl::Status TryTell(ActorRef to, M&& message) {
+    return worker().TryTell(to, std::forward<M>(message));
+  }
 
- private:
+  // Sends a message whose sender is a promise. The first message that is sent to it comes to ActorInstance::OnReply,
+  // under the name that is returned here; or a failure, if none has come in time. Other messages are handled meanwhile.
+  // ResourceExhausted if the process has no slot or no timer left.
+  template <class M>
+  absl::StatusOr<ActorRef> Ask(ActorRef to, M&& message, absl::Duration timeout) {
+    ActorWorker& asking = worker();
+    FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, timeout));
+    asking.Send(to, asking.Make(ask, std::forward<M>(message)));
+    return ask;
+  }
+
+  // Puts the message that is being handled aside: the caller has it, and gives it back by Unstash, or ends it. Only
+  // within Receive, which must not touch the message afterwards.
+  EnvelopePtr Stash();
+
+  // Puts messages back before all others, in this order; they do not count against a limit.
+  void Unstash(EnvelopeList messages);
+
+  // Handles no further message after this one, and ends.
+  void Stop() { worker().turn.Set(Gate::kStopping); }
+
   static ActorWorker& worker() { return *ActorWorker::Current(); }
 };
 

@@ -1,7 +1,9 @@
 #include "fraktor/actor/scheduler/actor_worker.h"
 
 #include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/scheduler/limited_sending.h"
 #include "fraktor/actor/scheduler/message_invoker.h"
+#include "fraktor/actor/scheduler/reply_promise.h"
 
 namespace fraktor::inline v0 {
 
@@ -14,13 +16,24 @@ ActorSlotTable& ProcessSlots() {
   return table;
 }
 
-ActorWorker::ActorWorker(ReadyQueueCoordinator& ready_queue, WorkerIndex worker_index, uint16_t dispatcher_number,
-                         ActorLifecycle& actor_lifecycle)
-    : coordinator(ready_queue),
-      lifecycle(actor_lifecycle),
-      index(worker_index),
-      dispatcher(dispatcher_number),
-      outbox(*this) {}
+ActorWorker::ActorWorker(const WorkerSetup& setup)
+    : coordinator(setup.coordinator),
+      lifecycle(setup.lifecycle),
+      index(setup.index),
+      dispatcher(setup.dispatcher),
+      toolbox(setup.toolbox),
+      metrics(setup.metrics),
+      outbox(*this),
+      pool_(setup.slots) {}
+
+ActorWorker::~ActorWorker() = default;
+
+void ActorWorker::AdoptThread() {
+  cache_ = &NodeCache::OfThisThread();
+  if (pool_ != nullptr) slots_ = std::make_unique<ActorSlotPool::Cache>(*pool_);
+}
+
+bool ActorWorker::Owns(const ActorSlot& slot) const { return pool_ != nullptr && pool_->Owns(&slot); }
 
 void ActorWorker::BecameReady(ActorSlot& slot, bool next) {
   using Placement = ReadyQueueCoordinator::Placement;
@@ -31,9 +44,33 @@ void ActorWorker::BecameReady(ActorSlot& slot, bool next) {
   }
 }
 
-void ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
-  lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), to.slot(),
-                         to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
+void ActorWorker::DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason) {
+  if (metrics != nullptr) metrics->CountDeadLetter(reason);
+  FreePromiseOf(*this, *envelope);
+  UncountLimited(slot, *envelope);
+  lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), slot, reason);
+}
+
+absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
+  if (to.IsNoOne() || to.word() <= UINT32_MAX) {
+    Send(to, envelope);
+    return absl::OkStatus();
+  }
+  envelope->set_target_word(to.word());
+  return SendElsewhere(to, envelope);
+}
+
+absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
+  if (to.IsNoOne()) {
+    DeadLetter(envelope, nullptr, DeadLetterReason::kNoRecipient);
+  } else if ((to.word() & ActorRef::kPromise) != 0) {
+    AnswerPromise(to, envelope);
+  } else if ((to.word() & ActorRef::kLimited) != 0 && to.slot()->IsAt(to.generation())) {
+    return SendLimited(*this, to, envelope);
+  } else {
+    DeadLetter(envelope, to.slot(), DeadLetterReason::kStopped);
+  }
+  return absl::OkStatus();
 }
 
 WorkerScope::WorkerScope(ActorWorker& worker) : outer_(actor_worker_internal::current) {

@@ -5,14 +5,24 @@
 #ifndef FRAKTOR_ACTOR_SCHEDULER_ACTOR_WORKER_H_
 #define FRAKTOR_ACTOR_SCHEDULER_ACTOR_WORKER_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
 
+#include "absl/status/status.h"
+
+#include "fraktor/actor/mailbox/queue_mailbox.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/observe/worker_metrics.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/actor/scheduler/invoke_result.h"
 #include "fraktor/actor/scheduler/outbox.h"
 #include "fraktor/actor/scheduler/ready_queue_coordinator.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
@@ -21,57 +31,119 @@ class ActorLifecycle;
 // One run of one actor: the holder's part of the slot, taken out of the cache line that senders write to.
 struct Turn {
   ActorSlot* slot = nullptr;
-  uint32_t generation = 0;
-  EnvelopeList user;
-  Envelope* system = nullptr;
+  uint64_t word = 0;  // Of the actor's references.
+  MailLists lists;
   Envelope* current = nullptr;
   uint16_t failures = 0;
   uint8_t gate = 0;
+  uint32_t dropped = 0;       // Messages that left the mailbox in this run without being handled.
+  absl::Status failure = {};  // The last one of this run.
+  // Of a parked actor that a middleware has suspended.
+  SuspendReason suspended_for = SuspendReason::kUserDefined;
+  ResumeCondition resume_on = ResumeCondition::ExternalSignal({});
 
+  // Whether there is anything to heed before the next user message.
   bool gated() const { return (failures | gate) != 0; }
-  ActorRef self() const { return slot == nullptr ? ActorRef() : ActorRef(slot, generation); }
+  bool suspended() const { return (failures | (gate & kSuspendingGates)) != 0; }
+  bool Has(Gate bit) const { return (gate & static_cast<uint8_t>(bit)) != 0; }
+  void Set(Gate bit) { gate |= static_cast<uint8_t>(bit); }
+  void Clear(Gate bit) { gate &= static_cast<uint8_t>(~static_cast<uint8_t>(bit)); }
+  ActorRef self() const { return slot == nullptr ? ActorRef() : ActorRef(slot, word); }
+};
+
+// Whom a worker works for. What is null is not there.
+struct WorkerSetup {
+  ReadyQueueCoordinator& coordinator;
+  ActorLifecycle& lifecycle;
+  WorkerIndex index = 0;
+  uint16_t dispatcher = 0;
+  RuntimeToolbox* toolbox = nullptr;
+  // Where new actors and promises get their slots.
+  ActorSlotPool* slots = nullptr;
+  WorkerMetrics* metrics = nullptr;
 };
 
 class ActorWorker {
  public:
-  ActorWorker(ReadyQueueCoordinator& ready_queue, WorkerIndex worker_index, uint16_t dispatcher_number,
-              ActorLifecycle& actor_lifecycle);
+  explicit ActorWorker(const WorkerSetup& setup);
+  ~ActorWorker();
 
   // The worker that this thread is, or null.
   static ActorWorker* Current();
 
-  // Sends a user message that was made on this thread.
+  // Sends a user message.
+  template <class M>
+  void Tell(ActorRef to, M&& message) {
+    Send(to, Make(turn.self(), std::forward<M>(message)));
+  }
+
+  // The same; ResourceExhausted if the target's mailbox is full and says so.
+  template <class M>
+  absl::Status TryTell(ActorRef to, M&& message) {
+    return TrySend(to, Make(turn.self(), std::forward<M>(message)));
+  }
+
+  // An envelope that was made on this thread. Takes it over.
   void Send(ActorRef to, Envelope* envelope) {
     ActorSlot* const slot = to.slot();
     envelope->set_target_word(to.word());
     if (slot == nullptr || to.word() > UINT32_MAX || !slot->IsAt(to.generation())) [[unlikely]] {
-      SendElsewhere(to, envelope);
+      SendElsewhere(to, envelope).IgnoreError();
       return;
     }
+    if (metrics != nullptr) metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
     outbox.Send(*slot, envelope);
   }
+  absl::Status TrySend(ActorRef to, Envelope* envelope);
+
+  // Makes an envelope, now and then one that carries the time.
+  template <class M>
+  Envelope* Make(ActorRef sender, M&& message) {
+    using Message = std::decay_t<M>;
+    if (metrics != nullptr && metrics->Sample()) [[unlikely]] {
+      return MakeTracedEnvelope<Message>(cache(), sender, TraceNow(), std::forward<M>(message)).release();
+    }
+    return MakeEnvelope<Message>(cache(), sender, std::forward<M>(message)).release();
+  }
+
+  void DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason);
 
   // For the outbox.
   void BecameReady(ActorSlot& slot, bool next);
 
   // The thread's own cache of nodes, once the worker has a thread.
   NodeCache& cache() { return *cache_; }
-  bool has_cache() const { return cache_ != nullptr; }
-  void AdoptThread() { cache_ = &NodeCache::OfThisThread(); }
+  bool has_thread() const { return cache_ != nullptr; }
+  void AdoptThread();
+
+  // Only if the setup has slots.
+  ActorSlotPool::Cache& slots() { return *slots_; }
+  // Whether a slot is of the same pool.
+  bool Owns(const ActorSlot& slot) const;
 
   ReadyQueueCoordinator& coordinator;
   ActorLifecycle& lifecycle;
   const WorkerIndex index;
   const uint16_t dispatcher;
+  RuntimeToolbox* const toolbox;
+  WorkerMetrics* const metrics;
   Turn turn;
   Outbox<ActorWorker> outbox;
+
+  // What WorkerWatch looks at: odd while an actor runs, another number for each run; and what kind of actor. Relaxed:
+  // nothing else depends on them.
+  std::atomic<uint64_t> runs{0};
+  std::atomic<uint16_t> running_type{0};
 
  private:
   friend class WorkerScope;
 
-  void SendElsewhere(ActorRef to, Envelope* envelope);
+  absl::Status SendElsewhere(ActorRef to, Envelope* envelope);
+  MessageTrace TraceNow() const { return {.enqueued_ns = toolbox == nullptr ? 0 : toolbox->Now().nanoseconds()}; }
 
+  ActorSlotPool* const pool_;
   NodeCache* cache_ = nullptr;
+  std::unique_ptr<ActorSlotPool::Cache> slots_;
 };
 
 // Makes a worker the current one of this thread for as long as it lives.

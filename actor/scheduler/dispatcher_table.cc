@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/scheduler/limited_sending.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -45,20 +46,22 @@ Entry& EntryOf(uint16_t number) {
 // A count for whoever is interested; orders nothing.
 std::atomic<uint64_t> late_dead_letters{0};
 
-void DropAll(Envelope* envelope) {
+void DropAll(ActorSlot& slot, Envelope* envelope) {
   while (envelope != nullptr) {
     Envelope* const next = Envelope::Of(envelope->next);
     EnvelopePtr ended(envelope);
-    DispatcherTable::CountLateDeadLetter();
+    UncountLimited(&slot, *ended);
+    if (!ended->is_system()) DispatcherTable::CountLateDeadLetter();
     envelope = next;
   }
 }
 
 // By the holder of the mailbox, which is idle afterwards.
 void Empty(ActorSlot& slot) {
-  DropAll(std::exchange(slot.user.first, nullptr));
-  DropAll(std::exchange(slot.system, nullptr));
-  while (!slot.inbox.TryGoIdle()) DropAll(Envelope::Of(slot.inbox.TakeNewestFirst()));
+  const MailLists lists = slot.mailbox.Hold();
+  DropAll(slot, lists.user.first);
+  DropAll(slot, lists.system);
+  while (!slot.mailbox.inbox.TryGoIdle()) DropAll(slot, Envelope::Of(slot.mailbox.inbox.TakeNewestFirst()));
 }
 
 }  // namespace

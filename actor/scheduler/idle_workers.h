@@ -33,7 +33,8 @@ namespace fraktor::inline v0 {
 template <typename Atomics = StdAtomics>
 class BasicIdleWorkers {
  public:
-  explicit BasicIdleWorkers(WorkerIndex workers) : worker_count_(workers), workers_(new Worker[workers]) {}
+  explicit BasicIdleWorkers(WorkerIndex workers)
+      : worker_count_(workers), workers_(std::make_unique<Worker[]>(workers)) {}
 
   // The worker looks for work from now on, if it did not already.
   void StartSearch(WorkerIndex index) {

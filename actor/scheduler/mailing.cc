@@ -2,11 +2,13 @@
 
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/scheduler/limited_sending.h"
+#include "fraktor/actor/scheduler/reply_promise.h"
+#include "fraktor/actor/scheduler/scheduler_signals.h"
+#include "fraktor/actor/scheduler/system_core.h"
 
 namespace fraktor::inline v0 {
 namespace {
-
-bool IsInUse(ActorRef to) { return !to.IsNoOne() && to.word() <= UINT32_MAX && to.slot()->IsAt(to.generation()); }
 
 // Makes an actor ready whose mailbox the caller holds.
 void MakeReady(ActorSlot& slot) {
@@ -19,40 +21,41 @@ void MakeReady(ActorSlot& slot) {
 
 }  // namespace
 
-void SendForeign(ActorRef to, EnvelopePtr envelope) {
-  if (!IsInUse(to)) {
-    DispatcherTable::CountLateDeadLetter();
-    return;
+absl::Status SendForeign(ActorRef to, EnvelopePtr envelope) {
+  ActorSlot* const slot = to.slot();
+  if (to.IsNoOne() || !slot->IsAt(to.generation())) {
+    SystemCore::CountForeignDeadLetter(slot,
+                                       to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
+    return absl::OkStatus();
   }
-  ActorSlot& slot = *to.slot();
   envelope->set_target_word(to.word());
-  Envelope* const sent = envelope.release();
-  if (slot.inbox.Push(sent) == InboxPush::kClaimed) {
-    slot.user = {sent, sent};
-    DispatcherTable::RegisterOrEmpty(slot);
+  if ((to.word() & ActorRef::kPromise) != 0) {
+    AnswerPromise(to, envelope.release());
+    return absl::OkStatus();
   }
+  const SystemCore* const core = SystemCore::Of(*slot);
+  if (core == nullptr || !core->is_open()) {
+    SystemCore::CountForeignDeadLetter(slot, DeadLetterReason::kShutdown);
+    return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
+  }
+  if ((to.word() & ActorRef::kLimited) != 0) return SendLimitedForeign(to, std::move(envelope));
+  if (slot->mailbox.Post(envelope.release())) DispatcherTable::RegisterOrEmpty(*slot);
+  return absl::OkStatus();
 }
 
-void TellSystem(ActorRef to, EnvelopePtr envelope) {
-  if (!IsInUse(to)) {
-    DispatcherTable::CountLateDeadLetter();
-    return;
-  }
+EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope) {
+  if (to.IsNoOne() || (to.word() & ActorRef::kPromise) != 0 || !to.slot()->IsAt(to.generation())) return envelope;
   ActorSlot& slot = *to.slot();
   envelope->set_target_word(to.word());
   envelope->MarkAsSystem();
-  Envelope* const sent = envelope.release();
-  switch (slot.inbox.PushSystem(sent)) {
-    case InboxPush::kQueued:
-      slot.system_hint.store(true, std::memory_order_relaxed);
-      return;
-    case InboxPush::kClaimed:
-      slot.system = sent;
-      break;
-    case InboxPush::kUnparked:
-      break;
+  if (slot.mailbox.PostSystem(envelope.release()) == InboxPush::kQueued) {
+    slot.system_hint.store(true, std::memory_order_relaxed);
+  } else {
+    MakeReady(slot);
   }
-  MakeReady(slot);
+  return nullptr;
 }
+
+void Signal(ActorRef to, SignalKey key) { TellSystem(to, MakeEnvelope<SignalArrived>(ActorRef(), key)); }
 
 }  // namespace fraktor::inline v0

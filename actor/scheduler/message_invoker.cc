@@ -3,172 +3,435 @@
 #include <cxxabi.h>
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/scheduler/actor_context.h"
 #include "fraktor/actor/scheduler/actor_instance.h"
+#include "fraktor/actor/scheduler/limited_sending.h"
+#include "fraktor/actor/scheduler/mailing.h"
+#include "fraktor/actor/scheduler/reply_promise.h"
+#include "fraktor/actor/scheduler/scheduler_signals.h"
+#include "fraktor/actor/scheduler/slot_extension.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+namespace {
 
-InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
+std::string DescribeException() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return absl::StrCat("threw: ", e.what());
+  } catch (...) {
+    return "threw something that is no std::exception";
+  }
+}
+
+// Calls code that is not ours. What it throws is an error; only the cancelling of the thread goes on.
+template <class Call, class Describe>
+absl::Status Guarded(Call&& call, Describe&& describe) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (...) {
+    return absl::InternalError(absl::StrCat(std::forward<Describe>(describe)(), " ", DescribeException()));
+  }
+}
+
+std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler of ", ToAbsl(message.type()->name())); }
+
+absl::Status Receive(ActorSlot& slot, Envelope& message) {
+  return Guarded([&] { return slot.instance->Receive(ActorContext::Of(slot), message); },
+                 [&] { return HandlerOf(message); });
+}
+
+uint8_t BitOf(SuspendReason reason) {
+  switch (reason) {
+    case SuspendReason::kBackpressure:
+      return static_cast<uint8_t>(Gate::kBackpressure);
+    case SuspendReason::kAwaitExternal:
+      return static_cast<uint8_t>(Gate::kAwaiting);
+    case SuspendReason::kRateLimit:
+      return static_cast<uint8_t>(Gate::kRateLimited);
+    case SuspendReason::kUserDefined:
+      break;
+  }
+  return static_cast<uint8_t>(Gate::kUserDefined);
+}
+
+// The bits that a middleware may have set, and a signal clears.
+constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
+
+}  // namespace
+
+absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
+  if (!answer.ok()) return answer.status();
+  return absl::UnimplementedError(absl::StrCat("an answer came, ", ToAbsl((*answer)->type()->name()),
+                                               ", but the actor asks without overriding OnReply"));
+}
+
+EnvelopePtr ActorContext::Stash() { return EnvelopePtr(std::exchange(worker().turn.current, nullptr)); }
+
+void ActorContext::Unstash(EnvelopeList messages) {
+  Turn& turn = worker().turn;
+  if (SlotExtension* const extension = turn.slot->extension; extension != nullptr && extension->order != nullptr) {
+    extension->order->AddFront(messages);
+  } else {
+    turn.lists.user.Prepend(messages);
+  }
+}
+
+inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) const {
   Turn& turn = worker.turn;
   turn.slot = &slot;
-  turn.generation = slot.generation();
-  turn.user = slot.user;
-  turn.system = slot.system;
+  turn.word = slot.word();
+  turn.lists = slot.mailbox.lists;
   turn.failures = slot.failures;
-  turn.gate = slot.gate;
-  slot.user.first = nullptr;
+  turn.gate = slot.gate | run_gate_;
+  slot.mailbox.lists.user.first = nullptr;
+  worker.running_type.store(slot.type.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  worker.runs.store(worker.runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
+  slot.mailbox.lists = turn.lists;
+  slot.failures = turn.failures;
+  slot.gate = turn.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kIntercepted));
+}
+
+InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
+  // What is counted and shown of a run, at its end.
+  struct Run {
+    ~Run() {
+      worker.turn.slot = nullptr;
+      worker.runs.store(worker.runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+      if (worker.metrics != nullptr) {
+        const uint32_t handled = budget - left + std::exchange(worker.turn.dropped, 0);
+        worker.metrics->CountHandled(worker.running_type.load(std::memory_order_relaxed), handled);
+      }
+    }
+    ActorWorker& worker;
+    const uint32_t budget;
+    uint32_t left;
+  };
+  Run run{worker, max_messages, max_messages};
+  BeginTurn(worker, slot);
+  Turn& turn = worker.turn;
 
   // The senders' word is looked at when the list at hand has been worked off, the hint in between.
   bool fresh = true;
   for (;;) {
-    if (turn.system != nullptr || (fresh ? slot.inbox.HasSystem() : slot.system_hint.load(std::memory_order_relaxed)))
-        [[unlikely]] {
+    if (turn.lists.system != nullptr ||
+        (fresh ? slot.mailbox.inbox.HasSystem() : slot.system_hint.load(std::memory_order_relaxed))) [[unlikely]] {
       HandleSystemMessages(worker, slot);
       fresh = false;
       continue;
     }
     if (turn.gated()) [[unlikely]] {
-      const Gated gated = HandleGate(worker, slot);
-      if (gated == Gated::kGoOn) continue;
-      turn.slot = nullptr;
-      if (gated == Gated::kEnded) return InvokeResult::Stopped();
-      return InvokeResult::Suspended(SuspendReason::kAwaitExternal, ResumeCondition::ExternalSignal({}));
-    }
-    Envelope* const envelope = turn.user.PopFront();
-    if (envelope == nullptr) {
-      if (slot.inbox.TryGoIdle()) {
-        turn.slot = nullptr;
-        return InvokeResult::Completed(false);
-      }
-      Refill(turn);
+      const Step step = StepGated(worker, slot);
       fresh = false;
-      continue;
-    }
-    if (static_cast<uint32_t>(envelope->target_word()) == turn.generation) [[likely]] {
-      turn.current = envelope;
-      absl::Status status = Receive(slot, *envelope);
-      worker.outbox.EndHandler(!turn.user.empty() || slot.inbox.HasNodes());
-      if (!status.ok()) [[unlikely]] {
-        ++turn.failures;
-        lifecycle_.OnFailure(worker, slot, std::move(status), *envelope);
-      }
-      turn.current = nullptr;
-      EndEnvelope(worker.cache(), envelope);
+      if (step == Step::kGoOn) continue;
+      if (step == Step::kIdle) return InvokeResult::Completed(false);
+      if (step == Step::kEnded) return InvokeResult::Stopped();
+      if (step == Step::kParked) return WhyParked(worker);
     } else {
-      lifecycle_.OnDeadLetter(worker.cache(), EnvelopePtr(envelope), &slot, DeadLetterReason::kStopped);
+      Envelope* const envelope = turn.lists.user.PopFront();
+      if (envelope == nullptr) {
+        if (slot.mailbox.inbox.TryGoIdle()) return InvokeResult::Completed(false);
+        slot.system_hint.store(false, std::memory_order_relaxed);
+        turn.lists.Take(slot.mailbox.inbox);
+        fresh = false;
+        continue;
+      }
+      if (envelope->target_word() == turn.word) [[likely]] {
+        if (envelope->is_traced()) [[unlikely]] {
+          HandleTraced(worker, slot, envelope);
+        } else {
+          Handle(worker, slot, envelope);
+        }
+      } else {
+        worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+      }
     }
-    if (--max_messages == 0 && !turn.gated()) {
-      slot.user = turn.user;
-      slot.system = turn.system;
-      slot.failures = turn.failures;
-      slot.gate = turn.gate;
-      turn.slot = nullptr;
+    if (--run.left == 0 && !turn.suspended()) {
+      WriteBack(turn, slot);
       return InvokeResult::Yielded();
     }
+    // A suspended actor goes round once more, to park.
+    if (run.left == 0) run.left = 1, ++turn.dropped;
   }
 }
 
-absl::Status MessageInvoker::Receive(ActorSlot& slot, Envelope& message) {
-  try {
-    return slot.instance->Receive(ActorContext::Of(slot), message);
-  } catch (abi::__forced_unwind&) {
-    throw;  // The thread is being cancelled: not ours to stop.
-  } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat("a handler of ", ToAbsl(message.type()->name()), " threw: ", e.what()));
-  } catch (...) {
-    return absl::InternalError("a handler threw something that is no std::exception");
-  }
+inline void MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  Turn& turn = worker.turn;
+  turn.current = envelope;
+  absl::Status status = Receive(slot, *envelope);
+  worker.outbox.EndHandler(!turn.lists.user.empty() || slot.mailbox.inbox.HasNodes());
+  if (!status.ok()) [[unlikely]]
+    Fail(worker, slot, std::move(status), turn.current);
+  // Null if the handler has put it aside.
+  if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
 }
 
-void MessageInvoker::Refill(Turn& turn) {
-  turn.slot->system_hint.store(false, std::memory_order_relaxed);
-  EnvelopeList user;
-  Envelope* system = nullptr;
-  for (InboxNode* node = turn.slot->inbox.TakeNewestFirst(); node != nullptr;) {
-    Envelope* const envelope = Envelope::Of(node);
-    node = node->next;
-    if (envelope->is_system()) [[unlikely]] {
-      envelope->next = system;
-      system = envelope;
-    } else {
-      user.PushFront(envelope);
-    }
+void MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  if (worker.metrics == nullptr || worker.toolbox == nullptr) {
+    Handle(worker, slot, envelope);
+    return;
   }
-  turn.user.Append(user);
-  if (turn.system == nullptr) {
-    turn.system = system;
-  } else {
-    Envelope* last = turn.system;
-    while (last->next != nullptr) last = Envelope::Of(last->next);
-    last->next = system;
-  }
+  const ObservedId type = slot.type.load(std::memory_order_relaxed);
+  const int64_t begin = worker.toolbox->Now().nanoseconds();
+  worker.metrics->RecordLatency(begin - envelope->trace()->enqueued_ns);
+  Handle(worker, slot, envelope);
+  worker.metrics->RecordDuration(type, worker.toolbox->Now().nanoseconds() - begin);
 }
 
 void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
-  if (turn.system == nullptr) Refill(turn);
-  while (turn.system != nullptr) {
-    Envelope* const envelope = turn.system;
-    turn.system = Envelope::Of(envelope->next);
-    turn.current = envelope;
-    if (static_cast<uint32_t>(envelope->target_word()) == turn.generation) {
-      lifecycle_.OnSystemMessage(worker, slot, *envelope);
+  if (turn.lists.system == nullptr) {
+    slot.system_hint.store(false, std::memory_order_relaxed);
+    turn.lists.Take(slot.mailbox.inbox);
+  }
+  while (Envelope* const envelope = turn.lists.PopSystem()) {
+    if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(turn.word)) {
+      turn.current = envelope;
+      if (!HandleSignal(worker, slot, *envelope)) lifecycle_.OnSystemMessage(worker, slot, *envelope);
       worker.outbox.EndHandler(true);
+      turn.current = nullptr;
       EndEnvelope(worker.cache(), envelope);
     } else {
-      lifecycle_.OnDeadLetter(worker.cache(), EnvelopePtr(envelope), &slot, DeadLetterReason::kStopped);
+      worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
     }
-    turn.current = nullptr;
   }
   // What a system message opened or closed must be in the slot when the actor goes idle.
-  slot.system = nullptr;
+  slot.mailbox.lists.system = nullptr;
   slot.failures = turn.failures;
-  slot.gate = turn.gate;
+  slot.gate = turn.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kIntercepted));
 }
 
-MessageInvoker::Gated MessageInvoker::HandleGate(ActorWorker& worker, ActorSlot& slot) {
-  Turn& turn = worker.turn;
-  if ((turn.gate & static_cast<uint8_t>(Gate::kStopping)) != 0 && lifecycle_.MayEnd(worker, slot)) {
-    End(worker, slot);
-    return Gated::kEnded;
+bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
+  if (ReceiveAnswer(worker, slot, message)) return true;
+  if (const auto* signal = message.TryAs<SignalArrived>()) {
+    Turn& turn = worker.turn;
+    const SlotExtension* const extension = slot.extension;
+    if ((turn.gate & kSignalledGates) != 0 && extension != nullptr && extension->resume_key == signal->key) {
+      turn.gate &= static_cast<uint8_t>(~kSignalledGates);
+    }
+    return true;
   }
-  slot.user = turn.user;
-  slot.failures = turn.failures;
-  slot.gate = turn.gate;
-  slot.system = nullptr;
-  if (slot.inbox.TryPark()) return Gated::kParked;
-  slot.user.first = nullptr;
-  Refill(turn);
-  return Gated::kGoOn;
+  if (const auto* found = message.TryAs<RoomFound>()) {
+    GoOnAfterRoom(worker, slot, *found);
+    return true;
+  }
+  if (const auto* late = message.TryAs<RoomTimedOut>()) {
+    GiveUpRoom(worker, slot, *late);
+    return true;
+  }
+  if (message.Is<AskDeadlineReached>()) {
+    ExpireAsks(worker, slot);
+    return true;
+  }
+  return false;
+}
+
+MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& slot) {
+  Turn& turn = worker.turn;
+  if (turn.Has(Gate::kStarting)) {
+    Start(worker, slot);
+    return Step::kGoOn;
+  }
+  if (turn.suspended()) {
+    if (turn.Has(Gate::kStopping) && lifecycle_.MayEnd(worker, slot)) {
+      End(worker, slot);
+      return Step::kEnded;
+    }
+    return Park(turn, slot);
+  }
+  Envelope* const envelope = NextOrdered(worker, slot);
+  if (envelope == nullptr) {
+    if (slot.mailbox.inbox.TryGoIdle()) return Step::kIdle;
+    slot.system_hint.store(false, std::memory_order_relaxed);
+    turn.lists.Take(slot.mailbox.inbox);
+    return Step::kGoOn;
+  }
+  if (static_cast<uint32_t>(envelope->target_word()) != static_cast<uint32_t>(turn.word)) {
+    worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+  } else if (middleware_.empty()) {
+    HandleTraced(worker, slot, envelope);
+  } else if (!HandleIntercepted(worker, slot, envelope)) {
+    return Step::kGoOn;
+  }
+  return Step::kHandled;
+}
+
+// Gives the mailbox up until a system message comes, unless there is one.
+MessageInvoker::Step MessageInvoker::Park(Turn& turn, ActorSlot& slot) {
+  WriteBack(turn, slot);
+  if (const SlotExtension* const extension = slot.extension) {
+    turn.suspended_for = extension->suspended_for;
+    turn.resume_on = extension->resume_on;
+  }
+  if (slot.mailbox.inbox.TryPark()) return Step::kParked;
+  slot.mailbox.lists.user.first = nullptr;
+  slot.system_hint.store(false, std::memory_order_relaxed);
+  turn.lists.Take(slot.mailbox.inbox);
+  return Step::kGoOn;
+}
+
+Envelope* MessageInvoker::NextOrdered(ActorWorker& worker, ActorSlot& slot) {
+  EnvelopeList& user = worker.turn.lists.user;
+  SlotExtension* const extension = slot.extension;
+  const bool has_order = extension != nullptr && extension->order != nullptr;
+  if (has_order) {
+    while (Envelope* const envelope = user.PopFront()) extension->order->Add(envelope);
+  }
+  while (Envelope* const envelope = has_order ? extension->order->PopFront() : user.PopFront()) {
+    if ((slot.ref_flags & kLimitedFlag) == 0) return envelope;
+    if (Envelope* const taken = TakeLimited(worker, slot, envelope)) return taken;
+  }
+  return nullptr;
+}
+
+void MessageInvoker::Start(ActorWorker& worker, ActorSlot& slot) {
+  worker.turn.Clear(Gate::kStarting);
+  absl::Status started =
+      Guarded([&] { return lifecycle_.OnStart(worker, slot); }, [] { return std::string("starting an actor"); });
+  worker.outbox.EndHandler(true);
+  if (!started.ok()) Fail(worker, slot, std::move(started), nullptr);
+}
+
+// False if a middleware has broken the chain: the message is in the mailbox again.
+bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  Turn& turn = worker.turn;
+  const Interception at{turn.self(), *envelope};
+  size_t entered = 0;
+  MiddlewareFlow flow = MiddlewareFlow::Continue();
+  turn.current = envelope;
+  absl::Status status = Guarded(
+      [&] {
+        for (; entered < middleware_.size(); ++entered) {
+          flow = middleware_[entered]->BeforeReceive(at);
+          if (flow.breaks()) return absl::AbortedError("a middleware held the message back");
+        }
+        return slot.instance->Receive(ActorContext::Of(slot), *envelope);
+      },
+      [&] { return HandlerOf(*envelope); });
+  const bool stashed = turn.current == nullptr;
+  while (entered > 0 && !stashed) {
+    --entered;
+    absl::Status after = Guarded(
+        [&] {
+          middleware_[entered]->AfterReceive(at, status);
+          return absl::OkStatus();
+        },
+        [&] { return absl::StrCat("a middleware after ", HandlerOf(*envelope)); });
+    if (status.ok()) status = std::move(after);
+  }
+  worker.outbox.EndHandler(true);
+  if (flow.breaks()) {
+    turn.current = nullptr;
+    EnvelopeList front;
+    front.PushBack(envelope);
+    ActorContext::Of(slot).Unstash(front);
+    Suspend(worker, slot, flow);
+    return false;
+  }
+  if (!status.ok()) Fail(worker, slot, std::move(status), turn.current);
+  if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
+  return true;
+}
+
+void MessageInvoker::Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow) {
+  // Back-pressure and awaiting have signals of their own, which would not come.
+  const bool is_ours = flow.reason() == SuspendReason::kRateLimit || flow.reason() == SuspendReason::kUserDefined;
+  worker.turn.gate |= BitOf(is_ours ? flow.reason() : SuspendReason::kUserDefined);
+  SlotExtension& extension = SlotExtension::Of(slot);
+  extension.suspended_for = flow.reason();
+  extension.resume_on = flow.resume_on();
+  if (flow.resume_on().kind() != ResumeCondition::Kind::kAfter) {
+    extension.resume_key = flow.resume_on().key();
+    return;
+  }
+  // A key that no user can have, another one each time.
+  extension.resume_key = SignalKey{UINT64_MAX - extension.waits++};
+  const auto armed = worker.toolbox->ScheduleAfter(
+      flow.resume_on().delay(), [actor = worker.turn.self(), key = extension.resume_key] { Signal(actor, key); });
+  // Without a timer the actor would wait for ever: it goes on at once, and the middleware is asked again.
+  if (!armed.ok()) Signal(worker.turn.self(), extension.resume_key);
+}
+
+void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message) {
+  Turn& turn = worker.turn;
+  ++turn.failures;
+  worker.lifecycle.OnFailure(worker, slot, error, message);
+  worker.outbox.EndHandler(true);
+  turn.failure = std::move(error);
+}
+
+void MessageInvoker::HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer) {
+  absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, &answer); },
+                                [&] { return HandlerOf(answer); });
+  if (!status.ok()) Fail(worker, slot, std::move(status), &answer);
+}
+
+void MessageInvoker::HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error) {
+  absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, std::move(error)); },
+                                [] { return std::string("a handler of a failed ask"); });
+  if (!status.ok()) Fail(worker, slot, std::move(status), nullptr);
+}
+
+// The slot is parked, and may be in other hands already: only the turn, and what Park has kept of the slot, is looked
+// at.
+InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
+  Turn& turn = worker.turn;
+  if (!turn.failure.ok()) return InvokeResult::Failed(std::exchange(turn.failure, {}));
+  if (turn.failures == 0 && turn.Has(Gate::kBackpressure)) {
+    return InvokeResult::Suspended(SuspendReason::kBackpressure, ResumeCondition::WhenCapacityAvailable());
+  }
+  if (turn.failures == 0 && (turn.gate & kSignalledGates) != 0) {
+    return InvokeResult::Suspended(turn.suspended_for, turn.resume_on);
+  }
+  return InvokeResult::Suspended(SuspendReason::kAwaitExternal, ResumeCondition::ExternalSignal({}));
 }
 
 void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
+  CloseAsks(worker, slot);
   lifecycle_.OnEnding(worker, slot);
   worker.outbox.EndHandler(false);
   slot.gate = 0;
   slot.failures = 0;
-  slot.system = nullptr;
-  DeadLetters(worker, slot, std::exchange(turn.user, {}));
-  while (!slot.inbox.TryGoIdle()) {
-    Refill(turn);
+  slot.mailbox.lists.system = nullptr;
+  if ((slot.ref_flags & kLimitedFlag) != 0) CloseLimits(worker, slot);
+  if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
+    if (extension->order != nullptr) DeadLetters(worker, slot, extension->order->TakeAll());
+    delete extension;  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.
+  }
+  DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
+  while (!slot.mailbox.inbox.TryGoIdle()) {
+    turn.lists.Take(slot.mailbox.inbox);
     EnvelopeList left;
-    left.first = std::exchange(turn.system, nullptr);
+    left.first = std::exchange(turn.lists.system, nullptr);
     DeadLetters(worker, slot, left);
-    DeadLetters(worker, slot, std::exchange(turn.user, {}));
+    DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
   }
   lifecycle_.OnEnded(worker, slot);
 }
 
 void MessageInvoker::DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list) {
   while (Envelope* const envelope = list.PopFront()) {
-    lifecycle_.OnDeadLetter(worker.cache(), EnvelopePtr(envelope), &slot, DeadLetterReason::kStopped);
+    if (!envelope->is_system()) ++worker.turn.dropped;
+    worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
   }
+}
+
+ActorState MessageInvoker::StateOf(const ActorSlot& slot) {
+  if (slot.generation() % 2 == 0) return ActorState::kStopped;
+  if ((slot.gate & static_cast<uint8_t>(Gate::kStopping)) != 0) return ActorState::kStopping;
+  return slot.failures != 0 || (slot.gate & kSuspendingGates) != 0 ? ActorState::kSuspended : ActorState::kRunning;
 }
 
 }  // namespace fraktor::inline v0

@@ -8,13 +8,13 @@
 // - A suspended actor gets system messages only. It is parked: user messages gather, and do not make it ready.
 // - A message that was sent to an earlier actor of the slot is a dead letter.
 // - A handler that returns an error, or throws, has failed: the actor is suspended and the failure goes to the
-// lifecycle,
-//   whose verdict comes back as a system message. The invoker waits for nobody.
+//   lifecycle, whose verdict comes back as a system message. The invoker waits for nobody.
 // - Between "the mailbox is empty" and "the actor is idle" no message is lost: the inbox's word decides that.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_MESSAGE_INVOKER_H_
 #define FRAKTOR_ACTOR_SCHEDULER_MESSAGE_INVOKER_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "absl/status/status.h"
 
@@ -23,6 +23,7 @@
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/actor_worker.h"
 #include "fraktor/actor/scheduler/invoke_result.h"
+#include "fraktor/actor/scheduler/invoker_middleware.h"
 
 namespace fraktor::inline v0 {
 
@@ -31,46 +32,72 @@ class ActorLifecycle {
  public:
   virtual ~ActorLifecycle() = default;
 
+  // The first turn of an actor that was put up with Gate::kStarting. An error is a failure of the actor.
+  virtual absl::Status OnStart(ActorWorker& worker, ActorSlot& slot) = 0;
+
   // A system message. It may suspend, resume or stop the actor through the turn.
   virtual void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) = 0;
 
-  // A handler failed on `message`. The actor is suspended.
-  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope& message) = 0;
+  // A handler failed on `message`, or the start, where it is null. The actor is suspended.
+  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) = 0;
 
   // The actor is to stop, and handles no further user message. True if nothing is left to wait for: then its end
   // follows. False as long as children live; the lifecycle is asked again after each system message.
   virtual bool MayEnd(ActorWorker& worker, ActorSlot& slot) = 0;
 
-  // References are stale and the instance is about to go: hooks run here.
+  // The actor is about to go: hooks run here, and its references are made stale.
   virtual void OnEnding(ActorWorker& worker, ActorSlot& slot) = 0;
 
   // The mailbox is empty and idle. The slot is the lifecycle's, to give back or keep.
   virtual void OnEnded(ActorWorker& worker, ActorSlot& slot) = 0;
 
-  // Takes the envelope over.
+  // Takes the envelope over. Also called outside of turns.
   virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) = 0;
 };
 
 class MessageInvoker {
  public:
   // `lifecycle` must outlive the invoker.
-  explicit MessageInvoker(ActorLifecycle& lifecycle) : lifecycle_(lifecycle) {}
+  explicit MessageInvoker(ActorLifecycle& lifecycle, MiddlewareChain middleware = {})
+      : lifecycle_(lifecycle),
+        middleware_(std::move(middleware)),
+        run_gate_(middleware_.empty() ? 0 : static_cast<uint8_t>(Gate::kIntercepted)) {}
 
   // Runs an actor whose mailbox the caller holds. The caller holds it afterwards only if the result says that the actor
   // is to be queued again.
   InvokeResult InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
 
- private:
-  enum class Gated : uint8_t { kGoOn, kParked, kEnded };
+  // What the actor is doing, for the holder of its mailbox.
+  static ActorState StateOf(const ActorSlot& slot);
 
-  static void Refill(Turn& turn);
+  // For the promises of asks: the asker's handlers.
+  static void HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer);
+  static void HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error);
+
+ private:
+  // What came of one step of an actor that has something to heed.
+  enum class Step : uint8_t { kGoOn, kHandled, kIdle, kParked, kEnded };
+
+  void BeginTurn(ActorWorker& worker, ActorSlot& slot) const;
+  static void WriteBack(const Turn& turn, ActorSlot& slot);
   void HandleSystemMessages(ActorWorker& worker, ActorSlot& slot);
-  Gated HandleGate(ActorWorker& worker, ActorSlot& slot);
+  bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);
+  Step StepGated(ActorWorker& worker, ActorSlot& slot);
+  Step Park(Turn& turn, ActorSlot& slot);
+  static Envelope* NextOrdered(ActorWorker& worker, ActorSlot& slot);
+  void Start(ActorWorker& worker, ActorSlot& slot);
+  void Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+  void HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+  bool HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+  void Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow);
+  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);
   void End(ActorWorker& worker, ActorSlot& slot);
-  void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
-  static absl::Status Receive(ActorSlot& slot, Envelope& message);
+  static void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
+  static InvokeResult WhyParked(ActorWorker& worker);
 
   ActorLifecycle& lifecycle_;
+  const MiddlewareChain middleware_;
+  const uint8_t run_gate_;
 };
 
 }  // namespace fraktor::inline v0

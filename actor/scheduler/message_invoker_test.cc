@@ -1,158 +1,26 @@
 #include "fraktor/actor/scheduler/message_invoker.h"
 
-#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
-#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/actor_context.h"
-#include "fraktor/actor/scheduler/actor_instance.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/scheduler/invoker_fixture.h"
+#include "fraktor/actor/scheduler/mailbox_registry.h"
 #include "fraktor/actor/scheduler/mailing.h"
 #include "fraktor/actor/scheduler/mutex_coordinator.h"
+#include "fraktor/actor/scheduler/system_core.h"
 
 namespace fraktor {
 namespace {
-
-struct Number {
-  int value = 0;
-};
-struct Note {
-  std::string text;
-};
-// System messages of these tests.
-struct Suspend {};
-struct Resume {};
-struct StopNow {};
-struct Mark {
-  int value = 0;
-};
-
-class NoWaker : public WorkerWaker {
- public:
-  void WakeWorker(WorkerIndex) override {}
-};
-
-// An actor made of a function.
-class Scripted final : public ActorInstance {
- public:
-  using Script = std::function<absl::Status(ActorContext&, Envelope&)>;
-  explicit Scripted(Script script) : script_(std::move(script)) {}
-  absl::Status Receive(ActorContext& context, Envelope& message) override { return script_(context, message); }
-
- private:
-  Script script_;
-};
-
-// One worker, driven by the test: what happens is written down in `log`.
-class InvokerTest : public testing::Test, protected ActorLifecycle {
- protected:
-  InvokerTest() : number_(DispatcherTable::Open(coordinator_).value()), worker_(coordinator_, 0, number_, *this) {
-    worker_.AdoptThread();
-  }
-
-  // Slots go back to the process idle and empty.
-  ~InvokerTest() override {
-    may_end_ = true;
-    for (ActorRef ref : spawned_) TellSystem(ref, MakeEnvelope<StopNow>(ActorRef()));
-    RunAll();
-    DispatcherTable::Close(number_);
-  }
-
-  ActorRef Spawn(Scripted::Script script) {
-    SlotHandle<ActorSlot> handle = pool_.Reserve().value();
-    EXPECT_TRUE(handle.slot->inbox.TryClaim());
-    instances_.push_back(std::make_unique<Scripted>(std::move(script)));
-    handle.slot->instance = instances_.back().get();
-    handle.slot->dispatcher = number_;
-    ActorSlotPool::Activate(handle);
-    EXPECT_TRUE(handle.slot->inbox.TryGoIdle());
-    spawned_.emplace_back(handle.slot, handle.generation);
-    return spawned_.back();
-  }
-
-  // An actor that writes down the numbers it gets.
-  ActorRef SpawnLogger() {
-    return Spawn([this](ActorContext&, Envelope& message) {
-      log_.push_back(std::to_string(message.As<Number>().value));
-      return absl::OkStatus();
-    });
-  }
-
-  // Runs the next ready actor, which must be `ref`'s.
-  InvokeResult Run(ActorRef ref, uint32_t budget = 64) {
-    ReadyNode* node = nullptr;
-    EXPECT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
-    EXPECT_EQ(node, ref.slot());
-    const WorkerScope scope(worker_);
-    InvokeResult result = invoker_.InvokeBatch(worker_, *ref.slot(), budget);
-    coordinator_.HandleInvokeResult(0, *ref.slot(), result);
-    return result;
-  }
-
-  void RunAll() {
-    ReadyNode* node = nullptr;
-    while (coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)) == 1) {
-      const WorkerScope scope(worker_);
-      auto& slot = static_cast<ActorSlot&>(*node);
-      coordinator_.HandleInvokeResult(0, slot, invoker_.InvokeBatch(worker_, slot, 64));
-    }
-  }
-
-  bool AnythingReady() { return coordinator_.ReadyCountHint() > 0; }
-
-  void OnSystemMessage(ActorWorker& worker, ActorSlot&, Envelope& message) override {
-    Turn& turn = worker.turn;
-    if (message.Is<Suspend>()) {
-      turn.gate |= static_cast<uint8_t>(Gate::kUserDefined);
-    } else if (message.Is<Resume>()) {
-      turn.gate = 0;
-      turn.failures = 0;
-    } else if (message.Is<StopNow>()) {
-      turn.gate |= static_cast<uint8_t>(Gate::kStopping);
-    } else {
-      log_.push_back("system " + std::to_string(message.As<Mark>().value));
-    }
-  }
-  void OnFailure(ActorWorker&, ActorSlot&, absl::Status error, Envelope&) override { failures_.push_back(error); }
-  bool MayEnd(ActorWorker&, ActorSlot&) override { return may_end_; }
-  void OnEnding(ActorWorker&, ActorSlot& slot) override {
-    log_.push_back("ending");
-    ActorSlotPool::Deactivate({&slot, slot.generation()});
-  }
-  void OnEnded(ActorWorker&, ActorSlot& slot) override {
-    EXPECT_TRUE(slot.inbox.IsIdle());
-    log_.push_back("ended");
-    pool_.Release(&slot);
-  }
-  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, ActorSlot*, DeadLetterReason reason) override {
-    dead_.emplace_back(envelope->Is<Number>() ? envelope->As<Number>().value : -1, reason);
-  }
-
-  using Log = std::vector<std::string>;
-
-  NoWaker waker_;
-  MutexCoordinator coordinator_{1, waker_};
-  ActorSlotPool pool_{ProcessSlots(), this};
-  MessageInvoker invoker_{*this};
-  uint16_t number_;
-  ActorWorker worker_;
-  std::vector<std::unique_ptr<Scripted>> instances_;
-  std::vector<ActorRef> spawned_;
-  Log log_;
-  std::vector<absl::Status> failures_;
-  std::vector<std::pair<int, DeadLetterReason>> dead_;
-  bool may_end_ = true;
-};
 
 // A55: one message at a time, in the order of sending.
 TEST_F(InvokerTest, HandsOutMessagesInOrder) {
@@ -211,7 +79,7 @@ TEST_F(InvokerTest, ASuspendedActorGetsSystemMessagesOnly) {
   TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
   Tell(actor, Number{1});
   EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
-  EXPECT_TRUE(actor.slot()->inbox.IsParked());
+  EXPECT_TRUE(actor.slot()->mailbox.inbox.IsParked());
 
   Tell(actor, Number{2});
   EXPECT_FALSE(AnythingReady()) << "a user message does not wake it";
@@ -222,7 +90,7 @@ TEST_F(InvokerTest, ASuspendedActorGetsSystemMessagesOnly) {
   TellSystem(actor, MakeEnvelope<Resume>(ActorRef()));
   EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
   EXPECT_EQ(log_, Log({"system 7", "1", "2"}));
-  EXPECT_TRUE(actor.slot()->inbox.IsIdle());
+  EXPECT_TRUE(actor.slot()->mailbox.inbox.IsIdle());
 
   Tell(actor, Number{3});
   EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted) << "resumed for good";
@@ -238,7 +106,9 @@ TEST_F(InvokerTest, AFailedActorWaitsForTheVerdict) {
     return absl::OkStatus();
   });
   for (int i = 0; i < 3; ++i) Tell(actor, Number{i});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  const InvokeResult result = Run(actor);
+  EXPECT_EQ(result.kind, InvokeResult::Kind::kFailed);
+  EXPECT_EQ(result.error, absl::AbortedError("one is too many"));
   ASSERT_EQ(failures_.size(), 1u);
   EXPECT_EQ(failures_[0], absl::AbortedError("one is too many"));
   EXPECT_EQ(log_, Log({"0"}));
@@ -318,8 +188,7 @@ TEST_F(InvokerTest, AMessageForAnEarlierActorOfTheSlotIsADeadLetter) {
   EnvelopePtr late = MakeEnvelope<Number>(ActorRef(), 9);
   late->set_target_word(first.word());
   Envelope* pushed = late.release();
-  ASSERT_EQ(second.slot()->inbox.Push(pushed), InboxPush::kClaimed);
-  second.slot()->user = {pushed, pushed};
+  ASSERT_TRUE(second.slot()->mailbox.Post(pushed));
   DispatcherTable::RegisterOrEmpty(*second.slot());
   Tell(second, Number{1});
   Run(second);
@@ -327,9 +196,8 @@ TEST_F(InvokerTest, AMessageForAnEarlierActorOfTheSlotIsADeadLetter) {
   ASSERT_EQ(dead_.size(), 1u);
   EXPECT_EQ(dead_[0].first, 9);
 
-  const uint64_t before = DispatcherTable::LateDeadLetters();
   Tell(first, Number{10});
-  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 1);
+  EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kStopped), 1u);
   EXPECT_FALSE(AnythingReady());
 }
 
@@ -349,8 +217,8 @@ TEST_F(InvokerTest, AHandlerKnowsItselfAndTheSender) {
   });
   ActorRef starter = Spawn([&](ActorContext& context, Envelope&) {
     EnvelopePtr envelope = MakeEnvelope<Number>(asker, 0);
-    ActorWorker::Current()->Send(answerer, envelope.release());
-    EXPECT_EQ(context.self().slot(), ActorWorker::Current()->turn.slot);
+    ActorContext::worker().Send(answerer, envelope.release());
+    EXPECT_EQ(context.self().slot(), &context.slot());
     return absl::OkStatus();
   });
   Tell(starter, Number{0});
@@ -394,18 +262,17 @@ TEST(Mailing, AReferenceMayOutliveItsDispatcher) {
   NoWaker waker;
   MutexCoordinator coordinator(1, waker);
   const uint16_t number = DispatcherTable::Open(coordinator).value();
-  static int owner;
-  ActorSlotPool pool(ProcessSlots(), &owner);
-  SlotHandle<ActorSlot> handle = pool.Allocate().value();
-  handle.slot->dispatcher = number;
-  const ActorRef ref(handle.slot, handle.generation);
+  MailboxRegistry mailboxes(/*threaded=*/false);
+  ActorSlot* const slot = mailboxes.Register({.dispatcher = number}).value();
+  MailboxRegistry::LetGo(*slot);
+  const ActorRef ref = slot->ref();
   DispatcherTable::Close(number);
 
   const uint64_t before = DispatcherTable::LateDeadLetters();
   Tell(ref, Number{1});
   TellSystem(ref, MakeEnvelope<Mark>(ActorRef(), 2));
-  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 2);
-  EXPECT_TRUE(handle.slot->inbox.IsIdle());
+  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 1);
+  EXPECT_TRUE(slot->mailbox.inbox.IsIdle());
   EXPECT_EQ(coordinator.ReadyCountHint(), 0u);
 }
 

@@ -7,7 +7,7 @@
 //
 // A target that was idle has to be made ready. For the first of them this waits for the end of the handler: mostly the
 // handler ends soon, and then this worker runs the target next, with the message in its cache, and nobody is woken. It
-// waits for at most kDeferredSends sends, and StallMonitor publishes what a slow handler holds back.
+// waits for at most kDeferredSends sends, and WorkerWatch makes ready what a slow handler holds back.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
 #define FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
 
@@ -15,6 +15,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/actor/scheduler/deferred_target.h"
 #include "fraktor/utils/queue/inbox.h"
 
 namespace fraktor::inline v0 {
@@ -39,11 +40,19 @@ class Outbox {
     }
     if (!chain_.empty()) PushChain();
     target_ = &slot;
-    if (slot.inbox.Push(envelope) == InboxPush::kClaimed) {
-      slot.user = {envelope, envelope};
-      Defer(slot);
-    }
+    if (slot.mailbox.Post(envelope)) MakeReady(slot);
     CountSend();
+  }
+
+  // A slot whose mailbox the caller holds is to be made ready, at the end of the handler at the latest.
+  void MakeReady(ActorSlot& slot) {
+    // The one before has waited long enough; the newest is the warmest.
+    if (!deferred_.empty()) Publish();
+    if (sends_ >= kDeferredSends) {
+      sink_.BecameReady(slot, false);
+    } else {
+      deferred_.Put(&slot);
+    }
   }
 
   // Pushes what is chained, and makes ready what was put off: before anything that others wait for.
@@ -58,11 +67,12 @@ class Outbox {
     if (!chain_.empty()) PushChain();
     target_ = nullptr;
     sends_ = 0;
-    if (deferred_ == nullptr) return;
-    ActorSlot* const slot = deferred_;
-    deferred_ = nullptr;
-    sink_.BecameReady(*slot, !more);
+    if (deferred_.empty()) return;
+    if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot, !more);
   }
+
+  // What WorkerWatch looks at.
+  DeferredTarget& deferred() { return deferred_; }
 
  private:
   void CountSend() {
@@ -72,35 +82,19 @@ class Outbox {
 
   void PushChain() {
     ActorSlot& slot = *target_;
-    if (slot.inbox.PushChain(chain_) == InboxPush::kClaimed) {
-      const InboxList list = chain_.TakeAll();
-      slot.user = {Envelope::Of(list.first), Envelope::Of(list.last)};
-      Defer(slot);
-    }
-  }
-
-  void Defer(ActorSlot& slot) {
-    // The one before has waited long enough; the newest is the warmest.
-    if (deferred_ != nullptr || sends_ >= kDeferredSends) Publish();
-    if (sends_ >= kDeferredSends) {
-      sink_.BecameReady(slot, false);
-    } else {
-      deferred_ = &slot;
-    }
+    if (slot.mailbox.PostChain(chain_)) MakeReady(slot);
   }
 
   void Publish() {
-    if (deferred_ == nullptr) return;
-    ActorSlot* const slot = deferred_;
-    deferred_ = nullptr;
-    sink_.BecameReady(*slot, false);
+    if (deferred_.empty()) return;
+    if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot, false);
   }
 
   Sink& sink_;
   ActorSlot* target_ = nullptr;  // Of the last send in this handler, and of the chain.
   InboxChain chain_;
   uint32_t sends_ = 0;  // In this handler.
-  ActorSlot* deferred_ = nullptr;
+  DeferredTarget deferred_;
 };
 
 }  // namespace fraktor::inline v0

@@ -193,6 +193,13 @@ TEST_P(CoordinatorTest, LetsNobodyWaitWhileSomethingIsReady) {
   EXPECT_TRUE(coordinator_->BeginWait(0));
 }
 
+TEST_P(CoordinatorTest, LetsNobodyWaitWhileAnotherWorkerHasSomethingReady) {
+  Register(1, 0);
+  EXPECT_FALSE(coordinator_->BeginWait(2));
+  EXPECT_EQ(Drain(1, 2), std::vector<int>({1}));
+  EXPECT_TRUE(coordinator_->BeginWait(2));
+}
+
 TEST_P(CoordinatorTest, LetsAWorkerNotWaitThatHasAnActorToRunNext) {
   EXPECT_TRUE(Drain(1).empty());
   Register(1, 0, Placement::kNext);
@@ -394,6 +401,18 @@ TEST_F(WorkStealingTest, DoesNotLetTwoWarmActorsStarveTheOthers) {
     coordinator_.RegisterReady(0, node == &a_ ? b_ : a_, Placement::kNext);
   }
   EXPECT_EQ(runs, WorkStealingCoordinator::kWarmStreak);
+}
+
+TEST_F(WorkStealingTest, RunsAWarmActorAgainIfThereIsNoRoomAtTheBack) {
+  std::deque<TestNode> others(256);  // As many as the ring takes.
+  for (TestNode& other : others) coordinator_.RegisterReady(0, other, Placement::kBack);
+  for (uint32_t i = 0; i < WorkStealingCoordinator::kWarmStreak + 1; ++i) {
+    coordinator_.RegisterReady(0, a_, Placement::kNext);
+    ASSERT_EQ(Next(0), &a_) << i;
+  }
+  EXPECT_EQ(Next(0), &others[0]);
+  coordinator_.RegisterReady(0, a_, Placement::kNext);
+  EXPECT_EQ(Next(0), &a_);
 }
 
 TEST_F(WorkStealingTest, LetsAForeignActorInBetweenWarmOnes) {

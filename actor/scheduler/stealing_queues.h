@@ -31,7 +31,7 @@ class BasicStealingQueues {
   static constexpr uint32_t kWarmStreak = 32;
 
   BasicStealingQueues(WorkerIndex workers, WorkerWaker& waker)
-      : waker_(waker), worker_count_(workers), workers_(new Worker[workers]), idle_(workers) {
+      : waker_(waker), worker_count_(workers), workers_(std::make_unique<Worker[]>(workers)), idle_(workers) {
     assert(workers >= 1 && workers <= kMaxWorkers);
   }
 

@@ -1,5 +1,6 @@
 #include "fraktor/actor/scheduler/worker_executor.h"
 
+#include <chrono>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -13,28 +14,38 @@
 namespace fraktor::inline v0 {
 namespace {
 
-absl::Status CheckRange(const char* name, int value, int most) {
-  if (value >= 1 && value <= most) return absl::OkStatus();
+constexpr size_t kMaxNameBytes = 80;
+
+absl::Status CheckRange(const char* name, int value, int least, int most) {
+  if (value >= least && value <= most) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("WorkerExecutorOptions.", name, " is ", value, "; it must be from 1 to ", most));
+      absl::StrCat("WorkerExecutorOptions.", name, " is ", value, "; it must be from ", least, " to ", most));
 }
 
 }  // namespace
 
 absl::Status WorkerExecutorOptions::Validate() const {
-  FRAKTOR_RETURN_IF_ERROR(CheckRange("workers", workers, kMaxWorkers));
-  FRAKTOR_RETURN_IF_ERROR(CheckRange("budget", budget, 1'000'000));
-  return CheckRange("runs_per_step", runs_per_step, 1'000'000);
+  if (name.empty() || name.size() > kMaxNameBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("WorkerExecutorOptions.name has ", name.size(), " bytes; it must have from 1 to ", kMaxNameBytes));
+  }
+  FRAKTOR_RETURN_IF_ERROR(CheckRange("workers", workers, 1, kMaxWorkers));
+  FRAKTOR_RETURN_IF_ERROR(CheckRange("budget", budget, 1, 1'000'000));
+  FRAKTOR_RETURN_IF_ERROR(CheckRange("runs_per_step", runs_per_step, 1, 1'000'000));
+  FRAKTOR_RETURN_IF_ERROR(CheckRange("idle_rounds", idle_rounds, 0, 1'000'000));
+  for (const auto& middleware_part : middleware) {
+    if (middleware_part == nullptr) return absl::InvalidArgumentError("WorkerExecutorOptions.middleware has a null");
+  }
+  return watch.Validate();
 }
 
 class WorkerExecutor::Loop final : public Worker {
  public:
-  Loop(WorkerExecutor& executor, WorkerIndex index)
-      : executor_(executor), worker_(*executor.coordinator_, index, executor.number_, executor.lifecycle_) {}
+  Loop(WorkerExecutor& executor, ActorWorker& worker) : executor_(executor), worker_(worker) {}
 
   Progress RunSome() override {
     if (executor_.stopping_.load(std::memory_order_relaxed)) return Progress::kDone;
-    if (!worker_.has_cache()) worker_.AdoptThread();
+    if (!worker_.has_thread()) Begin();
     const WorkerScope scope(worker_);
     ReadyQueueCoordinator& coordinator = *executor_.coordinator_;
     for (int runs = 0; runs < executor_.options_.runs_per_step; ++runs) {
@@ -49,54 +60,153 @@ class WorkerExecutor::Loop final : public Worker {
 
   Progress BeforePark() override {
     if (executor_.stopping_.load(std::memory_order_seq_cst)) return Progress::kDone;
-    return executor_.coordinator_->BeginWait(worker_.index) ? Progress::kIdle : Progress::kBusy;
+    if (!executor_.coordinator_->BeginWait(worker_.index)) return Progress::kBusy;
+    if (worker_.metrics != nullptr) worker_.metrics->EndBusy(NowNs());
+    if (executor_.watch_ != nullptr) executor_.watch_->OnAsleep();
+    executor_.asleep_.fetch_add(1, std::memory_order_seq_cst);
+    executor_.NoticeQuiet();
+    return Progress::kIdle;
   }
 
-  void AfterPark() override { executor_.coordinator_->EndWait(worker_.index); }
+  void AfterPark() override {
+    executor_.asleep_.fetch_sub(1, std::memory_order_seq_cst);
+    executor_.coordinator_->EndWait(worker_.index);
+    Awake();
+  }
 
  private:
+  void Begin() {
+    worker_.AdoptThread();
+    Awake();
+  }
+  void Awake() {
+    if (worker_.metrics != nullptr) worker_.metrics->BeginBusy(NowNs());
+    if (executor_.watch_ != nullptr) executor_.watch_->OnAwake();
+  }
+  int64_t NowNs() const { return worker_.toolbox->Now().nanoseconds(); }
+
   WorkerExecutor& executor_;
-  ActorWorker worker_;
+  ActorWorker& worker_;
 };
 
-WorkerExecutor::WorkerExecutor(const WorkerExecutorOptions& options, ActorLifecycle& lifecycle)
-    : options_(options), invoker_(lifecycle), lifecycle_(lifecycle) {
+WorkerExecutor::WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services)
+    : options_(options), services_(services), invoker_(services.lifecycle, options.middleware) {
   const auto workers = static_cast<WorkerIndex>(options.workers);
   WorkerWaker& waker = *this;
-  if (options.coordinator == CoordinatorKind::kMutex) {
+  RuntimeToolbox& toolbox = services.toolbox;
+  if (toolbox.chooses()) {
+    coordinator_ = std::make_unique<MutexCoordinator>(
+        workers, waker, [&toolbox](size_t ready) { return static_cast<size_t>(toolbox.Choose(ready)); });
+  } else if (options.coordinator == CoordinatorKind::kMutex) {
     coordinator_ = std::make_unique<MutexCoordinator>(workers, waker);
   } else {
     coordinator_ = std::make_unique<WorkStealingCoordinator>(workers, waker);
   }
 }
 
+absl::Status WorkerExecutor::AddMetrics() {
+  metrics_.resize(static_cast<size_t>(options_.workers), nullptr);
+  if (services_.hub == nullptr) return absl::OkStatus();
+  for (size_t i = 0; i < metrics_.size(); ++i) {
+    FRAKTOR_ASSIGN_OR_RETURN(metrics_[i],
+                             services_.hub->AddWorker(absl::StrCat(options_.name, "-", i), services_.toolbox.Now()));
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(
+      ready_gauge_, services_.hub->AddGauge("scheduler.ready_queue.depth", {{"dispatcher", options_.name}},
+                                            [this] { return static_cast<double>(coordinator_->ReadyCountHint()); }));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const WorkerExecutorOptions& options,
-                                                                      RuntimeToolbox& toolbox,
-                                                                      ActorLifecycle& lifecycle) {
+                                                                      const ExecutorServices& services) {
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
-  std::unique_ptr<WorkerExecutor> executor(new WorkerExecutor(options, lifecycle));
+  std::unique_ptr<WorkerExecutor> executor(new WorkerExecutor(options, services));
   FRAKTOR_ASSIGN_OR_RETURN(executor->number_, DispatcherTable::Open(*executor->coordinator_));
   executor->open_ = true;
+  FRAKTOR_RETURN_IF_ERROR(executor->AddMetrics());
+  std::vector<ActorWorker*> watched;
+  for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
+    executor->workers_.push_back(std::make_unique<ActorWorker>(WorkerSetup{.coordinator = *executor->coordinator_,
+                                                                           .lifecycle = services.lifecycle,
+                                                                           .index = i,
+                                                                           .dispatcher = executor->number_,
+                                                                           .toolbox = &services.toolbox,
+                                                                           .slots = &services.mailboxes.slots(),
+                                                                           .metrics = executor->metrics_[i]}));
+    watched.push_back(executor->workers_.back().get());
+  }
+  if (services.toolbox.has_threads()) {
+    executor->watch_ = std::make_shared<WorkerWatch>(options.watch, services.toolbox, std::move(watched));
+  }
   executor->handles_.resize(static_cast<size_t>(options.workers));
   for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
-    FRAKTOR_ASSIGN_OR_RETURN(executor->handles_[i], toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i)},
-                                                                        std::make_unique<Loop>(*executor, i)));
+    FRAKTOR_ASSIGN_OR_RETURN(
+        executor->handles_[i],
+        services.toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i), .idle_rounds = options.idle_rounds},
+                                     std::make_unique<Loop>(*executor, *executor->workers_[i])));
   }
   return executor;
 }
 
-WorkerExecutor::~WorkerExecutor() { Stop(); }
+WorkerExecutor::~WorkerExecutor() {
+  Stop();
+  ready_gauge_ = {};
+  if (services_.hub != nullptr) {
+    for (const WorkerMetrics* const metrics : metrics_) services_.hub->RemoveWorker(metrics);
+  }
+}
 
-void WorkerExecutor::Stop() {
+void WorkerExecutor::StopSoon() {
   if (!open_) return;
   open_ = false;
   DispatcherTable::Close(number_);
+  if (watch_ != nullptr) watch_->Stop();
   stopping_.store(true, std::memory_order_seq_cst);
   for (const WorkerHandle& handle : handles_) {
-    if (!handle.valid()) continue;
-    handle.Wake();
-    handle.Join().IgnoreError();
+    if (handle.valid()) handle.Wake();
   }
+}
+
+bool WorkerExecutor::IsStopped() const {
+  if (open_) return false;
+  for (const WorkerHandle& handle : handles_) {
+    if (handle.valid() && !handle.done()) return false;
+  }
+  return true;
+}
+
+void WorkerExecutor::Stop() {
+  StopSoon();
+  for (const WorkerHandle& handle : handles_) {
+    if (handle.valid()) handle.Join().IgnoreError();
+  }
+}
+
+bool WorkerExecutor::IsQuiet() const {
+  return asleep_.load(std::memory_order_seq_cst) == options_.workers && coordinator_->ReadyCountHint() == 0;
+}
+
+void WorkerExecutor::NoticeQuiet() {
+  if (awaited_.load(std::memory_order_seq_cst) == 0 || !IsQuiet()) return;
+  MutexLock lock(quiet_mutex_);
+  quiet_.notify_all();
+}
+
+bool WorkerExecutor::AwaitQuiet(absl::Duration timeout) {
+  if (!services_.toolbox.has_threads()) return coordinator_->ReadyCountHint() == 0;
+  awaited_.fetch_add(1, std::memory_order_seq_cst);
+  bool quiet = false;
+  {
+    MutexLock lock(quiet_mutex_);
+    if (timeout == absl::InfiniteDuration()) {
+      quiet_.wait(lock, [this] { return IsQuiet(); });
+      quiet = true;
+    } else {
+      quiet = quiet_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return IsQuiet(); });
+    }
+  }
+  awaited_.fetch_sub(1, std::memory_order_seq_cst);
+  return quiet;
 }
 
 }  // namespace fraktor::inline v0

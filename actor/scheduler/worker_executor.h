@@ -1,29 +1,36 @@
 // Runs actors on the workers of a toolbox: drains the coordinator, invokes, and hands the results back.
 //
-//   FRAKTOR_ASSIGN_OR_RETURN(auto executor, WorkerExecutor::Start({.workers = 2}, toolbox, lifecycle));
-//   slot.dispatcher = executor->number();          // actors of this executor
+//   FRAKTOR_ASSIGN_OR_RETURN(auto executor, WorkerExecutor::Start({.workers = 2}, {toolbox, lifecycle, mailboxes}));
+//   mailboxes.Register({.instance = actor, .dispatcher = executor->number()});      // an actor of this executor
 //   ...
 //   executor->Stop();                              // returns when no worker runs any more
 //
-// With a toolbox of threads the coordinator steals work; on one thread it keeps a single list, and a simulation chooses
-// who is next.
+// With a toolbox of threads the coordinator steals work; where a toolbox makes the choices (SimToolbox), there is a
+// single list, and it chooses who is next.
 //
 // Thread safety: Stop from one thread that is no worker; the rest from any.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_WORKER_EXECUTOR_H_
 #define FRAKTOR_ACTOR_SCHEDULER_WORKER_EXECUTOR_H_
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
+#include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/actor/scheduler/mailbox_registry.h"
 #include "fraktor/actor/scheduler/message_invoker.h"
 #include "fraktor/actor/scheduler/ready_queue_coordinator.h"
+#include "fraktor/actor/scheduler/worker_watch.h"
+#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
@@ -32,6 +39,7 @@ namespace fraktor::inline v0 {
 enum class CoordinatorKind : uint8_t { kWorkStealing, kMutex };
 
 struct WorkerExecutorOptions {
+  // In names of threads and metrics. At most 80 bytes.
   std::string name = "actors";
   // From 1 to kMaxWorkers.
   int workers = 1;
@@ -39,41 +47,79 @@ struct WorkerExecutorOptions {
   int budget = 64;
   // How many actors a worker runs before its toolbox looks at timers. From 1 to 1'000'000.
   int runs_per_step = 16;
+  // How often a worker looks for work before it sleeps: WorkerOptions::idle_rounds.
+  int idle_rounds = 0;
   CoordinatorKind coordinator = CoordinatorKind::kWorkStealing;
+  WorkerWatchOptions watch = {};
+  // Around each message of this executor's actors.
+  MiddlewareChain middleware = {};
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;
 };
 
+// What an executor works with. All must outlive it.
+struct ExecutorServices {
+  RuntimeToolbox& toolbox;
+  ActorLifecycle& lifecycle;
+  MailboxRegistry& mailboxes;
+  ObservabilityHub* hub = nullptr;  // Null: nothing is counted.
+};
+
 class WorkerExecutor final : private WorkerWaker {
  public:
-  // Starts the workers. `toolbox` and `lifecycle` must outlive the executor.
+  // Starts the workers.
   static absl::StatusOr<std::unique_ptr<WorkerExecutor>> Start(const WorkerExecutorOptions& options,
-                                                               RuntimeToolbox& toolbox, ActorLifecycle& lifecycle);
+                                                               const ExecutorServices& services);
   ~WorkerExecutor() override;
 
   // Lets each worker end the run that it is in, and waits for that. Actors that are ready stay so, and are not run.
   void Stop();
 
+  // The same without waiting, for an executor that is to be stopped by one of its own workers: IsStopped says when.
+  void StopSoon();
+  bool IsStopped() const;
+
+  // Waits until all workers sleep and nothing is ready, up to `timeout`. False if that did not happen. On a toolbox
+  // without threads it does not wait: whoever pumps it knows.
+  bool AwaitQuiet(absl::Duration timeout);
+
   // What the slots of this executor's actors have as their dispatcher.
   uint16_t number() const { return number_; }
   ReadyQueueCoordinator& coordinator() { return *coordinator_; }
+  // Null on a toolbox without threads.
+  const WorkerWatch* watch() const { return watch_.get(); }
+  const WorkerExecutorOptions& options() const { return options_; }
 
  private:
   class Loop;
 
-  WorkerExecutor(const WorkerExecutorOptions& options, ActorLifecycle& lifecycle);
+  WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services);
+  absl::Status AddMetrics();
   void WakeWorker(WorkerIndex worker) override { handles_[worker].Wake(); }
+  bool IsQuiet() const;
+  void NoticeQuiet();
 
   const WorkerExecutorOptions options_;
+  const ExecutorServices services_;
   MessageInvoker invoker_;
-  ActorLifecycle& lifecycle_;
   std::unique_ptr<ReadyQueueCoordinator> coordinator_;
   uint16_t number_ = 0;
   bool open_ = false;
+  std::vector<WorkerMetrics*> metrics_;
+  std::vector<std::unique_ptr<ActorWorker>> workers_;
+  std::shared_ptr<WorkerWatch> watch_;
+  GaugeRegistration ready_gauge_;
   // Set by Stop, read by the workers between runs; the wake-up that follows orders it.
   std::atomic<bool> stopping_{false};
   std::vector<WorkerHandle> handles_;
+
+  // How many workers sleep; and whether somebody waits for all of them to. Sequentially consistent: the last to sleep
+  // looks whether it is awaited, who waits looks whether all sleep.
+  std::atomic<int> asleep_{0};
+  std::atomic<int> awaited_{0};
+  Mutex quiet_mutex_;
+  std::condition_variable_any quiet_;
 };
 
 }  // namespace fraktor::inline v0

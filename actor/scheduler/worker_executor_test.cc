@@ -17,6 +17,7 @@
 #include "fraktor/actor/scheduler/actor_instance.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/scheduler/mailbox_registry.h"
 #include "fraktor/actor/scheduler/mailing.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/sim_toolbox.h"
@@ -33,28 +34,30 @@ struct StopNow {};
 // The least of a lifecycle: actors stop when they are told to, and their slots go back.
 class TestLifecycle : public ActorLifecycle {
  public:
+  explicit TestLifecycle(bool threaded) : mailboxes(threaded) {}
+
   ActorRef Spawn(const WorkerExecutor& executor, std::unique_ptr<ActorInstance> instance) {
-    SlotHandle<ActorSlot> handle = pool_.Reserve().value();
-    EXPECT_TRUE(handle.slot->inbox.TryClaim());
-    handle.slot->instance = instance.release();
-    handle.slot->dispatcher = executor.number();
-    ActorSlotPool::Activate(handle);
-    EXPECT_TRUE(handle.slot->inbox.TryGoIdle());
+    ActorSlot* const slot =
+        mailboxes.Register({.instance = instance.release(), .dispatcher = executor.number()}).value();
     alive.fetch_add(1);
-    return ActorRef(handle.slot, handle.generation);
+    const ActorRef ref = slot->ref();
+    MailboxRegistry::LetGo(*slot);
+    return ref;
   }
+
+  absl::Status OnStart(ActorWorker&, ActorSlot&) override { return absl::OkStatus(); }
 
   void OnSystemMessage(ActorWorker& worker, ActorSlot&, Envelope&) override {
     worker.turn.gate |= static_cast<uint8_t>(Gate::kStopping);
   }
-  void OnFailure(ActorWorker&, ActorSlot&, absl::Status error, Envelope&) override { ADD_FAILURE() << error; }
+  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, Envelope*) override { ADD_FAILURE() << error; }
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker&, ActorSlot& slot) override {
     delete std::exchange(slot.instance, nullptr);
-    ActorSlotPool::Deactivate({&slot, slot.generation()});
+    MailboxRegistry::Unregister(slot);
   }
   void OnEnded(ActorWorker&, ActorSlot& slot) override {
-    pool_.Release(&slot);
+    mailboxes.Release(slot);
     if (alive.fetch_sub(1) == 1) all_ended.release();
   }
   void OnDeadLetter(NodeCache&, EnvelopePtr, ActorSlot*, DeadLetterReason) override { dead_letters.fetch_add(1); }
@@ -62,9 +65,7 @@ class TestLifecycle : public ActorLifecycle {
   std::atomic<int> alive{0};
   std::atomic<int> dead_letters{0};
   std::binary_semaphore all_ended{0};
-
- private:
-  ActorSlotPool pool_{ProcessSlots(), this};
+  MailboxRegistry mailboxes;
 };
 
 // Sends the ball back until it has bounced often enough.
@@ -115,6 +116,8 @@ class WorkerExecutorTest : public testing::TestWithParam<Kind> {
     }
   }
 
+  ExecutorServices Services() { return {*toolbox_, lifecycle_, lifecycle_.mailboxes}; }
+
   // Lets the workers run until `semaphore` can be taken.
   template <class Semaphore>
   void Await(Semaphore& semaphore) {
@@ -129,7 +132,7 @@ class WorkerExecutorTest : public testing::TestWithParam<Kind> {
   void Play(CoordinatorKind coordinator, int workers) {
     constexpr int kPairs = 10;
     constexpr int kBounces = 1000;
-    auto executor = WorkerExecutor::Start({.workers = workers, .coordinator = coordinator}, *toolbox_, lifecycle_);
+    auto executor = WorkerExecutor::Start({.workers = workers, .coordinator = coordinator}, Services());
     ASSERT_TRUE(executor.ok()) << executor.status();
     std::atomic<int> games{0};
     std::counting_semaphore<> over{0};
@@ -154,7 +157,7 @@ class WorkerExecutorTest : public testing::TestWithParam<Kind> {
   }
 
   std::unique_ptr<RuntimeToolbox> toolbox_;
-  TestLifecycle lifecycle_;
+  TestLifecycle lifecycle_{GetParam() == Kind::kStd};
 };
 
 TEST_P(WorkerExecutorTest, RunsActorsOnOneWorker) { Play(CoordinatorKind::kWorkStealing, 1); }
@@ -162,7 +165,7 @@ TEST_P(WorkerExecutorTest, RunsActorsOnThreeWorkers) { Play(CoordinatorKind::kWo
 TEST_P(WorkerExecutorTest, RunsActorsOnOneList) { Play(CoordinatorKind::kMutex, 2); }
 
 TEST_P(WorkerExecutorTest, RunsWhatComesAfterItHasBeenIdle) {
-  auto executor = WorkerExecutor::Start({.workers = 2}, *toolbox_, lifecycle_).value();
+  auto executor = WorkerExecutor::Start({.workers = 2}, Services()).value();
   std::atomic<int> games{0};
   std::counting_semaphore<> over{0};
   ActorRef player = lifecycle_.Spawn(*executor, std::make_unique<Player>(games, over, 0));

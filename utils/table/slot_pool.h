@@ -8,7 +8,8 @@
 // A use that has more than one step, since others may still look at the slot:
 //   Reserve     a free slot and the generation that it is going to have; nobody can resolve that yet
 //   Activate    the handle resolves from now on, and who resolves it sees what was written to the slot before
-//   Deactivate  no handle of the slot resolves any more; the slot is not used again before
+//   Deactivate  no handle of the slot resolves any more; the slot is not used again before (or TryDeactivate, if more
+//               than one thread may come to that)
 //   Release     it goes back to the pool
 // Allocate is the first two, Free the last two.
 //
@@ -67,6 +68,11 @@ class SlotPool {
 
   static void Activate(Handle handle);
   static void Deactivate(Handle handle);
+  // The same for several threads that may want to: true for one of them, who has the slot then.
+  static bool TryDeactivate(Handle handle);
+
+  // Whether a slot of the table is one of this pool.
+  bool Owns(const T* slot) const { return Table::OwnerOf(slot) == owner_; }
 
   Table& table() { return table_; }
 
@@ -185,6 +191,15 @@ void SlotPool<T, kChunkBytes, Atomics>::Deactivate(Handle handle) {
   assert(handle.generation % 2 == 1 && handle.slot->IsAt(handle.generation));
   // Release, so that who sees the new generation, by Activate or here, never sees the slot as it was earlier.
   handle.slot->generation_.store(handle.generation + 1, std::memory_order_release);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+bool SlotPool<T, kChunkBytes, Atomics>::TryDeactivate(Handle handle) {
+  assert(handle.generation % 2 == 1);
+  uint32_t generation = handle.generation;
+  // Release as in Deactivate; acquire, since whoever wins reads what was written to the slot before Activate.
+  return handle.slot->generation_.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel,
+                                                          std::memory_order_relaxed);
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>

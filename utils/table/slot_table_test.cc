@@ -48,6 +48,28 @@ TEST(SlotPool, FreesAHandleOnce) {
   EXPECT_NE((SlotTable<Cell, 4096>::Resolve(first)), nullptr);
 }
 
+TEST(SlotPool, LetsOneOfManyDeactivate) {
+  Table table;
+  Pool pool(table, &system_a);
+  const Handle handle = pool.Reserve().value();
+  Pool::Activate(handle);
+  std::atomic<int> winners{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back([&] { winners.fetch_add(Pool::TryDeactivate(handle) ? 1 : 0); });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(winners.load(), 1);
+  EXPECT_EQ(Table::Resolve(handle), nullptr);
+  pool.Release(handle.slot);
+}
+
+TEST(SlotPool, KnowsItsOwnSlots) {
+  Table table;
+  Pool a(table, &system_a);
+  Pool b(table, &system_b);
+  EXPECT_TRUE(a.Owns(a.Allocate().value().slot));
+  EXPECT_FALSE(a.Owns(b.Allocate().value().slot));
+}
+
 TEST(SlotTable, ResolvesWhatWasAllocatedByHandleAndByIndex) {
   Table table;
   Pool pool(table, &system_a);

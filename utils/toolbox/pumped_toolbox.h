@@ -42,6 +42,7 @@ class PumpedToolbox : public RuntimeToolbox {
   Instant Now() const override { return Instant::FromNanoseconds(now_ns_.load(std::memory_order_acquire)); }
   absl::Time WallNow() const override { return wall_start_ + (Now() - Instant()); }
   bool CancelTimer(TimerId id) override;
+  bool has_threads() const override { return false; }
   absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
 
   // Each of the following takes steps (one RunSome of a worker, or one task of a timer) and answers ResourceExhausted,

@@ -93,6 +93,14 @@ class RuntimeToolbox {
   // unused, in these cases.
   virtual absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) = 0;
 
+  // Whether workers run by themselves. Otherwise nothing happens while a caller waits, so it must not.
+  virtual bool has_threads() const = 0;
+
+  // For schedulers: whether this toolbox makes the choices of the schedule, and one of them: 0 to n - 1. Those that do
+  // not always say 0.
+  virtual bool chooses() const { return false; }
+  virtual uint64_t Choose(uint64_t /*n*/) { return 0; }
+
   // A generator for one purpose. The same toolbox seed and stream give the same numbers; each owner takes a stream of
   // its own.
   Random MakeRandom(uint64_t stream) const { return random_.Fork(stream); }

@@ -59,7 +59,8 @@ class SimToolbox final : public PumpedToolbox {
   static absl::StatusOr<uint64_t> SeedFromEnvironment(uint64_t fallback);
 
   // A decision of the schedule: 0 to n - 1, drawn by the seed, and recorded. 0, without a draw, if n < 2.
-  uint64_t Choose(uint64_t n);
+  uint64_t Choose(uint64_t n) override;
+  bool chooses() const override { return true; }
 
   SimTrace& trace() { return trace_; }
 

@@ -306,6 +306,7 @@ void* StdToolbox::Floor::RunThread(void* start) {
   const std::unique_ptr<ThreadStart> mine(static_cast<ThreadStart*>(start));
   ThreadSeat& seat = *mine->seat;
   current_seat = &seat;
+  const internal_toolbox::WorkerThreadScope scope(seat.drives_timers);
   pthread_setname_np(pthread_self(), seat.name().substr(0, kThreadNameBytes).c_str());
   mine->floor->Run(seat);
   seat.worker.reset();

@@ -59,6 +59,7 @@ class StdToolbox final : public RuntimeToolbox {
   Instant Now() const override;
   absl::Time WallNow() const override;
   bool CancelTimer(TimerId id) override;
+  bool has_threads() const override { return true; }
   absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
 
  protected:

@@ -6,7 +6,18 @@
 #include "absl/strings/str_cat.h"
 
 namespace fraktor::inline v0 {
+namespace {
+
+thread_local bool is_worker_thread = false;
+
+}  // namespace
+
+bool IsWorkerThread() { return is_worker_thread; }
+
 namespace internal_toolbox {
+
+WorkerThreadScope::WorkerThreadScope(bool is_worker) : outer_(is_worker_thread) { is_worker_thread = is_worker; }
+WorkerThreadScope::~WorkerThreadScope() { is_worker_thread = outer_; }
 
 namespace {
 constexpr size_t kMaxNameBytes = 100;

@@ -77,7 +77,23 @@ struct WorkerOptions {
   std::optional<int> cpu = std::nullopt;
 };
 
+// Whether this thread is one that others wait for: a worker that drives timers, or a thread that pumps a toolbox while
+// it does. Such a thread must not block.
+bool IsWorkerThread();
+
 namespace internal_toolbox {
+
+// Says so for as long as it lives.
+class WorkerThreadScope {
+ public:
+  explicit WorkerThreadScope(bool is_worker);
+  ~WorkerThreadScope();
+  WorkerThreadScope(const WorkerThreadScope&) = delete;
+  WorkerThreadScope& operator=(const WorkerThreadScope&) = delete;
+
+ private:
+  const bool outer_;
+};
 
 // InvalidArgument, naming the option, unless every option is within its limits.
 absl::Status CheckWorkerOptions(const WorkerOptions& options);

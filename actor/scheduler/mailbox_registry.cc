@@ -1,0 +1,104 @@
+#include "fraktor/actor/scheduler/mailbox_registry.h"
+
+#include <memory>
+
+#include "absl/container/inlined_vector.h"
+
+#include "fraktor/actor/mailbox/mailbox_limits.h"
+#include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/scheduler/limited_sending.h"
+#include "fraktor/actor/scheduler/slot_extension.h"
+#include "fraktor/utils/status/status_macros.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// Attaches what a mailbox with a limit or an order needs. By the holder, before the actor can be reached.
+void Equip(ActorSlot& slot, uint32_t generation, const MailboxOptions& options) {
+  if (options.order != MessageOrder::kFifo) {
+    SlotExtension::Of(slot).order = std::make_unique<OrderedEnvelopes>(options);
+    slot.gate = slot.gate | Gate::kOrdered;
+  }
+  if (!options.bounded()) return;
+  MailboxLimits* limits = slot.limits.load(std::memory_order_relaxed);
+  if (limits == nullptr) {
+    limits = new MailboxLimits;  // NOLINT: of the slot, for ever.
+    slot.limits.store(limits, std::memory_order_release);
+  }
+  limits->Configure(generation, options);
+  slot.gate = slot.gate | Gate::kOrdered;
+  slot.ref_flags = kLimitedFlag;
+}
+
+// A free slot whose mailbox is claimed. A late message may be on its way through a free slot: then another one is
+// taken, and the first goes back.
+template <class Pool>
+absl::StatusOr<SlotHandle<ActorSlot>> ReserveAndClaim(Pool& pool) {
+  absl::InlinedVector<ActorSlot*, 4> busy;
+  absl::StatusOr<SlotHandle<ActorSlot>> handle = pool.Reserve();
+  while (handle.ok() && !handle->slot->mailbox.inbox.TryClaim()) {
+    busy.push_back(handle->slot);
+    handle = pool.Reserve();
+  }
+  for (ActorSlot* const slot : busy) pool.Release(slot);
+  return handle;
+}
+
+}  // namespace
+
+MailboxRegistry::MailboxRegistry(bool threaded) : core_(SystemCore::Acquire(threaded)), pool_(ProcessSlots(), &core_) {}
+
+MailboxRegistry::~MailboxRegistry() { SystemCore::Release(core_); }
+
+template <class Pool>
+absl::StatusOr<ActorSlot*> MailboxRegistry::RegisterIn(Pool& pool, const MailboxSpec& spec) {
+  if (spec.options != nullptr) FRAKTOR_RETURN_IF_ERROR(spec.options->Validate());
+  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, ReserveAndClaim(pool));
+  ActorSlot& slot = *handle.slot;
+  slot.instance = spec.instance;
+  slot.dispatcher = spec.dispatcher;
+  slot.type.store(spec.type, std::memory_order_relaxed);
+  slot.failures = 0;
+  slot.gate = spec.gate;
+  slot.ref_flags = 0;
+  slot.kin = {.parent = nullptr,
+              .props = nullptr,
+              .first_child = ActorKin::kNone,
+              .next_sibling = ActorKin::kNone,
+              .previous_sibling = ActorKin::kNone,
+              .children = 0,
+              .number = 0,
+              .next_number = 0};
+  if (spec.options != nullptr) Equip(slot, handle.generation, *spec.options);
+  ActorSlotPool::Activate(handle);
+  return &slot;
+}
+
+absl::StatusOr<ActorSlot*> MailboxRegistry::Register(ActorSlotPool::Cache& cache, const MailboxSpec& spec) {
+  return RegisterIn(cache, spec);
+}
+
+absl::StatusOr<ActorSlot*> MailboxRegistry::Register(const MailboxSpec& spec) { return RegisterIn(pool_, spec); }
+
+void MailboxRegistry::LetGo(ActorSlot& slot) {
+  if (slot.mailbox.inbox.TryGoIdle()) return;
+  if (ActorWorker* const worker = ActorWorker::Current()) {
+    worker->BecameReady(slot, /*next=*/false);
+  } else {
+    DispatcherTable::RegisterOrEmpty(slot);
+  }
+}
+
+void MailboxRegistry::Unregister(ActorSlot& slot) { ActorSlotPool::Deactivate({&slot, slot.generation()}); }
+
+MailboxIndex MailboxRegistry::IndexOf(const ActorSlot& slot) {
+  return {.slot = ActorSlotTable::IndexOf(&slot), .generation = slot.generation()};
+}
+
+ActorSlot* MailboxRegistry::Resolve(MailboxIndex index) const {
+  ActorSlot* const slot = ProcessSlots().Resolve(index);
+  return slot != nullptr && pool_.Owns(slot) ? slot : nullptr;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,123 @@
+// Looks after the workers of an executor from outside: for actors that a slow handler keeps from running, and for
+// handlers that hold a worker too long.
+//
+// - A handler that has sent to an idle actor and goes on for longer than `publish_after` keeps that actor waiting, since
+//   it is made ready when the handler ends (outbox.h). Then the watch makes it ready.
+// - A run of an actor that takes longer than `stall_after` is reported, once, with the type of the actor.
+//
+// It has no thread of its own: it is a timer of the toolbox, which a worker that sleeps, or stands between two runs,
+// drives. It is armed while there is work, and slows down as long as it finds nothing. How soon it acts is therefore
+// between the limit and the limit plus kSlowest plus the toolbox's timer resolution. On a toolbox without threads
+// nobody waits for anybody inside of a handler, and there is no watch.
+#ifndef FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
+#define FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+// An actor has held a worker for long, and still does.
+struct WorkerStall {
+  WorkerIndex worker = 0;
+  uint16_t actor_type = 0;  // As in ActorSlot::type.
+  absl::Duration held = absl::ZeroDuration();
+};
+
+struct WorkerWatchOptions {
+  // From 1 us to 1 s.
+  absl::Duration publish_after = absl::Microseconds(100);
+  // From 1 ms to 1 h; infinite for never.
+  absl::Duration stall_after = absl::Milliseconds(500);
+  // Called by the thread that drives the timer, which must not be kept. Null: nobody wants to know.
+  std::function<void(const WorkerStall&)> on_stall = nullptr;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
+ public:
+  static constexpr absl::Duration kSlowest = absl::Milliseconds(1);
+  // So many looks without any work, and it stops until there is some.
+  static constexpr int kQuietLooks = 8;
+
+  // The workers must outlive Stop().
+  WorkerWatch(const WorkerWatchOptions& options, RuntimeToolbox& toolbox, std::vector<ActorWorker*> workers);
+
+  // By a worker that begins to work, after it has slept.
+  void OnAwake() {
+    awakenings_.fetch_add(1, std::memory_order_relaxed);
+    // Sequentially consistent with the last look of a watch that stops.
+    active_.fetch_add(1, std::memory_order_seq_cst);
+    if (!armed_.load(std::memory_order_seq_cst)) Arm();
+  }
+  // By a worker that goes to sleep.
+  void OnAsleep() { active_.fetch_sub(1, std::memory_order_seq_cst); }
+
+  // From the return of this on it touches no worker.
+  void Stop();
+
+  // How many actors it has made ready, and how many stalls it has seen.
+  uint64_t published() const { return published_.load(std::memory_order_relaxed); }
+  uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
+
+  // One look, as the timer does it; for tests.
+  void Look(Instant now);
+
+ private:
+  // What was seen of a worker the last time that it was in another run, or had put off another actor.
+  struct Seen {
+    uint64_t runs = 0;
+    Instant since;
+    ActorSlot* deferred = nullptr;
+    Instant deferred_since;
+    bool reported = false;
+  };
+
+  void Arm();
+  void Tick();
+  void ArmLocked(absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether there was something to see.
+  bool LookAt(ActorWorker& worker, Seen& seen, Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const WorkerWatchOptions options_;
+  RuntimeToolbox& toolbox_;
+  const std::vector<ActorWorker*> workers_;
+
+  // How many workers are awake. A worker adds itself and then looks at `armed_`; the watch says that it is not armed
+  // and then looks here: one of them sees the other.
+  alignas(64) std::atomic<int> active_{0};
+  std::atomic<bool> armed_{false};
+  // Counts; relaxed.
+  std::atomic<uint64_t> awakenings_{0};
+  std::atomic<uint64_t> published_{0};
+  std::atomic<uint64_t> stalls_{0};
+
+  Mutex mutex_;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<Seen> seen_ ABSL_GUARDED_BY(mutex_);
+  absl::Duration delay_ ABSL_GUARDED_BY(mutex_);
+  int quiet_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t last_awakenings_ ABSL_GUARDED_BY(mutex_) = 0;
+  TimerId timer_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
