@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -207,7 +208,7 @@ TEST(ObservabilityHub, CountsTypesBeyondTheLimitAsOther) {
 TEST(ObservabilityHub, HasRoomForAsManyTypesAsItSays) {
   const auto hub = MakeHub();
   std::set<ObservedId> ids;
-  for (size_t i = 1; i < kObservedTypes; ++i) ids.insert(hub->TypeId("T" + std::to_string(i)));
+  for (size_t i = 1; i < kObservedTypes; ++i) ids.insert(hub->TypeId(absl::StrCat("T", i)));
   EXPECT_EQ(ids.size(), kObservedTypes - 1);
   EXPECT_EQ(*ids.rbegin(), kObservedTypes - 1);
   EXPECT_EQ(hub->TypeId("one more"), kOtherTypes);
@@ -504,7 +505,7 @@ TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
   std::vector<std::thread> threads;
   for (int t = 0; t < kWorkers; ++t) {
     threads.emplace_back([&, t] {
-      const std::string name = "w-" + std::to_string(t);
+      const std::string name = absl::StrCat("w-", t);
       // Half way through, the worker ends and another one takes its place.
       for (int life = 0; life < 2; ++life) {
         WorkerMetrics* const worker = *hub->AddWorker(name, Instant());
@@ -542,7 +543,7 @@ TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
   // One that registers and releases, so that ids go round.
   threads.emplace_back([&] {
     for (int i = 0; running.load(std::memory_order_relaxed) > 0; ++i) {
-      const ObservedId next = *hub->RegisterActor("A", "/user/a" + std::to_string(i));
+      const ObservedId next = *hub->RegisterActor("A", absl::StrCat("/user/a", i));
       EXPECT_TRUE(hub->Release(watched.exchange(next, std::memory_order_relaxed)));
       const GaugeRegistration gauge = *hub->AddGauge("g", {}, [i] { return static_cast<double>(i); });
     }
