@@ -340,6 +340,15 @@ void TwoWorkersAtTheInjectionQueue(Model& m) {
   m.After([&] { c.Settle(); });
 }
 
+// Both see that there is something, and one finds that the other has taken it.
+void TwoWorkersAtOneActor(Model& m) {
+  auto& c = m.Make<QueueCase>(m);
+  c.expected_runs = {1, 0, 0};
+  c.pool.Register(*c.nodes[0]);
+  for (WorkerIndex i = 0; i < kWorkers; ++i) m.Thread("worker", [&, i] { c.doing[i] = c.pool.Attempt(i); });
+  m.After([&] { c.Settle(); });
+}
+
 // Somebody takes an actor out that a worker may be draining, and registers it again.
 void UnregisteredWhileDrained(Model& m) {
   auto& c = m.Make<QueueCase>(m);
@@ -364,6 +373,7 @@ std::vector<ModelTest> QueueCases() {
           {"worker beside a busy one", WorkerBesideABusyOne},
           {"worker beside a full one", WorkerBesideAFullOne},
           {"two workers at the injection queue", TwoWorkersAtTheInjectionQueue},
+          {"two workers at one actor", TwoWorkersAtOneActor},
           {"unregistered while drained", UnregisteredWhileDrained},
           {"registered and unregistered", RegisteredAndUnregistered}};
 }
