@@ -28,6 +28,12 @@ class ActorInstance {
  public:
   virtual ~ActorInstance() = default;
 
+  // Before the first message.
+  virtual absl::Status PreStart(ActorContext& context);
+
+  // After the last message, when all children have ended. What it throws is logged and goes no further.
+  virtual void PostStop(ActorContext& context);
+
   // `message` is a user message; it ends after the call. Its payload may be moved out.
   virtual absl::Status Receive(ActorContext& context, Envelope& message) = 0;
 

@@ -104,6 +104,8 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   // Of the slot, not of the actor: set once, by the first actor here whose mailbox has a limit, and never freed, since
   // late senders look at it. Release by that actor's spawner, acquire by senders.
   std::atomic<MailboxLimits*> limits{nullptr};
+  // The lifecycle's, for the holder: how far the actor has come in restarting or stopping.
+  uint8_t phase = 0;
   // Set after a system message was pushed, cleared by the holder before it takes everything. A hint: a run that works
   // through a long list looks here instead of at the inbox, whose cache line the senders fight for. Relaxed; the inbox
   // orders.

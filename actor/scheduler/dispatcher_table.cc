@@ -56,14 +56,6 @@ void DropAll(ActorSlot& slot, Envelope* envelope) {
   }
 }
 
-// By the holder of the mailbox, which is idle afterwards.
-void Empty(ActorSlot& slot) {
-  const MailLists lists = slot.mailbox.Hold();
-  DropAll(slot, lists.user.first);
-  DropAll(slot, lists.system);
-  while (!slot.mailbox.inbox.TryGoIdle()) DropAll(slot, Envelope::Of(slot.mailbox.inbox.TakeNewestFirst()));
-}
-
 }  // namespace
 
 absl::StatusOr<uint16_t> DispatcherTable::Open(ReadyQueueCoordinator& coordinator) {
@@ -107,6 +99,13 @@ void DispatcherTable::RegisterOrEmpty(ActorSlot& slot) {
   }
   entry.users.fetch_sub(1, std::memory_order_seq_cst);
   if (coordinator == nullptr) Empty(slot);
+}
+
+void DispatcherTable::Empty(ActorSlot& slot) {
+  const MailLists lists = slot.mailbox.Hold();
+  DropAll(slot, lists.user.first);
+  DropAll(slot, lists.system);
+  while (!slot.mailbox.inbox.TryGoIdle()) DropAll(slot, Envelope::Of(slot.mailbox.inbox.TakeNewestFirst()));
 }
 
 uint64_t DispatcherTable::LateDeadLetters() { return late_dead_letters.load(std::memory_order_relaxed); }

@@ -33,6 +33,9 @@ class DispatcherTable {
   // mailbox is left idle.
   static void RegisterOrEmpty(ActorSlot& slot);
 
+  // Ends what is in the mailbox of an actor whose system has ended, or ends, and leaves it idle. By the holder.
+  static void Empty(ActorSlot& slot);
+
   // Messages that found nobody, and no system to tell: sent to references that had outlived their system, or to no one
   // from a foreign thread.
   static uint64_t LateDeadLetters();

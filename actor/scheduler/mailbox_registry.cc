@@ -1,6 +1,7 @@
 #include "fraktor/actor/scheduler/mailbox_registry.h"
 
 #include <memory>
+#include <utility>
 
 #include "absl/container/inlined_vector.h"
 
@@ -62,6 +63,7 @@ absl::StatusOr<ActorSlot*> MailboxRegistry::RegisterIn(Pool& pool, const Mailbox
   slot.failures = 0;
   slot.gate = spec.gate;
   slot.ref_flags = 0;
+  slot.phase = 0;
   slot.kin = {.parent = nullptr,
               .props = nullptr,
               .first_child = ActorKin::kNone,
@@ -91,6 +93,21 @@ void MailboxRegistry::LetGo(ActorSlot& slot) {
 }
 
 void MailboxRegistry::Unregister(ActorSlot& slot) { ActorSlotPool::Deactivate({&slot, slot.generation()}); }
+
+void MailboxRegistry::Abandon(ActorSlot& slot) {
+  const auto drop = [](EnvelopeList list) {
+    while (Envelope* const envelope = list.PopFront()) EnvelopePtr ended(envelope);
+  };
+  // If it is neither idle nor parked, a late sender has found that the system is closed, and empties it.
+  while (!slot.mailbox.inbox.TryClaim() && !slot.mailbox.inbox.TryUnpark()) {
+  }
+  if ((slot.ref_flags & kLimitedFlag) != 0) drop(slot.limits.load(std::memory_order_acquire)->Close().dead_letters);
+  if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
+    if (extension->order != nullptr) drop(extension->order->TakeAll());
+    delete extension;  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.
+  }
+  DispatcherTable::Empty(slot);
+}
 
 MailboxIndex MailboxRegistry::IndexOf(const ActorSlot& slot) {
   return {.slot = ActorSlotTable::IndexOf(&slot), .generation = slot.generation()};

@@ -64,6 +64,9 @@ class MailboxRegistry {
   void Release(ActorSlotPool::Cache& cache, ActorSlot& slot) { cache.Release(&slot); }
   void Release(ActorSlot& slot) { pool_.Release(&slot); }
 
+  // An actor is to go with its system, whose executors are gone: ends what is in its mailbox.
+  static void Abandon(ActorSlot& slot);
+
   static MailboxIndex IndexOf(const ActorSlot& slot);
   // Null if that mailbox is gone, or of another system. Any index may be asked for.
   ActorSlot* Resolve(MailboxIndex index) const;

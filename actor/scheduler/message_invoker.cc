@@ -68,6 +68,10 @@ constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
 
 }  // namespace
 
+absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
+
+void ActorInstance::PostStop(ActorContext&) {}
+
 absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
   if (!answer.ok()) return answer.status();
   return absl::UnimplementedError(absl::StrCat("an answer came, ", ToAbsl((*answer)->type()->name()),

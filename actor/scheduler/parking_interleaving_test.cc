@@ -143,10 +143,11 @@ struct CounterCase {
     m.After([&] { Settle(pool, doing); });
   }
 
-  static void TwoWorkersAndOneGiver(Model& m) {
+  // Both have found nothing, and the giver comes while they go to sleep.
+  static void TwoSleepersAndOneGiver(Model& m) {
     auto& pool = m.Make<Pool>();
     auto& doing = m.Make<std::array<Doing, kWorkers>>();
-    for (WorkerIndex i = 0; i < kWorkers; ++i) m.Thread("worker", [&, i] { doing[i] = pool.Attempt(i); });
+    for (WorkerIndex i = 0; i < kWorkers; ++i) m.Thread("worker", [&, i] { doing[i] = pool.Sleep(i); });
     m.Thread("giver", [&] { pool.Give(); });
     m.After([&] { Settle(pool, doing); });
   }
@@ -195,7 +196,7 @@ struct CounterCase {
 
   static std::vector<ModelTest> All() {
     return {{"one worker and one giver", OneWorkerAndOneGiver},
-            {"two workers and one giver", TwoWorkersAndOneGiver},
+            {"two sleepers and one giver", TwoSleepersAndOneGiver},
             {"two pieces for a searcher", TwoPiecesForASearcher},
             {"one giver and a timer", OneGiverAndATimer},
             {"a search ends beside a sleeper", ASearchEndsBesideASleeper}};
@@ -402,7 +403,7 @@ std::vector<std::string> CasesThatFailWith() {
 
 TEST(ParkingInterleaving, FailsIfAStepIsLeftOut) {
   using Names = std::vector<std::string>;
-  const Names all = {"one worker and one giver", "two workers and one giver", "two pieces for a searcher",
+  const Names all = {"one worker and one giver", "two sleepers and one giver", "two pieces for a searcher",
                      "one giver and a timer", "a search ends beside a sleeper"};
   const Names with_a_search = {"two pieces for a searcher", "a search ends beside a sleeper"};
   EXPECT_EQ(CasesThatFailWith<Mutation::kNoSecondLook>(), all);

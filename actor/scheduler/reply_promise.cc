@@ -76,6 +76,7 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, absl::Duration timeout
     }
   }
   ActorSlot& promise = *handle.slot;
+  promise.instance = nullptr;  // No actor.
   promise.ask = {
       .asker = worker.turn.self(), .previous = nullptr, .next = nullptr, .deadline_ns = deadline.nanoseconds()};
   Link(extension, promise);

@@ -150,6 +150,13 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
 
 WorkerExecutor::~WorkerExecutor() {
   Stop();
+  // What is ready is held by nobody but the queue: nobody will run it.
+  for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(workers_.size()); ++i) {
+    ReadyNode* node = nullptr;
+    while (coordinator_->DrainReady(i, absl::MakeSpan(&node, 1)) == 1) {
+      DispatcherTable::Empty(static_cast<ActorSlot&>(*node));
+    }
+  }
   ready_gauge_ = {};
   if (services_.hub != nullptr) {
     for (const WorkerMetrics* const metrics : metrics_) services_.hub->RemoveWorker(metrics);

@@ -71,6 +71,7 @@ class WorkerExecutor final : private WorkerWaker {
   // Starts the workers.
   static absl::StatusOr<std::unique_ptr<WorkerExecutor>> Start(const WorkerExecutorOptions& options,
                                                                const ExecutorServices& services);
+  // Stops. Messages of actors that are still ready are dropped.
   ~WorkerExecutor() override;
 
   // Lets each worker end the run that it is in, and waits for that. Actors that are ready stay so, and are not run.
@@ -83,6 +84,7 @@ class WorkerExecutor final : private WorkerWaker {
   // Waits until all workers sleep and nothing is ready, up to `timeout`. False if that did not happen. On a toolbox
   // without threads it does not wait: whoever pumps it knows.
   bool AwaitQuiet(absl::Duration timeout);
+  bool IsQuiet() const;
 
   // What the slots of this executor's actors have as their dispatcher.
   uint16_t number() const { return number_; }
@@ -97,7 +99,6 @@ class WorkerExecutor final : private WorkerWaker {
   WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services);
   absl::Status AddMetrics();
   void WakeWorker(WorkerIndex worker) override { handles_[worker].Wake(); }
-  bool IsQuiet() const;
   void NoticeQuiet();
 
   const WorkerExecutorOptions options_;

@@ -31,8 +31,8 @@
 // inbox, goes idle and is recycled as it is; the next user of the memory claims the inbox like any pusher. So a late
 // pusher only causes a run that finds a node which was meant for somebody else.
 //
-// Thread safety: Push, PushSystem, PushChain and TryClaim may be called by any thread at any time; the rest only by the
-// holder.
+// Thread safety: Push, PushSystem, PushChain, TryClaim and TryUnpark may be called by any thread at any time; the rest
+// only by the holder.
 //
 // Progress: each operation is lock-free; a push repeats only if another thread changed the word meanwhile. TakeAll and
 // TryGoIdle are wait-free.
@@ -147,6 +147,9 @@ class BasicInbox {
 
   // Makes the caller the holder if the inbox is idle. This is how the next user of a recycled owner takes it over.
   bool TryClaim();
+
+  // Makes the caller the holder if the owner is parked: for whoever ends parked owners from outside.
+  bool TryUnpark();
 
   // For the holder.
 
@@ -284,6 +287,15 @@ template <typename Atomics>
 bool BasicInbox<Atomics>::TryClaim() {
   uintptr_t word = kIdle;
   return word_.compare_exchange_strong(word, kHeld, std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+template <typename Atomics>
+bool BasicInbox<Atomics>::TryUnpark() {
+  uintptr_t word = word_.load(std::memory_order_relaxed);
+  do {
+    if ((word & kParked) == 0) return false;
+  } while (!word_.compare_exchange_weak(word, word & ~kParked, std::memory_order_acquire, std::memory_order_relaxed));
+  return true;
 }
 
 template <typename Atomics>

@@ -52,6 +52,21 @@ TEST(Inbox, QueuesForAHolder) {
   EXPECT_FALSE(inbox.HasSystem());
 }
 
+TEST(Inbox, LetsWhoeverEndsParkedOwnersHoldIt) {
+  Inbox inbox;
+  Numbered node(1);
+  EXPECT_FALSE(inbox.TryUnpark()) << "idle";
+  ASSERT_TRUE(inbox.TryClaim());
+  EXPECT_FALSE(inbox.TryUnpark()) << "held";
+  ASSERT_TRUE(inbox.TryPark());
+  inbox.Push(&node);
+  EXPECT_TRUE(inbox.TryUnpark());
+  EXPECT_FALSE(inbox.IsParked());
+  EXPECT_FALSE(inbox.TryUnpark());
+  EXPECT_EQ(inbox.TakeAll().first, &node);
+  EXPECT_TRUE(inbox.TryGoIdle());
+}
+
 TEST(Inbox, GivesNodesInTheOrderOfTheirPushes) {
   Inbox inbox;
   Numbered a(1), b(2), c(3);

@@ -74,6 +74,17 @@ class SlotPool {
   // Whether a slot of the table is one of this pool.
   bool Owns(const T* slot) const { return Table::OwnerOf(slot) == owner_; }
 
+  // Calls `visit(slot)` for each slot that is in use. Nobody may allocate or free meanwhile.
+  template <typename Visit>
+  void ForEachInUse(Visit visit) {
+    MutexLock lock(mutex_);
+    for (Chunk* const chunk : chunks_) {
+      for (size_t i = 0; i < Table::kSlotsPerChunk; ++i) {
+        if (chunk->slot(i)->generation() % 2 == 1) visit(*chunk->slot(i));
+      }
+    }
+  }
+
   Table& table() { return table_; }
 
  private:

@@ -1,0 +1,96 @@
+// The pools of workers that a system's actors run on.
+//
+//   Dispatchers dispatchers(options, toolbox.has_threads());
+//   dispatchers.Start({toolbox, lifecycle, mailboxes, &hub});
+//   dispatchers.NumberFor(DispatcherChoice::kPinned, "Printer")        // a thread of its own
+//
+// - The default pool, for everybody.
+// - The system pool, for the runtime's own actors: heartbeats go out however busy the users' actors are. Its workers
+//   are the ones that mostly sleep, so that they also drive timers while the default pool is stuck.
+// - A thread for each pinned actor, which ends with the actor.
+//
+// Work that blocks belongs on none of them: see blocking_pool.h.
+//
+// Thread safety: Start and Stop from one thread that is no worker; the rest from any.
+#ifndef FRAKTOR_ACTOR_SCHEDULER_DISPATCHERS_H_
+#define FRAKTOR_ACTOR_SCHEDULER_DISPATCHERS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/scheduler/worker_executor.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+// Where an actor runs.
+enum class DispatcherChoice : uint8_t {
+  kDefault,  // With all others.
+  kSystem,   // On the workers that are kept free for the runtime's own actors.
+  kPinned,   // On a thread of its own.
+};
+
+struct DispatchersOptions {
+  WorkerExecutorOptions default_pool = {.name = "default", .workers = 2};
+  WorkerExecutorOptions system_pool = {.name = "system", .workers = 1};
+  // What the threads of pinned actors are like; `workers` is 1, and the name is followed by a number.
+  WorkerExecutorOptions pinned = {.name = "pinned", .workers = 1};
+  // From 0 to 10'000.
+  int max_pinned = 64;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+class Dispatchers {
+ public:
+  explicit Dispatchers(const DispatchersOptions& options);
+  ~Dispatchers();
+
+  absl::Status Start(const ExecutorServices& services);
+  // No worker runs afterwards.
+  void Stop();
+
+  // Waits until no worker has anything to do. False if that is not so after `timeout`.
+  bool AwaitQuiet(absl::Duration timeout);
+
+  // Where a new actor belongs. ResourceExhausted if there are max_pinned already or no thread, FailedPrecondition
+  // before Start and after Stop.
+  absl::StatusOr<uint16_t> NumberFor(DispatcherChoice choice);
+  // A pinned actor has ended: in its own turn, or because it did not come about.
+  void EndPinned(uint16_t number);
+
+  // Between Start and Stop.
+  WorkerExecutor& default_pool() { return *default_; }
+  WorkerExecutor& system_pool() { return *system_; }
+  size_t pinned_count() const;
+
+ private:
+  absl::StatusOr<uint16_t> StartPinned();
+  static absl::Status NotRunning();
+
+  const DispatchersOptions options_;
+  std::optional<ExecutorServices> services_;
+  std::unique_ptr<WorkerExecutor> default_;
+  std::unique_ptr<WorkerExecutor> system_;
+
+  mutable Mutex mutex_;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t pinned_started_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::unique_ptr<WorkerExecutor>> pinned_ ABSL_GUARDED_BY(mutex_);
+  // Told to stop; they go when they have.
+  std::vector<std::unique_ptr<WorkerExecutor>> ending_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SCHEDULER_DISPATCHERS_H_
