@@ -37,7 +37,7 @@ namespace {
 constexpr size_t kCells = 3;
 constexpr int kLettersInALife = 4;
 constexpr int kSenders = 3;
-constexpr int kLettersPerSender = 8000;
+constexpr uint64_t kLives = 6000;
 
 struct StopNow {};
 
@@ -100,6 +100,7 @@ class Graveyard final : public ActorLifecycle {
   }
 
   MailboxRegistry mailboxes{/*threaded=*/true};
+  std::atomic<uint64_t> lives{0};
   std::atomic<uint64_t> sent{0};
   std::atomic<uint64_t> handled{0};
   std::atomic<uint64_t> misdelivered{0};
@@ -152,6 +153,7 @@ void Graveyard::Spawn(size_t cell) {
   ActorSlot* const slot = mailboxes.Register({.instance = instance.release(), .dispatcher = dispatcher_}).value();
   ++alive_;
   addresses_.push_back({slot->ref(), number});
+  lives.fetch_add(1);
   MailboxRegistry::LetGo(*slot);
   cells_[cell].store(&addresses_.back(), std::memory_order_release);
 }
@@ -183,12 +185,13 @@ void RunStress(CoordinatorKind coordinator) {
       // The last few that this sender has met; it writes to those as often as to who lives.
       std::array<const Address*, 8> met{};
       met.fill(graveyard.Resident(0));
-      for (int i = 0; i < kLettersPerSender; ++i) {
+      for (int i = 0; graveyard.lives.load(std::memory_order_relaxed) < kLives; ++i) {
         const auto at = static_cast<size_t>(i);
         if (i % 2 == 0) met[at / 2 % met.size()] = graveyard.Resident((at + static_cast<size_t>(s)) % kCells);
         const Address& to = *met[i % 2 == 0 ? at / 2 % met.size() : at * 5 % met.size()];
         graveyard.sent.fetch_add(1);
         Tell(to.ref, Letter{to.number, i % 3});
+        if (i % 4 == 3) std::this_thread::yield();
       }
     });
   }
