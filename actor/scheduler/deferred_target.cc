@@ -11,10 +11,11 @@ namespace {
 
 #if defined(__linux__) && defined(SYS_membarrier)
 bool RegisterForBarriers() { return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0; }
-void BarrierOnAllCores() { syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0); }
+// False if there was none.
+bool BarrierOnAllCores() { return syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0; }
 #else
 bool RegisterForBarriers() { return false; }
-void BarrierOnAllCores() {}
+bool BarrierOnAllCores() { return false; }
 #endif
 
 }  // namespace
@@ -35,8 +36,8 @@ ActorSlot* DeferredTarget::Steal(ActorSlot* seen) {
   // The worker has not seen the last theft yet: what it shows is what was stolen then.
   if (stolen_ != nullptr) return nullptr;
   wanted_.store(true, std::memory_order_relaxed);
-  BarrierOnAllCores();
-  if (shown_.load(std::memory_order_acquire) != seen) {
+  // Without the barrier nobody knows whether the worker has taken it: it stays where it is.
+  if (!BarrierOnAllCores() || shown_.load(std::memory_order_acquire) != seen) {
     wanted_.store(false, std::memory_order_relaxed);
     return nullptr;
   }
