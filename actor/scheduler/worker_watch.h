@@ -5,10 +5,11 @@
 //   it is made ready when the handler ends (outbox.h). Then the watch makes it ready.
 // - A run of an actor that takes longer than `stall_after` is reported, once, with the type of the actor.
 //
-// It has no thread of its own: it is a timer of the toolbox, which a worker that sleeps, or stands between two runs,
-// drives. It is armed while there is work, and slows down as long as it finds nothing. How soon it acts is therefore
-// between the limit and the limit plus kSlowest plus the toolbox's timer resolution. On a toolbox without threads
-// nobody waits for anybody inside of a handler, and there is no watch.
+// All watches of a toolbox share one thread, the patrol: a timer would have to be driven by one of the workers, and they
+// are the ones that may be stuck, all of them. It looks while there is work, slows down as long as it finds nothing, and
+// sleeps while all workers do. How soon it acts is therefore between the limit and the limit plus kSlowest plus what the
+// system takes to run a thread. On a toolbox without threads nobody waits for anybody inside of a handler, and there is
+// no watch.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
 #define FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
 
@@ -27,7 +28,6 @@
 #include "fraktor/actor/scheduler/actor_worker.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/time/instant.h"
-#include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -44,12 +44,15 @@ struct WorkerWatchOptions {
   absl::Duration publish_after = absl::Microseconds(100);
   // From 1 ms to 1 h; infinite for never.
   absl::Duration stall_after = absl::Milliseconds(500);
-  // Called by the thread that drives the timer, which must not be kept. Null: nobody wants to know.
+  // Called by the patrol, which must not be kept: what is called neither waits nor stops an executor (StopSoon it may).
+  // Null: nobody wants to know.
   std::function<void(const WorkerStall&)> on_stall = nullptr;
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;
 };
+
+class WatchPatrol;
 
 class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
  public:
@@ -57,8 +60,11 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   // So many looks without any work, and it stops until there is some.
   static constexpr int kQuietLooks = 8;
 
-  // The workers must outlive Stop().
+  // The workers must outlive Stop(). It does not look before Start.
   WorkerWatch(const WorkerWatchOptions& options, RuntimeToolbox& toolbox, std::vector<ActorWorker*> workers);
+
+  // Before the first worker runs. ResourceExhausted if the toolbox has no thread left.
+  absl::Status Start();
 
   // By a worker that begins to work, after it has slept.
   void OnAwake() {
@@ -70,14 +76,22 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   // By a worker that goes to sleep.
   void OnAsleep() { active_.fetch_sub(1, std::memory_order_seq_cst); }
 
-  // From the return of this on it touches no worker.
+  // From the return of this on it touches no worker. A call of on_stall may be under way.
   void Stop();
+  // After Stop, and not within on_stall: from the return of this on on_stall is not called.
+  void AwaitEnd();
+
+  // Whether it looks now and then. False before the first worker has begun to work, and when all have slept for a
+  // while.
+  bool armed() const { return armed_.load(std::memory_order_seq_cst); }
+  // How often it has looked.
+  uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
 
   // How many actors it has made ready, and how many stalls it has seen.
   uint64_t published() const { return published_.load(std::memory_order_relaxed); }
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
 
-  // One look, as the timer does it; for tests.
+  // One look, as the patrol takes it; for tests.
   void Look(Instant now);
 
  private:
@@ -90,15 +104,19 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
     bool reported = false;
   };
 
+  friend class WatchPatrol;
+
   void Arm();
-  void Tick();
-  void ArmLocked(absl::Duration delay) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether there was something to see.
-  bool LookAt(ActorWorker& worker, Seen& seen, Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // A look of the patrol. How long until the next; infinite if it is not armed any more.
+  absl::Duration Tick();
+  // Whether there was something to see. Adds to `stalls`.
+  bool LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vector<WorkerStall>& stalls)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const WorkerWatchOptions options_;
   RuntimeToolbox& toolbox_;
   const std::vector<ActorWorker*> workers_;
+  std::shared_ptr<WatchPatrol> patrol_;  // Null before Start.
 
   // How many workers are awake. A worker adds itself and then looks at `armed_`; the watch says that it is not armed
   // and then looks here: one of them sees the other.
@@ -108,6 +126,7 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   std::atomic<uint64_t> awakenings_{0};
   std::atomic<uint64_t> published_{0};
   std::atomic<uint64_t> stalls_{0};
+  std::atomic<uint64_t> looks_{0};
 
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
@@ -115,7 +134,6 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   absl::Duration delay_ ABSL_GUARDED_BY(mutex_);
   int quiet_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_awakenings_ ABSL_GUARDED_BY(mutex_) = 0;
-  TimerId timer_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0
