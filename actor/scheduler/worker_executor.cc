@@ -15,6 +15,8 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr size_t kMaxNameBytes = 80;
+// Longer than this is not told from infinite, which a clock could not add.
+constexpr absl::Duration kForever = absl::Hours(24 * 365);
 
 absl::Status CheckRange(const char* name, int value, int least, int most) {
   if (value >= least && value <= most) return absl::OkStatus();
@@ -44,11 +46,16 @@ class WorkerExecutor::Loop final : public Worker {
   Loop(WorkerExecutor& executor, ActorWorker& worker) : executor_(executor), worker_(worker) {}
 
   Progress RunSome() override {
-    if (executor_.stopping_.load(std::memory_order_relaxed)) return Progress::kDone;
+    const State state = executor_.state_.load(std::memory_order_acquire);
+    if (state == State::kStarting) return Progress::kIdle;
+    if (state == State::kStopping) return End();
     if (!worker_.has_thread()) Begin();
+    // Who pumps a toolbox without threads may be another thread than the last time.
+    if (&worker_.cache() != &NodeCache::OfThisThread()) worker_.AdoptThread();
     const WorkerScope scope(worker_);
     ReadyQueueCoordinator& coordinator = *executor_.coordinator_;
     for (int runs = 0; runs < executor_.options_.runs_per_step; ++runs) {
+      if (executor_.state_.load(std::memory_order_relaxed) == State::kStopping) return End();
       ReadyNode* node = nullptr;
       if (coordinator.DrainReady(worker_.index, absl::MakeSpan(&node, 1)) == 0) return Progress::kIdle;
       const InvokeResult result = executor_.invoker_.InvokeBatch(worker_, static_cast<ActorSlot&>(*node),
@@ -59,8 +66,12 @@ class WorkerExecutor::Loop final : public Worker {
   }
 
   Progress BeforePark() override {
-    if (executor_.stopping_.load(std::memory_order_seq_cst)) return Progress::kDone;
+    const State state = executor_.state_.load(std::memory_order_seq_cst);
+    if (state == State::kStarting) return Progress::kIdle;
+    if (state == State::kStopping) return End();
+    if (!worker_.has_thread()) return Progress::kBusy;  // It has just been allowed to begin.
     if (!executor_.coordinator_->BeginWait(worker_.index)) return Progress::kBusy;
+    waits_ = true;
     if (worker_.metrics != nullptr) worker_.metrics->EndBusy(NowNs());
     if (executor_.watch_ != nullptr) executor_.watch_->OnAsleep();
     executor_.asleep_.fetch_add(1, std::memory_order_seq_cst);
@@ -69,6 +80,7 @@ class WorkerExecutor::Loop final : public Worker {
   }
 
   void AfterPark() override {
+    if (!std::exchange(waits_, false)) return;
     executor_.asleep_.fetch_sub(1, std::memory_order_seq_cst);
     executor_.coordinator_->EndWait(worker_.index);
     Awake();
@@ -79,6 +91,11 @@ class WorkerExecutor::Loop final : public Worker {
     worker_.AdoptThread();
     Awake();
   }
+  // A worker that has ended is not busy.
+  Progress End() {
+    if (worker_.metrics != nullptr) worker_.metrics->EndBusy(NowNs());
+    return Progress::kDone;
+  }
   void Awake() {
     if (worker_.metrics != nullptr) worker_.metrics->BeginBusy(NowNs());
     if (executor_.watch_ != nullptr) executor_.watch_->OnAwake();
@@ -87,6 +104,7 @@ class WorkerExecutor::Loop final : public Worker {
 
   WorkerExecutor& executor_;
   ActorWorker& worker_;
+  bool waits_ = false;  // The coordinator was told that it sleeps.
 };
 
 WorkerExecutor::WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services)
@@ -122,7 +140,7 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
   std::unique_ptr<WorkerExecutor> executor(new WorkerExecutor(options, services));
   FRAKTOR_ASSIGN_OR_RETURN(executor->number_, DispatcherTable::Open(*executor->coordinator_));
-  executor->open_ = true;
+  executor->open_.store(true, std::memory_order_relaxed);
   FRAKTOR_RETURN_IF_ERROR(executor->AddMetrics());
   std::vector<ActorWorker*> watched;
   for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
@@ -137,6 +155,7 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
   }
   if (services.toolbox.has_threads()) {
     executor->watch_ = std::make_shared<WorkerWatch>(options.watch, services.toolbox, std::move(watched));
+    FRAKTOR_RETURN_IF_ERROR(executor->watch_->Start());
   }
   executor->handles_.resize(static_cast<size_t>(options.workers));
   for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
@@ -145,6 +164,9 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
         services.toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i), .idle_rounds = options.idle_rounds},
                                      std::make_unique<Loop>(*executor, *executor->workers_[i])));
   }
+  // Only now: a worker that finds work wakes others, for which it needs their handles.
+  executor->state_.store(State::kRunning, std::memory_order_seq_cst);
+  for (const WorkerHandle& handle : executor->handles_) handle.Wake();
   return executor;
 }
 
@@ -164,18 +186,21 @@ WorkerExecutor::~WorkerExecutor() {
 }
 
 void WorkerExecutor::StopSoon() {
-  if (!open_) return;
-  open_ = false;
+  if (!open_.exchange(false, std::memory_order_acq_rel)) return;
   DispatcherTable::Close(number_);
   if (watch_ != nullptr) watch_->Stop();
-  stopping_.store(true, std::memory_order_seq_cst);
+  state_.store(State::kStopping, std::memory_order_seq_cst);
+  {
+    MutexLock lock(quiet_mutex_);
+    quiet_.notify_all();
+  }
   for (const WorkerHandle& handle : handles_) {
     if (handle.valid()) handle.Wake();
   }
 }
 
 bool WorkerExecutor::IsStopped() const {
-  if (open_) return false;
+  if (open_.load(std::memory_order_acquire)) return false;
   for (const WorkerHandle& handle : handles_) {
     if (handle.valid() && !handle.done()) return false;
   }
@@ -187,6 +212,7 @@ void WorkerExecutor::Stop() {
   for (const WorkerHandle& handle : handles_) {
     if (handle.valid()) handle.Join().IgnoreError();
   }
+  if (watch_ != nullptr) watch_->AwaitEnd();
 }
 
 bool WorkerExecutor::IsQuiet() const {
@@ -201,15 +227,19 @@ void WorkerExecutor::NoticeQuiet() {
 
 bool WorkerExecutor::AwaitQuiet(absl::Duration timeout) {
   if (!services_.toolbox.has_threads()) return coordinator_->ReadyCountHint() == 0;
-  awaited_.fetch_add(1, std::memory_order_seq_cst);
   bool quiet = false;
+  // A stopped executor does not become quiet: nobody works off what is ready.
+  const auto is_over = [this, &quiet] {
+    quiet = IsQuiet();
+    return quiet || state_.load(std::memory_order_seq_cst) == State::kStopping;
+  };
+  awaited_.fetch_add(1, std::memory_order_seq_cst);
   {
     MutexLock lock(quiet_mutex_);
-    if (timeout == absl::InfiniteDuration()) {
-      quiet_.wait(lock, [this] { return IsQuiet(); });
-      quiet = true;
+    if (timeout > kForever) {
+      quiet_.wait(lock, is_over);
     } else {
-      quiet = quiet_.wait_for(lock, absl::ToChronoNanoseconds(timeout), [this] { return IsQuiet(); });
+      quiet_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_over);
     }
   }
   awaited_.fetch_sub(1, std::memory_order_seq_cst);

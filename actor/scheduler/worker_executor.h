@@ -81,8 +81,8 @@ class WorkerExecutor final : private WorkerWaker {
   void StopSoon();
   bool IsStopped() const;
 
-  // Waits until all workers sleep and nothing is ready, up to `timeout`. False if that did not happen. On a toolbox
-  // without threads it does not wait: whoever pumps it knows.
+  // Waits until all workers sleep and nothing is ready, up to `timeout`. False if that did not happen, or the executor
+  // was stopped before. On a toolbox without threads it does not wait: whoever pumps it knows.
   bool AwaitQuiet(absl::Duration timeout);
   bool IsQuiet() const;
 
@@ -95,6 +95,7 @@ class WorkerExecutor final : private WorkerWaker {
 
  private:
   class Loop;
+  enum class State : uint8_t { kStarting, kRunning, kStopping };
 
   WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services);
   absl::Status AddMetrics();
@@ -106,13 +107,15 @@ class WorkerExecutor final : private WorkerWaker {
   MessageInvoker invoker_;
   std::unique_ptr<ReadyQueueCoordinator> coordinator_;
   uint16_t number_ = 0;
-  bool open_ = false;
+  // From the opening of the number until somebody stops the executor; who sees that it is closed sees all of it.
+  std::atomic<bool> open_{false};
   std::vector<WorkerMetrics*> metrics_;
   std::vector<std::unique_ptr<ActorWorker>> workers_;
   std::shared_ptr<WorkerWatch> watch_;
   GaugeRegistration ready_gauge_;
-  // Set by Stop, read by the workers between runs; the wake-up that follows orders it.
-  std::atomic<bool> stopping_{false};
+  // Running when all handles are there. Sequentially consistent with the look of a worker that parks, or orders the
+  // handles; the looks between runs are relaxed.
+  std::atomic<State> state_{State::kStarting};
   std::vector<WorkerHandle> handles_;
 
   // How many workers sleep; and whether somebody waits for all of them to. Sequentially consistent: the last to sleep
