@@ -120,7 +120,8 @@ TEST_F(BlockingHandlersTest, GoOnWhenTheyWaitForAPeerOnAnotherExecutor) {
     Tell(blocking, Go{});
     over.acquire();
   }
-  EXPECT_EQ(pinned->watch()->published(), 10u);
+  // At least the first time: later the peer may not have become idle again.
+  EXPECT_GE(pinned->watch()->published(), 1u);
   EXPECT_EQ(shared->watch()->published(), 0u);
   pinned->Stop();
   shared->Stop();
