@@ -244,7 +244,7 @@ Leftovers MailboxLimits::Close() {
   word_.fetch_and(~(kOpen | kWaiting), std::memory_order_relaxed);
   word_.fetch_sub(kept_size_, std::memory_order_relaxed);
   left.dead_letters = std::exchange(kept_, {});
-  kept_size_ = 0;
+  left.kept = std::exchange(kept_size_, 0);
   bell_rings_ = false;
   while (!line_.empty()) {
     const Place place = line_.front();

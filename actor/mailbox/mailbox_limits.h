@@ -103,6 +103,7 @@ struct Admission {
 // What was in the way when an actor ended.
 struct Leftovers {
   EnvelopeList dead_letters = {};     // Kept and held messages (kStopped), the oldest first.
+  size_t kept = 0;                    // How many of them were in the mailbox; the others were in line.
   std::vector<ActorRef> resume = {};  // Senders who are suspended for held messages, in order.
 };
 

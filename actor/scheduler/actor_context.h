@@ -57,13 +57,16 @@ class ActorContext {
   template <class M>
   absl::StatusOr<ActorRef> Ask(ActorRef to, M&& message, absl::Duration timeout) {
     ActorWorker& asking = worker();
+    // First, since it may throw.
+    EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, timeout));
-    asking.Send(to, asking.Make(ask, std::forward<M>(message)));
+    question->set_sender(ask);
+    asking.Send(to, question.release());
     return ask;
   }
 
   // Puts the message that is being handled aside: the caller has it, and gives it back by Unstash, or ends it. Only
-  // within Receive, which must not touch the message afterwards.
+  // within Receive, which must not touch the message afterwards; elsewhere there is none, and the answer is null.
   EnvelopePtr Stash();
 
   // Puts messages back before all others, in this order; they do not count against a limit.

@@ -45,10 +45,16 @@ void ActorWorker::BecameReady(ActorSlot& slot, bool next) {
 }
 
 void ActorWorker::DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason) {
+  if (IsMailboxBell(*envelope)) {
+    EndEnvelope(cache(), envelope);
+    return;
+  }
   if (metrics != nullptr) metrics->CountDeadLetter(reason);
   FreePromiseOf(*this, *envelope);
   UncountLimited(slot, *envelope);
   lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), slot, reason);
+  // Whoever was told of it may have sent something, and no handler need end after this.
+  outbox.Flush();
 }
 
 absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {

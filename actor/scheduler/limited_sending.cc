@@ -75,6 +75,16 @@ void Suspend(ActorWorker& worker, ActorRef to, absl::Duration push_timeout) {
   extension.full_targets.push_back({.target = to, .wait = wait, .timer = timer});
 }
 
+// A message goes into the mailbox of a slot, or leaves it unhandled.
+void CountIn(ActorWorker* worker, const ActorSlot& slot) {
+  if (worker == nullptr || worker->metrics == nullptr) return;
+  worker->metrics->CountEnqueued(slot.type.load(std::memory_order_relaxed));
+}
+void CountOut(ActorWorker* worker, const ActorSlot& slot) {
+  if (worker == nullptr || worker->metrics == nullptr) return;
+  worker->metrics->CountHandled(slot.type.load(std::memory_order_relaxed), 1);
+}
+
 void Forget(ActorWorker& worker, SlotExtension& extension, SlotExtension::FullTarget* target) {
   if (worker.toolbox != nullptr) worker.toolbox->CancelTimer(target->timer);
   extension.full_targets.erase(target);
@@ -84,9 +94,7 @@ void Forget(ActorWorker& worker, SlotExtension& extension, SlotExtension::FullTa
 absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, const Admission& admission) {
   switch (admission.kind) {
     case AdmissionKind::kPush:
-      if (worker != nullptr && worker->metrics != nullptr) {
-        worker->metrics->CountEnqueued(to.slot()->type.load(std::memory_order_relaxed));
-      }
+      CountIn(worker, *to.slot());
       Mark(*envelope);
       Post(worker, *to.slot(), envelope);
       break;
@@ -107,7 +115,11 @@ absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, cons
       Lose(worker, to, envelope, DeadLetterReason::kStopped);
       break;
     case AdmissionKind::kKept:
-      if (admission.victim != nullptr) Lose(worker, to, admission.victim, DeadLetterReason::kMailboxFull);
+      CountIn(worker, *to.slot());
+      if (admission.victim != nullptr) {
+        CountOut(worker, *to.slot());
+        Lose(worker, to, admission.victim, DeadLetterReason::kMailboxFull);
+      }
       if (admission.ring) Ring(worker, to);
       break;
     case AdmissionKind::kHeld:
@@ -150,6 +162,7 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) 
     if (limits.TakenOut()) {
       const auto push = [&](EnvelopeList list) {
         while (Envelope* const held = list.PopFront()) {
+          CountIn(&worker, slot);
           Mark(*held);
           Post(&worker, slot, held);
         }
@@ -160,7 +173,7 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) 
     }
     return envelope;
   }
-  if (!envelope->Is<MailboxBell>()) return envelope;
+  if (!IsMailboxBell(*envelope)) return envelope;
   // A bell of an actor that was here before rings for nothing.
   bool more = false;
   Envelope* const kept =
@@ -182,12 +195,21 @@ void UncountLimited(ActorSlot* slot, Envelope& envelope) {
 
 void CloseLimits(ActorWorker& worker, ActorSlot& slot) {
   Leftovers left = LimitsOf(slot).Close();
+  worker.turn.dropped += static_cast<uint32_t>(left.kept);
   while (Envelope* const envelope = left.dead_letters.PopFront()) {
     worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
   }
   for (const ActorRef sender : left.resume) {
     TellSystem(sender, MakeEnvelope<RoomFound>(worker.cache(), ActorRef(), &slot));
   }
+}
+
+bool IsMailboxBell(const Envelope& envelope) { return envelope.Is<MailboxBell>(); }
+
+void ForgetFullTargets(ActorWorker& worker, ActorSlot& slot) {
+  SlotExtension* const extension = slot.extension;
+  if (extension == nullptr) return;
+  while (!extension->full_targets.empty()) Forget(worker, *extension, &extension->full_targets.back());
 }
 
 void GoOnAfterRoom(ActorWorker& worker, ActorSlot& slot, const RoomFound& found) {

@@ -28,6 +28,9 @@ absl::Status SendLimited(ActorWorker& worker, ActorRef to, Envelope* envelope);
 // By a thread that is no worker; it may wait for room.
 absl::Status SendLimitedForeign(ActorRef to, EnvelopePtr envelope);
 
+// What rings for messages that the limits keep: nobody's message, and no dead letter.
+bool IsMailboxBell(const Envelope& envelope);
+
 // For the receiver, in its turn.
 
 // `envelope` has been taken out of the mailbox. What is to be handled for it: itself, or the message that it rings for;
@@ -41,6 +44,8 @@ void CloseLimits(ActorWorker& worker, ActorSlot& slot);
 // For a sender that is suspended, in its turn.
 void GoOnAfterRoom(ActorWorker& worker, ActorSlot& slot, const RoomFound& found);
 void GiveUpRoom(ActorWorker& worker, ActorSlot& slot, const RoomTimedOut& late);
+// It ends: what it has sent goes its way without it.
+void ForgetFullTargets(ActorWorker& worker, ActorSlot& slot);
 
 }  // namespace fraktor::inline v0
 

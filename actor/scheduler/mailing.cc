@@ -24,8 +24,10 @@ void MakeReady(ActorSlot& slot) {
 absl::Status SendForeign(ActorRef to, EnvelopePtr envelope) {
   ActorSlot* const slot = to.slot();
   if (to.IsNoOne() || !slot->IsAt(to.generation())) {
-    SystemCore::CountForeignDeadLetter(slot,
-                                       to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
+    const bool is_answer = (to.word() & ActorRef::kPromise) != 0;
+    SystemCore::CountForeignDeadLetter(slot, to.IsNoOne() ? DeadLetterReason::kNoRecipient
+                                             : is_answer  ? DeadLetterReason::kLateReply
+                                                          : DeadLetterReason::kStopped);
     return absl::OkStatus();
   }
   envelope->set_target_word(to.word());

@@ -66,6 +66,37 @@ uint8_t BitOf(SuspendReason reason) {
 // The bits that a middleware may have set, and a signal clears.
 constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
 
+// The gate of a turn as the slot keeps it.
+uint8_t GateToKeep(const Turn& turn) {
+  return turn.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kIntercepted));
+}
+
+// Times a message that was sampled: how long it has waited, and how long it is being handled.
+class Timing {
+ public:
+  Timing(ActorWorker& worker, const ActorSlot& slot, Envelope& message)
+      : worker_(worker), is_on_(worker.metrics != nullptr && worker.toolbox != nullptr && message.is_traced()) {
+    if (!is_on_) return;
+    type_ = slot.type.load(std::memory_order_relaxed);
+    begin_ns_ = worker.toolbox->Now().nanoseconds();
+    waited_ns_ = begin_ns_ - message.trace()->enqueued_ns;
+  }
+
+  // The message has been handled, and may have ended.
+  void Record() {
+    if (!is_on_) return;
+    worker_.metrics->RecordLatency(waited_ns_);
+    worker_.metrics->RecordDuration(type_, worker_.toolbox->Now().nanoseconds() - begin_ns_);
+  }
+
+ private:
+  ActorWorker& worker_;
+  const bool is_on_;
+  ObservedId type_ = 0;
+  int64_t begin_ns_ = 0;
+  int64_t waited_ns_ = 0;
+};
+
 }  // namespace
 
 absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
@@ -78,7 +109,11 @@ absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Enve
                                                ", but the actor asks without overriding OnReply"));
 }
 
-EnvelopePtr ActorContext::Stash() { return EnvelopePtr(std::exchange(worker().turn.current, nullptr)); }
+EnvelopePtr ActorContext::Stash() {
+  Turn& turn = worker().turn;
+  if (turn.current == nullptr || turn.current->is_system()) return nullptr;
+  return EnvelopePtr(std::exchange(turn.current, nullptr));
+}
 
 void ActorContext::Unstash(EnvelopeList messages) {
   Turn& turn = worker().turn;
@@ -104,7 +139,7 @@ inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) cons
 inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
   slot.mailbox.lists = turn.lists;
   slot.failures = turn.failures;
-  slot.gate = turn.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kIntercepted));
+  slot.gate = GateToKeep(turn);
 }
 
 InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
@@ -182,15 +217,9 @@ inline void MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelop
 }
 
 void MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
-  if (worker.metrics == nullptr || worker.toolbox == nullptr) {
-    Handle(worker, slot, envelope);
-    return;
-  }
-  const ObservedId type = slot.type.load(std::memory_order_relaxed);
-  const int64_t begin = worker.toolbox->Now().nanoseconds();
-  worker.metrics->RecordLatency(begin - envelope->trace()->enqueued_ns);
+  Timing timing(worker, slot, *envelope);
   Handle(worker, slot, envelope);
-  worker.metrics->RecordDuration(type, worker.toolbox->Now().nanoseconds() - begin);
+  timing.Record();
 }
 
 void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) {
@@ -213,7 +242,9 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   // What a system message opened or closed must be in the slot when the actor goes idle.
   slot.mailbox.lists.system = nullptr;
   slot.failures = turn.failures;
-  slot.gate = turn.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kIntercepted));
+  slot.gate = GateToKeep(turn);
+  // The verdict has come in the run of the failure: there is nothing left to tell.
+  if (turn.failures == 0 && !turn.failure.ok()) turn.failure = absl::OkStatus();
 }
 
 bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
@@ -234,8 +265,8 @@ bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope
     GiveUpRoom(worker, slot, *late);
     return true;
   }
-  if (message.Is<AskDeadlineReached>()) {
-    ExpireAsks(worker, slot);
+  if (const auto* reached = message.TryAs<AskDeadlineReached>()) {
+    ExpireAsks(worker, slot, reached->deadline);
     return true;
   }
   return false;
@@ -254,6 +285,12 @@ MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& s
     }
     return Park(turn, slot);
   }
+  if (turn.Has(Gate::kOrdered) && HasOrder(slot) && slot.mailbox.inbox.HasNodes()) {
+    // Only who knows all messages knows the first.
+    slot.system_hint.store(false, std::memory_order_relaxed);
+    turn.lists.Take(slot.mailbox.inbox);
+    if (turn.lists.system != nullptr) return Step::kGoOn;
+  }
   Envelope* const envelope = NextOrdered(worker, slot);
   if (envelope == nullptr) {
     if (slot.mailbox.inbox.TryGoIdle()) return Step::kIdle;
@@ -271,13 +308,16 @@ MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& s
   return Step::kHandled;
 }
 
+bool MessageInvoker::HasOrder(const ActorSlot& slot) {
+  return slot.extension != nullptr && slot.extension->order != nullptr;
+}
+
 // Gives the mailbox up until a system message comes, unless there is one.
 MessageInvoker::Step MessageInvoker::Park(Turn& turn, ActorSlot& slot) {
   WriteBack(turn, slot);
-  if (const SlotExtension* const extension = slot.extension) {
-    turn.suspended_for = extension->suspended_for;
-    turn.resume_on = extension->resume_on;
-  }
+  const SlotExtension* const extension = slot.extension;
+  turn.suspended_for = extension == nullptr ? SuspendReason::kUserDefined : extension->suspended_for;
+  turn.resume_on = extension == nullptr ? ResumeCondition::ExternalSignal({}) : extension->resume_on;
   if (slot.mailbox.inbox.TryPark()) return Step::kParked;
   slot.mailbox.lists.user.first = nullptr;
   slot.system_hint.store(false, std::memory_order_relaxed);
@@ -287,12 +327,11 @@ MessageInvoker::Step MessageInvoker::Park(Turn& turn, ActorSlot& slot) {
 
 Envelope* MessageInvoker::NextOrdered(ActorWorker& worker, ActorSlot& slot) {
   EnvelopeList& user = worker.turn.lists.user;
-  SlotExtension* const extension = slot.extension;
-  const bool has_order = extension != nullptr && extension->order != nullptr;
-  if (has_order) {
-    while (Envelope* const envelope = user.PopFront()) extension->order->Add(envelope);
+  OrderedEnvelopes* const order = HasOrder(slot) ? slot.extension->order.get() : nullptr;
+  if (order != nullptr) {
+    while (Envelope* const envelope = user.PopFront()) order->Add(envelope);
   }
-  while (Envelope* const envelope = has_order ? extension->order->PopFront() : user.PopFront()) {
+  while (Envelope* const envelope = order != nullptr ? order->PopFront() : user.PopFront()) {
     if ((slot.ref_flags & kLimitedFlag) == 0) return envelope;
     if (Envelope* const taken = TakeLimited(worker, slot, envelope)) return taken;
   }
@@ -301,6 +340,7 @@ Envelope* MessageInvoker::NextOrdered(ActorWorker& worker, ActorSlot& slot) {
 
 void MessageInvoker::Start(ActorWorker& worker, ActorSlot& slot) {
   worker.turn.Clear(Gate::kStarting);
+  slot.gate = GateToKeep(worker.turn);  // Whoever goes idle writes nothing back.
   absl::Status started =
       Guarded([&] { return lifecycle_.OnStart(worker, slot); }, [] { return std::string("starting an actor"); });
   worker.outbox.EndHandler(true);
@@ -314,6 +354,7 @@ bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Env
   size_t entered = 0;
   MiddlewareFlow flow = MiddlewareFlow::Continue();
   turn.current = envelope;
+  Timing timing(worker, slot, *envelope);
   absl::Status status = Guarded(
       [&] {
         for (; entered < middleware_.size(); ++entered) {
@@ -343,6 +384,7 @@ bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Env
     Suspend(worker, slot, flow);
     return false;
   }
+  timing.Record();
   if (!status.ok()) Fail(worker, slot, std::move(status), turn.current);
   if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
   return true;
@@ -361,10 +403,9 @@ void MessageInvoker::Suspend(ActorWorker& worker, ActorSlot& slot, const Middlew
   }
   // A key that no user can have, another one each time.
   extension.resume_key = SignalKey{UINT64_MAX - extension.waits++};
-  const auto armed = worker.toolbox->ScheduleAfter(
-      flow.resume_on().delay(), [actor = worker.turn.self(), key = extension.resume_key] { Signal(actor, key); });
+  const auto signal = [actor = worker.turn.self(), key = extension.resume_key] { Signal(actor, key); };
   // Without a timer the actor would wait for ever: it goes on at once, and the middleware is asked again.
-  if (!armed.ok()) Signal(worker.turn.self(), extension.resume_key);
+  if (worker.toolbox == nullptr || !worker.toolbox->ScheduleAfter(flow.resume_on().delay(), signal).ok()) signal();
 }
 
 void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message) {
@@ -372,7 +413,7 @@ void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status err
   ++turn.failures;
   worker.lifecycle.OnFailure(worker, slot, error, message);
   worker.outbox.EndHandler(true);
-  turn.failure = std::move(error);
+  if (turn.failures != 0) turn.failure = std::move(error);
 }
 
 void MessageInvoker::HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer) {
@@ -403,9 +444,12 @@ InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
 
 void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
-  CloseAsks(worker, slot);
   lifecycle_.OnEnding(worker, slot);
   worker.outbox.EndHandler(false);
+  // Also what was asked and sent in the last hook.
+  CloseAsks(worker, slot);
+  ForgetFullTargets(worker, slot);
+  turn.failure = absl::OkStatus();
   slot.gate = 0;
   slot.failures = 0;
   slot.mailbox.lists.system = nullptr;
@@ -423,11 +467,12 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
     DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
   }
   lifecycle_.OnEnded(worker, slot);
+  worker.outbox.Flush();
 }
 
 void MessageInvoker::DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list) {
   while (Envelope* const envelope = list.PopFront()) {
-    if (!envelope->is_system()) ++worker.turn.dropped;
+    if (!envelope->is_system() && !IsMailboxBell(*envelope)) ++worker.turn.dropped;
     worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
   }
 }

@@ -84,6 +84,7 @@ class MessageInvoker {
   bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);
   Step StepGated(ActorWorker& worker, ActorSlot& slot);
   Step Park(Turn& turn, ActorSlot& slot);
+  static bool HasOrder(const ActorSlot& slot);
   static Envelope* NextOrdered(ActorWorker& worker, ActorSlot& slot);
   void Start(ActorWorker& worker, ActorSlot& slot);
   void Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);

@@ -37,15 +37,22 @@ void Unlink(SlotExtension& extension, ActorSlot& promise) {
   (after == nullptr ? extension.last_ask : after->ask.previous) = before;
 }
 
+void DisarmTimer(ActorWorker& worker, SlotExtension& extension) {
+  if (extension.ask_timer == Instant::InfiniteFuture()) return;
+  worker.toolbox->CancelTimer(extension.ask_timer_id);
+  extension.ask_timer = Instant::InfiniteFuture();
+}
+
+// One timer for the earliest deadline.
 absl::Status ArmTimer(ActorWorker& worker, SlotExtension& extension, Instant deadline) {
   if (extension.ask_timer <= deadline) return absl::OkStatus();
-  FRAKTOR_RETURN_IF_ERROR(worker.toolbox
-                              ->ScheduleAt(deadline,
-                                           [asker = worker.turn.self()] {
-                                             TellSystem(asker, MakeEnvelope<AskDeadlineReached>(ActorRef()));
-                                           })
-                              .status());
+  FRAKTOR_ASSIGN_OR_RETURN(const TimerId timer,
+                           worker.toolbox->ScheduleAt(deadline, [asker = worker.turn.self(), deadline] {
+                             TellSystem(asker, MakeEnvelope<AskDeadlineReached>(ActorRef(), deadline));
+                           }));
+  DisarmTimer(worker, extension);
   extension.ask_timer = deadline;
+  extension.ask_timer_id = timer;
   return absl::OkStatus();
 }
 
@@ -106,8 +113,10 @@ bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   return true;
 }
 
-void ExpireAsks(ActorWorker& worker, ActorSlot& slot) {
+void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline) {
   SlotExtension& extension = *slot.extension;
+  // Another timer was armed when this one had fired already.
+  if (deadline != extension.ask_timer) return;
   extension.ask_timer = Instant::InfiniteFuture();
   const Instant now = worker.toolbox->Now();
   for (ActorSlot* promise = extension.first_ask; promise != nullptr && promise->ask.deadline_ns != kNever;) {
@@ -139,6 +148,7 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
     promise = next;
   }
   extension->last_ask = nullptr;
+  DisarmTimer(worker, *extension);
 }
 
 void FreePromiseOf(ActorWorker& worker, const Envelope& message) {

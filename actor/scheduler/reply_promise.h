@@ -23,6 +23,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
@@ -37,8 +38,8 @@ void AnswerPromise(ActorRef promise, Envelope* answer);
 // afterwards.
 bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message);
 
-// In the asker's turn, when its timer has fired: questions that have waited long enough fail.
-void ExpireAsks(ActorWorker& worker, ActorSlot& slot);
+// In the asker's turn, when its timer for `deadline` has fired: questions that have waited long enough fail.
+void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline);
 
 // The asker ends.
 void CloseAsks(ActorWorker& worker, ActorSlot& slot);

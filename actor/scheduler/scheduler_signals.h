@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "fraktor/actor/scheduler/invoke_result.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
@@ -27,8 +28,10 @@ struct RoomTimedOut {
   uint64_t wait;
 };
 
-// Some of the actor's questions may have waited long enough.
-struct AskDeadlineReached {};
+// Some of the actor's questions may have waited long enough. `deadline` tells its timer from an earlier one.
+struct AskDeadlineReached {
+  Instant deadline;
+};
 
 }  // namespace fraktor::inline v0
 

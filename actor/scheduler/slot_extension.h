@@ -37,10 +37,12 @@ struct SlotExtension {
   absl::InlinedVector<FullTarget, 1> full_targets;
   uint64_t waits = 0;
 
-  // Its questions that have no answer yet, the earliest deadline first, and when the timer looks at them.
+  // Its questions that have no answer yet, the earliest deadline first, and the timer that looks at them, unless that
+  // is in the infinite future.
   ActorSlot* first_ask = nullptr;
   ActorSlot* last_ask = nullptr;
   Instant ask_timer = Instant::InfiniteFuture();
+  TimerId ask_timer_id;
 
   static SlotExtension& Of(ActorSlot& slot) {
     if (slot.extension == nullptr) slot.extension = new SlotExtension;  // NOLINT: End, or the registry, deletes it.
