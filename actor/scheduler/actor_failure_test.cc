@@ -74,9 +74,8 @@ TEST_F(FailureTest, OnTheLastMessageOfABudgetSuspendsToo) {
 // Suspensions nest: a failure while the actor is suspended counts by itself.
 TEST_F(FailureTest, InAnAnswersHandlerNestsInAnEarlierOne) {
   ActorRef ask;
-  ActorRef asker = SpawnDoer({}, nullptr, [](ActorContext&, ActorRef, absl::StatusOr<Envelope*>) {
-    return absl::InternalError("second");
-  });
+  ActorRef asker = SpawnDoer(
+      {}, nullptr, [](ActorContext&, ActorRef, absl::StatusOr<Envelope*>) { return absl::InternalError("second"); });
   ActorRef nobody = SpawnDoer();
   Order(asker, [&](ActorContext& context) {
     ask = *context.Ask(nobody, Number{0}, absl::Seconds(1));

@@ -139,8 +139,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
     instances_.push_back(std::move(instance));
     ActorSlot* const slot =
         mailboxes_
-            .Register(
-                {.instance = instances_.back().get(), .dispatcher = number_, .options = options, .gate = gate})
+            .Register({.instance = instances_.back().get(), .dispatcher = number_, .options = options, .gate = gate})
             .value();
     MailboxRegistry::LetGo(*slot);
     spawned_.push_back(slot->ref());
