@@ -1,8 +1,10 @@
 #include "fraktor/actor/scheduler/mailbox_registry.h"
 
+#include <deque>
 #include <memory>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
 
 #include "fraktor/actor/mailbox/mailbox_limits.h"
@@ -11,9 +13,22 @@
 #include "fraktor/actor/scheduler/limited_sending.h"
 #include "fraktor/actor/scheduler/slot_extension.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 namespace {
+
+// The limits of a slot, for ever. Kept together, so that tools that look for leaks find them: they do not look into the
+// memory of slots.
+MailboxLimits& MakeLimits() {
+  struct Made {
+    Mutex mutex;
+    std::deque<MailboxLimits> limits ABSL_GUARDED_BY(mutex);
+  };
+  static Made& made = *new Made;
+  MutexLock lock(made.mutex);
+  return made.limits.emplace_back();
+}
 
 // Attaches what a mailbox with a limit or an order needs. By the holder, before the actor can be reached.
 void Equip(ActorSlot& slot, uint32_t generation, const MailboxOptions& options) {
@@ -24,7 +39,7 @@ void Equip(ActorSlot& slot, uint32_t generation, const MailboxOptions& options) 
   if (!options.bounded()) return;
   MailboxLimits* limits = slot.limits.load(std::memory_order_relaxed);
   if (limits == nullptr) {
-    limits = new MailboxLimits;  // NOLINT: of the slot, for ever.
+    limits = &MakeLimits();
     slot.limits.store(limits, std::memory_order_release);
   }
   limits->Configure(generation, options);
