@@ -142,7 +142,7 @@ absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
   if (!props.has_start()) {
     MailboxRegistry::LetGo(*slot);
   } else if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->BecameReady(*slot, /*next=*/false);
+    worker->BecameReady(*slot);
   } else {
     DispatcherTable::RegisterOrEmpty(*slot);
   }

@@ -141,12 +141,20 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
 
   uintptr_t tag_;
   ActorRef sender_;
-  uint64_t target_word_ = 0;
+  uint64_t target_word_;  // Not set before it is known.
   // The payload follows. In larger nodes it goes past the end of this class.
 };
 
 // Ends the message and gives the node to `cache`, which must be that of this thread.
 inline void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept {
+  // Most messages: nothing to destroy, in a small node.
+  if ((envelope->tag_ & (Envelope::kNeedsRelease | Envelope::kNodeClassMask << Envelope::kNodeClassShift)) == 0)
+      [[likely]] {
+    static_assert(static_cast<int>(NodeClass::k64) == 0);
+    envelope->~Envelope();
+    cache.Free(NodeClass::k64, envelope);
+    return;
+  }
   if ((envelope->tag_ & Envelope::kNeedsRelease) != 0) {
     // Before the node goes: a destructor may well make and end other messages.
     const MessageType* const type = envelope->type();

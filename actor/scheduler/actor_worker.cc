@@ -35,10 +35,9 @@ void ActorWorker::AdoptThread() {
 
 bool ActorWorker::Owns(const ActorSlot& slot) const { return pool_ != nullptr && pool_->Owns(&slot); }
 
-void ActorWorker::BecameReady(ActorSlot& slot, bool next) {
-  using Placement = ReadyQueueCoordinator::Placement;
+void ActorWorker::BecameReady(ActorSlot& slot) {
   if (slot.dispatcher == dispatcher) {
-    coordinator.RegisterReady(index, slot, next ? Placement::kNext : Placement::kBack);
+    coordinator.RegisterReady(index, slot, ReadyQueueCoordinator::Placement::kBack);
   } else {
     DispatcherTable::RegisterOrEmpty(slot);
   }
@@ -65,6 +64,8 @@ absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
   envelope->set_target_word(to.word());
   return SendElsewhere(to, envelope);
 }
+
+void ActorWorker::SendElsewhereOrDrop(ActorRef to, Envelope* envelope) { SendElsewhere(to, envelope).IgnoreError(); }
 
 absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
   if (to.IsNoOne()) {

@@ -30,7 +30,8 @@ class ActorLifecycle;
 
 // One run of one actor: the holder's part of the slot, taken out of the cache line that senders write to.
 struct Turn {
-  ActorSlot* slot = nullptr;
+  // Null between two runs. Atomic for WorkerWatch only, which looks what kind of actor it is; relaxed.
+  std::atomic<ActorSlot*> slot{nullptr};
   uint64_t word = 0;  // Of the actor's references.
   MailLists lists;
   Envelope* current = nullptr;
@@ -48,7 +49,8 @@ struct Turn {
   bool Has(Gate bit) const { return (gate & static_cast<uint8_t>(bit)) != 0; }
   void Set(Gate bit) { gate |= static_cast<uint8_t>(bit); }
   void Clear(Gate bit) { gate &= static_cast<uint8_t>(~static_cast<uint8_t>(bit)); }
-  ActorRef self() const { return slot == nullptr ? ActorRef() : ActorRef(slot, word); }
+  ActorSlot* running() const { return slot.load(std::memory_order_relaxed); }
+  ActorRef self() const { return running() == nullptr ? ActorRef() : ActorRef(running(), word); }
 };
 
 // Whom a worker works for. What is null is not there.
@@ -74,7 +76,11 @@ class ActorWorker {
   // Sends a user message.
   template <class M>
   void Tell(ActorRef to, M&& message) {
-    Send(to, Make(turn.self(), std::forward<M>(message)));
+    if (metrics != nullptr) [[unlikely]] {
+      TellObserved(to, std::forward<M>(message));
+    } else {
+      Post(to, MakeEnvelope<std::decay_t<M>>(cache(), turn.self(), std::forward<M>(message)).release());
+    }
   }
 
   // The same; ResourceExhausted if the target's mailbox is full and says so.
@@ -85,14 +91,8 @@ class ActorWorker {
 
   // An envelope that was made on this thread. Takes it over.
   void Send(ActorRef to, Envelope* envelope) {
-    ActorSlot* const slot = to.slot();
-    envelope->set_target_word(to.word());
-    if (slot == nullptr || to.word() > UINT32_MAX || !slot->IsAt(to.generation())) [[unlikely]] {
-      SendElsewhere(to, envelope).IgnoreError();
-      return;
-    }
-    if (metrics != nullptr) metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
-    outbox.Send(*slot, envelope);
+    if (metrics != nullptr) CountSend(to);
+    Post(to, envelope);
   }
   absl::Status TrySend(ActorRef to, Envelope* envelope);
 
@@ -108,8 +108,8 @@ class ActorWorker {
 
   void DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason);
 
-  // For the outbox.
-  void BecameReady(ActorSlot& slot, bool next);
+  // For the outbox: the mailbox of `slot` is held by the caller.
+  void BecameReady(ActorSlot& slot);
 
   // The thread's own cache of nodes, once the worker has a thread.
   NodeCache& cache() { return *cache_; }
@@ -130,15 +130,38 @@ class ActorWorker {
   Turn turn;
   Outbox<ActorWorker> outbox;
 
-  // What WorkerWatch looks at: odd while an actor runs, another number for each run; and what kind of actor. Relaxed:
-  // nothing else depends on them.
+  // Another number for each run; for WorkerWatch. Relaxed: nothing else depends on it.
   std::atomic<uint64_t> runs{0};
-  std::atomic<uint16_t> running_type{0};
 
  private:
   friend class WorkerScope;
 
+  template <class M>
+  [[gnu::noinline]] void TellObserved(ActorRef to, M&& message) {
+    Send(to, Make(turn.self(), std::forward<M>(message)));
+  }
+
+  [[gnu::always_inline]] void Post(ActorRef to, Envelope* envelope) {
+    ActorSlot* const slot = to.slot();
+    envelope->set_target_word(to.word());
+    // One comparison for both: a word with flags is no generation.
+    if (slot == nullptr || slot->generation() != to.word()) [[unlikely]] {
+      SendElsewhereOrDrop(to, envelope);
+      return;
+    }
+    outbox.Send(*slot, envelope);
+  }
+
+  // Of those that Post sends; the others are counted when they are let in.
+  void CountSend(ActorRef to) {
+    const ActorSlot* const slot = to.slot();
+    if (slot != nullptr && slot->generation() == to.word()) {
+      metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
+    }
+  }
+
   absl::Status SendElsewhere(ActorRef to, Envelope* envelope);
+  void SendElsewhereOrDrop(ActorRef to, Envelope* envelope);
   MessageTrace TraceNow() const { return {.enqueued_ns = toolbox == nullptr ? 0 : toolbox->Now().nanoseconds()}; }
 
   ActorSlotPool* const pool_;

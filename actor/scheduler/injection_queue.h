@@ -46,8 +46,9 @@ class BasicInjectionQueue {
 
   bool IsEmptyForParking() const { return LooksEmpty(std::memory_order_seq_cst); }
 
-  // More or less, for metrics.
+  // More or less, for metrics and for workers that have something else to do.
   size_t SizeHint() const { return size_.load(std::memory_order_relaxed); }
+  const typename Atomics::template Atomic<size_t>& count() const { return size_; }
 
  private:
   using Membership = BasicReadyMembership<Atomics>;

@@ -56,7 +56,7 @@ void Ring(ActorWorker* worker, ActorRef to) {
 // The sender has a message in the line of `to`, for the first time.
 void Suspend(ActorWorker& worker, ActorRef to, absl::Duration push_timeout) {
   Turn& turn = worker.turn;
-  SlotExtension& extension = SlotExtension::Of(*turn.slot);
+  SlotExtension& extension = SlotExtension::Of(*turn.running());
   turn.Set(Gate::kBackpressure);
   const uint64_t wait = extension.waits++;
   const auto tell = [self = turn.self(), to, wait] {

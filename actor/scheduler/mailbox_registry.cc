@@ -101,7 +101,7 @@ absl::StatusOr<ActorSlot*> MailboxRegistry::Register(const MailboxSpec& spec) { 
 void MailboxRegistry::LetGo(ActorSlot& slot) {
   if (slot.mailbox.inbox.TryGoIdle()) return;
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->BecameReady(slot, /*next=*/false);
+    worker->BecameReady(slot);
   } else {
     DispatcherTable::RegisterOrEmpty(slot);
   }

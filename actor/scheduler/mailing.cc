@@ -13,7 +13,7 @@ namespace {
 // Makes an actor ready whose mailbox the caller holds.
 void MakeReady(ActorSlot& slot) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->BecameReady(slot, /*next=*/false);
+    worker->BecameReady(slot);
   } else {
     DispatcherTable::RegisterOrEmpty(slot);
   }

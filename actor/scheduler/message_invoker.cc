@@ -30,21 +30,30 @@ std::string DescribeException() {
   }
 }
 
-// Calls code that is not ours. What it throws is an error; only the cancelling of the thread goes on.
+// What was thrown, as an error; only the cancelling of a thread goes on. Within a handler for it. Apart, so that the
+// callers stay small.
+template <class Describe>
+[[gnu::noinline, gnu::cold]] absl::Status ThrownError(Describe&& describe) {
+  return absl::InternalError(absl::StrCat(std::forward<Describe>(describe)(), " ", DescribeException()));
+}
+
+// Calls code that is not ours. What it throws is an error.
 template <class Call, class Describe>
-absl::Status Guarded(Call&& call, Describe&& describe) {
+[[gnu::always_inline]] inline absl::Status Guarded(Call&& call, Describe&& describe) {
   try {
     return std::forward<Call>(call)();
   } catch (abi::__forced_unwind&) {
     throw;  // The thread is being cancelled: not ours to stop.
   } catch (...) {
-    return absl::InternalError(absl::StrCat(std::forward<Describe>(describe)(), " ", DescribeException()));
+    return ThrownError(std::forward<Describe>(describe));
   }
 }
 
-std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler of ", ToAbsl(message.type()->name())); }
+std::string HandlerOf(const Envelope& message) {
+  return absl::StrCat("a handler of ", ToAbsl(message.type()->name()));
+}
 
-absl::Status Receive(ActorSlot& slot, Envelope& message) {
+[[gnu::always_inline]] inline absl::Status Receive(ActorSlot& slot, Envelope& message) {
   return Guarded([&] { return slot.instance->Receive(ActorContext::Of(slot), message); },
                  [&] { return HandlerOf(message); });
 }
@@ -117,7 +126,7 @@ EnvelopePtr ActorContext::Stash() {
 
 void ActorContext::Unstash(EnvelopeList messages) {
   Turn& turn = worker().turn;
-  if (SlotExtension* const extension = turn.slot->extension; extension != nullptr && extension->order != nullptr) {
+  if (SlotExtension* const extension = turn.running()->extension; extension != nullptr && extension->order != nullptr) {
     extension->order->AddFront(messages);
   } else {
     turn.lists.user.Prepend(messages);
@@ -126,14 +135,28 @@ void ActorContext::Unstash(EnvelopeList messages) {
 
 inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) const {
   Turn& turn = worker.turn;
-  turn.slot = &slot;
+  turn.slot.store(&slot, std::memory_order_relaxed);
   turn.word = slot.word();
-  turn.lists = slot.mailbox.lists;
+  // One by one: they were written so a moment ago, and a wider load would have to wait until that is in the cache.
+  Envelope* first = slot.mailbox.lists.user.first;
+  asm("" : "+r"(first));
+  turn.lists.user.first = first;
+  turn.lists.user.last = slot.mailbox.lists.user.last;
+  turn.lists.system = slot.mailbox.lists.system;
   turn.failures = slot.failures;
   turn.gate = slot.gate | run_gate_;
   slot.mailbox.lists.user.first = nullptr;
-  worker.running_type.store(slot.type.load(std::memory_order_relaxed), std::memory_order_relaxed);
   worker.runs.store(worker.runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+inline InvokeResult::Kind MessageInvoker::EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind) {
+  if (worker.metrics != nullptr) {
+    const ActorSlot& slot = *worker.turn.running();
+    worker.metrics->CountHandled(slot.type.load(std::memory_order_relaxed),
+                                 handled + std::exchange(worker.turn.dropped, 0));
+  }
+  worker.turn.slot.store(nullptr, std::memory_order_relaxed);
+  return kind;
 }
 
 inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
@@ -143,47 +166,49 @@ inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
 }
 
 InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
-  // What is counted and shown of a run, at its end.
-  struct Run {
-    ~Run() {
-      worker.turn.slot = nullptr;
-      worker.runs.store(worker.runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-      if (worker.metrics != nullptr) {
-        const uint32_t handled = budget - left + std::exchange(worker.turn.dropped, 0);
-        worker.metrics->CountHandled(worker.running_type.load(std::memory_order_relaxed), handled);
-      }
-    }
-    ActorWorker& worker;
-    const uint32_t budget;
-    uint32_t left;
-  };
-  Run run{worker, max_messages, max_messages};
+  const InvokeResult::Kind kind = Run(worker, slot, max_messages);
+  worker.outbox.Flush();
+  switch (kind) {
+    case InvokeResult::Kind::kYielded:
+      return InvokeResult::Yielded();
+    case InvokeResult::Kind::kStopped:
+      return InvokeResult::Stopped();
+    case InvokeResult::Kind::kSuspended:
+    case InvokeResult::Kind::kFailed:
+      return WhyParked(worker);
+    case InvokeResult::Kind::kCompleted:
+      break;
+  }
+  return InvokeResult::Completed(false);
+}
+
+InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
+  using Kind = InvokeResult::Kind;
   BeginTurn(worker, slot);
   Turn& turn = worker.turn;
+  Inbox& inbox = slot.mailbox.inbox;
+  uint32_t handled = 0;
 
-  // The senders' word is looked at when the list at hand has been worked off, the hint in between.
-  bool fresh = true;
+  // Between two messages the hint is looked at and not the senders' word, for which they fight.
+  bool look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
   for (;;) {
-    if (turn.lists.system != nullptr ||
-        (fresh ? slot.mailbox.inbox.HasSystem() : slot.system_hint.load(std::memory_order_relaxed))) [[unlikely]] {
+    if (look_for_system) [[unlikely]]
       HandleSystemMessages(worker, slot);
-      fresh = false;
-      continue;
-    }
     if (turn.gated()) [[unlikely]] {
       const Step step = StepGated(worker, slot);
-      fresh = false;
+      if (step == Step::kIdle) return EndTurn(worker, handled, Kind::kCompleted);
+      if (step == Step::kEnded) return EndTurn(worker, handled, Kind::kStopped);
+      if (step == Step::kParked) return EndTurn(worker, handled, turn.failure.ok() ? Kind::kSuspended : Kind::kFailed);
+      look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
       if (step == Step::kGoOn) continue;
-      if (step == Step::kIdle) return InvokeResult::Completed(false);
-      if (step == Step::kEnded) return InvokeResult::Stopped();
-      if (step == Step::kParked) return WhyParked(worker);
     } else {
       Envelope* const envelope = turn.lists.user.PopFront();
       if (envelope == nullptr) {
-        if (slot.mailbox.inbox.TryGoIdle()) return InvokeResult::Completed(false);
+        // Not if a system message is there either.
+        if (inbox.TryGoIdle()) return EndTurn(worker, handled, Kind::kCompleted);
         slot.system_hint.store(false, std::memory_order_relaxed);
-        turn.lists.Take(slot.mailbox.inbox);
-        fresh = false;
+        turn.lists.Take(inbox);
+        look_for_system = turn.lists.system != nullptr;
         continue;
       }
       if (envelope->target_word() == turn.word) [[likely]] {
@@ -195,17 +220,17 @@ InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, u
       } else {
         worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
       }
-    }
-    if (--run.left == 0 && !turn.suspended()) {
-      WriteBack(turn, slot);
-      return InvokeResult::Yielded();
+      look_for_system = slot.system_hint.load(std::memory_order_relaxed);
     }
     // A suspended actor goes round once more, to park.
-    if (run.left == 0) run.left = 1, ++turn.dropped;
+    if (++handled >= max_messages && !turn.suspended()) {
+      WriteBack(turn, slot);
+      return EndTurn(worker, handled, Kind::kYielded);
+    }
   }
 }
 
-inline void MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+[[gnu::always_inline]] inline void MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
   Turn& turn = worker.turn;
   turn.current = envelope;
   absl::Status status = Receive(slot, *envelope);
@@ -216,7 +241,7 @@ inline void MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelop
   if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
 }
 
-void MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+[[gnu::noinline]] void MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
   Timing timing(worker, slot, *envelope);
   Handle(worker, slot, envelope);
   timing.Record();

@@ -63,8 +63,11 @@ class MessageInvoker {
         middleware_(std::move(middleware)),
         run_gate_(middleware_.empty() ? 0 : static_cast<uint8_t>(Gate::kIntercepted)) {}
 
-  // Runs an actor whose mailbox the caller holds. The caller holds it afterwards only if the result says that the actor
-  // is to be queued again.
+  // Runs an actor whose mailbox the caller holds. The caller holds it afterwards only if the answer is kYielded. What
+  // the worker is to run next is in its outbox.
+  InvokeResult::Kind Run(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
+
+  // The same with all that is known of the outcome, and without anything left in the outbox.
   InvokeResult InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
 
   // What the actor is doing, for the holder of its mailbox.
@@ -79,6 +82,7 @@ class MessageInvoker {
   enum class Step : uint8_t { kGoOn, kHandled, kIdle, kParked, kEnded };
 
   void BeginTurn(ActorWorker& worker, ActorSlot& slot) const;
+  static InvokeResult::Kind EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind);
   static void WriteBack(const Turn& turn, ActorSlot& slot);
   void HandleSystemMessages(ActorWorker& worker, ActorSlot& slot);
   bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);

@@ -5,9 +5,10 @@
 // messages. Nothing is held back until the handler's end only: a handler that sends and then waits for what its peer
 // does would wait for ever.
 //
-// A target that was idle has to be made ready. For the first of them this waits for the end of the handler: mostly the
-// handler ends soon, and then this worker runs the target next, with the message in its cache, and nobody is woken. It
-// waits for at most kDeferredSends sends, and WorkerWatch makes ready what a slow handler holds back.
+// A target that was idle has to be made ready. For one of them this waits for the end of the run: mostly that comes
+// soon, and then this worker runs the target next, with the message in its cache, without any queue, and nobody is
+// woken. It waits for at most kDeferredSends sends, or until the worker goes on with another message, and WorkerWatch
+// makes ready what a slow handler holds back.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
 #define FRAKTOR_ACTOR_SCHEDULER_OUTBOX_H_
 
@@ -20,8 +21,8 @@
 
 namespace fraktor::inline v0 {
 
-// Sink has `void BecameReady(ActorSlot& slot, bool next)`: the mailbox of `slot` was idle and is held by the caller;
-// with `next` this worker runs it next. A template, so that the call is no virtual one.
+// Sink has `void BecameReady(ActorSlot& slot)`: the mailbox of `slot` was idle and is held by the caller. A template, so
+// that the call is no virtual one.
 template <class Sink>
 class Outbox {
  public:
@@ -31,25 +32,22 @@ class Outbox {
   explicit Outbox(Sink& sink) : sink_(sink) {}
 
   // Sends an envelope, whose target word is set, to a slot that was found to be in use by that target.
-  void Send(ActorSlot& slot, Envelope* envelope) {
-    if (&slot == target_) {
-      chain_.Add(envelope);
-      if (chain_.size() >= kChainLimit) PushChain();
-      CountSend();
+  [[gnu::always_inline]] void Send(ActorSlot& slot, Envelope* envelope) {
+    if (&slot == target_) [[unlikely]] {
+      SendOneMore(envelope);
       return;
     }
-    if (!chain_.empty()) PushChain();
+    if (!chain_.empty()) [[unlikely]]
+      PushChain();
     target_ = &slot;
     if (slot.mailbox.Post(envelope)) MakeReady(slot);
     CountSend();
   }
 
-  // A slot whose mailbox the caller holds is to be made ready, at the end of the handler at the latest.
-  void MakeReady(ActorSlot& slot) {
-    // The one before has waited long enough; the newest is the warmest.
-    if (!deferred_.empty()) Publish();
-    if (sends_ >= kDeferredSends) {
-      sink_.BecameReady(slot, false);
+  // A slot whose mailbox the caller holds is to be made ready, at the end of the run at the latest.
+  [[gnu::always_inline]] void MakeReady(ActorSlot& slot) {
+    if (!deferred_.empty() || sends_ >= kDeferredSends) [[unlikely]] {
+      MakeAnotherReady(slot);
     } else {
       deferred_.Put(&slot);
     }
@@ -63,13 +61,16 @@ class Outbox {
   }
 
   // The handler has ended. `more`: the worker goes on with the same actor.
-  void EndHandler(bool more) {
-    if (!chain_.empty()) PushChain();
+  [[gnu::always_inline]] void EndHandler(bool more) {
+    if (!chain_.empty()) [[unlikely]]
+      PushChain();
     target_ = nullptr;
     sends_ = 0;
-    if (deferred_.empty()) return;
-    if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot, !more);
+    if (more && !deferred_.empty()) Publish();
   }
+
+  // The run has ended: the actor to run next, or null.
+  ActorSlot* TakeDeferred() { return deferred_.empty() ? nullptr : deferred_.Take(); }
 
   // What WorkerWatch looks at.
   DeferredTarget& deferred() { return deferred_; }
@@ -80,14 +81,31 @@ class Outbox {
       Publish();
   }
 
-  void PushChain() {
+  // A further message to the last target.
+  [[gnu::noinline]] void SendOneMore(Envelope* envelope) {
+    chain_.Add(envelope);
+    if (chain_.size() >= kChainLimit) PushChain();
+    CountSend();
+  }
+
+  [[gnu::noinline]] void PushChain() {
     ActorSlot& slot = *target_;
     if (slot.mailbox.PostChain(chain_)) MakeReady(slot);
   }
 
-  void Publish() {
+  [[gnu::noinline]] void MakeAnotherReady(ActorSlot& slot) {
+    // The one before has waited long enough; the newest is the warmest.
+    Publish();
+    if (sends_ >= kDeferredSends) {
+      sink_.BecameReady(slot);
+    } else {
+      deferred_.Put(&slot);
+    }
+  }
+
+  [[gnu::noinline]] void Publish() {
     if (deferred_.empty()) return;
-    if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot, false);
+    if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot);
   }
 
   Sink& sink_;

@@ -102,6 +102,10 @@ class ReadyQueueCoordinator {
   // Takes up to `out.size()` ready actors out, puts them into `out` and answers how many.
   virtual size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) = 0;
 
+  // For a worker that has an actor of its own to run, which was never registered: whether it should register that one
+  // and drain instead, because somebody has waited longer. Cheap: workers ask before each run.
+  bool WantsDrain() const { return waiting_->load(std::memory_order_relaxed) != 0; }
+
   // For a worker that drained nothing: from now on it will be woken, once, when something is ready. False if something
   // is ready now; then it does not wait.
   virtual bool BeginWait(WorkerIndex worker) = 0;
@@ -120,6 +124,18 @@ class ReadyQueueCoordinator {
 
   // How many are ready, more or less: exact only while nothing happens. For metrics.
   virtual size_t ReadyCountHint() const = 0;
+
+ protected:
+  // `waiting` counts those that have waited longer than an actor that a worker has at hand. Null: all have. It must live
+  // as long as the coordinator.
+  explicit ReadyQueueCoordinator(const std::atomic<size_t>* waiting)
+      : waiting_(waiting == nullptr ? &kAlwaysWaiting : waiting) {}
+
+ private:
+  inline static const std::atomic<size_t> kAlwaysWaiting{1};
+
+  // Relaxed: a hint.
+  const std::atomic<size_t>* const waiting_;
 };
 
 // How the coordinators use a ReadyNode.

@@ -72,7 +72,7 @@ bool Claim(ActorRef promise) { return ActorSlotPool::TryDeactivate({promise.slot
 }  // namespace
 
 absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, absl::Duration timeout) {
-  SlotExtension& extension = SlotExtension::Of(*worker.turn.slot);
+  SlotExtension& extension = SlotExtension::Of(*worker.turn.running());
   const Instant deadline =
       timeout == absl::InfiniteDuration() ? Instant::InfiniteFuture() : worker.toolbox->Now() + timeout;
   FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, worker.slots().Reserve());

@@ -38,6 +38,8 @@ class BasicStealingQueues {
   bool RegisterReady(WorkerIndex index, Node& node, Placement placement);
   bool Unregister(Node& node) { return Membership::MakeVoid(node); }
   size_t DrainReady(WorkerIndex index, absl::Span<Node*> out);
+  // How many foreign threads have put there.
+  const typename Atomics::template Atomic<size_t>& injected_count() const { return injected_.count(); }
   bool BeginWait(WorkerIndex index);
   void EndWait(WorkerIndex index) { idle_.EndWait(index); }
   size_t ReadyCountHint() const;

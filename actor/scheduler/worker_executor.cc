@@ -52,17 +52,7 @@ class WorkerExecutor::Loop final : public Worker {
     if (!worker_.has_thread()) Begin();
     // Who pumps a toolbox without threads may be another thread than the last time.
     if (&worker_.cache() != &NodeCache::OfThisThread()) worker_.AdoptThread();
-    const WorkerScope scope(worker_);
-    ReadyQueueCoordinator& coordinator = *executor_.coordinator_;
-    for (int runs = 0; runs < executor_.options_.runs_per_step; ++runs) {
-      if (executor_.state_.load(std::memory_order_relaxed) == State::kStopping) return End();
-      ReadyNode* node = nullptr;
-      if (coordinator.DrainReady(worker_.index, absl::MakeSpan(&node, 1)) == 0) return Progress::kIdle;
-      const InvokeResult result = executor_.invoker_.InvokeBatch(worker_, static_cast<ActorSlot&>(*node),
-                                                                 static_cast<uint32_t>(executor_.options_.budget));
-      coordinator.HandleInvokeResult(worker_.index, *node, result);
-    }
-    return Progress::kBusy;
+    return RunActors(worker_, executor_.invoker_, *executor_.coordinator_);
   }
 
   Progress BeforePark() override {
@@ -87,6 +77,40 @@ class WorkerExecutor::Loop final : public Worker {
   }
 
  private:
+  // The references are for the compiler, which cannot know that they stay the same.
+  Progress RunActors(ActorWorker& worker, MessageInvoker& invoker, ReadyQueueCoordinator& coordinator) {
+    const WorkerScope scope(worker);
+    const auto budget = static_cast<uint32_t>(executor_.options_.budget);
+    const std::atomic<State>& state = executor_.state_;
+    ActorSlot* slot = nullptr;
+    for (int runs = executor_.options_.runs_per_step; runs > 0; --runs) {
+      if (state.load(std::memory_order_relaxed) == State::kStopping) break;
+      if (slot == nullptr) {
+        slot = Drain();
+        if (slot == nullptr) return Progress::kIdle;
+      }
+      if (invoker.Run(worker, *slot, budget) == InvokeResult::Kind::kYielded) worker.BecameReady(*slot);
+      slot = worker.outbox.TakeDeferred();
+      if (slot == nullptr) continue;
+      // What the last actor made ready is run at once, past those that are ready: it is warm, and needs no queue. Not
+      // for long, and not while somebody has been waiting for a worker.
+      if (slot->dispatcher == worker.dispatcher && ++streak_ <= kStreak && !coordinator.WantsDrain()) continue;
+      worker.BecameReady(*slot);
+      slot = nullptr;
+    }
+    if (slot != nullptr) {
+      coordinator.RegisterReady(worker.index, *slot, ReadyQueueCoordinator::Placement::kNext);
+    }
+    return Progress::kBusy;
+  }
+
+  ActorSlot* Drain() {
+    streak_ = 0;
+    ReadyNode* node = nullptr;
+    executor_.coordinator_->DrainReady(worker_.index, absl::MakeSpan(&node, 1));
+    return static_cast<ActorSlot*>(node);
+  }
+
   void Begin() {
     worker_.AdoptThread();
     Awake();
@@ -102,8 +126,11 @@ class WorkerExecutor::Loop final : public Worker {
   }
   int64_t NowNs() const { return worker_.toolbox->Now().nanoseconds(); }
 
+  static constexpr int kStreak = 32;
+
   WorkerExecutor& executor_;
   ActorWorker& worker_;
+  int streak_ = 0;      // How many runs in a row have gone past those that are ready.
   bool waits_ = false;  // The coordinator was told that it sleeps.
 };
 

@@ -223,16 +223,17 @@ bool WorkerWatch::LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vect
   const uint64_t runs = worker.runs.load(std::memory_order_relaxed);
   DeferredTarget& target = worker.outbox.deferred();
   ActorSlot* const deferred = target.Peek();
-  if (runs % 2 == 0 || runs != seen.runs) {
+  const ActorSlot* const running = worker.turn.running();
+  if (running == nullptr || runs != seen.runs) {
     seen = {.runs = runs, .since = now, .deferred = deferred, .deferred_since = now, .reported = false};
-    return runs % 2 != 0 && deferred != nullptr;
+    return running != nullptr && deferred != nullptr;
   }
   const absl::Duration held = now - seen.since;
   if (held >= options_.stall_after && !seen.reported) {
     seen.reported = true;
     stalls_.fetch_add(1, std::memory_order_relaxed);
     stalls.push_back(
-        {.worker = worker.index, .actor_type = worker.running_type.load(std::memory_order_relaxed), .held = held});
+        {.worker = worker.index, .actor_type = running->type.load(std::memory_order_relaxed), .held = held});
   }
   if (deferred != seen.deferred) {
     seen.deferred = deferred;

@@ -1,0 +1,607 @@
+// Whole programs of actors. //benchmarks/limit has programs of the same names on the bare mechanism, and the peers have
+// them too: `<program>[/<parameter>]/w:<workers>`. A message is one int64.
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "benchmark/benchmark.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/scheduler/actor_context.h"
+#include "fraktor/actor/scheduler/actor_instance.h"
+#include "fraktor/actor/scheduler/mailing.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Lets the measuring thread wait for what actors count down. One program runs at a time, so one is enough.
+class Countdown {
+ public:
+  void Arm(int64_t count) {
+    done_.store(0, std::memory_order_relaxed);
+    left_.store(count, std::memory_order_release);
+  }
+
+  void Hit() {
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    done_.store(1, std::memory_order_release);
+    done_.notify_all();
+  }
+
+  void Await() { done_.wait(0, std::memory_order_acquire); }
+
+ private:
+  std::atomic<int64_t> left_{0};  // the last to count sees what all before it did: acquire-release among themselves
+  std::atomic<int> done_{0};      // store-release in Hit, load-acquire in Await
+};
+
+Countdown countdown;
+
+double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
+
+// A system with so many workers.
+class World {
+ public:
+  explicit World(int workers, bool observed = false)
+      : toolbox_(StdToolbox::Make({}).value()),
+        scheduler_(ReadyQueueScheduler::Make(Options(workers, observed), *toolbox_).value()),
+        tree_(std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler_->mailboxes(),
+                                                           .dispatchers = scheduler_->dispatchers(),
+                                                           .hub = &scheduler_->hub()})) {
+    scheduler_->Start(*tree_).IgnoreError();
+  }
+  ~World() { scheduler_->ForceStop(); }
+
+  template <class T, class... Args>
+  ActorRef Spawn(Args&&... args) {
+    return tree_->SpawnRoot(*MakeProps<T>({}, std::forward<Args>(args)...)).value();
+  }
+  template <class T>
+  ActorRef Spawn() {
+    return tree_->SpawnRoot(PropsOf<T>()).value();
+  }
+
+  void AwaitIdle() { scheduler_->dispatchers().AwaitQuiet(absl::InfiniteDuration()); }
+  ActorTree& tree() { return *tree_; }
+
+ private:
+  static ReadyQueueSchedulerOptions Options(int workers, bool observed) {
+    ReadyQueueSchedulerOptions options;
+    options.dispatchers.default_pool.workers = workers;
+    options.observability.enabled = observed;
+    return options;
+  }
+
+  std::unique_ptr<StdToolbox> toolbox_;
+  std::unique_ptr<ReadyQueueScheduler> scheduler_;
+  std::unique_ptr<ActorTree> tree_;
+};
+
+// Runs a program: `setup` spawns its actors, `start` sets them off when the clock runs. `items` is what it counts for.
+template <typename Setup, typename Start>
+void MeasureIn(World& world, benchmark::State& state, int64_t items, Setup setup, Start start) {
+  for (auto _ : state) {
+    const std::vector<ActorRef> actors = setup(world);
+    world.AwaitIdle();
+    const Clock::time_point begin = Clock::now();
+    start(actors);
+    countdown.Await();
+    state.SetIterationTime(Seconds(Clock::now() - begin));
+    world.AwaitIdle();
+  }
+  state.SetItemsProcessed(state.iterations() * items);
+}
+
+template <typename Setup, typename Start>
+void Measure(benchmark::State& state, int workers, int64_t items, Setup setup, Start start) {
+  World world(workers);
+  MeasureIn(world, state, items, setup, start);
+}
+
+// A program runs once per process, as long as it takes: the more often pools are used, the more they are shuffled, and
+// what a second run measures is mostly the cache. `tools/bench` gives each benchmark a process of its own.
+void Once(benchmark::internal::Benchmark* benchmark) { benchmark->UseManualTime()->Iterations(1); }
+
+class Pong final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    context.Tell(context.sender(), message.As<int64_t>());
+    return absl::OkStatus();
+  }
+};
+
+class Ping final : public ActorInstance {
+ public:
+  Ping(ActorRef peer, int64_t rounds) : peer_(peer), left_(rounds) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (left_-- > 0) {
+      context.Tell(peer_, message.As<int64_t>());
+    } else {
+      countdown.Hit();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  const ActorRef peer_;
+  int64_t left_;
+};
+
+void MeasurePairs(benchmark::State& state, World& world, int64_t pairs) {
+  constexpr int64_t kMessages = 4'000'000;
+  const int64_t rounds = kMessages / pairs / 2;
+  MeasureIn(
+      world, state, rounds * pairs * 2,
+      [&](World& in) {
+        countdown.Arm(pairs);
+        std::vector<ActorRef> pings;
+        for (int64_t i = 0; i < pairs; ++i) pings.push_back(in.Spawn<Ping>(in.Spawn<Pong>(), rounds));
+        return pings;
+      },
+      [](const std::vector<ActorRef>& pings) {
+        for (const ActorRef ping : pings) Tell(ping, int64_t{1});
+      });
+}
+
+void PingPong(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)));
+  MeasurePairs(state, world, 1);
+}
+BENCHMARK(PingPong)->Name("ping_pong")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
+
+void Pairs(benchmark::State& state) {
+  World world(static_cast<int>(state.range(1)));
+  MeasurePairs(state, world, state.range(0));
+}
+BENCHMARK(Pairs)
+    ->Name("pairs")
+    ->ArgNames({"", "w"})
+    ->Args({1, 2})
+    ->Args({10, 2})
+    ->Args({100, 1})
+    ->Args({100, 2})
+    ->Args({1000, 2})
+    ->Apply(Once);
+
+// What counting and sampling cost: the two differ in nothing else.
+void ObservedPingPong(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)), /*observed=*/true);
+  MeasurePairs(state, world, 1);
+}
+BENCHMARK(ObservedPingPong)->Name("observed_ping_pong")->ArgName("w")->Arg(2)->Apply(Once);
+
+void UnobservedPingPong(benchmark::State& state) {
+  World world(static_cast<int>(state.range(0)), /*observed=*/false);
+  MeasurePairs(state, world, 1);
+}
+BENCHMARK(UnobservedPingPong)->Name("unobserved_ping_pong")->ArgName("w")->Arg(2)->Apply(Once);
+
+struct Next {
+  ActorRef actor;
+};
+
+class Link final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (const auto* hops = message.TryAs<int64_t>()) {
+      if (*hops > 0) {
+        context.Tell(next_, *hops - 1);
+      } else {
+        countdown.Hit();
+      }
+    } else {
+      next_ = message.As<Next>().actor;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  ActorRef next_;
+};
+
+void Ring(benchmark::State& state) {
+  constexpr int64_t kHops = 4'000'000;
+  const int64_t size = state.range(0);
+  Measure(
+      state, static_cast<int>(state.range(1)), kHops,
+      [&](World& world) {
+        countdown.Arm(1);
+        std::vector<ActorRef> links;
+        for (int64_t i = 0; i < size; ++i) links.push_back(world.Spawn<Link>());
+        for (int64_t i = 0; i < size; ++i) Tell(links[i], Next{links[(i + 1) % size]});
+        return links;
+      },
+      [](const std::vector<ActorRef>& links) { Tell(links[0], int64_t{kHops}); });
+}
+BENCHMARK(Ring)->Name("ring")->ArgNames({"", "w"})->Args({1000, 1})->Args({1000, 2})->Apply(Once);
+
+class Consumer final : public ActorInstance {
+ public:
+  explicit Consumer(int64_t messages) : left_(messages) {}
+
+  absl::Status Receive(ActorContext&, Envelope&) override {
+    if (--left_ == 0) countdown.Hit();
+    return absl::OkStatus();
+  }
+
+ private:
+  int64_t left_;
+};
+
+class Producer final : public ActorInstance {
+ public:
+  Producer(ActorRef consumer, int64_t messages) : consumer_(consumer), messages_(messages) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    for (int64_t i = 0; i < messages_; ++i) context.Tell(consumer_, i);
+    return absl::OkStatus();
+  }
+
+ private:
+  const ActorRef consumer_;
+  const int64_t messages_;
+};
+
+constexpr int64_t kFanInMessages = 2'000'000;
+
+void FanIn(benchmark::State& state) {
+  const int64_t producers = state.range(0);
+  const int64_t share = kFanInMessages / producers;
+  Measure(
+      state, static_cast<int>(state.range(1)), share * producers,
+      [&](World& world) {
+        countdown.Arm(1);
+        const ActorRef consumer = world.Spawn<Consumer>(share * producers);
+        std::vector<ActorRef> actors;
+        for (int64_t i = 0; i < producers; ++i) actors.push_back(world.Spawn<Producer>(consumer, share));
+        return actors;
+      },
+      [](const std::vector<ActorRef>& actors) {
+        for (const ActorRef producer : actors) Tell(producer, int64_t{1});
+      });
+}
+BENCHMARK(FanIn)
+    ->Name("fan_in")
+    ->ArgNames({"", "w"})
+    ->Args({1, 2})
+    ->Args({10, 2})
+    ->Args({100, 2})
+    ->Args({1000, 2})
+    ->Apply(Once);
+
+void FanInForeign(benchmark::State& state) {
+  const int64_t producers = state.range(0);
+  const int64_t share = kFanInMessages / producers;
+  Measure(
+      state, static_cast<int>(state.range(1)), share * producers,
+      [&](World& world) {
+        countdown.Arm(1);
+        return std::vector<ActorRef>{world.Spawn<Consumer>(share * producers)};
+      },
+      [&](const std::vector<ActorRef>& actors) {
+        std::vector<std::thread> threads;
+        for (int64_t i = 0; i < producers; ++i) {
+          threads.emplace_back([&] {
+            for (int64_t value = 0; value < share; ++value) Tell(actors[0], value);
+          });
+        }
+        for (std::thread& thread : threads) thread.join();
+      });
+}
+BENCHMARK(FanInForeign)->Name("fan_in_foreign")->ArgNames({"", "w"})->Args({2, 2})->Apply(Once);
+
+class Mayfly final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    context.Stop();
+    countdown.Hit();
+    return absl::OkStatus();
+  }
+};
+
+class Spawner final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    ActorTree& tree = ActorTree::Of(context);
+    const int64_t actors = message.As<int64_t>();
+    for (int64_t i = 0; i < actors; ++i) {
+      const absl::StatusOr<ActorRef> child = tree.Spawn(context, PropsOf<Mayfly>());
+      if (!child.ok()) return child.status();
+      context.Tell(*child, i);
+    }
+    return absl::OkStatus();
+  }
+};
+
+void Spawn(benchmark::State& state) {
+  constexpr int64_t kActors = 1'000'000;
+  Measure(
+      state, static_cast<int>(state.range(0)), kActors,
+      [](World& world) {
+        countdown.Arm(kActors);
+        return std::vector<ActorRef>{world.Spawn<Spawner>()};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kActors}); });
+}
+BENCHMARK(Spawn)->Name("spawn")->ArgName("w")->Arg(2)->Apply(Once);
+
+// A tree of actors, ten children each; a million leaves send their number up.
+constexpr int64_t kLeaves = 1'000'000;
+
+struct Grow {
+  int64_t first;
+  int64_t leaves;
+};
+
+class SkynetNode final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    constexpr int kChildren = 10;
+    if (const auto* grow = message.TryAs<Grow>()) {
+      parent_ = context.sender();
+      if (grow->leaves == 1) {
+        context.Tell(parent_, grow->first);
+        context.Stop();
+        return absl::OkStatus();
+      }
+      const int64_t share = grow->leaves / kChildren;
+      ActorTree& tree = ActorTree::Of(context);
+      for (int i = 0; i < kChildren; ++i) {
+        const absl::StatusOr<ActorRef> child = tree.Spawn(context, PropsOf<SkynetNode>());
+        if (!child.ok()) return child.status();
+        context.Tell(*child, Grow{grow->first + i * share, share});
+      }
+      return absl::OkStatus();
+    }
+    sum_ += message.As<int64_t>();
+    if (++answers_ == kChildren) {
+      context.Tell(parent_, sum_);
+      context.Stop();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  ActorRef parent_;
+  int64_t sum_ = 0;
+  int answers_ = 0;
+};
+
+std::atomic<int64_t> skynet_sum;  // written before the countdown's release, read after its acquire
+
+class SkynetRoot final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (context.sender().IsNoOne()) {
+      const absl::StatusOr<ActorRef> child = ActorTree::Of(context).Spawn(context, PropsOf<SkynetNode>());
+      if (!child.ok()) return child.status();
+      context.Tell(*child, Grow{0, kLeaves});
+    } else {
+      skynet_sum.store(message.As<int64_t>(), std::memory_order_relaxed);
+      countdown.Hit();
+    }
+    return absl::OkStatus();
+  }
+};
+
+void Skynet(benchmark::State& state) {
+  Measure(
+      state, static_cast<int>(state.range(0)), kLeaves,
+      [](World& world) {
+        countdown.Arm(1);
+        return std::vector<ActorRef>{world.Spawn<SkynetRoot>()};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{1}); });
+  if (skynet_sum.load(std::memory_order_relaxed) != kLeaves * (kLeaves - 1) / 2) {
+    state.SkipWithError("the leaves do not add up");
+  }
+}
+BENCHMARK(Skynet)->Name("skynet")->ArgName("w")->Arg(2)->Apply(Once);
+
+class Asker final : public ActorInstance {
+ public:
+  explicit Asker(ActorRef server) : server_(server) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    left_ = message.As<int64_t>();
+    return Ask(context);
+  }
+  absl::Status OnReply(ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) override {
+    if (!answer.ok()) return answer.status();
+    if (--left_ > 0) return Ask(context);
+    countdown.Hit();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Ask(ActorContext& context) { return context.Ask(server_, left_, absl::Seconds(60)).status(); }
+
+  const ActorRef server_;
+  int64_t left_ = 0;
+};
+
+void Ask(benchmark::State& state) {
+  constexpr int64_t kAsks = 2'000'000;
+  Measure(
+      state, static_cast<int>(state.range(0)), kAsks,
+      [](World& world) {
+        countdown.Arm(1);
+        return std::vector<ActorRef>{world.Spawn<Asker>(world.Spawn<Pong>())};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kAsks}); });
+}
+BENCHMARK(Ask)->Name("ask")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
+
+// All that an actor costs which has nothing to do: with an object of 32 bytes.
+class Idle final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+
+ private:
+  int64_t state_[3] = {};
+};
+static_assert(sizeof(Idle) == 32);
+
+class Nursery final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    for (int64_t i = message.As<int64_t>(); i > 0; --i) {
+      const absl::StatusOr<ActorRef> child = ActorTree::Of(context).Spawn(context, PropsOf<Idle>());
+      if (!child.ok()) return child.status();
+    }
+    countdown.Hit();
+    return absl::OkStatus();
+  }
+};
+
+int64_t ResidentBytes() {
+  int64_t pages = 0;
+  std::FILE* const statm = std::fopen("/proc/self/statm", "r");
+  if (statm == nullptr || std::fscanf(statm, "%*d %ld", &pages) != 1) pages = 0;
+  if (statm != nullptr) std::fclose(statm);
+  return pages * 4096;
+}
+
+void IdleActors(benchmark::State& state) {
+  const int64_t actors = state.range(0);
+  World world(1);
+  countdown.Arm(1);
+  const ActorRef nursery = world.Spawn<Nursery>();
+  Tell(nursery, int64_t{1});
+  countdown.Await();
+  world.AwaitIdle();
+  const int64_t before = ResidentBytes();
+  for (auto _ : state) {
+    countdown.Arm(1);
+    const Clock::time_point begin = Clock::now();
+    Tell(nursery, int64_t{actors});
+    countdown.Await();
+    state.SetIterationTime(Seconds(Clock::now() - begin));
+    world.AwaitIdle();
+  }
+  state.counters["bytes_per_actor"] = static_cast<double>(ResidentBytes() - before) / static_cast<double>(actors);
+}
+BENCHMARK(IdleActors)->Name("idle_actors")->Arg(1'000'000)->Apply(Once);
+
+// A foreign thread sends one message per millisecond and the receiver notes how long each was on its way.
+class Probe {
+ public:
+  explicit Probe(size_t messages) { latencies_.reserve(messages); }
+
+  // Called by the receiver only.
+  void Receive(int64_t sent) {
+    latencies_.push_back(Clock::now() - Clock::time_point(Clock::duration(sent)));
+    received_.fetch_add(1, std::memory_order_release);
+  }
+
+  size_t received() const { return received_.load(std::memory_order_acquire); }
+
+  // The share of messages that arrived and the percentiles of those. Only when the receiver is idle.
+  void Report(benchmark::State& state, size_t sent) {
+    state.counters["delivered"] = static_cast<double>(latencies_.size()) / static_cast<double>(sent);
+    if (latencies_.empty()) return;
+    std::sort(latencies_.begin(), latencies_.end());
+    const auto percentile = [&](double share) {
+      return 1e6 * Seconds(latencies_[static_cast<size_t>(share * static_cast<double>(latencies_.size() - 1))]);
+    };
+    state.counters["p50_us"] = percentile(0.50);
+    state.counters["p95_us"] = percentile(0.95);
+    state.counters["p99_us"] = percentile(0.99);
+  }
+
+ private:
+  std::vector<Clock::duration> latencies_;
+  std::atomic<size_t> received_{0};  // release by the receiver after each entry, acquire by the measuring thread
+};
+
+Probe* probe;
+std::atomic<bool> busy;  // tells busy pairs to go on; nothing else depends on it, so relaxed
+
+class Receiver final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope& message) override {
+    probe->Receive(message.As<int64_t>());
+    return absl::OkStatus();
+  }
+};
+
+class BusyPing final : public ActorInstance {
+ public:
+  explicit BusyPing(ActorRef peer) : peer_(peer) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (busy.load(std::memory_order_relaxed)) context.Tell(peer_, message.As<int64_t>());
+    return absl::OkStatus();
+  }
+
+ private:
+  const ActorRef peer_;
+};
+
+double CpuSeconds() {
+  rusage usage;
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+void MeasureLatency(benchmark::State& state, int64_t pairs, int workers) {
+  constexpr size_t kMessages = 500;
+  constexpr std::chrono::milliseconds kPeriod(1);
+  constexpr int kLastWaits = 2000;
+  World world(workers);
+  Probe own(kMessages);
+  probe = &own;
+  busy.store(true, std::memory_order_relaxed);
+  for (auto _ : state) {
+    const ActorRef receiver = world.Spawn<Receiver>();
+    std::vector<ActorRef> pings;
+    for (int64_t i = 0; i < pairs; ++i) pings.push_back(world.Spawn<BusyPing>(world.Spawn<Pong>()));
+    world.AwaitIdle();
+    for (const ActorRef ping : pings) Tell(ping, int64_t{1});
+    const double cpu_before = CpuSeconds();
+    const Clock::time_point begin = Clock::now();
+    for (size_t i = 0; i < kMessages; ++i) {
+      std::this_thread::sleep_for(kPeriod);
+      Tell(receiver, int64_t{Clock::now().time_since_epoch().count()});
+    }
+    for (int i = 0; i < kLastWaits && own.received() < kMessages; ++i) std::this_thread::sleep_for(kPeriod);
+    const double elapsed = Seconds(Clock::now() - begin);
+    state.SetIterationTime(elapsed);
+    if (pairs == 0) state.counters["cores"] = (CpuSeconds() - cpu_before) / elapsed;
+    busy.store(false, std::memory_order_relaxed);
+    world.AwaitIdle();
+    own.Report(state, kMessages);
+  }
+}
+
+// Also says how much of a core the process burns when one message comes per millisecond.
+void LatencyIdle(benchmark::State& state) { MeasureLatency(state, 0, static_cast<int>(state.range(0))); }
+BENCHMARK(LatencyIdle)->Name("latency_idle")->ArgName("w")->Arg(2)->Apply(Once);
+
+void LatencyBusy(benchmark::State& state) { MeasureLatency(state, state.range(0), static_cast<int>(state.range(1))); }
+BENCHMARK(LatencyBusy)->Name("latency_busy")->ArgNames({"", "w"})->Args({2, 2})->Args({100, 2})->Apply(Once);
+
+}  // namespace
+}  // namespace fraktor
