@@ -3,9 +3,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/observed_id.h"
+#include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -14,7 +18,53 @@ namespace {
 constinit std::atomic<uint32_t> threads{0};
 constinit thread_local uint32_t thread_number = 0;  // 0 is none yet
 
+struct FreeMetrics {
+  Mutex mutex;
+  std::vector<ForeignMetrics*> all ABSL_GUARDED_BY(mutex);
+};
+
+FreeMetrics& Free() {
+  static FreeMetrics& free = *new FreeMetrics;
+  return free;
+}
+
 }  // namespace
+
+ForeignMetrics* ForeignMetrics::Acquire(uint32_t sample_every) {
+  ForeignMetrics* metrics = nullptr;
+  {
+    FreeMetrics& free = Free();
+    MutexLock lock(free.mutex);
+    if (!free.all.empty()) {
+      metrics = free.all.back();
+      free.all.pop_back();
+    }
+  }
+  if (metrics == nullptr) {
+    metrics = new ForeignMetrics;  // NOLINT: of the process.
+  } else {
+    metrics->Clear();
+  }
+  metrics->SetSampleEvery(sample_every);
+  return metrics;
+}
+
+void ForeignMetrics::Release(ForeignMetrics* metrics) {
+  FreeMetrics& free = Free();
+  MutexLock lock(free.mutex);
+  free.all.push_back(metrics);
+}
+
+void ForeignMetrics::Clear() {
+  for (Stripe& stripe : stripes_) {
+    stripe.sampled.store(0, std::memory_order_relaxed);
+    for (std::atomic<uint64_t>& count : stripe.dead_letters) count.store(0, std::memory_order_relaxed);
+    for (Counts& counts : stripe.counts) {
+      counts.enqueued.store(0, std::memory_order_relaxed);
+      counts.handled.store(0, std::memory_order_relaxed);
+    }
+  }
+}
 
 ForeignMetrics::Stripe& ForeignMetrics::OfThisThread() {
   if (thread_number == 0) [[unlikely]]

@@ -24,8 +24,10 @@ class ForeignMetrics {
  public:
   static constexpr size_t kStripes = 4;
 
-  // `sample_every` is the hub's, and lives longer.
-  explicit ForeignMetrics(const std::atomic<uint32_t>& sample_every) : sample_every_(sample_every) {}
+  // Belongs to the process: a thread may come late and count when its hub is gone, or for the next one. All is zero.
+  static ForeignMetrics* Acquire(uint32_t sample_every);
+  static void Release(ForeignMetrics* metrics);
+
   ForeignMetrics(const ForeignMetrics&) = delete;
   ForeignMetrics& operator=(const ForeignMetrics&) = delete;
 
@@ -35,6 +37,7 @@ class ForeignMetrics {
 
   // True once in so many calls of the threads that share a stripe.
   bool Sample();
+  void SetSampleEvery(uint32_t sample_every) { sample_every_.store(sample_every, std::memory_order_relaxed); }
 
   uint64_t enqueued(ObservedId id) const;
   uint64_t handled(ObservedId id) const;
@@ -52,9 +55,13 @@ class ForeignMetrics {
     std::array<Counts, kObservedIds> counts{};
   };
 
+  ForeignMetrics() = default;
+
+  void Clear();
   Stripe& OfThisThread();
 
-  const std::atomic<uint32_t>& sample_every_;
+  // It pairs with nothing.
+  std::atomic<uint32_t> sample_every_{0};
   std::array<Stripe, kStripes> stripes_{};
 };
 

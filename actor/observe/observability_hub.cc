@@ -68,7 +68,7 @@ absl::StatusOr<std::unique_ptr<ObservabilityHub>> ObservabilityHub::Make(const O
 ObservabilityHub::ObservabilityHub(const ObservabilityOptions& options)
     : options_(options),
       sample_every_(options.sample_every),
-      foreign_(options.enabled ? std::make_unique<ForeignMetrics>(sample_every_) : nullptr),
+      foreign_(options.enabled ? ForeignMetrics::Acquire(options.sample_every) : nullptr),
       gauges_(options.enabled ? std::make_shared<GaugeTable>(options.max_gauges) : nullptr) {
   if (!options.enabled) return;
   carried_.resize(kObservedIds);
@@ -76,7 +76,9 @@ ObservabilityHub::ObservabilityHub(const ObservabilityOptions& options)
   type_ids_.emplace(std::string(kOtherTypesName), kOtherTypes);
 }
 
-ObservabilityHub::~ObservabilityHub() = default;
+ObservabilityHub::~ObservabilityHub() {
+  if (foreign_ != nullptr) ForeignMetrics::Release(foreign_);
+}
 
 ObservedId ObservabilityHub::TypeId(std::string_view type_name) {
   if (!enabled()) return kOtherTypes;
@@ -184,6 +186,7 @@ absl::StatusOr<GaugeRegistration> ObservabilityHub::AddGauge(std::string_view na
 absl::Status ObservabilityHub::SetSampleEvery(uint32_t sample_every) {
   FRAKTOR_RETURN_IF_ERROR(CheckRange("sample_every", sample_every, 0, ObservabilityOptions::kMaxSampleEvery));
   sample_every_.store(sample_every, std::memory_order_relaxed);
+  if (foreign_ != nullptr) foreign_->SetSampleEvery(sample_every);
   return absl::OkStatus();
 }
 

@@ -96,7 +96,7 @@ class ObservabilityHub {
   void RemoveWorker(const WorkerMetrics* metrics);
 
   // Where all other threads count; null if the hub is off.
-  ForeignMetrics* foreign() { return foreign_.get(); }
+  ForeignMetrics* foreign() { return foreign_; }
 
   // Calls `read` at each snapshot, in the thread that takes it, for as long as the registration lives. It must not
   // throw, and must not come back to the hub's gauges or snapshots: a lock is held. InvalidArgument if a name cannot be
@@ -158,7 +158,7 @@ class ObservabilityHub {
   const ObservabilityOptions options_;
   // Read by Sample; a worker that sees an old value samples by it. It pairs with nothing.
   std::atomic<uint32_t> sample_every_;
-  const std::unique_ptr<ForeignMetrics> foreign_;
+  ForeignMetrics* const foreign_;  // Null if the hub is off.
   const std::shared_ptr<GaugeTable> gauges_;
 
   Mutex mutex_;

@@ -72,6 +72,10 @@ class ActorContext {
   // Puts messages back before all others, in this order; they do not count against a limit.
   void Unstash(EnvelopeList messages);
 
+  // Lets go of what was sent: some messages to one actor are kept together for a moment. Before a handler waits, in
+  // whatever way, for what others do with its messages.
+  void Flush() { worker().outbox.Flush(); }
+
   // Handles no further message after this one, and ends.
   void Stop() { worker().turn.Set(Gate::kStopping); }
 

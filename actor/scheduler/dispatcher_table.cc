@@ -85,6 +85,9 @@ void DispatcherTable::Close(uint16_t number) {
   while (entry.users.load(std::memory_order_seq_cst) != 0) {
     // A user is in the middle of one registration.
   }
+}
+
+void DispatcherTable::Release(uint16_t number) {
   Table& table = TheTable();
   MutexLock lock(table.mutex);
   table.free.push_back(number);

@@ -28,6 +28,10 @@ class DispatcherTable {
   // From the return of this on nobody uses the coordinator through the number any more.
   static void Close(uint16_t number);
 
+  // A closed number may be given to another coordinator: no actor has it any more. A late sender to one that had it may
+  // then find the other coordinator, whose worker finds a message for nobody.
+  static void Release(uint16_t number);
+
   // Registers an actor, whose mailbox the caller holds, with the coordinator of its number as a foreign thread. If that
   // is closed, the actor's system has ended: what is in the mailbox are dead letters, which are only counted, and the
   // mailbox is left idle.

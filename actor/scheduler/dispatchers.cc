@@ -117,6 +117,7 @@ void Dispatchers::EndPinned(uint16_t number) {
     return executor->number() == number;
   });
   if (found == pinned_.end()) return;
+  (*found)->ForgetNumber();
   (*found)->StopSoon();
   ending_.push_back(std::move(*found));
   pinned_.erase(found);

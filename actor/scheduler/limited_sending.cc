@@ -77,12 +77,20 @@ void Suspend(ActorWorker& worker, ActorRef to, absl::Duration push_timeout) {
 
 // A message goes into the mailbox of a slot, or leaves it unhandled.
 void CountIn(ActorWorker* worker, const ActorSlot& slot) {
-  if (worker == nullptr || worker->metrics == nullptr) return;
-  worker->metrics->CountEnqueued(slot.type.load(std::memory_order_relaxed));
+  const ObservedId type = slot.type.load(std::memory_order_relaxed);
+  if (worker != nullptr) {
+    if (worker->metrics != nullptr) worker->metrics->CountEnqueued(type);
+  } else if (const SystemCore* const core = SystemCore::Of(slot)) {
+    if (ForeignMetrics* const metrics = core->metrics()) metrics->CountEnqueued(type);
+  }
 }
 void CountOut(ActorWorker* worker, const ActorSlot& slot) {
-  if (worker == nullptr || worker->metrics == nullptr) return;
-  worker->metrics->CountHandled(slot.type.load(std::memory_order_relaxed), 1);
+  const ObservedId type = slot.type.load(std::memory_order_relaxed);
+  if (worker != nullptr) {
+    if (worker->metrics != nullptr) worker->metrics->CountHandled(type, 1);
+  } else if (const SystemCore* const core = SystemCore::Of(slot)) {
+    if (ForeignMetrics* const metrics = core->metrics()) metrics->CountHandled(type, 1);
+  }
 }
 
 void Forget(ActorWorker& worker, SlotExtension& extension, SlotExtension::FullTarget* target) {

@@ -63,9 +63,22 @@ absl::StatusOr<SlotHandle<ActorSlot>> ReserveAndClaim(Pool& pool) {
 
 }  // namespace
 
-MailboxRegistry::MailboxRegistry(bool threaded) : core_(SystemCore::Acquire(threaded)), pool_(ProcessSlots(), &core_) {}
+MailboxRegistry::MailboxRegistry(bool threaded) : core_(SystemCore::Acquire(threaded)) {
+  pool_.emplace(ProcessSlots(), &core_);
+}
 
-MailboxRegistry::~MailboxRegistry() { SystemCore::Release(core_); }
+MailboxRegistry::~MailboxRegistry() {
+  // From here on no reference leads to an actor of this registry.
+  pool_.reset();
+  SystemCore::Release(core_);
+  MutexLock lock(mutex_);
+  for (const uint16_t number : dispatchers_) DispatcherTable::Release(number);
+}
+
+void MailboxRegistry::KeepDispatcher(uint16_t number) {
+  MutexLock lock(mutex_);
+  dispatchers_.push_back(number);
+}
 
 template <class Pool>
 absl::StatusOr<ActorSlot*> MailboxRegistry::RegisterIn(Pool& pool, const MailboxSpec& spec) {
@@ -96,7 +109,7 @@ absl::StatusOr<ActorSlot*> MailboxRegistry::Register(ActorSlotPool::Cache& cache
   return RegisterIn(cache, spec);
 }
 
-absl::StatusOr<ActorSlot*> MailboxRegistry::Register(const MailboxSpec& spec) { return RegisterIn(pool_, spec); }
+absl::StatusOr<ActorSlot*> MailboxRegistry::Register(const MailboxSpec& spec) { return RegisterIn(*pool_, spec); }
 
 void MailboxRegistry::LetGo(ActorSlot& slot) {
   if (slot.mailbox.inbox.TryGoIdle()) return;
@@ -130,7 +143,7 @@ MailboxIndex MailboxRegistry::IndexOf(const ActorSlot& slot) {
 
 ActorSlot* MailboxRegistry::Resolve(MailboxIndex index) const {
   ActorSlot* const slot = ProcessSlots().Resolve(index);
-  return slot != nullptr && pool_.Owns(slot) ? slot : nullptr;
+  return slot != nullptr && pool_->Owns(slot) ? slot : nullptr;
 }
 
 }  // namespace fraktor::inline v0

@@ -14,13 +14,17 @@
 #define FRAKTOR_ACTOR_SCHEDULER_MAILBOX_REGISTRY_H_
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/system_core.h"
+#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/table/slot_table.h"
 
 namespace fraktor::inline v0 {
@@ -62,7 +66,7 @@ class MailboxRegistry {
   static void Unregister(ActorSlot& slot);
   // Its mailbox is empty and idle, and nobody needs the slot any more.
   void Release(ActorSlotPool::Cache& cache, ActorSlot& slot) { cache.Release(&slot); }
-  void Release(ActorSlot& slot) { pool_.Release(&slot); }
+  void Release(ActorSlot& slot) { pool_->Release(&slot); }
 
   // An actor is to go with its system, whose executors are gone: ends what is in its mailbox.
   static void Abandon(ActorSlot& slot);
@@ -71,10 +75,13 @@ class MailboxRegistry {
   // Null if that mailbox is gone, or of another system. Any index may be asked for.
   ActorSlot* Resolve(MailboxIndex index) const;
 
+  // The number of an executor that has ended goes back when no actor of this registry can have it any more.
+  void KeepDispatcher(uint16_t number);
+
   // No messages from foreign threads from now on.
   void RefuseForeign() { core_.Close(); }
 
-  ActorSlotPool& slots() { return pool_; }
+  ActorSlotPool& slots() { return *pool_; }
   SystemCore& core() { return core_; }
 
  private:
@@ -82,7 +89,9 @@ class MailboxRegistry {
   absl::StatusOr<ActorSlot*> RegisterIn(Pool& pool, const MailboxSpec& spec);
 
   SystemCore& core_;
-  ActorSlotPool pool_;
+  std::optional<ActorSlotPool> pool_;  // Always there, until the end.
+  Mutex mutex_;
+  std::vector<uint16_t> dispatchers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

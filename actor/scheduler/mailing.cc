@@ -41,6 +41,9 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope) {
     return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
   }
   if ((to.word() & ActorRef::kLimited) != 0) return SendLimitedForeign(to, std::move(envelope));
+  if (ForeignMetrics* const metrics = core->metrics()) {
+    metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
+  }
   if (slot->mailbox.Post(envelope.release())) DispatcherTable::RegisterOrEmpty(*slot);
   return absl::OkStatus();
 }

@@ -2,8 +2,8 @@
 //
 // The first message to a target is pushed at once. Messages that follow to the same target are chained and pushed
 // together, kChainLimit at most, or when the handler turns to another target or ends: one read-modify-write for eight
-// messages. Nothing is held back until the handler's end only: a handler that sends and then waits for what its peer
-// does would wait for ever.
+// messages. So a handler that sends one message and then waits for what its peer does with it goes on; one that has
+// sent several to the same peer calls Flush before it waits, as RunBlocking does.
 //
 // A target that was idle has to be made ready. For one of them this waits for the end of the run: mostly that comes
 // soon, and then this worker runs the target next, with the message in its cache, without any queue, and nobody is

@@ -35,7 +35,9 @@ ReadyQueueScheduler::ReadyQueueScheduler(const ReadyQueueSchedulerOptions& optio
     : toolbox_(toolbox),
       hub_(std::move(hub)),
       mailboxes_(toolbox.has_threads()),
-      dispatchers_(options.dispatchers) {}
+      dispatchers_(options.dispatchers) {
+  mailboxes_.core().SetMetrics(hub_->foreign());
+}
 
 absl::StatusOr<std::unique_ptr<ReadyQueueScheduler>> ReadyQueueScheduler::Make(
     const ReadyQueueSchedulerOptions& options, RuntimeToolbox& toolbox) {

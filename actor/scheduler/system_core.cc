@@ -36,6 +36,7 @@ SystemCore& SystemCore::Acquire(bool threaded) {
   }
   if (core == nullptr) core = new SystemCore;  // NOLINT: of the process.
   for (std::atomic<uint64_t>& lost : core->lost_) lost.store(0, std::memory_order_relaxed);
+  core->SetMetrics(nullptr);
   core->threaded_.store(threaded, std::memory_order_relaxed);
   core->open_.store(true, std::memory_order_relaxed);
   return *core;
@@ -43,6 +44,7 @@ SystemCore& SystemCore::Acquire(bool threaded) {
 
 void SystemCore::Release(SystemCore& core) {
   core.Close();
+  core.SetMetrics(nullptr);
   FreeCores& free = Free();
   MutexLock lock(free.mutex);
   free.cores.push_back(&core);
@@ -62,6 +64,7 @@ void SystemCore::CountForeignDeadLetter(const ActorSlot* slot, DeadLetterReason 
     return;
   }
   core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
 }
 
 }  // namespace fraktor::inline v0

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/observe/foreign_metrics.h"
 
 namespace fraktor::inline v0 {
 
@@ -39,6 +40,10 @@ class SystemCore {
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
   void Close() { open_.store(false, std::memory_order_relaxed); }
 
+  // Where foreign threads count, or null; of the process, as this is.
+  ForeignMetrics* metrics() const { return metrics_.load(std::memory_order_acquire); }
+  void SetMetrics(ForeignMetrics* metrics) { metrics_.store(metrics, std::memory_order_release); }
+
   uint64_t foreign_dead_letters(DeadLetterReason reason) const {
     return lost_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
   }
@@ -49,6 +54,8 @@ class SystemCore {
   // Relaxed, as a sender may always be too late.
   std::atomic<bool> open_{false};
   std::atomic<bool> threaded_{false};
+  // Released with what was done to make it, for whoever counts.
+  std::atomic<ForeignMetrics*> metrics_{nullptr};
   // Sums that order nothing.
   std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> lost_{};
 };

@@ -167,6 +167,7 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
   std::unique_ptr<WorkerExecutor> executor(new WorkerExecutor(options, services));
   FRAKTOR_ASSIGN_OR_RETURN(executor->number_, DispatcherTable::Open(*executor->coordinator_));
+  executor->has_number_ = true;
   executor->open_.store(true, std::memory_order_relaxed);
   FRAKTOR_RETURN_IF_ERROR(executor->AddMetrics());
   std::vector<ActorWorker*> watched;
@@ -204,6 +205,13 @@ WorkerExecutor::~WorkerExecutor() {
     ReadyNode* node = nullptr;
     while (coordinator_->DrainReady(i, absl::MakeSpan(&node, 1)) == 1) {
       DispatcherTable::Empty(static_cast<ActorSlot&>(*node));
+    }
+  }
+  if (has_number_) {
+    if (forget_number_) {
+      DispatcherTable::Release(number_);
+    } else {
+      services_.mailboxes.KeepDispatcher(number_);
     }
   }
   ready_gauge_ = {};

@@ -81,6 +81,9 @@ class WorkerExecutor final : private WorkerWaker {
   void StopSoon();
   bool IsStopped() const;
 
+  // The executor's number goes back when it ends, and not with the mailboxes: it had one actor, which has ended.
+  void ForgetNumber() { forget_number_ = true; }
+
   // Waits until all workers sleep and nothing is ready, up to `timeout`. False if that did not happen, or the executor
   // was stopped before. On a toolbox without threads it does not wait: whoever pumps it knows.
   bool AwaitQuiet(absl::Duration timeout);
@@ -107,6 +110,8 @@ class WorkerExecutor final : private WorkerWaker {
   MessageInvoker invoker_;
   std::unique_ptr<ReadyQueueCoordinator> coordinator_;
   uint16_t number_ = 0;
+  bool has_number_ = false;
+  bool forget_number_ = false;
   // From the opening of the number until somebody stops the executor; who sees that it is closed sees all of it.
   std::atomic<bool> open_{false};
   std::vector<WorkerMetrics*> metrics_;

@@ -89,7 +89,7 @@ class WatchPatrol {
 
   class Thread final : public Worker {
    public:
-    explicit Thread(std::shared_ptr<Round> round) : round_(std::move(round)) {}
+    Thread(RuntimeToolbox& toolbox, std::shared_ptr<Round> round) : toolbox_(toolbox), round_(std::move(round)) {}
 
     Progress RunSome() override {
       std::vector<std::shared_ptr<WorkerWatch>> watches;
@@ -112,6 +112,8 @@ class WatchPatrol {
       }
       delay_ = absl::InfiniteDuration();
       for (const std::shared_ptr<WorkerWatch>& watch : watches) delay_ = std::min(delay_, watch->Tick());
+      // Timers belong to the workers, but those may be stuck, or sleep because one is awake, which is stuck.
+      toolbox_.FireDueTimers();
       watches.clear();
       MutexLock lock(round_->mutex);
       round_->looking = false;
@@ -120,6 +122,7 @@ class WatchPatrol {
     }
 
    private:
+    RuntimeToolbox& toolbox_;
     const std::shared_ptr<Round> round_;
     absl::Duration delay_ = absl::InfiniteDuration();
   };
@@ -142,7 +145,7 @@ absl::StatusOr<std::shared_ptr<WatchPatrol>> WatchPatrol::Of(RuntimeToolbox& too
   if (std::shared_ptr<WatchPatrol> patrol = known.lock()) return patrol;
   std::shared_ptr<WatchPatrol> patrol(new WatchPatrol);
   FRAKTOR_ASSIGN_OR_RETURN(patrol->thread_, toolbox.StartWorker({.name = "worker-watch", .drives_timers = false},
-                                                                std::make_unique<Thread>(patrol->round_)));
+                                                                std::make_unique<Thread>(toolbox, patrol->round_)));
   known = patrol;
   return patrol;
 }
@@ -226,7 +229,7 @@ bool WorkerWatch::LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vect
   const ActorSlot* const running = worker.turn.running();
   if (running == nullptr || runs != seen.runs) {
     seen = {.runs = runs, .since = now, .deferred = deferred, .deferred_since = now, .reported = false};
-    return running != nullptr && deferred != nullptr;
+    return false;
   }
   const absl::Duration held = now - seen.since;
   if (held >= options_.stall_after && !seen.reported) {

@@ -6,7 +6,7 @@
 // - A run of an actor that takes longer than `stall_after` is reported, once, with the type of the actor.
 //
 // All watches of a toolbox share one thread, the patrol: a timer would have to be driven by one of the workers, and they
-// are the ones that may be stuck, all of them. It looks while there is work, slows down as long as it finds nothing, and
+// are the ones that may be stuck, all of them. It also fires timers that no worker comes to. It looks while there is work, slows down as long as it finds nothing, and
 // sleeps while all workers do. How soon it acts is therefore between the limit and the limit plus kSlowest plus what the
 // system takes to run a thread. On a toolbox without threads nobody waits for anybody inside of a handler, and there is
 // no watch.

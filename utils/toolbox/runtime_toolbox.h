@@ -88,6 +88,10 @@ class RuntimeToolbox {
 
   virtual bool CancelTimer(TimerId id) = 0;
 
+  // Fires the timers that are due, unless another thread is about it. For threads that look after workers that may be
+  // stuck; a toolbox without threads does nothing here.
+  virtual void FireDueTimers() {}
+
   // Starts a worker, which is awake. InvalidArgument for bad options, ResourceExhausted if there are too many workers
   // or the system gives no thread, FailedPrecondition if the toolbox is being destroyed. The worker is destroyed,
   // unused, in these cases.

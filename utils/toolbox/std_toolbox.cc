@@ -152,6 +152,12 @@ class StdToolbox::Floor {
   template <typename ArmTask>
   absl::StatusOr<TimerId> Arm(ArmTask&& arm);
   bool Cancel(TimerId id);
+  void FireIfDue() {
+    const int64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
+    if (next == Instant::InfiniteFuture().nanoseconds() || SteadyNow().nanoseconds() < next) return;
+    MutexLock lock(mutex_);
+    if (!stopping()) Fire();
+  }
 
  private:
   static void* RunThread(void* start);
@@ -164,12 +170,6 @@ class StdToolbox::Floor {
 
   // Fires what is due, unless another thread is about it. Releases the mutex around each task.
   void Fire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void FireIfDue() {
-    const int64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
-    if (next == Instant::InfiniteFuture().nanoseconds() || SteadyNow().nanoseconds() < next) return;
-    MutexLock lock(mutex_);
-    Fire();
-  }
   void PublishNextDeadline() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int64_t next = wheel_->NextDeadline().nanoseconds();
     if (next_deadline_ns_.load(std::memory_order_relaxed) != next) {
@@ -497,6 +497,8 @@ absl::StatusOr<std::unique_ptr<StdToolbox>> StdToolbox::Make(const StdToolboxOpt
 Instant StdToolbox::Now() const { return SteadyNow(); }
 
 absl::Time StdToolbox::WallNow() const { return absl::Now(); }
+
+void StdToolbox::FireDueTimers() { floor_->FireIfDue(); }
 
 bool StdToolbox::CancelTimer(TimerId id) { return floor_->Cancel(id); }
 

@@ -12,7 +12,8 @@
 //
 // How late a timer may be: one resolution; plus what the system takes to wake a thread (some 50 us of timer slack and 10
 // to 30 us on a quiet machine, more on a busy one); plus, while no driving worker sleeps, the longest of their steps;
-// plus the tasks of timers that were due before it. A worker whose steps block says drives_timers = false.
+// plus the tasks of timers that were due before it. A worker whose steps block says drives_timers = false. Where workers
+// may get stuck all the same, some thread calls FireDueTimers now and then.
 //
 // Thread safety: all methods may be called from any thread, also from workers and timer tasks. The destructor may not
 // run on one of the toolbox's own threads; it lets each worker end its current step, joins all threads, destroys the
@@ -60,6 +61,7 @@ class StdToolbox final : public RuntimeToolbox {
   absl::Time WallNow() const override;
   bool CancelTimer(TimerId id) override;
   bool has_threads() const override { return true; }
+  void FireDueTimers() override;
   absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
 
  protected:
