@@ -25,6 +25,7 @@
 #include "fraktor/actor/scheduler/limited_sending.h"
 #include "fraktor/actor/scheduler/mailing.h"
 #include "fraktor/actor/scheduler/message_invoker.h"
+#include "fraktor/actor/scheduler/scheduler_signals.h"
 #include "fraktor/actor/scheduler/system_core.h"
 
 namespace fraktor {
@@ -402,6 +403,43 @@ TEST_F(BackPressureTest, ASenderThatStopsLeavesNoTimerForTheNextActorOfItsSlot) 
   ResumeIt(target);
   RunAll();
   EXPECT_EQ(log_.back(), "2");
+}
+
+// Timers of a toolbox are limited: none is left when the wait is over, or the sender.
+TEST_F(BackPressureTest, AWaitThatIsOverLeavesNoTimer) {
+  const uint64_t before = toolbox_->steps();
+  ActorRef target = SpawnBounded(1, OverflowStrategy::kBlockProducer);
+  ActorRef lucky = SpawnDoer();
+  OrderNumbers(lucky, target, 1, 2);
+  RunAll();
+  ActorRef stopped = SpawnDoer();
+  TellSystem(target, MakeEnvelope<Suspend>(ActorRef()));
+  RunAll();
+  OrderNumbers(stopped, target, 3, 4);
+  RunAll();
+  StopIt(stopped);
+  RunAll();
+  Advance(absl::Hours(1));
+  EXPECT_EQ(toolbox_->steps(), before);
+}
+
+// The time of one wait is not the time of the next at the same mailbox.
+TEST_F(BackPressureTest, ALateTimerDoesNotEndALaterWait) {
+  ActorRef target = SpawnBounded(1, OverflowStrategy::kBlockProducer);
+  ActorRef sender = SpawnDoer();
+  OrderNumbers(sender, target, 1, 2);
+  RunAll();
+  TellSystem(target, MakeEnvelope<Suspend>(ActorRef()));
+  RunAll();
+  OrderNumbers(sender, target, 3, 4);
+  RunAll();
+  TellSystem(sender, MakeEnvelope<RoomTimedOut>(ActorRef(), target.slot(), uint64_t{0}));
+  RunAll();
+  EXPECT_TRUE(dead_.empty());
+  EXPECT_TRUE(sender.slot()->mailbox.inbox.IsParked());
+  TellSystem(sender, MakeEnvelope<RoomTimedOut>(ActorRef(), target.slot(), uint64_t{1}));
+  RunAll();
+  EXPECT_EQ(dead_, Dead({{4, kLate}}));
 }
 
 // SCH-7 and SCH-4: a failure and a full mailbox do not undo each other.

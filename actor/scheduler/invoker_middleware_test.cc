@@ -347,5 +347,19 @@ TEST_F(MeasuredMiddlewareTest, SampledMessagesAreTimed) {
   EXPECT_EQ(Timed(), before + 1);
 }
 
+// SCH-11: a message that is held back is still in its mailbox.
+TEST_F(MeasuredMiddlewareTest, AMessageThatIsHeldBackIsNotCountedAsHandled) {
+  ActorRef actor = SpawnLogger();
+  a_->before = [](const Interception&) { return BreakUntil(7); };
+  Tell(actor, Number{1});
+  const uint64_t before = Metrics().handled(0);
+  Run(actor);
+  EXPECT_EQ(Metrics().handled(0), before);
+  a_->before = nullptr;
+  Signal(actor, {7});
+  Run(actor);
+  EXPECT_EQ(Metrics().handled(0), before + 1);
+}
+
 }  // namespace
 }  // namespace fraktor

@@ -22,6 +22,7 @@
 #include "fraktor/actor/scheduler/invoke_result.h"
 #include "fraktor/actor/scheduler/invoker_fixture.h"
 #include "fraktor/actor/scheduler/mailing.h"
+#include "fraktor/actor/scheduler/scheduler_signals.h"
 #include "fraktor/actor/scheduler/system_core.h"
 
 namespace fraktor {
@@ -207,6 +208,19 @@ TEST_F(AskTest, QuestionsWithDecreasingTimeoutsHaveOneTimer) {
   EXPECT_EQ(toolbox_->steps() - before, 100u);
 }
 
+// A timer that had fired when an earlier one took its place.
+TEST_F(AskTest, AnOldTimerArmsNoSecondOne) {
+  ActorRef asker = SpawnDoer();
+  OrderAsks(asker, SpawnSilent(), 1, absl::Seconds(10));
+  RunAll();
+  const uint64_t before = toolbox_->steps();
+  TellSystem(asker, MakeEnvelope<AskDeadlineReached>(ActorRef(), toolbox_->Now() + absl::Seconds(20)));
+  RunAll();
+  Advance(absl::Hours(1));
+  EXPECT_EQ(toolbox_->steps() - before, 1u);
+  EXPECT_EQ(log_, Log({"DEADLINE_EXCEEDED"}));
+}
+
 TEST_F(AskTest, AnActorThatEndsLeavesNoTimer) {
   ActorRef silent = SpawnSilent();
   const uint64_t before = toolbox_->steps();
@@ -245,6 +259,26 @@ TEST_F(AskTest, PromisesAreRecycledHoweverTheyEnd) {
     for (ActorRef ask : asks_) slots.insert(ask.slot());
   }
   EXPECT_LT(slots.size(), 200u) << "two magazines and what is in use";
+}
+
+TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
+  ActorRef silent = SpawnSilent();
+  std::set<ActorSlot*> slots;
+  on_ending_ = [&](ActorContext&) { Tell(asks_.back(), Number{1}); };
+  for (int round = 0; round < 500; ++round) {
+    ActorRef asker = SpawnDoer();
+    OrderAsks(asker, silent, 1, absl::InfiniteDuration());
+    RunAll();
+    StopIt(asker);
+    RunAll();
+    spawned_.pop_back();
+    instances_.pop_back();
+    slots.insert(asks_.back().slot());
+  }
+  on_ending_ = nullptr;
+  EXPECT_LT(slots.size(), 200u);
+  ASSERT_EQ(dead_.size(), 500u);
+  EXPECT_EQ(dead_.back(), std::make_pair(1, DeadLetterReason::kStopped));
 }
 
 // What an actor asks in its last hook nobody waits for.
