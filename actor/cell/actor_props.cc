@@ -23,8 +23,8 @@ ActorProps::ActorProps(const Layout& layout, const PropsOptions& options, bool i
       node_class_(ClassFor(layout.size)) {}
 
 ActorInstance* ActorProps::Make(NodeCache& cache) const {
-  void* const memory = is_pooled_ ? cache.Allocate(node_class_)
-                                  : ::operator new (layout_.size, std::align_val_t{layout_.alignment});
+  void* const memory =
+      is_pooled_ ? cache.Allocate(node_class_) : ::operator new (layout_.size, std::align_val_t{layout_.alignment});
   try {
     return Construct(memory);
   } catch (...) {
@@ -38,7 +38,7 @@ ActorInstance* ActorProps::Make(NodeCache& cache) const {
 }
 
 void ActorProps::Unmake(NodeCache& cache, ActorInstance* instance) const noexcept {
-  // The most derived object is what the memory is of.
+  // The most derived object is what the memory is of; ActorInstance may not be its first base.
   void* const memory = dynamic_cast<void*>(instance);
   instance->~ActorInstance();
   if (is_pooled_) {

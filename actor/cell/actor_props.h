@@ -91,8 +91,12 @@ using PropsPtr = std::unique_ptr<const ActorProps, PropsUserEnder>;
 
 namespace props_internal {
 
+// Whether T has a PreStart of its own: also if that cannot be named here, since it is private or one of several.
+template <class T, class = void>
+inline constexpr bool kHasStart = true;
 template <class T>
-inline constexpr bool kHasStart = !std::is_same_v<decltype(&T::PreStart), decltype(&ActorInstance::PreStart)>;
+inline constexpr bool kHasStart<T, std::void_t<decltype(&T::PreStart)>> =
+    !std::is_same_v<decltype(&T::PreStart), decltype(&ActorInstance::PreStart)>;
 
 template <class T, class... Args>
 class PropsWithArguments final : public ActorProps {

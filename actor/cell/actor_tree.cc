@@ -1,5 +1,7 @@
 #include "fraktor/actor/cell/actor_tree.h"
 
+#include <cxxabi.h>
+
 #include <exception>
 #include <utility>
 
@@ -34,6 +36,7 @@ enum Phase : uint8_t {
   kLiving,
   kStoppingChildren,  // They have been told.
   kRestarting,        // Waits for its children to end.
+  kEnding,            // All children have ended; its last hook runs.
 };
 
 constexpr int kTypeBits = 16;
@@ -56,9 +59,12 @@ ActorTree::~ActorTree() {
   });
 }
 
-uint16_t ActorTree::TypeOf(const ActorProps& props) {
+inline uint16_t ActorTree::TypeOf(const ActorProps& props) {
   const uint64_t memo = props.memo().load(std::memory_order_relaxed);
-  if (memo >> kTypeBits == serial_) return static_cast<uint16_t>(memo);
+  return memo >> kTypeBits == serial_ ? static_cast<uint16_t>(memo) : FindTypeOf(props);
+}
+
+[[gnu::noinline]] uint16_t ActorTree::FindTypeOf(const ActorProps& props) {
   const std::string name(props.type_name());
   uint16_t type = options_.hub == nullptr ? 0 : options_.hub->TypeId(name);
   {
@@ -68,7 +74,7 @@ uint16_t ActorTree::TypeOf(const ActorProps& props) {
       const size_t next = types_.size() + 1;
       type = types_.try_emplace(name, next <= UINT16_MAX ? static_cast<uint16_t>(next) : uint16_t{0}).first->second;
     }
-    type_names_.try_emplace(type, name);
+    if (type != 0) type_names_.try_emplace(type, name);
   }
   props.memo().store(serial_ << kTypeBits | type, std::memory_order_relaxed);
   return type;
@@ -80,42 +86,71 @@ std::string ActorTree::TypeName(uint16_t type) const {
   return found == type_names_.end() ? "other" : found->second;
 }
 
-// Makes the instance and puts it into a slot that `register_slot` gets for the spec.
-template <class Register>
-absl::StatusOr<ActorSlot*> ActorTree::Put(NodeCache& cache, const ActorProps& props, Register register_slot) {
-  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher,
-                           options_.dispatchers.NumberFor(props.options().dispatcher));
-  ActorInstance* instance = nullptr;
-  absl::StatusOr<ActorSlot*> slot = nullptr;
+// What the constructor of an actor has just thrown.
+[[gnu::noinline, gnu::cold]] absl::Status ActorTree::ConstructorThrew(const ActorProps& props) {
+  const absl::string_view type = ToAbsl(props.type_name());
   try {
-    instance = props.Make(cache);
+    throw;
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
   } catch (const std::exception& e) {
-    slot = absl::InternalError(absl::StrCat("the constructor of ", ToAbsl(props.type_name()), " threw: ", e.what()));
+    return absl::InternalError(absl::StrCat("the constructor of ", type, " threw: ", e.what()));
   } catch (...) {
-    slot = absl::InternalError(absl::StrCat("the constructor of ", ToAbsl(props.type_name()), " threw"));
+    return absl::InternalError(absl::StrCat("the constructor of ", type, " threw"));
   }
-  if (slot.ok()) {
-    slot = register_slot(MailboxSpec{.instance = instance,
-                                     .dispatcher = dispatcher,
-                                     .type = TypeOf(props),
-                                     .options = props.has_plain_mailbox() ? nullptr : &props.options().mailbox,
-                                     .gate = props.has_start() ? static_cast<uint8_t>(Gate::kStarting) : uint8_t{0}});
+}
+
+[[gnu::noinline, gnu::cold]] absl::Status ActorTree::EndsChildren() {
+  return absl::FailedPreconditionError("an actor that stops, or is about to be restarted, spawns no children");
+}
+
+MailboxSpec ActorTree::SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher) {
+  return {.instance = instance,
+          .dispatcher = dispatcher,
+          .type = TypeOf(props),
+          .options = props.has_plain_mailbox() ? nullptr : &props.options().mailbox,
+          .gate = props.has_start() ? static_cast<uint8_t>(Gate::kStarting) : uint8_t{0}};
+}
+
+// A slot for the instance, by whatever dispatcher and options the props have. The instance is gone if there is none.
+template <class Register>
+absl::StatusOr<ActorSlot*> ActorTree::Put(NodeCache& cache, const ActorProps& props, ActorInstance* instance,
+                                          Register register_slot) {
+  const absl::StatusOr<uint16_t> dispatcher = options_.dispatchers.NumberFor(props.options().dispatcher);
+  absl::StatusOr<ActorSlot*> slot = dispatcher.ok() ? register_slot(SpecOf(props, instance, *dispatcher))
+                                                    : absl::StatusOr<ActorSlot*>(dispatcher.status());
+  if (slot.ok()) return slot;
+  props.Unmake(cache, instance);
+  if (dispatcher.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
+    options_.dispatchers.EndPinned(*dispatcher);
   }
-  if (!slot.ok()) {
-    if (instance != nullptr) props.Unmake(cache, instance);
-    if (props.options().dispatcher == DispatcherChoice::kPinned) options_.dispatchers.EndPinned(dispatcher);
-    return slot.status();
-  }
-  (*slot)->kin.props = &props;
-  props.AddUser();
   return slot;
 }
 
 absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps& props) {
   ActorWorker& worker = ActorContext::worker();
-  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot, Put(worker.cache(), props, [&](const MailboxSpec& spec) {
-                             return options_.mailboxes.Register(worker.slots(), spec);
-                           }));
+  // It would outlive its parent, or the parent would wait for it for ever.
+  if (parent.slot().phase != kLiving) [[unlikely]]
+    return EndsChildren();
+  ActorInstance* instance = nullptr;
+  try {
+    instance = props.Make(worker.cache());
+  } catch (...) {
+    return ConstructorThrew(props);
+  }
+  ActorSlot* slot = nullptr;
+  // Most actors, with a slot at hand.
+  if (props.has_plain_mailbox() && props.options().dispatcher == DispatcherChoice::kDefault) [[likely]] {
+    slot = MailboxRegistry::TryRegister(worker.slots(),
+                                        SpecOf(props, instance, options_.dispatchers.default_pool().number()));
+  }
+  if (slot == nullptr) [[unlikely]] {
+    FRAKTOR_ASSIGN_OR_RETURN(slot, Put(worker.cache(), props, instance, [&](const MailboxSpec& spec) {
+                               return options_.mailboxes.Register(worker.slots(), spec);
+                             }));
+  }
+  slot->kin.props = &props;
+  props.AddUser();
   ActorKin& mine = parent.slot().kin;
   ActorKin& kin = slot->kin;
   const uint32_t number = ActorSlotTable::IndexOf(slot);
@@ -135,9 +170,18 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
-  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot,
-                           Put(NodeCache::OfThisThread(), props,
-                               [&](const MailboxSpec& spec) { return options_.mailboxes.Register(spec); }));
+  NodeCache& cache = NodeCache::OfThisThread();
+  ActorInstance* instance = nullptr;
+  try {
+    instance = props.Make(cache);
+  } catch (...) {
+    return ConstructorThrew(props);
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot, Put(cache, props, instance, [&](const MailboxSpec& spec) {
+                             return options_.mailboxes.Register(spec);
+                           }));
+  slot->kin.props = &props;
+  props.AddUser();
   const ActorRef ref = slot->ref();
   if (!props.has_start()) {
     MailboxRegistry::LetGo(*slot);
@@ -174,7 +218,11 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
 }
 
 void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* /*message*/) {
-  TellChildren<SuspendActor>(slot);
+  Report(worker, slot, error, nullptr);
+}
+
+void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit) {
+  TellChildren<SuspendActor>(slot, culprit);
   if (slot.kin.parent == nullptr) {
     Sentence(worker, slot, slot, error);
   } else {
@@ -183,14 +231,26 @@ void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Stat
 }
 
 void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorSlot& child, const absl::Status& error) {
-  // One that is stopping stops its children: that is the verdict.
-  if (!worker.turn.Has(Gate::kStopping)) Sentence(worker, slot, child, error);
+  // One that is stopping, or restarting, stops its children: that is the verdict.
+  if (slot.phase == kLiving && !worker.turn.Has(Gate::kStopping)) Sentence(worker, slot, child, error);
+}
+
+SupervisionVerdict ActorTree::VerdictOn(ActorRef child, const absl::Status& error) const {
+  if (options_.supervisor == nullptr) return SupervisionVerdict::kRestart;
+  try {
+    return options_.supervisor(child, error);
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (...) {
+    return SupervisionVerdict::kStop;
+  }
 }
 
 void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorSlot& child, const absl::Status& error) {
+  // Looked at once: somebody else may stop it at this moment, or has already. Then there is nothing to decide.
   const ActorRef ref = child.ref();
-  SupervisionVerdict verdict =
-      options_.supervisor == nullptr ? SupervisionVerdict::kRestart : options_.supervisor(ref, error);
+  if (ref.generation() % 2 == 0) return;
+  SupervisionVerdict verdict = VerdictOn(ref, error);
   if (verdict == SupervisionVerdict::kEscalate && &parent == &child) verdict = SupervisionVerdict::kStop;
   switch (verdict) {
     case SupervisionVerdict::kResume:
@@ -204,7 +264,8 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorSlot& chil
       break;
     case SupervisionVerdict::kEscalate:
       ++worker.turn.failures;
-      OnFailure(worker, parent, error, nullptr);
+      // The child is suspended by its own failure: what resumes the parent later resumes it too, once.
+      Report(worker, parent, error, &child);
       break;
   }
 }
@@ -216,6 +277,11 @@ void ActorTree::Resume(ActorWorker& worker, ActorSlot& slot) {
 
 void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot) {
   if (worker.turn.Has(Gate::kStopping)) return;
+  if (slot.phase == kRestarting) {
+    // A verdict on another failure: one restart is enough for both, and the first of them is still open.
+    if (worker.turn.failures > 0) --worker.turn.failures;
+    return;
+  }
   slot.phase = kRestarting;
   if (slot.kin.children == 0) {
     FinishRestart(worker, slot);
@@ -230,6 +296,8 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
   ActorInstance* fresh = nullptr;
   try {
     fresh = props.Make(worker.cache());
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
   } catch (...) {
     // It cannot be made again.
     worker.turn.Set(Gate::kStopping);
@@ -255,12 +323,14 @@ void ActorTree::OnChildEnded(ActorWorker& worker, ActorSlot& slot, ActorSlot& ch
 }
 
 template <class M>
-void ActorTree::TellChildren(ActorSlot& slot) {
+void ActorTree::TellChildren(ActorSlot& slot, const ActorSlot* except) {
   for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
     ActorSlot& child = SlotAt(at);
     at = child.kin.next_sibling;
-    // One that has ended is told nothing: its ChildEnded is on its way.
-    if (child.generation() % 2 == 1) TellSystem(child.ref(), MakeEnvelope<M>(ActorRef()));
+    // Looked at once: it may be ending at this moment. One that has ended is told nothing: its ChildEnded is on its way,
+    // and what would be sent to its free slot would be taken for a message to it.
+    const ActorRef ref = child.ref();
+    if (&child != except && ref.generation() % 2 == 1) TellSystem(ref, MakeEnvelope<M>(ActorRef()));
   }
 }
 
@@ -272,9 +342,12 @@ bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
 }
 
 void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
+  slot.phase = kEnding;
   try {
     slot.instance->PostStop(ActorContext::Of(slot));
-  } catch (const std::exception&) {
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (...) {
     // Nobody is left whom this could concern.
   }
   MailboxRegistry::Unregister(slot);

@@ -51,7 +51,8 @@ struct ActorTreeOptions {
   ObservabilityHub* hub = nullptr;
   // Where messages go that reached nobody, with a clock; null: they are counted only.
   DeadLetters* dead_letters = nullptr;
-  // Asked in the turn of the parent; for a root in its own. Null: all are restarted.
+  // Asked in the turn of the parent; for a root in its own, where kEscalate is kStop. If it throws, that is kStop. Null:
+  // all are restarted, however often.
   std::function<SupervisionVerdict(ActorRef child, const absl::Status& error)> supervisor = nullptr;
 };
 
@@ -62,12 +63,11 @@ class ActorTree final : public ActorLifecycle {
   ~ActorTree() override;
 
   // The tree whose actor's turn this is.
-  static ActorTree& Of(ActorContext& /*context*/) {
-    return static_cast<ActorTree&>(ActorContext::worker().lifecycle);
-  }
+  static ActorTree& Of(ActorContext& /*context*/) { return static_cast<ActorTree&>(ActorContext::worker().lifecycle); }
 
   // A child of the actor whose turn it is. ResourceExhausted if there is no slot or thread left, InvalidArgument for bad
-  // options, Internal if the constructor throws.
+  // options, Internal if the constructor throws, FailedPrecondition if the actor is ending its children: as one that
+  // stops or is restarted does, from when they are told until PostStop is over.
   absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props);
   // An actor without a parent.
   absl::StatusOr<ActorRef> SpawnRoot(const ActorProps& props);
@@ -90,18 +90,24 @@ class ActorTree final : public ActorLifecycle {
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;
   void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) override;
 
+  static absl::Status ConstructorThrew(const ActorProps& props);
+  static absl::Status EndsChildren();
+  MailboxSpec SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher);
   template <class Register>
-  absl::StatusOr<ActorSlot*> Put(NodeCache& cache, const ActorProps& props, Register register_slot);
+  absl::StatusOr<ActorSlot*> Put(NodeCache& cache, const ActorProps& props, ActorInstance* instance,
+                                 Register register_slot);
   uint16_t TypeOf(const ActorProps& props);
+  uint16_t FindTypeOf(const ActorProps& props);
   void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorSlot& child, const absl::Status& error);
   void OnChildEnded(ActorWorker& worker, ActorSlot& slot, ActorSlot& child);
+  void Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit);
+  SupervisionVerdict VerdictOn(ActorRef child, const absl::Status& error) const;
   void Sentence(ActorWorker& worker, ActorSlot& parent, ActorSlot& child, const absl::Status& error);
   void BeginRestart(ActorWorker& worker, ActorSlot& slot);
   void FinishRestart(ActorWorker& worker, ActorSlot& slot);
   void Resume(ActorWorker& worker, ActorSlot& slot);
-  static void StopChildren(ActorSlot& slot);
   template <class M>
-  static void TellChildren(ActorSlot& slot);
+  static void TellChildren(ActorSlot& slot, const ActorSlot* except = nullptr);
 
   const ActorTreeOptions options_;
   const uint64_t serial_;  // Of this tree in the process.

@@ -35,9 +35,9 @@ void ActorWorker::AdoptThread() {
 
 bool ActorWorker::Owns(const ActorSlot& slot) const { return pool_ != nullptr && pool_->Owns(&slot); }
 
-void ActorWorker::BecameReady(ActorSlot& slot) {
+void ActorWorker::Register(ActorSlot& slot, ReadyQueueCoordinator::Placement placement) {
   if (slot.dispatcher == dispatcher) {
-    coordinator.RegisterReady(index, slot, ReadyQueueCoordinator::Placement::kBack);
+    coordinator.RegisterReady(index, slot, placement);
   } else {
     DispatcherTable::RegisterOrEmpty(slot);
   }

@@ -109,7 +109,8 @@ class ActorWorker {
   void DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason);
 
   // For the outbox: the mailbox of `slot` is held by the caller.
-  void BecameReady(ActorSlot& slot);
+  void BecameReady(ActorSlot& slot) { Register(slot, ReadyQueueCoordinator::Placement::kBack); }
+  void Register(ActorSlot& slot, ReadyQueueCoordinator::Placement placement);
 
   // The thread's own cache of nodes, once the worker has a thread.
   NodeCache& cache() { return *cache_; }

@@ -1,6 +1,7 @@
 #include "fraktor/actor/scheduler/dispatchers.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -44,19 +45,24 @@ absl::Status Dispatchers::NotRunning() {
 
 absl::Status Dispatchers::Start(const ExecutorServices& services) {
   FRAKTOR_RETURN_IF_ERROR(options_.Validate());
-  FRAKTOR_ASSIGN_OR_RETURN(default_, WorkerExecutor::Start(options_.default_pool, services));
-  FRAKTOR_ASSIGN_OR_RETURN(system_, WorkerExecutor::Start(options_.system_pool, services));
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> users,
+                           WorkerExecutor::Start(options_.default_pool, services));
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> own, WorkerExecutor::Start(options_.system_pool, services));
+  default_ = std::move(users);
+  system_ = std::move(own);
+  default_number_ = default_->number();
+  system_number_ = system_->number();
   services_.emplace(services);
   MutexLock lock(mutex_);
-  running_ = true;
+  running_.store(true, std::memory_order_release);
   return absl::OkStatus();
 }
 
 void Dispatchers::Stop() {
-  std::vector<std::unique_ptr<WorkerExecutor>> pinned;
+  Executors pinned;
   {
     MutexLock lock(mutex_);
-    running_ = false;
+    running_.store(false, std::memory_order_relaxed);
     pinned = std::move(pinned_);
     pinned_.clear();
     std::move(ending_.begin(), ending_.end(), std::back_inserter(pinned));
@@ -65,39 +71,61 @@ void Dispatchers::Stop() {
   // All stop before one goes: actors of one tell those of another.
   if (default_ != nullptr) default_->Stop();
   if (system_ != nullptr) system_->Stop();
-  for (const std::unique_ptr<WorkerExecutor>& executor : pinned) executor->Stop();
+  for (const std::shared_ptr<WorkerExecutor>& executor : pinned) executor->Stop();
   pinned.clear();
   default_.reset();
   system_.reset();
 }
 
+Dispatchers::Executors Dispatchers::Snapshot() const {
+  Executors all = {default_, system_};
+  MutexLock lock(mutex_);
+  all.insert(all.end(), pinned_.begin(), pinned_.end());
+  all.insert(all.end(), ending_.begin(), ending_.end());
+  return all;
+}
+
 bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
   if (default_ == nullptr || system_ == nullptr) return true;
-  const Instant deadline = services_->toolbox.Now() + timeout;
-  const auto left = [&] { return std::max(deadline - services_->toolbox.Now(), absl::ZeroDuration()); };
-  // One may have given another something to do meanwhile: all must be quiet when looked at again.
+  const RuntimeToolbox& toolbox = services_->toolbox;
+  const auto is_quiet = [&](const std::shared_ptr<WorkerExecutor>& executor) {
+    return executor->IsStopped() || (toolbox.has_threads() ? executor->IsQuiet() : executor->AwaitQuiet(timeout));
+  };
+  const Instant deadline = toolbox.Now() + timeout;
   for (;;) {
-    if (!default_->AwaitQuiet(left()) || !system_->AwaitQuiet(left())) return false;
-    MutexLock lock(mutex_);
-    for (const std::unique_ptr<WorkerExecutor>& executor : pinned_) {
-      if (!executor->AwaitQuiet(left())) return false;
+    // Without the lock: a pinned actor that ends meanwhile needs it.
+    const Executors all = Snapshot();
+    const auto count_runs = [&] {
+      uint64_t runs = 0;
+      for (const std::shared_ptr<WorkerExecutor>& executor : all) runs += executor->runs();
+      return runs;
+    };
+    const uint64_t runs = count_runs();
+    const bool was_quiet = std::all_of(all.begin(), all.end(), is_quiet);
+    // One may have given another something to do after that was looked at. If nobody has begun a run since then, there
+    // was nobody left who could when all had been looked at, and what was given is seen now.
+    if (was_quiet && std::all_of(all.begin(), all.end(), is_quiet) && count_runs() == runs && Snapshot() == all) {
+      return true;
     }
-    if (default_->IsQuiet() && system_->IsQuiet()) return true;
-    if (left() <= absl::ZeroDuration()) return false;
+    const absl::Duration left = deadline - toolbox.Now();
+    if (left <= absl::ZeroDuration() || !toolbox.has_threads()) return false;
+    for (const std::shared_ptr<WorkerExecutor>& executor : all) {
+      // One that was stopped with its actor answers false at once.
+      executor->AwaitQuiet(std::max(deadline - toolbox.Now(), absl::ZeroDuration()));
+    }
   }
 }
 
 absl::StatusOr<uint16_t> Dispatchers::NumberFor(DispatcherChoice choice) {
   if (choice == DispatcherChoice::kPinned) return StartPinned();
-  const WorkerExecutor* const executor = (choice == DispatcherChoice::kSystem ? system_ : default_).get();
-  if (executor == nullptr) return NotRunning();
-  return executor->number();
+  if (!running_.load(std::memory_order_acquire)) return NotRunning();
+  return choice == DispatcherChoice::kSystem ? system_number_ : default_number_;
 }
 
 absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
   MutexLock lock(mutex_);
-  if (!running_) return NotRunning();
-  std::erase_if(ending_, [](const std::unique_ptr<WorkerExecutor>& executor) { return executor->IsStopped(); });
+  if (!running_.load(std::memory_order_relaxed)) return NotRunning();
+  std::erase_if(ending_, [](const std::shared_ptr<WorkerExecutor>& executor) { return executor->IsStopped(); });
   if (pinned_.size() >= static_cast<size_t>(options_.max_pinned)) {
     return absl::ResourceExhaustedError(absl::StrCat("there are ", pinned_.size(),
                                                      " pinned actors; raise DispatchersOptions.max_pinned, or do "
@@ -113,9 +141,8 @@ absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
 
 void Dispatchers::EndPinned(uint16_t number) {
   MutexLock lock(mutex_);
-  const auto found = std::find_if(pinned_.begin(), pinned_.end(), [number](const auto& executor) {
-    return executor->number() == number;
-  });
+  const auto found = std::find_if(pinned_.begin(), pinned_.end(),
+                                  [number](const auto& executor) { return executor->number() == number; });
   if (found == pinned_.end()) return;
   (*found)->ForgetNumber();
   (*found)->StopSoon();

@@ -1,8 +1,8 @@
 // The pools of workers that a system's actors run on.
 //
-//   Dispatchers dispatchers(options, toolbox.has_threads());
+//   Dispatchers dispatchers(options);
 //   dispatchers.Start({toolbox, lifecycle, mailboxes, &hub});
-//   dispatchers.NumberFor(DispatcherChoice::kPinned, "Printer")        // a thread of its own
+//   dispatchers.NumberFor(DispatcherChoice::kPinned)        // a thread of its own
 //
 // - The default pool, for everybody.
 // - The system pool, for the runtime's own actors: heartbeats go out however busy the users' actors are. Its workers
@@ -15,11 +15,11 @@
 #ifndef FRAKTOR_ACTOR_SCHEDULER_DISPATCHERS_H_
 #define FRAKTOR_ACTOR_SCHEDULER_DISPATCHERS_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -60,7 +60,8 @@ class Dispatchers {
   // No worker runs afterwards.
   void Stop();
 
-  // Waits until no worker has anything to do. False if that is not so after `timeout`.
+  // Waits until no worker has anything to do, and none has anything for another. False if that is not so after
+  // `timeout`. On a toolbox without threads it does not wait, and says whether anything is ready.
   bool AwaitQuiet(absl::Duration timeout);
 
   // Where a new actor belongs. ResourceExhausted if there are max_pinned already or no thread, FailedPrecondition
@@ -75,20 +76,28 @@ class Dispatchers {
   size_t pinned_count() const;
 
  private:
+  using Executors = std::vector<std::shared_ptr<WorkerExecutor>>;
+
   absl::StatusOr<uint16_t> StartPinned();
+  // All that there are.
+  Executors Snapshot() const;
   static absl::Status NotRunning();
 
   const DispatchersOptions options_;
   std::optional<ExecutorServices> services_;
-  std::unique_ptr<WorkerExecutor> default_;
-  std::unique_ptr<WorkerExecutor> system_;
+  std::shared_ptr<WorkerExecutor> default_;
+  std::shared_ptr<WorkerExecutor> system_;
+  uint16_t default_number_ = 0;
+  uint16_t system_number_ = 0;
+  // Changed with the lock. Released when the above are there, for spawning threads, which do not touch the executors: an
+  // actor that comes too late has the number of one that is closed.
+  std::atomic<bool> running_{false};
 
   mutable Mutex mutex_;
-  bool running_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t pinned_started_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::vector<std::unique_ptr<WorkerExecutor>> pinned_ ABSL_GUARDED_BY(mutex_);
+  Executors pinned_ ABSL_GUARDED_BY(mutex_);
   // Told to stop; they go when they have.
-  std::vector<std::unique_ptr<WorkerExecutor>> ending_ ABSL_GUARDED_BY(mutex_);
+  Executors ending_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

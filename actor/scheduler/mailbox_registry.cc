@@ -80,11 +80,7 @@ void MailboxRegistry::KeepDispatcher(uint16_t number) {
   dispatchers_.push_back(number);
 }
 
-template <class Pool>
-absl::StatusOr<ActorSlot*> MailboxRegistry::RegisterIn(Pool& pool, const MailboxSpec& spec) {
-  if (spec.options != nullptr) FRAKTOR_RETURN_IF_ERROR(spec.options->Validate());
-  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, ReserveAndClaim(pool));
-  ActorSlot& slot = *handle.slot;
+void MailboxRegistry::Prepare(ActorSlot& slot, uint32_t generation, const MailboxSpec& spec) {
   slot.instance = spec.instance;
   slot.dispatcher = spec.dispatcher;
   slot.type.store(spec.type, std::memory_order_relaxed);
@@ -100,9 +96,28 @@ absl::StatusOr<ActorSlot*> MailboxRegistry::RegisterIn(Pool& pool, const Mailbox
               .children = 0,
               .number = 0,
               .next_number = 0};
-  if (spec.options != nullptr) Equip(slot, handle.generation, *spec.options);
-  ActorSlotPool::Activate(handle);
-  return &slot;
+  if (spec.options != nullptr) [[unlikely]]
+    Equip(slot, generation, *spec.options);
+  ActorSlotPool::Activate({&slot, generation});
+}
+
+template <class Pool>
+absl::StatusOr<ActorSlot*> MailboxRegistry::RegisterIn(Pool& pool, const MailboxSpec& spec) {
+  if (spec.options != nullptr) FRAKTOR_RETURN_IF_ERROR(spec.options->Validate());
+  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, ReserveAndClaim(pool));
+  Prepare(*handle.slot, handle.generation, spec);
+  return handle.slot;
+}
+
+ActorSlot* MailboxRegistry::TryRegister(ActorSlotPool::Cache& cache, const MailboxSpec& spec) {
+  ActorSlot* const slot = cache.ReserveAtHand();
+  if (slot == nullptr) return nullptr;
+  if (spec.options != nullptr || !slot->mailbox.inbox.TryClaim()) {
+    cache.Release(slot);
+    return nullptr;
+  }
+  Prepare(*slot, slot->generation() + 1, spec);
+  return slot;
 }
 
 absl::StatusOr<ActorSlot*> MailboxRegistry::Register(ActorSlotPool::Cache& cache, const MailboxSpec& spec) {

@@ -55,6 +55,8 @@ class MailboxRegistry {
   // A slot for an actor, whose mailbox the caller holds: then LetGo, or make it ready. InvalidArgument for bad options,
   // ResourceExhausted if the process has no slots left.
   absl::StatusOr<ActorSlot*> Register(ActorSlotPool::Cache& cache, const MailboxSpec& spec);
+  // The same if it is easy: the usual options, and a slot at hand. Otherwise null, and nothing has happened.
+  static ActorSlot* TryRegister(ActorSlotPool::Cache& cache, const MailboxSpec& spec);
   // The same for threads without a cache.
   absl::StatusOr<ActorSlot*> Register(const MailboxSpec& spec);
 
@@ -85,6 +87,7 @@ class MailboxRegistry {
   SystemCore& core() { return core_; }
 
  private:
+  static void Prepare(ActorSlot& slot, uint32_t generation, const MailboxSpec& spec);
   template <class Pool>
   absl::StatusOr<ActorSlot*> RegisterIn(Pool& pool, const MailboxSpec& spec);
 

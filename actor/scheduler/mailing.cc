@@ -13,7 +13,7 @@ namespace {
 // Makes an actor ready whose mailbox the caller holds.
 void MakeReady(ActorSlot& slot) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->BecameReady(slot);
+    worker->outbox.MakeReady(slot);
   } else {
     DispatcherTable::RegisterOrEmpty(slot);
   }

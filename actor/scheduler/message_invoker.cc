@@ -49,9 +49,7 @@ template <class Call, class Describe>
   }
 }
 
-std::string HandlerOf(const Envelope& message) {
-  return absl::StrCat("a handler of ", ToAbsl(message.type()->name()));
-}
+std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler of ", ToAbsl(message.type()->name())); }
 
 [[gnu::always_inline]] inline absl::Status Receive(ActorSlot& slot, Envelope& message) {
   return Guarded([&] { return slot.instance->Receive(ActorContext::Of(slot), message); },
@@ -211,6 +209,8 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
         look_for_system = turn.lists.system != nullptr;
         continue;
       }
+      // A sender on another core wrote it: let it come while this one is handled.
+      __builtin_prefetch(turn.lists.user.first);
       if (envelope->target_word() == turn.word) [[likely]] {
         if (envelope->is_traced()) [[unlikely]] {
           HandleTraced(worker, slot, envelope);
@@ -256,8 +256,11 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   while (Envelope* const envelope = turn.lists.PopSystem()) {
     if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(turn.word)) {
       turn.current = envelope;
-      if (!HandleSignal(worker, slot, *envelope)) lifecycle_.OnSystemMessage(worker, slot, *envelope);
-      worker.outbox.EndHandler(true);
+      // Who has no extension waits for nothing of the scheduler; but anybody may be signalled.
+      const bool is_signal =
+          slot.extension == nullptr ? envelope->Is<SignalArrived>() : HandleSignal(worker, slot, *envelope);
+      if (!is_signal) lifecycle_.OnSystemMessage(worker, slot, *envelope);
+      worker.outbox.EndHandler(!turn.lists.empty() || slot.mailbox.inbox.HasNodes());
       turn.current = nullptr;
       EndEnvelope(worker.cache(), envelope);
     } else {
@@ -472,9 +475,11 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   lifecycle_.OnEnding(worker, slot);
   worker.outbox.EndHandler(false);
   // Also what was asked and sent in the last hook.
-  CloseAsks(worker, slot);
-  ForgetFullTargets(worker, slot);
-  turn.failure = absl::OkStatus();
+  if (slot.extension != nullptr) {
+    CloseAsks(worker, slot);
+    ForgetFullTargets(worker, slot);
+  }
+  if (!turn.failure.ok()) turn.failure = absl::OkStatus();
   slot.gate = 0;
   slot.failures = 0;
   slot.mailbox.lists.system = nullptr;
@@ -483,7 +488,7 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
     if (extension->order != nullptr) DeadLetters(worker, slot, extension->order->TakeAll());
     delete extension;  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.
   }
-  DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
+  if (!turn.lists.user.empty()) DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
   while (!slot.mailbox.inbox.TryGoIdle()) {
     turn.lists.Take(slot.mailbox.inbox);
     EnvelopeList left;
@@ -492,7 +497,7 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
     DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
   }
   lifecycle_.OnEnded(worker, slot);
-  worker.outbox.Flush();
+  worker.outbox.EndHandler(false);
 }
 
 void MessageInvoker::DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list) {

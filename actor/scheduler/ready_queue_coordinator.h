@@ -83,9 +83,10 @@ class WorkerWaker {
 class ReadyQueueCoordinator {
  public:
   enum class Placement : uint8_t {
-    kBack,  // Behind those that are ready.
-    kNext,  // The worker runs it next, if the worker has nothing better: it is warm. For a worker that is about to
-            // end its run.
+    kBack,   // Behind those that are ready.
+    kNext,   // The worker runs it next, if the worker has nothing better: it is warm. For a worker that is about to
+             // end its run.
+    kYield,  // As kBack, for an actor that the worker itself had: it is nothing new, and nobody is woken for it.
   };
 
   virtual ~ReadyQueueCoordinator() = default;
@@ -118,7 +119,7 @@ class ReadyQueueCoordinator {
   void HandleInvokeResult(WorkerIndex worker, ReadyNode& node, const InvokeResult& result) {
     if (result.kind == InvokeResult::Kind::kYielded ||
         (result.kind == InvokeResult::Kind::kCompleted && result.ready_hint)) {
-      RegisterReady(worker, node, Placement::kBack);
+      RegisterReady(worker, node, Placement::kYield);
     }
   }
 

@@ -404,7 +404,7 @@ TEST_F(WorkStealingTest, DoesNotLetTwoWarmActorsStarveTheOthers) {
 }
 
 TEST_F(WorkStealingTest, RunsAWarmActorAgainIfThereIsNoRoomAtTheBack) {
-  std::deque<TestNode> others(256);  // As many as the ring takes.
+  std::deque<TestNode> others(WorkStealingCoordinator::kRingCapacity);
   for (TestNode& other : others) coordinator_.RegisterReady(0, other, Placement::kBack);
   for (uint32_t i = 0; i < WorkStealingCoordinator::kWarmStreak + 1; ++i) {
     coordinator_.RegisterReady(0, a_, Placement::kNext);
@@ -413,6 +413,41 @@ TEST_F(WorkStealingTest, RunsAWarmActorAgainIfThereIsNoRoomAtTheBack) {
   EXPECT_EQ(Next(0), &others[0]);
   coordinator_.RegisterReady(0, a_, Placement::kNext);
   EXPECT_EQ(Next(0), &a_);
+}
+
+// What a worker gives up itself is nothing new.
+TEST_F(WorkStealingTest, WakesNobodyForAnActorThatYields) {
+  EXPECT_TRUE(coordinator_.BeginWait(1));
+  coordinator_.RegisterReady(0, a_, Placement::kYield);
+  EXPECT_TRUE(waker_.woken.empty());
+  EXPECT_EQ(Next(0), &a_);
+  coordinator_.RegisterReady(0, a_, Placement::kBack);
+  EXPECT_EQ(waker_.woken, std::vector<WorkerIndex>({1}));
+  EXPECT_EQ(Next(0), &a_);
+}
+
+// Otherwise a worker that always has something warm would never come to what foreign threads have put there.
+TEST_F(WorkStealingTest, WantsWorkersToDrainWhenAForeignThreadHasRegistered) {
+  EXPECT_FALSE(coordinator_.WantsDrain());
+  coordinator_.RegisterReady(0, a_, Placement::kBack);
+  EXPECT_FALSE(coordinator_.WantsDrain()) << "others of the pool wait for the end of a streak";
+  coordinator_.RegisterReady(kForeign, c_, Placement::kBack);
+  EXPECT_TRUE(coordinator_.WantsDrain());
+  EXPECT_EQ(Next(0), &c_);
+  EXPECT_FALSE(coordinator_.WantsDrain());
+  EXPECT_EQ(Next(0), &a_);
+}
+
+// Those of a full ring do not stand in the way of foreign threads.
+TEST_F(WorkStealingTest, KeepsWhatOverflowsApartFromForeignActors) {
+  std::deque<TestNode> others(2 * WorkStealingCoordinator::kRingCapacity);
+  for (TestNode& other : others) coordinator_.RegisterReady(0, other, Placement::kYield);
+  EXPECT_FALSE(coordinator_.WantsDrain());
+  EXPECT_EQ(coordinator_.ReadyCountHint(), others.size());
+  coordinator_.RegisterReady(kForeign, c_, Placement::kBack);
+  EXPECT_EQ(Next(0), &c_);
+  for (size_t i = 0; i < others.size(); ++i) ASSERT_NE(Next(i % 2), nullptr) << i;
+  EXPECT_EQ(Next(0), nullptr);
 }
 
 TEST_F(WorkStealingTest, LetsAForeignActorInBetweenWarmOnes) {

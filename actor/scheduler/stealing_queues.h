@@ -22,13 +22,14 @@
 
 namespace fraktor::inline v0 {
 
-template <typename Atomics = StdAtomics, typename Lock = Mutex, size_t kRingCapacity = 256>
+template <typename Atomics = StdAtomics, typename Lock = Mutex, size_t kRingCapacity = 8192>
 class BasicStealingQueues {
  public:
   using Node = BasicReadyNode<Atomics>;
   using Placement = ReadyQueueCoordinator::Placement;
 
   static constexpr uint32_t kWarmStreak = 32;
+  static constexpr size_t kCapacity = kRingCapacity;
 
   BasicStealingQueues(WorkerIndex workers, WorkerWaker& waker)
       : waker_(waker), worker_count_(workers), workers_(std::make_unique<Worker[]>(workers)), idle_(workers) {
@@ -67,7 +68,8 @@ class BasicStealingQueues {
   WorkerWaker& waker_;
   const WorkerIndex worker_count_;
   const std::unique_ptr<Worker[]> workers_;
-  BasicInjectionQueue<Atomics, Lock> injected_;
+  BasicInjectionQueue<Atomics, Lock> injected_;  // By foreign threads.
+  BasicInjectionQueue<Atomics, Lock> overflow_;  // By workers whose ring was full.
   BasicIdleWorkers<Atomics> idle_;
 };
 
@@ -95,6 +97,7 @@ bool BasicStealingQueues<Atomics, Lock, kRingCapacity>::RegisterReady(WorkerInde
     PushToRing(worker, displaced);
   } else {
     PushToRing(worker, &node);
+    if (placement == Placement::kYield) return true;
   }
   WakeOneIfUseful();
   return true;
@@ -124,7 +127,7 @@ bool BasicStealingQueues<Atomics, Lock, kRingCapacity>::BeginWait(WorkerIndex in
 
 template <typename Atomics, typename Lock, size_t kRingCapacity>
 size_t BasicStealingQueues<Atomics, Lock, kRingCapacity>::ReadyCountHint() const {
-  size_t ready = injected_.SizeHint();
+  size_t ready = injected_.SizeHint() + overflow_.SizeHint();
   for (WorkerIndex i = 0; i < worker_count_; ++i) {
     ready += workers_[i].ring.SizeHint() + (workers_[i].has_warm.load(std::memory_order_relaxed) ? 1 : 0);
   }
@@ -134,10 +137,11 @@ size_t BasicStealingQueues<Atomics, Lock, kRingCapacity>::ReadyCountHint() const
 template <typename Atomics, typename Lock, size_t kRingCapacity>
 void BasicStealingQueues<Atomics, Lock, kRingCapacity>::PushToRing(Worker& worker, Node* node) {
   if (worker.ring.TryPush(node)) return;
-  // Too many for one worker: the older half goes to where everybody looks, and keeps its place before the new one.
+  // Too many for one worker: the older half goes to where everybody looks, and keeps its place before the new one. Not
+  // to the foreign threads' place: a worker looks there before each run, for those who have nobody else.
   typename Ring::HalfBuffer moved;
   const size_t count = worker.ring.PopHalf(moved);
-  for (size_t i = 0; i < count; ++i) injected_.Push(moved[i]);
+  for (size_t i = 0; i < count; ++i) overflow_.Push(moved[i]);
   const bool pushed = worker.ring.TryPush(node);
   assert(pushed);
   static_cast<void>(pushed);
@@ -152,7 +156,8 @@ auto BasicStealingQueues<Atomics, Lock, kRingCapacity>::TakeOwn(Worker& worker) 
     if (++worker.warm_streak <= kWarmStreak || !worker.ring.TryPush(node)) return node;
   }
   worker.warm_streak = 0;
-  return worker.ring.TryPop();
+  if (Node* const node = worker.ring.TryPop()) return node;
+  return overflow_.TryPop();
 }
 
 template <typename Atomics, typename Lock, size_t kRingCapacity>
@@ -164,12 +169,13 @@ auto BasicStealingQueues<Atomics, Lock, kRingCapacity>::Search(WorkerIndex index
     if (worker.next_victim == index) continue;
     if (Node* const node = workers_[worker.next_victim].ring.StealHalfInto(worker.ring)) return node;
   }
-  return injected_.TryPop();
+  if (Node* const node = injected_.TryPop()) return node;
+  return overflow_.TryPop();
 }
 
 template <typename Atomics, typename Lock, size_t kRingCapacity>
 bool BasicStealingQueues<Atomics, Lock, kRingCapacity>::AnythingReady() const {
-  if (!injected_.IsEmptyForParking()) return true;
+  if (!injected_.IsEmptyForParking() || !overflow_.IsEmptyForParking()) return true;
   for (WorkerIndex i = 0; i < worker_count_; ++i) {
     if (!workers_[i].ring.IsEmptyForParking()) return true;
   }

@@ -26,6 +26,8 @@ namespace fraktor::inline v0 {
 class WorkStealingCoordinator final : public ReadyQueueCoordinator {
  public:
   static constexpr uint32_t kWarmStreak = BasicStealingQueues<>::kWarmStreak;
+  // Of each worker. What is more goes where all workers look when they have nothing else.
+  static constexpr size_t kRingCapacity = BasicStealingQueues<>::kCapacity;
 
   // `workers` from 1 to kMaxWorkers. `waker` must outlive the coordinator.
   WorkStealingCoordinator(WorkerIndex workers, WorkerWaker& waker);

@@ -77,6 +77,8 @@ class WorkerExecutor::Loop final : public Worker {
   }
 
  private:
+  using Placement = ReadyQueueCoordinator::Placement;
+
   // The references are for the compiler, which cannot know that they stay the same.
   Progress RunActors(ActorWorker& worker, MessageInvoker& invoker, ReadyQueueCoordinator& coordinator) {
     const WorkerScope scope(worker);
@@ -89,18 +91,17 @@ class WorkerExecutor::Loop final : public Worker {
         slot = Drain();
         if (slot == nullptr) return Progress::kIdle;
       }
-      if (invoker.Run(worker, *slot, budget) == InvokeResult::Kind::kYielded) worker.BecameReady(*slot);
+      if (invoker.Run(worker, *slot, budget) == InvokeResult::Kind::kYielded) worker.Register(*slot, Placement::kYield);
       slot = worker.outbox.TakeDeferred();
       if (slot == nullptr) continue;
       // What the last actor made ready is run at once, past those that are ready: it is warm, and needs no queue. Not
       // for long, and not while somebody has been waiting for a worker.
-      if (slot->dispatcher == worker.dispatcher && ++streak_ <= kStreak && !coordinator.WantsDrain()) continue;
-      worker.BecameReady(*slot);
+      const bool wants_drain = coordinator.WantsDrain();
+      if (slot->dispatcher == worker.dispatcher && ++streak_ <= kStreak && !wants_drain) continue;
+      worker.Register(*slot, wants_drain ? Placement::kBack : Placement::kYield);
       slot = nullptr;
     }
-    if (slot != nullptr) {
-      coordinator.RegisterReady(worker.index, *slot, ReadyQueueCoordinator::Placement::kNext);
-    }
+    if (slot != nullptr) coordinator.RegisterReady(worker.index, *slot, Placement::kNext);
     return Progress::kBusy;
   }
 
@@ -252,6 +253,12 @@ void WorkerExecutor::Stop() {
 
 bool WorkerExecutor::IsQuiet() const {
   return asleep_.load(std::memory_order_seq_cst) == options_.workers && coordinator_->ReadyCountHint() == 0;
+}
+
+uint64_t WorkerExecutor::runs() const {
+  uint64_t runs = 0;
+  for (const std::unique_ptr<ActorWorker>& worker : workers_) runs += worker->runs.load(std::memory_order_relaxed);
+  return runs;
 }
 
 void WorkerExecutor::NoticeQuiet() {

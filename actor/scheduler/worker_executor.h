@@ -46,7 +46,7 @@ struct WorkerExecutorOptions {
   // How many messages an actor handles before others have their turn. From 1 to 1'000'000.
   int budget = 64;
   // How many actors a worker runs before its toolbox looks at timers. From 1 to 1'000'000.
-  int runs_per_step = 16;
+  int runs_per_step = 64;
   // How often a worker looks for work before it sleeps: WorkerOptions::idle_rounds.
   int idle_rounds = 0;
   CoordinatorKind coordinator = CoordinatorKind::kWorkStealing;
@@ -88,6 +88,8 @@ class WorkerExecutor final : private WorkerWaker {
   // was stopped before. On a toolbox without threads it does not wait: whoever pumps it knows.
   bool AwaitQuiet(absl::Duration timeout);
   bool IsQuiet() const;
+  // How many runs of actors have begun. Who sees that a worker sleeps sees all that it has begun before.
+  uint64_t runs() const;
 
   // What the slots of this executor's actors have as their dispatcher.
   uint16_t number() const { return number_; }
