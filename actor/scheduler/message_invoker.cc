@@ -209,14 +209,10 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
         look_for_system = turn.lists.system != nullptr;
         continue;
       }
-      // A sender on another core wrote it: let it come while this one is handled.
-      __builtin_prefetch(turn.lists.user.first);
       if (envelope->target_word() == turn.word) [[likely]] {
-        if (envelope->is_traced()) [[unlikely]] {
-          HandleTraced(worker, slot, envelope);
-        } else {
-          Handle(worker, slot, envelope);
-        }
+        const bool more = envelope->is_traced() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
+        // Mostly there was one message. Not if a system message has come meanwhile.
+        if (!more && !turn.gated() && inbox.TryGoIdle()) return EndTurn(worker, handled + 1, Kind::kCompleted);
       } else {
         worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
       }
@@ -230,21 +226,25 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
   }
 }
 
-[[gnu::always_inline]] inline void MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+// Whether there is anything in the mailbox afterwards.
+[[gnu::always_inline]] inline bool MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
   Turn& turn = worker.turn;
   turn.current = envelope;
   absl::Status status = Receive(slot, *envelope);
-  worker.outbox.EndHandler(!turn.lists.user.empty() || slot.mailbox.inbox.HasNodes());
+  const bool more = !turn.lists.user.empty() || slot.mailbox.inbox.HasNodes();
+  worker.outbox.EndHandler(more);
   if (!status.ok()) [[unlikely]]
     Fail(worker, slot, std::move(status), turn.current);
   // Null if the handler has put it aside.
   if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
+  return more;
 }
 
-[[gnu::noinline]] void MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+[[gnu::noinline]] bool MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
   Timing timing(worker, slot, *envelope);
-  Handle(worker, slot, envelope);
+  const bool more = Handle(worker, slot, envelope);
   timing.Record();
+  return more;
 }
 
 void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) {

@@ -91,8 +91,8 @@ class MessageInvoker {
   static bool HasOrder(const ActorSlot& slot);
   static Envelope* NextOrdered(ActorWorker& worker, ActorSlot& slot);
   void Start(ActorWorker& worker, ActorSlot& slot);
-  void Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
-  void HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+  bool Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+  bool HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
   bool HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
   void Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow);
   static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);

@@ -40,8 +40,11 @@ class Outbox {
     if (!chain_.empty()) [[unlikely]]
       PushChain();
     target_ = &slot;
-    if (slot.mailbox.Post(envelope)) MakeReady(slot);
-    CountSend();
+    if (slot.mailbox.Post(envelope)) {
+      MakeReady(slot);
+    } else {
+      CountSend();
+    }
   }
 
   // A slot whose mailbox the caller holds is to be made ready, at the end of the run at the latest.
@@ -76,8 +79,9 @@ class Outbox {
   DeferredTarget& deferred() { return deferred_; }
 
  private:
+  // Only those count for which something waits.
   void CountSend() {
-    if (++sends_ >= kDeferredSends) [[unlikely]]
+    if (!deferred_.empty() && ++sends_ >= kDeferredSends) [[unlikely]]
       Publish();
   }
 
@@ -111,7 +115,7 @@ class Outbox {
   Sink& sink_;
   ActorSlot* target_ = nullptr;  // Of the last send in this handler, and of the chain.
   InboxChain chain_;
-  uint32_t sends_ = 0;  // In this handler.
+  uint32_t sends_ = 0;  // In this handler, while something was put off.
   DeferredTarget deferred_;
 };
 

@@ -85,19 +85,24 @@ class WorkerExecutor::Loop final : public Worker {
     const auto budget = static_cast<uint32_t>(executor_.options_.budget);
     const std::atomic<State>& state = executor_.state_;
     ActorSlot* slot = nullptr;
+    int streak = 0;  // How many runs in a row have gone past those that are ready.
     for (int runs = executor_.options_.runs_per_step; runs > 0; --runs) {
       if (state.load(std::memory_order_relaxed) == State::kStopping) break;
       if (slot == nullptr) {
-        slot = Drain();
+        slot = Drain(worker, coordinator);
         if (slot == nullptr) return Progress::kIdle;
+        streak = 0;
       }
-      if (invoker.Run(worker, *slot, budget) == InvokeResult::Kind::kYielded) worker.Register(*slot, Placement::kYield);
+      const InvokeResult::Kind kind = invoker.Run(worker, *slot, budget);
+      if (kind == InvokeResult::Kind::kYielded) worker.Register(*slot, Placement::kYield);
+      // The lifecycle knows; the next actor has nothing to do with it.
+      if (kind == InvokeResult::Kind::kFailed) worker.turn.failure = absl::OkStatus();
       slot = worker.outbox.TakeDeferred();
       if (slot == nullptr) continue;
       // What the last actor made ready is run at once, past those that are ready: it is warm, and needs no queue. Not
       // for long, and not while somebody has been waiting for a worker.
       const bool wants_drain = coordinator.WantsDrain();
-      if (slot->dispatcher == worker.dispatcher && ++streak_ <= kStreak && !wants_drain) continue;
+      if (slot->dispatcher == worker.dispatcher && ++streak <= kStreak && !wants_drain) continue;
       worker.Register(*slot, wants_drain ? Placement::kBack : Placement::kYield);
       slot = nullptr;
     }
@@ -105,10 +110,9 @@ class WorkerExecutor::Loop final : public Worker {
     return Progress::kBusy;
   }
 
-  ActorSlot* Drain() {
-    streak_ = 0;
+  static ActorSlot* Drain(const ActorWorker& worker, ReadyQueueCoordinator& coordinator) {
     ReadyNode* node = nullptr;
-    executor_.coordinator_->DrainReady(worker_.index, absl::MakeSpan(&node, 1));
+    coordinator.DrainReady(worker.index, absl::MakeSpan(&node, 1));
     return static_cast<ActorSlot*>(node);
   }
 
@@ -131,7 +135,6 @@ class WorkerExecutor::Loop final : public Worker {
 
   WorkerExecutor& executor_;
   ActorWorker& worker_;
-  int streak_ = 0;      // How many runs in a row have gone past those that are ready.
   bool waits_ = false;  // The coordinator was told that it sleeps.
 };
 

@@ -25,6 +25,7 @@
 #include "fraktor/actor/scheduler/invoker_middleware.h"
 #include "fraktor/actor/scheduler/mailbox_registry.h"
 #include "fraktor/actor/scheduler/mailing.h"
+#include "fraktor/actor/scheduler/work_stealing_coordinator.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/sim_toolbox.h"
@@ -482,6 +483,7 @@ TEST_P(WorkerExecutorTest, ShowsHowManyAreReady) {
   for (int i = 0; i < 20; ++i) peers.push_back(Spawn(*executor, [](ActorContext&, Envelope&) {}));
   const ActorRef source = Spawn(*executor, [&](ActorContext& context, Envelope&) {
     for (ActorRef peer : peers) context.Tell(peer, Ball{});
+    context.Flush();  // The last one would run next, without being queued.
     seen = hub->Snapshot(toolbox_->Now()).Find(kReadyQueueDepth, {{"dispatcher", "actors"}})->value;
     over.release();
   });
@@ -510,7 +512,7 @@ TEST_P(WorkerExecutorTest, LetsActorsOfTwoExecutorsTalk) {
 }
 
 TEST_P(WorkerExecutorTest, RunsMoreReadyActorsThanAWorkersRingHolds) {
-  constexpr int kActors = 2000;
+  constexpr int kActors = 2 * static_cast<int>(WorkStealingCoordinator::kRingCapacity);
   auto executor = WorkerExecutor::Start({.workers = 2}, Services()).value();
   std::atomic<int> handled{0};
   std::binary_semaphore over{0};
