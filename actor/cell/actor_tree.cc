@@ -154,6 +154,8 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   ActorKin& mine = parent.slot().kin;
   ActorKin& kin = slot->kin;
   const uint32_t number = ActorSlotTable::IndexOf(slot);
+  // Born to a parent that waits for a verdict, it waits too.
+  slot->failures = worker.turn.failures;
   kin.parent = &parent.slot();
   kin.number = mine.next_number++;
   kin.next_sibling = mine.first_child;

@@ -46,6 +46,23 @@ TEST(ActorTree, StartsAnActorBeforeItsFirstMessageAndStopsItAfterItsLast) {
   EXPECT_FALSE(system.IsAlive(root));
 }
 
+// SCH-5
+TEST(ActorTree, ResolvesAnIndexAsLongAsItsActorLives) {
+  TestLog log;
+  TestSystem system;
+  MailboxRegistry& mailboxes = system.scheduler().mailboxes();
+  const ActorRef root = system.Spawn(*ProbeProps(log, "root"));
+  const MailboxIndex index = MailboxRegistry::IndexOf(*root.slot());
+  EXPECT_EQ(mailboxes.Resolve(index), root.slot());
+  ActorTree::Stop(root);
+  system.Settle();
+  EXPECT_EQ(mailboxes.Resolve(index), nullptr);
+  // Not even when another actor has the slot.
+  std::vector<ActorRef> others;
+  for (int i = 0; i < 200; ++i) others.push_back(system.Spawn(*ProbeProps(log, "other")));
+  EXPECT_EQ(mailboxes.Resolve(index), nullptr);
+}
+
 TEST(ActorTree, StartsAnActorThatGetsNoMessage) {
   TestLog log;
   TestSystem system;
@@ -219,8 +236,7 @@ TEST(ActorTree, RunsNoUserMessageOfAFailingActorAndItsDescendantsBeforeTheVerdic
   EXPECT_EQ(lines, (Lines{"leaf: after", "middle: after"}));
 }
 
-TEST(ActorTree, SuspendsDescendantsUntilTheyAreResumed) {
-  // The verdict is given as long as the test wants: the root's supervisor is asked in the turn of the root.
+TEST(ActorTree, LeavesNobodySuspendedAfterAResume) {
   TestSystem system(
       TestSystemOptions{.supervisor = [](ActorRef, const absl::Status&) { return SupervisionVerdict::kResume; }});
   Family family(system);
@@ -234,6 +250,53 @@ TEST(ActorTree, SuspendsDescendantsUntilTheyAreResumed) {
   EXPECT_EQ(leaf_failures, 0);
   EXPECT_EQ(family.middle.slot()->failures, 0);
   EXPECT_EQ(family.leaf.slot()->failures, 0);
+}
+
+// Spawns a child when an answer comes, which it gives itself.
+class LateParent final : public ActorInstance {
+ public:
+  LateParent(TestLog* log, const ActorProps* child) : log_(*log), child_(*child) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    const absl::StatusOr<ActorRef> ask = context.Ask(ActorRef(), 1, absl::InfiniteDuration());
+    if (!ask.ok()) return ask.status();
+    context.Tell(*ask, 1);
+    return absl::InternalError("broken");
+  }
+  absl::Status OnReply(ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) override {
+    if (!answer.ok()) return answer.status();
+    log_.Add("answered");
+    const absl::StatusOr<ActorRef> child = ActorTree::Of(context).Spawn(context, child_);
+    if (!child.ok()) return child.status();
+    TellText(*child, "a");
+    return absl::OkStatus();
+  }
+
+ private:
+  TestLog& log_;
+  const ActorProps& child_;
+};
+
+// SCH-7
+TEST(ActorTree, SuspendsAChildThatIsBornToASuspendedParent) {
+  TestLog log;
+  TestSystem system({.supervisor = [&](ActorRef, const absl::Status&) {
+    log.Add("verdict");
+    return SupervisionVerdict::kResume;
+  }});
+  const ActorRef root = system.Spawn(*ProbeProps(log, "root"));
+  system.Settle();
+  const PropsPtr props = ProbeProps(log, "child");
+  const ActorRef parent = SpawnUnder(system, root, *MakeProps<LateParent>({}, &log, props.get())).value();
+  log.Take();
+  Tell(parent, 1);
+  system.Settle();
+  const Lines lines = log.Take();
+  const auto at = [&lines](const char* line) { return std::find(lines.begin(), lines.end(), line) - lines.begin(); };
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_LT(at("answered"), at("verdict"));
+  EXPECT_LT(at("verdict"), at("child: a"));
+  EXPECT_EQ(lines.back(), "child: a");
 }
 
 TEST(ActorTree, KeepsEverythingOnResume) {
