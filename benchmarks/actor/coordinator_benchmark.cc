@@ -1,6 +1,9 @@
 // What the ready set costs when many threads at once make actors ready: ten foreign threads register, two workers drain.
-// An item is an actor that went through. The default coordinator and the one with a mutex do the same.
+// An item is an actor that went through. The default coordinator and the one with a mutex do the same. Nobody waits for
+// anybody between the start and the end, so that what is measured is the set and not how the system schedules threads.
 #include <atomic>
+#include <barrier>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -18,78 +21,113 @@
 namespace fraktor {
 namespace {
 
-constexpr int kThreads = 10;
-constexpr WorkerIndex kWorkers = 2;
-// As many actors as a thread has; it waits when all of them are ready.
-constexpr size_t kNodes = 256;
+using Clock = std::chrono::steady_clock;
 
-struct alignas(64) Actor final : public ReadyNode {
-  std::atomic<bool> idle{true};  // released by the worker that drained it, acquired by the thread that owns it
-};
+constexpr size_t kThreads = 10;
+constexpr WorkerIndex kWorkers = 2;
+constexpr size_t kActorsPerThread = 10'000;
+constexpr int64_t kActors = kThreads * kActorsPerThread;
+
+struct alignas(64) Actor final : public ReadyNode {};
 
 // A coordinator with workers that have nothing to do with what they drain.
+template <class Coordinator>
 class Pool final : public WorkerWaker {
  public:
-  template <class Coordinator>
-  static std::unique_ptr<Pool> Make() {
-    std::unique_ptr<Pool> pool(new Pool);
-    pool->coordinator_ = std::make_unique<Coordinator>(kWorkers, *pool);
-    for (WorkerIndex i = 0; i < kWorkers; ++i) pool->workers_.emplace_back([&pool = *pool, i] { pool.Work(i); });
-    return pool;
+  Pool() {
+    for (WorkerIndex i = 0; i < kWorkers; ++i) workers_.emplace_back([this, i] { Work(i); });
   }
 
   ~Pool() override {
     stopping_.store(true, std::memory_order_relaxed);
-    for (std::counting_semaphore<>& bell : bells_) bell.release();
+    for (Desk& desk : desks_) desk.bell.release();
     for (std::thread& worker : workers_) worker.join();
   }
 
-  void Register(Actor& actor) {
-    while (!actor.idle.load(std::memory_order_acquire)) std::this_thread::yield();
-    actor.idle.store(false, std::memory_order_relaxed);
-    coordinator_->RegisterReady(kForeign, actor, ReadyQueueCoordinator::Placement::kBack);
-  }
+  void Register(Actor& actor) { coordinator_.RegisterReady(kForeign, actor, ReadyQueueCoordinator::Placement::kBack); }
+
+  // Before the first of them is registered.
+  void Expect(int64_t actors) { wanted_.fetch_add(actors, std::memory_order_relaxed); }
+  // Until all of them have been drained.
+  void Await() { done_.acquire(); }
 
  private:
-  Pool() = default;
+  struct alignas(64) Desk {
+    std::counting_semaphore<> bell{0};
+    std::atomic<int64_t> drained{0};  // sequentially consistent before a look at all, so that the last one sees all
+  };
 
-  void WakeWorker(WorkerIndex worker) override { bells_[worker].release(); }
+  void WakeWorker(WorkerIndex worker) override { desks_[worker].bell.release(); }
 
   void Work(WorkerIndex index) {
+    Desk& desk = desks_[index];
+    int64_t drained = 0;
     while (!stopping_.load(std::memory_order_relaxed)) {
       ReadyNode* node = nullptr;
-      if (coordinator_->DrainReady(index, absl::MakeSpan(&node, 1)) == 1) {
-        static_cast<Actor*>(node)->idle.store(true, std::memory_order_release);
-      } else if (coordinator_->BeginWait(index)) {
-        bells_[index].acquire();
-        coordinator_->EndWait(index);
+      if (coordinator_.DrainReady(index, absl::MakeSpan(&node, 1)) == 1) {
+        ++drained;
+        continue;
+      }
+      desk.drained.store(drained, std::memory_order_seq_cst);
+      TellIfDone();
+      if (coordinator_.BeginWait(index)) {
+        desk.bell.acquire();
+        coordinator_.EndWait(index);
       }
     }
   }
 
-  std::unique_ptr<ReadyQueueCoordinator> coordinator_;
-  std::counting_semaphore<> bells_[kWorkers]{std::counting_semaphore<>{0}, std::counting_semaphore<>{0}};
+  void TellIfDone() {
+    int64_t sum = 0;
+    for (const Desk& desk : desks_) sum += desk.drained.load(std::memory_order_seq_cst);
+    int64_t told = told_.load(std::memory_order_relaxed);
+    // Once for each round: both may see it.
+    if (sum == wanted_.load(std::memory_order_relaxed) && told != sum &&
+        told_.compare_exchange_strong(told, sum, std::memory_order_relaxed)) {
+      done_.release();
+    }
+  }
+
+  Coordinator coordinator_{kWorkers, *this};
+  Desk desks_[kWorkers];
   std::atomic<bool> stopping_{false};  // the bells order
+  std::atomic<int64_t> wanted_{0};     // who drained an actor sees what was expected before that was registered
+  std::atomic<int64_t> told_{0};       // decides who tells
+  std::counting_semaphore<> done_{0};
   std::vector<std::thread> workers_;
 };
 
-std::unique_ptr<Pool> pool;  // the first thread's, while others are outside of their loops
-
 template <class Coordinator>
 void Register(benchmark::State& state) {
-  const auto actors = std::make_unique<Actor[]>(kNodes);
-  if (state.thread_index() == 0) pool = Pool::Make<Coordinator>();
-  size_t next = 0;
-  for (auto _ : state) pool->Register(actors[next++ % kNodes]);
-  state.SetItemsProcessed(state.iterations());
-  // All that this thread has registered must be drained before it goes.
-  for (size_t i = 0; i < kNodes; ++i) {
-    while (!actors[i].idle.load(std::memory_order_acquire)) std::this_thread::yield();
+  const auto actors = std::make_unique<Actor[]>(kActors);
+  Pool<Coordinator> pool;
+  std::barrier<> start(kThreads + 1);
+  std::atomic<bool> over{false};  // the barrier orders
+  std::vector<std::thread> threads;
+  for (size_t thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, mine = actors.get() + thread * kActorsPerThread] {
+      for (;;) {
+        start.arrive_and_wait();
+        if (over.load(std::memory_order_relaxed)) return;
+        for (size_t i = 0; i < kActorsPerThread; ++i) pool.Register(mine[i]);
+      }
+    });
   }
+  for (auto _ : state) {
+    pool.Expect(kActors);
+    const Clock::time_point begin = Clock::now();
+    start.arrive_and_wait();
+    pool.Await();
+    state.SetIterationTime(std::chrono::duration<double>(Clock::now() - begin).count());
+  }
+  over.store(true, std::memory_order_relaxed);
+  start.arrive_and_wait();
+  for (std::thread& thread : threads) thread.join();
+  state.SetItemsProcessed(state.iterations() * kActors);
 }
 
-BENCHMARK_TEMPLATE(Register, WorkStealingCoordinator)->Name("register/work_stealing")->Threads(kThreads)->UseRealTime();
-BENCHMARK_TEMPLATE(Register, MutexCoordinator)->Name("register/mutex")->Threads(kThreads)->UseRealTime();
+BENCHMARK_TEMPLATE(Register, WorkStealingCoordinator)->Name("register/work_stealing/threads:10")->UseManualTime();
+BENCHMARK_TEMPLATE(Register, MutexCoordinator)->Name("register/mutex/threads:10")->UseManualTime();
 
 }  // namespace
 }  // namespace fraktor
