@@ -223,9 +223,12 @@ TEST(ActorTree, RunsNoUserMessageOfAFailingActorAndItsDescendantsBeforeTheVerdic
   }});
   Family family(system);
   log = &family.log;
+  const ActorRef last = SpawnUnder(system, family.leaf, *ProbeProps(family.log, "last")).value();
+  family.log.Take();
   Tell(family.middle, Do{[&](ActorContext& context) {
          TellText(context.self(), "after");
          TellText(family.leaf, "after");
+         TellText(last, "after");
          context.Flush();
          return absl::InternalError("broken");
        }});
@@ -233,7 +236,7 @@ TEST(ActorTree, RunsNoUserMessageOfAFailingActorAndItsDescendantsBeforeTheVerdic
   EXPECT_EQ(at_verdict, Lines());
   Lines lines = family.log.Take();
   std::sort(lines.begin(), lines.end());
-  EXPECT_EQ(lines, (Lines{"leaf: after", "middle: after"}));
+  EXPECT_EQ(lines, (Lines{"last: after", "leaf: after", "middle: after"}));
 }
 
 TEST(ActorTree, LeavesNobodySuspendedAfterAResume) {
