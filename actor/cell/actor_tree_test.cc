@@ -1030,9 +1030,15 @@ TEST(ActorTree, EndsAllOfAnUnrulyFamily) {
                     }});
   std::vector<ActorRef> roots;
   for (uint32_t i = 0; i < kRoots; ++i) roots.push_back(system.Spawn(*MakeProps<Branch>({}, 4u, i + 1)));
-  for (int i = 0; i < kMessages; ++i) {
-    for (const ActorRef root : roots) Tell(root, i);
-  }
+  const auto send = [&roots](int messages) {
+    for (int i = 0; i < messages; ++i) {
+      for (const ActorRef root : roots) Tell(root, i);
+    }
+  };
+  send(kMessages / 10);
+  system.Settle();
+  // They are stopped in the middle of the rest, however much they have got of it.
+  send(kMessages);
   for (const ActorRef root : roots) ActorTree::Stop(root);
   system.Settle();
   for (const ActorRef root : roots) EXPECT_FALSE(system.IsAlive(root));

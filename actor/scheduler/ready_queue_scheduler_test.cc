@@ -53,6 +53,7 @@ TEST(SchedulerState, HasNames) {
 }
 
 // SCH-9
+// SCH-1: it delegates, and is one piece.
 TEST(ReadyQueueScheduler, IsStartedOnce) {
   const auto toolbox = LocalToolbox::Make({}).value();
   const auto scheduler = ReadyQueueScheduler::Make({}, *toolbox).value();

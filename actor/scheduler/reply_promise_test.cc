@@ -134,6 +134,7 @@ TEST_F(AskTest, AnAnswerAfterTheTimeoutIsADeadLetter) {
   EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kStopped), 0u);
 }
 
+// SCH-10: as far as asks go, timeouts come from the timing wheel, as system messages.
 TEST_F(AskTest, ATimeoutIsNeverEarlyAndTheEarliestIsFirst) {
   ActorRef silent = SpawnSilent();
   std::vector<ActorRef> failed;

@@ -33,6 +33,7 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(len(comparison.rows), 6)
         self.assertEqual({row.verdict for row in comparison.rows}, {compare.SAME})
 
+    # SCH-13: beyond 5 % worse is a failure of the comparison.
     def test_a_throughput_ten_percent_lower_is_found(self):
         worse = _compare(self.run, self._scaled("limit/ping_pong/w:1", "items_per_second", 0.9)).worse
         self.assertEqual([(row.key, row.metric) for row in worse], [("limit/ping_pong/w:1", "items_per_second")])
