@@ -24,12 +24,10 @@ struct SuspendActor {};  // Because an ancestor has failed.
 struct ResumeActor {};   // The verdict on an ancestor, or on itself.
 struct RestartActor {};  // The verdict.
 struct ChildFailed {
-  ActorSlot* child;
+  ActorRef child;
   absl::Status error;
 };
-struct ChildEnded {
-  ActorSlot* child;
-};
+struct ChildrenEnded {};  // The last one, and the parent has been waiting for that.
 
 // ActorSlot::phase.
 enum Phase : uint8_t {
@@ -43,6 +41,17 @@ constexpr int kTypeBits = 16;
 std::atomic<uint64_t> next_serial{1};
 
 ActorSlot& SlotAt(uint32_t number) { return *ProcessSlots().At(number); }
+
+bool HasChildren(ActorSlot& slot) {
+  const KinLock lock(slot);
+  return slot.kin.children != 0;
+}
+
+// By the holder.
+void SetPhase(ActorSlot& slot, uint8_t phase) {
+  const KinLock lock(slot);
+  slot.phase = phase;
+}
 
 }  // namespace
 
@@ -158,10 +167,13 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   slot->failures = worker.turn.failures;
   kin.parent = &parent.slot();
   kin.number = mine.next_number++;
-  kin.next_sibling = mine.first_child;
-  if (mine.first_child != ActorKin::kNone) SlotAt(mine.first_child).kin.previous_sibling = number;
-  mine.first_child = number;
-  ++mine.children;
+  {
+    const KinLock lock(parent.slot());
+    kin.next_sibling = mine.first_child;
+    if (mine.first_child != ActorKin::kNone) SlotAt(mine.first_child).kin.previous_sibling = number;
+    mine.first_child = number;
+    ++mine.children;
+  }
   const ActorRef ref = slot->ref();
   if (props.has_start()) {
     worker.outbox.MakeReady(*slot);
@@ -203,12 +215,13 @@ absl::Status ActorTree::OnStart(ActorWorker& /*worker*/, ActorSlot& slot) {
 
 void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   Turn& turn = worker.turn;
-  if (const auto* ended = message.TryAs<ChildEnded>()) {
-    OnChildEnded(worker, slot, *ended->child);
+  if (message.Is<ChildrenEnded>()) {
+    // One that stops is asked again whether it may end.
+    if (slot.phase == kRestarting && !HasChildren(slot)) FinishRestart(worker, slot);
   } else if (message.Is<StopActor>()) {
     turn.Set(Gate::kStopping);
   } else if (const auto* failed = message.TryAs<ChildFailed>()) {
-    OnChildFailed(worker, slot, *failed->child, failed->error);
+    OnChildFailed(worker, slot, failed->child, failed->error);
   } else if (message.Is<SuspendActor>()) {
     ++turn.failures;
     TellChildren<SuspendActor>(slot);
@@ -226,13 +239,13 @@ void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Stat
 void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit) {
   TellChildren<SuspendActor>(slot, culprit);
   if (slot.kin.parent == nullptr) {
-    Sentence(worker, slot, slot, error);
+    Sentence(worker, slot, slot.ref(), error);
   } else {
-    TellSystem(slot.kin.parent->ref(), MakeEnvelope<ChildFailed>(worker.cache(), ActorRef(), &slot, error));
+    TellSystem(slot.kin.parent->ref(), MakeEnvelope<ChildFailed>(worker.cache(), ActorRef(), slot.ref(), error));
   }
 }
 
-void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorSlot& child, const absl::Status& error) {
+void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error) {
   // One that is stopping, or restarting, stops its children: that is the verdict.
   if (slot.phase == kLiving && !worker.turn.Has(Gate::kStopping)) Sentence(worker, slot, child, error);
 }
@@ -248,12 +261,11 @@ SupervisionVerdict ActorTree::VerdictOn(ActorRef child, const absl::Status& erro
   }
 }
 
-void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorSlot& child, const absl::Status& error) {
-  // Looked at once: somebody else may stop it at this moment, or has already. Then there is nothing to decide.
-  const ActorRef ref = child.ref();
-  if (ref.generation() % 2 == 0) return;
+void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef ref, const absl::Status& error) {
+  // Somebody else may have stopped it already. Then there is nothing to decide.
+  if (!ref.slot()->IsAt(ref.generation())) return;
   SupervisionVerdict verdict = VerdictOn(ref, error);
-  if (verdict == SupervisionVerdict::kEscalate && &parent == &child) verdict = SupervisionVerdict::kStop;
+  if (verdict == SupervisionVerdict::kEscalate && &parent == ref.slot()) verdict = SupervisionVerdict::kStop;
   switch (verdict) {
     case SupervisionVerdict::kResume:
       TellSystem(ref, MakeEnvelope<ResumeActor>(worker.cache(), ActorRef()));
@@ -267,7 +279,7 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorSlot& chil
     case SupervisionVerdict::kEscalate:
       ++worker.turn.failures;
       // The child is suspended by its own failure: what resumes the parent later resumes it too, once.
-      Report(worker, parent, error, &child);
+      Report(worker, parent, error, ref.slot());
       break;
   }
 }
@@ -284,16 +296,16 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot) {
     if (worker.turn.failures > 0) --worker.turn.failures;
     return;
   }
-  slot.phase = kRestarting;
-  if (slot.kin.children == 0) {
-    FinishRestart(worker, slot);
-  } else {
+  SetPhase(slot, kRestarting);
+  if (HasChildren(slot)) {
     TellChildren<StopActor>(slot);
+  } else {
+    FinishRestart(worker, slot);
   }
 }
 
 void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
-  slot.phase = kLiving;
+  SetPhase(slot, kLiving);
   const ActorProps& props = *slot.kin.props;
   ActorInstance* fresh = nullptr;
   try {
@@ -311,40 +323,34 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
   if (props.has_start()) worker.turn.Set(Gate::kStarting);
 }
 
-void ActorTree::OnChildEnded(ActorWorker& worker, ActorSlot& slot, ActorSlot& child) {
-  ActorKin& mine = slot.kin;
-  const ActorKin& gone = child.kin;
-  (gone.previous_sibling == ActorKin::kNone ? mine.first_child : SlotAt(gone.previous_sibling).kin.next_sibling) =
-      gone.next_sibling;
-  if (gone.next_sibling != ActorKin::kNone) {
-    SlotAt(gone.next_sibling).kin.previous_sibling = gone.previous_sibling;
-  }
-  --mine.children;
-  worker.slots().Release(&child);
-  if (mine.children == 0 && slot.phase == kRestarting) FinishRestart(worker, slot);
-}
-
 template <class M>
 void ActorTree::TellChildren(ActorSlot& slot, const ActorSlot* except) {
+  const KinLock lock(slot);
   for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
     ActorSlot& child = SlotAt(at);
     at = child.kin.next_sibling;
-    // Looked at once: it may be ending at this moment. One that has ended is told nothing: its ChildEnded is on its way,
-    // and what would be sent to its free slot would be taken for a message to it.
+    // Looked at once: it may be ending at this moment. One that has ended is told nothing: what would be sent to its
+    // slot would be taken for a message to it.
     const ActorRef ref = child.ref();
     if (&child != except && ref.generation() % 2 == 1) TellSystem(ref, MakeEnvelope<M>(ActorRef()));
   }
 }
 
 bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
-  if (slot.kin.children == 0) return true;
-  if (slot.phase == kLiving) TellChildren<StopActor>(slot);
-  slot.phase = kStoppingChildren;
+  if (slot.kin.next_number == 0) return true;  // It has never had any.
+  const uint8_t before = slot.phase;
+  {
+    // The last child to end sees that it is awaited, or has ended before.
+    const KinLock lock(slot);
+    if (slot.kin.children == 0) return true;
+    slot.phase = kStoppingChildren;
+  }
+  if (before == kLiving) TellChildren<StopActor>(slot);
   return false;
 }
 
 void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
-  slot.phase = kEnding;
+  slot.phase = kEnding;  // Without the lock: there are no children.
   try {
     slot.instance->PostStop(ActorContext::Of(slot));
   } catch (abi::__forced_unwind&) {
@@ -359,13 +365,23 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
   props->RemoveUser();
 }
 
+// The child leaves its parent by itself, so that its slot is free at once, however busy the parent is. The parent lives:
+// it does not end before its last child has left.
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
-  ActorSlot* const parent = slot.kin.parent;
-  if (parent == nullptr) {
-    worker.slots().Release(&slot);
-  } else {
-    TellSystem(parent->ref(), MakeEnvelope<ChildEnded>(worker.cache(), ActorRef(), &slot));
+  ActorRef awaited_by;
+  if (ActorSlot* const parent = slot.kin.parent) {
+    const ActorKin& gone = slot.kin;
+    ActorKin& kin = parent->kin;
+    const KinLock lock(*parent);
+    (gone.previous_sibling == ActorKin::kNone ? kin.first_child : SlotAt(gone.previous_sibling).kin.next_sibling) =
+        gone.next_sibling;
+    if (gone.next_sibling != ActorKin::kNone) {
+      SlotAt(gone.next_sibling).kin.previous_sibling = gone.previous_sibling;
+    }
+    if (--kin.children == 0 && parent->phase != kLiving) awaited_by = parent->ref();
   }
+  worker.slots().Release(&slot);
+  if (!awaited_by.IsNoOne()) TellSystem(awaited_by, MakeEnvelope<ChildrenEnded>(worker.cache(), ActorRef()));
 }
 
 void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* /*slot*/, DeadLetterReason reason) {

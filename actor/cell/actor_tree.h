@@ -98,11 +98,10 @@ class ActorTree final : public ActorLifecycle {
                                  Register register_slot);
   uint16_t TypeOf(const ActorProps& props);
   uint16_t FindTypeOf(const ActorProps& props);
-  void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorSlot& child, const absl::Status& error);
-  void OnChildEnded(ActorWorker& worker, ActorSlot& slot, ActorSlot& child);
+  void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error);
   void Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit);
   SupervisionVerdict VerdictOn(ActorRef child, const absl::Status& error) const;
-  void Sentence(ActorWorker& worker, ActorSlot& parent, ActorSlot& child, const absl::Status& error);
+  void Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const absl::Status& error);
   void BeginRestart(ActorWorker& worker, ActorSlot& slot);
   void FinishRestart(ActorWorker& worker, ActorSlot& slot);
   void Resume(ActorWorker& worker, ActorSlot& slot);

@@ -31,7 +31,7 @@ class ActorInstance {
   // Before the first message.
   virtual absl::Status PreStart(ActorContext& context);
 
-  // After the last message, when all children have ended. What it throws is logged and goes no further.
+  // After the last message, when all children have ended. What it throws goes no further.
   virtual void PostStop(ActorContext& context);
 
   // `message` is a user message; it ends after the call. Its payload may be moved out.

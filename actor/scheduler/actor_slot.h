@@ -3,7 +3,8 @@
 // The first line has all that sending to the actor and running it touches; the second what is rare. Who may touch what:
 // - Any thread: the inbox, the generation, the type, the limits, and the hint.
 // - The holder of the mailbox (see utils/queue/inbox.h): everything else. While a worker runs the actor it keeps the
-//   lists and the gate in its Turn, and writes back what is left. The links between siblings are their parent's.
+//   lists and the gate in its Turn, and writes back what is left. What connects an actor with its children, on both
+//   sides, is whoever's has the parent's `kin_lock`.
 //
 // A slot is never reset. An actor that ends makes its references stale (Deactivate), empties the mailbox into dead
 // letters, lets go of it, and gives the slot back. A sender that was late between looking at the generation and pushing
@@ -14,6 +15,8 @@
 // mailbox, and nobody pushes, since its references say what they are.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_ACTOR_SLOT_H_
 #define FRAKTOR_ACTOR_SCHEDULER_ACTOR_SLOT_H_
+
+#include <sched.h>
 
 #include <atomic>
 #include <cstdint>
@@ -62,8 +65,8 @@ struct ActorKin {
   ActorSlot* parent;  // Null for a root. It lives as long as the child.
   const ActorProps* props;
   uint32_t first_child;
-  uint32_t next_sibling;      // The parent's.
-  uint32_t previous_sibling;  // The parent's.
+  uint32_t next_sibling;
+  uint32_t previous_sibling;
   uint32_t children;
   uint32_t number;       // Among its siblings, for its automatic name.
   uint32_t next_number;  // For its next child.
@@ -104,8 +107,11 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   // Of the slot, not of the actor: set once, by the first actor here whose mailbox has a limit, and never freed, since
   // late senders look at it. Release by that actor's spawner, acquire by senders.
   std::atomic<MailboxLimits*> limits{nullptr};
-  // The lifecycle's, for the holder: how far the actor has come in restarting or stopping.
+  // The lifecycle's: how far the actor has come in restarting or stopping. Read by the holder, and by others with the
+  // lock; written by the holder with the lock.
   uint8_t phase = 0;
+  // Guards the children of the actor: see KinLock.
+  std::atomic<bool> kin_lock{false};
   // Set after a system message was pushed, cleared by the holder before it takes everything. A hint: a run that works
   // through a long list looks here instead of at the inbox, whose cache line the senders fight for. Relaxed; the inbox
   // orders.
@@ -115,6 +121,25 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
 };
 
 static_assert(sizeof(ActorSlot) == 128);
+
+// Holds the lock of an actor's children for as long as it lives. A few instructions, except while all children are told
+// something; so it spins, and then lets others run.
+class KinLock {
+ public:
+  explicit KinLock(ActorSlot& slot) : slot_(slot) {
+    for (int spins = 0; slot_.kin_lock.exchange(true, std::memory_order_acquire);) {
+      if (++spins % kSpins == 0) sched_yield();
+    }
+  }
+  ~KinLock() { slot_.kin_lock.store(false, std::memory_order_release); }
+  KinLock(const KinLock&) = delete;
+  KinLock& operator=(const KinLock&) = delete;
+
+ private:
+  static constexpr int kSpins = 64;
+
+  ActorSlot& slot_;
+};
 static_assert(std::is_trivially_copyable_v<ActorKin> && std::is_trivially_copyable_v<PendingAsk>);
 
 using ActorSlotTable = SlotTable<ActorSlot>;

@@ -7,7 +7,7 @@
 namespace fraktor::inline v0 {
 
 MutexCoordinator::MutexCoordinator(WorkerIndex workers, WorkerWaker& waker, Choice choice)
-    : ReadyQueueCoordinator(nullptr), waker_(waker), choice_(std::move(choice)), waits_(workers, false) {
+    : waker_(waker), choice_(std::move(choice)), waits_(workers, false) {
   assert(workers >= 1 && workers <= kMaxWorkers);
 }
 

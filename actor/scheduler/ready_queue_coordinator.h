@@ -127,16 +127,15 @@ class ReadyQueueCoordinator {
   virtual size_t ReadyCountHint() const = 0;
 
  protected:
-  // `waiting` counts those that have waited longer than an actor that a worker has at hand. Null: all have. It must live
-  // as long as the coordinator.
-  explicit ReadyQueueCoordinator(const std::atomic<size_t>* waiting)
-      : waiting_(waiting == nullptr ? &kAlwaysWaiting : waiting) {}
+  // In the constructor: `waiting` counts those that have waited longer than an actor that a worker has at hand. Without
+  // it all have. It must live as long as the coordinator.
+  void SetWaiting(const std::atomic<size_t>& waiting) { waiting_ = &waiting; }
 
  private:
   inline static const std::atomic<size_t> kAlwaysWaiting{1};
 
   // Relaxed: a hint.
-  const std::atomic<size_t>* const waiting_;
+  const std::atomic<size_t>* waiting_ = &kAlwaysWaiting;
 };
 
 // How the coordinators use a ReadyNode.

@@ -32,10 +32,7 @@ absl::Status ReadyQueueSchedulerOptions::Validate() const {
 
 ReadyQueueScheduler::ReadyQueueScheduler(const ReadyQueueSchedulerOptions& options, RuntimeToolbox& toolbox,
                                          std::unique_ptr<ObservabilityHub> hub)
-    : toolbox_(toolbox),
-      hub_(std::move(hub)),
-      mailboxes_(toolbox.has_threads()),
-      dispatchers_(options.dispatchers) {
+    : toolbox_(toolbox), hub_(std::move(hub)), mailboxes_(toolbox.has_threads()), dispatchers_(options.dispatchers) {
   mailboxes_.core().SetMetrics(hub_->foreign());
 }
 

@@ -2,8 +2,9 @@
 
 namespace fraktor::inline v0 {
 
-WorkStealingCoordinator::WorkStealingCoordinator(WorkerIndex workers, WorkerWaker& waker) 
-    : ReadyQueueCoordinator(&queues_.injected_count()), queues_(workers, waker) {}
+WorkStealingCoordinator::WorkStealingCoordinator(WorkerIndex workers, WorkerWaker& waker) : queues_(workers, waker) {
+  SetWaiting(queues_.injected_count());
+}
 
 bool WorkStealingCoordinator::RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) {
   return queues_.RegisterReady(worker, node, placement);
