@@ -90,7 +90,11 @@ class WorkerExecutor::Loop final : public Worker {
       if (state.load(std::memory_order_relaxed) == State::kStopping) break;
       if (slot == nullptr) {
         slot = Drain(worker, coordinator);
-        if (slot == nullptr) return Progress::kIdle;
+        if (slot == nullptr) {
+          // The destructor of the last message may have sent something. If so, the worker does not get to sleep.
+          worker.outbox.Flush();
+          return Progress::kIdle;
+        }
         streak = 0;
       }
       const InvokeResult::Kind kind = invoker.Run(worker, *slot, budget);
