@@ -40,21 +40,20 @@ struct SlotExtension;
 enum class Gate : uint8_t {
   // It handles no user message as long as one of these is set.
   kStopping = 1,      // Asked to stop, or stopped.
-  kAwaiting = 2,      // A handler waits for something.
-  kBackpressure = 4,  // It has sent to a full mailbox.
-  kRateLimited = 8,
-  kUserDefined = 16,
+  kBackpressure = 2,  // It has sent to a full mailbox.
+  kRateLimited = 4,
+  kUserDefined = 8,
   // These do not suspend.
-  kStarting = 32,     // It has not begun yet.
-  kOrdered = 64,      // Its mailbox has an order of its own, or a limit.
-  kIntercepted = 128  // There is middleware. Of the run, not of the slot.
+  kStarting = 16,    // It has not begun yet.
+  kOrdered = 32,     // Its mailbox has an order of its own, or a limit.
+  kIntercepted = 64  // There is middleware. Of the run, not of the slot.
 };
 
 constexpr uint8_t operator|(Gate a, Gate b) { return static_cast<uint8_t>(a) | static_cast<uint8_t>(b); }
 constexpr uint8_t operator|(uint8_t a, Gate b) { return a | static_cast<uint8_t>(b); }
 
 inline constexpr uint8_t kSuspendingGates =
-    Gate::kStopping | Gate::kAwaiting | Gate::kBackpressure | Gate::kRateLimited | Gate::kUserDefined;
+    Gate::kStopping | Gate::kBackpressure | Gate::kRateLimited | Gate::kUserDefined;
 
 class ActorSlot;
 

@@ -56,20 +56,6 @@ std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler 
                  [&] { return HandlerOf(message); });
 }
 
-uint8_t BitOf(SuspendReason reason) {
-  switch (reason) {
-    case SuspendReason::kBackpressure:
-      return static_cast<uint8_t>(Gate::kBackpressure);
-    case SuspendReason::kAwaitExternal:
-      return static_cast<uint8_t>(Gate::kAwaiting);
-    case SuspendReason::kRateLimit:
-      return static_cast<uint8_t>(Gate::kRateLimited);
-    case SuspendReason::kUserDefined:
-      break;
-  }
-  return static_cast<uint8_t>(Gate::kUserDefined);
-}
-
 // The bits that a middleware may have set, and a signal clears.
 constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
 
@@ -419,9 +405,8 @@ bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Env
 }
 
 void MessageInvoker::Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow) {
-  // Back-pressure and awaiting have signals of their own, which would not come.
-  const bool is_ours = flow.reason() == SuspendReason::kRateLimit || flow.reason() == SuspendReason::kUserDefined;
-  worker.turn.gate |= BitOf(is_ours ? flow.reason() : SuspendReason::kUserDefined);
+  // The other reasons have signals of their own, which would not come.
+  worker.turn.Set(flow.reason() == SuspendReason::kRateLimit ? Gate::kRateLimited : Gate::kUserDefined);
   SlotExtension& extension = SlotExtension::Of(slot);
   extension.suspended_for = flow.reason();
   extension.resume_on = flow.resume_on();

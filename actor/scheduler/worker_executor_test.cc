@@ -224,6 +224,19 @@ TEST_P(WorkerExecutorTest, RunsActorsOnOneWorker) { Play(CoordinatorKind::kWorkS
 TEST_P(WorkerExecutorTest, RunsActorsOnThreeWorkers) { Play(CoordinatorKind::kWorkStealing, 3); }
 TEST_P(WorkerExecutorTest, RunsActorsOnOneList) { Play(CoordinatorKind::kMutex, 2); }
 
+// Otherwise an actor of the first one, which is still there, could be run by the second.
+TEST_P(WorkerExecutorTest, LeavesItsNumberToNobodyWhileItsActorsAreThere) {
+  auto first = WorkerExecutor::Start({}, Services()).value();
+  const uint16_t number = first->number();
+  first.reset();
+  EXPECT_NE(WorkerExecutor::Start({}, Services()).value()->number(), number);
+  auto pinned = WorkerExecutor::Start({}, Services()).value();
+  const uint16_t free = pinned->number();
+  pinned->ForgetNumber();
+  pinned.reset();
+  EXPECT_EQ(WorkerExecutor::Start({}, Services()).value()->number(), free) << "its only actor had ended";
+}
+
 TEST_P(WorkerExecutorTest, RunsWhatComesAfterItHasBeenIdle) {
   auto executor = WorkerExecutor::Start({.workers = 2}, Services()).value();
   std::atomic<int> games{0};

@@ -62,6 +62,19 @@ TEST(SlotPool, LetsOneOfManyDeactivate) {
   pool.Release(handle.slot);
 }
 
+TEST(SlotPool, ShowsWhatIsInUseOnly) {
+  Table table;
+  Pool a(table, &system_a);
+  Pool b(table, &system_b);
+  const Handle used = a.Allocate().value();
+  const Handle freed = a.Allocate().value();
+  a.Free(freed);
+  EXPECT_TRUE(b.Allocate().ok());
+  std::vector<Cell*> seen;
+  a.ForEachInUse([&seen](Cell& cell) { seen.push_back(&cell); });
+  EXPECT_EQ(seen, std::vector<Cell*>({used.slot}));
+}
+
 TEST(SlotPool, KnowsItsOwnSlots) {
   Table table;
   Pool a(table, &system_a);

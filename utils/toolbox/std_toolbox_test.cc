@@ -216,6 +216,60 @@ TEST(StdToolbox, NamesAndPinsItsThreads) {
   EXPECT_EQ(refused.message(), "worker \"far\": this process may not run on cpu 1023; choose another or none");
 }
 
+// Stays in one step until it is told.
+class Stuck : public Worker {
+ public:
+  struct Signs {
+    Tally in;
+    std::binary_semaphore out{0};
+    std::atomic<bool> is_worker_thread = false;
+  };
+  explicit Stuck(Signs& signs) : signs_(signs) {}
+  Progress RunSome() override {
+    signs_.is_worker_thread = IsWorkerThread();
+    signs_.in.Add();
+    signs_.out.acquire();
+    return Progress::kDone;
+  }
+
+ private:
+  Signs& signs_;
+};
+
+TEST(StdToolbox, AnybodyMayFireTheTimersOfAWorkerThatIsStuck) {
+  Stuck::Signs signs;
+  auto toolbox = StdToolbox::Make({}).value();
+  toolbox->StartWorker({}, std::make_unique<Stuck>(signs)).value();
+  signs.in.WaitFor(1);
+  std::thread::id thread;
+  std::atomic<bool> fired = false;
+  toolbox
+      ->ScheduleAfter(absl::ZeroDuration(),
+                      [&] {
+                        thread = std::this_thread::get_id();
+                        fired = true;
+                      })
+      .value();
+  while (!fired) toolbox->FireDueTimers();
+  EXPECT_EQ(thread, std::this_thread::get_id());
+  signs.out.release();
+}
+
+TEST(StdToolbox, KnowsThreadsThatMustNotBlock) {
+  Stuck::Signs driving;
+  Stuck::Signs blocking;
+  auto toolbox = StdToolbox::Make({}).value();
+  toolbox->StartWorker({}, std::make_unique<Stuck>(driving)).value();
+  toolbox->StartWorker({.drives_timers = false}, std::make_unique<Stuck>(blocking)).value();
+  driving.in.WaitFor(1);
+  blocking.in.WaitFor(1);
+  EXPECT_TRUE(driving.is_worker_thread);
+  EXPECT_FALSE(blocking.is_worker_thread);
+  EXPECT_FALSE(IsWorkerThread());
+  driving.out.release();
+  blocking.out.release();
+}
+
 TEST(StdToolbox, RefusesBadOptions) {
   EXPECT_EQ(StdToolbox::Make({.name = ""}).status().message(), "toolbox: the name has 0 bytes; use 1 to 80");
   EXPECT_EQ(StdToolbox::Make({.max_workers = -3}).status().message(),
