@@ -26,6 +26,7 @@
 #include "fraktor/actor/scheduler/message_invoker.h"
 #include "fraktor/actor/scheduler/mutex_coordinator.h"
 #include "fraktor/actor/scheduler/ready_queue_coordinator.h"
+#include "fraktor/actor/scheduler/scripted_actor.h"
 #include "fraktor/actor/scheduler/worker_executor.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
@@ -33,32 +34,6 @@
 
 namespace fraktor {
 namespace {
-
-struct Go {};
-
-class NoLifecycle : public ActorLifecycle {
- public:
-  absl::Status OnStart(ActorWorker&, ActorSlot&) override { return absl::OkStatus(); }
-  void OnSystemMessage(ActorWorker&, ActorSlot&, Envelope&) override {}
-  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, Envelope*) override { ADD_FAILURE() << error; }
-  bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
-  void OnEnding(ActorWorker&, ActorSlot&) override {}
-  void OnEnded(ActorWorker&, ActorSlot&) override {}
-  void OnDeadLetter(NodeCache&, EnvelopePtr, ActorSlot*, DeadLetterReason) override {}
-};
-
-class Scripted final : public ActorInstance {
- public:
-  using Script = std::function<void(ActorContext&)>;
-  explicit Scripted(Script script) : script_(std::move(script)) {}
-  absl::Status Receive(ActorContext& context, Envelope&) override {
-    script_(context);
-    return absl::OkStatus();
-  }
-
- private:
-  Script script_;
-};
 
 // Actors on threads, whose handlers wait for each other.
 class BlockingHandlersTest : public testing::Test {
