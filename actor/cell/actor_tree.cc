@@ -7,11 +7,11 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/scheduler/actor_instance.h"
-#include "fraktor/actor/scheduler/actor_worker.h"
-#include "fraktor/actor/scheduler/dispatcher_table.h"
-#include "fraktor/actor/scheduler/mailing.h"
-#include "fraktor/actor/scheduler/slot_extension.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 

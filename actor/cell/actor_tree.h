@@ -27,11 +27,11 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/scheduler/actor_context.h"
-#include "fraktor/actor/scheduler/actor_slot.h"
 #include "fraktor/actor/scheduler/dispatchers.h"
-#include "fraktor/actor/scheduler/mailbox_registry.h"
-#include "fraktor/actor/scheduler/message_invoker.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/mailbox_registry.h"
+#include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {

@@ -20,7 +20,7 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/tree_fixture.h"
-#include "fraktor/actor/scheduler/actor_slot.h"
+#include "fraktor/actor/turn/actor_slot.h"
 
 namespace fraktor {
 namespace {

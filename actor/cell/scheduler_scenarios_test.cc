@@ -14,7 +14,7 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/tree_fixture.h"
-#include "fraktor/actor/scheduler/invoker_middleware.h"
+#include "fraktor/actor/turn/invoker_middleware.h"
 
 namespace fraktor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {

@@ -30,8 +30,8 @@
 
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/scheduler/dispatchers.h"
-#include "fraktor/actor/scheduler/mailbox_registry.h"
-#include "fraktor/actor/scheduler/message_invoker.h"
+#include "fraktor/actor/turn/mailbox_registry.h"
+#include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {

@@ -16,8 +16,8 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/tree_fixture.h"
-#include "fraktor/actor/scheduler/system_core.h"
 #include "fraktor/actor/scheduler/worker_watch.h"
+#include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {

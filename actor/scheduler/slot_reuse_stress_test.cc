@@ -22,12 +22,12 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/scheduler/actor_context.h"
-#include "fraktor/actor/scheduler/actor_instance.h"
-#include "fraktor/actor/scheduler/actor_slot.h"
-#include "fraktor/actor/scheduler/mailbox_registry.h"
-#include "fraktor/actor/scheduler/mailing.h"
 #include "fraktor/actor/scheduler/worker_executor.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/mailbox_registry.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 

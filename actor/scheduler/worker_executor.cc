@@ -6,9 +6,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
-#include "fraktor/actor/scheduler/dispatcher_table.h"
-#include "fraktor/actor/scheduler/mutex_coordinator.h"
-#include "fraktor/actor/scheduler/work_stealing_coordinator.h"
+#include "fraktor/actor/ready/mutex_coordinator.h"
+#include "fraktor/actor/ready/work_stealing_coordinator.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/scheduler/dispatcher_table.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/worker.h"
 

@@ -25,7 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/scheduler/actor_worker.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"

@@ -14,9 +14,9 @@
 #include "absl/types/span.h"
 #include "benchmark/benchmark.h"
 
-#include "fraktor/actor/scheduler/mutex_coordinator.h"
-#include "fraktor/actor/scheduler/ready_queue_coordinator.h"
-#include "fraktor/actor/scheduler/work_stealing_coordinator.h"
+#include "fraktor/actor/ready/mutex_coordinator.h"
+#include "fraktor/actor/ready/ready_queue_coordinator.h"
+#include "fraktor/actor/ready/work_stealing_coordinator.h"
 
 namespace fraktor {
 namespace {

@@ -22,10 +22,10 @@
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/scheduler/actor_context.h"
-#include "fraktor/actor/scheduler/actor_instance.h"
-#include "fraktor/actor/scheduler/mailing.h"
 #include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {

@@ -1,0 +1,98 @@
+// Where threads that have no ring of their own put ready actors: any number of them push, workers pop, first in first
+// out.
+//
+// A push is one compare-exchange on a stack. A worker that finds the outgoing list empty turns the whole stack round
+// into it, under a lock that only workers take and never wait for.
+#ifndef FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_
+#define FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_
+
+#include <atomic>
+#include <cstddef>
+
+#include "absl/base/thread_annotations.h"
+
+#include "fraktor/actor/ready/ready_queue_coordinator.h"
+#include "fraktor/utils/queue/atomics.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+// Lock has TryLock and Unlock.
+template <typename Atomics = StdAtomics, typename Lock = Mutex>
+class BasicInjectionQueue {
+ public:
+  using Node = BasicReadyNode<Atomics>;
+
+  // Sequentially consistent, so that who pushes and then looks for sleepers, and who says that it sleeps and then looks
+  // at LooksEmpty, do not miss each other.
+  void Push(Node* node) {
+    size_.fetch_add(1, std::memory_order_relaxed);
+    Node* top = pushed_.load(std::memory_order_relaxed);
+    do {
+      Membership::set_next(*node, top);
+    } while (!pushed_.compare_exchange_weak(top, node, std::memory_order_seq_cst, std::memory_order_relaxed));
+  }
+
+  // Null if there is nothing, or if another worker is popping at this moment: that one will not sleep without another
+  // look.
+  Node* TryPop() {
+    if (LooksEmpty(std::memory_order_relaxed)) return nullptr;
+    if (!mutex_.TryLock()) return nullptr;
+    Node* const node = PopLocked();
+    mutex_.Unlock();
+    if (node != nullptr) size_.fetch_sub(1, std::memory_order_relaxed);
+    return node;
+  }
+
+  bool IsEmptyForParking() const { return LooksEmpty(std::memory_order_seq_cst); }
+
+  // More or less, for metrics and for workers that have something else to do.
+  size_t SizeHint() const { return size_.load(std::memory_order_relaxed); }
+  const typename Atomics::template Atomic<size_t>& count() const { return size_; }
+
+ private:
+  using Membership = BasicReadyMembership<Atomics>;
+
+  // In this order: what has left the stack is being moved, or is in the outgoing list. Who sees the stack without it sees
+  // that it is being moved, or acquires the outgoing list as it was afterwards.
+  bool LooksEmpty(std::memory_order order) const {
+    return pushed_.load(order) == nullptr && !moving_.load(std::memory_order_acquire) &&
+           outgoing_.load(std::memory_order_relaxed) == nullptr;
+  }
+
+  Node* PopLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    Node* node = outgoing_.load(std::memory_order_relaxed);
+    if (node != nullptr) {
+      outgoing_.store(Membership::next(*node), std::memory_order_relaxed);
+    } else {
+      moving_.store(true, std::memory_order_relaxed);
+      // Acquires what the pushes released, all of which the stack's head carries on, and releases the line above.
+      for (Node* newest = pushed_.exchange(nullptr, std::memory_order_acq_rel); newest != nullptr;) {
+        Node* const older = Membership::next(*newest);
+        Membership::set_next(*newest, node);
+        node = newest;
+        newest = older;
+      }
+      if (node != nullptr) outgoing_.store(Membership::next(*node), std::memory_order_relaxed);
+      moving_.store(false, std::memory_order_release);
+    }
+    return node;
+  }
+
+  // Newest first. Released by a push, acquired by the pop that takes all.
+  alignas(64) typename Atomics::template Atomic<Node*> pushed_{nullptr};
+  // Oldest first. Written under the lock; looked at without it.
+  alignas(64) typename Atomics::template Atomic<Node*> outgoing_{nullptr};
+  // True while nodes are in neither: a worker that looks then must not take the queue for empty and sleep. Released by
+  // the exchange of pushed_ and by the end of the move, acquired by LooksEmpty.
+  typename Atomics::template Atomic<bool> moving_{false};
+  // Counts, orders nothing.
+  typename Atomics::template Atomic<size_t> size_{0};
+  Lock mutex_;
+};
+
+using InjectionQueue = BasicInjectionQueue<>;
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_

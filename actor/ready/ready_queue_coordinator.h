@@ -1,0 +1,193 @@
+// The set of actors that are ready to run, and the workers that wait for one.
+//
+//   coordinator.RegisterReady(worker, node, Placement::kBack);     // a mailbox was idle and got a message
+//
+//   ReadyNode* batch[1];                                           // a worker
+//   while (coordinator.DrainReady(worker, batch) == 1) {
+//     InvokeResult result = Run(*batch[0]);
+//     coordinator.HandleInvokeResult(worker, *batch[0], result);
+//   }
+//   if (coordinator.BeginWait(worker)) { Park(); coordinator.EndWait(worker); }
+//
+// There are two: MutexCoordinator, a list under a lock, which is simple enough to be the reference and can let a
+// simulation choose who is next; and WorkStealingCoordinator, the default.
+//
+// Who may call what. An actor is registered by whoever holds its mailbox (see utils/queue/inbox.h): so never by two
+// threads at once. To register it again while it is registered changes nothing. Methods that take a worker's index are
+// called by the thread that is that worker, or with kForeign by any other. Nothing allocates.
+#ifndef FRAKTOR_ACTOR_READY_READY_QUEUE_COORDINATOR_H_
+#define FRAKTOR_ACTOR_READY_READY_QUEUE_COORDINATOR_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/types/span.h"
+
+#include "fraktor/actor/ready/invoke_result.h"
+#include "fraktor/utils/queue/atomics.h"
+
+namespace fraktor::inline v0 {
+
+// The number of a worker within its pool.
+using WorkerIndex = uint32_t;
+// A thread that is no worker of the pool.
+inline constexpr WorkerIndex kForeign = UINT32_MAX;
+// More workers than this are refused.
+inline constexpr WorkerIndex kMaxWorkers = 1024;
+
+template <typename Atomics>
+class BasicReadyMembership;
+
+// What is registered: the part of an actor that a ready queue sees. A template over its atomics for the model checker.
+template <typename Atomics = StdAtomics>
+class BasicReadyNode {
+ public:
+  BasicReadyNode() = default;
+  BasicReadyNode(const BasicReadyNode&) = delete;
+  BasicReadyNode& operator=(const BasicReadyNode&) = delete;
+
+  // Whether it is in a ready queue: what was true a moment ago, unless the caller holds the mailbox.
+  bool IsRegistered() const { return state_.load(std::memory_order_relaxed) == State::kQueued; }
+
+ protected:
+  ~BasicReadyNode() = default;
+
+ private:
+  friend class BasicReadyMembership<Atomics>;
+
+  enum class State : uint8_t {
+    kOut,
+    kQueued,
+    kVoid,  // Unregistered, but still in a queue, which will pass it over.
+  };
+
+  // The next in a list; meaningful to the queue that the node is in.
+  typename Atomics::template Plain<BasicReadyNode*> next_{nullptr};
+  // Mostly the queue that the node is in orders what the holders of the mailbox did. This does where there is no queue
+  // in between: from the one that registers to the one that unregisters, from a queue that passes the node over to the
+  // one that registers it again, and from the one that registers a node which was not passed over yet to the worker
+  // that finds it. See BasicReadyMembership.
+  typename Atomics::template Atomic<State> state_{State::kOut};
+};
+
+using ReadyNode = BasicReadyNode<>;
+
+// Wakes a worker that said that it waits. Called by any thread; must not call the coordinator back.
+class WorkerWaker {
+ public:
+  virtual ~WorkerWaker() = default;
+  virtual void WakeWorker(WorkerIndex worker) = 0;
+};
+
+class ReadyQueueCoordinator {
+ public:
+  enum class Placement : uint8_t {
+    kBack,   // Behind those that are ready.
+    kNext,   // The worker runs it next, if the worker has nothing better: it is warm. For a worker that is about to
+             // end its run.
+    kYield,  // As kBack, for an actor that the worker itself had: it is nothing new, and nobody is woken for it.
+  };
+
+  virtual ~ReadyQueueCoordinator() = default;
+
+  // Puts an actor among the ready ones, and wakes a worker if one waits and nobody is looking for work. False if it
+  // was there already.
+  virtual bool RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) = 0;
+
+  // Takes an actor out. True if it was there: then no worker will run it, and the caller holds its mailbox. It may be
+  // registered again at once, with this coordinator. False if it is not registered, or not any more: a worker has it.
+  // Any thread.
+  virtual bool Unregister(ReadyNode& node) = 0;
+
+  // Takes up to `out.size()` ready actors out, puts them into `out` and answers how many.
+  virtual size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) = 0;
+
+  // For a worker that has an actor of its own to run, which was never registered: whether it should register that one
+  // and drain instead, because somebody has waited longer. Cheap: workers ask before each run.
+  bool WantsDrain() const { return waiting_->load(std::memory_order_relaxed) != 0; }
+
+  // For a worker that drained nothing: from now on it will be woken, once, when something is ready. False if something
+  // is ready now; then it does not wait.
+  virtual bool BeginWait(WorkerIndex worker) = 0;
+
+  // The worker is awake, for whatever reason, after BeginWait answered true.
+  virtual void EndWait(WorkerIndex worker) = 0;
+
+  // What came of running an actor that was drained. Yielded, and completed with more to do, put it at the back. After
+  // the others the actor is not touched: somebody else may have it already.
+  void HandleInvokeResult(WorkerIndex worker, ReadyNode& node, const InvokeResult& result) {
+    if (result.kind == InvokeResult::Kind::kYielded ||
+        (result.kind == InvokeResult::Kind::kCompleted && result.ready_hint)) {
+      RegisterReady(worker, node, Placement::kYield);
+    }
+  }
+
+  // How many are ready, more or less: exact only while nothing happens. For metrics.
+  virtual size_t ReadyCountHint() const = 0;
+
+ protected:
+  // In the constructor: `waiting` counts those that have waited longer than an actor that a worker has at hand. Without
+  // it all have. It must live as long as the coordinator.
+  void SetWaiting(const std::atomic<size_t>& waiting) { waiting_ = &waiting; }
+
+ private:
+  inline static const std::atomic<size_t> kAlwaysWaiting{1};
+
+  // Relaxed: a hint.
+  const std::atomic<size_t>* waiting_ = &kAlwaysWaiting;
+};
+
+// How the coordinators use a ReadyNode.
+template <typename Atomics = StdAtomics>
+class BasicReadyMembership {
+ public:
+  using Node = BasicReadyNode<Atomics>;
+
+  enum class Entry : uint8_t {
+    kEnter,    // It was in no queue: the caller puts it into one now.
+    kRevived,  // It was unregistered but not passed over yet, and is registered again where it is.
+    kAlready,  // It was registered.
+  };
+
+  // By the holder of the mailbox.
+  static Entry Enter(Node& node) {
+    // Acquires the end of the queue's use of the node, if it was passed over.
+    State state = node.state_.load(std::memory_order_acquire);
+    if (state == State::kQueued) return Entry::kAlready;
+    // The worker that comes by it may be passing it over at this moment; one of the two exchanges is first. The release
+    // pairs with Leave, and with MakeVoid.
+    if (state == State::kVoid && node.state_.compare_exchange_strong(state, State::kQueued, std::memory_order_release,
+                                                                     std::memory_order_acquire)) {
+      return Entry::kRevived;
+    }
+    // The release pairs with MakeVoid; for the worker that drains it the queue does the same.
+    node.state_.store(State::kQueued, std::memory_order_release);
+    return Entry::kEnter;
+  }
+
+  // By the worker that took it out of its queue. False: pass it over. An exchange, since somebody may unregister it at
+  // this moment: exactly one of the two has it then.
+  static bool Leave(Node& node) {
+    return node.state_.exchange(State::kOut, std::memory_order_acq_rel) == State::kQueued;
+  }
+
+  // By any thread. True: the caller has it.
+  static bool MakeVoid(Node& node) {
+    State state = State::kQueued;
+    return node.state_.compare_exchange_strong(state, State::kVoid, std::memory_order_acquire,
+                                               std::memory_order_relaxed);
+  }
+
+  static Node* next(const Node& node) { return node.next_; }
+  static void set_next(Node& node, Node* next) { node.next_ = next; }
+
+ private:
+  using State = typename Node::State;
+};
+
+using ReadyMembership = BasicReadyMembership<>;
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_READY_READY_QUEUE_COORDINATOR_H_

@@ -1,0 +1,152 @@
+// Where an actor lives: two cache lines that belong to the process and are used by one actor after the other.
+//
+// The first line has all that sending to the actor and running it touches; the second what is rare. Who may touch what:
+// - Any thread: the inbox, the generation, the type, the limits, and the hint.
+// - The holder of the mailbox (see utils/queue/inbox.h): everything else. While a worker runs the actor it keeps the
+//   lists and the gate in its Turn, and writes back what is left. What connects an actor with its children, on both
+//   sides, is whoever's has the parent's `kin_lock`.
+//
+// A slot is never reset. An actor that ends makes its references stale (Deactivate), empties the mailbox into dead
+// letters, lets go of it, and gives the slot back. A sender that was late between looking at the generation and pushing
+// causes one more run, which finds a message for somebody else. The next actor takes the slot over by claiming the
+// mailbox like any sender.
+//
+// A slot may also be a promise: the reference that an ask gives as the sender (see reply_promise.h). Then it has no
+// mailbox, and nobody pushes, since its references say what they are.
+#ifndef FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_
+#define FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+
+#include "fraktor/actor/mailbox/queue_mailbox.h"
+#include "fraktor/actor/ready/ready_queue_coordinator.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/table/slot_pool.h"
+#include "fraktor/utils/table/slot_table.h"
+
+namespace fraktor::inline v0 {
+
+class ActorInstance;
+class ActorProps;
+class MailboxLimits;
+struct SlotExtension;
+
+// What an actor's next message has to pass: a bit each, so that reasons do not undo each other. Failures are counted
+// apart, since they nest.
+enum class Gate : uint8_t {
+  // It handles no user message as long as one of these is set.
+  kStopping = 1,      // Asked to stop, or stopped.
+  kBackpressure = 2,  // It has sent to a full mailbox.
+  kRateLimited = 4,
+  kUserDefined = 8,
+  // These do not suspend.
+  kStarting = 16,    // It has not begun yet.
+  kOrdered = 32,     // Its mailbox has an order of its own, or a limit.
+  kIntercepted = 64  // There is middleware. Of the run, not of the slot.
+};
+
+constexpr uint8_t operator|(Gate a, Gate b) { return static_cast<uint8_t>(a) | static_cast<uint8_t>(b); }
+constexpr uint8_t operator|(uint8_t a, Gate b) { return a | static_cast<uint8_t>(b); }
+
+inline constexpr uint8_t kSuspendingGates =
+    Gate::kStopping | Gate::kBackpressure | Gate::kRateLimited | Gate::kUserDefined;
+
+class ActorSlot;
+
+// An actor's place in the tree. Siblings are named by the numbers of their slots.
+struct ActorKin {
+  static constexpr uint32_t kNone = UINT32_MAX;
+
+  ActorSlot* parent;  // Null for a root. It lives as long as the child.
+  const ActorProps* props;
+  uint32_t first_child;
+  uint32_t next_sibling;
+  uint32_t previous_sibling;
+  uint32_t children;
+  uint32_t number;       // Among its siblings, for its automatic name.
+  uint32_t next_number;  // For its next child.
+};
+
+// A promise: who waits for the answer, and its place among the questions of that actor, earliest deadline first. Fixed
+// before the reference is given away, except for the links, which are the asker's.
+struct PendingAsk {
+  ActorRef asker;
+  ActorSlot* previous;
+  ActorSlot* next;
+  int64_t deadline_ns;
+};
+
+class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
+ public:
+  // First line.
+  QueueMailbox mailbox;
+  ActorInstance* instance = nullptr;
+  uint16_t dispatcher = 0;  // Fixed while the slot is in use.
+  // What kind of actor, for metrics. Fixed while the slot is in use; relaxed, since late senders look at it too.
+  std::atomic<uint16_t> type{0};
+  uint16_t failures = 0;  // Suspensions by supervision, which nest.
+  uint8_t gate = 0;       // Bits of Gate.
+  uint8_t ref_flags = 0;  // The flags of its references, from bit 32 of their words on.
+
+  ActorRef ref() const { return ActorRef(const_cast<ActorSlot*>(this), word()); }
+  // For the holder: what the words of its references are.
+  uint64_t word() const { return generation() | static_cast<uint64_t>(ref_flags) << 32; }
+
+  // Second line.
+  union {
+    ActorKin kin;
+    PendingAsk ask;
+  };
+  // What few actors need; made when it is needed, gone with the actor.
+  SlotExtension* extension = nullptr;
+  // Of the slot, not of the actor: set once, by the first actor here whose mailbox has a limit, and never freed, since
+  // late senders look at it. Release by that actor's spawner, acquire by senders.
+  std::atomic<MailboxLimits*> limits{nullptr};
+  // The lifecycle's: how far the actor has come in restarting or stopping. Read by the holder, and by others with the
+  // lock; written by the holder with the lock.
+  uint8_t phase = 0;
+  // Guards the children of the actor: see KinLock.
+  std::atomic<bool> kin_lock{false};
+  // Set after a system message was pushed, cleared by the holder before it takes everything. A hint: a run that works
+  // through a long list looks here instead of at the inbox, whose cache line the senders fight for. Relaxed; the inbox
+  // orders.
+  std::atomic<bool> system_hint{false};
+
+  ActorSlot() : kin{} {}
+};
+
+static_assert(sizeof(ActorSlot) == 128);
+
+// Holds the lock of an actor's children for as long as it lives. A few instructions, except while all children are told
+// something; so it spins, and then lets others run.
+class KinLock {
+ public:
+  explicit KinLock(ActorSlot& slot) : slot_(slot) {
+    for (int spins = 0; slot_.kin_lock.exchange(true, std::memory_order_acquire);) {
+      if (++spins % kSpins == 0) sched_yield();
+    }
+  }
+  ~KinLock() { slot_.kin_lock.store(false, std::memory_order_release); }
+  KinLock(const KinLock&) = delete;
+  KinLock& operator=(const KinLock&) = delete;
+
+ private:
+  static constexpr int kSpins = 64;
+
+  ActorSlot& slot_;
+};
+static_assert(std::is_trivially_copyable_v<ActorKin> && std::is_trivially_copyable_v<PendingAsk>);
+
+using ActorSlotTable = SlotTable<ActorSlot>;
+using ActorSlotPool = SlotPool<ActorSlot>;
+
+// All slots of the process.
+ActorSlotTable& ProcessSlots();
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_

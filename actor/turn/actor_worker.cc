@@ -1,0 +1,89 @@
+#include "fraktor/actor/turn/actor_worker.h"
+
+#include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/message_invoker.h"
+#include "fraktor/actor/turn/reply_promise.h"
+
+namespace fraktor::inline v0 {
+
+namespace actor_worker_internal {
+constinit thread_local ActorWorker* current = nullptr;
+}  // namespace actor_worker_internal
+
+ActorSlotTable& ProcessSlots() {
+  static ActorSlotTable& table = *new ActorSlotTable();
+  return table;
+}
+
+ActorWorker::ActorWorker(const WorkerSetup& setup)
+    : coordinator(setup.coordinator),
+      lifecycle(setup.lifecycle),
+      index(setup.index),
+      dispatcher(setup.dispatcher),
+      toolbox(setup.toolbox),
+      metrics(setup.metrics),
+      outbox(*this),
+      pool_(setup.slots) {}
+
+ActorWorker::~ActorWorker() = default;
+
+void ActorWorker::AdoptThread() {
+  cache_ = &NodeCache::OfThisThread();
+  if (pool_ != nullptr) slots_ = std::make_unique<ActorSlotPool::Cache>(*pool_);
+}
+
+bool ActorWorker::Owns(const ActorSlot& slot) const { return pool_ != nullptr && pool_->Owns(&slot); }
+
+void ActorWorker::Register(ActorSlot& slot, ReadyQueueCoordinator::Placement placement) {
+  if (slot.dispatcher == dispatcher) {
+    coordinator.RegisterReady(index, slot, placement);
+  } else {
+    DispatcherTable::RegisterOrEmpty(slot);
+  }
+}
+
+void ActorWorker::DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason) {
+  if (IsMailboxBell(*envelope)) {
+    EndEnvelope(cache(), envelope);
+    return;
+  }
+  if (metrics != nullptr) metrics->CountDeadLetter(reason);
+  FreePromiseOf(*this, *envelope);
+  UncountLimited(slot, *envelope);
+  lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), slot, reason);
+  // Whoever was told of it may have sent something, and no handler need end after this.
+  outbox.Flush();
+}
+
+absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
+  if (to.IsNoOne() || to.word() <= UINT32_MAX) {
+    Send(to, envelope);
+    return absl::OkStatus();
+  }
+  envelope->set_target_word(to.word());
+  return SendElsewhere(to, envelope);
+}
+
+void ActorWorker::SendElsewhereOrDrop(ActorRef to, Envelope* envelope) { SendElsewhere(to, envelope).IgnoreError(); }
+
+absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
+  if (to.IsNoOne()) {
+    DeadLetter(envelope, nullptr, DeadLetterReason::kNoRecipient);
+  } else if ((to.word() & ActorRef::kPromise) != 0) {
+    AnswerPromise(to, envelope);
+  } else if ((to.word() & ActorRef::kLimited) != 0 && to.slot()->IsAt(to.generation())) {
+    return SendLimited(*this, to, envelope);
+  } else {
+    DeadLetter(envelope, to.slot(), DeadLetterReason::kStopped);
+  }
+  return absl::OkStatus();
+}
+
+WorkerScope::WorkerScope(ActorWorker& worker) : outer_(actor_worker_internal::current) {
+  actor_worker_internal::current = &worker;
+}
+
+WorkerScope::~WorkerScope() { actor_worker_internal::current = outer_; }
+
+}  // namespace fraktor::inline v0

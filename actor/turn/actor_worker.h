@@ -1,0 +1,193 @@
+// What a thread needs to run actors: the turn that it is in, its outbox, its caches. One per worker.
+//
+// The current worker is found through a thread-local pointer, so that a reference can be told something anywhere, and a
+// context, which stays with its actor while the actor moves between workers, finds the worker that it is on.
+#ifndef FRAKTOR_ACTOR_TURN_ACTOR_WORKER_H_
+#define FRAKTOR_ACTOR_TURN_ACTOR_WORKER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/mailbox/queue_mailbox.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/observe/worker_metrics.h"
+#include "fraktor/actor/ready/invoke_result.h"
+#include "fraktor/actor/ready/ready_queue_coordinator.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/outbox.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+class ActorLifecycle;
+
+// One run of one actor: the holder's part of the slot, taken out of the cache line that senders write to.
+struct Turn {
+  // Null between two runs. Atomic for WorkerWatch only, which looks what kind of actor it is; relaxed.
+  std::atomic<ActorSlot*> slot{nullptr};
+  uint64_t word = 0;  // Of the actor's references.
+  MailLists lists;
+  Envelope* current = nullptr;
+  uint16_t failures = 0;
+  uint8_t gate = 0;
+  uint32_t dropped = 0;       // Messages that left the mailbox in this run without being handled.
+  absl::Status failure = {};  // The last one of this run.
+  // Of a parked actor that a middleware has suspended.
+  SuspendReason suspended_for = SuspendReason::kUserDefined;
+  ResumeCondition resume_on = ResumeCondition::ExternalSignal({});
+
+  // Whether there is anything to heed before the next user message.
+  bool gated() const { return (failures | gate) != 0; }
+  bool suspended() const { return (failures | (gate & kSuspendingGates)) != 0; }
+  bool Has(Gate bit) const { return (gate & static_cast<uint8_t>(bit)) != 0; }
+  void Set(Gate bit) { gate |= static_cast<uint8_t>(bit); }
+  void Clear(Gate bit) { gate &= static_cast<uint8_t>(~static_cast<uint8_t>(bit)); }
+  ActorSlot* running() const { return slot.load(std::memory_order_relaxed); }
+  ActorRef self() const { return running() == nullptr ? ActorRef() : ActorRef(running(), word); }
+};
+
+// Whom a worker works for. What is null is not there.
+struct WorkerSetup {
+  ReadyQueueCoordinator& coordinator;
+  ActorLifecycle& lifecycle;
+  WorkerIndex index = 0;
+  uint16_t dispatcher = 0;
+  RuntimeToolbox* toolbox = nullptr;
+  // Where new actors and promises get their slots.
+  ActorSlotPool* slots = nullptr;
+  WorkerMetrics* metrics = nullptr;
+};
+
+class ActorWorker {
+ public:
+  explicit ActorWorker(const WorkerSetup& setup);
+  ~ActorWorker();
+
+  // The worker that this thread is, or null.
+  static ActorWorker* Current();
+
+  // Sends a user message.
+  template <class M>
+  void Tell(ActorRef to, M&& message) {
+    if (metrics != nullptr) [[unlikely]] {
+      TellObserved(to, std::forward<M>(message));
+    } else {
+      Post(to, MakeEnvelope<std::decay_t<M>>(cache(), turn.self(), std::forward<M>(message)).release());
+    }
+  }
+
+  // The same; ResourceExhausted if the target's mailbox is full and says so.
+  template <class M>
+  absl::Status TryTell(ActorRef to, M&& message) {
+    return TrySend(to, Make(turn.self(), std::forward<M>(message)));
+  }
+
+  // An envelope that was made on this thread. Takes it over.
+  void Send(ActorRef to, Envelope* envelope) {
+    if (metrics != nullptr) CountSend(to);
+    Post(to, envelope);
+  }
+  absl::Status TrySend(ActorRef to, Envelope* envelope);
+
+  // Makes an envelope, now and then one that carries the time.
+  template <class M>
+  Envelope* Make(ActorRef sender, M&& message) {
+    using Message = std::decay_t<M>;
+    if (metrics != nullptr && metrics->Sample()) [[unlikely]] {
+      return MakeTracedEnvelope<Message>(cache(), sender, TraceNow(), std::forward<M>(message)).release();
+    }
+    return MakeEnvelope<Message>(cache(), sender, std::forward<M>(message)).release();
+  }
+
+  void DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason);
+
+  // For the outbox: the mailbox of `slot` is held by the caller.
+  void BecameReady(ActorSlot& slot) { Register(slot, ReadyQueueCoordinator::Placement::kBack); }
+  void Register(ActorSlot& slot, ReadyQueueCoordinator::Placement placement);
+
+  // The thread's own cache of nodes, once the worker has a thread.
+  NodeCache& cache() { return *cache_; }
+  bool has_thread() const { return cache_ != nullptr; }
+  void AdoptThread();
+
+  // Only if the setup has slots.
+  ActorSlotPool::Cache& slots() { return *slots_; }
+  // Whether a slot is of the same pool.
+  bool Owns(const ActorSlot& slot) const;
+
+  ReadyQueueCoordinator& coordinator;
+  ActorLifecycle& lifecycle;
+  const WorkerIndex index;
+  const uint16_t dispatcher;
+  RuntimeToolbox* const toolbox;
+  WorkerMetrics* const metrics;
+  Turn turn;
+  Outbox<ActorWorker> outbox;
+
+  // Another number for each run; for WorkerWatch. Relaxed: nothing else depends on it.
+  std::atomic<uint64_t> runs{0};
+
+ private:
+  friend class WorkerScope;
+
+  template <class M>
+  [[gnu::noinline]] void TellObserved(ActorRef to, M&& message) {
+    Send(to, Make(turn.self(), std::forward<M>(message)));
+  }
+
+  [[gnu::always_inline]] void Post(ActorRef to, Envelope* envelope) {
+    ActorSlot* const slot = to.slot();
+    envelope->set_target_word(to.word());
+    // One comparison for both: a word with flags is no generation.
+    if (slot == nullptr || slot->generation() != to.word()) [[unlikely]] {
+      SendElsewhereOrDrop(to, envelope);
+      return;
+    }
+    outbox.Send(*slot, envelope);
+  }
+
+  // Of those that Post sends; the others are counted when they are let in.
+  void CountSend(ActorRef to) {
+    const ActorSlot* const slot = to.slot();
+    if (slot != nullptr && slot->generation() == to.word()) {
+      metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
+    }
+  }
+
+  absl::Status SendElsewhere(ActorRef to, Envelope* envelope);
+  void SendElsewhereOrDrop(ActorRef to, Envelope* envelope);
+  MessageTrace TraceNow() const { return {.enqueued_ns = toolbox == nullptr ? 0 : toolbox->Now().nanoseconds()}; }
+
+  ActorSlotPool* const pool_;
+  NodeCache* cache_ = nullptr;
+  std::unique_ptr<ActorSlotPool::Cache> slots_;
+};
+
+// Makes a worker the current one of this thread for as long as it lives.
+class WorkerScope {
+ public:
+  explicit WorkerScope(ActorWorker& worker);
+  ~WorkerScope();
+  WorkerScope(const WorkerScope&) = delete;
+  WorkerScope& operator=(const WorkerScope&) = delete;
+
+ private:
+  ActorWorker* const outer_;
+};
+
+namespace actor_worker_internal {
+extern constinit thread_local ActorWorker* current __attribute__((tls_model("initial-exec")));
+}  // namespace actor_worker_internal
+
+inline ActorWorker* ActorWorker::Current() { return actor_worker_internal::current; }
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_ACTOR_WORKER_H_

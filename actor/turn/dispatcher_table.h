@@ -1,0 +1,51 @@
+// Which ready queue an actor belongs to, by number, for the whole process.
+//
+// A sender that is late may make an actor ready whose system has ended. So what it needs for that is never freed: a
+// number leads to an entry that is open or closed. With a closed one nothing is registered, and the sender empties the
+// mailbox itself.
+#ifndef FRAKTOR_ACTOR_TURN_DISPATCHER_TABLE_H_
+#define FRAKTOR_ACTOR_TURN_DISPATCHER_TABLE_H_
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/ready/ready_queue_coordinator.h"
+#include "fraktor/actor/turn/actor_slot.h"
+
+namespace fraktor::inline v0 {
+
+class DispatcherTable {
+ public:
+  // How many may be open at a time.
+  static constexpr uint32_t kMaxDispatchers = 65536;
+
+  DispatcherTable() = delete;
+
+  // Gives a coordinator a number. ResourceExhausted if all are taken.
+  static absl::StatusOr<uint16_t> Open(ReadyQueueCoordinator& coordinator);
+
+  // From the return of this on nobody uses the coordinator through the number any more.
+  static void Close(uint16_t number);
+
+  // A closed number may be given to another coordinator: no actor has it any more. A late sender to one that had it may
+  // then find the other coordinator, whose worker finds a message for nobody.
+  static void Release(uint16_t number);
+
+  // Registers an actor, whose mailbox the caller holds, with the coordinator of its number as a foreign thread. If that
+  // is closed, the actor's system has ended: what is in the mailbox are dead letters, which are only counted, and the
+  // mailbox is left idle.
+  static void RegisterOrEmpty(ActorSlot& slot);
+
+  // Ends what is in the mailbox of an actor whose system has ended, or ends, and leaves it idle. By the holder.
+  static void Empty(ActorSlot& slot);
+
+  // Messages that found nobody, and no system to tell: sent to references that had outlived their system, or to no one
+  // from a foreign thread.
+  static uint64_t LateDeadLetters();
+  static void CountLateDeadLetter();
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_DISPATCHER_TABLE_H_

@@ -1,0 +1,52 @@
+// Sending to mailboxes that have a limit, and receiving from them: what a MailboxLimits decides is done here.
+//
+// Only references that carry ActorRef::kLimited lead here, so other mailboxes pay nothing for it.
+#ifndef FRAKTOR_ACTOR_TURN_LIMITED_SENDING_H_
+#define FRAKTOR_ACTOR_TURN_LIMITED_SENDING_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/scheduler_signals.h"
+
+namespace fraktor::inline v0 {
+
+// ActorRef::kLimited in ActorSlot::ref_flags.
+inline constexpr uint8_t kLimitedFlag = static_cast<uint8_t>(ActorRef::kLimited >> 32);
+
+// In the target word of a message that was counted.
+inline constexpr uint64_t kCountedMark = uint64_t{1} << 34;
+
+// For senders. The target is in use, and the envelope's target word set. Both take the envelope over. ResourceExhausted
+// if the target rejects the message; what is dropped, held, or a dead letter is OK.
+absl::Status SendLimited(ActorWorker& worker, ActorRef to, Envelope* envelope);
+// By a thread that is no worker; it may wait for room.
+absl::Status SendLimitedForeign(ActorRef to, EnvelopePtr envelope);
+
+// What rings for messages that the limits keep: nobody's message, and no dead letter.
+bool IsMailboxBell(const Envelope& envelope);
+
+// For the receiver, in its turn.
+
+// `envelope` has been taken out of the mailbox. What is to be handled for it: itself, or the message that it rings for;
+// null if nothing.
+Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+// A message leaves the mailbox of a slot without being handled, whoever is in the slot now.
+void UncountLimited(ActorSlot* slot, Envelope& envelope);
+// The actor has ended: what is kept and held are dead letters, and nobody waits any more.
+void CloseLimits(ActorWorker& worker, ActorSlot& slot);
+
+// For a sender that is suspended, in its turn.
+void GoOnAfterRoom(ActorWorker& worker, ActorSlot& slot, const RoomFound& found);
+void GiveUpRoom(ActorWorker& worker, ActorSlot& slot, const RoomTimedOut& late);
+// It ends: what it has sent goes its way without it.
+void ForgetFullTargets(ActorWorker& worker, ActorSlot& slot);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_LIMITED_SENDING_H_

@@ -1,0 +1,66 @@
+#include "fraktor/actor/turn/mailing.h"
+
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/scheduler_signals.h"
+#include "fraktor/actor/turn/system_core.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// Makes an actor ready whose mailbox the caller holds.
+void MakeReady(ActorSlot& slot) {
+  if (ActorWorker* const worker = ActorWorker::Current()) {
+    worker->outbox.MakeReady(slot);
+  } else {
+    DispatcherTable::RegisterOrEmpty(slot);
+  }
+}
+
+}  // namespace
+
+absl::Status SendForeign(ActorRef to, EnvelopePtr envelope) {
+  ActorSlot* const slot = to.slot();
+  if (to.IsNoOne() || !slot->IsAt(to.generation())) {
+    const bool is_answer = (to.word() & ActorRef::kPromise) != 0;
+    SystemCore::CountForeignDeadLetter(slot, to.IsNoOne() ? DeadLetterReason::kNoRecipient
+                                             : is_answer  ? DeadLetterReason::kLateReply
+                                                          : DeadLetterReason::kStopped);
+    return absl::OkStatus();
+  }
+  envelope->set_target_word(to.word());
+  if ((to.word() & ActorRef::kPromise) != 0) {
+    AnswerPromise(to, envelope.release());
+    return absl::OkStatus();
+  }
+  const SystemCore* const core = SystemCore::Of(*slot);
+  if (core == nullptr || !core->is_open()) {
+    SystemCore::CountForeignDeadLetter(slot, DeadLetterReason::kShutdown);
+    return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
+  }
+  if ((to.word() & ActorRef::kLimited) != 0) return SendLimitedForeign(to, std::move(envelope));
+  if (ForeignMetrics* const metrics = core->metrics()) {
+    metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
+  }
+  if (slot->mailbox.Post(envelope.release())) DispatcherTable::RegisterOrEmpty(*slot);
+  return absl::OkStatus();
+}
+
+EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope) {
+  if (to.IsNoOne() || (to.word() & ActorRef::kPromise) != 0 || !to.slot()->IsAt(to.generation())) return envelope;
+  ActorSlot& slot = *to.slot();
+  envelope->set_target_word(to.word());
+  envelope->MarkAsSystem();
+  if (slot.mailbox.PostSystem(envelope.release()) == InboxPush::kQueued) {
+    slot.system_hint.store(true, std::memory_order_relaxed);
+  } else {
+    MakeReady(slot);
+  }
+  return nullptr;
+}
+
+void Signal(ActorRef to, SignalKey key) { TellSystem(to, MakeEnvelope<SignalArrived>(ActorRef(), key)); }
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,501 @@
+#include "fraktor/actor/turn/message_invoker.h"
+
+#include <cxxabi.h>
+
+#include <exception>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/scheduler_signals.h"
+#include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+std::string DescribeException() {
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return absl::StrCat("threw: ", e.what());
+  } catch (...) {
+    return "threw something that is no std::exception";
+  }
+}
+
+// What was thrown, as an error; only the cancelling of a thread goes on. Within a handler for it. Apart, so that the
+// callers stay small.
+template <class Describe>
+[[gnu::noinline, gnu::cold]] absl::Status ThrownError(Describe&& describe) {
+  return absl::InternalError(absl::StrCat(std::forward<Describe>(describe)(), " ", DescribeException()));
+}
+
+// Calls code that is not ours. What it throws is an error.
+template <class Call, class Describe>
+[[gnu::always_inline]] inline absl::Status Guarded(Call&& call, Describe&& describe) {
+  try {
+    return std::forward<Call>(call)();
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (...) {
+    return ThrownError(std::forward<Describe>(describe));
+  }
+}
+
+std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler of ", ToAbsl(message.type()->name())); }
+
+[[gnu::always_inline]] inline absl::Status Receive(ActorSlot& slot, Envelope& message) {
+  return Guarded([&] { return slot.instance->Receive(ActorContext::Of(slot), message); },
+                 [&] { return HandlerOf(message); });
+}
+
+// The bits that a middleware may have set, and a signal clears.
+constexpr uint8_t kSignalledGates = Gate::kRateLimited | Gate::kUserDefined;
+
+// The gate of a turn as the slot keeps it.
+uint8_t GateToKeep(const Turn& turn) {
+  return turn.gate & static_cast<uint8_t>(~static_cast<uint8_t>(Gate::kIntercepted));
+}
+
+// Times a message that was sampled: how long it has waited, and how long it is being handled.
+class Timing {
+ public:
+  Timing(ActorWorker& worker, const ActorSlot& slot, Envelope& message)
+      : worker_(worker), is_on_(worker.metrics != nullptr && worker.toolbox != nullptr && message.is_traced()) {
+    if (!is_on_) return;
+    type_ = slot.type.load(std::memory_order_relaxed);
+    begin_ns_ = worker.toolbox->Now().nanoseconds();
+    waited_ns_ = begin_ns_ - message.trace()->enqueued_ns;
+  }
+
+  // The message has been handled, and may have ended.
+  void Record() {
+    if (!is_on_) return;
+    worker_.metrics->RecordLatency(waited_ns_);
+    worker_.metrics->RecordDuration(type_, worker_.toolbox->Now().nanoseconds() - begin_ns_);
+  }
+
+ private:
+  ActorWorker& worker_;
+  const bool is_on_;
+  ObservedId type_ = 0;
+  int64_t begin_ns_ = 0;
+  int64_t waited_ns_ = 0;
+};
+
+}  // namespace
+
+absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
+
+void ActorInstance::PostStop(ActorContext&) {}
+
+absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
+  if (!answer.ok()) return answer.status();
+  return absl::UnimplementedError(absl::StrCat("an answer came, ", ToAbsl((*answer)->type()->name()),
+                                               ", but the actor asks without overriding OnReply"));
+}
+
+EnvelopePtr ActorContext::Stash() {
+  Turn& turn = worker().turn;
+  if (turn.current == nullptr || turn.current->is_system()) return nullptr;
+  return EnvelopePtr(std::exchange(turn.current, nullptr));
+}
+
+void ActorContext::Unstash(EnvelopeList messages) {
+  Turn& turn = worker().turn;
+  if (SlotExtension* const extension = turn.running()->extension; extension != nullptr && extension->order != nullptr) {
+    extension->order->AddFront(messages);
+  } else {
+    turn.lists.user.Prepend(messages);
+  }
+}
+
+inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) const {
+  Turn& turn = worker.turn;
+  turn.slot.store(&slot, std::memory_order_relaxed);
+  turn.word = slot.word();
+  // One by one: they were written so a moment ago, and a wider load would have to wait until that is in the cache.
+  Envelope* first = slot.mailbox.lists.user.first;
+  asm("" : "+r"(first));
+  turn.lists.user.first = first;
+  turn.lists.user.last = slot.mailbox.lists.user.last;
+  turn.lists.system = slot.mailbox.lists.system;
+  turn.failures = slot.failures;
+  turn.gate = slot.gate | run_gate_;
+  slot.mailbox.lists.user.first = nullptr;
+  worker.runs.store(worker.runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+inline InvokeResult::Kind MessageInvoker::EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind) {
+  if (worker.metrics != nullptr) {
+    const ActorSlot& slot = *worker.turn.running();
+    worker.metrics->CountHandled(slot.type.load(std::memory_order_relaxed),
+                                 handled + std::exchange(worker.turn.dropped, 0));
+  }
+  worker.turn.slot.store(nullptr, std::memory_order_relaxed);
+  return kind;
+}
+
+inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
+  slot.mailbox.lists = turn.lists;
+  slot.failures = turn.failures;
+  slot.gate = GateToKeep(turn);
+}
+
+InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
+  const InvokeResult::Kind kind = Run(worker, slot, max_messages);
+  worker.outbox.Flush();
+  switch (kind) {
+    case InvokeResult::Kind::kYielded:
+      return InvokeResult::Yielded();
+    case InvokeResult::Kind::kStopped:
+      return InvokeResult::Stopped();
+    case InvokeResult::Kind::kSuspended:
+    case InvokeResult::Kind::kFailed:
+      return WhyParked(worker);
+    case InvokeResult::Kind::kCompleted:
+      break;
+  }
+  return InvokeResult::Completed(false);
+}
+
+InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
+  using Kind = InvokeResult::Kind;
+  BeginTurn(worker, slot);
+  Turn& turn = worker.turn;
+  Inbox& inbox = slot.mailbox.inbox;
+  uint32_t handled = 0;
+
+  // Between two messages the hint is looked at and not the senders' word, for which they fight.
+  bool look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
+  for (;;) {
+    if (look_for_system) [[unlikely]]
+      HandleSystemMessages(worker, slot);
+    if (turn.gated()) [[unlikely]] {
+      const Step step = StepGated(worker, slot);
+      if (step == Step::kIdle) return EndTurn(worker, handled, Kind::kCompleted);
+      if (step == Step::kEnded) return EndTurn(worker, handled, Kind::kStopped);
+      if (step == Step::kParked) return EndTurn(worker, handled, turn.failure.ok() ? Kind::kSuspended : Kind::kFailed);
+      look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
+      if (step == Step::kGoOn) continue;
+    } else {
+      Envelope* const envelope = turn.lists.user.PopFront();
+      if (envelope == nullptr) {
+        // Not if a system message is there either.
+        if (inbox.TryGoIdle()) return EndTurn(worker, handled, Kind::kCompleted);
+        slot.system_hint.store(false, std::memory_order_relaxed);
+        turn.lists.Take(inbox);
+        look_for_system = turn.lists.system != nullptr;
+        continue;
+      }
+      if (envelope->target_word() == turn.word) [[likely]] {
+        const bool more = envelope->is_traced() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
+        // Mostly there was one message. Not if a system message has come meanwhile.
+        if (!more && !turn.gated() && inbox.TryGoIdle()) return EndTurn(worker, handled + 1, Kind::kCompleted);
+      } else {
+        worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+      }
+      look_for_system = slot.system_hint.load(std::memory_order_relaxed);
+    }
+    // A suspended actor goes round once more, to park.
+    if (++handled >= max_messages && !turn.suspended()) {
+      WriteBack(turn, slot);
+      return EndTurn(worker, handled, Kind::kYielded);
+    }
+  }
+}
+
+// Whether there is anything in the mailbox afterwards.
+[[gnu::always_inline]] inline bool MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  Turn& turn = worker.turn;
+  turn.current = envelope;
+  absl::Status status = Receive(slot, *envelope);
+  const bool more = !turn.lists.user.empty() || slot.mailbox.inbox.HasNodes();
+  worker.outbox.EndHandler(more);
+  if (!status.ok()) [[unlikely]]
+    Fail(worker, slot, std::move(status), turn.current);
+  // Null if the handler has put it aside.
+  if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
+  return more;
+}
+
+[[gnu::noinline]] bool MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  Timing timing(worker, slot, *envelope);
+  const bool more = Handle(worker, slot, envelope);
+  timing.Record();
+  return more;
+}
+
+void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) {
+  Turn& turn = worker.turn;
+  if (turn.lists.system == nullptr) {
+    slot.system_hint.store(false, std::memory_order_relaxed);
+    turn.lists.Take(slot.mailbox.inbox);
+  }
+  while (Envelope* const envelope = turn.lists.PopSystem()) {
+    if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(turn.word)) {
+      turn.current = envelope;
+      // Who has no extension waits for nothing of the scheduler; but anybody may be signalled.
+      const bool is_signal =
+          slot.extension == nullptr ? envelope->Is<SignalArrived>() : HandleSignal(worker, slot, *envelope);
+      if (!is_signal) lifecycle_.OnSystemMessage(worker, slot, *envelope);
+      worker.outbox.EndHandler(!turn.lists.empty() || slot.mailbox.inbox.HasNodes());
+      turn.current = nullptr;
+      EndEnvelope(worker.cache(), envelope);
+    } else {
+      worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+    }
+  }
+  // What a system message opened or closed must be in the slot when the actor goes idle.
+  slot.mailbox.lists.system = nullptr;
+  slot.failures = turn.failures;
+  slot.gate = GateToKeep(turn);
+  // The verdict has come in the run of the failure: there is nothing left to tell.
+  if (turn.failures == 0 && !turn.failure.ok()) turn.failure = absl::OkStatus();
+}
+
+bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
+  if (ReceiveAnswer(worker, slot, message)) return true;
+  if (const auto* signal = message.TryAs<SignalArrived>()) {
+    Turn& turn = worker.turn;
+    const SlotExtension* const extension = slot.extension;
+    if ((turn.gate & kSignalledGates) != 0 && extension != nullptr && extension->resume_key == signal->key) {
+      turn.gate &= static_cast<uint8_t>(~kSignalledGates);
+    }
+    return true;
+  }
+  if (const auto* found = message.TryAs<RoomFound>()) {
+    GoOnAfterRoom(worker, slot, *found);
+    return true;
+  }
+  if (const auto* late = message.TryAs<RoomTimedOut>()) {
+    GiveUpRoom(worker, slot, *late);
+    return true;
+  }
+  if (const auto* reached = message.TryAs<AskDeadlineReached>()) {
+    ExpireAsks(worker, slot, reached->deadline);
+    return true;
+  }
+  return false;
+}
+
+MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& slot) {
+  Turn& turn = worker.turn;
+  if (turn.Has(Gate::kStarting)) {
+    Start(worker, slot);
+    return Step::kGoOn;
+  }
+  if (turn.suspended()) {
+    if (turn.Has(Gate::kStopping) && lifecycle_.MayEnd(worker, slot)) {
+      End(worker, slot);
+      return Step::kEnded;
+    }
+    return Park(turn, slot);
+  }
+  if (turn.Has(Gate::kOrdered) && HasOrder(slot) && slot.mailbox.inbox.HasNodes()) {
+    // Only who knows all messages knows the first.
+    slot.system_hint.store(false, std::memory_order_relaxed);
+    turn.lists.Take(slot.mailbox.inbox);
+    if (turn.lists.system != nullptr) return Step::kGoOn;
+  }
+  Envelope* const envelope = NextOrdered(worker, slot);
+  if (envelope == nullptr) {
+    if (slot.mailbox.inbox.TryGoIdle()) return Step::kIdle;
+    slot.system_hint.store(false, std::memory_order_relaxed);
+    turn.lists.Take(slot.mailbox.inbox);
+    return Step::kGoOn;
+  }
+  if (static_cast<uint32_t>(envelope->target_word()) != static_cast<uint32_t>(turn.word)) {
+    worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+  } else if (middleware_.empty()) {
+    HandleTraced(worker, slot, envelope);
+  } else if (!HandleIntercepted(worker, slot, envelope)) {
+    return Step::kGoOn;
+  }
+  return Step::kHandled;
+}
+
+bool MessageInvoker::HasOrder(const ActorSlot& slot) {
+  return slot.extension != nullptr && slot.extension->order != nullptr;
+}
+
+// Gives the mailbox up until a system message comes, unless there is one.
+MessageInvoker::Step MessageInvoker::Park(Turn& turn, ActorSlot& slot) {
+  WriteBack(turn, slot);
+  const SlotExtension* const extension = slot.extension;
+  turn.suspended_for = extension == nullptr ? SuspendReason::kUserDefined : extension->suspended_for;
+  turn.resume_on = extension == nullptr ? ResumeCondition::ExternalSignal({}) : extension->resume_on;
+  if (slot.mailbox.inbox.TryPark()) return Step::kParked;
+  slot.mailbox.lists.user.first = nullptr;
+  slot.system_hint.store(false, std::memory_order_relaxed);
+  turn.lists.Take(slot.mailbox.inbox);
+  return Step::kGoOn;
+}
+
+Envelope* MessageInvoker::NextOrdered(ActorWorker& worker, ActorSlot& slot) {
+  EnvelopeList& user = worker.turn.lists.user;
+  OrderedEnvelopes* const order = HasOrder(slot) ? slot.extension->order.get() : nullptr;
+  if (order != nullptr) {
+    while (Envelope* const envelope = user.PopFront()) order->Add(envelope);
+  }
+  while (Envelope* const envelope = order != nullptr ? order->PopFront() : user.PopFront()) {
+    if ((slot.ref_flags & kLimitedFlag) == 0) return envelope;
+    if (Envelope* const taken = TakeLimited(worker, slot, envelope)) return taken;
+  }
+  return nullptr;
+}
+
+void MessageInvoker::Start(ActorWorker& worker, ActorSlot& slot) {
+  worker.turn.Clear(Gate::kStarting);
+  slot.gate = GateToKeep(worker.turn);  // Whoever goes idle writes nothing back.
+  absl::Status started =
+      Guarded([&] { return lifecycle_.OnStart(worker, slot); }, [] { return std::string("starting an actor"); });
+  worker.outbox.EndHandler(true);
+  if (!started.ok()) Fail(worker, slot, std::move(started), nullptr);
+}
+
+// False if a middleware has broken the chain: the message is in the mailbox again.
+bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  Turn& turn = worker.turn;
+  const Interception at{turn.self(), *envelope};
+  size_t entered = 0;
+  MiddlewareFlow flow = MiddlewareFlow::Continue();
+  turn.current = envelope;
+  Timing timing(worker, slot, *envelope);
+  absl::Status status = Guarded(
+      [&] {
+        for (; entered < middleware_.size(); ++entered) {
+          flow = middleware_[entered]->BeforeReceive(at);
+          if (flow.breaks()) return absl::AbortedError("a middleware held the message back");
+        }
+        return slot.instance->Receive(ActorContext::Of(slot), *envelope);
+      },
+      [&] { return HandlerOf(*envelope); });
+  const bool stashed = turn.current == nullptr;
+  while (entered > 0 && !stashed) {
+    --entered;
+    absl::Status after = Guarded(
+        [&] {
+          middleware_[entered]->AfterReceive(at, status);
+          return absl::OkStatus();
+        },
+        [&] { return absl::StrCat("a middleware after ", HandlerOf(*envelope)); });
+    if (status.ok()) status = std::move(after);
+  }
+  worker.outbox.EndHandler(true);
+  if (flow.breaks()) {
+    turn.current = nullptr;
+    EnvelopeList front;
+    front.PushBack(envelope);
+    ActorContext::Of(slot).Unstash(front);
+    Suspend(worker, slot, flow);
+    return false;
+  }
+  timing.Record();
+  if (!status.ok()) Fail(worker, slot, std::move(status), turn.current);
+  if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
+  return true;
+}
+
+void MessageInvoker::Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow) {
+  // The other reasons have signals of their own, which would not come.
+  worker.turn.Set(flow.reason() == SuspendReason::kRateLimit ? Gate::kRateLimited : Gate::kUserDefined);
+  SlotExtension& extension = SlotExtension::Of(slot);
+  extension.suspended_for = flow.reason();
+  extension.resume_on = flow.resume_on();
+  if (flow.resume_on().kind() != ResumeCondition::Kind::kAfter) {
+    extension.resume_key = flow.resume_on().key();
+    return;
+  }
+  // A key that no user can have, another one each time.
+  extension.resume_key = SignalKey{UINT64_MAX - extension.waits++};
+  const auto signal = [actor = worker.turn.self(), key = extension.resume_key] { Signal(actor, key); };
+  // Without a timer the actor would wait for ever: it goes on at once, and the middleware is asked again.
+  if (worker.toolbox == nullptr || !worker.toolbox->ScheduleAfter(flow.resume_on().delay(), signal).ok()) signal();
+}
+
+void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message) {
+  Turn& turn = worker.turn;
+  ++turn.failures;
+  worker.lifecycle.OnFailure(worker, slot, error, message);
+  worker.outbox.EndHandler(true);
+  if (turn.failures != 0) turn.failure = std::move(error);
+}
+
+void MessageInvoker::HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer) {
+  absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, &answer); },
+                                [&] { return HandlerOf(answer); });
+  if (!status.ok()) Fail(worker, slot, std::move(status), &answer);
+}
+
+void MessageInvoker::HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error) {
+  absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, std::move(error)); },
+                                [] { return std::string("a handler of a failed ask"); });
+  if (!status.ok()) Fail(worker, slot, std::move(status), nullptr);
+}
+
+// The slot is parked, and may be in other hands already: only the turn, and what Park has kept of the slot, is looked
+// at.
+InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
+  Turn& turn = worker.turn;
+  if (!turn.failure.ok()) return InvokeResult::Failed(std::exchange(turn.failure, {}));
+  if (turn.failures == 0 && turn.Has(Gate::kBackpressure)) {
+    return InvokeResult::Suspended(SuspendReason::kBackpressure, ResumeCondition::WhenCapacityAvailable());
+  }
+  if (turn.failures == 0 && (turn.gate & kSignalledGates) != 0) {
+    return InvokeResult::Suspended(turn.suspended_for, turn.resume_on);
+  }
+  return InvokeResult::Suspended(SuspendReason::kAwaitExternal, ResumeCondition::ExternalSignal({}));
+}
+
+void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
+  Turn& turn = worker.turn;
+  lifecycle_.OnEnding(worker, slot);
+  worker.outbox.EndHandler(false);
+  // Also what was asked and sent in the last hook.
+  if (slot.extension != nullptr) {
+    CloseAsks(worker, slot);
+    ForgetFullTargets(worker, slot);
+  }
+  if (!turn.failure.ok()) turn.failure = absl::OkStatus();
+  slot.gate = 0;
+  slot.failures = 0;
+  slot.mailbox.lists.system = nullptr;
+  if ((slot.ref_flags & kLimitedFlag) != 0) CloseLimits(worker, slot);
+  if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
+    if (extension->order != nullptr) DeadLetters(worker, slot, extension->order->TakeAll());
+    delete extension;  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.
+  }
+  if (!turn.lists.user.empty()) DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
+  while (!slot.mailbox.inbox.TryGoIdle()) {
+    turn.lists.Take(slot.mailbox.inbox);
+    EnvelopeList left;
+    left.first = std::exchange(turn.lists.system, nullptr);
+    DeadLetters(worker, slot, left);
+    DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));
+  }
+  lifecycle_.OnEnded(worker, slot);
+  worker.outbox.EndHandler(false);
+}
+
+void MessageInvoker::DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list) {
+  while (Envelope* const envelope = list.PopFront()) {
+    if (!envelope->is_system() && !IsMailboxBell(*envelope)) ++worker.turn.dropped;
+    worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+  }
+}
+
+ActorState MessageInvoker::StateOf(const ActorSlot& slot) {
+  if (slot.generation() % 2 == 0) return ActorState::kStopped;
+  if ((slot.gate & static_cast<uint8_t>(Gate::kStopping)) != 0) return ActorState::kStopping;
+  return slot.failures != 0 || (slot.gate & kSuspendingGates) != 0 ? ActorState::kSuspended : ActorState::kRunning;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,124 @@
+// How a worker sends while it runs an actor.
+//
+// The first message to a target is pushed at once. Messages that follow to the same target are chained and pushed
+// together, kChainLimit at most, or when the handler turns to another target or ends: one read-modify-write for eight
+// messages. So a handler that sends one message and then waits for what its peer does with it goes on; one that has
+// sent several to the same peer calls Flush before it waits, as RunBlocking does.
+//
+// A target that was idle has to be made ready. For one of them this waits for the end of the run: mostly that comes
+// soon, and then this worker runs the target next, with the message in its cache, without any queue, and nobody is
+// woken. It waits for at most kDeferredSends sends, or until the worker goes on with another message, and WorkerWatch
+// makes ready what a slow handler holds back.
+#ifndef FRAKTOR_ACTOR_TURN_OUTBOX_H_
+#define FRAKTOR_ACTOR_TURN_OUTBOX_H_
+
+#include <cstdint>
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/deferred_target.h"
+#include "fraktor/utils/queue/inbox.h"
+
+namespace fraktor::inline v0 {
+
+// Sink has `void BecameReady(ActorSlot& slot)`: the mailbox of `slot` was idle and is held by the caller. A template, so
+// that the call is no virtual one.
+template <class Sink>
+class Outbox {
+ public:
+  static constexpr uint32_t kChainLimit = 8;
+  static constexpr uint32_t kDeferredSends = 16;
+
+  explicit Outbox(Sink& sink) : sink_(sink) {}
+
+  // Sends an envelope, whose target word is set, to a slot that was found to be in use by that target.
+  [[gnu::always_inline]] void Send(ActorSlot& slot, Envelope* envelope) {
+    if (&slot == target_) [[unlikely]] {
+      SendOneMore(envelope);
+      return;
+    }
+    if (!chain_.empty()) [[unlikely]]
+      PushChain();
+    target_ = &slot;
+    if (slot.mailbox.Post(envelope)) {
+      MakeReady(slot);
+    } else {
+      CountSend();
+    }
+  }
+
+  // A slot whose mailbox the caller holds is to be made ready, at the end of the run at the latest.
+  [[gnu::always_inline]] void MakeReady(ActorSlot& slot) {
+    if (!deferred_.empty() || sends_ >= kDeferredSends) [[unlikely]] {
+      MakeAnotherReady(slot);
+    } else {
+      deferred_.Put(&slot);
+    }
+  }
+
+  // Pushes what is chained, and makes ready what was put off: before anything that others wait for.
+  void Flush() {
+    if (!chain_.empty()) PushChain();
+    target_ = nullptr;
+    Publish();
+  }
+
+  // The handler has ended. `more`: the worker goes on with the same actor.
+  [[gnu::always_inline]] void EndHandler(bool more) {
+    if (!chain_.empty()) [[unlikely]]
+      PushChain();
+    target_ = nullptr;
+    sends_ = 0;
+    if (more && !deferred_.empty()) Publish();
+  }
+
+  // The run has ended: the actor to run next, or null.
+  ActorSlot* TakeDeferred() { return deferred_.empty() ? nullptr : deferred_.Take(); }
+
+  // What WorkerWatch looks at.
+  DeferredTarget& deferred() { return deferred_; }
+
+ private:
+  // Only those count for which something waits.
+  void CountSend() {
+    if (!deferred_.empty() && ++sends_ >= kDeferredSends) [[unlikely]]
+      Publish();
+  }
+
+  // A further message to the last target.
+  [[gnu::noinline]] void SendOneMore(Envelope* envelope) {
+    chain_.Add(envelope);
+    if (chain_.size() >= kChainLimit) PushChain();
+    CountSend();
+  }
+
+  [[gnu::noinline]] void PushChain() {
+    ActorSlot& slot = *target_;
+    if (slot.mailbox.PostChain(chain_)) MakeReady(slot);
+  }
+
+  [[gnu::noinline]] void MakeAnotherReady(ActorSlot& slot) {
+    // The one before has waited long enough; the newest is the warmest.
+    Publish();
+    if (sends_ >= kDeferredSends) {
+      sink_.BecameReady(slot);
+    } else {
+      deferred_.Put(&slot);
+    }
+  }
+
+  [[gnu::noinline]] void Publish() {
+    if (deferred_.empty()) return;
+    if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot);
+  }
+
+  Sink& sink_;
+  ActorSlot* target_ = nullptr;  // Of the last send in this handler, and of the chain.
+  InboxChain chain_;
+  uint32_t sends_ = 0;  // In this handler, while something was put off.
+  DeferredTarget deferred_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_OUTBOX_H_

@@ -1,0 +1,52 @@
+// The reference that an ask gives as the sender of its message: whoever answers, answers to it, once.
+//
+//   ActorRef ask = OpenPromise(worker, absl::Seconds(1));          // in the asker's turn
+//   worker.Send(server, MakeEnvelope<Question>(cache, ask).release());
+//   ...
+//   asker.OnReply(context, ask, reply)                             // in a later turn of the asker, or a failure
+//
+// A promise is a slot without a mailbox. The first answer makes its generation stale, by one exchange, and goes to the
+// asker as a system message: with the same envelope, so an ask costs two messages and no more. Answers that come later,
+// and answers to a question that has timed out, are dead letters.
+//
+// The promise is the asker's until somebody has answered; then it goes with the answer, and whoever ends that one frees
+// it.
+//
+// The timeouts of one actor share one timer, which is armed for the earliest and looks for the next when it fires. It
+// is not cancelled when an answer comes: asks that are answered touch no timer.
+#ifndef FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
+#define FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+// In the turn of the actor that asks. An infinite timeout waits for ever. ResourceExhausted if the process has no slot
+// left, or no timer.
+absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, absl::Duration timeout);
+
+// Any thread. Takes the envelope over.
+void AnswerPromise(ActorRef promise, Envelope* answer);
+
+// In the asker's turn, when an answer has arrived as a system message: true if it was one. The promise is free
+// afterwards.
+bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message);
+
+// In the asker's turn, when its timer for `deadline` has fired: questions that have waited long enough fail.
+void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline);
+
+// The asker ends.
+void CloseAsks(ActorWorker& worker, ActorSlot& slot);
+
+// A message ends without having reached its actor: if it was an answer, frees the promise.
+void FreePromiseOf(ActorWorker& worker, const Envelope& message);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_

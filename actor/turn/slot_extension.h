@@ -1,0 +1,55 @@
+// What few actors need of the scheduler, so that the others do not carry it: made when it is needed, gone with the actor.
+// The holder's.
+#ifndef FRAKTOR_ACTOR_TURN_SLOT_EXTENSION_H_
+#define FRAKTOR_ACTOR_TURN_SLOT_EXTENSION_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/mailbox/ordered_envelopes.h"
+#include "fraktor/actor/ready/invoke_result.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+
+namespace fraktor::inline v0 {
+
+struct SlotExtension {
+  // A full mailbox that the actor has sent to and waits for.
+  struct FullTarget {
+    ActorRef target;
+    uint64_t wait;
+    TimerId timer;
+  };
+
+  // Null unless its mailbox has an order of its own.
+  std::unique_ptr<OrderedEnvelopes> order;
+
+  // A suspension by a middleware, and the signal that ends it.
+  SuspendReason suspended_for = SuspendReason::kUserDefined;
+  ResumeCondition resume_on = ResumeCondition::ExternalSignal({});
+  SignalKey resume_key;
+
+  // As long as there is one, the actor is suspended by Gate::kBackpressure.
+  absl::InlinedVector<FullTarget, 1> full_targets;
+  uint64_t waits = 0;
+
+  // Its questions that have no answer yet, the earliest deadline first, and the timer that looks at them, unless that
+  // is in the infinite future.
+  ActorSlot* first_ask = nullptr;
+  ActorSlot* last_ask = nullptr;
+  Instant ask_timer = Instant::InfiniteFuture();
+  TimerId ask_timer_id;
+
+  static SlotExtension& Of(ActorSlot& slot) {
+    if (slot.extension == nullptr) slot.extension = new SlotExtension;  // NOLINT: End, or the registry, deletes it.
+    return *slot.extension;
+  }
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_SLOT_EXTENSION_H_

@@ -1,0 +1,217 @@
+// References that outlive what they named.
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ready/mutex_coordinator.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/actor/turn/invoker_fixture.h"
+#include "fraktor/actor/turn/mailbox_registry.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/utils/queue/inbox.h"
+
+namespace fraktor {
+namespace {
+
+constexpr auto kStopped = DeadLetterReason::kStopped;
+
+class StaleReferenceTest : public InvokerTest {
+ protected:
+  // A reference whose actor has ended, and whose slot is in use by the actor that is returned with it.
+  std::pair<ActorRef, ActorRef> SpawnHeir(const MailboxOptions* first_options = nullptr,
+                                          const MailboxOptions* second_options = nullptr) {
+    ActorRef first = SpawnDoer({}, first_options);
+    StopIt(first);
+    Run(first);
+    ActorRef second = SpawnDoer({}, second_options);
+    EXPECT_EQ(second.slot(), first.slot());
+    log_.clear();
+    return {first, second};
+  }
+};
+
+// SCH-5
+TEST_F(StaleReferenceTest, LeadsAForeignThreadToNobody) {
+  const auto [stale, heir] = SpawnHeir();
+  Tell(stale, Number{1});
+  EXPECT_TRUE(TryTell(stale, Number{2}).ok());
+  EXPECT_EQ(mailboxes_.core().foreign_dead_letters(kStopped), 2u);
+  EnvelopePtr back = TellSystem(stale, MakeEnvelope<Mark>(ActorRef(), 3));
+  EXPECT_NE(back, nullptr) << "a system message comes back";
+  Signal(stale, {1});
+  EXPECT_FALSE(AnythingReady());
+  EXPECT_TRUE(heir.slot()->mailbox.inbox.IsIdle());
+}
+
+// SCH-5
+TEST_F(StaleReferenceTest, LeadsAWorkerToNobody) {
+  const auto [stale, heir] = SpawnHeir();
+  ActorRef sender = SpawnDoer();
+  Order(sender, [&, target = stale](ActorContext& context) {
+    context.Tell(target, Number{1});
+    EXPECT_TRUE(context.TryTell(target, Number{2}).ok());
+  });
+  Run(sender);
+  EXPECT_EQ(dead_, Dead({{1, kStopped}, {2, kStopped}}));
+  EXPECT_FALSE(AnythingReady());
+}
+
+// SCH-5: with a limit before, after, or both.
+TEST_F(StaleReferenceTest, LeadsToNobodyWhateverTheMailboxes) {
+  const MailboxOptions bounded{.capacity = 1, .overflow = OverflowStrategy::kReject};
+  const MailboxOptions keeping{.capacity = 1, .overflow = OverflowStrategy::kDropOldest};
+  const std::vector<const MailboxOptions*> kinds{nullptr, &bounded, &keeping};
+  ActorRef sender = SpawnDoer();
+  for (const MailboxOptions* first : kinds) {
+    for (const MailboxOptions* second : kinds) {
+      const auto [stale, heir] = SpawnHeir(first, second);
+      dead_.clear();
+      Order(sender, [target = stale](ActorContext& context) {
+        for (int i = 1; i <= 3; ++i) context.Tell(target, Number{i});
+      });
+      Run(sender);
+      EXPECT_EQ(dead_, Dead({{1, kStopped}, {2, kStopped}, {3, kStopped}}));
+      Tell(heir, Number{4});
+      RunAll();
+      EXPECT_EQ(log_, Log({"4"}));
+      StopIt(heir);
+      RunAll();
+    }
+  }
+}
+
+// SCH-5: of an index too.
+TEST_F(StaleReferenceTest, AnIndexResolvesToNothing) {
+  ActorRef first = SpawnDoer();
+  const MailboxIndex index = MailboxRegistry::IndexOf(*first.slot());
+  EXPECT_EQ(mailboxes_.Resolve(index), first.slot());
+  StopIt(first);
+  Run(first);
+  EXPECT_EQ(mailboxes_.Resolve(index), nullptr);
+  ActorRef second = SpawnDoer();
+  ASSERT_EQ(second.slot(), first.slot());
+  EXPECT_EQ(mailboxes_.Resolve(index), nullptr);
+  EXPECT_EQ(mailboxes_.Resolve(MailboxRegistry::IndexOf(*second.slot())), second.slot());
+  const MailboxRegistry others(/*threaded=*/false);
+  EXPECT_EQ(others.Resolve(MailboxRegistry::IndexOf(*second.slot())), nullptr) << "of another system";
+}
+
+// SCH-5: a message that was sent in time and pushed late, when nobody is in the slot.
+TEST_F(StaleReferenceTest, AMessageToAFreeSlotIsADeadLetter) {
+  ActorRef first = SpawnDoer();
+  StopIt(first);
+  Run(first);
+  EnvelopePtr late = MakeEnvelope<Number>(ActorRef(), 1);
+  late->set_target_word(first.word());
+  ASSERT_TRUE(first.slot()->mailbox.Post(late.release()));
+  DispatcherTable::RegisterOrEmpty(*first.slot());
+  // The slot is busy: a new actor gets another one.
+  ActorRef second = SpawnDoer();
+  EXPECT_NE(second.slot(), first.slot());
+  Run(first);
+  EXPECT_EQ(dead_, Dead({{1, kStopped}}));
+  EXPECT_TRUE(first.slot()->mailbox.inbox.IsIdle());
+}
+
+// SCH-5: a system message that comes late is not the next actor's.
+TEST_F(StaleReferenceTest, ALateSystemMessageDoesNotStopTheNextActor) {
+  const auto [stale, heir] = SpawnHeir();
+  EnvelopePtr late = MakeEnvelope<StopNow>(ActorRef());
+  late->set_target_word(stale.word());
+  late->MarkAsSystem();
+  ASSERT_EQ(heir.slot()->mailbox.PostSystem(late.release()), InboxPush::kClaimed);
+  DispatcherTable::RegisterOrEmpty(*heir.slot());
+  Tell(heir, Number{1});
+  Run(heir);
+  EXPECT_EQ(log_, Log({"1"}));
+}
+
+// SCH-5: a promise, when its asker has ended and its slot is an actor's.
+TEST_F(StaleReferenceTest, APromiseOfAnAskerThatEndedLeadsToNobody) {
+  ActorRef asker = SpawnDoer();
+  ActorRef ask;
+  Order(asker,
+        [&](ActorContext& context) { ask = *context.Ask(ActorRef::NoOne(), Number{0}, absl::InfiniteDuration()); });
+  Run(asker);
+  StopIt(asker);
+  Run(asker);
+  log_.clear();
+  dead_.clear();
+  // Promises come from the worker's slots, and so does this actor.
+  ActorSlot* slot = nullptr;
+  Doer next(log_);
+  {
+    const WorkerScope scope(worker_);
+    slot = mailboxes_.Register(worker_.slots(), {.instance = &next, .dispatcher = number_}).value();
+    MailboxRegistry::LetGo(*slot);
+  }
+  spawned_.push_back(slot->ref());
+  ASSERT_EQ(slot, ask.slot());
+  Tell(ask, Number{1});
+  EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kLateReply), 1u);
+  Order(SpawnDoer(), [=](ActorContext& context) { context.Tell(ask, Number{2}); });
+  RunAll();
+  EXPECT_EQ(dead_, Dead({{2, DeadLetterReason::kLateReply}}));
+  EXPECT_TRUE(log_.empty());
+  Tell(slot->ref(), Number{3});
+  RunAll();
+  EXPECT_EQ(log_, Log({"3"}));
+  StopIt(slot->ref());
+  RunAll();
+}
+
+// SCH-5: nothing that it looks at goes with the system.
+TEST(LateReference, MayOutliveItsSystem) {
+  const MailboxOptions bounded{.capacity = 1, .overflow = OverflowStrategy::kBlockProducer};
+  std::vector<ActorRef> refs;
+  {
+    NoWaker waker;
+    MutexCoordinator coordinator(1, waker);
+    const uint16_t number = DispatcherTable::Open(coordinator).value();
+    MailboxRegistry mailboxes(/*threaded=*/true);
+    for (const MailboxOptions* options : {static_cast<const MailboxOptions*>(nullptr), &bounded}) {
+      ActorSlot* const slot = mailboxes.Register({.dispatcher = number, .options = options}).value();
+      MailboxRegistry::LetGo(*slot);
+      refs.push_back(slot->ref());
+    }
+    DispatcherTable::Close(number);
+    MailboxRegistry::Abandon(*refs[1].slot());
+  }
+  const uint64_t before = DispatcherTable::LateDeadLetters();
+  for (ActorRef ref : refs) {
+    Tell(ref, Number{1});
+    EXPECT_TRUE(TryTell(ref, Number{2}).ok());
+    EXPECT_NE(TellSystem(ref, MakeEnvelope<Mark>(ActorRef(), 3)), nullptr);
+  }
+  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 4);
+}
+
+// SCH-9
+TEST_F(StaleReferenceTest, ASystemThatShutsDownTakesNothingFromOutside) {
+  ActorRef actor = SpawnDoer();
+  mailboxes_.RefuseForeign();
+  Tell(actor, Number{1});
+  EXPECT_EQ(TryTell(actor, Number{2}).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kShutdown), 2u);
+  EXPECT_FALSE(AnythingReady());
+  ActorRef inside = SpawnDoer();
+  TellSystem(inside, MakeEnvelope<Mark>(ActorRef(), 1));
+  Run(inside);
+  EXPECT_EQ(log_, Log({"system 1"})) << "system messages pass";
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,70 @@
+#include "fraktor/actor/turn/system_core.h"
+
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/worker.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+struct FreeCores {
+  Mutex mutex;
+  std::vector<SystemCore*> cores ABSL_GUARDED_BY(mutex);
+};
+
+FreeCores& Free() {
+  static FreeCores& free = *new FreeCores;
+  return free;
+}
+
+}  // namespace
+
+SystemCore& SystemCore::Acquire(bool threaded) {
+  SystemCore* core = nullptr;
+  {
+    FreeCores& free = Free();
+    MutexLock lock(free.mutex);
+    if (!free.cores.empty()) {
+      core = free.cores.back();
+      free.cores.pop_back();
+    }
+  }
+  if (core == nullptr) core = new SystemCore;  // NOLINT: of the process.
+  for (std::atomic<uint64_t>& lost : core->lost_) lost.store(0, std::memory_order_relaxed);
+  core->SetMetrics(nullptr);
+  core->threaded_.store(threaded, std::memory_order_relaxed);
+  core->open_.store(true, std::memory_order_relaxed);
+  return *core;
+}
+
+void SystemCore::Release(SystemCore& core) {
+  core.Close();
+  core.SetMetrics(nullptr);
+  FreeCores& free = Free();
+  MutexLock lock(free.mutex);
+  free.cores.push_back(&core);
+}
+
+SystemCore* SystemCore::Of(const ActorSlot& slot) { return static_cast<SystemCore*>(ActorSlotTable::OwnerOf(&slot)); }
+
+bool SystemCore::MayBlockFor(const ActorSlot& slot) {
+  const SystemCore* const core = Of(slot);
+  return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread();
+}
+
+void SystemCore::CountForeignDeadLetter(const ActorSlot* slot, DeadLetterReason reason) {
+  SystemCore* const core = slot == nullptr ? nullptr : Of(*slot);
+  if (core == nullptr) {
+    DispatcherTable::CountLateDeadLetter();
+    return;
+  }
+  core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+  if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,65 @@
+// The little of an actor system that a late sender touches, and that therefore belongs to the process: whether it still
+// takes messages from outside, whether one may wait for it, and how many messages were lost on the way to it.
+//
+// The chunk of a slot names it. When a system ends, its core is used again by a later one, as its slots are: whoever
+// comes that late has a stale reference and does not get here.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_ACTOR_TURN_SYSTEM_CORE_H_
+#define FRAKTOR_ACTOR_TURN_SYSTEM_CORE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/observe/foreign_metrics.h"
+
+namespace fraktor::inline v0 {
+
+class ActorSlot;
+
+class SystemCore {
+ public:
+  // A core for a new system. `threaded`: its actors run on threads of their own, so a foreign thread may wait for them.
+  static SystemCore& Acquire(bool threaded);
+  // The system has ended.
+  static void Release(SystemCore& core);
+
+  // Of the system that a slot belongs to; null if that has ended.
+  static SystemCore* Of(const ActorSlot& slot);
+
+  // Whether this thread may wait for an actor of that slot's system.
+  static bool MayBlockFor(const ActorSlot& slot);
+
+  // A message from a foreign thread, which has nobody else to tell, was lost on its way to a slot, or to no one.
+  static void CountForeignDeadLetter(const ActorSlot* slot, DeadLetterReason reason);
+
+  // Whether messages of foreign threads are accepted.
+  bool is_open() const { return open_.load(std::memory_order_relaxed); }
+  void Close() { open_.store(false, std::memory_order_relaxed); }
+
+  // Where foreign threads count, or null; of the process, as this is.
+  ForeignMetrics* metrics() const { return metrics_.load(std::memory_order_acquire); }
+  void SetMetrics(ForeignMetrics* metrics) { metrics_.store(metrics, std::memory_order_release); }
+
+  uint64_t foreign_dead_letters(DeadLetterReason reason) const {
+    return lost_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  SystemCore() = default;
+
+  // Relaxed, as a sender may always be too late.
+  std::atomic<bool> open_{false};
+  std::atomic<bool> threaded_{false};
+  // Released with what was done to make it, for whoever counts.
+  std::atomic<ForeignMetrics*> metrics_{nullptr};
+  // Sums that order nothing.
+  std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> lost_{};
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_SYSTEM_CORE_H_
