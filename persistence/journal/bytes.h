@@ -1,0 +1,133 @@
+// Numbers and texts as bytes: what the stores' records and keys are made of.
+//
+//   std::string bytes;
+//   AppendVarint(bytes, 300);
+//   AppendSized(bytes, "text");
+//   ByteReader reader(bytes);
+//   uint64_t number = reader.Varint();
+//   std::string_view text = reader.Sized();
+//   if (!reader.ok()) return Corrupt();       // asked once, at the end: what cannot be read is 0 or empty
+//
+// Thread safety: values and free functions.
+#ifndef FRAKTOR_PERSISTENCE_JOURNAL_BYTES_H_
+#define FRAKTOR_PERSISTENCE_JOURNAL_BYTES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fraktor::inline v0 {
+
+// Seven bits to a byte, lowest first.
+inline void AppendVarint(std::string& bytes, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
+  bytes.push_back(static_cast<char>(value));
+}
+
+// Little endian.
+inline void AppendFixed32(std::string& bytes, uint32_t value) {
+  char buffer[sizeof(value)];
+  for (size_t i = 0; i < sizeof(value); ++i) buffer[i] = static_cast<char>(value >> (8 * i));
+  bytes.append(buffer, sizeof(value));
+}
+inline void AppendFixed64(std::string& bytes, uint64_t value) {
+  char buffer[sizeof(value)];
+  for (size_t i = 0; i < sizeof(value); ++i) buffer[i] = static_cast<char>(value >> (8 * i));
+  bytes.append(buffer, sizeof(value));
+}
+
+// Big endian: sorted as numbers are.
+inline void AppendSorted16(std::string& bytes, uint16_t value) {
+  bytes.push_back(static_cast<char>(value >> 8));
+  bytes.push_back(static_cast<char>(value));
+}
+inline void AppendSorted64(std::string& bytes, uint64_t value) {
+  char buffer[sizeof(value)];
+  for (size_t i = 0; i < sizeof(value); ++i) buffer[i] = static_cast<char>(value >> (56 - 8 * i));
+  bytes.append(buffer, sizeof(value));
+}
+
+// The length, then the text.
+inline void AppendSized(std::string& bytes, std::string_view text) {
+  AppendVarint(bytes, text.size());
+  bytes.append(text);
+}
+
+inline uint16_t LoadSorted16(const char* bytes) {
+  return static_cast<uint16_t>(static_cast<uint8_t>(bytes[0]) << 8 | static_cast<uint8_t>(bytes[1]));
+}
+inline uint64_t LoadSorted64(const char* bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < sizeof(value); ++i) value = value << 8 | static_cast<uint8_t>(bytes[i]);
+  return value;
+}
+inline uint64_t LoadFixed64(const char* bytes) {
+  uint64_t value = 0;
+  for (size_t i = 0; i < sizeof(value); ++i) value |= uint64_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  return value;
+}
+inline uint32_t LoadFixed32(const char* bytes) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < sizeof(value); ++i) value |= uint32_t{static_cast<uint8_t>(bytes[i])} << (8 * i);
+  return value;
+}
+
+// Reads from the front. After something that is not there, everything else is 0 or empty and ok() is false.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
+
+  uint8_t Byte() {
+    const std::string_view taken = Take(1);
+    return taken.empty() ? 0 : static_cast<uint8_t>(taken.front());
+  }
+  uint64_t Varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const uint8_t byte = Byte();
+      value |= uint64_t{byte & 0x7fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    ok_ = false;
+    return 0;
+  }
+  uint32_t Fixed32() {
+    const std::string_view taken = Take(4);
+    return taken.empty() ? 0 : LoadFixed32(taken.data());
+  }
+  uint64_t Fixed64() {
+    const std::string_view taken = Take(8);
+    return taken.empty() ? 0 : LoadFixed64(taken.data());
+  }
+  uint16_t Sorted16() {
+    const std::string_view taken = Take(2);
+    return taken.empty() ? 0 : LoadSorted16(taken.data());
+  }
+  uint64_t Sorted64() {
+    const std::string_view taken = Take(8);
+    return taken.empty() ? 0 : LoadSorted64(taken.data());
+  }
+  std::string_view Sized() { return Take(Varint()); }
+  std::string_view Take(uint64_t size) {
+    if (size > rest_.size()) {
+      ok_ = false;
+      rest_ = {};
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+
+  std::string_view rest() const { return rest_; }
+  bool ok() const { return ok_; }
+
+ private:
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_JOURNAL_BYTES_H_

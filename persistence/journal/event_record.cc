@@ -1,0 +1,138 @@
+#include "fraktor/persistence/journal/event_record.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/persistence/journal/bytes.h"
+#include "fraktor/persistence/journal/crc32c.h"
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+enum Flag : uint8_t {
+  kHasWriter = 1,
+  kHasTags = 2,
+  kHasMetadata = 4,
+};
+
+}  // namespace
+
+std::string IdPrefix(std::string_view persistence_id) {
+  std::string prefix;
+  prefix.reserve(persistence_id.size() + 10);
+  AppendSorted16(prefix, static_cast<uint16_t>(persistence_id.size()));
+  prefix.append(persistence_id);
+  return prefix;
+}
+
+std::string EventKey(std::string_view persistence_id, uint64_t sequence_nr) {
+  std::string key = IdPrefix(persistence_id);
+  AppendSorted64(key, sequence_nr);
+  return key;
+}
+
+bool ParseEventKey(std::string_view key, std::string_view& persistence_id, uint64_t& sequence_nr) {
+  ByteReader reader(key);
+  persistence_id = reader.Take(reader.Sorted16());
+  sequence_nr = reader.Sorted64();
+  return reader.ok() && reader.rest().empty();
+}
+
+uint32_t ExtendEventKeyCrc(uint32_t prefix_crc, uint64_t sequence_nr) {
+  char number[8];
+  for (size_t i = 0; i < sizeof(number); ++i) number[i] = static_cast<char>(sequence_nr >> (56 - 8 * i));
+  return ExtendCrc32c(prefix_crc, std::string_view(number, sizeof(number)));
+}
+
+uint32_t EventKeyCrc(std::string_view persistence_id, uint64_t sequence_nr) {
+  return ExtendEventKeyCrc(ExtendCrc32c(0, IdPrefix(persistence_id)), sequence_nr);
+}
+
+void AppendEventBody(const PersistentRepr& event, std::string& record) {
+  uint8_t flags = 0;
+  if (!event.writer.is_none()) flags |= kHasWriter;
+  if (!event.tags.empty()) flags |= kHasTags;
+  if (!event.metadata.empty()) flags |= kHasMetadata;
+  record.push_back(static_cast<char>(kRecordVersion));
+  record.push_back(static_cast<char>(flags));
+  AppendFixed64(record, static_cast<uint64_t>(absl::ToUnixNanos(event.timestamp)));
+  AppendVarint(record, event.epoch);
+  if (!event.writer.is_none()) {
+    AppendFixed64(record, event.writer.high);
+    AppendFixed64(record, event.writer.low);
+  }
+  AppendVarint(record, event.manifest_version);
+  AppendSized(record, event.manifest);
+  if (!event.tags.empty()) {
+    std::string tags;
+    for (const std::string& tag : event.tags) AppendSized(tags, tag);
+    AppendVarint(record, event.tags.size());
+    AppendSized(record, tags);
+  }
+  if (!event.metadata.empty()) AppendSized(record, event.metadata);
+  record.append(event.payload);
+}
+
+void SealRecord(uint32_t key_crc, uint64_t offset, std::string& record, size_t begin) {
+  AppendFixed64(record, offset);
+  AppendFixed32(record, ExtendCrc32c(key_crc, std::string_view(record).substr(begin)));
+}
+
+std::string_view BodyOfRecord(std::string_view record) {
+  return record.size() < kRecordTrailerBytes ? std::string_view()
+                                             : record.substr(0, record.size() - kRecordTrailerBytes);
+}
+
+RecordProblem DecodeEventRecord(uint32_t key_crc, std::string_view record, StoredEvent& event) {
+  // A newer version may have another checksum, so the version is looked at first; it is covered all the same.
+  if (record.size() < kRecordTrailerBytes + 2) return RecordProblem::kChecksum;
+  const std::string_view covered = record.substr(0, record.size() - 4);
+  const bool intact = ExtendCrc32c(key_crc, covered) == LoadFixed32(record.data() + covered.size());
+  ByteReader reader(BodyOfRecord(record));
+  const uint8_t version = reader.Byte();
+  if (version > kRecordVersion) return intact ? RecordProblem::kNewer : RecordProblem::kChecksum;
+  if (!intact) return RecordProblem::kChecksum;
+  const uint8_t flags = reader.Byte();
+  event.timestamp_ns = static_cast<int64_t>(reader.Fixed64());
+  event.epoch = reader.Varint();
+  event.writer = {};
+  if ((flags & kHasWriter) != 0) {
+    event.writer.high = reader.Fixed64();
+    event.writer.low = reader.Fixed64();
+  }
+  event.manifest_version = static_cast<uint32_t>(reader.Varint());
+  event.manifest = reader.Sized();
+  event.tag_count = (flags & kHasTags) != 0 ? static_cast<uint32_t>(reader.Varint()) : 0;
+  event.tag_bytes = (flags & kHasTags) != 0 ? reader.Sized() : std::string_view();
+  event.metadata = (flags & kHasMetadata) != 0 ? reader.Sized() : std::string_view();
+  event.payload = reader.rest();
+  event.offset = LoadFixed64(covered.data() + covered.size() - 8);
+  return reader.ok() ? RecordProblem::kNone : RecordProblem::kChecksum;
+}
+
+absl::Status RecordError(RecordProblem problem, std::string_view persistence_id, uint64_t sequence_nr,
+                         std::string_view record) {
+  if (problem == RecordProblem::kNone) return absl::OkStatus();
+  if (problem == RecordProblem::kNewer) {
+    return EventError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNewerSchema, persistence_id,
+                      sequence_nr,
+                      absl::StrCat("its record has version ", static_cast<int>(static_cast<uint8_t>(record[0])),
+                                   "; this program knows versions up to ", static_cast<int>(kRecordVersion),
+                                   ". Read it with the newer program that wrote it"));
+  }
+  return EventError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt, persistence_id, sequence_nr,
+                    absl::StrCat("its record of ", record.size(),
+                                 " bytes has a wrong checksum. Restore it from a backup; `journal verify` lists all "
+                                 "that are damaged, and `journal export --skip-corrupt` saves the others"));
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,105 @@
+// PersistentRepr: an event as it is handed to a journal. AtomicWrite: events of one persistence id that are stored
+// together or not at all.
+//
+//   PersistentRepr event{.persistence_id = "account-7", .sequence_nr = 12, .manifest = "deposited", .payload = bytes};
+//   absl::StatusOr<AtomicWrite> write = AtomicWrite::Make({event, event.WithSequenceNr(13)});
+//
+// A journal deals in bytes. What the bytes mean is said by the manifest, an explicit and stable name, and its version:
+// whoever wrote the event must find a decoder by them years later, so a C++ type name will not do.
+//
+// Thread safety: values.
+#ifndef FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
+#define FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/toolbox/random.h"
+
+namespace fraktor::inline v0 {
+
+// Who wrote an event: drawn anew by each incarnation of an actor, so that events of two writers that both believed to be
+// the only one can be told apart. 128 random bits; all zero means that nobody said.
+struct WriterId {
+  uint64_t high = 0;
+  uint64_t low = 0;
+
+  static WriterId Draw(Random& random);
+  // The inverse of ToString; none if `text` is anything else.
+  static std::optional<WriterId> Parse(std::string_view text);
+
+  bool is_none() const { return high == 0 && low == 0; }
+  // 32 hexadecimal digits, or nothing if there is no writer.
+  std::string ToString() const;
+
+  friend bool operator==(const WriterId&, const WriterId&) = default;
+};
+
+struct PersistentRepr {
+  std::string persistence_id = {};
+  uint64_t sequence_nr = 0;  // from 1
+  WriterId writer = {};
+  // What JournalStorage::OpenWriter answered. 0 for an id that was never opened.
+  uint64_t epoch = 0;
+  // When the event was made, in whole nanoseconds.
+  absl::Time timestamp = absl::UnixEpoch();
+  std::string manifest = {};
+  uint32_t manifest_version = 0;
+  std::string payload = {};
+  // What queries find the event by. Not empty, and each once.
+  std::vector<std::string> tags = {};
+  // Bytes that go with the event and are not part of it.
+  std::string metadata = {};
+
+  // Copies with one thing changed.
+  PersistentRepr WithPersistenceId(std::string changed) const;
+  PersistentRepr WithSequenceNr(uint64_t changed) const;
+  PersistentRepr WithWriter(WriterId changed) const;
+  PersistentRepr WithEpoch(uint64_t changed) const;
+  PersistentRepr WithTimestamp(absl::Time changed) const;
+  PersistentRepr WithManifest(std::string changed, uint32_t changed_version = 0) const;
+  PersistentRepr WithPayload(std::string changed) const;
+  PersistentRepr WithTags(std::vector<std::string> changed) const;
+  PersistentRepr WithMetadata(std::string changed) const;
+
+  // What the event counts for against limits: all its bytes of variable length.
+  size_t ByteSize() const;
+
+  friend bool operator==(const PersistentRepr&, const PersistentRepr&) = default;
+};
+
+class AtomicWrite {
+ public:
+  using Events = absl::InlinedVector<PersistentRepr, 1>;
+
+  // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence id, epoch and writer,
+  // and the numbers rise by one from a first that is not 0.
+  static absl::StatusOr<AtomicWrite> Make(Events events);
+  // The usual case. The same conditions.
+  static absl::StatusOr<AtomicWrite> Make(PersistentRepr event);
+
+  const std::string& persistence_id() const { return events_.front().persistence_id; }
+  uint64_t lowest_sequence_nr() const { return events_.front().sequence_nr; }
+  uint64_t highest_sequence_nr() const { return events_.back().sequence_nr; }
+  uint64_t epoch() const { return events_.front().epoch; }
+  const Events& events() const { return events_; }
+
+  size_t ByteSize() const;
+
+ private:
+  explicit AtomicWrite(Events events) : events_(std::move(events)) {}
+
+  Events events_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
