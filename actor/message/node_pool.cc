@@ -23,7 +23,8 @@ namespace fraktor::inline v0 {
 namespace node_pool_internal {
 
 constexpr size_t kMostNodesPerMagazine = NodesPerMagazine(NodeClass::k64);
-constexpr size_t kChunkBytes = size_t{1} << 20;
+// A huge page, so that the kernel can give a chunk in one piece.
+constexpr size_t kChunkBytes = size_t{2} << 20;
 
 // Pointers to free nodes. `size` is not kept up to date while the magazine is loaded.
 struct Magazine {
@@ -82,15 +83,19 @@ std::byte* MapAligned() {
 }
 
 // Null when the system has no memory to give. `all_at_once`: it will be used up soon, so its pages come with one call
-// and not one by one as they are touched, which takes several times as long.
+// and not one by one as they are touched, which takes several times as long; in one piece if the kernel has one.
 Chunk* MapChunk(bool all_at_once) {
   std::byte* const memory = MapAligned();
   if (memory == nullptr) return nullptr;
-#ifdef MADV_POPULATE_WRITE
-  if (all_at_once) madvise(memory, kChunkBytes, MADV_POPULATE_WRITE);  // An old kernel says no.
-#else
-  static_cast<void>(all_at_once);
+  if (all_at_once) {
+    // An old kernel says no, and then they come as they are touched.
+#ifdef MADV_HUGEPAGE
+    madvise(memory, kChunkBytes, MADV_HUGEPAGE);
 #endif
+#ifdef MADV_POPULATE_WRITE
+    madvise(memory, kChunkBytes, MADV_POPULATE_WRITE);
+#endif
+  }
   Chunk* const chunk = ::new (memory) Chunk();
 #ifdef FRAKTOR_NODE_POOL_ASAN
   __lsan_register_root_region(chunk, kChunkBytes);
@@ -113,21 +118,22 @@ class Depot {
   // Returns a magazine with nodes in it, and takes `empty`, which may be null. Throws std::bad_alloc; `empty` is taken
   // even then.
   Magazine* TradeForNodes(Magazine* empty) {
+    bool first_chunk;
+    {
+      MutexLock lock(mutex_);
+      if (empty != nullptr) KeepEmpty(empty);
+      if (Magazine* const magazine = TakeNodes()) return magazine;
+      first_chunk = chunks_ == 0;
+    }
+    // The kernel clears the memory of a chunk: others need not wait for that.
+    Chunk* const chunk = MapChunk(/*all_at_once=*/!first_chunk);
     MutexLock lock(mutex_);
-    if (empty != nullptr) KeepEmpty(empty);
-    if (full_ != nullptr) {
-      --full_size_;
-      return std::exchange(full_, full_->next);
+    if (chunk != nullptr) {
+      ++chunks_;
+      List(*chunk);
     }
-    if (partial_ != nullptr) return std::exchange(partial_, nullptr);
-    Magazine* const magazine = TakeEmpty();
-    if (magazine == nullptr) throw std::bad_alloc();
-    Fill(*magazine);
-    if (magazine->size == 0) {
-      KeepEmpty(magazine);
-      throw std::bad_alloc();
-    }
-    return magazine;
+    if (Magazine* const magazine = TakeNodes()) return magazine;
+    throw std::bad_alloc();
   }
 
   // Takes a full magazine, or null, and returns an empty one; null when the system has no memory for one.
@@ -233,10 +239,23 @@ class Depot {
     ++full_size_;
   }
 
-  // Takes nodes from chunks until the magazine is full or there is no memory.
+  // Null if there are no free nodes, or no memory for a magazine.
+  Magazine* TakeNodes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (full_ != nullptr) {
+      --full_size_;
+      return std::exchange(full_, full_->next);
+    }
+    if (partial_ != nullptr) return std::exchange(partial_, nullptr);
+    if (available_ == nullptr && spare_ != nullptr) List(*std::exchange(spare_, nullptr));
+    if (available_ == nullptr) return nullptr;
+    Magazine* const magazine = TakeEmpty();
+    if (magazine != nullptr) Fill(*magazine);
+    return magazine;
+  }
+
+  // Takes nodes from chunks until the magazine is full or the chunks have no more. There is one at least.
   void Fill(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    while (magazine.size < per_magazine_) {
-      if (available_ == nullptr && !AddChunk()) return;
+    while (magazine.size < per_magazine_ && available_ != nullptr) {
       Chunk& chunk = *available_;
       if (chunk.first_free != nullptr) {
         FreeNode* const node = chunk.first_free;
@@ -277,17 +296,6 @@ class Depot {
     } else {
       spare_ = ::new (&chunk) Chunk();
     }
-  }
-
-  bool AddChunk() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    Chunk* chunk = std::exchange(spare_, nullptr);
-    if (chunk == nullptr) {
-      chunk = MapChunk(/*all_at_once=*/chunks_ > 0);
-      if (chunk == nullptr) return false;
-      ++chunks_;
-    }
-    List(*chunk);
-    return true;
   }
 
   void Unmap(Chunk* chunk) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {

@@ -16,7 +16,7 @@
 //   the depot when it ends. Memory that is used later than that, by destructors of thread-local and static objects, is
 //   traded with the depot node by node.
 // - The depot keeps up to kDefaultDepotLimit bytes of free nodes of each class, and takes back the rest: it returns
-//   them to the chunks (1 MiB) that they were cut from, and unmaps a chunk all of whose nodes are back, except one per
+//   them to the chunks (2 MiB) that they were cut from, and unmaps a chunk all of whose nodes are back, except one per
 //   class. SetDepotLimit() and Trim() change and apply that limit.
 // - Nodes in use have no limit: it is the mailboxes that have one. Allocate() throws std::bad_alloc when the system
 //   gives no more memory.
