@@ -10,8 +10,9 @@
 // Every call returns at once and answers by a future; a store that waits for a disk does so on threads of its own.
 // Dropping a future does not take its request back.
 //
-// Order. Requests of one id take effect in the order in which they were made, writes before later reads. What one
-// caller was told, all later requests see.
+// Order. Openings, writes and deletions take effect in the order in which they were asked for. A read sees everything
+// that was answered before it was asked for; it may overtake a write that is still under way. Who wants to read behind
+// such writes opens the writer first, and recovery does.
 //
 // Durability. When a write, an opening or a deletion has been answered with success, it survives what the store says it
 // survives: a crash of the process always, a loss of power unless the store was told not to sync.
@@ -56,6 +57,11 @@ absl::Status CheckWriteResults(const WriteResults& results, size_t atomic_writes
 struct PageLimits {
   size_t max_events = 1000;
   size_t max_bytes = size_t{4} << 20;
+
+  // For stores: whether nothing may be added to the page.
+  bool ReachedBy(const EventBatch& batch) const {
+    return !batch.empty() && (batch.size() >= max_events || batch.byte_size() >= max_bytes);
+  }
 };
 
 struct ReplayPage {

@@ -1,0 +1,58 @@
+#include "fraktor/persistence/journal/writer_rules.h"
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+
+absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t stored, std::optional<uint64_t> token) {
+  if (!token.has_value()) return stored + 1;
+  if (*token == 0) {
+    return IdError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kInvalid, persistence_id,
+                   "a fencing token of 0; tokens begin at 1");
+  }
+  if (*token < stored) {
+    return IdError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kFenced, persistence_id,
+                   absl::StrCat("fencing token ", *token, " is of the past: epoch ", stored,
+                                " has been opened since. This owner must stop"));
+  }
+  return *token;
+}
+
+absl::Status CheckWriter(const IdState& state, const AtomicWrite& write) {
+  if (write.epoch() == state.epoch) return absl::OkStatus();
+  if (write.epoch() < state.epoch) {
+    return EventError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kFenced, write.persistence_id(),
+                      write.lowest_sequence_nr(),
+                      absl::StrCat("written in epoch ", write.epoch(), ", but another writer has opened epoch ",
+                                   state.epoch, " since. This writer must stop"));
+  }
+  return EventError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNotOpen, write.persistence_id(),
+                    write.lowest_sequence_nr(),
+                    absl::StrCat("written in epoch ", write.epoch(), ", but the journal knows only ", state.epoch,
+                                 ": it has lost the opening, or never had it. Open the writer again and recover"));
+}
+
+absl::Status SequenceMismatch(const IdState& state, const AtomicWrite& write) {
+  return EventError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kSequenceMismatch, write.persistence_id(),
+                    write.lowest_sequence_nr(),
+                    absl::StrCat("the highest number stored is ", state.highest_sequence_nr,
+                                 ", and what is stored there is not this write. Recover, and go on after it"));
+}
+
+absl::Status ClosedError(std::string_view store) {
+  return MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
+                   absl::StrCat(ToAbsl(store), " is closed; open it again"));
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,45 @@
+// The rules by which every journal judges writers and their writes, so that all judge alike.
+//
+//   FRAKTOR_ASSIGN_OR_RETURN(state.epoch, NextEpoch("account-7", state.epoch, token));
+//   ...
+//   FRAKTOR_RETURN_IF_ERROR(CheckWriter(state, write));
+//   if (write.lowest_sequence_nr() <= state.highest_sequence_nr && !IsStored(write)) return SequenceMismatch(state, write);
+//
+// Thread safety: free functions.
+#ifndef FRAKTOR_PERSISTENCE_JOURNAL_WRITER_RULES_H_
+#define FRAKTOR_PERSISTENCE_JOURNAL_WRITER_RULES_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/persistence/journal/persistent_repr.h"
+
+namespace fraktor::inline v0 {
+
+// What a journal has to know of an id, beside its events.
+struct IdState {
+  uint64_t epoch = 0;
+  uint64_t highest_sequence_nr = 0;
+  // Up to and including this number everything is deleted.
+  uint64_t deleted_to = 0;
+};
+
+// The epoch that OpenWriter stores and answers. kFenced for a token below `stored`, kInvalid for a token of 0.
+absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t stored, std::optional<uint64_t> token);
+
+// kFenced or kNotOpen unless the write has the epoch of the id.
+absl::Status CheckWriter(const IdState& state, const AtomicWrite& write);
+
+// The rejection of a write whose numbers are not above the highest.
+absl::Status SequenceMismatch(const IdState& state, const AtomicWrite& write);
+
+// What a store that is closed answers.
+absl::Status ClosedError(std::string_view store);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_JOURNAL_WRITER_RULES_H_

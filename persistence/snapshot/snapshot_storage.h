@@ -1,0 +1,66 @@
+// SnapshotStorage: where snapshots are kept. What a store implements, and what the snapshot actor and tools use.
+//
+//   Snapshot snapshot{.metadata = {.persistence_id = "account-7", .sequence_nr = 100}, .payload = bytes};
+//   SnapshotMetadata saved = storage.Save(snapshot).Wait().value();       // in main() and tests only
+//   std::optional<Snapshot> newest = storage.Load("account-7", SnapshotSelectionCriteria::Latest()).Wait().value();
+//
+// Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage: requests of
+// one id take effect in the order in which they were made, and what was answered with success survives.
+//
+// Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
+#ifndef FRAKTOR_PERSISTENCE_SNAPSHOT_SNAPSHOT_STORAGE_H_
+#define FRAKTOR_PERSISTENCE_SNAPSHOT_SNAPSHOT_STORAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor::inline v0 {
+
+struct SnapshotLimits {
+  // Bytes of a persistence id, at most 65535.
+  size_t max_persistence_id_bytes = 1024;
+  // Bytes of one snapshot: manifest, payload and metadata. It is in memory as a whole.
+  size_t max_snapshot_bytes = size_t{256} << 20;
+};
+
+// InvalidArgument, naming the limit, unless they make sense.
+absl::Status CheckSnapshotLimits(const SnapshotLimits& limits);
+// kInvalid for an empty id, kTooLarge for what is above a limit; names the id and the number.
+absl::Status CheckSnapshotId(const SnapshotLimits& limits, std::string_view persistence_id);
+absl::Status CheckSnapshot(const SnapshotLimits& limits, const Snapshot& snapshot);
+
+class SnapshotStorage {
+ public:
+  virtual ~SnapshotStorage() = default;
+
+  // Saves, and answers the metadata with the time that the store has given it. Times of one store never fall, and those
+  // of two snapshots of one number differ. If it fails, nothing of it is left.
+  virtual Future<SnapshotMetadata> Save(Snapshot snapshot) = 0;
+
+  // The newest that matches: the one with the highest number, and of these the youngest. None if there is none.
+  // kCorrupt, naming the number, if it cannot be read: an older one is found by asking below that number.
+  virtual Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) = 0;
+
+  // Deletes what there is with that number, whatever its time. No snapshot is a success.
+  virtual Future<void> Delete(std::string persistence_id, uint64_t sequence_nr) = 0;
+
+  // Deletes all that match. None is a success.
+  virtual Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) = 0;
+
+  // As JournalStorage::Close.
+  virtual Future<void> Close() = 0;
+
+  virtual const SnapshotLimits& limits() const = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_SNAPSHOT_SNAPSHOT_STORAGE_H_

@@ -1,0 +1,675 @@
+#include "fraktor/persistence/testing/journal_contract.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/replay_cursor.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+using Numbers = std::vector<uint64_t>;
+using Texts = std::vector<std::string>;
+
+testing::AssertionResult IsKind(const absl::Status& status, JournalErrorKind kind) {
+  if (ErrorKindOf<JournalErrorKind>(status) == kind) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "expected " << JournalErrorKindName(kind) << ", got " << status;
+}
+
+Numbers From(uint64_t from, uint64_t to) {
+  Numbers numbers;
+  for (uint64_t number = from; number <= to; ++number) numbers.push_back(number);
+  return numbers;
+}
+
+}  // namespace
+
+std::string JournalContractName(const testing::TestParamInfo<JournalContractParameter>& info) {
+  return info.param.name;
+}
+
+PersistentRepr JournalContract::Event(const std::string& id, uint64_t sequence_nr, uint64_t epoch) const {
+  PersistentRepr event;
+  event.persistence_id = id;
+  event.sequence_nr = sequence_nr;
+  event.epoch = epoch;
+  event.writer = {7, epoch + 1};
+  event.timestamp = absl::FromUnixNanos(1'700'000'000'000'000'000 + static_cast<int64_t>(sequence_nr));
+  event.manifest = "event";
+  event.payload = absl::StrCat(id, "/", sequence_nr);
+  return event;
+}
+
+std::vector<AtomicWrite> JournalContract::Writes(const std::string& id, uint64_t from, uint64_t to,
+                                                 uint64_t epoch) const {
+  std::vector<AtomicWrite> writes;
+  for (uint64_t number = from; number <= to; ++number) {
+    writes.push_back(AtomicWrite::Make(Event(id, number, epoch)).value());
+  }
+  return writes;
+}
+
+absl::Status JournalContract::Write(const PersistentRepr& event) {
+  AtomicWrite::Events events;
+  events.push_back(event);
+  return WriteTogether(std::move(events));
+}
+
+absl::Status JournalContract::WriteTogether(AtomicWrite::Events events) {
+  absl::StatusOr<AtomicWrite> write = AtomicWrite::Make(std::move(events));
+  if (!write.ok()) return write.status();
+  std::vector<AtomicWrite> writes;
+  writes.push_back(*std::move(write));
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+  if (!results.ok()) return results.status();
+  const absl::Status counted = CheckWriteResults(*results, 1);
+  if (!counted.ok()) return counted;
+  return results->empty() ? absl::OkStatus() : results->front();
+}
+
+void JournalContract::Fill(const std::string& id, uint64_t from, uint64_t to, uint64_t epoch) {
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(Writes(id, from, to, epoch)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_TRUE(CheckWriteResults(*results, to - from + 1).ok());
+  for (const absl::Status& result : *results) ASSERT_TRUE(result.ok()) << result;
+}
+
+std::vector<uint64_t> JournalContract::Replay(const std::string& id, uint64_t from, uint64_t to, uint64_t max,
+                                              PageLimits limits) {
+  Numbers numbers;
+  ReplayCursor cursor({.persistence_id = id, .from_sequence_nr = from, .to_sequence_nr = to, .max_events = max});
+  while (!cursor.done()) {
+    const ReplayPage page = cursor.NextPage(limits);
+    const absl::StatusOr<EventBatch> batch = Await(storage().Replay(page));
+    if (!batch.ok()) {
+      ADD_FAILURE() << batch.status();
+      return numbers;
+    }
+    EXPECT_LE(batch->size(), page.limits.max_events);
+    for (const StoredEvent& event : *batch) {
+      EXPECT_EQ(event.persistence_id, id);
+      EXPECT_EQ(event.payload, absl::StrCat(id, "/", event.sequence_nr));
+      numbers.push_back(event.sequence_nr);
+    }
+    cursor.Advance(*batch);
+  }
+  return numbers;
+}
+
+std::vector<PersistentRepr> JournalContract::ReplayEvents(const std::string& id) {
+  std::vector<PersistentRepr> events;
+  const absl::StatusOr<EventBatch> batch = Await(storage().Replay({.persistence_id = id}));
+  EXPECT_TRUE(batch.ok()) << batch.status();
+  if (batch.ok()) {
+    for (const StoredEvent& event : *batch) events.push_back(event.ToRepr());
+  }
+  return events;
+}
+
+uint64_t JournalContract::Highest(const std::string& id) {
+  const absl::StatusOr<uint64_t> highest = Await(storage().HighestSequenceNr(id));
+  EXPECT_TRUE(highest.ok()) << highest.status();
+  return highest.value_or(kMax);
+}
+
+absl::Status JournalContract::DeleteTo(const std::string& id, uint64_t to) { return Await(storage().DeleteTo(id, to)); }
+
+std::vector<std::string> JournalContract::Tagged(const std::string& tag, uint64_t from_offset, PageLimits limits) {
+  Texts found;
+  uint64_t last = 0;
+  for (TagPage page{.tag = tag, .from_offset = from_offset, .limits = limits};;) {
+    const absl::StatusOr<EventBatch> batch = Await(storage().EventsByTag(page));
+    if (!batch.ok()) {
+      ADD_FAILURE() << batch.status();
+      return found;
+    }
+    EXPECT_LE(batch->size(), limits.max_events);
+    for (const StoredEvent& event : *batch) {
+      EXPECT_GT(event.offset, last);
+      last = event.offset;
+      found.push_back(absl::StrCat(std::string(event.persistence_id), "/", event.sequence_nr));
+    }
+    if (batch->at_end()) return found;
+    EXPECT_GT(batch->resume_at(), page.from_offset);
+    page.from_offset = batch->resume_at();
+  }
+}
+
+std::vector<std::string> JournalContract::Ids(size_t page_size) {
+  Texts found;
+  for (IdPage page{.max_ids = page_size};;) {
+    const absl::StatusOr<IdBatch> batch = Await(storage().PersistenceIds(page));
+    if (!batch.ok()) {
+      ADD_FAILURE() << batch.status();
+      return found;
+    }
+    EXPECT_LE(batch->ids.size(), page_size);
+    found.insert(found.end(), batch->ids.begin(), batch->ids.end());
+    if (batch->at_end) return found;
+    EXPECT_GT(batch->resume_at, page.from_offset);
+    page.from_offset = batch->resume_at;
+  }
+}
+
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JournalContract);
+
+// P1: results are in the order of the writes; the journal actor makes its answers of them.
+TEST_P(JournalContract, AnswersOncePerAtomicWriteInOrder) {
+  std::vector<AtomicWrite> writes = Writes("a", 1, 3);
+  writes.push_back(AtomicWrite::Make(Event("b", 1, 9)).value());
+  writes.push_back(AtomicWrite::Make(Event("a", 4)).value());
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 5u);
+  for (const size_t i : {0, 1, 2, 4}) EXPECT_TRUE((*results)[i].ok()) << (*results)[i];
+  EXPECT_TRUE(IsKind((*results)[3], JournalErrorKind::kNotOpen));
+  EXPECT_EQ(Replay("a"), From(1, 4));
+}
+
+// PER-3, P2 to P10, P27
+TEST_P(JournalContract, HonoursTheBoundsOfAReplay) {
+  Fill("a", 1, 5);
+  EXPECT_EQ(Replay("a", 1, kMax), From(1, 5));     // P2
+  EXPECT_EQ(Replay("a", 3, kMax), From(3, 5));     // P3
+  EXPECT_EQ(Replay("a", 1, 3), From(1, 3));        // P4
+  EXPECT_EQ(Replay("a", 1, kMax, 3), From(1, 3));  // P5
+  EXPECT_EQ(Replay("a", 2, 3), From(2, 3));        // P6
+  EXPECT_EQ(Replay("a", 2, 5, 2), From(2, 3));     // P7
+  EXPECT_EQ(Replay("a", 2, 2), Numbers{2});        // P8
+  EXPECT_EQ(Replay("a", 2, 4, 1), Numbers{2});     // P9
+  EXPECT_EQ(Replay("a", 1, kMax, 0), Numbers());   // P10
+  EXPECT_EQ(Replay("a", 1, 0), Numbers());         // P27
+  EXPECT_EQ(Replay("a", 0, 2), From(1, 2));
+  EXPECT_EQ(Replay("a", 6, kMax), Numbers());
+  EXPECT_EQ(Replay("a", 4, 3), Numbers());
+  EXPECT_EQ(Replay("a", kMax, kMax), Numbers());
+  EXPECT_EQ(Highest("a"), 5u);
+}
+
+// PER-3
+TEST_P(JournalContract, GivesNoMoreThanAPageAtATime) {
+  Fill("a", 1, 25);
+  for (const size_t size : {1, 2, 5, 24, 25, 26}) {
+    EXPECT_EQ(Replay("a", 1, kMax, kMax, {.max_events = size}), From(1, 25)) << size;
+  }
+  // Bytes count as well, but one event always fits.
+  const absl::StatusOr<EventBatch> small =
+      Await(storage().Replay({.persistence_id = "a", .limits = {.max_events = 100, .max_bytes = 1}}));
+  ASSERT_TRUE(small.ok()) << small.status();
+  EXPECT_EQ(small->size(), 1u);
+  EXPECT_FALSE(small->at_end());
+  EXPECT_EQ(small->resume_at(), 2u);
+  EXPECT_EQ(Replay("a", 1, kMax, kMax, {.max_events = 100, .max_bytes = 1}), From(1, 25));
+  const absl::StatusOr<EventBatch> all = Await(storage().Replay({.persistence_id = "a"}));
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_TRUE(all->at_end());
+}
+
+// PER-3, P12
+TEST_P(JournalContract, KnowsNothingOfAnUnknownId) {
+  Fill("a", 1, 2);
+  EXPECT_EQ(Replay("b"), Numbers());
+  EXPECT_EQ(Highest("b"), 0u);
+  EXPECT_TRUE(DeleteTo("b", 10).ok());
+  EXPECT_EQ(Highest("b"), 0u);
+  EXPECT_EQ(Ids(), Texts{"a"});
+}
+
+// PER-3, P13, P14, P16, P18, P22
+TEST_P(JournalContract, DeletesUpToAndIncluding) {
+  Fill("a", 1, 5);
+  ASSERT_TRUE(DeleteTo("a", 3).ok());
+  EXPECT_EQ(Replay("a"), From(4, 5));        // P13
+  EXPECT_EQ(Highest("a"), 5u);               // P14
+  EXPECT_EQ(Replay("a", 3), From(4, 5));     // P16
+  EXPECT_EQ(Replay("a", 4), From(4, 5));     // P18
+  EXPECT_EQ(Replay("a", 1, 4), Numbers{4});  // P22
+  EXPECT_EQ(Replay("a", 1, kMax, 1), Numbers{4});
+  // Again, and less than before: nothing comes back.
+  ASSERT_TRUE(DeleteTo("a", 3).ok());
+  ASSERT_TRUE(DeleteTo("a", 1).ok());
+  ASSERT_TRUE(DeleteTo("a", 0).ok());
+  EXPECT_EQ(Replay("a"), From(4, 5));
+}
+
+// PER-3, P15
+TEST_P(JournalContract, KeepsTheHighestNumberWhenAllIsDeleted) {
+  Fill("a", 1, 5);
+  ASSERT_TRUE(DeleteTo("a", kMax).ok());
+  EXPECT_EQ(Replay("a"), Numbers());
+  EXPECT_EQ(Highest("a"), 5u);
+  if (GetParam().survives_reopen) {
+    ASSERT_TRUE(Reopen().ok());
+    EXPECT_EQ(Highest("a"), 5u);
+    EXPECT_EQ(Replay("a"), Numbers());
+  }
+  // It goes on after it, and what is new is there.
+  EXPECT_TRUE(IsKind(Write(Event("a", 5)), JournalErrorKind::kSequenceMismatch));
+  Fill("a", 6, 7);
+  EXPECT_EQ(Replay("a"), From(6, 7));
+  EXPECT_EQ(Ids(), Texts{"a"});
+}
+
+TEST_P(JournalContract, DeletesManyEvents) {
+  for (uint64_t from = 1; from <= 3000; from += 500) Fill("a", from, from + 499);
+  Fill("b", 1, 3);
+  ASSERT_TRUE(DeleteTo("a", 2500).ok());
+  EXPECT_EQ(Replay("a"), From(2501, 3000));
+  ASSERT_TRUE(DeleteTo("a", 2990).ok());
+  EXPECT_EQ(Replay("a"), From(2991, 3000));
+  EXPECT_EQ(Replay("b"), From(1, 3));
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(Replay("a"), From(2991, 3000));
+  EXPECT_EQ(Highest("a"), 3000u);
+}
+
+// PER-2
+TEST_P(JournalContract, RejectsANumberThatIsNotAboveTheHighest) {
+  Fill("a", 1, 5);
+  EXPECT_TRUE(IsKind(Write(Event("a", 5).WithPayload("another")), JournalErrorKind::kSequenceMismatch));
+  const absl::Status rejected = Write(Event("a", 3).WithPayload("another"));
+  EXPECT_TRUE(IsKind(rejected, JournalErrorKind::kSequenceMismatch));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(rejected, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(rejected, "nr"), 3);
+  EXPECT_EQ(Replay("a"), From(1, 5));
+  EXPECT_EQ(Highest("a"), 5u);
+}
+
+// PER-2: a rejected number is consumed by its writer, so the next write leaves a gap.
+TEST_P(JournalContract, TakesNumbersWithGaps) {
+  Fill("a", 1, 2);
+  Fill("a", 5, 6);
+  Fill("a", 100, 100);
+  EXPECT_EQ(Replay("a"), (Numbers{1, 2, 5, 6, 100}));
+  EXPECT_EQ(Replay("a", 3, 5), Numbers{5});
+  EXPECT_EQ(Replay("a", 1, kMax, kMax, {.max_events = 2}), (Numbers{1, 2, 5, 6, 100}));
+  EXPECT_EQ(Highest("a"), 100u);
+}
+
+// PER-2, P19
+TEST_P(JournalContract, RejectsOneAtomicWriteAndStoresItsNeighbours) {
+  std::vector<AtomicWrite> writes;
+  writes.push_back(AtomicWrite::Make(Event("a", 1)).value());
+  writes.push_back(AtomicWrite::Make(Event("a", 2).WithTags({""})).value());
+  writes.push_back(AtomicWrite::Make(Event("a", 3)).value());
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 3u);
+  EXPECT_TRUE((*results)[0].ok()) << (*results)[0];
+  EXPECT_TRUE(IsKind((*results)[1], JournalErrorKind::kInvalid));
+  EXPECT_TRUE((*results)[2].ok()) << (*results)[2];
+  EXPECT_EQ(Replay("a"), (Numbers{1, 3}));
+}
+
+// PER-2, P23
+TEST_P(JournalContract, StoresAnAtomicWriteAsAWholeOrNotAtAll) {
+  if (!GetParam().writes_several_atomically) GTEST_SKIP() << "the store writes one event at a time";
+  ASSERT_TRUE(WriteTogether({Event("a", 1), Event("a", 2), Event("a", 3)}).ok());
+  EXPECT_FALSE(WriteTogether({Event("a", 4), Event("a", 5).WithTags({"x", "x"}), Event("a", 6)}).ok());
+  EXPECT_EQ(Replay("a"), From(1, 3));
+  EXPECT_EQ(Highest("a"), 3u);
+  // Half of it is below the highest.
+  EXPECT_TRUE(IsKind(WriteTogether({Event("a", 3), Event("a", 4)}), JournalErrorKind::kSequenceMismatch));
+  EXPECT_EQ(Replay("a"), From(1, 3));
+  EXPECT_EQ(Tagged("x"), Texts());
+}
+
+// PER-14: an answer may be lost on its way from a journal on another node.
+TEST_P(JournalContract, TakesAWriteThatIsSentAgainAsASuccess) {
+  Fill("a", 1, 3);
+  EXPECT_TRUE(Write(Event("a", 3)).ok());
+  EXPECT_TRUE(Write(Event("a", 1)).ok());
+  // Twice in one list.
+  std::vector<AtomicWrite> writes = Writes("a", 4, 4);
+  writes.push_back(writes.front());
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  for (const absl::Status& result : *results) EXPECT_TRUE(result.ok()) << result;
+  EXPECT_EQ(Replay("a"), From(1, 4));
+  // The same number by another writer, or with other bytes, is something else.
+  EXPECT_TRUE(IsKind(Write(Event("a", 3).WithWriter({1, 1})), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(IsKind(Write(Event("a", 3).WithMetadata("m")), JournalErrorKind::kSequenceMismatch));
+  if (!GetParam().writes_several_atomically) return;
+  ASSERT_TRUE(WriteTogether({Event("b", 1), Event("b", 2)}).ok());
+  EXPECT_TRUE(WriteTogether({Event("b", 1), Event("b", 2)}).ok());
+  EXPECT_TRUE(IsKind(WriteTogether({Event("b", 2), Event("b", 3)}), JournalErrorKind::kSequenceMismatch));
+  EXPECT_EQ(Replay("b"), From(1, 2));
+}
+
+// PER-5, P20, P21
+TEST_P(JournalContract, GivesAnEventBackAsItWas) {
+  PersistentRepr full = Event("a", 1);
+  full.manifest = "deposited";
+  full.manifest_version = 3;
+  full.payload = std::string("\0\xff\n text", 9);
+  full.tags = {"red", std::string("bl\0ue", 5)};
+  full.timestamp = absl::FromUnixNanos(-1);
+  if (GetParam().keeps_metadata) full.metadata = std::string("m\0", 2);
+  const PersistentRepr bare{.persistence_id = "a", .sequence_nr = 2};
+  const PersistentRepr large = Event("a", 3).WithPayload(std::string(1'000'000, 'x'));
+  for (const PersistentRepr& event : {full, bare, large}) {
+    const absl::Status written = Write(event);
+    ASSERT_TRUE(written.ok()) << written;
+  }
+  EXPECT_EQ(ReplayEvents("a"), (std::vector<PersistentRepr>{full, bare, large}));
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(ReplayEvents("a"), (std::vector<PersistentRepr>{full, bare, large}));
+}
+
+TEST_P(JournalContract, KeepsIdsApart) {
+  const Texts ids = {"a",
+                     "ab",
+                     "b",
+                     std::string("a\0", 2),
+                     std::string("a\0\0\0\0\0\0\0\0\0\1", 11),
+                     "\xff\xff",
+                     "id with blanks",
+                     std::string(1000, 'x'),
+                     std::string(1000, 'x') + "y"};
+  for (const std::string& id : ids) Fill(id, 1, 3);
+  ASSERT_TRUE(DeleteTo("a", 2).ok());
+  for (const std::string& id : ids) {
+    EXPECT_EQ(Replay(id), id == "a" ? Numbers{3} : From(1, 3)) << id;
+    EXPECT_EQ(Highest(id), 3u) << id;
+  }
+  EXPECT_EQ(Ids(), ids);
+}
+
+TEST_P(JournalContract, RefusesAnIdThatIsEmptyOrTooLong) {
+  const std::string long_id(storage().limits().max_persistence_id_bytes + 1, 'x');
+  EXPECT_TRUE(IsKind(Write(Event("", 1)), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Write(Event(long_id, 1)), JournalErrorKind::kTooLarge));
+  EXPECT_TRUE(IsKind(Await(storage().OpenWriter("", std::nullopt)).status(), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Await(storage().Replay({})).status(), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Await(storage().HighestSequenceNr(long_id)).status(), JournalErrorKind::kTooLarge));
+  EXPECT_TRUE(IsKind(DeleteTo("", 1), JournalErrorKind::kInvalid));
+  EXPECT_EQ(Ids(), Texts());
+}
+
+TEST_P(JournalContract, RejectsAnEventThatIsTooLargeAndNamesIt) {
+  const std::string payload(storage().limits().max_event_bytes + 1, 'x');
+  Fill("a", 1, 1);
+  const absl::Status rejected = Write(Event("a", 2).WithPayload(payload));
+  EXPECT_TRUE(IsKind(rejected, JournalErrorKind::kTooLarge));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(rejected, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(rejected, "nr"), 2);
+  Fill("a", 3, 3);
+  EXPECT_EQ(Replay("a"), (Numbers{1, 3}));
+}
+
+// PER-19
+TEST_P(JournalContract, GivesEachWriterAHigherEpoch) {
+  const absl::StatusOr<WriterOpened> first = Await(storage().OpenWriter("a", std::nullopt));
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->epoch, 1u);
+  EXPECT_EQ(first->highest_sequence_nr, 0u);
+  Fill("a", 1, 3, 1);
+  const absl::StatusOr<WriterOpened> second = Await(storage().OpenWriter("a", std::nullopt));
+  ASSERT_TRUE(second.ok()) << second.status();
+  EXPECT_EQ(second->epoch, 2u);
+  EXPECT_EQ(second->highest_sequence_nr, 3u);
+  EXPECT_EQ(Await(storage().OpenWriter("b", std::nullopt))->epoch, 1u);
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  const absl::StatusOr<WriterOpened> third = Await(storage().OpenWriter("a", std::nullopt));
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_EQ(third->epoch, 3u);
+  EXPECT_EQ(third->highest_sequence_nr, 3u);
+}
+
+// PER-19
+TEST_P(JournalContract, RefusesTheWritesOfAFormerWriter) {
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  Fill("a", 1, 2, 1);
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  const absl::Status fenced = Write(Event("a", 3, 1));
+  EXPECT_TRUE(IsKind(fenced, JournalErrorKind::kFenced));
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(fenced, "nr"), 3);
+  EXPECT_TRUE(IsKind(Write(Event("a", 3, 0)), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Write(Event("a", 3, 3)), JournalErrorKind::kNotOpen));
+  Fill("a", 3, 3, 2);
+  EXPECT_EQ(Replay("a"), From(1, 3));
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_TRUE(IsKind(Write(Event("a", 4, 1)), JournalErrorKind::kFenced));
+  Fill("a", 4, 4, 2);
+}
+
+// PER-19
+TEST_P(JournalContract, TakesAFencingTokenAsTheEpoch) {
+  EXPECT_EQ(Await(storage().OpenWriter("a", 17))->epoch, 17u);
+  Fill("a", 1, 1, 17);
+  // The same owner may come again, a later one takes over, an earlier one cannot come back.
+  EXPECT_EQ(Await(storage().OpenWriter("a", 17))->epoch, 17u);
+  EXPECT_EQ(Await(storage().OpenWriter("a", 23))->epoch, 23u);
+  EXPECT_TRUE(IsKind(Await(storage().OpenWriter("a", 17)).status(), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Write(Event("a", 2, 17)), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Await(storage().OpenWriter("a", 0)).status(), JournalErrorKind::kInvalid));
+  Fill("a", 2, 2, 23);
+  EXPECT_EQ(Replay("a"), From(1, 2));
+}
+
+// PER-19: an opening and the writes around it take effect in the order in which they were asked for, answered or not.
+TEST_P(JournalContract, FencesInTheOrderOfRequests) {
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  Future<WriteResults> before = storage().Write(Writes("a", 1, 1, 1));
+  Future<WriterOpened> opening = storage().OpenWriter("a", std::nullopt);
+  Future<WriteResults> zombie = storage().Write(Writes("a", 2, 2, 1));
+  Future<WriteResults> after = storage().Write(Writes("a", 2, 2, 2));
+  EXPECT_EQ(Await(std::move(before)).value(), WriteResults());
+  EXPECT_EQ(Await(std::move(opening))->highest_sequence_nr, 1u);
+  const absl::StatusOr<WriteResults> refused = Await(std::move(zombie));
+  ASSERT_TRUE(refused.ok()) << refused.status();
+  ASSERT_EQ(refused->size(), 1u);
+  EXPECT_TRUE(IsKind(refused->front(), JournalErrorKind::kFenced));
+  EXPECT_EQ(Await(std::move(after)).value(), WriteResults());
+}
+
+TEST_P(JournalContract, ReadsWhatWasAnswered) {
+  for (uint64_t number = 1; number <= 50; ++number) {
+    Fill("a", number, number);
+    EXPECT_EQ(Highest("a"), number);
+    EXPECT_EQ(Replay("a", number), Numbers{number});
+  }
+}
+
+// P24
+TEST_P(JournalContract, KeepsTheOrderOfManyWritesInFlight) {
+  std::vector<Future<WriteResults>> writing;
+  for (uint64_t number = 1; number <= 2000; ++number) writing.push_back(storage().Write(Writes("a", number, number)));
+  for (Future<WriteResults>& future : writing) {
+    const absl::StatusOr<WriteResults> results = Await(std::move(future));
+    ASSERT_TRUE(results.ok()) << results.status();
+    ASSERT_EQ(*results, WriteResults());
+  }
+  EXPECT_EQ(Replay("a"), From(1, 2000));
+}
+
+// PER-20
+TEST_P(JournalContract, FindsEventsByTag) {
+  ASSERT_TRUE(Write(Event("a", 1).WithTags({"red"})).ok());
+  ASSERT_TRUE(Write(Event("b", 1).WithTags({"blue", "red"})).ok());
+  ASSERT_TRUE(Write(Event("a", 2)).ok());
+  ASSERT_TRUE(Write(Event("a", 3).WithTags({"red"})).ok());
+  EXPECT_EQ(Tagged("red"), (Texts{"a/1", "b/1", "a/3"}));
+  EXPECT_EQ(Tagged("blue"), Texts{"b/1"});
+  EXPECT_EQ(Tagged("re"), Texts());
+  EXPECT_EQ(Tagged("red "), Texts());
+  EXPECT_EQ(Tagged("red", 0, {.max_events = 1}), (Texts{"a/1", "b/1", "a/3"}));
+  const absl::StatusOr<EventBatch> batch = Await(storage().EventsByTag({.tag = "red"}));
+  ASSERT_TRUE(batch.ok()) << batch.status();
+  ASSERT_EQ(batch->size(), 3u);
+  EXPECT_EQ((*batch)[1].ToRepr(), Event("b", 1).WithTags({"blue", "red"}));
+  // From and to an offset, both included.
+  const uint64_t second = (*batch)[1].offset;
+  EXPECT_EQ(Tagged("red", second), (Texts{"b/1", "a/3"}));
+  EXPECT_EQ(Tagged("red", second + 1), Texts{"a/3"});
+  EXPECT_EQ(Await(storage().EventsByTag({.tag = "red", .to_offset = second}))->size(), 2u);
+  EXPECT_EQ(Await(storage().EventsByTag({.tag = "red", .to_offset = second - 1}))->size(), 1u);
+  // A page that ends here goes on there, also for what comes later.
+  ASSERT_TRUE(Write(Event("c", 1).WithTags({"red"})).ok());
+  EXPECT_EQ(Tagged("red", batch->resume_at()), Texts{"c/1"});
+}
+
+// PER-20
+TEST_P(JournalContract, DoesNotFindDeletedEventsByTag) {
+  for (uint64_t number = 1; number <= 20; ++number) {
+    ASSERT_TRUE(Write(Event("a", number).WithTags({"red"})).ok());
+    ASSERT_TRUE(Write(Event("b", number).WithTags({"red"})).ok());
+  }
+  ASSERT_TRUE(DeleteTo("a", 19).ok());
+  ASSERT_TRUE(DeleteTo("b", kMax).ok());
+  EXPECT_EQ(Tagged("red"), Texts{"a/20"});
+  EXPECT_EQ(Tagged("red", 0, {.max_events = 1}), Texts{"a/20"});
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(Tagged("red"), Texts{"a/20"});
+}
+
+// PER-20
+TEST_P(JournalContract, GivesHigherOffsetsAfterAReopen) {
+  if (!GetParam().survives_reopen) GTEST_SKIP() << "the store does not survive";
+  ASSERT_TRUE(Write(Event("a", 1).WithTags({"red"})).ok());
+  ASSERT_TRUE(Reopen().ok());
+  ASSERT_TRUE(Write(Event("a", 2).WithTags({"red"})).ok());
+  ASSERT_TRUE(Write(Event("b", 1)).ok());
+  EXPECT_EQ(Tagged("red"), (Texts{"a/1", "a/2"}));  // which also asks for rising offsets
+  EXPECT_EQ(Ids(), (Texts{"a", "b"}));
+}
+
+// PER-20
+TEST_P(JournalContract, ListsIdsOnceInTheOrderOfTheirFirstUse) {
+  Texts expected;
+  for (int i = 30; i > 0; --i) {
+    expected.push_back(absl::StrCat("id-", i));
+    Fill(expected.back(), 1, 1);
+  }
+  // One that was opened counts, though it has no events.
+  ASSERT_TRUE(Await(storage().OpenWriter("opened", std::nullopt)).ok());
+  expected.emplace_back("opened");
+  Fill("id-3", 2, 3);
+  for (const size_t page : {1, 7, 31, 1000}) EXPECT_EQ(Ids(page), expected) << page;
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(Ids(), expected);
+}
+
+// PER-20
+TEST_P(JournalContract, TellsLiveQueriesThatSomethingHasCome) {
+  Future<uint64_t> id = storage().AwaitAdvance(JournalSubject::OfId("a"), 1);
+  Future<uint64_t> tag = storage().AwaitAdvance(JournalSubject::OfTag("red"), 0);
+  Future<uint64_t> ids = storage().AwaitAdvance(JournalSubject::OfAllIds(), 0);
+  Fill("a", 1, 1);
+  EXPECT_GT(Await(std::move(ids)).value(), 0u);
+  EXPECT_FALSE(id.IsReady());
+  EXPECT_FALSE(tag.IsReady());
+  ASSERT_TRUE(Write(Event("a", 2).WithTags({"red"})).ok());
+  EXPECT_EQ(Await(std::move(id)).value(), 2u);
+  const absl::StatusOr<uint64_t> offset = Await(std::move(tag));
+  ASSERT_TRUE(offset.ok()) << offset.status();
+  EXPECT_EQ(Tagged("red", *offset), Texts{"a/2"});
+  // What has come before is told at once.
+  EXPECT_EQ(Await(storage().AwaitAdvance(JournalSubject::OfId("a"), 0)).value(), 2u);
+  EXPECT_EQ(Await(storage().AwaitAdvance(JournalSubject::OfTag("red"), 0)).value(), *offset);
+  EXPECT_GT(Await(storage().AwaitAdvance(JournalSubject::OfAllIds(), 0)).value(), 0u);
+  Future<uint64_t> next = storage().AwaitAdvance(JournalSubject::OfTag("red"), *offset);
+  ASSERT_TRUE(Write(Event("b", 1).WithTags({"blue"})).ok());
+  EXPECT_FALSE(next.IsReady());
+  ASSERT_TRUE(Write(Event("b", 2).WithTags({"red"})).ok());
+  EXPECT_GT(Await(std::move(next)).value(), *offset);
+}
+
+TEST_P(JournalContract, AnswersEverythingBeforeItIsClosed) {
+  std::vector<Future<WriteResults>> writing;
+  for (uint64_t number = 1; number <= 100; ++number) writing.push_back(storage().Write(Writes("a", number, number)));
+  Future<uint64_t> live = storage().AwaitAdvance(JournalSubject::OfId("b"), 0);
+  EXPECT_TRUE(Await(storage().Close()).ok());
+  for (Future<WriteResults>& future : writing) {
+    const absl::StatusOr<WriteResults> results = Await(std::move(future));
+    EXPECT_TRUE(results.ok()) << results.status();
+  }
+  EXPECT_TRUE(IsKind(Await(std::move(live)).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Write(Event("a", 101)), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().OpenWriter("a", std::nullopt)).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().Replay({.persistence_id = "a"})).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().HighestSequenceNr("a")).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(DeleteTo("a", 1), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().EventsByTag({.tag = "red"})).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().PersistenceIds({})).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().AwaitAdvance(JournalSubject::OfAllIds(), 0)).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(Await(storage().Close()).ok());
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(Replay("a"), From(1, 100));
+}
+
+// Many callers at once: each sees its own writes in order, and queries see every event once.
+TEST_P(JournalContract, ServesManyThreads) {
+  if (journal_->toolbox() != nullptr) GTEST_SKIP() << "the store runs on one thread";
+  constexpr int kThreads = 4;
+  constexpr uint64_t kEvents = 100;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([this, thread] {
+      const std::string id = absl::StrCat("id-", thread);
+      const absl::StatusOr<WriterOpened> opened = Await(storage().OpenWriter(id, std::nullopt));
+      EXPECT_TRUE(opened.ok()) << opened.status();
+      for (uint64_t number = 1; number <= kEvents; ++number) {
+        const absl::Status written = Write(Event(id, number, 1).WithTags({"all"}));
+        EXPECT_TRUE(written.ok()) << written;
+        if (number % 10 == 0) {
+          EXPECT_EQ(Highest(id), number);
+        }
+        if (number % 50 == 0) {
+          EXPECT_TRUE(DeleteTo(id, number - 40).ok());
+        }
+      }
+    });
+  }
+  // A live query beside them: nothing comes twice, nothing is missed but what was deleted before it was read.
+  std::vector<uint64_t> last(kThreads, 0);
+  for (uint64_t from = 0;
+       std::find_if(last.begin(), last.end(), [](uint64_t n) { return n < kEvents; }) != last.end();) {
+    const absl::StatusOr<uint64_t> advanced =
+        Await(storage().AwaitAdvance(JournalSubject::OfTag("all"), from == 0 ? 0 : from - 1));
+    ASSERT_TRUE(advanced.ok()) << advanced.status();
+    const absl::StatusOr<EventBatch> batch = Await(storage().EventsByTag({.tag = "all", .from_offset = from}));
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    for (const StoredEvent& event : *batch) {
+      uint64_t& previous = last[static_cast<size_t>(event.persistence_id.back() - '0')];
+      EXPECT_GT(event.sequence_nr, previous);
+      if (event.sequence_nr > previous + 1) {
+        EXPECT_LE(event.sequence_nr, kEvents - 39);
+      }
+      previous = event.sequence_nr;
+    }
+    from = batch->resume_at();
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int thread = 0; thread < kThreads; ++thread) {
+    EXPECT_EQ(Replay(absl::StrCat("id-", thread)), From(kEvents - 39, kEvents));
+  }
+  EXPECT_EQ(Tagged("all").size(), kThreads * 40u);
+}
+
+}  // namespace fraktor::inline v0
