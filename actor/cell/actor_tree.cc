@@ -2,68 +2,55 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/cell/not_created.h"
+#include "fraktor/actor/cell/tree_phase.h"
+#include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
-
-// System messages of the tree.
-struct StopActor {};
-struct SuspendActor {};  // Because an ancestor has failed.
-struct ResumeActor {};   // The verdict on an ancestor, or on itself.
-struct RestartActor {};  // The verdict.
-struct ChildFailed {
-  ActorRef child;
-  absl::Status error;
-};
-struct ChildrenEnded {};  // The last one, and the parent has been waiting for that.
-
-// ActorSlot::phase.
-enum Phase : uint8_t {
-  kLiving,
-  kStoppingChildren,  // They have been told.
-  kRestarting,        // Waits for its children to end.
-  kEnding,            // All children have ended; its last hook runs.
-};
 
 constexpr int kTypeBits = 16;
 std::atomic<uint64_t> next_serial{1};
 
 ActorSlot& SlotAt(uint32_t number) { return *ProcessSlots().At(number); }
 
-bool HasChildren(ActorSlot& slot) {
-  const KinLock lock(slot);
-  return slot.kin.children != 0;
-}
-
-// By the holder.
-void SetPhase(ActorSlot& slot, uint8_t phase) {
-  const KinLock lock(slot);
-  slot.phase = phase;
+[[gnu::noinline, gnu::cold]] absl::Status EndsChildren() {
+  return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kTerminating,
+                   "an actor that stops, or is about to be restarted, spawns no children");
 }
 
 }  // namespace
 
 ActorTree::ActorTree(const ActorTreeOptions& options)
-    : options_(options), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {}
+    : options_(options), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {
+  options_.mailboxes.core().SetLifecycle(this);
+}
 
 ActorTree::~ActorTree() {
+  options_.mailboxes.core().SetLifecycle(nullptr);
   NodeCache& cache = NodeCache::OfThisThread();
   options_.mailboxes.slots().ForEachInUse([&](ActorSlot& slot) {
     if (slot.instance == nullptr) return;  // A promise.
     MailboxRegistry::Abandon(slot);
-    slot.kin.props->Unmake(cache, std::exchange(slot.instance, nullptr));
+    Unmake(cache, slot);
     slot.kin.props->RemoveUser();
   });
 }
@@ -95,22 +82,24 @@ std::string ActorTree::TypeName(uint16_t type) const {
   return found == type_names_.end() ? "other" : found->second;
 }
 
-// What the constructor of an actor has just thrown.
-[[gnu::noinline, gnu::cold]] absl::Status ActorTree::ConstructorThrew(const ActorProps& props) {
-  const absl::string_view type = ToAbsl(props.type_name());
+// A constructor that throws is a failure of the actor, which is there without an instance.
+ActorTree::Made ActorTree::Make(NodeCache& cache, const ActorProps& props) {
   try {
-    throw;
+    return {props.Make(cache), absl::OkStatus()};
   } catch (abi::__forced_unwind&) {
     throw;  // The thread is being cancelled: not ours to stop.
   } catch (const std::exception& e) {
-    return absl::InternalError(absl::StrCat("the constructor of ", type, " threw: ", e.what()));
+    return {&NotCreated(),
+            absl::InternalError(absl::StrCat("the constructor of ", ToAbsl(props.type_name()), " threw: ", e.what()))};
   } catch (...) {
-    return absl::InternalError(absl::StrCat("the constructor of ", type, " threw"));
+    return {&NotCreated(),
+            absl::InternalError(absl::StrCat("the constructor of ", ToAbsl(props.type_name()), " threw"))};
   }
 }
 
-[[gnu::noinline, gnu::cold]] absl::Status ActorTree::EndsChildren() {
-  return absl::FailedPreconditionError("an actor that stops, or is about to be restarted, spawns no children");
+void ActorTree::Unmake(NodeCache& cache, ActorSlot& slot) {
+  ActorInstance* const instance = std::exchange(slot.instance, &NotCreated());
+  if (instance != &NotCreated()) slot.kin.props->Unmake(cache, instance);
 }
 
 MailboxSpec ActorTree::SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher) {
@@ -121,206 +110,273 @@ MailboxSpec ActorTree::SpecOf(const ActorProps& props, ActorInstance* instance, 
           .gate = props.has_start() ? static_cast<uint8_t>(Gate::kStarting) : uint8_t{0}};
 }
 
-// A slot for the instance, by whatever dispatcher and options the props have. The instance is gone if there is none.
+// A slot without an instance yet, by whatever dispatcher and options the props have.
 template <class Register>
-absl::StatusOr<ActorSlot*> ActorTree::Put(NodeCache& cache, const ActorProps& props, ActorInstance* instance,
-                                          Register register_slot) {
-  const absl::StatusOr<uint16_t> dispatcher = options_.dispatchers.NumberFor(props.options().dispatcher);
-  absl::StatusOr<ActorSlot*> slot = dispatcher.ok() ? register_slot(SpecOf(props, instance, *dispatcher))
-                                                    : absl::StatusOr<ActorSlot*>(dispatcher.status());
-  if (slot.ok()) return slot;
-  props.Unmake(cache, instance);
-  if (dispatcher.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
-    options_.dispatchers.EndPinned(*dispatcher);
+absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, Register register_slot) {
+  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher, options_.dispatchers.NumberFor(props.options().dispatcher));
+  absl::StatusOr<ActorSlot*> slot = register_slot(SpecOf(props, &NotCreated(), dispatcher));
+  if (!slot.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
+    options_.dispatchers.EndPinned(dispatcher);
   }
   return slot;
 }
 
-absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps& props) {
-  ActorWorker& worker = ActorContext::worker();
+// Links a child to its parent; false if that ends its children.
+inline bool ActorTree::Adopt(ActorSlot& parent, ActorSlot& child) {
+  ActorKin& mine = parent.kin;
+  ActorKin& kin = child.kin;
+  const uint32_t number = ActorSlotTable::IndexOf(&child);
+  const KinLock lock(parent);
   // It would outlive its parent, or the parent would wait for it for ever.
-  if (parent.slot().phase != kLiving) [[unlikely]]
-    return EndsChildren();
-  ActorInstance* instance = nullptr;
-  try {
-    instance = props.Make(worker.cache());
-  } catch (...) {
-    return ConstructorThrew(props);
-  }
-  ActorSlot* slot = nullptr;
-  // Most actors, with a slot at hand.
-  if (props.has_plain_mailbox() && props.options().dispatcher == DispatcherChoice::kDefault) [[likely]] {
-    slot = MailboxRegistry::TryRegister(worker.slots(),
-                                        SpecOf(props, instance, options_.dispatchers.default_pool().number()));
-  }
-  if (slot == nullptr) [[unlikely]] {
-    FRAKTOR_ASSIGN_OR_RETURN(slot, Put(worker.cache(), props, instance, [&](const MailboxSpec& spec) {
-                               return options_.mailboxes.Register(worker.slots(), spec);
-                             }));
-  }
-  slot->kin.props = &props;
-  props.AddUser();
-  ActorKin& mine = parent.slot().kin;
-  ActorKin& kin = slot->kin;
-  const uint32_t number = ActorSlotTable::IndexOf(slot);
-  // Born to a parent that waits for a verdict, it waits too.
-  slot->failures = worker.turn.failures;
-  kin.parent = &parent.slot();
-  kin.number = mine.next_number++;
-  {
-    const KinLock lock(parent.slot());
-    kin.next_sibling = mine.first_child;
-    if (mine.first_child != ActorKin::kNone) SlotAt(mine.first_child).kin.previous_sibling = number;
-    mine.first_child = number;
-    ++mine.children;
-  }
-  const ActorRef ref = slot->ref();
-  if (props.has_start()) {
-    worker.outbox.MakeReady(*slot);
+  if (parent.phase != kLiving) [[unlikely]]
+    return false;
+  std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_relaxed);
+  std::atomic_ref<uint32_t>(kin.number).store(mine.next_number++, std::memory_order_relaxed);
+  kin.next_sibling = mine.first_child;
+  if (mine.first_child != ActorKin::kNone) SlotAt(mine.first_child).kin.previous_sibling = number;
+  mine.first_child = number;
+  ++mine.children;
+  return true;
+}
+
+// Lets a new actor go: to its first turn, or to wait for its first message.
+inline ActorRef ActorTree::Begin(ActorSlot& slot, bool must_run) {
+  const ActorRef ref = slot.ref();
+  if (!must_run) {
+    MailboxRegistry::LetGo(slot);
+  } else if (ActorWorker* const worker = ActorWorker::Current()) {
+    worker->outbox.MakeReady(slot);
   } else {
-    MailboxRegistry::LetGo(*slot);
+    DispatcherTable::RegisterOrEmpty(slot);
   }
   return ref;
 }
 
-absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
-  NodeCache& cache = NodeCache::OfThisThread();
-  ActorInstance* instance = nullptr;
-  try {
-    instance = props.Make(cache);
-  } catch (...) {
-    return ConstructorThrew(props);
+// A slot whose actor does not come about. Nobody has a reference to it.
+void ActorTree::GiveUp(ActorSlot& slot, const ActorProps& props) {
+  MailboxRegistry::Unregister(slot);
+  MailboxRegistry::Discard(slot);
+  slot.instance = nullptr;
+  if (props.options().dispatcher == DispatcherChoice::kPinned) options_.dispatchers.EndPinned(slot.dispatcher);
+  options_.mailboxes.Release(slot);
+}
+
+absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps& props, std::string_view name) {
+  ActorWorker& worker = ActorContext::worker();
+  // Most actors: without a name, with a slot at hand.
+  if (!name.empty() || !props.has_plain_mailbox() || props.options().dispatcher != DispatcherChoice::kDefault)
+      [[unlikely]] {
+    return SpawnSlowly(parent.slot(), &worker, props, name, nullptr);
   }
-  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot, Put(cache, props, instance, [&](const MailboxSpec& spec) {
-                             return options_.mailboxes.Register(spec);
-                           }));
+  if (parent.slot().phase != kLiving) [[unlikely]]
+    return EndsChildren();
+  Made made = Make(worker.cache(), props);
+  ActorSlot* slot = nullptr;
+  if (made.error.ok()) [[likely]] {
+    slot = MailboxRegistry::TryRegister(worker.slots(),
+                                        SpecOf(props, made.instance, options_.dispatchers.default_pool().number()));
+  }
+  if (slot == nullptr) [[unlikely]]
+    return SpawnSlowly(parent.slot(), &worker, props, name, &made);
   slot->kin.props = &props;
   props.AddUser();
-  const ActorRef ref = slot->ref();
-  if (!props.has_start()) {
-    MailboxRegistry::LetGo(*slot);
-  } else if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->BecameReady(*slot);
-  } else {
-    DispatcherTable::RegisterOrEmpty(*slot);
+  // Born to a parent that waits for a verdict, it waits too.
+  slot->failures = worker.turn.failures;
+  Adopt(parent.slot(), *slot);
+  return Begin(*slot, props.has_start());
+}
+
+[[gnu::noinline]] absl::StatusOr<ActorRef> ActorTree::SpawnSlowly(ActorSlot& parent, ActorWorker* worker,
+                                                                  const ActorProps& props, std::string_view name,
+                                                                  Made* made_before) {
+  NodeCache& cache = worker != nullptr ? worker->cache() : NodeCache::OfThisThread();
+  absl::StatusOr<ActorSlot*> put = Put(props, [&](const MailboxSpec& spec) {
+    return worker != nullptr ? options_.mailboxes.Register(worker->slots(), spec) : options_.mailboxes.Register(spec);
+  });
+  if (!put.ok()) {
+    if (made_before != nullptr && made_before->error.ok()) props.Unmake(cache, made_before->instance);
+    return put.status();
   }
-  return ref;
+  ActorSlot* const slot = *put;
+  slot->kin.props = &props;
+  const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
+  if (!Adopt(parent, *slot)) {
+    GiveUp(*slot, props);
+    return EndsChildren();
+  }
+  if (!name.empty()) {
+    absl::Status named = options_.names == nullptr ? absl::FailedPreconditionError("actors of this tree have no names")
+                                                   : options_.names->Register(*slot, parent, name);
+    if (!named.ok()) {
+      const ActorRef awaited_by = Leave(parent, *slot);
+      GiveUp(*slot, props);
+      if (!awaited_by.IsNoOne()) TellSystem(awaited_by, MakeEnvelope<ChildrenEnded>(ActorRef()));
+      return named;
+    }
+  }
+  props.AddUser();
+  if (in_turn_of_parent) slot->failures = worker->turn.failures;
+  Made made = made_before != nullptr ? std::move(*made_before) : Make(cache, props);
+  slot->instance = made.instance;
+  if (!made.error.ok()) {
+    CellState::Of(*slot).failure = std::move(made.error);
+    slot->gate = slot->gate | Gate::kStarting;
+    return Begin(*slot, true);
+  }
+  return Begin(*slot, props.has_start());
+}
+
+void ActorTree::ExpectForeignChildren(ActorRef parent) {
+  const KinLock lock(*parent.slot());
+  if (parent.slot()->kin.next_number == 0) parent.slot()->kin.next_number = 1;
+}
+
+absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name) {
+  // It must not end meanwhile: whoever calls this knows that it does not, or that its slot stays its own.
+  if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
+    return absl::UnavailableError("the actor that was to be the parent has ended");
+  }
+  return SpawnSlowly(*parent.slot(), ActorWorker::Current(), props, name, nullptr);
+}
+
+absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
+  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot,
+                           Put(props, [&](const MailboxSpec& spec) { return options_.mailboxes.Register(spec); }));
+  slot->kin.props = &props;
+  Made made = Make(NodeCache::OfThisThread(), props);
+  if (!made.error.ok()) {
+    GiveUp(*slot, props);
+    return made.error;
+  }
+  slot->instance = made.instance;
+  props.AddUser();
+  return Begin(*slot, props.has_start());
 }
 
 void ActorTree::Stop(ActorRef actor) { TellSystem(actor, MakeEnvelope<StopActor>(ActorRef())); }
 
+absl::Status ActorTree::NotStarted(const ActorSlot& slot, const absl::Status& why) const {
+  return MakeError(why.code(), ActorErrorKind::kInitialization,
+                   absl::StrCat(PathOf(slot.ref()), " could not be started: ", why.message()));
+}
+
 absl::Status ActorTree::OnStart(ActorWorker& /*worker*/, ActorSlot& slot) {
-  return slot.instance->PreStart(ActorContext::Of(slot));
+  CellState* const state = CellState::Find(slot);
+  ActorContext& context = ActorContext::Of(slot);
+  const bool is_restarted = state != nullptr && std::exchange(state->is_restarted, false);
+  const absl::Status before = state == nullptr ? absl::OkStatus() : std::exchange(state->failure, absl::OkStatus());
+  absl::Status started = before;
+  if (is_restarted) {
+    started = MessageInvoker::Call("PostRestart", [&] { return slot.instance->PostRestart(context, before); });
+  } else if (slot.instance != &NotCreated()) {
+    started = MessageInvoker::Call("PreStart", [&] { return slot.instance->PreStart(context); });
+  }
+  return started.ok() ? started : NotStarted(slot, started);
 }
 
 void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   Turn& turn = worker.turn;
   if (message.Is<ChildrenEnded>()) {
     // One that stops is asked again whether it may end.
-    if (slot.phase == kRestarting && !HasChildren(slot)) FinishRestart(worker, slot);
+    if (slot.phase != kRestarting) return;
+    {
+      const KinLock lock(slot);
+      if (slot.leaving_children != 0) return;
+    }
+    FinishRestart(worker, slot);
   } else if (message.Is<StopActor>()) {
     turn.Set(Gate::kStopping);
   } else if (const auto* failed = message.TryAs<ChildFailed>()) {
-    OnChildFailed(worker, slot, failed->child, failed->error);
+    OnChildFailed(worker, slot, message.sender(), failed->error);
   } else if (message.Is<SuspendActor>()) {
     ++turn.failures;
     TellChildren<SuspendActor>(slot);
   } else if (message.Is<ResumeActor>()) {
-    Resume(worker, slot);
-  } else if (message.Is<RestartActor>()) {
-    BeginRestart(worker, slot);
+    ResumeActorNow(worker, slot);
+  } else if (const auto* restart = message.TryAs<RestartActor>()) {
+    BeginRestart(worker, slot, restart->reason);
+  } else if (const auto* ended = message.TryAs<ActorEnded>()) {
+    OnWatchedEnded(worker, slot, *ended);
+  } else if (const auto* watch = message.TryAs<WatchActor>()) {
+    auto& watchers = CellState::Of(slot).watchers;
+    if (std::find(watchers.begin(), watchers.end(), watch->watcher) == watchers.end()) {
+      watchers.push_back(watch->watcher);
+    }
+  } else if (const auto* unwatch = message.TryAs<UnwatchActor>()) {
+    if (CellState* const state = CellState::Find(slot)) {
+      auto& watchers = state->watchers;
+      watchers.erase(std::remove(watchers.begin(), watchers.end(), unwatch->watcher), watchers.end());
+    }
+  } else if (auto* task = message.TryAs<TaskForActor>()) {
+    absl::Status ran =
+        MessageInvoker::Call("a task", [&] { return RunTask(ActorContext::Of(slot), std::move(task->task)); });
+    if (!ran.ok()) MessageInvoker::Fail(worker, slot, std::move(ran), nullptr);
+  } else if (CellState* const state = CellState::Find(slot)) {
+    for (size_t i = 0; i < state->attachments.size(); ++i) {
+      if (state->attachments[i].attachment->OnSystemMessage(ActorContext::Of(slot), message)) return;
+    }
   }
 }
 
-void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* /*message*/) {
-  Report(worker, slot, error, nullptr);
-}
-
-void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit) {
-  TellChildren<SuspendActor>(slot, culprit);
-  if (slot.kin.parent == nullptr) {
-    Sentence(worker, slot, slot.ref(), error);
-  } else {
-    TellSystem(slot.kin.parent->ref(), MakeEnvelope<ChildFailed>(worker.cache(), ActorRef(), slot.ref(), error));
+void ActorTree::OnActivity(ActorWorker& /*worker*/, ActorSlot& slot) {
+  CellState* const state = CellState::Find(slot);
+  if (state == nullptr) return;
+  for (size_t i = 0; i < state->attachments.size(); ++i) {
+    state->attachments[i].attachment->OnActivity(ActorContext::Of(slot));
   }
 }
 
-void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error) {
-  // One that is stopping, or restarting, stops its children: that is the verdict.
-  if (slot.phase == kLiving && !worker.turn.Has(Gate::kStopping)) Sentence(worker, slot, child, error);
-}
-
-SupervisionVerdict ActorTree::VerdictOn(ActorRef child, const absl::Status& error) const {
-  if (options_.supervisor == nullptr) return SupervisionVerdict::kRestart;
-  try {
-    return options_.supervisor(child, error);
-  } catch (abi::__forced_unwind&) {
-    throw;  // The thread is being cancelled: not ours to stop.
-  } catch (...) {
-    return SupervisionVerdict::kStop;
-  }
-}
-
-void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef ref, const absl::Status& error) {
-  // Somebody else may have stopped it already. Then there is nothing to decide.
-  if (!ref.slot()->IsAt(ref.generation())) return;
-  SupervisionVerdict verdict = VerdictOn(ref, error);
-  if (verdict == SupervisionVerdict::kEscalate && &parent == ref.slot()) verdict = SupervisionVerdict::kStop;
-  switch (verdict) {
-    case SupervisionVerdict::kResume:
-      TellSystem(ref, MakeEnvelope<ResumeActor>(worker.cache(), ActorRef()));
-      break;
-    case SupervisionVerdict::kRestart:
-      TellSystem(ref, MakeEnvelope<RestartActor>(worker.cache(), ActorRef()));
-      break;
-    case SupervisionVerdict::kStop:
-      TellSystem(ref, MakeEnvelope<StopActor>(worker.cache(), ActorRef()));
-      break;
-    case SupervisionVerdict::kEscalate:
-      ++worker.turn.failures;
-      // The child is suspended by its own failure: what resumes the parent later resumes it too, once.
-      Report(worker, parent, error, ref.slot());
-      break;
-  }
-}
-
-void ActorTree::Resume(ActorWorker& worker, ActorSlot& slot) {
-  if (worker.turn.failures > 0) --worker.turn.failures;
-  TellChildren<ResumeActor>(slot);
-}
-
-void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot) {
-  if (worker.turn.Has(Gate::kStopping)) return;
-  if (slot.phase == kRestarting) {
-    // A verdict on another failure: one restart is enough for both, and the first of them is still open.
-    if (worker.turn.failures > 0) --worker.turn.failures;
-    return;
-  }
-  SetPhase(slot, kRestarting);
-  if (HasChildren(slot)) {
-    TellChildren<StopActor>(slot);
-  } else {
-    FinishRestart(worker, slot);
-  }
-}
-
-void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
-  SetPhase(slot, kLiving);
-  const ActorProps& props = *slot.kin.props;
-  ActorInstance* fresh = nullptr;
-  try {
-    fresh = props.Make(worker.cache());
-  } catch (abi::__forced_unwind&) {
-    throw;  // The thread is being cancelled: not ours to stop.
-  } catch (...) {
-    // It cannot be made again.
+Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  if (envelope->Is<Terminated>()) return TakeTerminated(worker, slot, envelope);
+  EnvelopePtr ended(envelope);
+  if (envelope->Is<PoisonPill>()) {
     worker.turn.Set(Gate::kStopping);
-    return;
+  } else if (envelope->Is<Kill>()) {
+    MessageInvoker::Fail(worker, slot,
+                         MakeError(absl::StatusCode::kAborted, ActorErrorKind::kKilled,
+                                   absl::StrCat(PathOf(slot.ref()), " was told Kill")),
+                         nullptr);
+  } else if (const auto* identify = envelope->TryAs<Identify>()) {
+    worker.Tell(envelope->sender(), ActorIdentity{.id = identify->id, .ref = worker.turn.self()});
+  } else {
+    Envelope* received = ended.release();
+    CellState* const state = CellState::Find(slot);
+    for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
+      if (state->attachments[i].attachment->OnMarkedMessage(ActorContext::Of(slot), received)) return received;
+    }
+    // It means nothing to this actor but what its handlers make of it.
+    received->set_target_word(worker.turn.word);
+    return received;
   }
-  props.Unmake(worker.cache(), std::exchange(slot.instance, fresh));
-  // The failure is over; ancestors may still be suspended, and have counted here too.
-  if (worker.turn.failures > 0) --worker.turn.failures;
-  if (props.has_start()) worker.turn.Set(Gate::kStarting);
+  return nullptr;
+}
+
+void ActorTree::Stop(ActorContext& context, ActorRef actor) {
+  if (actor.slot() == &context.slot() && actor == context.self()) {
+    context.Stop();
+  } else if (!actor.IsNoOne() && ParentSlotOf(*actor.slot()) == &context.slot()) {
+    StopChild(context.slot(), actor);
+  } else {
+    Stop(actor);
+  }
+}
+
+// A child that is awaited: a parent that restarts goes on only after it has ended.
+void ActorTree::StopChild(ActorSlot& parent, ActorRef child) {
+  {
+    const KinLock lock(parent);
+    ActorSlot& slot = *child.slot();
+    if (!slot.IsAt(child.generation()) || slot.kin.parent != &parent) return;
+    if (!slot.leaving) {
+      slot.leaving = true;
+      ++parent.leaving_children;
+    }
+  }
+  Stop(child);
+}
+
+void ActorTree::StopChildren(ActorSlot& slot) {
+  for (const ActorRef child : ChildrenOf(slot)) StopChild(slot, child);
 }
 
 template <class M>
@@ -335,6 +391,8 @@ void ActorTree::TellChildren(ActorSlot& slot, const ActorSlot* except) {
     if (&child != except && ref.generation() % 2 == 1) TellSystem(ref, MakeEnvelope<M>(ActorRef()));
   }
 }
+template void ActorTree::TellChildren<SuspendActor>(ActorSlot& slot, const ActorSlot* except);
+template void ActorTree::TellChildren<ResumeActor>(ActorSlot& slot, const ActorSlot* except);
 
 bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
   if (slot.kin.next_number == 0) return true;  // It has never had any.
@@ -342,25 +400,51 @@ bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
   {
     // The last child to end sees that it is awaited, or has ended before.
     const KinLock lock(slot);
-    if (slot.kin.children == 0) return true;
+    if (slot.kin.children == 0) {
+      slot.phase = kEnding;
+      return true;
+    }
     slot.phase = kStoppingChildren;
   }
-  if (before == kLiving) TellChildren<StopActor>(slot);
+  if (before != kStoppingChildren) TellChildren<StopActor>(slot);
   return false;
 }
 
 void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
-  slot.phase = kEnding;  // Without the lock: there are no children.
-  try {
-    slot.instance->PostStop(ActorContext::Of(slot));
-  } catch (abi::__forced_unwind&) {
-    throw;  // The thread is being cancelled: not ours to stop.
-  } catch (...) {
-    // Nobody is left whom this could concern.
+  // Without the lock if there is nobody to look at it.
+  if (slot.kin.next_number == 0) {
+    slot.phase = kEnding;
+  } else {
+    SetPhase(slot, kEnding);
   }
+  CellState* const state = CellState::Find(slot);
+  if (slot.instance != &NotCreated()) {
+    // The hook may answer the message that the actor failed on.
+    Envelope* const outer = worker.turn.current;
+    if (state != nullptr && state->failed_on != nullptr) worker.turn.current = state->failed_on.get();
+    const absl::Status stopped = MessageInvoker::Call("PostStop", [&] {
+      slot.instance->PostStop(ActorContext::Of(slot));
+      return absl::OkStatus();
+    });
+    worker.turn.current = outer;
+    if (!stopped.ok()) LogOf(LogLevel::kError, slot.ref(), slot, ToStd(stopped.message()));
+  }
+  if (state != nullptr) {
+    for (size_t i = 0; i < state->attachments.size(); ++i) {
+      state->attachments[i].attachment->OnStop(ActorContext::Of(slot));
+    }
+    state->attachments.clear();
+    state->failed_on.reset();
+  }
+  const uint32_t generation = slot.generation();
+  // The path is needed for those who hear of the end.
   MailboxRegistry::Unregister(slot);
+  if (options_.names != nullptr) {
+    options_.names->Unregister(slot, generation, worker.toolbox == nullptr ? Instant() : worker.toolbox->Now());
+  }
   const ActorProps* const props = slot.kin.props;
-  props->Unmake(worker.cache(), std::exchange(slot.instance, nullptr));
+  Unmake(worker.cache(), slot);
+  slot.instance = nullptr;
   if (props->options().dispatcher == DispatcherChoice::kPinned) options_.dispatchers.EndPinned(slot.dispatcher);
   props->RemoveUser();
 }
@@ -368,35 +452,145 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 // The child leaves its parent by itself, so that its slot is free at once, however busy the parent is. The parent lives:
 // it does not end before its last child has left.
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
-  ActorRef awaited_by;
-  if (ActorSlot* const parent = slot.kin.parent) {
-    const ActorKin& gone = slot.kin;
-    ActorKin& kin = parent->kin;
-    const KinLock lock(*parent);
-    (gone.previous_sibling == ActorKin::kNone ? kin.first_child : SlotAt(gone.previous_sibling).kin.next_sibling) =
-        gone.next_sibling;
-    if (gone.next_sibling != ActorKin::kNone) {
-      SlotAt(gone.next_sibling).kin.previous_sibling = gone.previous_sibling;
-    }
-    if (--kin.children == 0 && parent->phase != kLiving) awaited_by = parent->ref();
-  }
-  worker.slots().Release(&slot);
+  const ActorRef ended = worker.turn.self();
+  const std::unique_ptr<LifecycleState> state = std::move(worker.turn.ended_state);
+  ActorSlot* const parent = slot.kin.parent;
+  const ActorRef awaited_by = parent == nullptr ? ActorRef() : Leave(*parent, slot);
   if (!awaited_by.IsNoOne()) TellSystem(awaited_by, MakeEnvelope<ChildrenEnded>(worker.cache(), ActorRef()));
+  worker.slots().Release(&slot);
+  if (state != nullptr) {
+    auto& cell = static_cast<CellState&>(*state);
+    for (const ActorRef watcher : cell.watchers) {
+      TellSystem(watcher, MakeEnvelope<ActorEnded>(worker.cache(), ActorRef(), ended, true, false));
+    }
+    for (const auto& [watched, how] : cell.watching) {
+      if (!how.has_ended) TellSystem(watched, MakeEnvelope<UnwatchActor>(worker.cache(), ActorRef(), ended));
+    }
+  }
+  if (parent == nullptr && options_.on_root_ended != nullptr) options_.on_root_ended(ended);
 }
 
-void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* /*slot*/, DeadLetterReason reason) {
-  static_cast<void>(cache);
-  if (envelope->is_system() && reason != DeadLetterReason::kLateReply) return;
-  dead_letter_count_.fetch_add(1, std::memory_order_relaxed);
-  if (options_.dead_letters == nullptr) return;
-  const MessageView message{
-      .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
+// Whoever waits for that: the parent, or no one.
+ActorRef ActorTree::Leave(ActorSlot& parent, ActorSlot& child) {
+  const ActorKin& gone = child.kin;
+  ActorKin& kin = parent.kin;
+  const KinLock lock(parent);
+  (gone.previous_sibling == ActorKin::kNone ? kin.first_child : SlotAt(gone.previous_sibling).kin.next_sibling) =
+      gone.next_sibling;
+  if (gone.next_sibling != ActorKin::kNone) {
+    SlotAt(gone.next_sibling).kin.previous_sibling = gone.previous_sibling;
+  }
+  --kin.children;
+  bool is_awaited = kin.children == 0;
+  if (std::exchange(child.leaving, false)) is_awaited = --parent.leaving_children == 0 || is_awaited;
+  return is_awaited && parent.phase != kLiving ? parent.ref() : ActorRef();
+}
+
+ActorRef ActorTree::ParentOf(const ActorSlot& slot) const {
+  ActorSlot* const parent = ParentSlotOf(slot);
+  return parent == nullptr ? ActorRef() : parent->ref();
+}
+
+ActorRef ActorTree::ChildOf(ActorSlot& slot, std::string_view name) const {
+  return options_.names == nullptr ? ActorRef() : options_.names->FindChild(slot, name);
+}
+
+std::vector<ActorRef> ActorTree::ChildrenOf(ActorSlot& slot) const {
+  std::vector<ActorRef> children;
+  const KinLock lock(slot);
+  children.reserve(slot.kin.children);
+  for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
+    ActorSlot& child = SlotAt(at);
+    at = child.kin.next_sibling;
+    const ActorRef ref = child.ref();
+    if (ref.generation() % 2 == 1) children.push_back(ref);
+  }
+  // The newest is linked first.
+  std::reverse(children.begin(), children.end());
+  return children;
+}
+
+std::vector<ActorRef> ActorTree::Living(ActorRef root, size_t limit) const {
+  std::vector<ActorRef> found;
+  if (root.IsNoOne() || !root.slot()->IsAt(root.generation())) return found;
+  found.push_back(root);
+  for (size_t at = 0; at < found.size() && found.size() < limit; ++at) {
+    ActorSlot& slot = *found[at].slot();
+    if (!slot.IsAt(found[at].generation())) continue;
+    for (const ActorRef child : ChildrenOf(slot)) {
+      if (found.size() >= limit) break;
+      found.push_back(child);
+    }
+  }
+  return found;
+}
+
+std::string ActorTree::PathOf(ActorRef actor) const {
+  if (actor.IsNoOne()) return "no one";
+  if ((actor.word() & ActorRef::kPromise) != 0) {
+    const ActorRef target = TargetOf(actor);
+    return absl::StrCat("/temp/",
+                        options_.names == nullptr || target.IsNoOne() ? std::string() : options_.names->NameOf(target),
+                        ToAbsl(AutoNameText(ActorSlotTable::IndexOf(actor.slot())).view()));
+  }
+  std::string path = options_.names == nullptr ? std::string() : options_.names->TextOf(actor);
+  if (!path.empty()) return path;
+  const bool lives = actor.slot()->IsAt(actor.generation());
+  return absl::StrCat(lives ? "an actor" : "an actor that has ended", " (slot ", ActorSlotTable::IndexOf(actor.slot()),
+                      ", generation ", actor.generation(), ")");
+}
+
+std::string ActorTree::DescribeBusiness(ActorRef actor) const {
+  if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return "it has ended";
+  return {};
+}
+
+void ActorTree::LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text) const {
+  if (options_.log == nullptr || !options_.log->IsOn(level)) return;
+  const std::string path = PathOf(actor);
+  const std::string type = TypeName(slot.type.load(std::memory_order_relaxed));
   const ActorWorker* const worker = ActorWorker::Current();
-  const Instant now = worker == nullptr || worker->toolbox == nullptr ? Instant() : worker->toolbox->Now();
-  if (reason == DeadLetterReason::kMailboxFull) {
-    options_.dead_letters->Publish(Dropped{{.reason = reason, .message = message}}, now);
-  } else {
-    options_.dead_letters->Publish(DeadLetter{{.reason = reason, .message = message}}, now);
+  const absl::Time at =
+      worker == nullptr || worker->toolbox == nullptr ? absl::UnixEpoch() : worker->toolbox->WallNow();
+  options_.log->Log(level, {.at = at, .path = path, .type = type, .text = text});
+}
+
+void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) {
+  if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
+    // Who watches too late hears of it at once.
+    if (const auto* watch = envelope->TryAs<WatchActor>()) {
+      const ActorRef target(slot, static_cast<uint32_t>(envelope->target_word()));
+      TellSystem(watch->watcher, MakeEnvelope<ActorEnded>(cache, ActorRef(), target, true, false));
+    }
+    return;
+  }
+  dead_letter_count_.fetch_add(1, std::memory_order_relaxed);
+  // Who asked need not wait until the time is over.
+  const ActorRef sender = envelope->sender();
+  const ActorRef recipient(slot, slot == nullptr ? 0 : static_cast<uint32_t>(envelope->target_word()));
+  if (options_.dead_letters != nullptr) {
+    const MessageView message{
+        .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
+    const ActorWorker* const worker = ActorWorker::Current();
+    const Instant now = worker == nullptr || worker->toolbox == nullptr ? Instant() : worker->toolbox->Now();
+    const std::string from = sender.IsNoOne() ? std::string() : PathOf(sender);
+    const std::string to = PathOf(recipient);
+    const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};
+    if (envelope->type()->is_suppressed()) {
+      options_.dead_letters->Publish(SuppressedDeadLetter{letter}, now);
+    } else if (reason == DeadLetterReason::kMailboxFull) {
+      options_.dead_letters->Publish(Dropped{letter}, now);
+    } else {
+      options_.dead_letters->Publish(DeadLetter{letter}, now);
+    }
+  }
+  if ((sender.word() & ActorRef::kPromise) != 0 && reason != DeadLetterReason::kLateReply) {
+    AnswerPromise(
+        sender, MakeEnvelope<ErrorReply>(cache, ActorRef(),
+                                         MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                                                   absl::StrCat("nobody will answer ", ToAbsl(envelope->type()->name()),
+                                                                ": ", ToAbsl(NameOf(reason)))))
+                    .release());
   }
 }
 

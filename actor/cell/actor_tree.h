@@ -14,20 +14,28 @@
 #define FRAKTOR_ACTOR_CELL_ACTOR_TREE_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
+#include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/dispatchers.h"
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/mailbox_registry.h"
@@ -36,14 +44,6 @@
 
 namespace fraktor::inline v0 {
 
-// What becomes of an actor that has failed.
-enum class SupervisionVerdict : uint8_t {
-  kResume,    // It goes on with the next message, as it is.
-  kRestart,   // Its children stop, and a new instance goes on with the next message. The mailbox is kept.
-  kStop,      // It ends.
-  kEscalate,  // Its parent fails too, with the same error.
-};
-
 struct ActorTreeOptions {
   MailboxRegistry& mailboxes;
   Dispatchers& dispatchers;
@@ -51,9 +51,14 @@ struct ActorTreeOptions {
   ObservabilityHub* hub = nullptr;
   // Where messages go that reached nobody, with a clock; null: they are counted only.
   DeadLetters* dead_letters = nullptr;
-  // Asked in the turn of the parent; for a root in its own, where kEscalate is kStop. If it throws, that is kStop. Null:
-  // all are restarted, however often.
-  std::function<SupervisionVerdict(ActorRef child, const absl::Status& error)> supervisor = nullptr;
+  // Names and paths; null: actors have none.
+  ActorNames* names = nullptr;
+  // Null: nothing is logged.
+  const Logger* log = nullptr;
+  // What ActorContext::system() is.
+  ActorSystem* system = nullptr;
+  // Called in the last turn of a root, when all of its descendants have ended.
+  std::function<void(ActorRef root)> on_root_ended = nullptr;
 };
 
 class ActorTree final : public ActorLifecycle {
@@ -65,14 +70,16 @@ class ActorTree final : public ActorLifecycle {
   // The tree whose actor's turn this is.
   static ActorTree& Of(ActorContext& /*context*/) { return static_cast<ActorTree&>(ActorContext::worker().lifecycle); }
 
-  // A child of the actor whose turn it is. ResourceExhausted if there is no slot or thread left, InvalidArgument for bad
-  // options, Internal if the constructor throws, FailedPrecondition if the actor is ending its children: as one that
-  // stops or is restarted does, from when they are told until PostStop is over.
-  absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props);
+  // A child of the actor whose turn it is: see ActorContext::Spawn.
+  absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props, std::string_view name = {}) override;
+  // A child of an actor from any thread. Also Unavailable if that has ended. The actor must expect it.
+  absl::StatusOr<ActorRef> SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name = {});
+  // Before others than the actor itself give it children.
+  static void ExpectForeignChildren(ActorRef parent);
   // An actor without a parent.
   absl::StatusOr<ActorRef> SpawnRoot(const ActorProps& props);
 
-  // The actor finishes the message that it is at, and ends.
+  // The actor finishes the message that it is at, and ends. From anywhere.
   static void Stop(ActorRef actor);
 
   // Messages that reached nobody.
@@ -81,32 +88,78 @@ class ActorTree final : public ActorLifecycle {
   // What a type number of a slot, or of a WorkerStall, means.
   std::string TypeName(uint16_t type) const;
 
+  // Of the ActorLifecycle, for contexts.
+  void Stop(ActorContext& context, ActorRef actor) override;
+  absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message) override;
+  void Unwatch(ActorContext& context, ActorRef actor) override;
+  ActorRef ParentOf(const ActorSlot& slot) const override;
+  ActorRef ChildOf(ActorSlot& slot, std::string_view name) const override;
+  std::vector<ActorRef> ChildrenOf(ActorSlot& slot) const override;
+  std::string PathOf(ActorRef actor) const override;
+  absl::Status OnUnhandled(ActorContext& context, Envelope& message) override;
+  std::string DescribeBusiness(ActorRef actor) const override;
+  ActorSystem* system() const override { return options_.system; }
+
+  // The actors that live, up to `limit`, parents before their children. Any thread; a snapshot that is a little blurred.
+  std::vector<ActorRef> Living(ActorRef root, size_t limit) const;
+
+  const ActorTreeOptions& options() const { return options_; }
+
  private:
+  // How a recipe became an actor, or did not.
+  struct Made {
+    ActorInstance* instance;
+    absl::Status error;
+  };
+
   absl::Status OnStart(ActorWorker& worker, ActorSlot& slot) override;
   void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) override;
+  Envelope* OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) override;
+  void OnActivity(ActorWorker& worker, ActorSlot& slot) override;
   void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) override;
   bool MayEnd(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnding(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;
   void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) override;
 
-  static absl::Status ConstructorThrew(const ActorProps& props);
-  static absl::Status EndsChildren();
+  // Spawning.
   MailboxSpec SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher);
   template <class Register>
-  absl::StatusOr<ActorSlot*> Put(NodeCache& cache, const ActorProps& props, ActorInstance* instance,
-                                 Register register_slot);
+  absl::StatusOr<ActorSlot*> Put(const ActorProps& props, Register register_slot);
+  absl::StatusOr<ActorRef> SpawnSlowly(ActorSlot& parent, ActorWorker* worker, const ActorProps& props,
+                                       std::string_view name, Made* made_before);
+  bool Adopt(ActorSlot& parent, ActorSlot& child);
+  static ActorRef Leave(ActorSlot& parent, ActorSlot& child);
+  ActorRef Begin(ActorSlot& slot, bool must_run);
+  void GiveUp(ActorSlot& slot, const ActorProps& props);
+  static Made Make(NodeCache& cache, const ActorProps& props);
+  static void Unmake(NodeCache& cache, ActorSlot& slot);
   uint16_t TypeOf(const ActorProps& props);
   uint16_t FindTypeOf(const ActorProps& props);
-  void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error);
+
+  // Failing.
+  absl::Status NotStarted(const ActorSlot& slot, const absl::Status& why) const;
   void Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit);
-  SupervisionVerdict VerdictOn(ActorRef child, const absl::Status& error) const;
+  void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error);
   void Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const absl::Status& error);
-  void BeginRestart(ActorWorker& worker, ActorSlot& slot);
+  void RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error);
+  void SendRestart(ActorWorker& worker, ActorRef child, const absl::Status& error, absl::Duration delay);
+  void ForgetRestarts(ActorSlot& parent);
+  void BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason);
   void FinishRestart(ActorWorker& worker, ActorSlot& slot);
-  void Resume(ActorWorker& worker, ActorSlot& slot);
+  void CreateAgain(ActorWorker& worker, ActorSlot& slot);
+  void ResumeActorNow(ActorWorker& worker, ActorSlot& slot);
+  static void ForgetFailure(ActorWorker& worker, ActorSlot& slot);
+  void StopChild(ActorSlot& parent, ActorRef child);
   template <class M>
   static void TellChildren(ActorSlot& slot, const ActorSlot* except = nullptr);
+  void StopChildren(ActorSlot& slot);
+
+  // Watching.
+  void OnWatchedEnded(ActorWorker& worker, ActorSlot& slot, const ActorEnded& ended);
+  Envelope* TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+
+  void LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text) const;
 
   const ActorTreeOptions options_;
   const uint64_t serial_;  // Of this tree in the process.

@@ -209,7 +209,7 @@ struct Family {
   const ActorRef leaf;
 };
 
-TestSystemOptions Always(SupervisionVerdict verdict) {
+TestSystemOptions Always(SupervisionDirective verdict) {
   return {.supervisor = [verdict](ActorRef, const absl::Status&) { return verdict; }};
 }
 
@@ -219,7 +219,7 @@ TEST(ActorTree, RunsNoUserMessageOfAFailingActorAndItsDescendantsBeforeTheVerdic
   TestLog* log = nullptr;
   TestSystem system({.supervisor = [&](ActorRef, const absl::Status&) {
     at_verdict = log->Take();
-    return SupervisionVerdict::kResume;
+    return SupervisionDirective::kResume;
   }});
   Family family(system);
   log = &family.log;
@@ -241,7 +241,7 @@ TEST(ActorTree, RunsNoUserMessageOfAFailingActorAndItsDescendantsBeforeTheVerdic
 
 TEST(ActorTree, LeavesNobodySuspendedAfterAResume) {
   TestSystem system(
-      TestSystemOptions{.supervisor = [](ActorRef, const absl::Status&) { return SupervisionVerdict::kResume; }});
+      TestSystemOptions{.supervisor = [](ActorRef, const absl::Status&) { return SupervisionDirective::kResume; }});
   Family family(system);
   uint16_t leaf_failures = 0;
   Tell(family.middle, Failing("broken"));
@@ -261,7 +261,7 @@ class LateParent final : public ActorInstance {
   LateParent(TestLog* log, const ActorProps* child) : log_(*log), child_(*child) {}
 
   absl::Status Receive(ActorContext& context, Envelope&) override {
-    const absl::StatusOr<ActorRef> ask = context.Ask(ActorRef(), 1, absl::InfiniteDuration());
+    const absl::StatusOr<ActorRef> ask = context.AskOnReply(ActorRef(), 1, absl::InfiniteDuration());
     if (!ask.ok()) return ask.status();
     context.Tell(*ask, 1);
     return absl::InternalError("broken");
@@ -285,7 +285,7 @@ TEST(ActorTree, SuspendsAChildThatIsBornToASuspendedParent) {
   TestLog log;
   TestSystem system({.supervisor = [&](ActorRef, const absl::Status&) {
     log.Add("verdict");
-    return SupervisionVerdict::kResume;
+    return SupervisionDirective::kResume;
   }});
   const ActorRef root = system.Spawn(*ProbeProps(log, "root"));
   system.Settle();
@@ -303,7 +303,7 @@ TEST(ActorTree, SuspendsAChildThatIsBornToASuspendedParent) {
 }
 
 TEST(ActorTree, KeepsEverythingOnResume) {
-  TestSystem system(Always(SupervisionVerdict::kResume));
+  TestSystem system(Always(SupervisionDirective::kResume));
   Family family(system);
   Tell(family.middle, Failing("broken"));
   TellText(family.middle, "a");
@@ -316,12 +316,12 @@ TEST(ActorTree, KeepsEverythingOnResume) {
 }
 
 TEST(ActorTree, MakesANewInstanceOnRestartWhenTheChildrenHaveStoppedAndKeepsTheMailbox) {
-  TestSystem system(Always(SupervisionVerdict::kRestart));
+  TestSystem system(Always(SupervisionDirective::kRestart));
   Family family(system);
   Tell(family.middle, Failing("broken"));
   TellText(family.middle, "a");
   system.Settle();
-  EXPECT_EQ(family.log.Take(), (Lines{"leaf stops", "middle starts", "middle: a"}));
+  EXPECT_EQ(family.log.Take(), (Lines{"middle stops", "leaf stops", "middle starts", "middle: a"}));
   EXPECT_TRUE(system.IsAlive(family.middle));
   EXPECT_FALSE(system.IsAlive(family.leaf));
   EXPECT_EQ(system.tree().dead_letters(), 0u);
@@ -333,11 +333,11 @@ TEST(ActorTree, RestartsByDefaultAlsoARoot) {
   Tell(family.root, Do{[](ActorContext&) -> absl::Status { throw std::runtime_error("thrown"); }});
   TellText(family.root, "a");
   system.Settle();
-  EXPECT_EQ(family.log.Take(), (Lines{"leaf stops", "middle stops", "root starts", "root: a"}));
+  EXPECT_EQ(family.log.Take(), (Lines{"root stops", "leaf stops", "middle stops", "root starts", "root: a"}));
 }
 
 TEST(ActorTree, StopsOnTheVerdictStop) {
-  TestSystem system(Always(SupervisionVerdict::kStop));
+  TestSystem system(Always(SupervisionDirective::kStop));
   Family family(system);
   Tell(family.middle, Failing("broken"));
   TellText(family.middle, "a");
@@ -347,12 +347,14 @@ TEST(ActorTree, StopsOnTheVerdictStop) {
   EXPECT_EQ(system.dead_letters(DeadLetterReason::kStopped), 1u);
 }
 
-TEST(ActorTree, StopsWhatASupervisorThrowsAbout) {
-  TestSystem system({.supervisor = [](ActorRef, const absl::Status&) -> SupervisionVerdict { throw 1; }});
+// A36
+TEST(ActorTree, LetsASupervisorFailThatThrowsInsteadOfDeciding) {
+  TestSystem system({.supervisor = [](ActorRef, const absl::Status&) -> SupervisionDirective { throw 1; }});
   Family family(system);
   Tell(family.leaf, Failing("broken"));
   system.Settle();
-  EXPECT_EQ(family.log.Take(), (Lines{"leaf stops"}));
+  // So do those above it, up to the root.
+  EXPECT_EQ(family.log.Take(), (Lines{"leaf stops", "middle stops", "root stops"}));
 }
 
 TEST(ActorTree, EscalatesUpToTheRootAndEndsIt) {
@@ -361,7 +363,7 @@ TEST(ActorTree, EscalatesUpToTheRootAndEndsIt) {
   TestSystem system({.supervisor = [&](ActorRef child, const absl::Status& error) {
     asked.push_back(child);
     errors.emplace_back(error.message());
-    return SupervisionVerdict::kEscalate;
+    return SupervisionDirective::kEscalate;
   }});
   Family family(system);
   Tell(family.leaf, Failing("broken"));
@@ -374,7 +376,7 @@ TEST(ActorTree, EscalatesUpToTheRootAndEndsIt) {
 TEST(ActorTree, ResumesTheChildWhoseFailureWasEscalated) {
   ActorRef leaf;
   TestSystem system({.supervisor = [&](ActorRef child, const absl::Status&) {
-    return child == leaf ? SupervisionVerdict::kEscalate : SupervisionVerdict::kResume;
+    return child == leaf ? SupervisionDirective::kEscalate : SupervisionDirective::kResume;
   }});
   Family family(system);
   leaf = family.leaf;
@@ -392,7 +394,7 @@ TEST(ActorTree, ResumesTheChildWhoseFailureWasEscalated) {
 TEST(ActorTree, RestartsOnceForTwoEscalations) {
   std::vector<ActorRef> leaves;
   TestSystem system({.supervisor = [&](ActorRef child, const absl::Status&) {
-    return child == leaves[0] || child == leaves[1] ? SupervisionVerdict::kEscalate : SupervisionVerdict::kRestart;
+    return child == leaves[0] || child == leaves[1] ? SupervisionDirective::kEscalate : SupervisionDirective::kRestart;
   }});
   TestLog log;
   const ActorRef root = system.Spawn(*ProbeProps(log, "root"));
@@ -417,7 +419,7 @@ TEST(ActorTree, HasNoVerdictOnAChildThatHasEndedMeanwhile) {
   int asked = 0;
   TestSystem system({.supervisor = [&](ActorRef, const absl::Status&) {
     ++asked;
-    return SupervisionVerdict::kRestart;
+    return SupervisionDirective::kRestart;
   }});
   Family family(system);
   Tell(family.leaf, Do{[](ActorContext& context) {
@@ -431,7 +433,7 @@ TEST(ActorTree, HasNoVerdictOnAChildThatHasEndedMeanwhile) {
 }
 
 TEST(ActorTree, EndsAnActorThatFailsWhileItStops) {
-  TestSystem system(Always(SupervisionVerdict::kRestart));
+  TestSystem system(Always(SupervisionDirective::kRestart));
   Family family(system);
   Tell(family.middle, Do{[](ActorContext& context) {
          context.Stop();
@@ -442,7 +444,7 @@ TEST(ActorTree, EndsAnActorThatFailsWhileItStops) {
 }
 
 TEST(ActorTree, StopsAnActorThatWaitsForItsChildrenToBeRestarted) {
-  TestSystem system(Always(SupervisionVerdict::kRestart));
+  TestSystem system(Always(SupervisionDirective::kRestart));
   Family family(system);
   // The stop comes right behind the verdict.
   Tell(family.middle, Failing("broken"));
@@ -478,10 +480,21 @@ TEST(ActorTree, NamesTheTypeWhoseConstructorThrew) {
   EXPECT_EQ(root.code(), absl::StatusCode::kInternal);
   EXPECT_NE(root.ToString().find("Thrower"), std::string::npos) << root;
   EXPECT_NE(root.ToString().find("out of order"), std::string::npos) << root;
+}
+
+// A7
+TEST(ActorTree, TellsTheSupervisorOfAConstructorThatThrew) {
+  TestLog log;
+  std::string error;
+  TestSystem system({.supervisor = [&](ActorRef, const absl::Status& status) {
+    error = status.ToString();
+    return SupervisionDirective::kStop;
+  }});
   const ActorRef parent = system.Spawn(*ProbeProps(log, "parent"));
-  const absl::Status child = SpawnUnder(system, parent, PropsOf<IntThrower>()).status();
-  EXPECT_EQ(child.code(), absl::StatusCode::kInternal);
-  EXPECT_NE(child.ToString().find("IntThrower"), std::string::npos) << child;
+  const absl::StatusOr<ActorRef> child = SpawnUnder(system, parent, PropsOf<IntThrower>());
+  ASSERT_TRUE(child.ok()) << child.status();
+  EXPECT_FALSE(system.IsAlive(*child));
+  EXPECT_NE(error.find("IntThrower"), std::string::npos) << error;
   EXPECT_EQ(parent.slot()->kin.children, 0u);
 }
 
@@ -499,7 +512,7 @@ TEST(ActorTree, EndsAnActorThatCannotBeMadeAgain) {
 TEST(ActorTree, TreatsAFailedStartAsAFailure) {
   TestLog log;
   int starts = 0;
-  TestSystem system;
+  TestSystem system(Always(SupervisionDirective::kRestart));
   const ActorRef actor = system.Spawn(*ProbeProps(
       log, "actor",
       {.start = [&](ActorContext&) { return ++starts < 3 ? absl::UnavailableError("not yet") : absl::OkStatus(); }}));
@@ -510,12 +523,12 @@ TEST(ActorTree, TreatsAFailedStartAsAFailure) {
 
 TEST(ActorTree, EndsAnActorWhoseStartThrowsIfThatIsTheVerdict) {
   TestLog log;
-  TestSystem system(Always(SupervisionVerdict::kStop));
+  TestSystem system(Always(SupervisionDirective::kStop));
   const ActorRef root = system.Spawn(*ProbeProps(log, "root"));
   const PropsPtr props = ProbeProps(log, "child", {.start = [](ActorContext&) -> absl::Status { throw 1; }});
   const ActorRef child = SpawnUnder(system, root, *props).value();
   EXPECT_FALSE(system.IsAlive(child));
-  EXPECT_EQ(log.Take(), (Lines{"root starts", "child starts", "child stops"}));
+  EXPECT_EQ(log.Take(), (Lines{"root starts", "child starts"}));
 }
 
 TEST(ActorTree, EndsAnActorWhoseLastHookThrows) {
@@ -803,7 +816,7 @@ TEST(ActorTree, NamesTheTypesOfSlots) {
 
 TEST(ActorTree, CallsTypesThatAreTooManyOther) {
   TestSystemOptions options;
-  options.scheduler.observability.max_types = 2;  // With the one that stands for the others.
+  options.scheduler.observability.max_types = 3;  // With the guardian, and the one that stands for the others.
   options.scheduler.observability.max_timed_types = 1;
   TestSystem system(options);
   TestLog log;
@@ -850,7 +863,7 @@ TEST(ActorTree, StopsAHundredThousandChildrenAndUsesTheirSlotsAgain) {
 class Asker final : public ActorInstance {
  public:
   absl::Status Receive(ActorContext& context, Envelope& message) override {
-    return context.Ask(message.As<ActorRef>(), 1, absl::Hours(1)).status();
+    return context.AskOnReply(message.As<ActorRef>(), 1, absl::Hours(1)).status();
   }
 };
 
@@ -901,7 +914,7 @@ TEST(ActorTree, LeavesNothingBehindWhateverItsActorsAreAt) {
     Populate(system, log, kActors);
   }
   {
-    TestSystem system(Always(SupervisionVerdict::kRestart));
+    TestSystem system(Always(SupervisionDirective::kRestart));
     Populate(system, log, kActors);
     int steps = 0;
     const auto enough = [&steps] { return ++steps > 50; };
@@ -980,7 +993,7 @@ TEST(ActorTree, DoesNotMixWithAnotherOfTheProcess) {
 
 std::atomic<int> branches_alive{0};
 
-class Branch final : public ActorInstance {
+class Branch final : public SupervisedByTest {
  public:
   Branch(uint32_t depth, uint32_t seed) : depth_(depth), random_(seed) { branches_alive.fetch_add(1); }
   Branch(const Branch&) = delete;
@@ -1026,7 +1039,7 @@ TEST(ActorTree, EndsAllOfAnUnrulyFamily) {
   constexpr int kMessages = kIsSanitized ? 300 : 2000;
   std::atomic<uint32_t> verdicts{0};
   TestSystem system(Threads(), {.supervisor = [&](ActorRef, const absl::Status&) {
-                      return static_cast<SupervisionVerdict>(verdicts.fetch_add(1) * 2654435761u >> 30);
+                      return static_cast<SupervisionDirective>(verdicts.fetch_add(1) * 2654435761u >> 30);
                     }});
   std::vector<ActorRef> roots;
   for (uint32_t i = 0; i < kRoots; ++i) roots.push_back(system.Spawn(*MakeProps<Branch>({}, 4u, i + 1)));

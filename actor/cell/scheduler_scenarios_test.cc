@@ -144,7 +144,7 @@ TEST(SchedulerScenarios, AThousandActorsComeAtOnceAndGo) {
   TestSystemOptions options = TwoWorkers();
   options.supervisor = [&](ActorRef, const absl::Status&) {
     failures.fetch_add(1);
-    return SupervisionVerdict::kStop;
+    return SupervisionDirective::kStop;
   };
   TestSystem system(Threads(), options);
   const ActorRef root = system.Spawn(*ProbeProps(log, "root"));

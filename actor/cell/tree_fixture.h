@@ -22,6 +22,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -44,10 +45,34 @@ inline constexpr bool kIsSanitized = false;
 inline constexpr bool kIsSanitized = false;
 #endif
 
+using TestSupervisor = std::function<SupervisionDirective(ActorRef, const absl::Status&)>;
+
+// An actor that asks the test what becomes of its children, if the test wants to say it.
+class SupervisedByTest : public ActorInstance {
+ public:
+  SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override {
+    return supervisor == nullptr ? ActorInstance::OnChildFailure(context, failure)
+                                 : supervisor(failure.child, failure.error);
+  }
+
+  // Of the system that runs.
+  static inline TestSupervisor supervisor;
+};
+
+// The parent of all that a test spawns. It does not escalate.
+class TestGuardian final : public SupervisedByTest {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+  SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override {
+    const SupervisionDirective directive = SupervisedByTest::OnChildFailure(context, failure);
+    return directive == SupervisionDirective::kEscalate ? SupervisionDirective::kStop : directive;
+  }
+};
+
 struct TestSystemOptions {
   ReadyQueueSchedulerOptions scheduler = {};
   bool with_hub = true;
-  std::function<SupervisionVerdict(ActorRef, const absl::Status&)> supervisor = nullptr;
+  TestSupervisor supervisor = nullptr;
 };
 
 // A scheduler with a tree, which go in the right order.
@@ -60,10 +85,12 @@ class TestSystem {
         tree_(std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler_->mailboxes(),
                                                            .dispatchers = scheduler_->dispatchers(),
                                                            .hub = options.with_hub ? &scheduler_->hub() : nullptr,
-                                                           .dead_letters = &dead_letters_,
-                                                           .supervisor = options.supervisor})) {
+                                                           .dead_letters = &dead_letters_})) {
+    SupervisedByTest::supervisor = options.supervisor;
     const absl::Status started = scheduler_->Start(*tree_);
     EXPECT_TRUE(started.ok()) << started;
+    guardian_ = tree_->SpawnRoot(PropsOf<TestGuardian>()).value();
+    ActorTree::ExpectForeignChildren(guardian_);
   }
   ~TestSystem() { End(); }
 
@@ -84,7 +111,7 @@ class TestSystem {
   }
 
   ActorRef Spawn(const ActorProps& props) {
-    const absl::StatusOr<ActorRef> root = tree_->SpawnRoot(props);
+    const absl::StatusOr<ActorRef> root = tree_->SpawnChildOf(guardian_, props);
     EXPECT_TRUE(root.ok()) << root.status();
     return root.ok() ? *root : ActorRef();
   }
@@ -103,6 +130,7 @@ class TestSystem {
   std::unique_ptr<RuntimeToolbox> toolbox_;
   std::unique_ptr<ReadyQueueScheduler> scheduler_;
   std::unique_ptr<ActorTree> tree_;
+  ActorRef guardian_;
 };
 
 inline std::unique_ptr<RuntimeToolbox> Threads() { return StdToolbox::Make({}).value(); }
@@ -135,7 +163,7 @@ struct ProbeHooks {
 };
 
 // Logs its life and the strings that it gets: "name starts", "name: text", "name stops".
-class Probe final : public ActorInstance {
+class Probe final : public SupervisedByTest {
  public:
   Probe(TestLog* log, std::string name, ProbeHooks hooks) : log_(*log), name_(std::move(name)), hooks_(hooks) {}
 

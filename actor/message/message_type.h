@@ -45,6 +45,21 @@ class MessageCodec;
 template <class M>
 inline constexpr bool kIsControlMessage = false;
 
+// Messages that the actor system looks at before the actor does, such as PoisonPill: they are sent with a mark.
+template <class M>
+inline constexpr bool kIsMarkedMessage = false;
+
+// Messages that do not count as activity of their receiver: its receive timeout goes on.
+//
+//   template <>
+//   inline constexpr bool fraktor::kLeavesReceiveTimeout<Tick> = true;    // next to Tick
+template <class M>
+inline constexpr bool kLeavesReceiveTimeout = false;
+
+// Messages that are expected to get lost now and then: as dead letters they are not logged.
+template <class M>
+inline constexpr bool kIsSuppressedDeadLetter = false;
+
 // What an envelope's node is divided into; envelope.h has the rest.
 inline constexpr size_t kMessageOffset = 40;  // the payload starts here, or at the next multiple of its alignment
 inline constexpr size_t kTraceBytes = 40;     // at the end of the nodes of sampled and traced messages
@@ -179,7 +194,9 @@ class alignas(64) MessageType {
         node_class_(MessageLayout<M>::kNodeClass),
         traced_node_class_(MessageLayout<M>::kTracedNodeClass),
         is_on_heap_(MessageLayout<M>::kIsOnHeap),
-        is_control_(kIsControlMessage<M>) {
+        is_control_(kIsControlMessage<M>),
+        leaves_receive_timeout_(kLeavesReceiveTimeout<M>),
+        is_suppressed_(kIsSuppressedDeadLetter<M>) {
     static_assert(message_internal::CheckMessage<M>());
     static_assert(sizeof(M) < size_t{1} << 32, "a message of more than 4 GiB: hold the data by pointer");
   }
@@ -193,6 +210,8 @@ class alignas(64) MessageType {
 
   size_t size() const { return size_; }
   bool is_control() const { return is_control_; }
+  bool leaves_receive_timeout() const { return leaves_receive_timeout_; }
+  bool is_suppressed() const { return is_suppressed_; }
   bool is_copyable() const { return copy_ != nullptr; }
 
   // Null if there is nothing to do when a message ends: it has no destructor and is in the node.
@@ -233,6 +252,8 @@ class alignas(64) MessageType {
   NodeClass traced_node_class_ : 2;
   bool is_on_heap_ : 1;
   bool is_control_ : 1;
+  bool leaves_receive_timeout_ : 1;
+  bool is_suppressed_ : 1;
 };
 
 static_assert(sizeof(MessageType) == 64);

@@ -10,7 +10,10 @@
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,9 +21,15 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/ask_source.h"
+#include "fraktor/actor/turn/awaiting_handler.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
@@ -55,15 +64,92 @@ class ActorContext {
   // under the name that is returned here; or a failure, if none has come in time. Other messages are handled meanwhile.
   // ResourceExhausted if the process has no slot or no timer left.
   template <class M>
-  absl::StatusOr<ActorRef> Ask(ActorRef to, M&& message, absl::Duration timeout) {
+  absl::StatusOr<ActorRef> AskOnReply(ActorRef to, M&& message, absl::Duration timeout) {
     ActorWorker& asking = worker();
     // First, since it may throw.
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
-    FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, timeout));
+    FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
     question->set_sender(ask);
     asking.Send(to, question.release());
     return ask;
   }
+
+  // Sends a message, and gives the future of the answer, which is an R:
+  //
+  //   auto asking = context.Ask<Sum>(adder, Add{1, 2}, absl::Seconds(1));
+  //   absl::StatusOr<Sum> sum = co_await asking;
+  //
+  // The error is DeadlineExceeded if no answer comes in time or the target has ended, InvalidArgument for a timeout
+  // that is not positive or an answer of another type, kAskCircle if the target waits for this very handler, or what
+  // the target answered instead (ErrorReply).
+  template <class R, class M>
+  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
+    return SendQuestion<R>(to, EnvelopePtr(worker().Make(ActorRef(), std::forward<M>(message))), timeout);
+  }
+
+  // A future that is ready after `delay`.
+  Future<void> Delay(absl::Duration delay);
+
+  // Runs a coroutine in this actor's turns, beside its messages. An error that it comes to is a failure of the actor.
+  absl::Status Run(Task<void> task) { return RunTask(*this, std::move(task)); }
+
+  // Answers the message that is being handled.
+  template <class M>
+  void Reply(M&& message) {
+    Tell(sender(), std::forward<M>(message));
+  }
+
+  // Passes the message that is being handled on, as if its sender had sent it there. Only within a handler, which must
+  // not touch the message afterwards.
+  void Forward(ActorRef to);
+  // The same with another message, or a copy of it.
+  template <class M>
+  void Forward(ActorRef to, M&& message) {
+    ActorWorker& forwarding = worker();
+    Envelope* const current = forwarding.turn.current;
+    // From now on it is somebody else who answers.
+    if (current != nullptr) current->set_target_word(current->target_word() | kForwarded);
+    forwarding.Send(to, forwarding.Make(sender(), std::forward<M>(message)));
+  }
+
+  // The message that is being handled is not for this actor: published, and of no further consequence, but for a
+  // Terminated, which is then a failure: kDeathPact.
+  absl::Status Unhandled(Envelope& message) { return lifecycle().OnUnhandled(*this, message); }
+
+  // A child. Without a name it gets one by itself. ResourceExhausted if there is no slot or thread left, InvalidArgument
+  // for bad options or a bad name (kInvalidName), AlreadyExists if a child has the name (kNameTaken), FailedPrecondition
+  // if the actor is ending its children (kTerminating): as one that stops or is restarted does, from when they are told
+  // until PostStop is over. A constructor that throws is a failure of the child, not of this call.
+  absl::StatusOr<ActorRef> Spawn(const ActorProps& props, std::string_view name = {}) {
+    return lifecycle().Spawn(*this, props, name);
+  }
+
+  // Asks an actor to end after the message that it is at; mostly a child.
+  void Stop(ActorRef actor) { lifecycle().Stop(*this, actor); }
+
+  // A Terminated comes when the actor has ended: at once, if it has already. Watching again changes nothing.
+  // FailedPrecondition if it is being watched with a message of its own.
+  absl::Status Watch(ActorRef actor) { return lifecycle().Watch(*this, actor, nullptr); }
+  // The same with `message` instead of Terminated. FailedPrecondition if it is being watched already, otherwise.
+  template <class M>
+  absl::Status WatchWith(ActorRef actor, M&& message) {
+    return lifecycle().Watch(*this, actor, EnvelopePtr(worker().Make(self(), std::forward<M>(message))));
+  }
+  // No Terminated of it is handled from now on.
+  void Unwatch(ActorRef actor) { lifecycle().Unwatch(*this, actor); }
+
+  // No one for the root.
+  ActorRef parent() { return lifecycle().ParentOf(slot()); }
+  // The living child of that name, or no one.
+  ActorRef Child(std::string_view name) { return lifecycle().ChildOf(slot(), name); }
+  std::vector<ActorRef> Children() { return lifecycle().ChildrenOf(slot()); }
+
+  // The path of this actor, or of another, for people and logs.
+  std::string Path() { return lifecycle().PathOf(self()); }
+  std::string PathOf(ActorRef actor) { return lifecycle().PathOf(actor); }
+
+  // The system that the actor lives in.
+  ActorSystem& system() { return *lifecycle().system(); }
 
   // Puts the message that is being handled aside: the caller has it, and gives it back by Unstash, or ends it. Only
   // within Receive, which must not touch the message afterwards; elsewhere there is none, and the answer is null.
@@ -80,6 +166,19 @@ class ActorContext {
   void Stop() { worker().turn.Set(Gate::kStopping); }
 
   static ActorWorker& worker() { return *ActorWorker::Current(); }
+  static ActorLifecycle& lifecycle() { return worker().lifecycle; }
+
+  // Opens a promise for `completion`, which is told at once if there is none, and sends the question.
+  void OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion& completion);
+
+ private:
+  template <class R>
+  Future<R> SendQuestion(ActorRef to, EnvelopePtr question, absl::Duration timeout) {
+    auto* const source = new AskSource<R>(question->type(), timeout);
+    Future<R> answer = Future<R>::FromSource(*source);
+    OpenQuestion(to, std::move(question), *source);
+    return answer;
+  }
 };
 
 }  // namespace fraktor::inline v0

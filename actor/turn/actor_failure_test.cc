@@ -78,7 +78,7 @@ TEST_F(FailureTest, InAnAnswersHandlerNestsInAnEarlierOne) {
       {}, nullptr, [](ActorContext&, ActorRef, absl::StatusOr<Envelope*>) { return absl::InternalError("second"); });
   ActorRef nobody = SpawnDoer();
   Order(asker, [&](ActorContext& context) {
-    ask = *context.Ask(nobody, Number{0}, absl::Seconds(1));
+    ask = *context.AskOnReply(nobody, Number{0}, absl::Seconds(1));
     return absl::AbortedError("first");
   });
   EXPECT_EQ(Run(asker).error, absl::AbortedError("first"));

@@ -14,6 +14,8 @@
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_INSTANCE_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_INSTANCE_H_
 
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -23,22 +25,39 @@
 namespace fraktor::inline v0 {
 
 class ActorContext;
+class SupervisorStrategy;
+enum class SupervisionDirective : uint8_t;
+struct Failure;
 
 class ActorInstance {
  public:
   virtual ~ActorInstance() = default;
 
-  // Before the first message.
-  virtual absl::Status PreStart(ActorContext& context);
-
-  // After the last message, when all children have ended. What it throws goes no further.
-  virtual void PostStop(ActorContext& context);
-
   // `message` is a user message; it ends after the call. Its payload may be moved out.
   virtual absl::Status Receive(ActorContext& context, Envelope& message) = 0;
 
-  // The answer to a question of ActorContext::Ask, by which it is named; or why there is none: DeadlineExceeded. The
-  // envelope ends after the call.
+  // Before the first message. An error is an initialization error, for which the usual strategy stops the actor.
+  virtual absl::Status PreStart(ActorContext& context);
+
+  // After the last message, when all children have ended. What it throws is logged and goes no further.
+  virtual void PostStop(ActorContext& context);
+
+  // Of the old instance, before a new one takes its place because of `reason`. `message` is the one that it failed on;
+  // null if there was none. The usual one stops all children, and calls PostStop. What it throws or returns is logged.
+  virtual absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
+
+  // Of the new instance. The usual one calls PreStart. An error is a new failure.
+  virtual absl::Status PostRestart(ActorContext& context, const absl::Status& reason);
+
+  // How this actor supervises its children. The strategy must live as long as the actor.
+  virtual const SupervisorStrategy& supervision() const;
+
+  // What becomes of a child that has failed; the sender is the child. The usual one asks the strategy. What it throws
+  // is a failure of this actor.
+  virtual SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure);
+
+  // The answer to a question of ActorContext::AskOnReply, by which it is named; or why there is none: DeadlineExceeded.
+  // The envelope ends after the call.
   virtual absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer);
 };
 

@@ -43,6 +43,7 @@ enum class Gate : uint8_t {
   kBackpressure = 2,  // It has sent to a full mailbox.
   kRateLimited = 4,
   kUserDefined = 8,
+  kAwaiting = 128,  // One of its handlers waits for something, and does not let others in meanwhile.
   // These do not suspend.
   kStarting = 16,    // It has not begun yet.
   kOrdered = 32,     // Its mailbox has an order of its own, or a limit.
@@ -53,7 +54,7 @@ constexpr uint8_t operator|(Gate a, Gate b) { return static_cast<uint8_t>(a) | s
 constexpr uint8_t operator|(uint8_t a, Gate b) { return a | static_cast<uint8_t>(b); }
 
 inline constexpr uint8_t kSuspendingGates =
-    Gate::kStopping | Gate::kBackpressure | Gate::kRateLimited | Gate::kUserDefined;
+    Gate::kStopping | Gate::kBackpressure | Gate::kRateLimited | Gate::kUserDefined | Gate::kAwaiting;
 
 class ActorSlot;
 
@@ -67,18 +68,39 @@ struct ActorKin {
   uint32_t next_sibling;
   uint32_t previous_sibling;
   uint32_t children;
-  uint32_t number;       // Among its siblings, for its automatic name.
+  uint32_t number;       // Among its siblings, for its automatic name; or kIsRegistered, with or without one.
   uint32_t next_number;  // For its next child.
+
+  // In `number`: the registry of paths knows the actor.
+  static constexpr uint32_t kIsRegistered = uint32_t{1} << 31;
 };
 
-// A promise: who waits for the answer, and its place among the questions of that actor, earliest deadline first. Fixed
-// before the reference is given away, except for the links, which are the asker's.
+// A reference to an actor of this process in 8 bytes: the number of its slot, and the generation.
+struct alignas(8) PackedRef {
+  uint32_t slot = UINT32_MAX;
+  uint32_t generation = 0;
+
+  bool IsNoOne() const { return generation == 0; }
+};
+
+// A promise: who waits for the answer, of whom, and its place among the questions of that actor, earliest deadline first.
+// Fixed before the reference is given away, except for the links, which are the asker's. Others look at it while they
+// walk along a chain of questions, and may be late: what they find is good only if the generation is still the same.
 struct PendingAsk {
-  ActorRef asker;
-  ActorSlot* previous;
-  ActorSlot* next;
+  // In `answering.slot`: the asker handles other messages while it waits.
+  static constexpr uint32_t kFree = UINT32_MAX - 1;
+
+  PackedRef asker;
+  PackedRef target;
+  // The question that the asker was answering when it asked, if it can go on only after this one.
+  PackedRef answering;
+  uint32_t previous;
+  uint32_t next;
   int64_t deadline_ns;
 };
+
+// Takes an answer, or the news that there is none. The promise's; goes by itself after either.
+class AskCompletion;
 
 class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
  public:
@@ -101,8 +123,12 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
     ActorKin kin;
     PendingAsk ask;
   };
-  // What few actors need; made when it is needed, gone with the actor.
-  SlotExtension* extension = nullptr;
+  union {
+    // What few actors need; made when it is needed, gone with the actor.
+    SlotExtension* extension = nullptr;
+    // Of a promise. Null: the asker's OnReply hears of it.
+    AskCompletion* completion;
+  };
   // Of the slot, not of the actor: set once, by the first actor here whose mailbox has a limit, and never freed, since
   // late senders look at it. Release by that actor's spawner, acquire by senders.
   std::atomic<MailboxLimits*> limits{nullptr};
@@ -115,6 +141,10 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   // through a long list looks here instead of at the inbox, whose cache line the senders fight for. Relaxed; the inbox
   // orders.
   std::atomic<bool> system_hint{false};
+  // Told to stop by its parent, which waits for its end. With the parent's lock.
+  bool leaving = false;
+  // So many of its children are. With the lock.
+  uint32_t leaving_children = 0;
 
   ActorSlot() : kin{} {}
 };

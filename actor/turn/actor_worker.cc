@@ -2,6 +2,7 @@
 
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
 
@@ -63,6 +64,18 @@ absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
   }
   envelope->set_target_word(to.word());
   return SendElsewhere(to, envelope);
+}
+
+void ActorWorker::SendMarked(ActorRef to, Envelope* envelope) {
+  ActorSlot* const slot = to.slot();
+  if (slot != nullptr && slot->generation() == to.word()) {
+    if (metrics != nullptr) CountSend(to);
+    envelope->set_target_word(to.word() | kMarked);
+    outbox.Send(*slot, envelope);
+    return;
+  }
+  envelope->set_target_word(to.word() | kMarked);
+  SendElsewhereOrDrop(to, envelope);
 }
 
 void ActorWorker::SendElsewhereOrDrop(ActorRef to, Envelope* envelope) { SendElsewhere(to, envelope).IgnoreError(); }

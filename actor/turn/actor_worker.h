@@ -21,6 +21,7 @@
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/lifecycle_state.h"
 #include "fraktor/actor/turn/outbox.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -37,8 +38,13 @@ struct Turn {
   Envelope* current = nullptr;
   uint16_t failures = 0;
   uint8_t gate = 0;
-  uint32_t dropped = 0;       // Messages that left the mailbox in this run without being handled.
-  absl::Status failure = {};  // The last one of this run.
+  bool in_task = false;         // A coroutine of the actor runs,
+  bool takes_no_other = false;  // and no other message is handled before it is done.
+  bool takes_answer = false;    // An answer, or its absence, is being given to who waits for it in this turn.
+  uint32_t dropped = 0;         // Messages that left the mailbox in this run without being handled.
+  absl::Status failure = {};    // The last one of this run.
+  // Of an actor that ends: what the lifecycle kept of it, for OnEnded.
+  std::unique_ptr<LifecycleState> ended_state;
   // Of a parked actor that a middleware has suspended.
   SuspendReason suspended_for = SuspendReason::kUserDefined;
   ResumeCondition resume_on = ResumeCondition::ExternalSignal({});
@@ -76,7 +82,9 @@ class ActorWorker {
   // Sends a user message.
   template <class M>
   void Tell(ActorRef to, M&& message) {
-    if (metrics != nullptr) [[unlikely]] {
+    if constexpr (kIsMarkedMessage<std::decay_t<M>>) {
+      SendMarked(to, Make(turn.self(), std::forward<M>(message)));
+    } else if (metrics != nullptr) [[unlikely]] {
       TellObserved(to, std::forward<M>(message));
     } else {
       Post(to, MakeEnvelope<std::decay_t<M>>(cache(), turn.self(), std::forward<M>(message)).release());
@@ -86,6 +94,7 @@ class ActorWorker {
   // The same; ResourceExhausted if the target's mailbox is full and says so.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
+    static_assert(!kIsMarkedMessage<std::decay_t<M>>, "messages to the actor system are told, not tried");
     return TrySend(to, Make(turn.self(), std::forward<M>(message)));
   }
 
@@ -95,6 +104,8 @@ class ActorWorker {
     Post(to, envelope);
   }
   absl::Status TrySend(ActorRef to, Envelope* envelope);
+  // With a mark: the lifecycle looks at it first.
+  void SendMarked(ActorRef to, Envelope* envelope);
 
   // Makes an envelope, now and then one that carries the time.
   template <class M>

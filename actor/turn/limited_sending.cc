@@ -33,8 +33,7 @@ void Lose(ActorWorker* worker, ActorRef to, Envelope* envelope, DeadLetterReason
   if (worker != nullptr) {
     worker->DeadLetter(envelope, to.slot(), reason);
   } else {
-    EnvelopePtr lost(envelope);
-    SystemCore::CountForeignDeadLetter(to.slot(), reason);
+    SystemCore::LoseForeign(to.slot(), EnvelopePtr(envelope), reason);
   }
 }
 

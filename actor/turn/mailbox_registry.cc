@@ -11,6 +11,7 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -88,6 +89,8 @@ void MailboxRegistry::Prepare(ActorSlot& slot, uint32_t generation, const Mailbo
   slot.gate = spec.gate;
   slot.ref_flags = 0;
   slot.phase = 0;
+  slot.leaving = false;
+  slot.leaving_children = 0;
   slot.kin = {.parent = nullptr,
               .props = nullptr,
               .first_child = ActorKin::kNone,
@@ -138,13 +141,18 @@ void MailboxRegistry::LetGo(ActorSlot& slot) {
 void MailboxRegistry::Unregister(ActorSlot& slot) { ActorSlotPool::Deactivate({&slot, slot.generation()}); }
 
 void MailboxRegistry::Abandon(ActorSlot& slot) {
-  const auto drop = [](EnvelopeList list) {
-    while (Envelope* const envelope = list.PopFront()) EnvelopePtr ended(envelope);
-  };
   // If it is neither idle nor parked, a late sender has found that the system is closed, and empties it.
   while (!slot.mailbox.inbox.TryClaim() && !slot.mailbox.inbox.TryUnpark()) {
   }
+  Discard(slot);
+}
+
+void MailboxRegistry::Discard(ActorSlot& slot) {
+  const auto drop = [](EnvelopeList list) {
+    while (Envelope* const envelope = list.PopFront()) EnvelopePtr ended(envelope);
+  };
   if ((slot.ref_flags & kLimitedFlag) != 0) drop(slot.limits.load(std::memory_order_acquire)->Close().dead_letters);
+  AbandonAsks(slot);
   if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
     if (extension->order != nullptr) drop(extension->order->TakeAll());
     delete extension;  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.

@@ -72,6 +72,8 @@ class MailboxRegistry {
 
   // An actor is to go with its system, whose executors are gone: ends what is in its mailbox.
   static void Abandon(ActorSlot& slot);
+  // The same of a mailbox that the caller holds, and does not afterwards.
+  static void Discard(ActorSlot& slot);
 
   static MailboxIndex IndexOf(const ActorSlot& slot);
   // Null if that mailbox is gone, or of another system. Any index may be asked for.

@@ -21,23 +21,24 @@ void MakeReady(ActorSlot& slot) {
 
 }  // namespace
 
-absl::Status SendForeign(ActorRef to, EnvelopePtr envelope) {
+absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   ActorSlot* const slot = to.slot();
   if (to.IsNoOne() || !slot->IsAt(to.generation())) {
     const bool is_answer = (to.word() & ActorRef::kPromise) != 0;
-    SystemCore::CountForeignDeadLetter(slot, to.IsNoOne() ? DeadLetterReason::kNoRecipient
-                                             : is_answer  ? DeadLetterReason::kLateReply
-                                                          : DeadLetterReason::kStopped);
+    SystemCore::LoseForeign(slot, std::move(envelope),
+                            to.IsNoOne() ? DeadLetterReason::kNoRecipient
+                            : is_answer  ? DeadLetterReason::kLateReply
+                                         : DeadLetterReason::kStopped);
     return absl::OkStatus();
   }
-  envelope->set_target_word(to.word());
+  envelope->set_target_word(to.word() | mark);
   if ((to.word() & ActorRef::kPromise) != 0) {
     AnswerPromise(to, envelope.release());
     return absl::OkStatus();
   }
   const SystemCore* const core = SystemCore::Of(*slot);
   if (core == nullptr || !core->is_open()) {
-    SystemCore::CountForeignDeadLetter(slot, DeadLetterReason::kShutdown);
+    SystemCore::LoseForeign(slot, std::move(envelope), DeadLetterReason::kShutdown);
     return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
   }
   if ((to.word() & ActorRef::kLimited) != 0) return SendLimitedForeign(to, std::move(envelope));
@@ -46,6 +47,14 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope) {
   }
   if (slot->mailbox.Post(envelope.release())) DispatcherTable::RegisterOrEmpty(*slot);
   return absl::OkStatus();
+}
+
+void SendMarked(ActorRef to, EnvelopePtr envelope) {
+  if (ActorWorker* const worker = ActorWorker::Current()) {
+    worker->SendMarked(to, envelope.release());
+  } else {
+    SendForeign(to, std::move(envelope), kMarked).IgnoreError();
+  }
 }
 
 EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope) {

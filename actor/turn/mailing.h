@@ -21,9 +21,16 @@
 
 namespace fraktor::inline v0 {
 
+// In the target word of a message, beside the flags of its reference.
+inline constexpr uint64_t kMarked = uint64_t{1} << 35;     // The lifecycle looks at it before the actor does.
+inline constexpr uint64_t kForwarded = uint64_t{1} << 36;  // Its receiver has passed it on.
+
 // Sends a user message that was made on this thread, which is no worker. Takes the envelope over. ResourceExhausted if
 // the target's mailbox is full and says so.
-absl::Status SendForeign(ActorRef to, EnvelopePtr envelope);
+absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark = 0);
+
+// Sends a user message from anywhere, with a mark. Takes the envelope over.
+void SendMarked(ActorRef to, EnvelopePtr envelope);
 
 // Sends a system message: it goes before user messages and reaches a suspended actor too. Never held back by a limit.
 // Null, or the envelope again if there is nobody: system messages are no dead letters.
@@ -37,7 +44,9 @@ void Tell(ActorRef to, M&& message) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
     worker->Tell(to, std::forward<M>(message));
   } else {
-    SendForeign(to, MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message))).IgnoreError();
+    SendForeign(to, MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
+                kIsMarkedMessage<std::decay_t<M>> ? kMarked : 0)
+        .IgnoreError();
   }
 }
 

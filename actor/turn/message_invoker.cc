@@ -3,38 +3,41 @@
 #include <cxxabi.h>
 
 #include <exception>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
 
-std::string DescribeException() {
-  try {
-    throw;
-  } catch (const std::exception& e) {
-    return absl::StrCat("threw: ", e.what());
-  } catch (...) {
-    return "threw something that is no std::exception";
-  }
-}
-
 // What was thrown, as an error; only the cancelling of a thread goes on. Within a handler for it. Apart, so that the
 // callers stay small.
 template <class Describe>
 [[gnu::noinline, gnu::cold]] absl::Status ThrownError(Describe&& describe) {
-  return absl::InternalError(absl::StrCat(std::forward<Describe>(describe)(), " ", DescribeException()));
+  std::string what = std::forward<Describe>(describe)();
+  try {
+    throw;
+  } catch (const std::exception& e) {
+    return MakeError(absl::StatusCode::kInternal, ActorErrorKind::kThrown, absl::StrCat(what, " threw: ", e.what()));
+  } catch (...) {
+    return MakeError(absl::StatusCode::kInternal, ActorErrorKind::kThrownUnknown,
+                     absl::StrCat(what, " threw something that is no std::exception"));
+  }
 }
 
 // Calls code that is not ours. What it throws is an error.
@@ -96,25 +99,27 @@ absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
 
 void ActorInstance::PostStop(ActorContext&) {}
 
+absl::Status ActorInstance::PreRestart(ActorContext& context, const absl::Status&, Envelope*) {
+  for (const ActorRef child : context.Children()) {
+    context.Unwatch(child);
+    context.Stop(child);
+  }
+  PostStop(context);
+  return absl::OkStatus();
+}
+
+absl::Status ActorInstance::PostRestart(ActorContext& context, const absl::Status&) { return PreStart(context); }
+
+const SupervisorStrategy& ActorInstance::supervision() const { return SupervisorStrategy::Default(); }
+
+SupervisionDirective ActorInstance::OnChildFailure(ActorContext&, const Failure& failure) {
+  return supervision().Decide(failure);
+}
+
 absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
   if (!answer.ok()) return answer.status();
   return absl::UnimplementedError(absl::StrCat("an answer came, ", ToAbsl((*answer)->type()->name()),
                                                ", but the actor asks without overriding OnReply"));
-}
-
-EnvelopePtr ActorContext::Stash() {
-  Turn& turn = worker().turn;
-  if (turn.current == nullptr || turn.current->is_system()) return nullptr;
-  return EnvelopePtr(std::exchange(turn.current, nullptr));
-}
-
-void ActorContext::Unstash(EnvelopeList messages) {
-  Turn& turn = worker().turn;
-  if (SlotExtension* const extension = turn.running()->extension; extension != nullptr && extension->order != nullptr) {
-    extension->order->AddFront(messages);
-  } else {
-    turn.lists.user.Prepend(messages);
-  }
 }
 
 inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) const {
@@ -199,7 +204,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
         const bool more = envelope->is_traced() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
         // Mostly there was one message. Not if a system message has come meanwhile.
         if (!more && !turn.gated() && inbox.TryGoIdle()) return EndTurn(worker, handled + 1, Kind::kCompleted);
-      } else {
+      } else if (!HandleMarked(worker, slot, envelope)) {
         worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
       }
       look_for_system = slot.system_hint.load(std::memory_order_relaxed);
@@ -224,6 +229,40 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
   // Null if the handler has put it aside.
   if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
   return more;
+}
+
+// False if the message was for another actor.
+[[gnu::noinline]] bool MessageInvoker::HandleMarked(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  if (static_cast<uint32_t>(envelope->target_word()) != static_cast<uint32_t>(worker.turn.word)) return false;
+  Envelope* const received =
+      (envelope->target_word() & kMarked) == 0 ? envelope : lifecycle_.OnMarkedMessage(worker, slot, envelope);
+  if (received == nullptr) {
+    worker.outbox.EndHandler(true);
+  } else {
+    HandleTraced(worker, slot, received);
+  }
+  return true;
+}
+
+// Lets the handlers go on that have been woken, unless the actor waits for a verdict.
+void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
+  Turn& turn = worker.turn;
+  HandlerQueue& handlers = slot.extension->handlers;
+  while (turn.failures == 0 && !turn.Has(Gate::kStopping)) {
+    std::unique_ptr<AwaitingHandler> handler = handlers.TakeWoken();
+    if (handler == nullptr) break;
+    EnvelopePtr message;
+    absl::Status status = Guarded([&] { return handlers.Resume(worker, std::move(handler), message); },
+                                  [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });
+    if (turn.Has(Gate::kAwaiting) && !handlers.HasExclusive()) turn.Clear(Gate::kAwaiting);
+    worker.outbox.EndHandler(true);
+    if (!status.ok()) {
+      // Whoever restarts the actor may want the message.
+      Envelope* const outer = std::exchange(turn.current, message.release());
+      Fail(worker, slot, std::move(status), turn.current);
+      if (Envelope* const ended = std::exchange(turn.current, outer)) EndEnvelope(worker.cache(), ended);
+    }
+  }
 }
 
 [[gnu::noinline]] bool MessageInvoker::HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
@@ -253,6 +292,7 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
       worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
     }
   }
+  if (slot.extension != nullptr && slot.extension->handlers.has_woken()) ResumeHandlers(worker, slot);
   // What a system message opened or closed must be in the slot when the actor goes idle.
   slot.mailbox.lists.system = nullptr;
   slot.failures = turn.failures;
@@ -277,6 +317,10 @@ bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope
   }
   if (const auto* late = message.TryAs<RoomTimedOut>()) {
     GiveUpRoom(worker, slot, *late);
+    return true;
+  }
+  if (const auto* woken = message.TryAs<HandlerWoken>()) {
+    slot.extension->handlers.MarkWoken(woken->wait);
     return true;
   }
   if (const auto* reached = message.TryAs<AskDeadlineReached>()) {
@@ -305,7 +349,7 @@ MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& s
     turn.lists.Take(slot.mailbox.inbox);
     if (turn.lists.system != nullptr) return Step::kGoOn;
   }
-  Envelope* const envelope = NextOrdered(worker, slot);
+  Envelope* envelope = NextOrdered(worker, slot);
   if (envelope == nullptr) {
     if (slot.mailbox.inbox.TryGoIdle()) return Step::kIdle;
     slot.system_hint.store(false, std::memory_order_relaxed);
@@ -314,11 +358,22 @@ MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& s
   }
   if (static_cast<uint32_t>(envelope->target_word()) != static_cast<uint32_t>(turn.word)) {
     worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
-  } else if (middleware_.empty()) {
+    return Step::kHandled;
+  }
+  if ((envelope->target_word() & kMarked) != 0) {
+    envelope = lifecycle_.OnMarkedMessage(worker, slot, envelope);
+    if (envelope == nullptr) {
+      worker.outbox.EndHandler(true);
+      return Step::kHandled;
+    }
+  }
+  const bool is_activity = !envelope->type()->leaves_receive_timeout();
+  if (middleware_.empty()) {
     HandleTraced(worker, slot, envelope);
   } else if (!HandleIntercepted(worker, slot, envelope)) {
     return Step::kGoOn;
   }
+  if (is_activity && slot.extension != nullptr && slot.extension->watches_activity) lifecycle_.OnActivity(worker, slot);
   return Step::kHandled;
 }
 
@@ -429,6 +484,10 @@ void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status err
   if (turn.failures != 0) turn.failure = std::move(error);
 }
 
+absl::Status MessageInvoker::Call(std::string_view what, absl::FunctionRef<absl::Status()> code) {
+  return Guarded([&] { return code(); }, [&] { return std::string(what); });
+}
+
 void MessageInvoker::HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer) {
   absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, &answer); },
                                 [&] { return HandlerOf(answer); });
@@ -457,6 +516,8 @@ InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
 
 void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
+  // Frames go before the last hook, and before what they point to.
+  if (slot.extension != nullptr) slot.extension->handlers.Clear();
   lifecycle_.OnEnding(worker, slot);
   worker.outbox.EndHandler(false);
   // Also what was asked and sent in the last hook.
@@ -471,6 +532,7 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   if ((slot.ref_flags & kLimitedFlag) != 0) CloseLimits(worker, slot);
   if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
     if (extension->order != nullptr) DeadLetters(worker, slot, extension->order->TakeAll());
+    turn.ended_state = std::move(extension->lifecycle);
     delete extension;  // NOLINT(cppcoreguidelines-owning-memory): the slot owned it.
   }
   if (!turn.lists.user.empty()) DeadLetters(worker, slot, std::exchange(turn.lists.user, {}));

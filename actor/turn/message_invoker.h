@@ -14,46 +14,20 @@
 #define FRAKTOR_ACTOR_TURN_MESSAGE_INVOKER_H_
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
-#include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ready/invoke_result.h"
+#include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/invoker_middleware.h"
 
 namespace fraktor::inline v0 {
-
-// What happens to actors besides messages: the actor system's part. Called in the actor's own turn.
-class ActorLifecycle {
- public:
-  virtual ~ActorLifecycle() = default;
-
-  // The first turn of an actor that was put up with Gate::kStarting. An error is a failure of the actor.
-  virtual absl::Status OnStart(ActorWorker& worker, ActorSlot& slot) = 0;
-
-  // A system message. It may suspend, resume or stop the actor through the turn.
-  virtual void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) = 0;
-
-  // A handler failed on `message`, or the start, where it is null. The actor is suspended.
-  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) = 0;
-
-  // The actor is to stop, and handles no further user message. True if nothing is left to wait for: then its end
-  // follows. False as long as children live; the lifecycle is asked again after each system message.
-  virtual bool MayEnd(ActorWorker& worker, ActorSlot& slot) = 0;
-
-  // The actor is about to go: hooks run here, and its references are made stale.
-  virtual void OnEnding(ActorWorker& worker, ActorSlot& slot) = 0;
-
-  // The mailbox is empty and idle. The slot is the lifecycle's, to give back or keep.
-  virtual void OnEnded(ActorWorker& worker, ActorSlot& slot) = 0;
-
-  // Takes the envelope over. Also called outside of turns.
-  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) = 0;
-};
 
 class MessageInvoker {
  public:
@@ -77,6 +51,11 @@ class MessageInvoker {
   static void HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer);
   static void HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error);
 
+  // For the lifecycle, in the actor's turn: code of the actor has failed on `message`, or on none.
+  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);
+  // Calls code of an actor: what it throws is an error.
+  static absl::Status Call(std::string_view what, absl::FunctionRef<absl::Status()> code);
+
  private:
   // What came of one step of an actor that has something to heed.
   enum class Step : uint8_t { kGoOn, kHandled, kIdle, kParked, kEnded };
@@ -95,7 +74,8 @@ class MessageInvoker {
   bool HandleTraced(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
   bool HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
   void Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow);
-  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);
+  bool HandleMarked(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+  static void ResumeHandlers(ActorWorker& worker, ActorSlot& slot);
   void End(ActorWorker& worker, ActorSlot& slot);
   static void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
   static InvokeResult WhyParked(ActorWorker& worker);

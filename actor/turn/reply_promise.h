@@ -17,6 +17,7 @@
 #ifndef FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
 #define FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -27,12 +28,45 @@
 
 namespace fraktor::inline v0 {
 
+// Who gets the answer of a promise, once; it goes by itself then.
+class AskCompletion {
+ public:
+  // What was asked, for the text of a timeout.
+  AskCompletion(const MessageType* asked, absl::Duration waits) : question(asked), timeout(waits) {}
+
+  // In the asker's turn, or when there will be none any more. The envelope ends after the call.
+  virtual void Complete(absl::StatusOr<Envelope*> answer) noexcept = 0;
+
+  const MessageType* const question;
+  const absl::Duration timeout;
+
+ protected:
+  ~AskCompletion() = default;
+};
+
+// An answer that says why there is none.
+struct ErrorReply {
+  absl::Status status;
+};
+
+struct PromiseOptions {
+  absl::Duration timeout = absl::InfiniteDuration();
+  ActorRef target = {};
+  // Null: ActorInstance::OnReply.
+  AskCompletion* completion = nullptr;
+};
+
 // In the turn of the actor that asks. An infinite timeout waits for ever. ResourceExhausted if the process has no slot
-// left, or no timer.
-absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, absl::Duration timeout);
+// left, or no timer; kAskCircle if the target waits for this very turn. Then the completion is still the caller's.
+absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& options);
 
 // Any thread. Takes the envelope over.
 void AnswerPromise(ActorRef promise, Envelope* answer);
+
+// The actor that waits for the answer of a promise, and the one that is to give it, as long as nobody has answered; no
+// one otherwise. Any thread.
+ActorRef AskerOf(ActorRef promise);
+ActorRef TargetOf(ActorRef promise);
 
 // In the asker's turn, when an answer has arrived as a system message: true if it was one. The promise is free
 // afterwards.
@@ -43,6 +77,8 @@ void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline);
 
 // The asker ends.
 void CloseAsks(ActorWorker& worker, ActorSlot& slot);
+// The same without a worker, when none runs any more: nobody waits for the answers.
+void AbandonAsks(ActorSlot& slot);
 
 // A message ends without having reached its actor: if it was an answer, frees the promise.
 void FreePromiseOf(ActorWorker& worker, const Envelope& message);

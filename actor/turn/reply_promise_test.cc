@@ -57,7 +57,7 @@ class AskTest : public InvokerTest {
   // Has `asker` ask `target` so many numbers, from 0 on.
   void OrderAsks(ActorRef asker, ActorRef target, int count, absl::Duration timeout) {
     Order(asker, [=, this](ActorContext& context) {
-      for (int i = 0; i < count; ++i) asks_.push_back(*context.Ask(target, Number{i}, timeout));
+      for (int i = 0; i < count; ++i) asks_.push_back(*context.AskOnReply(target, Number{i}, timeout));
     });
   }
 
@@ -287,7 +287,7 @@ TEST_F(AskTest, AQuestionOfAnActorThatEndsIsClosed) {
   ActorRef silent = SpawnSilent();
   std::set<ActorSlot*> slots;
   on_ending_ = [&](ActorContext& context) {
-    slots.insert(context.Ask(silent, Number{1}, absl::InfiniteDuration())->slot());
+    slots.insert(context.AskOnReply(silent, Number{1}, absl::InfiniteDuration())->slot());
   };
   for (int round = 0; round < 500; ++round) {
     ActorRef asker = SpawnDoer();
@@ -370,8 +370,9 @@ TEST_F(AskTest, ManyQuestionsMayBeOpen) {
 // SCH-7
 TEST_F(AskTest, AnActorThatAsksMustTakeAnswers) {
   ActorRef server = SpawnServer();
-  ActorRef asker = Spawn(
-      [=](ActorContext& context, Envelope&) { return context.Ask(server, Number{1}, absl::Seconds(1)).status(); });
+  ActorRef asker = Spawn([=](ActorContext& context, Envelope&) {
+    return context.AskOnReply(server, Number{1}, absl::Seconds(1)).status();
+  });
   Tell(asker, Number{0});
   RunAll();
   ASSERT_EQ(failures_.size(), 1u);
@@ -380,8 +381,9 @@ TEST_F(AskTest, AnActorThatAsksMustTakeAnswers) {
 
   ResumeIt(asker);
   ActorRef silent = SpawnSilent();
-  ActorRef late = Spawn(
-      [=](ActorContext& context, Envelope&) { return context.Ask(silent, Number{1}, absl::Seconds(1)).status(); });
+  ActorRef late = Spawn([=](ActorContext& context, Envelope&) {
+    return context.AskOnReply(silent, Number{1}, absl::Seconds(1)).status();
+  });
   Tell(late, Number{0});
   RunAll();
   Advance(absl::Seconds(1));
@@ -427,7 +429,7 @@ TEST_F(AskTest, AnAnswersHandlerMayAsk) {
   ActorRef asker = SpawnDoer({}, nullptr, [=, this](ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) {
     const int value = (*answer)->As<Number>().value;
     log_.push_back(std::to_string(value));
-    return value < 5 ? context.Ask(server, Number{value}, absl::Seconds(1)).status() : absl::OkStatus();
+    return value < 5 ? context.AskOnReply(server, Number{value}, absl::Seconds(1)).status() : absl::OkStatus();
   });
   OrderAsks(asker, server, 1, absl::Seconds(1));
   RunAll();
@@ -440,7 +442,7 @@ TEST_F(AskTest, AFailedQuestionMayBeAskedAgain) {
   int failed = 0;
   ActorRef asker = SpawnDoer({}, nullptr, [&, silent](ActorContext& context, ActorRef, absl::StatusOr<Envelope*>) {
     ++failed;
-    return context.Ask(silent, Number{1}, absl::Seconds(1)).status();
+    return context.AskOnReply(silent, Number{1}, absl::Seconds(1)).status();
   });
   OrderAsks(asker, silent, 10, absl::Seconds(1));
   RunAll();
@@ -454,7 +456,7 @@ TEST_F(AskTest, AQuestionThatCannotBeMadeLeavesNoPromise) {
   ActorRef silent = SpawnSilent();
   ActorRef asker = SpawnDoer();
   const Unmakeable question;
-  Order(asker, [&](ActorContext& context) { return context.Ask(silent, question, absl::Seconds(1)).status(); });
+  Order(asker, [&](ActorContext& context) { return context.AskOnReply(silent, question, absl::Seconds(1)).status(); });
   RunAll();
   ASSERT_EQ(failures_.size(), 1u);
   ResumeIt(asker);

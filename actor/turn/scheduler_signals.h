@@ -28,6 +28,11 @@ struct RoomTimedOut {
   uint64_t wait;
 };
 
+// What one of the actor's handlers waits for has come. `wait` is the number of the wait.
+struct HandlerWoken {
+  uint64_t wait;
+};
+
 // Some of the actor's questions may have waited long enough. `deadline` tells its timer from an earlier one.
 struct AskDeadlineReached {
   Instant deadline;

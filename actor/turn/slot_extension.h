@@ -12,6 +12,8 @@
 #include "fraktor/actor/mailbox/ordered_envelopes.h"
 #include "fraktor/actor/ready/invoke_result.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/awaiting_handler.h"
+#include "fraktor/actor/turn/lifecycle_state.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 
@@ -43,6 +45,13 @@ struct SlotExtension {
   ActorSlot* last_ask = nullptr;
   Instant ask_timer = Instant::InfiniteFuture();
   TimerId ask_timer_id;
+
+  // Handlers that wait.
+  HandlerQueue handlers;
+
+  // Whether the lifecycle hears of each message that is handled; then Gate::kOrdered is set.
+  bool watches_activity = false;
+  std::unique_ptr<LifecycleState> lifecycle;
 
   static SlotExtension& Of(ActorSlot& slot) {
     if (slot.extension == nullptr) slot.extension = new SlotExtension;  // NOLINT: End, or the registry, deletes it.

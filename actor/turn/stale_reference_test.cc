@@ -143,8 +143,9 @@ TEST_F(StaleReferenceTest, ALateSystemMessageDoesNotStopTheNextActor) {
 TEST_F(StaleReferenceTest, APromiseOfAnAskerThatEndedLeadsToNobody) {
   ActorRef asker = SpawnDoer();
   ActorRef ask;
-  Order(asker,
-        [&](ActorContext& context) { ask = *context.Ask(ActorRef::NoOne(), Number{0}, absl::InfiniteDuration()); });
+  Order(asker, [&](ActorContext& context) {
+    ask = *context.AskOnReply(ActorRef::NoOne(), Number{0}, absl::InfiniteDuration());
+  });
   Run(asker);
   StopIt(asker);
   Run(asker);

@@ -154,7 +154,8 @@ TEST_F(StashTest, IsForUserMessagesOnly) {
     return absl::OkStatus();
   });
   ActorRef ask;
-  Order(asker, [&](ActorContext& context) { ask = *context.Ask(context.self(), Number{1}, absl::InfiniteDuration()); });
+  Order(asker,
+        [&](ActorContext& context) { ask = *context.AskOnReply(context.self(), Number{1}, absl::InfiniteDuration()); });
   Run(asker);
   Tell(ask, Number{2});
   Run(asker);

@@ -109,7 +109,9 @@ class Asker final : public ActorInstance {
   }
 
  private:
-  absl::Status Ask(ActorContext& context) { return context.Ask(server_, Ball<kBytes>{}, absl::Seconds(10)).status(); }
+  absl::Status Ask(ActorContext& context) {
+    return context.AskOnReply(server_, Ball<kBytes>{}, absl::Seconds(10)).status();
+  }
 
   const ActorRef server_;
   int& left_;

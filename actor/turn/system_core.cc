@@ -1,9 +1,11 @@
 #include "fraktor/actor/turn/system_core.h"
 
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 
+#include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -57,7 +59,12 @@ bool SystemCore::MayBlockFor(const ActorSlot& slot) {
   return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread();
 }
 
-void SystemCore::CountForeignDeadLetter(const ActorSlot* slot, DeadLetterReason reason) {
+void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {
+  MutexLock lock(lifecycle_mutex_);
+  lifecycle_ = lifecycle;
+}
+
+void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason) {
   SystemCore* const core = slot == nullptr ? nullptr : Of(*slot);
   if (core == nullptr) {
     DispatcherTable::CountLateDeadLetter();
@@ -65,6 +72,18 @@ void SystemCore::CountForeignDeadLetter(const ActorSlot* slot, DeadLetterReason 
   }
   core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
+  // Whoever listens to dead letters may lose another one: that is only counted.
+  static thread_local bool is_publishing = false;
+  if (is_publishing) return;
+  is_publishing = true;
+  {
+    MutexLock lock(core->lifecycle_mutex_);
+    if (core->lifecycle_ != nullptr) {
+      core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), const_cast<ActorSlot*>(slot),
+                                     reason);
+    }
+  }
+  is_publishing = false;
 }
 
 }  // namespace fraktor::inline v0

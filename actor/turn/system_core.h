@@ -13,11 +13,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/base/thread_annotations.h"
+
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
+#include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
+class ActorLifecycle;
 class ActorSlot;
 
 class SystemCore {
@@ -34,7 +39,8 @@ class SystemCore {
   static bool MayBlockFor(const ActorSlot& slot);
 
   // A message from a foreign thread, which has nobody else to tell, was lost on its way to a slot, or to no one.
-  static void CountForeignDeadLetter(const ActorSlot* slot, DeadLetterReason reason);
+  // Takes it over: it is counted, and the system hears of it if it still wants to.
+  static void LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason);
 
   // Whether messages of foreign threads are accepted.
   bool is_open() const { return open_.load(std::memory_order_relaxed); }
@@ -43,6 +49,10 @@ class SystemCore {
   // Where foreign threads count, or null; of the process, as this is.
   ForeignMetrics* metrics() const { return metrics_.load(std::memory_order_acquire); }
   void SetMetrics(ForeignMetrics* metrics) { metrics_.store(metrics, std::memory_order_release); }
+
+  // Who hears of messages that foreign threads lose; null for no one. When it returns, the one before is not called any
+  // more.
+  void SetLifecycle(ActorLifecycle* lifecycle);
 
   uint64_t foreign_dead_letters(DeadLetterReason reason) const {
     return lost_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
@@ -58,6 +68,9 @@ class SystemCore {
   std::atomic<ForeignMetrics*> metrics_{nullptr};
   // Sums that order nothing.
   std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> lost_{};
+  // Held while a lost message is published: that is rare, and the system must not end meanwhile.
+  Mutex lifecycle_mutex_;
+  ActorLifecycle* lifecycle_ ABSL_GUARDED_BY(lifecycle_mutex_) = nullptr;
 };
 
 }  // namespace fraktor::inline v0

@@ -434,7 +434,7 @@ class Asker final : public ActorInstance {
   }
 
  private:
-  absl::Status Ask(ActorContext& context) { return context.Ask(server_, left_, absl::Seconds(60)).status(); }
+  absl::Status Ask(ActorContext& context) { return context.AskOnReply(server_, left_, absl::Seconds(60)).status(); }
 
   const ActorRef server_;
   int64_t left_ = 0;

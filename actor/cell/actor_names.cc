@@ -1,0 +1,187 @@
+#include "fraktor/actor/cell/actor_names.h"
+
+#include <atomic>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/path/path_segment.h"
+#include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+Pid PidOf(const ActorSlot& slot, uint32_t generation) {
+  return {.slot = ActorSlotTable::IndexOf(&slot), .generation = generation};
+}
+
+bool IsRegistered(uint32_t number) { return (number & ActorKin::kIsRegistered) != 0; }
+
+void SetRegistered(ActorSlot& slot) {
+  std::atomic_ref<uint32_t>(slot.kin.number).fetch_or(ActorKin::kIsRegistered, std::memory_order_relaxed);
+}
+
+absl::Status BadName(std::string_view name, const absl::Status& why) {
+  return MakeError(absl::StatusCode::kInvalidArgument, ActorErrorKind::kInvalidName,
+                   absl::StrCat("\"", ToAbsl(name).substr(0, 100), "\" is no name for an actor: ", why.message()));
+}
+
+absl::Status Taken(std::string_view name) {
+  return MakeError(absl::StatusCode::kAlreadyExists, ActorErrorKind::kNameTaken,
+                   absl::StrCat("the name \"", ToAbsl(name),
+                                "\" is taken by a living child; stop that one first and wait for its Terminated, or "
+                                "leave the name to the runtime"));
+}
+
+}  // namespace
+
+ActorSlot* ParentSlotOf(const ActorSlot& slot) {
+  return std::atomic_ref<ActorSlot*>(const_cast<ActorSlot&>(slot).kin.parent).load(std::memory_order_relaxed);
+}
+
+uint32_t NumberOf(const ActorSlot& slot) {
+  return std::atomic_ref<uint32_t>(const_cast<ActorSlot&>(slot).kin.number).load(std::memory_order_relaxed);
+}
+
+absl::Status ActorNames::RegisterRoot(ActorSlot& root) {
+  MutexLock lock(mutex_);
+  FRAKTOR_RETURN_IF_ERROR(registry_->RegisterRoot(PidOf(root, root.generation())));
+  SetRegistered(root);
+  return absl::OkStatus();
+}
+
+absl::Status ActorNames::EnsureRegistered(ActorSlot& actor) {
+  if (IsRegistered(NumberOf(actor))) return absl::OkStatus();
+  ActorSlot* const parent = ParentSlotOf(actor);
+  if (parent == nullptr) return absl::FailedPreconditionError("an actor without a parent has no path");
+  FRAKTOR_RETURN_IF_ERROR(EnsureRegistered(*parent));
+  FRAKTOR_RETURN_IF_ERROR(
+      registry_->RegisterAuto(PidOf(actor, actor.generation()), PidOf(*parent, parent->generation()), NumberOf(actor)));
+  SetRegistered(actor);
+  return absl::OkStatus();
+}
+
+absl::Status ActorNames::Register(ActorSlot& actor, ActorSlot& parent, std::string_view name) {
+  if (absl::StatusOr<PathSegment> segment = PathSegment::Create(name); !segment.ok()) {
+    return BadName(name, segment.status());
+  }
+  return RegisterInternal(actor, parent, name);
+}
+
+absl::Status ActorNames::RegisterInternal(ActorSlot& actor, ActorSlot& parent, std::string_view name) {
+  MutexLock lock(mutex_);
+  FRAKTOR_RETURN_IF_ERROR(EnsureRegistered(parent));
+  const Pid parent_pid = PidOf(parent, parent.generation());
+  absl::Status registered = registry_->Register(PidOf(actor, actor.generation()), parent_pid, name);
+  if (ErrorKindOf<PathResolutionErrorKind>(registered) == PathResolutionErrorKind::kNameTaken) return Taken(name);
+  FRAKTOR_RETURN_IF_ERROR(registered);
+  SetRegistered(actor);
+  return absl::OkStatus();
+}
+
+void ActorNames::Unregister(ActorSlot& actor, uint32_t generation, Instant now) {
+  if (!IsRegistered(NumberOf(actor))) return;
+  MutexLock lock(mutex_);
+  registry_->Unregister(PidOf(actor, generation), now).IgnoreError();
+}
+
+std::string ActorNames::TextOf(ActorRef actor) const { return TextOf(actor, false); }
+
+std::string ActorNames::CanonicalTextOf(ActorRef actor) const { return TextOf(actor, true); }
+
+// Climbs up to the first that the registry knows. What is read on the way is only good if the actor lives at the end.
+std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
+  if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return {};
+  std::vector<uint32_t> numbers;
+  const ActorSlot* slot = actor.slot();
+  while (slot != nullptr) {
+    const uint32_t number = NumberOf(*slot);
+    if (IsRegistered(number)) break;
+    numbers.push_back(number);
+    slot = ParentSlotOf(*slot);
+  }
+  if (slot == nullptr) return {};
+  std::string text;
+  {
+    MutexLock lock(mutex_);
+    absl::StatusOr<std::string> known = registry_->TextOf(PidOf(*slot, slot->generation()));
+    if (!known.ok()) return {};
+    text = *std::move(known);
+  }
+  while (!numbers.empty()) {
+    if (text.empty() || text.back() != '/') text += '/';
+    absl::StrAppend(&text, ToAbsl(AutoNameText(numbers.back()).view()));
+    numbers.pop_back();
+  }
+  if (!actor.slot()->IsAt(actor.generation())) return {};
+  if (canonical) absl::StrAppend(&text, "#", UidOf(actor).value());
+  return text;
+}
+
+std::string ActorNames::NameOf(ActorRef actor) const {
+  const std::string text = TextOf(actor);
+  const size_t slash = text.rfind('/');
+  return slash == std::string::npos ? text : text.substr(slash + 1);
+}
+
+ActorUid ActorNames::UidOf(ActorRef actor) const {
+  if (actor.IsNoOne()) return {};
+  MutexLock lock(mutex_);
+  return registry_->UidOf(PidOf(*actor.slot(), actor.generation()));
+}
+
+ActorRef ActorNames::RefOf(Pid pid) {
+  ActorSlot* const slot = pid.IsValid() ? ProcessSlots().At(pid.slot) : nullptr;
+  if (slot == nullptr || !slot->IsAt(pid.generation)) return {};
+  const ActorRef ref = slot->ref();
+  return ref.generation() == pid.generation ? ref : ActorRef();
+}
+
+ActorRef ActorNames::FindChild(ActorSlot& parent, std::string_view name) const {
+  {
+    MutexLock lock(mutex_);
+    const absl::StatusOr<PathSegment> segment = PathSegment::Parse(name);
+    if (!segment.ok()) return {};
+    const absl::StatusOr<ActorPath> path = registry_->PathOf(PidOf(parent, parent.generation()));
+    if (path.ok()) {
+      if (const ActorRef found = RefOf(registry_->Find(path->Child(*segment))); !found.IsNoOne()) return found;
+    }
+  }
+  const std::optional<uint64_t> number = ParseAutoName(name);
+  if (!number.has_value()) return {};
+  const KinLock lock(parent);
+  for (uint32_t at = parent.kin.first_child; at != ActorKin::kNone;) {
+    ActorSlot& child = *ProcessSlots().At(at);
+    at = child.kin.next_sibling;
+    const ActorRef ref = child.ref();
+    if (ref.generation() % 2 == 1 && NumberOf(child) == *number) return ref;
+  }
+  return {};
+}
+
+ActorRef ActorNames::Find(const ActorPath& path) const {
+  Pid pid;
+  {
+    MutexLock lock(mutex_);
+    pid = registry_->Find(path);
+  }
+  if (const ActorRef found = RefOf(pid); !found.IsNoOne()) return found;
+  // An actor with an automatic name is found by its parent.
+  if (path.segment_count() == 0 || !ParseAutoName(path.name()).has_value()) return {};
+  const ActorRef parent = Find(path.Parent());
+  if (parent.IsNoOne()) return {};
+  const ActorRef child = FindChild(*parent.slot(), path.name());
+  if (child.IsNoOne() || (!path.uid().IsNone() && UidOf(child) != path.uid())) return {};
+  return child;
+}
+
+}  // namespace fraktor::inline v0

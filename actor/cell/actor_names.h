@@ -1,0 +1,69 @@
+// The names and paths of the actors of one system, for any thread: ActorPathRegistry with a lock around it.
+//
+// Only actors with names of their own are in it, and their ancestors. An automatic name is a number that the actor's
+// slot has anyway, so most actors cost nothing here.
+#ifndef FRAKTOR_ACTOR_CELL_ACTOR_NAMES_H_
+#define FRAKTOR_ACTOR_CELL_ACTOR_NAMES_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/path/actor_path.h"
+#include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_path_registry.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+class ActorNames {
+ public:
+  explicit ActorNames(std::unique_ptr<ActorPathRegistry> registry) : registry_(std::move(registry)) {}
+
+  // The root of all.
+  absl::Status RegisterRoot(ActorSlot& root);
+  // A living actor below a living one, whose slot it holds or whose child it is. kInvalidName, kNameTaken.
+  absl::Status Register(ActorSlot& actor, ActorSlot& parent, std::string_view name);
+  // The same for a name that the runtime gives, which may begin with `$`.
+  absl::Status RegisterInternal(ActorSlot& actor, ActorSlot& parent, std::string_view name);
+  // The actor has ended.
+  void Unregister(ActorSlot& actor, uint32_t generation, Instant now);
+
+  // Of an actor that lives; "" of one that has ended. Any thread.
+  std::string TextOf(ActorRef actor) const;
+  std::string CanonicalTextOf(ActorRef actor) const;
+  // The last element of the path.
+  std::string NameOf(ActorRef actor) const;
+  ActorUid UidOf(ActorRef actor) const;
+
+  // The living actor of a path, whatever it is called there; no one if there is none.
+  ActorRef Find(const ActorPath& path) const;
+  // A child of a living actor by its name, automatic or not.
+  ActorRef FindChild(ActorSlot& parent, std::string_view name) const;
+
+ private:
+  // The actor, if it lives.
+  static ActorRef RefOf(Pid pid);
+  absl::Status EnsureRegistered(ActorSlot& actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string TextOf(ActorRef actor, bool canonical) const;
+
+  mutable Mutex mutex_;
+  const std::unique_ptr<ActorPathRegistry> registry_ ABSL_PT_GUARDED_BY(mutex_);
+};
+
+// What others may look at while an actor lives, and may find changed when they have looked.
+ActorSlot* ParentSlotOf(const ActorSlot& slot);
+uint32_t NumberOf(const ActorSlot& slot);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_CELL_ACTOR_NAMES_H_

@@ -1,0 +1,240 @@
+// How the actors of a tree fail: reports to parents, their verdicts, and restarts.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/cell/not_created.h"
+#include "fraktor/actor/cell/tree_phase.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+class NotCreatedInstance final : public ActorInstance {
+  absl::Status Receive(ActorContext&, Envelope&) override {
+    return absl::InternalError("an actor that could not be made gets no message");
+  }
+};
+
+// Lets a hook see the message that the actor failed on as the current one.
+class FailedOn {
+ public:
+  FailedOn(Turn& turn, const CellState* state) : turn_(turn), outer_(turn.current) {
+    if (state != nullptr && state->failed_on != nullptr) turn.current = state->failed_on.get();
+  }
+  ~FailedOn() { turn_.current = outer_; }
+  FailedOn(const FailedOn&) = delete;
+  FailedOn& operator=(const FailedOn&) = delete;
+
+ private:
+  Turn& turn_;
+  Envelope* const outer_;
+};
+
+}  // namespace
+
+ActorInstance& NotCreated() {
+  static auto& instance = *new NotCreatedInstance();
+  return instance;
+}
+
+void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) {
+  CellState& state = CellState::Of(slot);
+  // Whoever restarts or stops the actor may still want to answer it.
+  if (message != nullptr && message == worker.turn.current && !message->is_system()) {
+    state.failed_on.reset(std::exchange(worker.turn.current, nullptr));
+  }
+  // An actor that could not start has no instance: the verdict makes another, or none.
+  if (ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) Unmake(worker.cache(), slot);
+  Report(worker, slot, error, nullptr);
+}
+
+void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit) {
+  TellChildren<SuspendActor>(slot, culprit);
+  ActorSlot* const parent = slot.kin.parent;
+  if (parent == nullptr) {
+    // A root has nobody above it.
+    LogOf(LogLevel::kError, slot.ref(), slot, ToStd(absl::StrCat("stopped after: ", error.message())));
+    worker.turn.Set(Gate::kStopping);
+    return;
+  }
+  TellSystem(parent->ref(), MakeEnvelope<ChildFailed>(worker.cache(), slot.ref(), error));
+}
+
+void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error) {
+  // One that is stopping, or restarting, stops its children: that is the verdict.
+  if (slot.phase == kStoppingChildren || slot.phase == kEnding || worker.turn.Has(Gate::kStopping)) return;
+  // Somebody else may have stopped it already. Then there is nothing to decide.
+  if (!child.slot()->IsAt(child.generation())) return;
+  Sentence(worker, slot, child, error);
+}
+
+void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const absl::Status& error) {
+  ActorInstance& supervisor = *parent.instance;
+  SupervisionDirective directive = SupervisionDirective::kStop;
+  int64_t restarts = 0;
+  if (const CellState* const state = CellState::Find(parent)) {
+    const auto found = state->restarts.find(child);
+    if (found != state->restarts.end()) restarts = found->second.restarts;
+  }
+  const absl::Status decided = MessageInvoker::Call("a decider", [&] {
+    directive = supervisor.OnChildFailure(ActorContext::Of(parent),
+                                          Failure{.child = child, .error = error, .restarts = restarts});
+    return absl::OkStatus();
+  });
+  if (!decided.ok()) {
+    // The child stays as it is until somebody decides on its supervisor.
+    ++worker.turn.failures;
+    Report(worker, parent, decided, child.slot());
+    return;
+  }
+  const bool all = supervisor.supervision().is_all_for_one();
+  switch (directive) {
+    case SupervisionDirective::kResume:
+      TellSystem(child, MakeEnvelope<ResumeActor>(worker.cache(), ActorRef()));
+      break;
+    case SupervisionDirective::kRestart:
+      RestartChildren(worker, parent, child, error);
+      break;
+    case SupervisionDirective::kStop:
+      LogOf(LogLevel::kError, child, *child.slot(), ToStd(absl::StrCat("stopped after: ", error.message())));
+      if (all) {
+        StopChildren(parent);
+      } else {
+        StopChild(parent, child);
+      }
+      break;
+    case SupervisionDirective::kEscalate:
+      ++worker.turn.failures;
+      // The child is suspended by its own failure: what resumes the parent later resumes it too, once.
+      Report(worker, parent, error, child.slot());
+      break;
+  }
+}
+
+void ActorTree::RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error) {
+  const SupervisorStrategy& strategy = parent.instance->supervision();
+  const Instant now = worker.toolbox == nullptr ? Instant() : worker.toolbox->Now();
+  const std::vector<ActorRef> children = strategy.is_all_for_one() ? ChildrenOf(parent) : std::vector<ActorRef>{failed};
+  ForgetRestarts(parent);
+  bool allowed = true;
+  int64_t restarts = 0;
+  for (const ActorRef child : children) {
+    RestartStats& stats = CellState::Of(parent).restarts[child];
+    allowed = strategy.AllowsRestart(stats, now) && allowed;
+    if (child == failed) restarts = stats.restarts;
+  }
+  if (!allowed) {
+    LogOf(LogLevel::kError, failed, *failed.slot(),
+          ToStd(absl::StrCat("stopped after too many restarts: ", error.message())));
+    for (const ActorRef child : children) StopChild(parent, child);
+    return;
+  }
+  const absl::Duration delay = strategy.options().backoff.After(restarts);
+  LogOf(LogLevel::kWarning, failed, *failed.slot(), ToStd(absl::StrCat("restarts after: ", error.message())));
+  for (const ActorRef child : children) {
+    // The others have not failed, and wait from now on.
+    if (child != failed) TellSystem(child, MakeEnvelope<SuspendActor>(worker.cache(), ActorRef()));
+    SendRestart(worker, child, error, delay);
+  }
+}
+
+void ActorTree::SendRestart(ActorWorker& worker, ActorRef child, const absl::Status& error, absl::Duration delay) {
+  if (delay > absl::ZeroDuration() && worker.toolbox != nullptr) {
+    const auto restart = [child, error] { TellSystem(child, MakeEnvelope<RestartActor>(ActorRef(), error)); };
+    if (worker.toolbox->ScheduleAfter(delay, restart).ok()) return;
+  }
+  TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), error));
+}
+
+// Counts of children that have ended, which leave without their parent's doing.
+void ActorTree::ForgetRestarts(ActorSlot& parent) {
+  auto& restarts = CellState::Of(parent).restarts;
+  if (restarts.size() < 16 || restarts.size() < 2 * size_t{parent.kin.children}) return;
+  absl::erase_if(restarts, [](const auto& entry) { return !entry.first.slot()->IsAt(entry.first.generation()); });
+}
+
+void ActorTree::ForgetFailure(ActorWorker& /*worker*/, ActorSlot& slot) {
+  if (CellState* const state = CellState::Find(slot)) state->failed_on.reset();
+}
+
+void ActorTree::ResumeActorNow(ActorWorker& worker, ActorSlot& slot) {
+  if (worker.turn.failures > 0) --worker.turn.failures;
+  TellChildren<ResumeActor>(slot);
+  if (worker.turn.failures != 0) return;
+  ForgetFailure(worker, slot);
+  if (slot.instance == &NotCreated()) CreateAgain(worker, slot);
+}
+
+void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason) {
+  Turn& turn = worker.turn;
+  if (turn.Has(Gate::kStopping)) return;
+  if (slot.phase == kRestarting) {
+    // A verdict on another failure: one restart is enough for both, and the first of them is still open.
+    if (turn.failures > 0) --turn.failures;
+    return;
+  }
+  SetPhase(slot, kRestarting);
+  CellState& state = CellState::Of(slot);
+  state.failure = reason;
+  // Frames go before what they point to.
+  slot.extension->handlers.Clear();
+  turn.Clear(Gate::kAwaiting);
+  if (slot.instance != &NotCreated()) {
+    const absl::Status prepared = MessageInvoker::Call("PreRestart", [&] {
+      const FailedOn failed_on(turn, &state);
+      return slot.instance->PreRestart(ActorContext::Of(slot), reason, state.failed_on.get());
+    });
+    if (!prepared.ok()) LogOf(LogLevel::kError, slot.ref(), slot, ToStd(prepared.message()));
+  }
+  for (size_t i = 0; i < state.attachments.size(); ++i) {
+    state.attachments[i].attachment->OnRestart(ActorContext::Of(slot));
+  }
+  {
+    const KinLock lock(slot);
+    if (slot.leaving_children != 0) return;
+  }
+  FinishRestart(worker, slot);
+}
+
+void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
+  Turn& turn = worker.turn;
+  SetPhase(slot, kLiving);
+  CellState& state = CellState::Of(slot);
+  state.failed_on.reset();
+  const bool was_created = slot.instance != &NotCreated();
+  // The failure is over; ancestors may still be suspended, and have counted here too.
+  if (turn.failures > 0) --turn.failures;
+  Made made = Make(worker.cache(), *slot.kin.props);
+  Unmake(worker.cache(), slot);
+  slot.instance = made.instance;
+  // Those that live on are made anew too: they have been waiting since their parent failed.
+  for (const ActorRef child : ChildrenOf(slot)) {
+    TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), state.failure));
+  }
+  if (!made.error.ok()) {
+    MessageInvoker::Fail(worker, slot, NotStarted(slot, made.error), nullptr);
+    return;
+  }
+  state.is_restarted = was_created;
+  turn.Set(Gate::kStarting);
+}
+
+// One that never got as far as its first message tries again.
+void ActorTree::CreateAgain(ActorWorker& worker, ActorSlot& slot) {
+  Made made = Make(worker.cache(), *slot.kin.props);
+  slot.instance = made.instance;
+  if (!made.error.ok()) CellState::Of(slot).failure = std::move(made.error);
+  worker.turn.Set(Gate::kStarting);
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,89 @@
+// Who watches whom in a tree.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+
+absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr message) {
+  if (actor.IsNoOne()) return absl::InvalidArgumentError("no one cannot be watched");
+  const ActorRef self = context.self();
+  if (actor == self) return absl::OkStatus();
+  CellState& state = CellState::Of(context.slot());
+  const auto found = state.watching.find(actor);
+  if (found != state.watching.end()) {
+    const MessageType* const before = found->second.message == nullptr ? nullptr : found->second.message->type();
+    const MessageType* const now = message == nullptr ? nullptr : message->type();
+    if (before == now) return absl::OkStatus();
+    return absl::FailedPreconditionError(absl::StrCat(PathOf(self), " watches ", PathOf(actor), " already, for ",
+                                                      before == nullptr ? "Terminated" : ToAbsl(before->name()),
+                                                      "; unwatch it first"));
+  }
+  state.watching.try_emplace(actor, CellState::Watched{.message = std::move(message)});
+  ActorContext::worker().outbox.Flush();
+  if (TellSystem(actor, MakeEnvelope<WatchActor>(ActorContext::worker().cache(), ActorRef(), self)) != nullptr) {
+    TellSystem(self, MakeEnvelope<ActorEnded>(ActorContext::worker().cache(), ActorRef(), actor, true, false));
+  }
+  return absl::OkStatus();
+}
+
+void ActorTree::Unwatch(ActorContext& context, ActorRef actor) {
+  CellState* const state = CellState::Find(context.slot());
+  if (state == nullptr || state->watching.erase(actor) == 0) return;
+  TellSystem(actor, MakeEnvelope<UnwatchActor>(ActorContext::worker().cache(), ActorRef(), context.self()));
+}
+
+// Goes behind what was sent before, past any limit.
+void ActorTree::OnWatchedEnded(ActorWorker& worker, ActorSlot& slot, const ActorEnded& ended) {
+  CellState* const state = CellState::Find(slot);
+  if (state == nullptr) return;
+  const auto found = state->watching.find(ended.actor);
+  if (found == state->watching.end() || std::exchange(found->second.has_ended, true)) return;
+  EnvelopePtr terminated = MakeEnvelope<Terminated>(worker.cache(), ended.actor, ended.actor, ended.existence_confirmed,
+                                                    ended.address_terminated);
+  terminated->set_target_word(worker.turn.word | kMarked);
+  worker.turn.lists.user.PushBack(terminated.release());
+}
+
+Envelope* ActorTree::TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  EnvelopePtr terminated(envelope);
+  CellState* const state = CellState::Find(slot);
+  // Nobody else can say that an actor has ended; and it may have been unwatched meanwhile.
+  if (state == nullptr) return nullptr;
+  const auto found = state->watching.find(envelope->As<Terminated>().actor);
+  if (found == state->watching.end() || !found->second.has_ended) return nullptr;
+  if (found->second.message != nullptr) terminated = std::move(found->second.message);
+  state->watching.erase(found);
+  // It can be put aside, and is not looked at again then.
+  terminated->set_target_word(worker.turn.word);
+  return terminated.release();
+}
+
+absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
+  if (const auto* terminated = message.TryAs<Terminated>()) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kDeathPact,
+                     absl::StrCat(PathOf(context.self()), " watches ", PathOf(terminated->actor),
+                                  ", which has ended, and does not handle Terminated"));
+  }
+  if (options_.dead_letters == nullptr) return absl::OkStatus();
+  const ActorWorker& worker = ActorContext::worker();
+  const std::string from = message.sender().IsNoOne() ? std::string() : PathOf(message.sender());
+  const std::string to = PathOf(context.self());
+  options_.dead_letters->Publish(
+      UnhandledMessage{
+          .sender = from,
+          .recipient = to,
+          .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()}},
+      worker.toolbox == nullptr ? Instant() : worker.toolbox->Now());
+  return absl::OkStatus();
+}
+
+}  // namespace fraktor::inline v0

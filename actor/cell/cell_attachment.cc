@@ -1,0 +1,34 @@
+#include "fraktor/actor/cell/cell_attachment.h"
+
+#include <utility>
+
+#include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/turn/slot_extension.h"
+
+namespace fraktor::inline v0 {
+
+void WatchActivity(ActorContext& context, bool on) {
+  SlotExtension::Of(context.slot()).watches_activity = on;
+  // The way of messages that are looked at one by one.
+  if (on) ActorContext::worker().turn.Set(Gate::kOrdered);
+}
+
+namespace cell_internal {
+
+CellAttachment* FindAttachment(ActorContext& context, const void* key) {
+  CellState* const state = CellState::Find(context.slot());
+  if (state == nullptr) return nullptr;
+  for (const CellState::Attached& attached : state->attachments) {
+    if (attached.key == key) return attached.attachment.get();
+  }
+  return nullptr;
+}
+
+CellAttachment& AddAttachment(ActorContext& context, const void* key, std::unique_ptr<CellAttachment> attachment) {
+  auto& attachments = CellState::Of(context.slot()).attachments;
+  attachments.push_back({.key = key, .attachment = std::move(attachment)});
+  return *attachments.back().attachment;
+}
+
+}  // namespace cell_internal
+}  // namespace fraktor::inline v0

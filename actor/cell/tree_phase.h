@@ -1,0 +1,26 @@
+// ActorSlot::phase, as the tree uses it.
+#ifndef FRAKTOR_ACTOR_CELL_TREE_PHASE_H_
+#define FRAKTOR_ACTOR_CELL_TREE_PHASE_H_
+
+#include <cstdint>
+
+#include "fraktor/actor/turn/actor_slot.h"
+
+namespace fraktor::inline v0 {
+
+enum TreePhase : uint8_t {
+  kLiving,
+  kStoppingChildren,  // They have been told.
+  kRestarting,        // Waits for some of its children to end.
+  kEnding,            // All children have ended; its last hook runs.
+};
+
+// By the holder.
+inline void SetPhase(ActorSlot& slot, uint8_t phase) {
+  const KinLock lock(slot);
+  slot.phase = phase;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_CELL_TREE_PHASE_H_

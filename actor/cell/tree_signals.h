@@ -1,0 +1,44 @@
+// System messages between the actors of a tree.
+#ifndef FRAKTOR_ACTOR_CELL_TREE_SIGNALS_H_
+#define FRAKTOR_ACTOR_CELL_TREE_SIGNALS_H_
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/future/task.h"
+
+namespace fraktor::inline v0 {
+
+struct StopActor {};
+struct SuspendActor {};  // Because an ancestor has failed.
+struct ResumeActor {};   // The verdict on an ancestor, or on itself.
+// The verdict.
+struct RestartActor {
+  absl::Status reason;
+};
+// To the parent. The sender is the child.
+struct ChildFailed {
+  absl::Status error;
+};
+struct ChildrenEnded {};  // Those that the parent has been waiting for.
+
+struct WatchActor {
+  ActorRef watcher;
+};
+struct UnwatchActor {
+  ActorRef watcher;
+};
+struct ActorEnded {
+  ActorRef actor;
+  bool existence_confirmed;
+  bool address_terminated;
+};
+
+// A coroutine that is to run in the actor's turns.
+struct TaskForActor {
+  Task<void> task;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_CELL_TREE_SIGNALS_H_

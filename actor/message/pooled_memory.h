@@ -1,0 +1,42 @@
+// Memory for small objects of the runtime from the pool of nodes: handlers that wait, questions, frames of coroutines.
+//
+//   static void* operator new(size_t size) { return AllocatePooled(size); }
+//   static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
+//
+// Up to 192 bytes, aligned to at least 16; the heap for more. Freed by any thread, with the size that it was allocated
+// for.
+#ifndef FRAKTOR_ACTOR_MESSAGE_POOLED_MEMORY_H_
+#define FRAKTOR_ACTOR_MESSAGE_POOLED_MEMORY_H_
+
+#include <cstddef>
+#include <new>
+
+#include "fraktor/actor/message/node_pool.h"
+
+namespace fraktor::inline v0 {
+namespace pooled_memory_internal {
+
+constexpr NodeClass ClassFor(size_t size) {
+  return size <= NodeBytes(NodeClass::k64)    ? NodeClass::k64
+         : size <= NodeBytes(NodeClass::k128) ? NodeClass::k128
+                                              : NodeClass::k192;
+}
+
+}  // namespace pooled_memory_internal
+
+inline void* AllocatePooled(size_t size) {
+  if (size > NodeBytes(NodeClass::k192)) return ::operator new(size);
+  return NodeCache::OfThisThread().Allocate(pooled_memory_internal::ClassFor(size));
+}
+
+inline void FreePooled(void* memory, size_t size) noexcept {
+  if (size > NodeBytes(NodeClass::k192)) {
+    ::operator delete(memory);
+  } else {
+    NodeCache::OfThisThread().Free(pooled_memory_internal::ClassFor(size), memory);
+  }
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_MESSAGE_POOLED_MEMORY_H_

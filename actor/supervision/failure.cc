@@ -1,0 +1,26 @@
+#include "fraktor/actor/supervision/failure.h"
+
+namespace fraktor::inline v0 {
+
+std::string_view NameOf(SupervisionDirective directive) {
+  switch (directive) {
+    case SupervisionDirective::kResume:
+      return "resume";
+    case SupervisionDirective::kRestart:
+      return "restart";
+    case SupervisionDirective::kStop:
+      return "stop";
+    case SupervisionDirective::kEscalate:
+      return "escalate";
+  }
+  return "unknown";
+}
+
+bool Failure::IsTransient() const {
+  return absl::IsUnavailable(error) || absl::IsDeadlineExceeded(error) || absl::IsAborted(error) ||
+         absl::IsResourceExhausted(error) || absl::IsCancelled(error);
+}
+
+bool Failure::Is(ActorErrorKind kind) const { return ErrorKindOf<ActorErrorKind>(error) == kind; }
+
+}  // namespace fraktor::inline v0

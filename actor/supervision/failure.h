@@ -1,0 +1,74 @@
+// A failure of an actor, as its supervisor sees it, and what the supervisor may answer.
+//
+//   SupervisionDirective OnChildFailure(const Failure& failure) {
+//     return failure.IsTransient() ? Restart() : Escalate();
+//   }
+//
+// What failed is an absl::Status: a handler returned it, or threw something, which comes as Internal with the text of
+// the exception. ActorErrorKind tells what happened to the actor, where it was more than an error of its own.
+//
+// Thread safety: values.
+#ifndef FRAKTOR_ACTOR_SUPERVISION_FAILURE_H_
+#define FRAKTOR_ACTOR_SUPERVISION_FAILURE_H_
+
+#include <cstdint>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+
+// What became of an actor, beyond the error that its code returned.
+enum class ActorErrorKind : uint8_t {
+  kInitialization = 0,          // The constructor or PreStart failed.
+  kKilled = 1,                  // It was told Kill.
+  kDeathPact = 2,               // An actor that it watched ended, and it does not handle Terminated.
+  kThrown = 3,                  // A handler threw a std::exception.
+  kThrownUnknown = 4,           // A handler threw something else.
+  kNameTaken = 5,               // A living child has the name.
+  kInvalidName = 6,             // No name for an actor: see PTH-2's characters in path_segment.h.
+  kTerminating = 7,             // The parent, or the system, is ending its children.
+  kAskCircle = 8,               // The question would have waited for itself.
+  kAskTimeout = 9,              // No answer in time.
+  kStashOverflow = 10,          // More messages were put aside than the stash holds.
+  kSystemNotBootstrapped = 11,  // The system is booting, or its boot failed.
+};
+template <>
+struct ErrorKindTraits<ActorErrorKind> {
+  static constexpr std::string_view kTypeUrl = "fraktor.dev/error/actor";
+  static constexpr ActorErrorKind kLast = ActorErrorKind::kSystemNotBootstrapped;
+};
+
+// What becomes of an actor that has failed.
+enum class SupervisionDirective : uint8_t {
+  kResume,    // It goes on with the next message, as it is. The one that it failed on is lost.
+  kRestart,   // A new instance takes its place and goes on with the next message. The mailbox is kept.
+  kStop,      // It ends.
+  kEscalate,  // The supervisor fails too, with the same error.
+};
+
+// How they read in a decider.
+constexpr SupervisionDirective Resume() { return SupervisionDirective::kResume; }
+constexpr SupervisionDirective Restart() { return SupervisionDirective::kRestart; }
+constexpr SupervisionDirective Stop() { return SupervisionDirective::kStop; }
+constexpr SupervisionDirective Escalate() { return SupervisionDirective::kEscalate; }
+
+std::string_view NameOf(SupervisionDirective directive);
+
+struct Failure {
+  ActorRef child;
+  const absl::Status& error;
+  // How often the child has been restarted so far, as far as the strategy counts that.
+  int64_t restarts = 0;
+
+  // Whether trying again may help: Unavailable, DeadlineExceeded, Aborted, ResourceExhausted, Cancelled.
+  bool IsTransient() const;
+  bool Is(ActorErrorKind kind) const;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SUPERVISION_FAILURE_H_

@@ -1,0 +1,40 @@
+#include "fraktor/actor/turn/actor_lifecycle.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+absl::Status NotHere(absl::string_view what) {
+  return absl::UnimplementedError(absl::StrCat("this scheduler runs without an actor system and cannot ", what));
+}
+
+}  // namespace
+
+Envelope* ActorLifecycle::OnMarkedMessage(ActorWorker&, ActorSlot&, Envelope* envelope) { return envelope; }
+
+void ActorLifecycle::OnActivity(ActorWorker&, ActorSlot&) {}
+
+absl::StatusOr<ActorRef> ActorLifecycle::Spawn(ActorContext&, const ActorProps&, std::string_view) {
+  return NotHere("spawn");
+}
+
+void ActorLifecycle::Stop(ActorContext&, ActorRef) {}
+
+absl::Status ActorLifecycle::Watch(ActorContext&, ActorRef, EnvelopePtr) { return NotHere("watch"); }
+
+void ActorLifecycle::Unwatch(ActorContext&, ActorRef) {}
+
+ActorRef ActorLifecycle::ParentOf(const ActorSlot&) const { return {}; }
+
+ActorRef ActorLifecycle::ChildOf(ActorSlot&, std::string_view) const { return {}; }
+
+std::vector<ActorRef> ActorLifecycle::ChildrenOf(ActorSlot&) const { return {}; }
+
+std::string ActorLifecycle::PathOf(ActorRef) const { return "an actor"; }
+
+absl::Status ActorLifecycle::OnUnhandled(ActorContext&, Envelope&) { return absl::OkStatus(); }
+
+std::string ActorLifecycle::DescribeBusiness(ActorRef) const { return {}; }
+
+}  // namespace fraktor::inline v0

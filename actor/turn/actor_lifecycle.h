@@ -1,0 +1,83 @@
+// What happens to actors besides messages, and what they can do besides sending: the actor system's part.
+//
+// The invoker calls the first group, ActorContext the second. All are called in the actor's own turn, unless they say
+// otherwise. A scheduler can be run with a lifecycle that has only the first group.
+#ifndef FRAKTOR_ACTOR_TURN_ACTOR_LIFECYCLE_H_
+#define FRAKTOR_ACTOR_TURN_ACTOR_LIFECYCLE_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
+
+namespace fraktor::inline v0 {
+
+class ActorContext;
+class ActorProps;
+class ActorSystem;
+class ActorWorker;
+class NodeCache;
+
+class ActorLifecycle {
+ public:
+  virtual ~ActorLifecycle() = default;
+
+  // The first turn of an actor that was put up with Gate::kStarting. An error is a failure of the actor.
+  virtual absl::Status OnStart(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // A system message. It may suspend, resume or stop the actor through the turn.
+  virtual void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) = 0;
+
+  // A user message that was sent as a marked one (see kMarked in mailing.h). What the actor is to receive: the same
+  // envelope or another; null if nothing. Takes the envelope over.
+  virtual Envelope* OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+
+  // A message has been handled by an actor whose extension asks for it (watches_activity), and counts as activity.
+  virtual void OnActivity(ActorWorker& worker, ActorSlot& slot);
+
+  // A handler failed on `message`, or the start, where it is null. The actor is suspended.
+  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) = 0;
+
+  // The actor is to stop, and handles no further user message. True if nothing is left to wait for: then its end
+  // follows. False as long as children live; the lifecycle is asked again after each system message.
+  virtual bool MayEnd(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // The actor is about to go: hooks run here, and its references are made stale.
+  virtual void OnEnding(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // The mailbox is empty and idle. The slot is the lifecycle's, to give back or keep.
+  virtual void OnEnded(ActorWorker& worker, ActorSlot& slot) = 0;
+
+  // Takes the envelope over. Also called outside of turns.
+  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) = 0;
+
+  // What a context forwards.
+
+  virtual absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props, std::string_view name);
+  virtual void Stop(ActorContext& context, ActorRef actor);
+  // `message` comes instead of Terminated; null for that.
+  virtual absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message);
+  virtual void Unwatch(ActorContext& context, ActorRef actor);
+  virtual ActorRef ParentOf(const ActorSlot& slot) const;
+  virtual ActorRef ChildOf(ActorSlot& slot, std::string_view name) const;
+  virtual std::vector<ActorRef> ChildrenOf(ActorSlot& slot) const;
+  // Any thread. A text that names the actor as well as is known.
+  virtual std::string PathOf(ActorRef actor) const;
+  // A message that the actor does not handle. An error is a failure of the actor.
+  virtual absl::Status OnUnhandled(ActorContext& context, Envelope& message);
+  // What a timed out question says of its target: how many messages wait there, and what it is at.
+  virtual std::string DescribeBusiness(ActorRef actor) const;
+  // Null if there is none.
+  virtual ActorSystem* system() const { return nullptr; }
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_ACTOR_LIFECYCLE_H_

@@ -1,0 +1,193 @@
+#include "fraktor/actor/turn/awaiting_handler.h"
+
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "fraktor/actor/message/pooled_memory.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/scheduler_signals.h"
+#include "fraktor/actor/turn/slot_extension.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+class TaskHandler final : public AwaitingHandler {
+ public:
+  explicit TaskHandler(Task<void> task) : running_(std::move(task), static_cast<TaskDriver&>(*this)) {}
+
+  bool Step() override { return running_.Resume(); }
+  absl::Status Finish(ActorContext&) override {
+    if (std::exception_ptr thrown = running_.exception()) std::rethrow_exception(thrown);
+    return running_.TakeResult();
+  }
+
+ private:
+  RunningTask<void> running_;
+};
+
+// Says for as long as it lives what the turn is in.
+class InTask {
+ public:
+  InTask(Turn& turn, AwaitMode mode)
+      : turn_(turn),
+        in_task_(std::exchange(turn.in_task, true)),
+        takes_no_other_(std::exchange(turn.takes_no_other, mode == AwaitMode::kExclusive)) {}
+  ~InTask() {
+    turn_.in_task = in_task_;
+    turn_.takes_no_other = takes_no_other_;
+  }
+  InTask(const InTask&) = delete;
+  InTask& operator=(const InTask&) = delete;
+
+ private:
+  Turn& turn_;
+  const bool in_task_;
+  const bool takes_no_other_;
+};
+
+}  // namespace
+
+void* AwaitingHandler::operator new(size_t size) { return AllocatePooled(size); }
+
+void AwaitingHandler::operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
+
+Waker AwaitingHandler::BeginWait() {
+  ActorSlot& slot = *ActorContext::worker().turn.running();
+  wait_ = ++SlotExtension::Of(slot).waits;
+  is_woken_ = false;
+  return {.function = &Wake, .target = &slot, .first = slot.word(), .second = wait_};
+}
+
+void AwaitingHandler::EndWait(bool /*wake_is_owed*/) { wait_ = 0; }
+
+void AwaitingHandler::Wake(void* slot, uint64_t word, uint64_t wait) noexcept {
+  ActorSlot& actor = *static_cast<ActorSlot*>(slot);
+  // In the turn of the actor itself, while it takes an answer: who takes it looks at the queue afterwards.
+  const ActorWorker* const worker = ActorWorker::Current();
+  if (worker != nullptr && worker->turn.running() == &actor && worker->turn.word == word && worker->turn.takes_answer) {
+    actor.extension->handlers.MarkWoken(wait);
+    return;
+  }
+  TellSystem(ActorRef(&actor, word), MakeEnvelope<HandlerWoken>(ActorRef(), wait));
+}
+
+void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message) {
+  handler->mode_ = mode;
+  handler->message_ = std::move(message);
+  std::unique_ptr<AwaitingHandler>* at = &first_;
+  while (*at != nullptr) at = &(*at)->next_;
+  woken_ = woken_ || handler->is_woken_;
+  *at = std::move(handler);
+}
+
+void HandlerQueue::MarkWoken(uint64_t wait) {
+  for (AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
+    if (handler->wait_ != wait) continue;
+    handler->is_woken_ = true;
+    woken_ = true;
+  }
+}
+
+std::unique_ptr<AwaitingHandler> HandlerQueue::TakeWoken() {
+  for (std::unique_ptr<AwaitingHandler>* at = &first_; *at != nullptr; at = &(*at)->next_) {
+    if (!(*at)->is_woken_) continue;
+    std::unique_ptr<AwaitingHandler> found = std::move(*at);
+    *at = std::move(found->next_);
+    return found;
+  }
+  woken_ = false;
+  return nullptr;
+}
+
+absl::Status HandlerQueue::Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message) {
+  Turn& turn = worker.turn;
+  handler->is_woken_ = false;
+  message = std::move(handler->message_);
+  Envelope* const outer = std::exchange(turn.current, message.get());
+  struct Restore {
+    Turn& turn;
+    Envelope* outer;
+    EnvelopePtr& message;
+    ~Restore() {
+      // The handler may have put its message aside.
+      if (turn.current == nullptr) static_cast<void>(message.release());
+      turn.current = outer;
+    }
+  };
+  const Restore restore{turn, outer, message};
+  bool is_done = false;
+  {
+    const InTask in_task(turn, handler->mode_);
+    is_done = handler->Step();
+  }
+  if (!is_done) {
+    const AwaitMode mode = handler->mode_;
+    if (turn.current != nullptr) {
+      Add(std::move(handler), mode, std::move(message));
+      turn.current = nullptr;
+    } else {
+      Add(std::move(handler), mode, nullptr);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status finished = handler->Finish(ActorContext::Of(*turn.running()));
+  return finished;
+}
+
+void HandlerQueue::Clear() noexcept {
+  // The latest first, as frames go; without recursion over their links.
+  std::unique_ptr<AwaitingHandler> reversed;
+  while (first_ != nullptr) {
+    std::unique_ptr<AwaitingHandler> handler = std::move(first_);
+    first_ = std::move(handler->next_);
+    handler->next_ = std::move(reversed);
+    reversed = std::move(handler);
+  }
+  while (reversed != nullptr) reversed = std::move(reversed->next_);
+  woken_ = false;
+}
+
+bool HandlerQueue::HasExclusive() const {
+  for (const AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
+    if (handler->mode_ == AwaitMode::kExclusive) return true;
+  }
+  return false;
+}
+
+const MessageType* HandlerQueue::FirstType() const {
+  return first_ == nullptr || first_->message_ == nullptr ? nullptr : first_->message_->type();
+}
+
+absl::Status RunHandler(ActorContext& context, std::unique_ptr<AwaitingHandler> handler, AwaitMode mode) {
+  Turn& turn = ActorContext::worker().turn;
+  bool is_done = false;
+  {
+    const InTask in_task(turn, mode);
+    is_done = handler->Step();
+  }
+  if (is_done) return handler->Finish(context);
+  // Kept until the handler is done. Null if the handler has put it aside already.
+  EnvelopePtr message;
+  if (turn.current != nullptr && !turn.current->is_system()) message.reset(std::exchange(turn.current, nullptr));
+  if (mode == AwaitMode::kExclusive) turn.Set(Gate::kAwaiting);
+  SlotExtension::Of(*turn.running()).handlers.Add(std::move(handler), mode, std::move(message));
+  return absl::OkStatus();
+}
+
+absl::Status RunTask(ActorContext& context, Task<void> task) {
+  Turn& turn = ActorContext::worker().turn;
+  auto handler = std::make_unique<TaskHandler>(std::move(task));
+  bool is_done = false;
+  {
+    const InTask in_task(turn, AwaitMode::kInterleaving);
+    is_done = handler->Step();
+  }
+  if (is_done) return handler->Finish(context);
+  SlotExtension::Of(*turn.running()).handlers.Add(std::move(handler), AwaitMode::kInterleaving, nullptr);
+  return absl::OkStatus();
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,114 @@
+// A handler that is a coroutine and has not come to its end: it waits for a future, and goes on in a later turn.
+//
+//   class Adding final : public AwaitingHandler {
+//     bool Step() override { return running_.Resume(); }
+//     absl::Status Finish(ActorContext& context) override { ... context.Reply(running_.TakeResult()) ... }
+//     RunningTask<Sum> running_;
+//   };
+//   return RunHandler(context, std::make_unique<Adding>(...), AwaitMode::kExclusive);   // in Receive
+//
+// While it waits, its message is kept, and sender() is restored when it goes on. The actor takes no other user message
+// meanwhile, unless the handler is interleaving. Whoever completes the future sends a system message with the number of
+// the wait; it is only looked at in the actor's turn, and a late one finds nobody. Handlers go on in the order in which
+// they were woken, and not while the actor waits for a verdict. They are destroyed in the actor's turn: at their end,
+// before the old instance of a restart, or before PostStop.
+#ifndef FRAKTOR_ACTOR_TURN_AWAITING_HANDLER_H_
+#define FRAKTOR_ACTOR_TURN_AWAITING_HANDLER_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/waker.h"
+
+namespace fraktor::inline v0 {
+
+class ActorContext;
+class ActorSlot;
+class ActorWorker;
+struct SlotExtension;
+
+enum class AwaitMode : uint8_t {
+  kExclusive,     // No other user message until it is done.
+  kInterleaving,  // Others are handled while it waits.
+};
+
+class AwaitingHandler : protected TaskDriver {
+ public:
+  AwaitingHandler() = default;
+  AwaitingHandler(const AwaitingHandler&) = delete;
+  AwaitingHandler& operator=(const AwaitingHandler&) = delete;
+  virtual ~AwaitingHandler() = default;
+
+  // From the pool of nodes.
+  static void* operator new(size_t size);
+  static void operator delete(void* memory, size_t size) noexcept;
+
+  // Goes on until it waits (false) or is done (true).
+  virtual bool Step() = 0;
+  // It is done: answers, or throws what the coroutine threw. An error is a failure of the actor.
+  virtual absl::Status Finish(ActorContext& context) = 0;
+
+ protected:
+  Waker BeginWait() final;
+  void EndWait(bool wake_is_owed) final;
+
+ private:
+  friend class HandlerQueue;
+
+  static void Wake(void* slot, uint64_t generation, uint64_t wait) noexcept;
+
+  std::unique_ptr<AwaitingHandler> next_;
+  EnvelopePtr message_;
+  uint64_t wait_ = 0;  // 0: it does not wait.
+  AwaitMode mode_ = AwaitMode::kExclusive;
+  bool is_woken_ = false;
+};
+
+// The handlers of one actor that wait. The holder's; part of its SlotExtension.
+class HandlerQueue {
+ public:
+  HandlerQueue() = default;
+  HandlerQueue(const HandlerQueue&) = delete;
+  HandlerQueue& operator=(const HandlerQueue&) = delete;
+  ~HandlerQueue() { Clear(); }
+
+  bool empty() const { return first_ == nullptr; }
+  bool has_woken() const { return woken_; }
+
+  void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message);
+  // The wait with that number is over. Others do not notice.
+  void MarkWoken(uint64_t wait);
+  // One that was woken, which is out of the queue then; null if there is none.
+  std::unique_ptr<AwaitingHandler> TakeWoken();
+  // Runs it, with its message as the current one. Puts it back if it waits again. An error is a failure of the actor,
+  // on `message`, which is the caller's then.
+  absl::Status Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message);
+  // Ends all, the latest first. The messages end too.
+  void Clear() noexcept;
+  bool HasExclusive() const;
+  // For whoever describes what the actor is at: the type of the message of the first that waits, or null.
+  const MessageType* FirstType() const;
+
+ private:
+  friend class AwaitingHandler;
+
+  std::unique_ptr<AwaitingHandler> first_;
+  bool woken_ = false;
+};
+
+// In Receive: begins a handler that may wait. An error is a failure of the actor.
+absl::Status RunHandler(ActorContext& context, std::unique_ptr<AwaitingHandler> handler, AwaitMode mode);
+
+// In the actor's turn, without a message: a task of its own, which interleaves. An error that it comes to is a failure
+// of the actor.
+absl::Status RunTask(ActorContext& context, Task<void> task);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_AWAITING_HANDLER_H_
