@@ -18,7 +18,6 @@
 #include <string_view>
 #include <vector>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -78,7 +77,7 @@ struct PersistentRepr {
 
 class AtomicWrite {
  public:
-  using Events = absl::InlinedVector<PersistentRepr, 1>;
+  using Events = std::vector<PersistentRepr>;
 
   // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence id, epoch and writer,
   // and the numbers rise by one from a first that is not 0.

@@ -1,0 +1,243 @@
+#include "fraktor/persistence/rocksdb/database.h"
+
+#include <cstdarg>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/options.h"
+#include "rocksdb/slice.h"
+#include "rocksdb/status.h"
+#include "rocksdb/write_batch.h"
+
+#include "fraktor/persistence/journal/bytes.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr std::string_view kFormatKey = "format";
+constexpr std::string_view kSchemaKey = "schema";
+constexpr std::string_view kOpenCountKey = "open count";
+constexpr size_t kMaxDroppedLines = 100;
+
+rocksdb::Slice ToSlice(std::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
+
+// RocksDB says only in its log what it has dropped while it recovered. This one passes everything on and keeps that.
+class RecoveryLogger final : public rocksdb::Logger {
+ public:
+  explicit RecoveryLogger(std::shared_ptr<rocksdb::Logger> target)
+      : rocksdb::Logger(rocksdb::InfoLogLevel::INFO_LEVEL), target_(std::move(target)) {}
+
+  using rocksdb::Logger::Logv;
+  void Logv(const rocksdb::InfoLogLevel level, const char* format, va_list arguments) override {
+    if (level >= rocksdb::InfoLogLevel::WARN_LEVEL) Look(format, arguments);
+    if (target_ != nullptr) target_->Logv(level, format, arguments);
+  }
+  void LogHeader(const char* format, va_list arguments) override {
+    if (target_ != nullptr) target_->LogHeader(format, arguments);
+  }
+  size_t GetLogFileSize() const override { return target_ == nullptr ? 0 : target_->GetLogFileSize(); }
+  void Flush() override {
+    if (target_ != nullptr) target_->Flush();
+  }
+
+  std::vector<std::string> TakeDropped() {
+    MutexLock lock(mutex_);
+    return std::exchange(dropped_, {});
+  }
+
+ protected:
+  rocksdb::Status CloseImpl() override { return target_ == nullptr ? rocksdb::Status::OK() : target_->Close(); }
+
+ private:
+  void Look(const char* format, va_list arguments) {
+    va_list copy;
+    va_copy(copy, arguments);
+    char line[1024];
+    std::vsnprintf(line, sizeof(line), format, copy);
+    va_end(copy);
+    if (std::string_view(line).find("dropping") == std::string_view::npos) return;
+    MutexLock lock(mutex_);
+    if (dropped_.size() < kMaxDroppedLines) dropped_.emplace_back(line);
+  }
+
+  const std::shared_ptr<rocksdb::Logger> target_;
+  Mutex mutex_;
+  std::vector<std::string> dropped_ ABSL_GUARDED_BY(mutex_);
+};
+
+rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
+  rocksdb::DBOptions db;
+  if (options.env != nullptr) db.env = options.env;
+  db.create_if_missing = options.create_if_missing;
+  db.create_missing_column_families = true;
+  // The acknowledged prefix opens, whatever has become of the end.
+  db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  // Column families that are rarely written would keep old log files alive for ever.
+  db.max_total_wal_size = uint64_t{256} << 20;
+  db.max_open_files = 1000;
+  db.max_background_jobs = 2;
+  db.bytes_per_sync = 1 << 20;
+  db.avoid_unnecessary_blocking_io = true;
+  db.stats_dump_period_sec = 0;
+  db.stats_persist_period_sec = 0;
+  db.max_log_file_size = 10 << 20;
+  db.keep_log_file_num = 5;
+  return db;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
+  auto database = absl::WrapUnique(new Database(std::move(options)));
+  FRAKTOR_RETURN_IF_ERROR(database->OpenFiles());
+  FRAKTOR_RETURN_IF_ERROR(database->CheckIdentity());
+  return database;
+}
+
+Database::~Database() { Close().IgnoreError(); }
+
+absl::Status Database::OpenFiles() {
+  rocksdb::DBOptions db_options = MakeDbOptions(options_);
+  // All that are there have to be opened, also those of a newer schema, so that the schema can be read at all.
+  std::vector<std::string> existing;
+  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(db_options, options_.path, &existing);
+  is_new_ = !listed.ok();
+  if (is_new_ && (options_.read_only || !options_.create_if_missing)) {
+    if (!listed.IsPathNotFound() && !listed.IsNotFound() && !listed.IsIOError()) return ToStatus(listed, "open");
+    return MakeError(absl::StatusCode::kNotFound, JournalErrorKind::kInvalid,
+                     absl::StrCat(options_.path, ": there is no database (", listed.ToString(),
+                                  "); name the folder that a store was opened with"));
+  }
+  std::shared_ptr<rocksdb::Logger> log_file;
+  if (!options_.read_only) {
+    // The folder must exist for it; an error here shows again, and better, when the database is opened.
+    db_options.env->CreateDirIfMissing(options_.path).PermitUncheckedError();
+    rocksdb::CreateLoggerFromOptions(options_.path, db_options, &log_file).PermitUncheckedError();
+  }
+  const auto logger = std::make_shared<RecoveryLogger>(log_file);
+  db_options.info_log = logger;
+
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {
+      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions()}};
+  for (const ColumnFamily& family : options_.column_families) descriptors.emplace_back(family.name, family.options);
+  for (const std::string& name : existing) {
+    bool is_known = false;
+    for (const rocksdb::ColumnFamilyDescriptor& known : descriptors) is_known = is_known || known.name == name;
+    if (!is_known) descriptors.emplace_back(name, rocksdb::ColumnFamilyOptions());
+  }
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status opened =
+      options_.read_only ? rocksdb::DB::OpenForReadOnly(db_options, options_.path, descriptors, &handles_, &db)
+                         : rocksdb::DB::Open(db_options, options_.path, descriptors, &handles_, &db);
+  report_.dropped = logger->TakeDropped();
+  if (!opened.ok()) return ToStatus(opened, "open");
+  db_.reset(db);
+  return absl::OkStatus();
+}
+
+absl::Status Database::CheckIdentity() {
+  const auto read = [this](std::string_view key, std::string& value) {
+    return db_->Get(rocksdb::ReadOptions(), handles_[0], ToSlice(key), &value);
+  };
+  std::string format;
+  std::string schema;
+  std::string opens;
+  for (const auto& [key, value] :
+       {std::pair(kFormatKey, &format), std::pair(kSchemaKey, &schema), std::pair(kOpenCountKey, &opens)}) {
+    const rocksdb::Status found = read(key, *value);
+    if (!found.ok() && !found.IsNotFound()) return ToStatus(found, "read its description");
+  }
+  if (!is_new_ && format != options_.format) {
+    return MakeError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kInvalid,
+                     absl::StrCat(options_.path, ": this is ",
+                                  format.empty() ? "a RocksDB database of something else" : absl::StrCat("a ", format),
+                                  ", not a ", options_.format, "; name another folder"));
+  }
+  const uint32_t version = schema.size() == 4 ? LoadFixed32(schema.data()) : 0;
+  if (version > options_.schema_version) {
+    return MakeError(
+        absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNewerSchema,
+        absl::StrCat(options_.path, ": has schema ", version, "; this program knows schemas up to ",
+                     options_.schema_version, ". Nothing was changed. Open it with the newer program that wrote it"),
+        {{"schema", version}});
+  }
+  report_.open_count = opens.size() == 8 ? LoadFixed64(opens.data()) : 0;
+  if (options_.read_only) return absl::OkStatus();
+  ++report_.open_count;
+  rocksdb::WriteBatch batch;
+  opens.clear();
+  AppendFixed64(opens, report_.open_count);
+  schema.clear();
+  AppendFixed32(schema, options_.schema_version);
+  batch.Put(handles_[0], ToSlice(kFormatKey), options_.format);
+  batch.Put(handles_[0], ToSlice(kSchemaKey), schema);
+  batch.Put(handles_[0], ToSlice(kOpenCountKey), opens);
+  // Synced even where the store does not sync: offsets are made of it and must never come twice.
+  rocksdb::WriteOptions write;
+  write.sync = true;
+  return ToStatus(db_->Write(write, &batch), "count its opening");
+}
+
+absl::Status Database::Close() {
+  if (db_ == nullptr) return absl::OkStatus();
+  rocksdb::Status closed;
+  if (!options_.read_only) closed = db_->SyncWAL();
+  for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
+    db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  }
+  handles_.clear();
+  const rocksdb::Status ended = db_->Close();
+  db_.reset();
+  FRAKTOR_RETURN_IF_ERROR(ToStatus(closed, "sync at the end"));
+  return ToStatus(ended, "close");
+}
+
+absl::Status Database::ToStatus(const rocksdb::Status& status, std::string_view what) const {
+  if (status.ok()) return absl::OkStatus();
+  const std::string text = status.ToString();
+  const auto make = [&](absl::StatusCode code, JournalErrorKind kind, std::string_view advice) {
+    return MakeError(code, kind,
+                     absl::StrCat(options_.path, ": cannot ", ToAbsl(what), ": ", text, ". ", ToAbsl(advice)));
+  };
+  if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit ||
+      absl::StrContains(text, "No space left")) {
+    return make(absl::StatusCode::kResourceExhausted, JournalErrorKind::kDiskFull,
+                "The disk is full: make room on it; the store goes on by itself then");
+  }
+  if (absl::StrContains(text, "lock hold by current process") || absl::StrContains(text, "While lock file") ||
+      absl::StrContains(text, "LOCK: Resource temporarily unavailable")) {
+    return make(absl::StatusCode::kUnavailable, JournalErrorKind::kLocked,
+                "Another store has it open: close that one, or name another folder");
+  }
+  if (absl::StrContains(text, "Permission denied") || absl::StrContains(text, "Read-only file system") ||
+      absl::StrContains(text, "Not supported operation in read only mode")) {
+    return make(absl::StatusCode::kPermissionDenied, JournalErrorKind::kReadOnly,
+                "Give this user the right to write there, or open it for reading only");
+  }
+  if (status.IsCorruption()) {
+    return make(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt,
+                "Files are damaged: restore them from a backup; `journal verify` says what can still be read");
+  }
+  return make(absl::StatusCode::kUnavailable, JournalErrorKind::kIo, "Look at the device and at the file LOG there");
+}
+
+}  // namespace fraktor::inline v0

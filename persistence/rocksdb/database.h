@@ -1,0 +1,87 @@
+// Database: a RocksDB database that belongs to a journal or a snapshot store, opened, recognized and closed.
+//
+//   Database::Options options{.path = "/var/lib/shop/journal", .format = "fraktor-journal", .schema_version = 1};
+//   options.column_families.push_back({.name = "events", .options = ...});
+//   std::unique_ptr<Database> database = Database::Open(std::move(options)).value();
+//   database->db().Put(rocksdb::WriteOptions(), database->column_family(0), key, value);
+//
+// The default column family has what the database says of itself: its format, the version of its schema, and how often
+// it has been opened. A newer schema, another format, or a database of something else is refused before anything is
+// written.
+//
+// Thread safety: as rocksdb::DB; Close when nobody else is in it.
+#ifndef FRAKTOR_PERSISTENCE_ROCKSDB_DATABASE_H_
+#define FRAKTOR_PERSISTENCE_ROCKSDB_DATABASE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "rocksdb/db.h"
+#include "rocksdb/options.h"
+#include "rocksdb/status.h"
+
+#include "fraktor/persistence/rocksdb/open_report.h"
+
+namespace fraktor::inline v0 {
+
+class Database {
+ public:
+  struct ColumnFamily {
+    std::string name = {};
+    rocksdb::ColumnFamilyOptions options = {};
+  };
+  struct Options {
+    std::string path = {};
+    // What the database is for; another one is refused.
+    std::string format = {};
+    uint32_t schema_version = 1;
+    std::vector<ColumnFamily> column_families = {};
+    bool create_if_missing = true;
+    bool read_only = false;
+    // Null: the default one.
+    rocksdb::Env* env = nullptr;
+  };
+
+  // Errors: kNewerSchema, kLocked, kReadOnly, kDiskFull, kCorrupt, kInvalid (something else is there), kIo.
+  static absl::StatusOr<std::unique_ptr<Database>> Open(Options options);
+
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  rocksdb::DB& db() { return *db_; }
+  // In the order of Options::column_families.
+  rocksdb::ColumnFamilyHandle* column_family(size_t i) { return handles_[i + 1]; }
+  rocksdb::ColumnFamilyHandle* default_column_family() { return handles_[0]; }
+  const RocksDbOpenReport& report() const { return report_; }
+  const std::string& path() const { return options_.path; }
+  bool read_only() const { return options_.read_only; }
+
+  // Writes out what RocksDB still has in memory, and lets the files go. Also done by the destructor.
+  absl::Status Close();
+
+  // The error of an operation on this database; `what` says which. OK for OK.
+  absl::Status ToStatus(const rocksdb::Status& status, std::string_view what) const;
+
+ private:
+  explicit Database(Options options) : options_(std::move(options)) {}
+
+  absl::Status OpenFiles();
+  absl::Status CheckIdentity();
+
+  const Options options_;
+  RocksDbOpenReport report_;
+  bool is_new_ = false;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ROCKSDB_DATABASE_H_

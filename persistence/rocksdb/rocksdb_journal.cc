@@ -1,0 +1,935 @@
+#include "fraktor/persistence/rocksdb/rocksdb_journal.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/db.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/options.h"
+#include "rocksdb/slice.h"
+#include "rocksdb/status.h"
+#include "rocksdb/table.h"
+#include "rocksdb/write_batch.h"
+
+#include "fraktor/persistence/journal/advance_board.h"
+#include "fraktor/persistence/journal/bytes.h"
+#include "fraktor/persistence/journal/crc32c.h"
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/event_record.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/journal_limits.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/writer_rules.h"
+#include "fraktor/persistence/rocksdb/commit_queue.h"
+#include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/id_cache.h"
+#include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/prefix_transform.h"
+#include "fraktor/persistence/rocksdb/reader_pool.h"
+#include "fraktor/persistence/rocksdb/store_gate.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr uint32_t kSchemaVersion = 1;
+// The column families, in the order of Database::Options.
+constexpr size_t kEvents = 0;
+constexpr size_t kIds = 1;
+constexpr size_t kIndex = 2;
+
+// Up to so many events are deleted one by one; a range deletion is cheaper for more.
+constexpr uint64_t kMaxPointDeletes = 512;
+// Events with tags are read before they are deleted, so many in one commit.
+constexpr uint64_t kMaxPurgedEvents = 512;
+
+constexpr uint8_t kIdRecordVersion = 1;
+
+std::string_view ToView(const rocksdb::Slice& slice) { return std::string_view(slice.data(), slice.size()); }
+
+// The first key that is greater than `key`.
+std::string Successor(std::string key) {
+  key.push_back('\0');
+  return key;
+}
+
+std::string EncodeId(std::string_view persistence_id, const CachedId& id) {
+  std::string record;
+  record.push_back(static_cast<char>(kIdRecordVersion));
+  AppendVarint(record, id.state.epoch);
+  AppendVarint(record, id.state.highest_sequence_nr);
+  AppendVarint(record, id.state.deleted_to);
+  AppendVarint(record, id.purged_to);
+  record.push_back(id.has_tags ? 1 : 0);
+  AppendFixed32(record, ExtendCrc32c(ExtendCrc32c(0, persistence_id), record));
+  return record;
+}
+
+absl::StatusOr<CachedId> DecodeId(std::string_view persistence_id, std::string_view record) {
+  const absl::Status corrupt =
+      IdError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt, persistence_id,
+              "the record of its epoch and deletions has a wrong checksum. Restore it from a backup; "
+              "`journal verify` lists all that are damaged");
+  if (record.size() < 5) return corrupt;
+  const std::string_view covered = record.substr(0, record.size() - 4);
+  if (ExtendCrc32c(ExtendCrc32c(0, persistence_id), covered) != LoadFixed32(record.data() + covered.size())) {
+    return corrupt;
+  }
+  ByteReader reader(covered);
+  const uint8_t version = reader.Byte();
+  if (version > kIdRecordVersion) {
+    return IdError(
+        absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNewerSchema, persistence_id,
+        absl::StrCat("its record has version ", static_cast<int>(version), "; this program knows versions up to ",
+                     static_cast<int>(kIdRecordVersion), ". Read it with the newer program that wrote it"));
+  }
+  CachedId id;
+  id.is_known = true;
+  id.state.epoch = reader.Varint();
+  id.state.highest_sequence_nr = reader.Varint();
+  id.state.deleted_to = reader.Varint();
+  id.purged_to = reader.Varint();
+  id.has_tags = reader.Byte() != 0;
+  if (!reader.ok()) return corrupt;
+  return id;
+}
+
+rocksdb::ColumnFamilyOptions MakeFamilyOptions(const RocksDbJournalOptions& options,
+                                               const std::shared_ptr<rocksdb::Cache>& cache, bool has_prefixes) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = cache;
+  // With many ids, indexes and filters would outgrow memory if they stayed there for ever.
+  table.cache_index_and_filter_blocks = true;
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  // Filters of ids rather than of events: a thousand events cost what one does.
+  table.whole_key_filtering = !has_prefixes;
+  table.format_version = 5;
+  rocksdb::ColumnFamilyOptions family;
+  family.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  family.compression = rocksdb::kNoCompression;
+  family.write_buffer_size = options.write_buffer_bytes;
+  family.level_compaction_dynamic_level_bytes = true;
+  if (has_prefixes) {
+    family.prefix_extractor = std::make_shared<SizedPrefixTransform>();
+    family.memtable_prefix_bloom_size_ratio = 0.05;
+  } else {
+    family.memtable_whole_key_filtering = true;
+    family.memtable_prefix_bloom_size_ratio = 0.05;
+  }
+  return family;
+}
+
+// All reads of this journal leave range deletions aside: what is deleted is known from the id's record, and looking for
+// range deletions after each new one costs milliseconds when there are thousands.
+rocksdb::ReadOptions PlainRead() {
+  rocksdb::ReadOptions read;
+  read.ignore_range_deletions = true;
+  return read;
+}
+
+}  // namespace
+
+class RocksDbJournal::Core {
+ public:
+  static absl::StatusOr<std::unique_ptr<Core>> Open(RuntimeToolbox& toolbox, const RocksDbJournalOptions& options);
+  ~Core();
+
+  Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token);
+  Future<WriteResults> Write(std::vector<AtomicWrite> writes);
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr);
+  Future<EventBatch> Replay(ReplayPage page);
+  Future<uint64_t> HighestSequenceNr(std::string persistence_id);
+  Future<EventBatch> EventsByTag(TagPage page);
+  Future<IdBatch> PersistenceIds(IdPage page);
+  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after);
+  Future<void> Close();
+
+  const RocksDbJournalOptions& options() const { return options_; }
+  const RocksDbOpenReport& report() const { return database_->report(); }
+  Statistics statistics() const;
+
+ private:
+  using Outcome = CommitQueue::Operation::Outcome;
+  class OpenOperation;
+  class WriteOperation;
+  class DeleteOperation;
+  class PurgeOperation;
+  // Where the events of an atomic write went, if they did.
+  struct Placed {
+    uint64_t first_offset = 0;
+    uint64_t new_id_offset = 0;
+  };
+
+  explicit Core(const RocksDbJournalOptions& options)
+      : options_(options), board_(options.max_live_queries), cache_(options.max_cached_ids) {}
+
+  absl::Status ClosedStatus() const { return ClosedError(absl::StrCat("the journal ", options_.path)); }
+  absl::Status CheckWritable() const;
+  void Leave() {
+    if (gate_.Leave()) Finish();
+  }
+  void Finish();
+  void CloseDatabase();
+  template <class T, class Op>
+  Future<T> Submit(std::unique_ptr<Op> operation, Future<T> answer);
+  template <class T, class Fn>
+  Future<T> Read(Fn read);
+
+  rocksdb::DB& db() { return database_->db(); }
+  rocksdb::ColumnFamilyHandle* family(size_t i) { return database_->column_family(i); }
+
+  // The worker's side.
+  void BeginPrepare(const rocksdb::WriteBatch& batch) {
+    if (batch.Count() == 0) ++group_;
+  }
+  absl::StatusOr<CachedId*> Load(const std::string& persistence_id);
+  uint64_t PutNewId(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id);
+  void PutId(rocksdb::WriteBatch& batch, const std::string& persistence_id, const CachedId& id);
+  Outcome PrepareWrite(const AtomicWrite& write, rocksdb::WriteBatch& batch, absl::Status& result, Placed& placed);
+  absl::StatusOr<bool> IsStored(const CachedId& id, const AtomicWrite& write);
+  absl::Status PreparePurge(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id);
+  void PublishWrite(const AtomicWrite& write, const Placed& placed);
+
+  // The readers' side.
+  absl::StatusOr<CachedId> ReadId(const std::string& persistence_id);
+  absl::StatusOr<uint64_t> ReadHighest(const std::string& persistence_id);
+  absl::StatusOr<uint64_t> LastStored(const std::string& persistence_id);
+  absl::StatusOr<EventBatch> ReadEvents(const ReplayPage& page);
+  absl::StatusOr<EventBatch> ReadTag(const TagPage& page);
+  absl::StatusOr<IdBatch> ReadIds(const IdPage& page);
+  absl::StatusOr<uint64_t> ReadNumberOf(const JournalSubject& subject);
+
+  const RocksDbJournalOptions options_;
+  AdvanceBoard board_;
+  StoreGate gate_;
+  Mutex close_mutex_;
+  bool is_let_go_ ABSL_GUARDED_BY(close_mutex_) = false;
+  absl::Status close_status_ ABSL_GUARDED_BY(close_mutex_);
+  std::vector<Promise<void>> closing_ ABSL_GUARDED_BY(close_mutex_);
+
+  // The worker's own.
+  IdCache cache_;
+  uint64_t group_ = 0;
+  uint64_t next_offset_ = 0;
+  std::string key_;
+  std::string record_;
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<CommitQueue> queue_;  // none if read only
+  std::unique_ptr<ReaderPool> readers_;
+};
+
+class RocksDbJournal::Core::OpenOperation final : public CommitQueue::Operation {
+ public:
+  OpenOperation(Core& core, std::string persistence_id, std::optional<uint64_t> token, Promise<WriterOpened> promise)
+      : core_(core), persistence_id_(std::move(persistence_id)), token_(token), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    result_ = Open(batch);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    if (!committed.ok()) {
+      promise_.Set(Annotate(committed, absl::StrCat("open \"", persistence_id_, "\"")));
+    } else {
+      if (new_id_offset_ != 0 && core_.board_.HasWaiters()) {
+        core_.board_.Publish(JournalSubject::OfAllIds(), new_id_offset_);
+      }
+      promise_.Set(std::move(result_));
+    }
+    core_.Leave();
+  }
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  absl::StatusOr<WriterOpened> Open(rocksdb::WriteBatch& batch) {
+    FRAKTOR_ASSIGN_OR_RETURN(CachedId* const id, core_.Load(persistence_id_));
+    FRAKTOR_ASSIGN_OR_RETURN(const uint64_t epoch, NextEpoch(persistence_id_, id->state.epoch, token_));
+    id->state.epoch = epoch;
+    id->changed_in = core_.group_;
+    if (!id->is_known) new_id_offset_ = core_.PutNewId(batch, persistence_id_, *id);
+    core_.PutId(batch, persistence_id_, *id);
+    return WriterOpened{.epoch = epoch, .highest_sequence_nr = id->state.highest_sequence_nr};
+  }
+
+  Core& core_;
+  const std::string persistence_id_;
+  const std::optional<uint64_t> token_;
+  Promise<WriterOpened> promise_;
+  absl::StatusOr<WriterOpened> result_;
+  uint64_t new_id_offset_ = 0;
+};
+
+class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation {
+ public:
+  WriteOperation(Core& core, std::vector<AtomicWrite> writes, Promise<WriteResults> promise)
+      : core_(core), writes_(std::move(writes)), promise_(std::move(promise)), placed_(writes_.size()) {
+    for (const AtomicWrite& write : writes_) {
+      bytes_ += write.ByteSize() + write.events().size() * (write.persistence_id().size() + 64);
+    }
+  }
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    for (; next_ < writes_.size(); ++next_) {
+      absl::Status result;
+      if (core_.PrepareWrite(writes_[next_], batch, result, placed_[next_]) == Outcome::kCommitFirst) {
+        return Outcome::kCommitFirst;
+      }
+      if (placed_[next_].first_offset != 0) events_ += writes_[next_].events().size();
+      if (result.ok()) continue;
+      if (results_.empty()) results_.resize(writes_.size());
+      results_[next_] = std::move(result);
+    }
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    if (!committed.ok()) {
+      const AtomicWrite& first = writes_.front();
+      promise_.Set(Annotate(
+          committed, absl::StrCat("write of event ", first.lowest_sequence_nr(), " of \"", first.persistence_id(),
+                                  "\" and ", writes_.size() - 1, " further atomic writes")));
+    } else {
+      if (core_.board_.HasWaiters()) {
+        for (size_t i = 0; i < writes_.size(); ++i) core_.PublishWrite(writes_[i], placed_[i]);
+      }
+      promise_.Set(std::move(results_));
+    }
+    core_.Leave();
+  }
+  size_t byte_size() const override { return bytes_; }
+  size_t event_count() const override { return events_; }
+
+ private:
+  Core& core_;
+  const std::vector<AtomicWrite> writes_;
+  Promise<WriteResults> promise_;
+  WriteResults results_;
+  std::vector<Placed> placed_;
+  size_t next_ = 0;
+  size_t bytes_ = 64;
+  size_t events_ = 0;
+};
+
+// Takes away what is deleted and was too much for one commit.
+class RocksDbJournal::Core::PurgeOperation final : public CommitQueue::Operation {
+ public:
+  PurgeOperation(Core& core, std::string persistence_id) : core_(core), persistence_id_(std::move(persistence_id)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    // What is left is taken away after the next deletion.
+    if (core_.gate_.is_closed()) return Outcome::kReady;
+    const absl::StatusOr<CachedId*> id = core_.Load(persistence_id_);
+    if (!id.ok()) return Outcome::kReady;
+    if ((*id)->changed_in == core_.group_) return Outcome::kCommitFirst;
+    if (core_.PreparePurge(batch, persistence_id_, **id).ok()) core_.PutId(batch, persistence_id_, **id);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status&) override {}
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  Core& core_;
+  const std::string persistence_id_;
+};
+
+class RocksDbJournal::Core::DeleteOperation final : public CommitQueue::Operation {
+ public:
+  DeleteOperation(Core& core, std::string persistence_id, uint64_t to_sequence_nr, Promise<void> promise)
+      : core_(core),
+        persistence_id_(std::move(persistence_id)),
+        to_sequence_nr_(to_sequence_nr),
+        promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    const absl::StatusOr<CachedId*> found = core_.Load(persistence_id_);
+    if (!found.ok()) {
+      result_ = found.status();
+      return Outcome::kReady;
+    }
+    CachedId& id = **found;
+    // Events with tags are read before they go, so they have to be there.
+    if (id.has_tags && id.changed_in == core_.group_) return Outcome::kCommitFirst;
+    const uint64_t to = std::min(to_sequence_nr_, id.state.highest_sequence_nr);
+    if (to <= id.state.deleted_to && id.purged_to >= id.state.deleted_to) return Outcome::kReady;
+    id.state.deleted_to = std::max(id.state.deleted_to, to);
+    result_ = core_.PreparePurge(batch, persistence_id_, id);
+    core_.PutId(batch, persistence_id_, id);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    promise_.Set(committed.ok() ? result_
+                                : Annotate(committed, absl::StrCat("delete events of \"", persistence_id_, "\" up to ",
+                                                                   to_sequence_nr_)));
+    core_.Leave();
+  }
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  Core& core_;
+  const std::string persistence_id_;
+  const uint64_t to_sequence_nr_;
+  Promise<void> promise_;
+  absl::Status result_;
+};
+
+absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open(RuntimeToolbox& toolbox,
+                                                                                 const RocksDbJournalOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckJournalLimits(options.limits));
+  if (options.path.empty()) return absl::InvalidArgumentError("RocksDbJournalOptions::path is missing");
+  auto core = absl::WrapUnique(new Core(options));
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  Database::Options database{.path = options.path,
+                             .format = "fraktor-journal",
+                             .schema_version = kSchemaVersion,
+                             .create_if_missing = options.create_if_missing,
+                             .read_only = options.read_only,
+                             .env = options.env};
+  database.column_families = {{"events", MakeFamilyOptions(options, cache, true)},
+                              {"ids", MakeFamilyOptions(options, cache, false)},
+                              {"index", MakeFamilyOptions(options, cache, true)}};
+  FRAKTOR_ASSIGN_OR_RETURN(core->database_, Database::Open(std::move(database)));
+  core->next_offset_ = core->database_->report().open_count << 40 | 1;
+  FRAKTOR_ASSIGN_OR_RETURN(core->readers_,
+                           ReaderPool::Start(toolbox, {.name = "journal-read", .threads = options.reader_threads}));
+  if (options.read_only) return core;
+  FRAKTOR_ASSIGN_OR_RETURN(core->queue_,
+                           CommitQueue::Start(toolbox, *core->database_,
+                                              {.name = "journal-commit",
+                                               .sync = options.sync,
+                                               .max_operations = options.max_waiting_requests,
+                                               .max_bytes = options.max_waiting_bytes,
+                                               .max_group_bytes = options.max_commit_bytes,
+                                               .on_failure = [core = core.get()] { core->cache_.Clear(); }}));
+  return core;
+}
+
+RocksDbJournal::Core::~Core() {
+  if (readers_ == nullptr || (queue_ == nullptr && !options_.read_only)) return;
+  static_cast<void>(Close());
+  if (queue_ != nullptr) queue_->Join().IgnoreError();
+}
+
+RocksDbJournal::Statistics RocksDbJournal::Core::statistics() const {
+  if (queue_ == nullptr) return {};
+  const CommitQueue::Statistics statistics = queue_->statistics();
+  return {.commits = statistics.groups, .requests = statistics.operations, .events = statistics.events};
+}
+
+absl::Status RocksDbJournal::Core::CheckWritable() const {
+  if (!options_.read_only) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kPermissionDenied, JournalErrorKind::kReadOnly,
+                   absl::StrCat("the journal ", options_.path, " was opened for reading only; open it for writing"));
+}
+
+template <class T, class Op>
+Future<T> RocksDbJournal::Core::Submit(std::unique_ptr<Op> operation, Future<T> answer) {
+  const absl::Status submitted = queue_->Submit(std::move(operation));
+  if (submitted.ok()) return answer;
+  Leave();
+  return MakeReadyFuture<T>(submitted);
+}
+
+template <class T, class Fn>
+Future<T> RocksDbJournal::Core::Read(Fn read) {
+  if (!gate_.Enter()) return MakeReadyFuture<T>(ClosedStatus());
+  auto [promise, future] = MakePromise<T>();
+  const absl::Status posted = readers_->Post([this, promise = std::move(promise), read = std::move(read)]() mutable {
+    promise.Set(read());
+    Leave();
+  });
+  if (posted.ok()) return std::move(future);
+  Leave();
+  return MakeReadyFuture<T>(posted);
+}
+
+Future<WriterOpened> RocksDbJournal::Core::OpenWriter(std::string persistence_id, std::optional<uint64_t> token) {
+  absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
+  if (checked.ok()) checked = CheckWritable();
+  if (!checked.ok()) return MakeReadyFuture<WriterOpened>(checked);
+  if (!gate_.Enter()) return MakeReadyFuture<WriterOpened>(ClosedStatus());
+  auto [promise, future] = MakePromise<WriterOpened>();
+  return Submit(std::make_unique<OpenOperation>(*this, std::move(persistence_id), token, std::move(promise)),
+                std::move(future));
+}
+
+Future<WriteResults> RocksDbJournal::Core::Write(std::vector<AtomicWrite> writes) {
+  const absl::Status checked = CheckWritable();
+  if (!checked.ok()) return MakeReadyFuture<WriteResults>(checked);
+  if (!gate_.Enter()) return MakeReadyFuture<WriteResults>(ClosedStatus());
+  if (writes.empty()) {
+    Leave();
+    return MakeReadyFuture<WriteResults>(WriteResults());
+  }
+  auto [promise, future] = MakePromise<WriteResults>();
+  return Submit(std::make_unique<WriteOperation>(*this, std::move(writes), std::move(promise)), std::move(future));
+}
+
+Future<void> RocksDbJournal::Core::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
+  absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
+  if (checked.ok()) checked = CheckWritable();
+  if (!checked.ok()) return MakeReadyFuture<void>(checked);
+  if (!gate_.Enter()) return MakeReadyFuture<void>(ClosedStatus());
+  auto [promise, future] = MakePromise<void>();
+  return Submit(std::make_unique<DeleteOperation>(*this, std::move(persistence_id), to_sequence_nr, std::move(promise)),
+                std::move(future));
+}
+
+absl::StatusOr<CachedId*> RocksDbJournal::Core::Load(const std::string& persistence_id) {
+  if (CachedId* const cached = cache_.Find(persistence_id)) return cached;
+  FRAKTOR_ASSIGN_OR_RETURN(CachedId id, ReadId(persistence_id));
+  if (id.is_known) {
+    FRAKTOR_ASSIGN_OR_RETURN(const uint64_t last, LastStored(persistence_id));
+    id.state.highest_sequence_nr = std::max(id.state.highest_sequence_nr, last);
+  }
+  return &cache_.Insert(persistence_id, id);
+}
+
+uint64_t RocksDbJournal::Core::PutNewId(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id) {
+  id.is_known = true;
+  const uint64_t offset = next_offset_++;
+  batch.Put(family(kIndex), EventKey("", offset), persistence_id);
+  return offset;
+}
+
+void RocksDbJournal::Core::PutId(rocksdb::WriteBatch& batch, const std::string& persistence_id, const CachedId& id) {
+  batch.Put(family(kIds), persistence_id, EncodeId(persistence_id, id));
+}
+
+CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicWrite& write, rocksdb::WriteBatch& batch,
+                                                                   absl::Status& result, Placed& placed) {
+  result = CheckAtomicWrite(options_.limits, write);
+  if (!result.ok()) return Outcome::kReady;
+  const absl::StatusOr<CachedId*> loaded = Load(write.persistence_id());
+  if (!loaded.ok()) {
+    result = Annotate(loaded.status(), absl::StrCat("event ", write.lowest_sequence_nr(), " of \"",
+                                                    write.persistence_id(), "\" is not written"));
+    return Outcome::kReady;
+  }
+  CachedId& id = **loaded;
+  result = CheckWriter(id.state, write);
+  if (!result.ok()) return Outcome::kReady;
+  if (write.lowest_sequence_nr() <= id.state.highest_sequence_nr) {
+    // What it may be a copy of can be in this very batch, where it cannot be looked at.
+    if (id.changed_in == group_) return Outcome::kCommitFirst;
+    const absl::StatusOr<bool> is_stored = IsStored(id, write);
+    if (!is_stored.ok()) {
+      result = is_stored.status();
+    } else if (!*is_stored) {
+      result = SequenceMismatch(id.state, write);
+    }
+    return Outcome::kReady;
+  }
+  bool has_tags = false;
+  for (const PersistentRepr& event : write.events()) has_tags = has_tags || !event.tags.empty();
+  const bool id_changes = !id.is_known || (has_tags && !id.has_tags);
+  if (!id.is_known) placed.new_id_offset = PutNewId(batch, write.persistence_id(), id);
+  id.has_tags = id.has_tags || has_tags;
+  if (id_changes) PutId(batch, write.persistence_id(), id);
+
+  key_ = IdPrefix(write.persistence_id());
+  const size_t prefix_size = key_.size();
+  const uint32_t prefix_crc = ExtendCrc32c(0, key_);
+  placed.first_offset = next_offset_;
+  for (const PersistentRepr& event : write.events()) {
+    const uint64_t offset = next_offset_++;
+    key_.resize(prefix_size);
+    AppendSorted64(key_, event.sequence_nr);
+    record_.clear();
+    AppendEventBody(event, record_);
+    SealRecord(ExtendEventKeyCrc(prefix_crc, event.sequence_nr), offset, record_);
+    batch.Put(family(kEvents), key_, record_);
+    for (const std::string& tag : event.tags) batch.Put(family(kIndex), EventKey(tag, offset), key_);
+  }
+  id.state.highest_sequence_nr = write.highest_sequence_nr();
+  id.changed_in = group_;
+  return Outcome::kReady;
+}
+
+absl::StatusOr<bool> RocksDbJournal::Core::IsStored(const CachedId& id, const AtomicWrite& write) {
+  if (write.lowest_sequence_nr() <= id.state.deleted_to) return false;
+  std::string stored;
+  for (const PersistentRepr& event : write.events()) {
+    const rocksdb::Status found =
+        db().Get(PlainRead(), family(kEvents), EventKey(event.persistence_id, event.sequence_nr), &stored);
+    if (found.IsNotFound()) return false;
+    if (!found.ok()) {
+      return database_->ToStatus(found,
+                                 absl::StrCat("read event ", event.sequence_nr, " of \"", event.persistence_id, "\""));
+    }
+    record_.clear();
+    AppendEventBody(event, record_);
+    if (BodyOfRecord(stored) != record_) return false;
+  }
+  return true;
+}
+
+absl::Status RocksDbJournal::Core::PreparePurge(rocksdb::WriteBatch& batch, const std::string& persistence_id,
+                                                CachedId& id) {
+  const uint64_t first = id.purged_to + 1;
+  const uint64_t last = id.state.deleted_to;
+  if (first > last) return absl::OkStatus();
+  if (!id.has_tags) {
+    if (last - first < kMaxPointDeletes) {
+      for (uint64_t number = first; number <= last; ++number) {
+        batch.Delete(family(kEvents), EventKey(persistence_id, number));
+      }
+    } else {
+      batch.DeleteRange(family(kEvents), EventKey(persistence_id, first), Successor(EventKey(persistence_id, last)));
+    }
+    id.purged_to = last;
+    return absl::OkStatus();
+  }
+  const std::string upper = Successor(EventKey(persistence_id, last));
+  const rocksdb::Slice upper_slice = upper;
+  rocksdb::ReadOptions read = PlainRead();
+  read.iterate_upper_bound = &upper_slice;
+  read.prefix_same_as_start = true;
+  const std::unique_ptr<rocksdb::Iterator> events(db().NewIterator(read, family(kEvents)));
+  uint64_t purged = 0;
+  events->Seek(EventKey(persistence_id, first));
+  for (; events->Valid() && purged < kMaxPurgedEvents; events->Next(), ++purged) {
+    std::string_view ignored;
+    uint64_t number = 0;
+    if (!ParseEventKey(ToView(events->key()), ignored, number)) continue;
+    StoredEvent event;
+    // One that cannot be read leaves its entries in the index, which readers pass over.
+    if (DecodeEventRecord(EventKeyCrc(persistence_id, number), ToView(events->value()), event) ==
+        RecordProblem::kNone) {
+      for (const std::string_view tag : event.tags()) batch.Delete(family(kIndex), EventKey(tag, event.offset));
+    }
+    batch.Delete(family(kEvents), events->key());
+    id.purged_to = number;
+  }
+  FRAKTOR_RETURN_IF_ERROR(
+      database_->ToStatus(events->status(), absl::StrCat("read deleted events of \"", persistence_id, "\"")));
+  if (!events->Valid()) {
+    id.purged_to = last;
+  } else {
+    queue_->SubmitMore(std::make_unique<PurgeOperation>(*this, persistence_id));
+  }
+  return absl::OkStatus();
+}
+
+void RocksDbJournal::Core::PublishWrite(const AtomicWrite& write, const Placed& placed) {
+  if (placed.new_id_offset != 0) board_.Publish(JournalSubject::OfAllIds(), placed.new_id_offset);
+  if (placed.first_offset == 0) return;
+  board_.Publish(JournalSubject::OfId(write.persistence_id()), write.highest_sequence_nr());
+  uint64_t offset = placed.first_offset;
+  for (const PersistentRepr& event : write.events()) {
+    for (const std::string& tag : event.tags) board_.Publish(JournalSubject::OfTag(tag), offset);
+    ++offset;
+  }
+}
+
+absl::StatusOr<CachedId> RocksDbJournal::Core::ReadId(const std::string& persistence_id) {
+  std::string record;
+  const rocksdb::Status found = db().Get(PlainRead(), family(kIds), persistence_id, &record);
+  if (found.IsNotFound()) return CachedId();
+  if (!found.ok()) return database_->ToStatus(found, absl::StrCat("read the state of \"", persistence_id, "\""));
+  return DecodeId(persistence_id, record);
+}
+
+absl::StatusOr<uint64_t> RocksDbJournal::Core::LastStored(const std::string& persistence_id) {
+  const std::string lower = IdPrefix(persistence_id);
+  const rocksdb::Slice lower_slice = lower;
+  rocksdb::ReadOptions read = PlainRead();
+  read.iterate_lower_bound = &lower_slice;
+  read.total_order_seek = true;
+  const std::unique_ptr<rocksdb::Iterator> last(db().NewIterator(read, family(kEvents)));
+  last->SeekForPrev(EventKey(persistence_id, std::numeric_limits<uint64_t>::max()));
+  if (!last->Valid()) {
+    FRAKTOR_RETURN_IF_ERROR(
+        database_->ToStatus(last->status(), absl::StrCat("read the last event of \"", persistence_id, "\"")));
+    return 0;
+  }
+  std::string_view id;
+  uint64_t number = 0;
+  return ParseEventKey(ToView(last->key()), id, number) && id == persistence_id ? number : 0;
+}
+
+absl::StatusOr<uint64_t> RocksDbJournal::Core::ReadHighest(const std::string& persistence_id) {
+  FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(persistence_id));
+  if (!id.is_known) return 0;
+  FRAKTOR_ASSIGN_OR_RETURN(const uint64_t last, LastStored(persistence_id));
+  return std::max(id.state.highest_sequence_nr, last);
+}
+
+Future<uint64_t> RocksDbJournal::Core::HighestSequenceNr(std::string persistence_id) {
+  const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
+  if (!checked.ok()) return MakeReadyFuture<uint64_t>(checked);
+  return Read<uint64_t>([this, persistence_id = std::move(persistence_id)] { return ReadHighest(persistence_id); });
+}
+
+Future<EventBatch> RocksDbJournal::Core::Replay(ReplayPage page) {
+  const absl::Status checked = CheckPersistenceId(options_.limits, page.persistence_id);
+  if (!checked.ok()) return MakeReadyFuture<EventBatch>(checked);
+  return Read<EventBatch>([this, page = std::move(page)] { return ReadEvents(page); });
+}
+
+absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& page) {
+  EventBatch batch;
+  batch.Finish(page.from_sequence_nr, true);
+  FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(page.persistence_id));
+  const uint64_t from = std::max(page.from_sequence_nr, id.state.deleted_to + 1);
+  if (!id.is_known || from > page.to_sequence_nr) return batch;
+
+  std::string key = EventKey(page.persistence_id, from);
+  const size_t prefix_size = key.size() - 8;
+  const uint32_t prefix_crc = ExtendCrc32c(0, std::string_view(key).substr(0, prefix_size));
+  const std::string upper = Successor(EventKey(page.persistence_id, page.to_sequence_nr));
+  const rocksdb::Slice upper_slice = upper;
+  rocksdb::ReadOptions read = PlainRead();
+  read.iterate_upper_bound = &upper_slice;
+  read.prefix_same_as_start = true;
+  const std::unique_ptr<rocksdb::Iterator> events(db().NewIterator(read, family(kEvents)));
+
+  StoredEvent event;
+  event.persistence_id = batch.Keep(page.persistence_id);
+  uint64_t next = from;
+  for (events->Seek(key); events->Valid(); events->Next()) {
+    const rocksdb::Slice found = events->key();
+    next = LoadSorted64(found.data() + prefix_size);
+    if (page.limits.ReachedBy(batch)) {
+      batch.Finish(next, false);
+      return batch;
+    }
+    event.sequence_nr = next;
+    const std::string_view record = batch.Keep(ToView(events->value()));
+    const RecordProblem problem = DecodeEventRecord(ExtendEventKeyCrc(prefix_crc, next), record, event);
+    if (problem != RecordProblem::kNone) {
+      // What is good comes first, in a page of its own.
+      if (batch.empty()) return RecordError(problem, page.persistence_id, next, record);
+      batch.Finish(next, false);
+      return batch;
+    }
+    batch.Add(event);
+    ++next;
+  }
+  if (!events->status().ok()) {
+    if (batch.empty()) {
+      const absl::Status read_error = database_->ToStatus(events->status(), "read events");
+      return EventError(read_error.code(), ErrorKindOf<JournalErrorKind>(read_error).value_or(JournalErrorKind::kIo),
+                        page.persistence_id, next,
+                        absl::StrCat("it or the next one cannot be read: ", std::string(read_error.message())));
+    }
+    batch.Finish(next, false);
+    return batch;
+  }
+  batch.Finish(next, true);
+  return batch;
+}
+
+Future<EventBatch> RocksDbJournal::Core::EventsByTag(TagPage page) {
+  return Read<EventBatch>([this, page = std::move(page)] { return ReadTag(page); });
+}
+
+absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadTag(const TagPage& page) {
+  EventBatch batch;
+  batch.Finish(page.from_offset, true);
+  // No event has such a tag; the empty one is the index of ids.
+  if (page.tag.empty() || page.tag.size() > options_.limits.max_tag_bytes) return batch;
+  const std::string upper = Successor(EventKey(page.tag, page.to_offset));
+  const rocksdb::Slice upper_slice = upper;
+  rocksdb::ReadOptions read = PlainRead();
+  read.iterate_upper_bound = &upper_slice;
+  read.prefix_same_as_start = true;
+  const std::unique_ptr<rocksdb::Iterator> entries(db().NewIterator(read, family(kIndex)));
+  // Entries of deleted events are passed over, but not endlessly in one page.
+  size_t passes_left = std::max<size_t>(1000, 10 * std::min<size_t>(page.limits.max_events, 100'000));
+  absl::flat_hash_map<std::string, uint64_t> deleted_to;
+  std::string record;
+  uint64_t next = page.from_offset;
+  for (entries->Seek(EventKey(page.tag, page.from_offset)); entries->Valid(); entries->Next()) {
+    next = LoadSorted64(entries->key().data() + entries->key().size() - 8);
+    if (page.limits.ReachedBy(batch) || passes_left-- == 0) {
+      batch.Finish(next, false);
+      return batch;
+    }
+    StoredEvent event;
+    std::string_view id_view;
+    if (!ParseEventKey(ToView(entries->value()), id_view, event.sequence_nr)) {
+      return MakeError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt,
+                       absl::StrCat(options_.path, ": the entry of tag \"", page.tag, "\" at offset ", next,
+                                    " is damaged. Restore it from a backup, or go on after it"));
+    }
+    const std::string id(id_view);
+    auto deleted = deleted_to.find(id);
+    if (deleted == deleted_to.end()) {
+      FRAKTOR_ASSIGN_OR_RETURN(const CachedId state, ReadId(id));
+      deleted = deleted_to.emplace(id, state.state.deleted_to).first;
+    }
+    if (event.sequence_nr <= deleted->second) {
+      ++next;
+      continue;
+    }
+    const rocksdb::Status found = db().Get(PlainRead(), family(kEvents), entries->value(), &record);
+    if (found.IsNotFound()) {  // deleted meanwhile
+      ++next;
+      continue;
+    }
+    absl::Status problem =
+        database_->ToStatus(found, absl::StrCat("read event ", event.sequence_nr, " of \"", id, "\""));
+    if (problem.ok()) {
+      event.persistence_id = batch.Keep(id);
+      const std::string_view kept = batch.Keep(record);
+      problem =
+          RecordError(DecodeEventRecord(EventKeyCrc(id, event.sequence_nr), kept, event), id, event.sequence_nr, kept);
+    }
+    if (!problem.ok()) {
+      if (batch.empty()) return problem;
+      batch.Finish(next, false);
+      return batch;
+    }
+    batch.Add(event);
+    ++next;
+  }
+  FRAKTOR_RETURN_IF_ERROR(
+      database_->ToStatus(entries->status(), absl::StrCat("read the entries of tag \"", page.tag, "\"")));
+  batch.Finish(next, true);
+  return batch;
+}
+
+Future<IdBatch> RocksDbJournal::Core::PersistenceIds(IdPage page) {
+  return Read<IdBatch>([this, page] { return ReadIds(page); });
+}
+
+absl::StatusOr<IdBatch> RocksDbJournal::Core::ReadIds(const IdPage& page) {
+  rocksdb::ReadOptions read = PlainRead();
+  read.prefix_same_as_start = true;
+  const std::unique_ptr<rocksdb::Iterator> entries(db().NewIterator(read, family(kIndex)));
+  IdBatch batch;
+  batch.resume_at = page.from_offset;
+  for (entries->Seek(EventKey("", page.from_offset)); entries->Valid(); entries->Next()) {
+    if (batch.ids.size() >= std::max<size_t>(1, page.max_ids)) {
+      batch.at_end = false;
+      break;
+    }
+    batch.ids.push_back(entries->value().ToString());
+    batch.resume_at = LoadSorted64(entries->key().data() + 2) + 1;
+  }
+  FRAKTOR_RETURN_IF_ERROR(database_->ToStatus(entries->status(), "read the list of ids"));
+  return batch;
+}
+
+absl::StatusOr<uint64_t> RocksDbJournal::Core::ReadNumberOf(const JournalSubject& subject) {
+  if (subject.kind == JournalSubject::Kind::kId) return ReadHighest(subject.name);
+  const std::string tag = subject.kind == JournalSubject::Kind::kTag ? subject.name : std::string();
+  const std::string lower = IdPrefix(tag);
+  const rocksdb::Slice lower_slice = lower;
+  rocksdb::ReadOptions read = PlainRead();
+  read.iterate_lower_bound = &lower_slice;
+  read.total_order_seek = true;
+  const std::unique_ptr<rocksdb::Iterator> last(db().NewIterator(read, family(kIndex)));
+  last->SeekForPrev(EventKey(tag, std::numeric_limits<uint64_t>::max()));
+  FRAKTOR_RETURN_IF_ERROR(database_->ToStatus(last->status(), "read the last offset"));
+  return last->Valid() ? LoadSorted64(last->key().data() + last->key().size() - 8) : 0;
+}
+
+Future<uint64_t> RocksDbJournal::Core::AwaitAdvance(JournalSubject subject, uint64_t after) {
+  if (gate_.is_closed()) return MakeReadyFuture<uint64_t>(ClosedStatus());
+  Future<uint64_t> advance = board_.Wait(subject, after);
+  // What came before the wait; what comes after is published by the commit.
+  Future<void> looking = Read<void>([this, subject = std::move(subject)]() -> absl::Status {
+    FRAKTOR_ASSIGN_OR_RETURN(const uint64_t number, ReadNumberOf(subject));
+    board_.Publish(subject, number);
+    return absl::OkStatus();
+  });
+  if (looking.IsReady()) {
+    const absl::Status looked = looking.Take();
+    if (!looked.ok()) return MakeReadyFuture<uint64_t>(looked);
+  }
+  return advance;
+}
+
+Future<void> RocksDbJournal::Core::Close() {
+  auto [promise, future] = MakePromise<void>();
+  {
+    MutexLock lock(close_mutex_);
+    if (is_let_go_) return MakeReadyFuture<void>(close_status_);
+    closing_.push_back(std::move(promise));
+  }
+  if (!gate_.is_closed()) {
+    const bool nobody_inside = gate_.Close();
+    board_.Close(ClosedStatus());
+    if (nobody_inside) Finish();
+  }
+  return std::move(future);
+}
+
+void RocksDbJournal::Core::Finish() {
+  if (queue_ != nullptr) {
+    queue_->Finish([this] { CloseDatabase(); });
+  } else if (!readers_->Post([this] { CloseDatabase(); }).ok()) {
+    CloseDatabase();
+  }
+}
+
+void RocksDbJournal::Core::CloseDatabase() {
+  const absl::Status closed = database_->Close();
+  std::vector<Promise<void>> closing;
+  {
+    MutexLock lock(close_mutex_);
+    is_let_go_ = true;
+    close_status_ = closed;
+    closing.swap(closing_);
+  }
+  for (Promise<void>& promise : closing) promise.Set(closed);
+}
+
+absl::StatusOr<std::unique_ptr<RocksDbJournal>> RocksDbJournal::Open(RuntimeToolbox& toolbox,
+                                                                     const RocksDbJournalOptions& options) {
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<Core> core, Core::Open(toolbox, options));
+  return absl::WrapUnique(new RocksDbJournal(std::move(core)));
+}
+
+RocksDbJournal::RocksDbJournal(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+RocksDbJournal::~RocksDbJournal() = default;
+
+Future<WriterOpened> RocksDbJournal::OpenWriter(std::string persistence_id, std::optional<uint64_t> token) {
+  return core_->OpenWriter(std::move(persistence_id), token);
+}
+Future<WriteResults> RocksDbJournal::Write(std::vector<AtomicWrite> writes) { return core_->Write(std::move(writes)); }
+Future<EventBatch> RocksDbJournal::Replay(ReplayPage page) { return core_->Replay(std::move(page)); }
+Future<uint64_t> RocksDbJournal::HighestSequenceNr(std::string persistence_id) {
+  return core_->HighestSequenceNr(std::move(persistence_id));
+}
+Future<void> RocksDbJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
+  return core_->DeleteTo(std::move(persistence_id), to_sequence_nr);
+}
+Future<EventBatch> RocksDbJournal::EventsByTag(TagPage page) { return core_->EventsByTag(std::move(page)); }
+Future<IdBatch> RocksDbJournal::PersistenceIds(IdPage page) { return core_->PersistenceIds(page); }
+Future<uint64_t> RocksDbJournal::AwaitAdvance(JournalSubject subject, uint64_t after) {
+  return core_->AwaitAdvance(std::move(subject), after);
+}
+Future<void> RocksDbJournal::Close() { return core_->Close(); }
+const JournalLimits& RocksDbJournal::limits() const { return core_->options().limits; }
+const RocksDbOpenReport& RocksDbJournal::open_report() const { return core_->report(); }
+RocksDbJournal::Statistics RocksDbJournal::statistics() const { return core_->statistics(); }
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,451 @@
+#include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/db.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/options.h"
+#include "rocksdb/slice.h"
+#include "rocksdb/status.h"
+#include "rocksdb/table.h"
+#include "rocksdb/write_batch.h"
+
+#include "fraktor/persistence/journal/bytes.h"
+#include "fraktor/persistence/journal/crc32c.h"
+#include "fraktor/persistence/journal/event_record.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/writer_rules.h"
+#include "fraktor/persistence/rocksdb/commit_queue.h"
+#include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/prefix_transform.h"
+#include "fraktor/persistence/rocksdb/reader_pool.h"
+#include "fraktor/persistence/rocksdb/store_gate.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr uint32_t kSchemaVersion = 1;
+constexpr size_t kIndex = 0;
+constexpr size_t kRecords = 1;
+constexpr uint8_t kSnapshotRecordVersion = 1;
+constexpr std::string_view kLastTimeKey = "last time";
+
+rocksdb::Slice ToSlice(std::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
+std::string_view ToView(const rocksdb::Slice& slice) { return std::string_view(slice.data(), slice.size()); }
+
+// Times before 1970 sort before those after.
+uint64_t SortedTime(int64_t nanoseconds) { return static_cast<uint64_t>(nanoseconds) ^ (uint64_t{1} << 63); }
+
+std::string SnapshotKey(std::string_view persistence_id, uint64_t sequence_nr, int64_t time_ns) {
+  std::string key = EventKey(persistence_id, sequence_nr);
+  AppendSorted64(key, SortedTime(time_ns));
+  return key;
+}
+
+struct ParsedKey {
+  uint64_t sequence_nr = 0;
+  int64_t time_ns = 0;
+};
+
+// Of a key that is known to begin with the prefix of an id.
+ParsedKey ParseKey(std::string_view key) {
+  const char* const numbers = key.data() + key.size() - 16;
+  return {LoadSorted64(numbers), static_cast<int64_t>(LoadSorted64(numbers + 8) ^ (uint64_t{1} << 63))};
+}
+
+std::string EncodeSnapshot(std::string_view key, const Snapshot& snapshot) {
+  std::string record;
+  record.reserve(snapshot.payload.size() + snapshot.manifest.size() + snapshot.metadata.metadata.size() + 32);
+  record.push_back(static_cast<char>(kSnapshotRecordVersion));
+  AppendVarint(record, snapshot.manifest_version);
+  AppendSized(record, snapshot.manifest);
+  AppendSized(record, snapshot.metadata.metadata);
+  record.append(snapshot.payload);
+  AppendFixed32(record, ExtendCrc32c(ExtendCrc32c(0, key), record));
+  return record;
+}
+
+absl::Status SnapshotError(absl::StatusCode code, JournalErrorKind kind, std::string_view id, uint64_t sequence_nr,
+                           std::string_view what) {
+  return MakeError(code, kind,
+                   absl::StrCat("snapshot ", sequence_nr, " of \"", std::string(id), "\": ", std::string(what)),
+                   {{"id", id}, {"nr", sequence_nr}});
+}
+
+absl::StatusOr<Snapshot> DecodeSnapshot(std::string_view key, const std::string& id, std::string_view record) {
+  const ParsedKey parsed = ParseKey(key);
+  const std::string_view covered = record.substr(0, record.size() < 4 ? 0 : record.size() - 4);
+  if (covered.empty() || ExtendCrc32c(ExtendCrc32c(0, key), covered) != LoadFixed32(record.data() + covered.size())) {
+    return SnapshotError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt, id, parsed.sequence_nr,
+                         "its record has a wrong checksum. Delete it, or load one below that number: the events since "
+                         "then are replayed");
+  }
+  ByteReader reader(covered);
+  const uint8_t version = reader.Byte();
+  if (version > kSnapshotRecordVersion) {
+    return SnapshotError(
+        absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNewerSchema, id, parsed.sequence_nr,
+        absl::StrCat("its record has version ", static_cast<int>(version), "; this program knows versions up to ",
+                     static_cast<int>(kSnapshotRecordVersion), ". Read it with the newer program that wrote it"));
+  }
+  Snapshot snapshot;
+  snapshot.metadata.persistence_id = id;
+  snapshot.metadata.sequence_nr = parsed.sequence_nr;
+  snapshot.metadata.timestamp = absl::FromUnixNanos(parsed.time_ns);
+  snapshot.manifest_version = static_cast<uint32_t>(reader.Varint());
+  snapshot.manifest = std::string(reader.Sized());
+  snapshot.metadata.metadata = std::string(reader.Sized());
+  snapshot.payload = std::string(reader.rest());
+  if (!reader.ok()) {
+    return SnapshotError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt, id, parsed.sequence_nr,
+                         "its record is too short. Delete it");
+  }
+  return snapshot;
+}
+
+}  // namespace
+
+class RocksDbSnapshotStore::Core {
+ public:
+  static absl::StatusOr<std::unique_ptr<Core>> Open(RuntimeToolbox& toolbox,
+                                                    const RocksDbSnapshotStoreOptions& options);
+  ~Core();
+
+  Future<SnapshotMetadata> Save(Snapshot snapshot);
+  Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria);
+  Future<void> Delete(std::string persistence_id, SnapshotSelectionCriteria criteria);
+  Future<void> Close();
+
+  const RocksDbSnapshotStoreOptions& options() const { return options_; }
+  const RocksDbOpenReport& report() const { return database_->report(); }
+
+ private:
+  using Outcome = CommitQueue::Operation::Outcome;
+  class SaveOperation;
+  class DeleteOperation;
+
+  Core(RuntimeToolbox& toolbox, const RocksDbSnapshotStoreOptions& options) : toolbox_(toolbox), options_(options) {}
+
+  absl::Status ClosedStatus() const { return ClosedError(absl::StrCat("the snapshot store ", options_.path)); }
+  absl::Status CheckWritable() const;
+  void Leave() {
+    if (gate_.Leave()) Finish();
+  }
+  void Finish();
+  void CloseDatabase();
+  template <class T, class Op>
+  Future<T> Submit(std::unique_ptr<Op> operation, Future<T> answer);
+  absl::StatusOr<std::optional<Snapshot>> ReadNewest(const std::string& persistence_id,
+                                                     const SnapshotSelectionCriteria& criteria);
+
+  rocksdb::DB& db() { return database_->db(); }
+  rocksdb::ColumnFamilyHandle* family(size_t i) { return database_->column_family(i); }
+
+  RuntimeToolbox& toolbox_;
+  const RocksDbSnapshotStoreOptions options_;
+  StoreGate gate_;
+  Mutex close_mutex_;
+  bool is_let_go_ ABSL_GUARDED_BY(close_mutex_) = false;
+  absl::Status close_status_ ABSL_GUARDED_BY(close_mutex_);
+  std::vector<Promise<void>> closing_ ABSL_GUARDED_BY(close_mutex_);
+  int64_t last_time_ns_ = 0;  // the worker's own
+
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<CommitQueue> queue_;  // none if read only
+  std::unique_ptr<ReaderPool> readers_;
+};
+
+class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Operation {
+ public:
+  SaveOperation(Core& core, Snapshot snapshot, Promise<SnapshotMetadata> promise)
+      : core_(core), snapshot_(std::move(snapshot)), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    // Never twice, also if the clock goes back.
+    core_.last_time_ns_ = std::max(absl::ToUnixNanos(core_.toolbox_.WallNow()), core_.last_time_ns_ + 1);
+    SnapshotMetadata& metadata = snapshot_.metadata;
+    metadata.timestamp = absl::FromUnixNanos(core_.last_time_ns_);
+    const std::string key = SnapshotKey(metadata.persistence_id, metadata.sequence_nr, core_.last_time_ns_);
+    const std::string record = EncodeSnapshot(key, snapshot_);
+    std::string size;
+    AppendVarint(size, record.size());
+    std::string time;
+    AppendFixed64(time, static_cast<uint64_t>(core_.last_time_ns_));
+    batch.Put(core_.family(kIndex), key, size);
+    batch.Put(core_.family(kRecords), key, record);
+    batch.Put(core_.database_->default_column_family(), ToSlice(kLastTimeKey), time);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    if (committed.ok()) {
+      promise_.Set(std::move(snapshot_.metadata));
+    } else {
+      promise_.Set(Annotate(committed, absl::StrCat("save of snapshot ", snapshot_.metadata.sequence_nr, " of \"",
+                                                    snapshot_.metadata.persistence_id, "\"")));
+    }
+    core_.Leave();
+  }
+  size_t byte_size() const override { return snapshot_.payload.size() + 256; }
+
+ private:
+  Core& core_;
+  Snapshot snapshot_;
+  Promise<SnapshotMetadata> promise_;
+};
+
+class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Operation {
+ public:
+  DeleteOperation(Core& core, std::string persistence_id, const SnapshotSelectionCriteria& criteria,
+                  Promise<void> promise)
+      : core_(core), persistence_id_(std::move(persistence_id)), criteria_(criteria), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    if (criteria_.MatchesNothing()) return Outcome::kReady;
+    // A save in this very batch cannot be seen.
+    if (batch.Count() > 0) return Outcome::kCommitFirst;
+    const std::string lower = EventKey(persistence_id_, criteria_.min_sequence_nr);
+    rocksdb::ReadOptions read;
+    read.prefix_same_as_start = true;
+    const std::unique_ptr<rocksdb::Iterator> entries(core_.db().NewIterator(read, core_.family(kIndex)));
+    for (entries->Seek(lower); entries->Valid(); entries->Next()) {
+      const ParsedKey parsed = ParseKey(ToView(entries->key()));
+      if (parsed.sequence_nr > criteria_.max_sequence_nr) break;
+      if (!criteria_.Matches(parsed.sequence_nr, absl::FromUnixNanos(parsed.time_ns))) continue;
+      batch.Delete(core_.family(kIndex), entries->key());
+      batch.Delete(core_.family(kRecords), entries->key());
+    }
+    result_ = core_.database_->ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id_, "\""));
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    promise_.Set(committed.ok() ? result_
+                                : Annotate(committed, absl::StrCat("delete snapshots of \"", persistence_id_, "\"")));
+    core_.Leave();
+  }
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  Core& core_;
+  const std::string persistence_id_;
+  const SnapshotSelectionCriteria criteria_;
+  Promise<void> promise_;
+  absl::Status result_;
+};
+
+absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore::Core>> RocksDbSnapshotStore::Core::Open(
+    RuntimeToolbox& toolbox, const RocksDbSnapshotStoreOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckSnapshotLimits(options.limits));
+  if (options.path.empty()) return absl::InvalidArgumentError("RocksDbSnapshotStoreOptions::path is missing");
+  auto core = absl::WrapUnique(new Core(toolbox, options));
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  table.cache_index_and_filter_blocks = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.format_version = 5;
+  rocksdb::ColumnFamilyOptions index;
+  index.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  index.prefix_extractor = std::make_shared<SizedPrefixTransform>();
+  index.compression = rocksdb::kNoCompression;
+  rocksdb::ColumnFamilyOptions records = index;
+  records.prefix_extractor.reset();
+  records.write_buffer_size = options.write_buffer_bytes;
+  records.enable_blob_files = true;
+  records.min_blob_size = options.min_blob_bytes;
+  records.enable_blob_garbage_collection = true;
+  Database::Options database{.path = options.path,
+                             .format = "fraktor-snapshots",
+                             .schema_version = kSchemaVersion,
+                             .column_families = {{"index", index}, {"records", records}},
+                             .create_if_missing = options.create_if_missing,
+                             .read_only = options.read_only,
+                             .env = options.env};
+  FRAKTOR_ASSIGN_OR_RETURN(core->database_, Database::Open(std::move(database)));
+  std::string last;
+  const rocksdb::Status found =
+      core->db().Get(rocksdb::ReadOptions(), core->database_->default_column_family(), ToSlice(kLastTimeKey), &last);
+  if (!found.ok() && !found.IsNotFound()) return core->database_->ToStatus(found, "read the time of the last snapshot");
+  if (last.size() == 8) core->last_time_ns_ = static_cast<int64_t>(LoadFixed64(last.data()));
+  FRAKTOR_ASSIGN_OR_RETURN(core->readers_,
+                           ReaderPool::Start(toolbox, {.name = "snapshot-read", .threads = options.reader_threads}));
+  if (options.read_only) return core;
+  FRAKTOR_ASSIGN_OR_RETURN(core->queue_, CommitQueue::Start(toolbox, *core->database_,
+                                                            {.name = "snapshot-commit",
+                                                             .sync = options.sync,
+                                                             .max_operations = options.max_waiting_requests,
+                                                             .max_bytes = options.max_waiting_bytes}));
+  return core;
+}
+
+RocksDbSnapshotStore::Core::~Core() {
+  if (readers_ == nullptr || (queue_ == nullptr && !options_.read_only)) return;
+  static_cast<void>(Close());
+  if (queue_ != nullptr) queue_->Join().IgnoreError();
+}
+
+absl::Status RocksDbSnapshotStore::Core::CheckWritable() const {
+  if (!options_.read_only) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kPermissionDenied, JournalErrorKind::kReadOnly,
+      absl::StrCat("the snapshot store ", options_.path, " was opened for reading only; open it for writing"));
+}
+
+template <class T, class Op>
+Future<T> RocksDbSnapshotStore::Core::Submit(std::unique_ptr<Op> operation, Future<T> answer) {
+  const absl::Status submitted = queue_->Submit(std::move(operation));
+  if (submitted.ok()) return answer;
+  Leave();
+  return MakeReadyFuture<T>(submitted);
+}
+
+Future<SnapshotMetadata> RocksDbSnapshotStore::Core::Save(Snapshot snapshot) {
+  absl::Status checked = CheckSnapshot(options_.limits, snapshot);
+  if (checked.ok()) checked = CheckWritable();
+  if (!checked.ok()) return MakeReadyFuture<SnapshotMetadata>(checked);
+  if (!gate_.Enter()) return MakeReadyFuture<SnapshotMetadata>(ClosedStatus());
+  auto [promise, future] = MakePromise<SnapshotMetadata>();
+  return Submit(std::make_unique<SaveOperation>(*this, std::move(snapshot), std::move(promise)), std::move(future));
+}
+
+Future<std::optional<Snapshot>> RocksDbSnapshotStore::Core::Load(std::string persistence_id,
+                                                                 SnapshotSelectionCriteria criteria) {
+  using Found = std::optional<Snapshot>;
+  const absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
+  if (!checked.ok()) return MakeReadyFuture<Found>(checked);
+  if (!gate_.Enter()) return MakeReadyFuture<Found>(ClosedStatus());
+  auto [promise, future] = MakePromise<Found>();
+  const absl::Status posted = readers_->Post(
+      [this, promise = std::move(promise), persistence_id = std::move(persistence_id), criteria]() mutable {
+        promise.Set(ReadNewest(persistence_id, criteria));
+        Leave();
+      });
+  if (posted.ok()) return std::move(future);
+  Leave();
+  return MakeReadyFuture<Found>(posted);
+}
+
+absl::StatusOr<std::optional<Snapshot>> RocksDbSnapshotStore::Core::ReadNewest(
+    const std::string& persistence_id, const SnapshotSelectionCriteria& criteria) {
+  // A snapshot that is deleted between the two reads is as if it had never been found.
+  for (int attempt = 0; attempt < 3 && !criteria.MatchesNothing(); ++attempt) {
+    const std::string lower = EventKey(persistence_id, criteria.min_sequence_nr);
+    const rocksdb::Slice lower_slice = lower;
+    rocksdb::ReadOptions read;
+    read.iterate_lower_bound = &lower_slice;
+    read.total_order_seek = true;
+    const std::unique_ptr<rocksdb::Iterator> entries(db().NewIterator(read, family(kIndex)));
+    entries->SeekForPrev(SnapshotKey(persistence_id, criteria.max_sequence_nr, std::numeric_limits<int64_t>::max()));
+    std::string key;
+    for (; entries->Valid(); entries->Prev()) {
+      const ParsedKey parsed = ParseKey(ToView(entries->key()));
+      if (!criteria.Matches(parsed.sequence_nr, absl::FromUnixNanos(parsed.time_ns))) continue;
+      key = entries->key().ToString();
+      break;
+    }
+    FRAKTOR_RETURN_IF_ERROR(
+        database_->ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id, "\"")));
+    if (key.empty()) return std::nullopt;
+    rocksdb::PinnableSlice record;
+    const rocksdb::Status found = db().Get(rocksdb::ReadOptions(), family(kRecords), key, &record);
+    if (found.IsNotFound()) continue;
+    if (!found.ok()) {
+      const absl::Status problem = database_->ToStatus(found, "read it");
+      return SnapshotError(problem.code(), ErrorKindOf<JournalErrorKind>(problem).value_or(JournalErrorKind::kIo),
+                           persistence_id, ParseKey(key).sequence_nr, std::string(problem.message()));
+    }
+    FRAKTOR_ASSIGN_OR_RETURN(Snapshot snapshot, DecodeSnapshot(key, persistence_id, ToView(record)));
+    return snapshot;
+  }
+  return std::nullopt;
+}
+
+Future<void> RocksDbSnapshotStore::Core::Delete(std::string persistence_id, SnapshotSelectionCriteria criteria) {
+  absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
+  if (checked.ok()) checked = CheckWritable();
+  if (!checked.ok()) return MakeReadyFuture<void>(checked);
+  if (!gate_.Enter()) return MakeReadyFuture<void>(ClosedStatus());
+  auto [promise, future] = MakePromise<void>();
+  return Submit(std::make_unique<DeleteOperation>(*this, std::move(persistence_id), criteria, std::move(promise)),
+                std::move(future));
+}
+
+Future<void> RocksDbSnapshotStore::Core::Close() {
+  auto [promise, future] = MakePromise<void>();
+  {
+    MutexLock lock(close_mutex_);
+    if (is_let_go_) return MakeReadyFuture<void>(close_status_);
+    closing_.push_back(std::move(promise));
+  }
+  if (gate_.Close()) Finish();
+  return std::move(future);
+}
+
+void RocksDbSnapshotStore::Core::Finish() {
+  if (queue_ != nullptr) {
+    queue_->Finish([this] { CloseDatabase(); });
+  } else if (!readers_->Post([this] { CloseDatabase(); }).ok()) {
+    CloseDatabase();
+  }
+}
+
+void RocksDbSnapshotStore::Core::CloseDatabase() {
+  const absl::Status closed = database_->Close();
+  std::vector<Promise<void>> closing;
+  {
+    MutexLock lock(close_mutex_);
+    is_let_go_ = true;
+    close_status_ = closed;
+    closing.swap(closing_);
+  }
+  for (Promise<void>& promise : closing) promise.Set(closed);
+}
+
+absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore>> RocksDbSnapshotStore::Open(
+    RuntimeToolbox& toolbox, const RocksDbSnapshotStoreOptions& options) {
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<Core> core, Core::Open(toolbox, options));
+  return absl::WrapUnique(new RocksDbSnapshotStore(std::move(core)));
+}
+
+RocksDbSnapshotStore::RocksDbSnapshotStore(std::unique_ptr<Core> core) : core_(std::move(core)) {}
+RocksDbSnapshotStore::~RocksDbSnapshotStore() = default;
+
+Future<SnapshotMetadata> RocksDbSnapshotStore::Save(Snapshot snapshot) { return core_->Save(std::move(snapshot)); }
+Future<std::optional<Snapshot>> RocksDbSnapshotStore::Load(std::string persistence_id,
+                                                           SnapshotSelectionCriteria criteria) {
+  return core_->Load(std::move(persistence_id), criteria);
+}
+Future<void> RocksDbSnapshotStore::Delete(std::string persistence_id, uint64_t sequence_nr) {
+  return core_->Delete(std::move(persistence_id), {.max_sequence_nr = sequence_nr, .min_sequence_nr = sequence_nr});
+}
+Future<void> RocksDbSnapshotStore::DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) {
+  return core_->Delete(std::move(persistence_id), criteria);
+}
+Future<void> RocksDbSnapshotStore::Close() { return core_->Close(); }
+const SnapshotLimits& RocksDbSnapshotStore::limits() const { return core_->options().limits; }
+const RocksDbOpenReport& RocksDbSnapshotStore::open_report() const { return core_->report(); }
+
+}  // namespace fraktor::inline v0
