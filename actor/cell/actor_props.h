@@ -98,12 +98,22 @@ template <class T>
 inline constexpr bool kHasStart<T, std::void_t<decltype(&T::PreStart)>> =
     !std::is_same_v<decltype(&T::PreStart), decltype(&ActorInstance::PreStart)>;
 
+// An instance that only bridges to another class says itself whether that has one.
+template <class T>
+constexpr bool HasStart() {
+  if constexpr (requires { T::kHasStart; }) {
+    return T::kHasStart;
+  } else {
+    return kHasStart<T>;
+  }
+}
+
 template <class T, class... Args>
 class PropsWithArguments final : public ActorProps {
  public:
   template <class... Given>
-  PropsWithArguments(const PropsOptions& options, bool is_static, Given&&... given)
-      : ActorProps({TypeName<T>(), sizeof(T), alignof(T), kHasStart<T>}, options, is_static),
+  PropsWithArguments(std::string_view type_name, const PropsOptions& options, bool is_static, Given&&... given)
+      : ActorProps({type_name, sizeof(T), alignof(T), HasStart<T>()}, options, is_static),
         arguments_(std::forward<Given>(given)...) {
     static_assert(std::is_base_of_v<ActorInstance, T>, "an actor derives from ActorInstance");
   }
@@ -121,14 +131,21 @@ class PropsWithArguments final : public ActorProps {
 // The recipe for T, with the usual options.
 template <class T>
 const ActorProps& PropsOf() {
-  static const auto& props = *new props_internal::PropsWithArguments<T>(PropsOptions(), /*is_static=*/true);
+  static const auto& props =
+      *new props_internal::PropsWithArguments<T>(TypeName<T>(), PropsOptions(), /*is_static=*/true);
   return props;
+}
+
+// The recipe for an Instance, which is shown as an A.
+template <class A, class Instance, class... Args>
+PropsPtr MakePropsFor(const PropsOptions& options, Args&&... args) {
+  return PropsPtr(new props_internal::PropsWithArguments<Instance, std::decay_t<Args>...>(
+      TypeName<A>(), options, /*is_static=*/false, std::forward<Args>(args)...));
 }
 
 template <class T, class... Args>
 PropsPtr MakeProps(const PropsOptions& options, Args&&... args) {
-  return PropsPtr(new props_internal::PropsWithArguments<T, std::decay_t<Args>...>(options, /*is_static=*/false,
-                                                                                   std::forward<Args>(args)...));
+  return MakePropsFor<T, T>(options, std::forward<Args>(args)...);
 }
 
 }  // namespace fraktor::inline v0

@@ -122,13 +122,13 @@ absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, Register regi
 }
 
 // Links a child to its parent; false if that ends its children.
-inline bool ActorTree::Adopt(ActorSlot& parent, ActorSlot& child) {
+inline bool ActorTree::Adopt(ActorSlot& parent, uint32_t generation, ActorSlot& child) {
   ActorKin& mine = parent.kin;
   ActorKin& kin = child.kin;
   const uint32_t number = ActorSlotTable::IndexOf(&child);
   const KinLock lock(parent);
   // It would outlive its parent, or the parent would wait for it for ever.
-  if (parent.phase != kLiving) [[unlikely]]
+  if (parent.phase != kLiving || !parent.IsAt(generation)) [[unlikely]]
     return false;
   std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_relaxed);
   std::atomic_ref<uint32_t>(kin.number).store(mine.next_number++, std::memory_order_relaxed);
@@ -166,7 +166,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   // Most actors: without a name, with a slot at hand.
   if (!name.empty() || !props.has_plain_mailbox() || props.options().dispatcher != DispatcherChoice::kDefault)
       [[unlikely]] {
-    return SpawnSlowly(parent.slot(), &worker, props, name, nullptr);
+    return SpawnSlowly(parent.self(), &worker, props, name, nullptr);
   }
   if (parent.slot().phase != kLiving) [[unlikely]]
     return EndsChildren();
@@ -177,18 +177,19 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
                                         SpecOf(props, made.instance, options_.dispatchers.default_pool().number()));
   }
   if (slot == nullptr) [[unlikely]]
-    return SpawnSlowly(parent.slot(), &worker, props, name, &made);
+    return SpawnSlowly(parent.self(), &worker, props, name, &made);
   slot->kin.props = &props;
   props.AddUser();
   // Born to a parent that waits for a verdict, it waits too.
   slot->failures = worker.turn.failures;
-  Adopt(parent.slot(), *slot);
+  Adopt(parent.slot(), parent.slot().generation(), *slot);
   return Begin(*slot, props.has_start());
 }
 
-[[gnu::noinline]] absl::StatusOr<ActorRef> ActorTree::SpawnSlowly(ActorSlot& parent, ActorWorker* worker,
+[[gnu::noinline]] absl::StatusOr<ActorRef> ActorTree::SpawnSlowly(ActorRef parent_ref, ActorWorker* worker,
                                                                   const ActorProps& props, std::string_view name,
                                                                   Made* made_before) {
+  ActorSlot& parent = *parent_ref.slot();
   NodeCache& cache = worker != nullptr ? worker->cache() : NodeCache::OfThisThread();
   absl::StatusOr<ActorSlot*> put = Put(props, [&](const MailboxSpec& spec) {
     return worker != nullptr ? options_.mailboxes.Register(worker->slots(), spec) : options_.mailboxes.Register(spec);
@@ -200,7 +201,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   ActorSlot* const slot = *put;
   slot->kin.props = &props;
   const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
-  if (!Adopt(parent, *slot)) {
+  if (!Adopt(parent, parent_ref.generation(), *slot)) {
     GiveUp(*slot, props);
     return EndsChildren();
   }
@@ -236,7 +237,7 @@ absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorPro
   if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
     return absl::UnavailableError("the actor that was to be the parent has ended");
   }
-  return SpawnSlowly(*parent.slot(), ActorWorker::Current(), props, name, nullptr);
+  return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr);
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {

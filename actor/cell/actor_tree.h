@@ -126,9 +126,9 @@ class ActorTree final : public ActorLifecycle {
   MailboxSpec SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher);
   template <class Register>
   absl::StatusOr<ActorSlot*> Put(const ActorProps& props, Register register_slot);
-  absl::StatusOr<ActorRef> SpawnSlowly(ActorSlot& parent, ActorWorker* worker, const ActorProps& props,
+  absl::StatusOr<ActorRef> SpawnSlowly(ActorRef parent, ActorWorker* worker, const ActorProps& props,
                                        std::string_view name, Made* made_before);
-  bool Adopt(ActorSlot& parent, ActorSlot& child);
+  bool Adopt(ActorSlot& parent, uint32_t generation, ActorSlot& child);
   static ActorRef Leave(ActorSlot& parent, ActorSlot& child);
   ActorRef Begin(ActorSlot& slot, bool must_run);
   void GiveUp(ActorSlot& slot, const ActorProps& props);

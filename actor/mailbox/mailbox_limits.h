@@ -63,8 +63,8 @@ namespace fraktor::inline v0 {
 
 // Who sends.
 enum class Producer : uint8_t {
-  kActor,    // An actor, which can be suspended.
-  kSelf,     // The actor whose mailbox it is.
+  kActor,          // An actor, which can be suspended.
+  kSelf,           // The actor whose mailbox it is.
   kForeignThread,  // A thread that is no worker, and may block.
 };
 

@@ -59,7 +59,8 @@ struct MailLists {
       }
     }
     user.Append(taken);
-    if (taken_system != nullptr) [[unlikely]] AppendSystem(taken_system);
+    if (taken_system != nullptr) [[unlikely]]
+      AppendSystem(taken_system);
   }
 
  private:

@@ -1,4 +1,4 @@
-#include "fraktor/actor/system/path_index.h"
+#include "fraktor/actor/registry/path_index.h"
 
 #include <cstddef>
 #include <cstdint>

@@ -36,8 +36,8 @@
 // Thread safety: thread-compatible: one owner, or a lock around it. Events are published from inside the calls, so
 // subscribers must not call back. Time comes in as an argument, and the same calls with the same times do the same
 // things.
-#ifndef FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
-#define FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_REMOTE_AUTHORITY_REGISTRY_H_
+#define FRAKTOR_ACTOR_REGISTRY_REMOTE_AUTHORITY_REGISTRY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -58,7 +58,7 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/system/authority_events.h"
+#include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/time/instant.h"
@@ -404,4 +404,4 @@ std::optional<AuthorityInfo> RemoteAuthorityRegistry<Envelope>::Find(const PathA
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_REMOTE_AUTHORITY_REGISTRY_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_REMOTE_AUTHORITY_REGISTRY_H_

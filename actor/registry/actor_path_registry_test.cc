@@ -1,4 +1,4 @@
-#include "fraktor/actor/system/actor_path_registry.h"
+#include "fraktor/actor/registry/actor_path_registry.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,10 +26,10 @@
 #include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/registry/compact_name.h"
+#include "fraktor/actor/registry/path_failure.h"
+#include "fraktor/actor/registry/path_index.h"
 #include "fraktor/actor/system/actor_system_config.h"
-#include "fraktor/actor/system/compact_name.h"
-#include "fraktor/actor/system/path_failure.h"
-#include "fraktor/actor/system/path_index.h"
 #include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"

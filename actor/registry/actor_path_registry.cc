@@ -1,4 +1,4 @@
-#include "fraktor/actor/system/actor_path_registry.h"
+#include "fraktor/actor/registry/actor_path_registry.h"
 
 #include <charconv>
 #include <cstddef>
@@ -25,8 +25,8 @@
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/path_hash.h"
 #include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/registry/compact_name.h"
 #include "fraktor/actor/system/actor_system_config.h"
-#include "fraktor/actor/system/compact_name.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"

@@ -5,8 +5,8 @@
 //   CompactName::Of("customer-4711")  // on the heap, with its length
 //
 // Thread safety: thread-compatible; const methods only read.
-#ifndef FRAKTOR_ACTOR_SYSTEM_COMPACT_NAME_H_
-#define FRAKTOR_ACTOR_SYSTEM_COMPACT_NAME_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_COMPACT_NAME_H_
+#define FRAKTOR_ACTOR_REGISTRY_COMPACT_NAME_H_
 
 #include <bit>
 #include <cstddef>
@@ -150,4 +150,4 @@ class CompactName {
 
 }  // namespace fraktor::inline v0::path_internal
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_COMPACT_NAME_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_COMPACT_NAME_H_

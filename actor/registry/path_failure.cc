@@ -1,4 +1,4 @@
-#include "fraktor/actor/system/path_failure.h"
+#include "fraktor/actor/registry/path_failure.h"
 
 #include "absl/status/status.h"
 

@@ -20,8 +20,8 @@
 // system's tick calls, ends those whose time has come.
 //
 // Thread safety: thread-compatible, as a container is. Time comes in as an argument.
-#ifndef FRAKTOR_ACTOR_SYSTEM_ACTOR_PATH_REGISTRY_H_
-#define FRAKTOR_ACTOR_SYSTEM_ACTOR_PATH_REGISTRY_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_ACTOR_PATH_REGISTRY_H_
+#define FRAKTOR_ACTOR_REGISTRY_ACTOR_PATH_REGISTRY_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -44,9 +44,9 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_uid.h"
 #include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/registry/compact_name.h"
+#include "fraktor/actor/registry/path_index.h"
 #include "fraktor/actor/system/actor_system_config.h"
-#include "fraktor/actor/system/compact_name.h"
-#include "fraktor/actor/system/path_index.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
@@ -215,4 +215,4 @@ class ActorPathRegistry {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_ACTOR_PATH_REGISTRY_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_ACTOR_PATH_REGISTRY_H_

@@ -9,8 +9,8 @@
 // no marks pile up. It never shrinks.
 //
 // Thread safety: thread-compatible.
-#ifndef FRAKTOR_ACTOR_SYSTEM_PATH_INDEX_H_
-#define FRAKTOR_ACTOR_SYSTEM_PATH_INDEX_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_PATH_INDEX_H_
+#define FRAKTOR_ACTOR_REGISTRY_PATH_INDEX_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -59,4 +59,4 @@ class PathIndex {
 
 }  // namespace fraktor::inline v0::path_internal
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_PATH_INDEX_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_PATH_INDEX_H_

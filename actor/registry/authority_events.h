@@ -5,8 +5,8 @@
 //   stream.Listen<QuarantinedEvent>(...);                                                   // only those
 //
 // Events are views that hold during the publication.
-#ifndef FRAKTOR_ACTOR_SYSTEM_AUTHORITY_EVENTS_H_
-#define FRAKTOR_ACTOR_SYSTEM_AUTHORITY_EVENTS_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
+#define FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -71,4 +71,4 @@ struct InvalidAssociation {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_AUTHORITY_EVENTS_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_

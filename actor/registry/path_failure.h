@@ -6,8 +6,8 @@
 // A bare call of a parser reports nothing; whoever sends a message by a path does.
 //
 // Thread safety: any thread may call it. Time comes in as an argument.
-#ifndef FRAKTOR_ACTOR_SYSTEM_PATH_FAILURE_H_
-#define FRAKTOR_ACTOR_SYSTEM_PATH_FAILURE_H_
+#ifndef FRAKTOR_ACTOR_REGISTRY_PATH_FAILURE_H_
+#define FRAKTOR_ACTOR_REGISTRY_PATH_FAILURE_H_
 
 #include <string_view>
 
@@ -45,4 +45,4 @@ class PathFailureReporter {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_SYSTEM_PATH_FAILURE_H_
+#endif  // FRAKTOR_ACTOR_REGISTRY_PATH_FAILURE_H_

@@ -1,0 +1,34 @@
+// The front door: typed actors, and the system that they live in.
+//
+//   #include "fraktor/actor/actor.h"
+//
+//   struct Greeted { std::string text; };
+//   struct Greet { using Reply = Greeted; std::string name; };
+//
+//   class Greeter : public fraktor::Actor<Greeter, Greet> {
+//    public:
+//     Greeted On(Context&, const Greet& greet) { return {"Hello, " + greet.name}; }
+//   };
+//
+//   int main() {
+//     fraktor::ActorSystem system("hello");
+//     auto greeter = system.Spawn<Greeter>("greeter");
+//     absl::StatusOr<Greeted> reply = system.AskAndWait(greeter, Greet{"world"}, absl::Seconds(1));
+//     std::cout << reply.value().text << "\n";
+//   }
+//
+// More: fraktor/actor/typed/typed_actor.h (what handlers and hooks are), fraktor/actor/system/actor_system.h,
+// fraktor/actor/pattern/ (timers, stash, FSM, circuit breaker), fraktor/actor/router/, fraktor/actor/testkit/.
+#ifndef FRAKTOR_ACTOR_ACTOR_H_
+#define FRAKTOR_ACTOR_ACTOR_H_
+
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/actor/typed/typed_ref.h"
+#include "fraktor/actor/typed/typed_system.h"
+
+#endif  // FRAKTOR_ACTOR_ACTOR_H_

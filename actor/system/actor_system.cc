@@ -1,0 +1,369 @@
+#include "fraktor/actor/system/actor_system.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <optional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_names.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/pooled_memory.h"
+#include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/registry/actor_path_registry.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/pumped_toolbox.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr size_t kMaxReported = 1000;
+// Streams of the toolbox's generator.
+constexpr uint64_t kUidKeyStream = 0x756964;
+
+// Coroutines of actors come from the pool of nodes.
+void InstallFrames() {
+  static constexpr TaskFrames kFrames{.allocate = &AllocatePooled, .free = &FreePooled};
+  static const bool installed = InstallTaskFrames(kFrames);
+  static_cast<void>(installed);
+}
+
+ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options) {
+  ReadyQueueSchedulerOptions scheduler = options.scheduler;
+  if (options.workers > 0) scheduler.dispatchers.default_pool.workers = options.workers;
+  return scheduler;
+}
+
+}  // namespace
+
+absl::Status ActorSystemOptions::Validate() const {
+  FRAKTOR_RETURN_IF_ERROR(config.Validate());
+  if (workers < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ActorSystemOptions.workers is ", workers, "; it is 0 (as many as there are cores) or more"));
+  }
+  if (shutdown_timeout < absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("ActorSystemOptions.shutdown_timeout is ",
+                                                   absl::FormatDuration(shutdown_timeout),
+                                                   "; it must not be negative"));
+  }
+  FRAKTOR_RETURN_IF_ERROR(Annotate(guardian_strategy.Validate(), "ActorSystemOptions.guardian_strategy"));
+  return SchedulerOptionsOf(*this).Validate();
+}
+
+// What a system is made of, in the order in which it goes.
+class SystemParts {
+ public:
+  explicit SystemParts(const ActorSystemOptions& given)
+      : options(given), strategy(given.guardian_strategy), log(given.log_sink, given.log_level), events(given.events) {}
+
+  ~SystemParts() {
+    if (scheduler != nullptr) scheduler->ForceStop();
+    // The latest first.
+    {
+      MutexLock lock(mutex);
+      while (!extensions.empty()) extensions.pop_back();
+    }
+    tree.reset();
+    scheduler.reset();
+  }
+
+  absl::Status Boot(ActorSystem& system);
+  void OnRootEnded(ActorRef root);
+
+  // Completes what waits for the end.
+  void CompleteTermination() {
+    std::vector<std::function<void()>> callbacks;
+    std::vector<Promise<void>> waiting;
+    {
+      MutexLock lock(mutex);
+      if (is_terminated.exchange(true, std::memory_order_acq_rel)) return;
+      callbacks.swap(termination_callbacks);
+      waiting.swap(termination_promises);
+    }
+    for (auto callback = callbacks.rbegin(); callback != callbacks.rend(); ++callback) (*callback)();
+    for (Promise<void>& promise : waiting) promise.Set(absl::OkStatus());
+  }
+
+  const ActorSystemOptions options;
+  const SupervisorStrategy strategy;
+  Logger log;
+  std::unique_ptr<RuntimeToolbox> own_toolbox;
+  RuntimeToolbox* toolbox = nullptr;
+  EventStream events;
+  std::optional<DeadLetters> dead_letters;
+  std::unique_ptr<ActorNames> names;
+  std::unique_ptr<ReadyQueueScheduler> scheduler;
+  std::unique_ptr<ActorTree> tree;
+  ActorRef temp;
+  BootingSystemState booting;
+  std::unique_ptr<RunningSystemState> running;
+  // Whether `running` is there, and the boot is over. Released at the end of the boot.
+  std::atomic<bool> is_running{false};
+  // Set once; release, with what the actors did before.
+  std::atomic<bool> is_terminated{false};
+
+  Mutex mutex;
+  std::vector<std::function<void()>> termination_callbacks ABSL_GUARDED_BY(mutex);
+  std::vector<Promise<void>> termination_promises ABSL_GUARDED_BY(mutex);
+  struct Extension {
+    const void* key;
+    std::shared_ptr<void> object;
+  };
+  std::vector<Extension> extensions ABSL_GUARDED_BY(mutex);
+};
+
+absl::Status SystemParts::Boot(ActorSystem& system) {
+  InstallFrames();
+  toolbox = options.toolbox;
+  if (toolbox == nullptr) {
+    FRAKTOR_ASSIGN_OR_RETURN(own_toolbox, StdToolbox::Make({.name = options.config.system_name}));
+    toolbox = own_toolbox.get();
+  }
+  DeadLetterOptions letters = options.dead_letters;
+  if (letters.log == nullptr) {
+    letters.log = [this](std::string_view line) { log.Log(LogLevel::kInfo, {.at = toolbox->WallNow(), .text = line}); };
+  }
+  dead_letters.emplace(events, std::move(letters));
+  Random keys = toolbox->MakeRandom(kUidKeyStream);
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<ActorPathRegistry> registry,
+                           ActorPathRegistry::Create(options.config, {.uid_key = keys.Next(), .events = &events}));
+  names = std::make_unique<ActorNames>(std::move(registry));
+  ReadyQueueSchedulerOptions scheduling = SchedulerOptionsOf(options);
+  if (options.workers == 0 && toolbox->has_threads()) {
+    scheduling.dispatchers.default_pool.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(scheduler, ReadyQueueScheduler::Make(scheduling, *toolbox));
+  tree = std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler->mailboxes(),
+                                                      .dispatchers = scheduler->dispatchers(),
+                                                      .hub = &scheduler->hub(),
+                                                      .dead_letters = &*dead_letters,
+                                                      .names = names.get(),
+                                                      .log = &log,
+                                                      .system = &system,
+                                                      .on_root_ended = [this](ActorRef root) { OnRootEnded(root); }});
+  FRAKTOR_RETURN_IF_ERROR(scheduler->Start(*tree));
+
+  const PropsOptions on_system_pool{.dispatcher = DispatcherChoice::kSystem};
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorRef root, tree->SpawnRoot(*MakeProps<RootGuardian>(on_system_pool)));
+  FRAKTOR_RETURN_IF_ERROR(names->RegisterRoot(*root.slot()));
+  ActorTree::ExpectForeignChildren(root);
+  booting.SetGuardian(GuardianKind::kRoot, root);
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorRef user,
+                           tree->SpawnChildOf(root, *MakeProps<UserGuardian>(on_system_pool, &strategy), "user"));
+  ActorTree::ExpectForeignChildren(user);
+  booting.SetGuardian(GuardianKind::kUser, user);
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorRef guardian,
+                           tree->SpawnChildOf(root, *MakeProps<SystemGuardian>(on_system_pool), "system"));
+  ActorTree::ExpectForeignChildren(guardian);
+  booting.SetGuardian(GuardianKind::kSystem, guardian);
+  FRAKTOR_ASSIGN_OR_RETURN(temp, tree->SpawnChildOf(root, *MakeProps<TempGuardian>(on_system_pool), "temp"));
+  if (options.on_boot != nullptr) FRAKTOR_RETURN_IF_ERROR(options.on_boot(system));
+  FRAKTOR_ASSIGN_OR_RETURN(running, std::move(booting).IntoRunning());
+  Tell(root, GuardiansReady{running.get()});
+  is_running.store(true, std::memory_order_release);
+  return absl::OkStatus();
+}
+
+void SystemParts::OnRootEnded(ActorRef root) {
+  if (running != nullptr) running->MarkStopped(root);
+  CompleteTermination();
+}
+
+ActorSystem::ActorSystem(std::unique_ptr<SystemParts> parts) : parts_(std::move(parts)) {}
+
+ActorSystem::ActorSystem(std::string_view name) {
+  ActorSystemOptions options;
+  options.config.system_name = std::string(name);
+  absl::Status booted = options.Validate();
+  if (booted.ok()) {
+    parts_ = std::make_unique<SystemParts>(options);
+    booted = parts_->Boot(*this);
+  }
+  if (booted.ok()) return;
+  std::fprintf(stderr, "fraktor: no actor system \"%s\": %s\n", std::string(name).c_str(), booted.ToString().c_str());
+  std::abort();
+}
+
+absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSystemOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(options.Validate());
+  std::unique_ptr<ActorSystem> system(new ActorSystem(std::make_unique<SystemParts>(options)));
+  if (absl::Status booted = system->parts_->Boot(*system); !booted.ok()) {
+    return SystemNotBootstrapped(ToStd(booted.message()));
+  }
+  return system;
+}
+
+ActorSystem::~ActorSystem() {
+  if (parts_ == nullptr) return;
+  if (parts_->is_running.load(std::memory_order_acquire) && !IsTerminated() && MayWait().ok()) {
+    const ShutdownReport report = Shutdown(parts_->options.shutdown_timeout);
+    if (!report.ok()) {
+      parts_->log.Log(LogLevel::kWarning,
+                      {.at = parts_->toolbox->WallNow(),
+                       .text = absl::StrCat(report.not_stopped.size(),
+                                            " actors had not ended in time, the first: ", report.not_stopped.front())});
+    }
+  }
+  parts_->CompleteTermination();
+}
+
+std::string_view ActorSystem::name() const { return parts_->options.config.system_name; }
+
+absl::StatusOr<ActorRef> ActorSystem::SpawnActor(const ActorProps& props, std::string_view name) {
+  if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
+  const ActorRef parent =
+      parts_->options.config.default_guardian == Guardian::kSystem ? system_guardian() : user_guardian();
+  return parts_->tree->SpawnChildOf(parent, props, name);
+}
+
+absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
+  if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
+  return parts_->tree->SpawnChildOf(system_guardian(), props, name);
+}
+
+void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
+
+void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
+  // Not by Tell, which may lose it in silence: the completion hears of it.
+  ForeignQuestion foreign{.to = to, .question = std::move(question), .completion = {}};
+  foreign.completion.reset(&completion);
+  Tell(parts_->temp, std::move(foreign));
+}
+
+absl::Status ActorSystem::MayWait() const {
+  if (!IsWorkerThread()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      "a worker must not wait for an actor: others could not run meanwhile; use ActorContext::Ask and co_await");
+}
+
+void ActorSystem::AwaitReady(FutureNode& node) {
+  if (parts_->toolbox->has_threads()) {
+    future_internal::BlockUntilReady(node, absl::InfiniteDuration());
+    return;
+  }
+  auto& pumped = static_cast<PumpedToolbox&>(*parts_->toolbox);
+  if (!pumped.RunUntil([&] { return node.IsReady(); }, absl::InfiniteDuration()).ok()) node.Cancel();
+}
+
+void ActorSystem::Run(Task<void> task) {
+  if (TellSystem(parts_->temp, MakeEnvelope<TaskForActor>(ActorRef(), std::move(task))) != nullptr) {
+    parts_->log.Log(LogLevel::kWarning, {.at = parts_->toolbox->WallNow(),
+                                         .text = "a task came when the system had ended; it was dropped"});
+  }
+}
+
+absl::StatusOr<ActorRef> ActorSystem::Resolve(std::string_view path) const {
+  if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; resolve later");
+  std::string text(path);
+  if (!text.empty() && text.front() == '/') {
+    FRAKTOR_ASSIGN_OR_RETURN(const ActorPathParts parts, parts_->options.config.LocalParts());
+    const std::string root(ActorPath::Root(parts).ToString());
+    text = absl::StrCat(absl::string_view(root).substr(0, root.size() - 1), text);
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorPath parsed, ActorPathParser::Parse(text));
+  const ActorRef found = parts_->names->Find(parsed);
+  if (!found.IsNoOne()) return found;
+  return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                   absl::StrCat("no living actor has the path ", ToAbsl(parsed.ToCanonical())));
+}
+
+std::string ActorSystem::PathOf(ActorRef actor) const { return parts_->tree->PathOf(actor); }
+
+std::string ActorSystem::CanonicalPathOf(ActorRef actor) const { return parts_->names->CanonicalTextOf(actor); }
+
+void ActorSystem::Terminate() { ActorTree::Stop(user_guardian()); }
+
+Future<void> ActorSystem::WhenTerminated() {
+  MutexLock lock(parts_->mutex);
+  if (parts_->is_terminated.load(std::memory_order_acquire)) return MakeReadyFuture();
+  auto [promise, future] = MakePromise<void>();
+  parts_->termination_promises.push_back(std::move(promise));
+  return std::move(future);
+}
+
+bool ActorSystem::IsTerminated() const { return parts_->is_terminated.load(std::memory_order_acquire); }
+
+absl::Status ActorSystem::OnTermination(std::function<void()> callback) {
+  MutexLock lock(parts_->mutex);
+  if (parts_->is_terminated.load(std::memory_order_acquire)) {
+    return absl::FailedPreconditionError("the actor system has ended already");
+  }
+  parts_->termination_callbacks.push_back(std::move(callback));
+  return absl::OkStatus();
+}
+
+ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
+  ShutdownReport report;
+  Future<void> terminated = WhenTerminated();
+  Terminate();
+  if (parts_->toolbox->has_threads()) {
+    future_internal::BlockUntilReady(terminated.node(), timeout);
+  } else {
+    static_cast<PumpedToolbox&>(*parts_->toolbox).RunUntil([&] { return terminated.IsReady(); }, timeout).IgnoreError();
+  }
+  if (!terminated.IsReady()) {
+    for (const ActorRef actor : parts_->tree->Living(root_guardian(), kMaxReported)) {
+      std::string path = PathOf(actor);
+      if (!path.empty()) report.not_stopped.push_back(std::move(path));
+    }
+  }
+  parts_->scheduler->Shutdown(absl::ZeroDuration()).IgnoreError();
+  return report;
+}
+
+ActorRef ActorSystem::root_guardian() const { return parts_->running->guardian(GuardianKind::kRoot); }
+ActorRef ActorSystem::user_guardian() const { return parts_->running->guardian(GuardianKind::kUser); }
+ActorRef ActorSystem::system_guardian() const { return parts_->running->guardian(GuardianKind::kSystem); }
+const RunningSystemState& ActorSystem::state() const { return *parts_->running; }
+EventStream& ActorSystem::events() { return parts_->events; }
+DeadLetters& ActorSystem::dead_letters() { return *parts_->dead_letters; }
+const Logger& ActorSystem::log() const { return parts_->log; }
+Logger& ActorSystem::log() { return parts_->log; }
+RuntimeToolbox& ActorSystem::toolbox() { return *parts_->toolbox; }
+ObservabilityHub& ActorSystem::hub() { return parts_->scheduler->hub(); }
+ActorTree& ActorSystem::tree() { return *parts_->tree; }
+ActorNames& ActorSystem::names() { return *parts_->names; }
+ReadyQueueScheduler& ActorSystem::scheduler() { return *parts_->scheduler; }
+const ActorSystemOptions& ActorSystem::options() const { return parts_->options; }
+
+void* ActorSystem::FindOrMakeExtension(const void* key, std::shared_ptr<void> (*make)(ActorSystem& system)) {
+  const auto find = [&]() -> void* {
+    MutexLock lock(parts_->mutex);
+    for (const SystemParts::Extension& extension : parts_->extensions) {
+      if (extension.key == key) return extension.object.get();
+    }
+    return nullptr;
+  };
+  if (void* const found = find()) return found;
+  // Without the lock: an extension may need others. Of two that are made at once the first stays.
+  std::shared_ptr<void> made = make(*this);
+  {
+    MutexLock lock(parts_->mutex);
+    for (const SystemParts::Extension& extension : parts_->extensions) {
+      if (extension.key == key) return extension.object.get();
+    }
+    parts_->extensions.push_back({.key = key, .object = made});
+  }
+  return made.get();
+}
+
+}  // namespace fraktor::inline v0

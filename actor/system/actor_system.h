@@ -1,0 +1,198 @@
+// An actor system: everything that actors need, and the place where they are spawned from outside.
+//
+//   ActorSystem system("shop");
+//   ActorRef cart = system.SpawnActor(PropsOf<Cart>(), "cart").value();     // pekko://shop/user/cart
+//   Tell(cart, Add{"milk"});
+//   absl::StatusOr<Total> total = system.AskAndWait<Total>(cart, GetTotal{}, absl::Seconds(1));
+//   ShutdownReport report = system.Shutdown(absl::Seconds(10));
+//
+// The typed front door is fraktor/actor/actor.h.
+//
+// Its life: Create boots it, guardians first. Terminate, or the end of /user by itself, ends all actors: those of /user,
+// then those of /system, then the root. Then the termination future is ready. The destructor waits for that, up to
+// ActorSystemOptions::shutdown_timeout.
+//
+// Thread safety: any thread may call anything, except the destructor and Shutdown, which belong to one thread that is no
+// worker.
+#ifndef FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_H_
+#define FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_H_
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/ask_source.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
+
+namespace fraktor::inline v0 {
+
+class ActorNames;
+class ActorProps;
+class ActorTree;
+class DeadLetters;
+class EventStream;
+class Logger;
+class ObservabilityHub;
+class ReadyQueueScheduler;
+class RunningSystemState;
+class RuntimeToolbox;
+class SystemParts;
+struct ActorSystemOptions;
+
+// How a shutdown went.
+struct ShutdownReport {
+  // The paths of actors that had not ended by the deadline, up to 1000, parents before their children. They were ended
+  // without their hooks.
+  std::vector<std::string> not_stopped;
+
+  bool ok() const { return not_stopped.empty(); }
+};
+
+class ActorSystem {
+ public:
+  // With the usual options. Ends the program with a message if the name is bad or there are no threads: see Create.
+  explicit ActorSystem(std::string_view name);
+  // InvalidArgument for bad options; kSystemNotBootstrapped if the boot fails.
+  static absl::StatusOr<std::unique_ptr<ActorSystem>> Create(const ActorSystemOptions& options);
+  ~ActorSystem();
+  ActorSystem(const ActorSystem&) = delete;
+  ActorSystem& operator=(const ActorSystem&) = delete;
+
+  std::string_view name() const;
+
+  // A child of /user; errors as ActorContext::Spawn, kSystemNotBootstrapped while it boots, kTerminating when it ends.
+  absl::StatusOr<ActorRef> SpawnActor(const ActorProps& props, std::string_view name = {});
+  // A typed actor (fraktor/actor/actor.h), made of `args`. Throws SpawnError if it cannot be.
+  template <class A, class... Args>
+  typename A::Ref Spawn(std::string_view name = {}, Args&&... args);
+  template <class A, class... Args>
+  absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name = {}, Args&&... args);
+  // A child of /system: part of a runtime, which outlives the users' actors.
+  absl::StatusOr<ActorRef> SpawnSystemActor(const ActorProps& props, std::string_view name = {});
+
+  // Asks an actor to end after the message that it is at.
+  void Stop(ActorRef actor);
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  void Stop(const Ref& actor) { Stop(actor.untyped()); }
+
+  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there.
+  template <class R, class M>
+  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
+    EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
+    auto* const source = new AskSource<R>(question->type(), timeout);
+    Future<R> answer = Future<R>::FromSource(*source);
+    AskFor(to, std::move(question), *source);
+    return answer;
+  }
+  // The same, and waits: blocks the thread, or pumps the toolbox if that has no threads. FailedPrecondition on a worker,
+  // which must not wait.
+  template <class R, class M>
+  absl::StatusOr<R> AskAndWait(ActorRef to, M&& message, absl::Duration timeout) {
+    if (absl::Status may = MayWait(); !may.ok()) return may;
+    Future<R> answer = Ask<R>(to, std::forward<M>(message), timeout);
+    AwaitReady(answer.node());
+    return answer.Take();
+  }
+
+  // The same of typed references; the question says what its answer is, `using Reply = ...`, or the caller does.
+  template <class Ref, class Q>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  Future<typename std::decay_t<Q>::Reply> Ask(const Ref& to, Q&& question, absl::Duration timeout) {
+    Ref::template Check<Q>();
+    return Ask<typename std::decay_t<Q>::Reply>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+  template <class R, class Ref, class Q>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  Future<R> Ask(const Ref& to, Q&& question, absl::Duration timeout) {
+    Ref::template Check<Q>();
+    return Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+  template <class Ref, class Q>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::StatusOr<typename std::decay_t<Q>::Reply> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
+    Ref::template Check<Q>();
+    return AskAndWait<typename std::decay_t<Q>::Reply>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+  template <class R, class Ref, class Q>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::StatusOr<R> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
+    Ref::template Check<Q>();
+    return AskAndWait<R>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+
+  // Runs a coroutine in turns of an actor of the system's own. An error that it comes to is logged.
+  void Run(Task<void> task);
+
+  // The living actor of a path ("pekko://shop/user/cart" or "/user/cart"), with or without its uid. Errors: what is
+  // wrong with the text; kPidUnknown if there is none.
+  absl::StatusOr<ActorRef> Resolve(std::string_view path) const;
+  // "pekko://shop/user/cart"; of an actor that has ended, a text that says so.
+  std::string PathOf(ActorRef actor) const;
+  // With its uid.
+  std::string CanonicalPathOf(ActorRef actor) const;
+
+  // Ends all actors, in order; see the top. Later calls do nothing.
+  void Terminate();
+  // Ready when the root has ended.
+  Future<void> WhenTerminated();
+  bool IsTerminated() const;
+  // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony. No worker runs afterwards.
+  ShutdownReport Shutdown(absl::Duration timeout);
+  // Called when the root has ended, the latest first. FailedPrecondition if it has already.
+  absl::Status OnTermination(std::function<void()> callback);
+
+  // The parts.
+  ActorRef root_guardian() const;
+  ActorRef user_guardian() const;
+  ActorRef system_guardian() const;
+  const RunningSystemState& state() const;
+  EventStream& events();
+  DeadLetters& dead_letters();
+  const Logger& log() const;
+  Logger& log();
+  RuntimeToolbox& toolbox();
+  ObservabilityHub& hub();
+  ActorTree& tree();
+  ActorNames& names();
+  ReadyQueueScheduler& scheduler();
+  const ActorSystemOptions& options() const;
+
+  // The one T of this system, made from it at the first call: T(ActorSystem&). It ends with the system, after all
+  // actors, the latest first. A T must not ask for itself in its constructor.
+  template <class T>
+  T& Extension() {
+    return *static_cast<T*>(FindOrMakeExtension(
+        &kExtensionKey<T>, [](ActorSystem& system) { return std::shared_ptr<void>(std::make_shared<T>(system)); }));
+  }
+
+ private:
+  friend class SystemParts;
+
+  // One address for each type.
+  template <class T>
+  static constexpr char kExtensionKey = 0;
+
+  explicit ActorSystem(std::unique_ptr<SystemParts> parts);
+  void AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion);
+  absl::Status MayWait() const;
+  void AwaitReady(FutureNode& node);
+  void* FindOrMakeExtension(const void* key, std::shared_ptr<void> (*make)(ActorSystem& system));
+
+  std::unique_ptr<SystemParts> parts_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_H_

@@ -1,0 +1,53 @@
+// How an actor system is set up.
+//
+//   ActorSystemOptions options{.config = {.system_name = "shop"}, .workers = 4};
+//   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<ActorSystem> system, ActorSystem::Create(options));
+#ifndef FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_OPTIONS_H_
+#define FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_OPTIONS_H_
+
+#include <functional>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/system/actor_system_config.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+class ActorSystem;
+
+struct ActorSystemOptions {
+  // Name, scheme and paths.
+  ActorSystemConfig config = {};
+  // Where time, threads and chance come from; must outlive the system. Null: threads and the real clock.
+  RuntimeToolbox* toolbox = nullptr;
+  // Of the default pool, instead of what `scheduler` says; 0: as many as the machine has cores.
+  int workers = 0;
+  ReadyQueueSchedulerOptions scheduler = {};
+  // How /user supervises what is spawned from outside.
+  SupervisorStrategyOptions guardian_strategy = {};
+  // Must outlive the system; null: stderr.
+  LogSink* log_sink = nullptr;
+  LogLevel log_level = LogLevel::kInfo;
+  // Which dead letters are logged; `log` is set by the system.
+  DeadLetterOptions dead_letters = {};
+  EventStreamOptions events = {};
+  // How long the destructor waits for actors to end.
+  absl::Duration shutdown_timeout = absl::Seconds(10);
+  // Runs on the booting thread when the guardians are there, before the system takes anything from others. An error
+  // fails the boot.
+  std::function<absl::Status(ActorSystem& system)> on_boot = nullptr;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_OPTIONS_H_

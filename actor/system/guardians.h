@@ -1,0 +1,87 @@
+// The actors that all others descend from: / above /user, /system and /temp.
+#ifndef FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
+#define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
+
+#include <memory>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/reply_promise.h"
+
+namespace fraktor::inline v0 {
+
+class RunningSystemState;
+
+// From an actor to /system, by which it wants to be asked before that ends: it gets a TerminationHook, and answers
+// TerminationHookDone when it is ready, or ends.
+struct RegisterTerminationHook {};
+struct TerminationHook {};
+struct TerminationHookDone {};
+
+// To the root: the system runs from now on.
+struct GuardiansReady {
+  RunningSystemState* state;
+};
+// To /system: the users' actors have ended.
+struct EndSystemActors {};
+
+// Tells a completion that there will be no answer.
+struct CompletionRefuser {
+  void operator()(AskCompletion* completion) const {
+    completion->Complete(absl::UnavailableError("the actor system has ended"));
+  }
+};
+
+// To /temp: asks for somebody who is no actor.
+struct ForeignQuestion {
+  ActorRef to;
+  EnvelopePtr question;
+  std::unique_ptr<AskCompletion, CompletionRefuser> completion;
+};
+
+class RootGuardian final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+  const SupervisorStrategy& supervision() const override { return SupervisorStrategy::Stopping(); }
+
+ private:
+  RunningSystemState* state_ = nullptr;
+};
+
+class UserGuardian final : public ActorInstance {
+ public:
+  explicit UserGuardian(const SupervisorStrategy* strategy) : strategy_(*strategy) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override { return context.Unhandled(message); }
+  const SupervisorStrategy& supervision() const override { return strategy_; }
+
+ private:
+  const SupervisorStrategy& strategy_;
+};
+
+class SystemGuardian final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+
+ private:
+  void EndIfReady(ActorContext& context);
+
+  absl::flat_hash_set<ActorRef> hooks_;
+  bool is_ending_ = false;
+};
+
+class TempGuardian final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_

@@ -1,0 +1,49 @@
+#include "fraktor/actor/system/system_state.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+
+std::string_view NameOf(GuardianKind kind) {
+  switch (kind) {
+    case GuardianKind::kRoot:
+      return "root";
+    case GuardianKind::kUser:
+      return "user";
+    case GuardianKind::kSystem:
+      return "system";
+  }
+  return "unknown";
+}
+
+absl::Status SystemNotBootstrapped(std::string_view why) {
+  return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kSystemNotBootstrapped,
+                   absl::StrCat("the actor system is not up: ", ToAbsl(why)));
+}
+
+RunningSystemState::RunningSystemState(const std::array<ActorRef, kGuardianKinds>& guardians) : guardians_(guardians) {
+  for (std::atomic<bool>& alive : alive_) alive.store(true, std::memory_order_relaxed);
+}
+
+RunningSystemState::Stopped RunningSystemState::MarkStopped(ActorRef actor) {
+  for (size_t i = 0; i < kGuardianKinds; ++i) {
+    if (guardians_[i] != actor) continue;
+    return alive_[i].exchange(false, std::memory_order_acq_rel) ? Stopped::kNow : Stopped::kAgain;
+  }
+  return Stopped::kUnknown;
+}
+
+absl::StatusOr<std::unique_ptr<RunningSystemState>> BootingSystemState::IntoRunning() && {
+  for (size_t i = 0; i < kGuardianKinds; ++i) {
+    if (!guardians_[i].IsNoOne()) continue;
+    const std::string_view name = NameOf(static_cast<GuardianKind>(i));
+    return MakeError(absl::StatusCode::kFailedPrecondition, BootstrapErrorKind::kMissingGuardian,
+                     absl::StrCat("the ", ToAbsl(name), " guardian has not been set"), {{"guardian", name}});
+  }
+  return std::make_unique<RunningSystemState>(guardians_);
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,499 @@
+// Actor<Self, M...>: an actor with one function for each message.
+//
+//   struct Greet { std::string name; };
+//   struct Greeted { std::string text; };
+//
+//   class Greeter : public Actor<Greeter, Greet> {
+//    public:
+//     Greeted On(Context& context, const Greet& greet) { return {"Hello, " + greet.name}; }   // the answer
+//   };
+//
+// What `On` may return:
+//   void             nothing more.
+//   absl::Status     an error is a failure of the actor, and goes to its supervisor. So is whatever it throws.
+//   R                an answer to the sender.
+//   StatusOr<R>      an answer, or an error as the answer (ErrorReply).
+//   Task<>, Task<R>  the same by a coroutine, which may wait: `auto asking = context.Ask(stock, Reserve{1}, timeout);
+//                    auto reserved = co_await asking;`. The actor takes no other message until it is done. The message
+//                    is kept meanwhile, so `const M&` is as good as `M`.
+//   InterleavingTask<R>   a coroutine that lets other messages in while it waits.
+//
+// It may also have, with the same returns, handlers for Terminated and ReceiveTimeout, and the hooks
+//   PreStart(Context&), PostStop(Context&), PreRestart(Context&, const absl::Status& reason, Envelope* message),
+//   PostRestart(Context&, const absl::Status& reason), OnChildFailure(const Failure&), and
+//   `static const SupervisorStrategy& Supervision()`.
+// PreStart and PostRestart return void or absl::Status. Hooks that are not there do what is usual (actor_instance.h).
+//
+// A message that is promised in the list and has no `On` does not compile; the error names both.
+//
+// Become: see Context::Become.
+#ifndef FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
+#define FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
+
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/awaiting_handler.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/typed/typed_ref.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
+
+namespace fraktor::inline v0 {
+
+// The future of a handler that lets other messages in while it waits.
+template <class T = void>
+class InterleavingTask : public Task<T> {
+ public:
+  using promise_type = typename Task<T>::promise_type;
+  InterleavingTask(Task<T>&& task)
+      : Task<T>(std::move(task)) {}  // NOLINT(google-explicit-constructor): what the
+                                     // compiler makes of the promise.
+};
+
+template <class... Ms>
+class TypedContext;
+
+// See the top.
+template <class Self, class... Ms>
+class Actor {
+ public:
+  using Context = TypedContext<Ms...>;
+  using Ref = TypedRef<Ms...>;
+};
+
+// The reference to an actor of type A: TypedRef<Greet> for a Greeter.
+template <class A>
+using RefOf = typename A::Ref;
+
+namespace typed_internal {
+
+template <class T>
+inline constexpr bool kIsTask = false;
+template <class T>
+inline constexpr bool kIsTask<Task<T>> = true;
+template <class T>
+inline constexpr bool kIsTask<InterleavingTask<T>> = true;
+template <class T>
+inline constexpr AwaitMode kAwaitMode = AwaitMode::kExclusive;
+template <class T>
+inline constexpr AwaitMode kAwaitMode<InterleavingTask<T>> = AwaitMode::kInterleaving;
+template <class T>
+struct TaskValue;
+template <class T>
+struct TaskValue<Task<T>> {
+  using Type = T;
+};
+template <class T>
+struct TaskValue<InterleavingTask<T>> {
+  using Type = T;
+};
+template <class T>
+inline constexpr bool kIsStatusOr = false;
+template <class T>
+inline constexpr bool kIsStatusOr<absl::StatusOr<T>> = true;
+
+template <class A, class C, class M>
+concept Handles = requires(A& actor, C& context, M& message) {
+  actor.On(context, std::move(message));
+}
+|| requires(A& actor, C& context, M& message) { actor.On(context, message); };
+
+// What a handler has come to: an answer, an error for the sender, or an error of the actor.
+template <class R>
+absl::Status Answer(ActorContext& context, R&& result) {
+  using Result = std::decay_t<R>;
+  if constexpr (std::is_same_v<Result, absl::Status>) {
+    return std::forward<R>(result);
+  } else if constexpr (kIsStatusOr<Result>) {
+    if (result.ok()) {
+      context.Reply(*std::forward<R>(result));
+    } else {
+      context.Reply(ErrorReply{result.status()});
+    }
+    return absl::OkStatus();
+  } else {
+    context.Reply(std::forward<R>(result));
+    return absl::OkStatus();
+  }
+}
+
+// A handler that is a coroutine.
+template <class T>
+class TypedTaskHandler final : public AwaitingHandler {
+ public:
+  explicit TypedTaskHandler(Task<T> task) : running_(std::move(task), static_cast<TaskDriver&>(*this)) {}
+
+  bool Step() override { return running_.Resume(); }
+  absl::Status Finish(ActorContext& context) override {
+    if (std::exception_ptr thrown = running_.exception()) std::rethrow_exception(thrown);
+    return Answer(context, running_.TakeResult());
+  }
+
+ private:
+  RunningTask<T> running_;
+};
+
+// Calls the handler of M. `const M&` and `M&` get the message where it is, `M` and `M&&` a moved one.
+template <class C, class A, class M>
+absl::Status Dispatch(A& actor, ActorContext& context, Envelope& envelope) {
+  C& typed = C::Of(context);
+  M& message = envelope.As<M>();
+  const auto call = [&]() -> decltype(auto) {
+    if constexpr (requires { actor.On(typed, std::move(message)); }) {
+      return actor.On(typed, std::move(message));
+    } else {
+      return actor.On(typed, message);
+    }
+  };
+  using R = decltype(call());
+  if constexpr (std::is_void_v<R>) {
+    call();
+    return absl::OkStatus();
+  } else if constexpr (kIsTask<R>) {
+    using T = typename TaskValue<R>::Type;
+    return RunHandler(context, std::make_unique<TypedTaskHandler<T>>(call()), kAwaitMode<R>);
+  } else {
+    return Answer(context, call());
+  }
+}
+
+// What the messages of one class are dispatched by; a behaviour brings its own.
+struct BehaviorTable {
+  // False: it knows nothing of the message.
+  bool (*receive)(void* actor, ActorContext& context, Envelope& message, absl::Status& status);
+  void (*destroy)(void* actor);
+};
+
+template <class A, class C, class M>
+bool TryOne(A& actor, ActorContext& context, Envelope& message, absl::Status& status) {
+  if (!message.Is<M>()) return false;
+  status = Dispatch<C, A, M>(actor, context, message);
+  return true;
+}
+
+// The messages of the runtime that a class may handle.
+template <class A, class C>
+[[gnu::noinline]] bool TryRuntimeMessages(A& actor, ActorContext& context, Envelope& message, absl::Status& status) {
+  if constexpr (Handles<A, C, Terminated>) {
+    if (TryOne<A, C, Terminated>(actor, context, message, status)) return true;
+  }
+  if constexpr (Handles<A, C, ReceiveTimeout>) {
+    if (TryOne<A, C, ReceiveTimeout>(actor, context, message, status)) return true;
+  }
+  if constexpr (Handles<A, C, ActorIdentity>) {
+    if (TryOne<A, C, ActorIdentity>(actor, context, message, status)) return true;
+  }
+  if constexpr (Handles<A, C, ErrorReply>) {
+    if (TryOne<A, C, ErrorReply>(actor, context, message, status)) return true;
+  }
+  return false;
+}
+
+// Each promised message has a handler, or the program does not compile.
+template <class A, class C, class M>
+constexpr bool CheckHandles() {
+  if constexpr (!Handles<A, C, M>) {
+    return sizeof(ActorDoesNotHandle<A, M>) > 0;
+  } else {
+    return true;
+  }
+}
+
+template <class A, class C, class... Ms>
+[[gnu::always_inline]] inline bool ReceiveBy(A& actor, ActorContext& context, Envelope& message, absl::Status& status) {
+  static_assert((CheckHandles<A, C, Ms>() && ...));
+  return (TryOne<A, C, Ms>(actor, context, message, status) || ...) ||
+         TryRuntimeMessages<A, C>(actor, context, message, status);
+}
+
+template <class B, class C>
+struct BehaviorOf;
+
+}  // namespace typed_internal
+
+// What a spawn that cannot fail in a working program throws if it does; in a handler it is a failure of the actor.
+class SpawnError : public std::runtime_error {
+ public:
+  explicit SpawnError(const absl::Status& status)
+      : std::runtime_error(std::string(status.message())), status_(status) {}
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
+};
+
+// Which message answers a question: Q::Reply.
+template <class Q>
+using ReplyOf = typename std::decay_t<Q>::Reply;
+
+// What a typed actor sees of the runtime.
+template <class... Ms>
+class TypedContext : public ActorContext {
+ public:
+  static TypedContext& Of(ActorContext& context) { return static_cast<TypedContext&>(context); }
+
+  TypedRef<Ms...> self() const { return TypedRef<Ms...>::Unchecked(ActorContext::self()); }
+
+  using ActorContext::Tell;
+  template <class... Os, class M>
+  void Tell(TypedRef<Os...> to, M&& message) {
+    TypedRef<Os...>::template Check<M>();
+    if constexpr (TypedRef<Os...>::template Handles<M>()) ActorContext::Tell(to.untyped(), std::forward<M>(message));
+  }
+
+  using ActorContext::Ask;
+  // The question says what its answer is: `using Reply = ...`.
+  template <class... Os, class Q>
+  Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
+    TypedRef<Os...>::template Check<Q>();
+    return ActorContext::Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+  // Or the caller does.
+  template <class R, class... Os, class Q>
+  Future<R> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
+    TypedRef<Os...>::template Check<Q>();
+    return ActorContext::Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+
+  using ActorContext::Spawn;
+  // A child of type A, made of `args`; without a name it gets one. Throws SpawnError: see ActorContext::Spawn.
+  template <class A, class... Args>
+  RefOf<A> Spawn(std::string_view name = {}, Args&&... args);
+  template <class A, class... Args>
+  absl::StatusOr<RefOf<A>> TrySpawn(std::string_view name = {}, Args&&... args);
+
+  using ActorContext::Stop;
+  template <class... Os>
+  void Stop(TypedRef<Os...> actor) {
+    ActorContext::Stop(actor.untyped());
+  }
+  using ActorContext::Watch;
+  template <class... Os>
+  absl::Status Watch(TypedRef<Os...> actor) {
+    return ActorContext::Watch(actor.untyped());
+  }
+  using ActorContext::WatchWith;
+  template <class... Os, class M>
+  absl::Status WatchWith(TypedRef<Os...> actor, M&& message) {
+    return ActorContext::WatchWith(actor.untyped(), std::forward<M>(message));
+  }
+  using ActorContext::Unwatch;
+  template <class... Os>
+  void Unwatch(TypedRef<Os...> actor) {
+    ActorContext::Unwatch(actor.untyped());
+  }
+  using ActorContext::Forward;
+  template <class... Os, class M>
+  void Forward(TypedRef<Os...> to, M&& message) {
+    ActorContext::Forward(to.untyped(), std::forward<M>(message));
+  }
+
+  // From the next message on, a B(args...) handles the messages of this actor, with `On`s of its own for all of them;
+  // the actor itself handles none meanwhile, but keeps its hooks. A B that needs the actor takes a reference to it.
+  // Become replaces what is on top; BecomeStacked puts it above, and Unbecome goes back. A restart forgets all.
+  template <class B, class... Args>
+  void Become(Args&&... args) {
+    PushBehavior<B>(/*replace=*/true, std::forward<Args>(args)...);
+  }
+  template <class B, class... Args>
+  void BecomeStacked(Args&&... args) {
+    PushBehavior<B>(/*replace=*/false, std::forward<Args>(args)...);
+  }
+  // False if there was nothing to go back from.
+  bool Unbecome();
+
+ private:
+  template <class B, class... Args>
+  void PushBehavior(bool replace, Args&&... args);
+};
+
+namespace typed_internal {
+
+// The instance that runs an actor of type A: the bridge from the untyped world.
+class TypedInstanceBase : public ActorInstance {
+ public:
+  TypedInstanceBase() = default;
+  TypedInstanceBase(const TypedInstanceBase&) = delete;
+  TypedInstanceBase& operator=(const TypedInstanceBase&) = delete;
+  ~TypedInstanceBase() override;
+
+  void Push(bool replace, void* behavior, const BehaviorTable* table);
+  bool Pop();
+
+ protected:
+  struct Behavior {
+    void* object;
+    const BehaviorTable* table;
+  };
+  // Ends behaviours that were replaced while they ran.
+  void Sweep();
+
+  std::vector<Behavior> behaviors_;
+  std::vector<Behavior> replaced_;
+};
+
+template <class A, class C, class... Ms>
+class TypedInstance final : public TypedInstanceBase {
+ public:
+  template <class... Args>
+  explicit TypedInstance(const Args&... args) : actor_(args...) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    absl::Status status;
+    if (!behaviors_.empty()) [[unlikely]]
+      return ReceiveByBehavior(context, message);
+    if (ReceiveBy<A, C, Ms...>(actor_, context, message, status)) [[likely]]
+      return status;
+    return context.Unhandled(message);
+  }
+
+  absl::Status PreStart(ActorContext& context) override {
+    if constexpr (requires(A & a, C & c) { a.PreStart(c); }) {
+      return CallHook([&] { return actor_.PreStart(C::Of(context)); });
+    } else {
+      return absl::OkStatus();
+    }
+  }
+  void PostStop(ActorContext& context) override {
+    if constexpr (requires(A & a, C & c) { a.PostStop(c); }) actor_.PostStop(C::Of(context));
+  }
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override {
+    if constexpr (requires(A & a, C & c) { a.PreRestart(c, reason, message); }) {
+      return CallHook([&] { return actor_.PreRestart(C::Of(context), reason, message); });
+    } else {
+      return ActorInstance::PreRestart(context, reason, message);
+    }
+  }
+  absl::Status PostRestart(ActorContext& context, const absl::Status& reason) override {
+    if constexpr (requires(A & a, C & c) { a.PostRestart(c, reason); }) {
+      return CallHook([&] { return actor_.PostRestart(C::Of(context), reason); });
+    } else {
+      return ActorInstance::PostRestart(context, reason);
+    }
+  }
+  const SupervisorStrategy& supervision() const override {
+    if constexpr (requires { A::Supervision(); }) {
+      return A::Supervision();
+    } else {
+      return ActorInstance::supervision();
+    }
+  }
+  SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override {
+    if constexpr (requires(A & a) { a.OnChildFailure(failure); }) {
+      return actor_.OnChildFailure(failure);
+    } else {
+      return ActorInstance::OnChildFailure(context, failure);
+    }
+  }
+
+  static constexpr bool kHasStart = requires(A & a, C& c) { a.PreStart(c); };
+
+ private:
+  template <class Hook>
+  static absl::Status CallHook(Hook hook) {
+    if constexpr (std::is_void_v<decltype(hook())>) {
+      hook();
+      return absl::OkStatus();
+    } else {
+      return hook();
+    }
+  }
+
+  [[gnu::noinline]] absl::Status ReceiveByBehavior(ActorContext& context, Envelope& message) {
+    absl::Status status;
+    const Behavior top = behaviors_.back();
+    const bool handled = top.table->receive(top.object, context, message, status) ||
+                         TryRuntimeMessages<A, C>(actor_, context, message, status);
+    Sweep();
+    return handled ? status : context.Unhandled(message);
+  }
+
+  A actor_;
+};
+
+template <class A, class R>
+struct InstanceFor;
+template <class A, class... Ms>
+struct InstanceFor<A, TypedRef<Ms...>> {
+  using Type = TypedInstance<A, TypedContext<Ms...>, Ms...>;
+};
+template <class A>
+using InstanceOf = typename InstanceFor<A, RefOf<A>>::Type;
+
+template <class B, class... Ms>
+struct BehaviorOf<B, TypedContext<Ms...>> {
+  static bool Receive(void* object, ActorContext& context, Envelope& message, absl::Status& status) {
+    return ReceiveBy<B, TypedContext<Ms...>, Ms...>(*static_cast<B*>(object), context, message, status);
+  }
+  static void Destroy(void* object) { delete static_cast<B*>(object); }
+  static constexpr BehaviorTable kTable{&Receive, &Destroy};
+};
+
+}  // namespace typed_internal
+
+// The recipe of a typed actor: as MakeProps (actor_props.h), for ActorContext::Spawn and routers.
+template <class A, class... Args>
+PropsPtr MakeTypedProps(const PropsOptions& options, Args&&... args) {
+  return MakePropsFor<A, typed_internal::InstanceOf<A>>(options, std::forward<Args>(args)...);
+}
+// The one without arguments.
+template <class A>
+const ActorProps& TypedPropsOf() {
+  static const ActorProps& props = *MakeTypedProps<A>(PropsOptions()).release();
+  return props;
+}
+
+template <class... Ms>
+template <class A, class... Args>
+absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, Args&&... args) {
+  absl::StatusOr<ActorRef> ref = [&] {
+    if constexpr (sizeof...(Args) == 0) {
+      return ActorContext::Spawn(TypedPropsOf<A>(), name);
+    } else {
+      return ActorContext::Spawn(*MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...), name);
+    }
+  }();
+  if (!ref.ok()) return ref.status();
+  return RefOf<A>::Unchecked(*ref);
+}
+
+template <class... Ms>
+template <class A, class... Args>
+RefOf<A> TypedContext<Ms...>::Spawn(std::string_view name, Args&&... args) {
+  absl::StatusOr<RefOf<A>> ref = TrySpawn<A>(name, std::forward<Args>(args)...);
+  if (!ref.ok()) throw SpawnError(ref.status());
+  return *ref;
+}
+
+template <class... Ms>
+template <class B, class... Args>
+void TypedContext<Ms...>::PushBehavior(bool replace, Args&&... args) {
+  auto& instance = static_cast<typed_internal::TypedInstanceBase&>(*slot().instance);
+  instance.Push(replace, new B{std::forward<Args>(args)...}, &typed_internal::BehaviorOf<B, TypedContext>::kTable);
+}
+
+template <class... Ms>
+bool TypedContext<Ms...>::Unbecome() {
+  return static_cast<typed_internal::TypedInstanceBase&>(*slot().instance).Pop();
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_

@@ -1,0 +1,111 @@
+// TypedRef<M...>: a reference to an actor that handles these messages, and no others.
+//
+//   TypedRef<Greet> greeter = system.Spawn<Greeter>("greeter");
+//   greeter.Tell(Greet{"world"});
+//   greeter.Tell(Part{});                            // does not compile: error: ... ActorDoesNotHandle<..., Part>
+//   TypedRef<Add, Get> both = ...;
+//   TypedRef<Add> adder = both;                      // narrowed; the other way round does not compile
+//
+// It is an ActorRef with a type: 16 bytes, trivially copyable, and may outlive its actor. Messages of the runtime
+// (PoisonPill, Kill, Identify) can be told to any.
+//
+// Thread safety: a value.
+#ifndef FRAKTOR_ACTOR_TYPED_TYPED_REF_H_
+#define FRAKTOR_ACTOR_TYPED_TYPED_REF_H_
+
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/mailing.h"
+
+namespace fraktor::inline v0 {
+
+// Has no definition: it is there to be named in the error of a program that sends an actor what it does not handle, or
+// whose actor lacks a handler that it has promised.
+template <class Actor, class Message>
+struct ActorDoesNotHandle;
+
+template <class... Ms>
+class TypedRef;
+
+namespace typed_internal {
+
+template <class M, class... Ms>
+inline constexpr bool kIsOneOf = (std::is_same_v<M, Ms> || ...);
+
+template <class M>
+inline constexpr bool kIsForAll = kIsMarkedMessage<M>;
+
+// Whoever handles Wide handles all that is in TypedRef<Ms...>.
+template <class Wide, class... Ms>
+inline constexpr bool kHasAll = false;
+template <class... Wide, class... Ms>
+inline constexpr bool kHasAll<TypedRef<Wide...>, Ms...> = (kIsOneOf<Ms, Wide...> && ...);
+
+}  // namespace typed_internal
+
+template <class... Ms>
+class TypedRef {
+ public:
+  // No one.
+  constexpr TypedRef() = default;
+  // For those who know what the actor handles: a mistake is an unhandled message.
+  static constexpr TypedRef Unchecked(ActorRef ref) { return TypedRef(ref); }
+
+  // Fewer messages, or the same in another order.
+  template <class... Others>
+  requires(
+      sizeof...(Others) > 0 && typed_internal::kHasAll<TypedRef<Others...>, Ms...> &&
+      !std::is_same_v<
+          TypedRef<Others...>,
+          TypedRef>) constexpr TypedRef(TypedRef<Others...>
+                                            wider)  // NOLINT(google-explicit-constructor): narrowing is always right.
+      : ref_(wider.untyped()) {}
+
+  template <class M>
+  static constexpr bool Handles() {
+    return typed_internal::kIsOneOf<std::decay_t<M>, Ms...> || typed_internal::kIsForAll<std::decay_t<M>>;
+  }
+  // Does not compile unless M is handled.
+  template <class M>
+  static constexpr void Check() {
+    if constexpr (!Handles<M>()) static_cast<void>(sizeof(ActorDoesNotHandle<TypedRef, std::decay_t<M>>));
+  }
+
+  // The sender is the actor in whose turn this is called, or no one.
+  template <class M>
+  void Tell(M&& message) const {
+    Check<M>();
+    if constexpr (Handles<M>()) fraktor::Tell(ref_, std::forward<M>(message));
+  }
+  // ResourceExhausted if the mailbox is full and its options say that the sender is told.
+  template <class M>
+  absl::Status TryTell(M&& message) const {
+    Check<M>();
+    return fraktor::TryTell(ref_, std::forward<M>(message));
+  }
+
+  constexpr ActorRef untyped() const { return ref_; }
+  constexpr bool IsNoOne() const { return ref_.IsNoOne(); }
+
+  friend constexpr bool operator==(TypedRef a, TypedRef b) { return a.ref_ == b.ref_; }
+  template <typename H>
+  friend H AbslHashValue(H state, TypedRef ref) {
+    return H::combine(std::move(state), ref.ref_);
+  }
+
+ private:
+  constexpr explicit TypedRef(ActorRef ref) : ref_(ref) {}
+
+  ActorRef ref_;
+};
+
+static_assert(std::is_trivially_copyable_v<TypedRef<int>> && sizeof(TypedRef<int>) == 16);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TYPED_TYPED_REF_H_
