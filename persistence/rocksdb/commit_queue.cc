@@ -120,17 +120,20 @@ Worker::Progress CommitQueue::RunGroup() {
       return Worker::Progress::kDone;
     }
   }
+  const absl::Status usable = failed_ ? GoOn() : absl::OkStatus();
   Statistics made;
   batch_.Clear();
   bool is_cut = false;
-  while (!taken_.empty() && !is_cut && batch_.GetDataSize() < options_.max_group_bytes) {
-    is_cut = taken_.front()->Prepare(batch_) == Operation::Outcome::kCommitFirst;
+  size_t bytes = 0;
+  while (!taken_.empty() && bytes < options_.max_group_bytes) {
+    is_cut = usable.ok() && taken_.front()->Prepare(batch_) == Operation::Outcome::kCommitFirst;
     if (is_cut) break;
     made.events += taken_.front()->event_count();
+    bytes = usable.ok() ? batch_.GetDataSize() : bytes + taken_.front()->byte_size();
     group_.push_back(std::move(taken_.front()));
     taken_.pop_front();
   }
-  const absl::Status committed = Commit(batch_);
+  const absl::Status committed = usable.ok() ? Commit(batch_) : usable;
   if (is_cut && !committed.ok()) {
     // A part of it was in the batch.
     group_.push_back(std::move(taken_.front()));
@@ -152,22 +155,20 @@ Worker::Progress CommitQueue::RunGroup() {
   return Worker::Progress::kBusy;
 }
 
+absl::Status CommitQueue::GoOn() {
+  FRAKTOR_RETURN_IF_ERROR(database_.Reopen());
+  failed_ = false;
+  return absl::OkStatus();
+}
+
 absl::Status CommitQueue::Commit(rocksdb::WriteBatch& batch) {
   if (batch.Count() == 0) return absl::OkStatus();
   rocksdb::WriteOptions write;
   write.sync = options_.sync;
-  if (failed_) {
-    // RocksDB takes no more writes after an error until it is told to go on.
-    const absl::Status resumed = database_.ToStatus(database_.db().Resume(), "go on after an error");
-    if (!resumed.ok()) {
-      if (options_.on_failure) options_.on_failure();
-      return resumed;
-    }
-    failed_ = false;
-  }
   const absl::Status committed = database_.ToStatus(database_.db().Write(write, &batch), "write");
   if (!committed.ok()) {
     failed_ = true;
+    database_.NoteFailure();
     if (options_.on_failure) options_.on_failure();
   }
   return committed;

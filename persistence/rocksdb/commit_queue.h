@@ -48,7 +48,8 @@ class CommitQueue {
 
     // Adds to the batch. An operation that fails or has nothing to add remembers that, and says so in Complete.
     virtual Outcome Prepare(rocksdb::WriteBatch& batch) = 0;
-    // All that Prepare added is committed, or the error of the commit.
+    // All that Prepare added is committed, or the error of the commit. Also called with an error, and without Prepare,
+    // while the database cannot be used.
     virtual void Complete(const absl::Status& committed) = 0;
     // What it counts for against the limits.
     virtual size_t byte_size() const = 0;
@@ -102,6 +103,7 @@ class CommitQueue {
   void Push(std::unique_ptr<Operation> operation, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Worker::Progress RunGroup();
   absl::Status Commit(rocksdb::WriteBatch& batch);
+  absl::Status GoOn();
 
   Database& database_;
   const Options options_;

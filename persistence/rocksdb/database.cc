@@ -25,6 +25,8 @@
 
 #include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/rocksdb/log_tail.h"
+#include "fraktor/utils/shared/shared_mutex.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -97,6 +99,8 @@ rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
   db.max_background_jobs = 2;
   db.bytes_per_sync = 1 << 20;
   db.avoid_unnecessary_blocking_io = true;
+  // The commit queue opens the database again after an error, rather than RocksDB trying behind its back.
+  db.max_bgerror_resume_count = 0;
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
   db.max_log_file_size = 10 << 20;
@@ -108,12 +112,36 @@ rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
   auto database = absl::WrapUnique(new Database(std::move(options)));
-  FRAKTOR_RETURN_IF_ERROR(database->OpenFiles());
-  FRAKTOR_RETURN_IF_ERROR(database->CheckIdentity());
+  FRAKTOR_RETURN_IF_ERROR(database->OpenAll());
   return database;
 }
 
 Database::~Database() { Close().IgnoreError(); }
+
+absl::Status Database::OpenAll() {
+  has_failed_ = false;
+  open_status_ = OpenFiles();
+  if (open_status_.ok()) open_status_ = CheckIdentity();
+  if (!open_status_.ok()) LetGo().IgnoreError();
+  return open_status_;
+}
+
+absl::Status Database::Reopen() {
+  FRAKTOR_RETURN_IF_ERROR(TryToWrite());
+  WriterMutexLock lock(mutex_);
+  LetGo().IgnoreError();
+  return OpenAll();
+}
+
+absl::Status Database::TryToWrite() const {
+  // As much as RocksDB needs at least to open.
+  constexpr size_t kBytes = size_t{1} << 20;
+  rocksdb::Env* const env = options_.env == nullptr ? rocksdb::Env::Default() : options_.env;
+  const std::string path = absl::StrCat(options_.path, "/room.probe");
+  rocksdb::Status written = rocksdb::WriteStringToFile(env, std::string(kBytes, '\0'), path, /*should_sync=*/true);
+  env->DeleteFile(path).PermitUncheckedError();
+  return ToStatus(written, "write after an error");
+}
 
 absl::Status Database::OpenFiles() {
   rocksdb::DBOptions db_options = MakeDbOptions(options_);
@@ -144,11 +172,15 @@ absl::Status Database::OpenFiles() {
     for (const rocksdb::ColumnFamilyDescriptor& known : descriptors) is_known = is_known || known.name == name;
     if (!is_known) descriptors.emplace_back(name, rocksdb::ColumnFamilyOptions());
   }
+  const std::vector<std::string> torn = TornLogTails(*db_options.env, options_.path);
   rocksdb::DB* db = nullptr;
   const rocksdb::Status opened =
       options_.read_only ? rocksdb::DB::OpenForReadOnly(db_options, options_.path, descriptors, &handles_, &db)
                          : rocksdb::DB::Open(db_options, options_.path, descriptors, &handles_, &db);
-  report_.dropped = logger->TakeDropped();
+  std::vector<std::string> dropped = logger->TakeDropped();
+  if (dropped.empty()) dropped = torn;
+  // What was said when it was opened first stays.
+  if (report_.open_count == 0) report_.dropped = std::move(dropped);
   if (!opened.ok()) return ToStatus(opened, "open");
   db_.reset(db);
   return absl::OkStatus();
@@ -180,12 +212,12 @@ absl::Status Database::CheckIdentity() {
                      options_.schema_version, ". Nothing was changed. Open it with the newer program that wrote it"),
         {{"schema", version}});
   }
-  report_.open_count = opens.size() == 8 ? LoadFixed64(opens.data()) : 0;
+  const uint64_t open_count = opens.size() == 8 ? LoadFixed64(opens.data()) : 0;
+  if (report_.open_count == 0) report_.open_count = open_count + (options_.read_only ? 0 : 1);
   if (options_.read_only) return absl::OkStatus();
-  ++report_.open_count;
   rocksdb::WriteBatch batch;
   opens.clear();
-  AppendFixed64(opens, report_.open_count);
+  AppendFixed64(opens, open_count + 1);
   schema.clear();
   AppendFixed32(schema, options_.schema_version);
   batch.Put(handles_[0], ToSlice(kFormatKey), options_.format);
@@ -198,17 +230,22 @@ absl::Status Database::CheckIdentity() {
 }
 
 absl::Status Database::Close() {
+  WriterMutexLock lock(mutex_);
+  return LetGo();
+}
+
+absl::Status Database::LetGo() {
   if (db_ == nullptr) return absl::OkStatus();
-  rocksdb::Status closed;
-  if (!options_.read_only) closed = db_->SyncWAL();
+  rocksdb::Status synced;
+  if (!options_.read_only && !has_failed_) synced = db_->SyncWAL();
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
     db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }
   handles_.clear();
-  const rocksdb::Status ended = db_->Close();
+  const rocksdb::Status closed = db_->Close();
   db_.reset();
-  FRAKTOR_RETURN_IF_ERROR(ToStatus(closed, "sync at the end"));
-  return ToStatus(ended, "close");
+  FRAKTOR_RETURN_IF_ERROR(ToStatus(synced, "sync at the end"));
+  return ToStatus(closed, "close");
 }
 
 absl::Status Database::ToStatus(const rocksdb::Status& status, std::string_view what) const {

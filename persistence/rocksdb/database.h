@@ -9,7 +9,9 @@
 // it has been opened. A newer schema, another format, or a database of something else is refused before anything is
 // written.
 //
-// Thread safety: as rocksdb::DB; Close when nobody else is in it.
+// After a failed write RocksDB may be past mending: Reopen closes it and opens it again, while readers wait.
+//
+// Thread safety: one thread writes, reopens and closes, and reads as it likes; others read inside a Database::Lease.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_DATABASE_H_
 #define FRAKTOR_PERSISTENCE_ROCKSDB_DATABASE_H_
 
@@ -20,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "rocksdb/db.h"
@@ -27,6 +30,7 @@
 #include "rocksdb/status.h"
 
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/utils/shared/shared_mutex.h"
 
 namespace fraktor::inline v0 {
 
@@ -63,8 +67,33 @@ class Database {
   const std::string& path() const { return options_.path; }
   bool read_only() const { return options_.read_only; }
 
-  // Writes out what RocksDB still has in memory, and lets the files go. Also done by the destructor.
+  // For readers on other threads: the database stays as it is for as long as the lease lives.
+  class ABSL_SCOPED_LOCKABLE Lease {
+   public:
+    explicit Lease(Database& database) ABSL_SHARED_LOCK_FUNCTION(database.mutex_) : database_(database) {
+      database_.mutex_.ReaderLock();
+    }
+    ~Lease() ABSL_UNLOCK_FUNCTION() { database_.mutex_.ReaderUnlock(); }
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+
+    // Not OK if there is no database now, because it could not be opened again.
+    const absl::Status& status() const { return database_.open_status_; }
+
+   private:
+    Database& database_;
+  };
+
+  // Closes the database and opens it again, to go on after an error. Tries first whether anything can be written at all:
+  // if not, nothing changes and readers go on.
+  absl::Status Reopen();
+
+  // Syncs the log, unless a write has failed, and lets the files go. Also done by the destructor.
   absl::Status Close();
+
+  // A write has failed. A log that has seen an error must not be touched: RocksDB takes that for a bug of its own, and
+  // where it was compiled with assertions it ends the process.
+  void NoteFailure() { has_failed_ = true; }
 
   // The error of an operation on this database; `what` says which. OK for OK.
   absl::Status ToStatus(const rocksdb::Status& status, std::string_view what) const;
@@ -72,12 +101,19 @@ class Database {
  private:
   explicit Database(Options options) : options_(std::move(options)) {}
 
+  absl::Status OpenAll();
   absl::Status OpenFiles();
   absl::Status CheckIdentity();
+  absl::Status TryToWrite() const;
+  absl::Status LetGo();
 
   const Options options_;
+  // Held for reading by leases, for writing while the database is exchanged.
+  SharedMutex mutex_;
+  absl::Status open_status_;
   RocksDbOpenReport report_;
   bool is_new_ = false;
+  bool has_failed_ = false;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };

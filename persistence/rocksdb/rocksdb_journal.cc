@@ -460,7 +460,14 @@ Future<T> RocksDbJournal::Core::Read(Fn read) {
   if (!gate_.Enter()) return MakeReadyFuture<T>(ClosedStatus());
   auto [promise, future] = MakePromise<T>();
   const absl::Status posted = readers_->Post([this, promise = std::move(promise), read = std::move(read)]() mutable {
-    promise.Set(read());
+    {
+      const Database::Lease lease(*database_);
+      if (lease.status().ok()) {
+        promise.Set(read());
+      } else {
+        promise.Set(lease.status());
+      }
+    }
     Leave();
   });
   if (posted.ok()) return std::move(future);

@@ -340,7 +340,14 @@ Future<std::optional<Snapshot>> RocksDbSnapshotStore::Core::Load(std::string per
   auto [promise, future] = MakePromise<Found>();
   const absl::Status posted = readers_->Post(
       [this, promise = std::move(promise), persistence_id = std::move(persistence_id), criteria]() mutable {
-        promise.Set(ReadNewest(persistence_id, criteria));
+        {
+          const Database::Lease lease(*database_);
+          if (lease.status().ok()) {
+            promise.Set(ReadNewest(persistence_id, criteria));
+          } else {
+            promise.Set(lease.status());
+          }
+        }
         Leave();
       });
   if (posted.ok()) return std::move(future);

@@ -73,6 +73,16 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
     return target()->DeleteFile(path, options, debug);
   }
 
+  IOStatus GetFreeSpace(const std::string& path, const IOOptions& options, uint64_t* bytes,
+                        IODebugContext* debug) override {
+    const IOStatus status = CheckRoom();
+    if (status.IsNoSpace()) {
+      *bytes = 0;
+      return IOStatus::OK();
+    }
+    return status.ok() ? target()->GetFreeSpace(path, options, bytes, debug) : status;
+  }
+
   void PowerOff() {
     MutexLock lock(mutex_);
     is_off_ = true;

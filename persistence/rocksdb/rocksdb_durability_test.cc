@@ -1,0 +1,351 @@
+// What survives a loss of power, and what is said of what does not.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/rocksdb/rocksdb_journal.h"
+#include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
+#include "fraktor/persistence/rocksdb/store_fixture.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+std::vector<AtomicWrite> WriteOf(const std::string& id, uint64_t sequence_nr, uint64_t epoch) {
+  std::vector<AtomicWrite> writes;
+  writes.push_back(AtomicWrite::Make(PersistentRepr{.persistence_id = id,
+                                                    .sequence_nr = sequence_nr,
+                                                    .epoch = epoch,
+                                                    .payload = absl::StrCat(id, "/", sequence_nr),
+                                                    .tags = {"all"}})
+                       .value());
+  return writes;
+}
+
+// What a writer was told. The highest number that was acknowledged, and the epoch.
+struct Acknowledged {
+  uint64_t epoch = 0;
+  uint64_t highest = 0;
+  uint64_t deleted_to = 0;
+};
+
+class LossOfPower : public testing::Test {
+ protected:
+  std::unique_ptr<RocksDbJournal> Open(bool sync) {
+    absl::StatusOr<std::unique_ptr<RocksDbJournal>> opened = RocksDbJournal::Open(
+        *toolbox_, {.path = folder_.path("journal"), .sync = sync, .write_buffer_bytes = 64 << 10, .env = disk_.env()});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return *std::move(opened);
+  }
+
+  // Writes for some ids, with several requests in flight, until the power goes; notes what was acknowledged.
+  void RunUntilPowerGoes(RocksDbJournal& journal, Random& random, std::map<std::string, Acknowledged>& acknowledged) {
+    struct Flight {
+      std::string id;
+      uint64_t sequence_nr;
+      Future<WriteResults> result;
+    };
+    std::vector<Flight> flights;
+    std::map<std::string, uint64_t> next;
+    for (int i = 0; i < 5; ++i) {
+      const std::string id = absl::StrCat("id-", i);
+      const absl::StatusOr<WriterOpened> opened = journal.OpenWriter(id, std::nullopt).Wait();
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      EXPECT_GT(opened->epoch, acknowledged[id].epoch);
+      acknowledged[id].epoch = opened->epoch;
+      next[id] = opened->highest_sequence_nr + 1;
+    }
+    const uint64_t rounds = 20 + random.Uniform(200);
+    for (uint64_t round = 0; round < rounds; ++round) {
+      const std::string id = absl::StrCat("id-", random.Uniform(5));
+      const uint64_t number = next[id]++;
+      flights.push_back({id, number, journal.Write(WriteOf(id, number, acknowledged[id].epoch))});
+      if (random.Bernoulli(0.02) && acknowledged[id].highest > 3) {
+        const uint64_t to = acknowledged[id].highest - 3;
+        if (journal.DeleteTo(id, to).Wait().ok()) {
+          acknowledged[id].deleted_to = std::max(acknowledged[id].deleted_to, to);
+        }
+      }
+      if (round + 10 == rounds) disk_.PowerOff();
+      while (flights.size() > 8) {
+        Land(flights.front().id, flights.front().sequence_nr, flights.front().result.Wait(), acknowledged);
+        flights.erase(flights.begin());
+      }
+    }
+    for (Flight& flight : flights) Land(flight.id, flight.sequence_nr, flight.result.Wait(), acknowledged);
+  }
+
+  static void Land(const std::string& id, uint64_t sequence_nr, const absl::StatusOr<WriteResults>& results,
+                   std::map<std::string, Acknowledged>& acknowledged) {
+    if (results.ok() && results->empty()) {
+      acknowledged[id].highest = std::max(acknowledged[id].highest, sequence_nr);
+    }
+  }
+
+  // How many acknowledged events are missing. Everything else must hold in any case: order, no gap, contents, tags.
+  uint64_t Missing(RocksDbJournal& journal, const std::map<std::string, Acknowledged>& acknowledged) {
+    uint64_t missing = 0;
+    size_t stored = 0;
+    for (const auto& [id, told] : acknowledged) {
+      const absl::StatusOr<EventBatch> batch =
+          journal.Replay({.persistence_id = id, .limits = {.max_events = 100'000}}).Wait();
+      EXPECT_TRUE(batch.ok()) << batch.status();
+      uint64_t last = 0;
+      for (const StoredEvent& event : *batch) {
+        if (last != 0) {
+          EXPECT_EQ(event.sequence_nr, last + 1);
+        }
+        last = event.sequence_nr;
+        EXPECT_EQ(event.payload, absl::StrCat(id, "/", event.sequence_nr));
+      }
+      stored += batch->size();
+      const uint64_t highest = journal.HighestSequenceNr(id).Wait().value();
+      if (!batch->empty()) {
+        EXPECT_EQ(last, highest);
+      }
+      missing += told.highest - std::min(told.highest, highest);
+      if (!batch->empty() && (*batch)[0].sequence_nr <= told.deleted_to) missing += 1;
+    }
+    const absl::StatusOr<EventBatch> tagged =
+        journal.EventsByTag({.tag = "all", .limits = {.max_events = 100'000}}).Wait();
+    EXPECT_TRUE(tagged.ok()) << tagged.status();
+    EXPECT_EQ(tagged->size(), stored);
+    for (size_t i = 1; i < tagged->size(); ++i) EXPECT_GT((*tagged)[i].offset, (*tagged)[i - 1].offset);
+    return missing;
+  }
+
+  TemporaryFolder folder_;
+  std::unique_ptr<StdToolbox> toolbox_ = StdToolbox::Make({}).value();
+  ForgetfulDisk disk_;
+};
+
+TEST_F(LossOfPower, LosesNoAcknowledgedEventIfEachCommitIsSynced) {
+  std::map<std::string, Acknowledged> acknowledged;
+  Random random(17);
+  for (int round = 0; round < 12; ++round) {
+    {
+      const auto journal = Open(true);
+      EXPECT_EQ(Missing(*journal, acknowledged), 0u) << "round " << round;
+      RunUntilPowerGoes(*journal, random, acknowledged);
+    }
+    // Sometimes a piece of what was not synced is there all the same.
+    disk_.PowerOn({.kept_unsynced_bytes = random.Uniform(3) * random.Uniform(100)});
+    // The next round starts from what is really there: what was not acknowledged may be there, too.
+  }
+  EXPECT_EQ(Missing(*Open(true), acknowledged), 0u);
+  EXPECT_GT(disk_.sync_count(), 100u);
+  EXPECT_GT(disk_.forgotten_bytes(), 0u);
+}
+
+// The same without sync shows that the disk forgets and the test looks.
+TEST_F(LossOfPower, LosesAcknowledgedEventsIfNothingIsSynced) {
+  std::map<std::string, Acknowledged> acknowledged;
+  Random random(17);
+  uint64_t missing = 0;
+  for (int round = 0; round < 3; ++round) {
+    acknowledged.clear();
+    {
+      const auto journal = Open(false);
+      RunUntilPowerGoes(*journal, random, acknowledged);
+    }
+    disk_.PowerOn({});
+    missing += Missing(*Open(false), acknowledged);
+  }
+  EXPECT_GT(missing, 100u);
+}
+
+// Offsets rise even if the journal does not sync and a crash takes the last ones back.
+TEST_F(LossOfPower, NeverGivesAnOffsetTwice) {
+  uint64_t highest = 0;
+  for (int round = 0; round < 3; ++round) {
+    {
+      const auto journal = Open(false);
+      const absl::StatusOr<WriterOpened> opened = journal->OpenWriter("a", std::nullopt).Wait();
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      ASSERT_TRUE(journal->Write(WriteOf("a", opened->highest_sequence_nr + 1, opened->epoch)).Wait()->empty());
+      const absl::StatusOr<EventBatch> tagged = journal->EventsByTag({.tag = "all"}).Wait();
+      ASSERT_TRUE(tagged.ok()) << tagged.status();
+      EXPECT_GT(tagged->back().offset, highest);
+      highest = tagged->back().offset;
+      disk_.PowerOff();
+    }
+    disk_.PowerOn({});
+  }
+}
+
+TEST_F(LossOfPower, KeepsSnapshotsThatWereAcknowledged) {
+  const auto open = [this](bool sync) {
+    return RocksDbSnapshotStore::Open(*toolbox_, {.path = folder_.path("snapshots"), .sync = sync, .env = disk_.env()})
+        .value();
+  };
+  const auto save = [](RocksDbSnapshotStore& store, uint64_t number) {
+    Snapshot snapshot;
+    snapshot.metadata = {.persistence_id = "a", .sequence_nr = number};
+    snapshot.payload = std::string(20'000, static_cast<char>('a' + number));
+    return store.Save(std::move(snapshot)).Wait().ok();
+  };
+  const auto newest = [](RocksDbSnapshotStore& store) {
+    const absl::StatusOr<std::optional<Snapshot>> loaded = store.Load("a", {}).Wait();
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+    return loaded->has_value() ? (*loaded)->metadata.sequence_nr : 0;
+  };
+  for (uint64_t number = 1; number <= 5; ++number) {
+    {
+      const auto store = open(true);
+      EXPECT_EQ(newest(*store), number - 1);
+      ASSERT_TRUE(save(*store, number));
+      disk_.PowerOff();
+      EXPECT_FALSE(save(*store, 100));
+    }
+    disk_.PowerOn({});
+  }
+  {
+    const auto store = open(false);
+    ASSERT_TRUE(save(*store, 6));
+    disk_.PowerOff();
+  }
+  disk_.PowerOn({});
+  EXPECT_EQ(newest(*open(true)), 5u);
+}
+
+// The write-ahead log after a crash: whole, cut at every so many bytes, and with garbage behind it.
+class TornLog : public testing::Test {
+ protected:
+  static constexpr uint64_t kAcknowledged = 20;
+
+  TornLog() {
+    // A journal that was left in the middle: twenty acknowledged events, and a log that has more.
+    const auto journal = RocksDbJournal::Open(*toolbox_, {.path = path_}).value();
+    for (uint64_t number = 1; number <= kAcknowledged; ++number) {
+      EXPECT_TRUE(journal->Write(WriteOf("a", number, 0)).Wait()->empty());
+    }
+    log_ = NewestLog(path_);
+    acknowledged_bytes_ = std::filesystem::file_size(log_);
+    for (uint64_t number = kAcknowledged + 1; number <= kAcknowledged + 10; ++number) {
+      EXPECT_TRUE(journal->Write(WriteOf("a", number, 0)).Wait()->empty());
+    }
+    CopyTo("image");
+  }
+
+  static std::string NewestLog(const std::string& path) {
+    std::string newest;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.path().extension() == ".log") newest = std::max(newest, entry.path().string());
+    }
+    return newest;
+  }
+
+  void CopyTo(const std::string& name) {
+    std::filesystem::remove_all(folder_.path(name));
+    std::filesystem::copy(path_, folder_.path(name), std::filesystem::copy_options::recursive);
+    std::filesystem::remove(folder_.path(name) + "/LOCK");
+  }
+
+  // A fresh copy of what was there; its log.
+  std::string FreshLog() {
+    std::filesystem::remove_all(folder_.path("copy"));
+    std::filesystem::copy(folder_.path("image"), folder_.path("copy"), std::filesystem::copy_options::recursive);
+    return NewestLog(folder_.path("copy"));
+  }
+
+  // Opens the copy, checks the acknowledged prefix, and answers how many lines the report has.
+  size_t OpenAndCheck(uint64_t& highest) {
+    const absl::StatusOr<std::unique_ptr<RocksDbJournal>> opened =
+        RocksDbJournal::Open(*toolbox_, {.path = folder_.path("copy")});
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    if (!opened.ok()) return 0;
+    RocksDbJournal& journal = **opened;
+    const absl::StatusOr<EventBatch> batch = journal.Replay({.persistence_id = "a"}).Wait();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    EXPECT_GE(batch->size(), kAcknowledged);
+    for (size_t i = 0; i < batch->size(); ++i) EXPECT_EQ((*batch)[i].sequence_nr, i + 1);
+    highest = batch->size();
+    // It goes on from there.
+    EXPECT_TRUE(journal.Write(WriteOf("a", highest + 1, 0)).Wait()->empty());
+    for (const std::string& line : journal.open_report().dropped) {
+      EXPECT_NE(line.find(".log"), std::string::npos) << line;
+      EXPECT_NE(line.find("bytes"), std::string::npos) << line;
+    }
+    return journal.open_report().dropped.size();
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("journal");
+  std::unique_ptr<StdToolbox> toolbox_ = StdToolbox::Make({}).value();
+  std::string log_;
+  uintmax_t acknowledged_bytes_ = 0;
+};
+
+TEST_F(TornLog, SaysNothingIfNothingWasDropped) {
+  FreshLog();
+  uint64_t highest = 0;
+  EXPECT_EQ(OpenAndCheck(highest), 0u);
+  EXPECT_EQ(highest, kAcknowledged + 10);
+}
+
+TEST_F(TornLog, OpensWhereverTheUnacknowledgedPartIsCut) {
+  const uintmax_t size = std::filesystem::file_size(folder_.path("image") + log_.substr(path_.size()));
+  ASSERT_GT(size, acknowledged_bytes_ + 100);
+  size_t reported = 0;
+  size_t cuts = 0;
+  for (uintmax_t cut = acknowledged_bytes_; cut < size; cut += 41, ++cuts) {
+    std::filesystem::resize_file(FreshLog(), cut);
+    uint64_t highest = 0;
+    reported += OpenAndCheck(highest);
+    EXPECT_LT(highest, kAcknowledged + 10) << cut;
+  }
+  // All but those that fall between two records, of which there are ten.
+  EXPECT_GT(cuts, 20u);
+  EXPECT_GE(reported + 10, cuts);
+  EXPECT_LT(reported, cuts);  // the first cut is one of them
+}
+
+TEST_F(TornLog, OpensWithGarbageBehindTheLog) {
+  Random random(5);
+  for (const size_t bytes : {1, 7, 8, 40, 5000, 70'000}) {
+    {
+      std::ofstream log(FreshLog(), std::ios::binary | std::ios::app);
+      for (size_t i = 0; i < bytes; ++i) log.put(static_cast<char>(random.Next()));
+    }
+    uint64_t highest = 0;
+    EXPECT_GE(OpenAndCheck(highest), 1u) << bytes;
+    EXPECT_EQ(highest, kAcknowledged + 10) << bytes;
+  }
+}
+
+TEST_F(TornLog, OpensWithGarbageInPlaceOfTheUnacknowledgedPart) {
+  const std::string log = FreshLog();
+  const uintmax_t size = std::filesystem::file_size(log);
+  {
+    std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(static_cast<std::streamoff>(acknowledged_bytes_));
+    for (uintmax_t i = acknowledged_bytes_; i < size; ++i) file.put(static_cast<char>(i * 31));
+  }
+  uint64_t highest = 0;
+  EXPECT_GE(OpenAndCheck(highest), 1u);
+  EXPECT_EQ(highest, kAcknowledged);
+}
+
+}  // namespace
+}  // namespace fraktor
