@@ -23,7 +23,7 @@
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/message/type_name.h"
-#include "fraktor/actor/scheduler/dispatchers.h"
+#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/turn/actor_instance.h"
 
 namespace fraktor::inline v0 {

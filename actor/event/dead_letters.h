@@ -17,11 +17,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/event_type.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -29,35 +31,28 @@
 
 namespace fraktor::inline v0 {
 
-// The labels of dead_letters_total are the names of these.
-enum class DeadLetterReason : uint8_t {
-  kNoRecipient,      // nobody has that path
-  kStopped,          // the actor has ended
-  kMailboxFull,      // dropped by an overflow policy
-  kPushTimedOut,     // no room in time
-  kStashFull,        // the actor put it aside, and had no room for it
-  kUnhandled,        // the actor has no handler for it
-  kInvalidPath,      // the path is malformed, or leads above its guardian
-  kUidReserved,      // the path meant an earlier life of the actor
-  kUnresolvedFull,   // too many wait for that authority already
-  kQuarantined,      // the authority is in quarantine
-  kNewIncarnation,   // the system that it was meant for has been restarted
-  kUnsupported,      // an authority that cannot be reached by any protocol of ours, or one too many
-  kNotSerializable,  // it cannot leave this process
-  kNotReadable,      // it came from a peer and cannot be read
-  kLateReply,        // nobody waits for the answer any more
-  kShutdown,         // the system is going down
-};
-inline constexpr size_t kDeadLetterReasonCount = 16;
-
-// "mailbox_full" and so on: lower case, as labels of metrics are.
-std::string_view NameOf(DeadLetterReason reason);
-
 // A message that somebody else owns. `type` is the tag of its type where the runtime has one.
 struct MessageView {
   std::string_view type_name = {};
   const void* type = nullptr;
   const void* message = nullptr;
+};
+
+// What an actor gets of the three below.
+struct DeadLetterNotice {
+  DeadLetterReason reason = DeadLetterReason::kNoRecipient;
+  std::string sender = {};
+  std::string recipient = {};
+  std::string message_type = {};
+  Instant at = {};
+};
+
+// What an actor gets of an UnhandledMessage.
+struct UnhandledNotice {
+  std::string sender = {};
+  std::string recipient = {};
+  std::string message_type = {};
+  Instant at = {};
 };
 
 // The base of the three below: whoever subscribes to it sees all.
@@ -68,6 +63,10 @@ struct AllDeadLetters {
   std::string_view recipient = {};  // a path, perhaps a malformed one
   MessageView message = {};
   Instant at = {};
+
+  DeadLetterNotice ToMessage() const {
+    return {reason, std::string(sender), std::string(recipient), std::string(message.type_name), at};
+  }
 };
 
 struct DeadLetter : AllDeadLetters {
@@ -91,6 +90,10 @@ struct UnhandledMessage {
   std::string_view recipient = {};
   MessageView message = {};
   Instant at = {};
+
+  UnhandledNotice ToMessage() const {
+    return {std::string(sender), std::string(recipient), std::string(message.type_name), at};
+  }
 };
 
 struct DeadLetterOptions {

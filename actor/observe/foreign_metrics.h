@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/observe/observed_id.h"
 
 namespace fraktor::inline v0 {

@@ -23,7 +23,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/observe/duration_histogram.h"
 #include "fraktor/actor/observe/observed_id.h"
 

@@ -27,17 +27,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/scheduler/worker_executor.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
-// Where an actor runs.
-enum class DispatcherChoice : uint8_t {
-  kDefault,  // With all others.
-  kSystem,   // On the workers that are kept free for the runtime's own actors.
-  kPinned,   // On a thread of its own.
-};
+class ActorSlot;
 
 struct DispatchersOptions {
   WorkerExecutorOptions default_pool = {.name = "default", .workers = 2};
@@ -74,6 +70,9 @@ class Dispatchers {
   WorkerExecutor& default_pool() { return *default_; }
   WorkerExecutor& system_pool() { return *system_; }
   size_t pinned_count() const;
+
+  // Whether a worker is in a run of that actor right now. Any thread.
+  bool IsBeingRun(const ActorSlot& slot) const;
 
  private:
   using Executors = std::vector<std::shared_ptr<WorkerExecutor>>;

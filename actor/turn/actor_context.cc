@@ -7,6 +7,7 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 

@@ -5,6 +5,7 @@
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
@@ -32,6 +33,10 @@ ActorWorker::~ActorWorker() = default;
 void ActorWorker::AdoptThread() {
   cache_ = &NodeCache::OfThisThread();
   if (pool_ != nullptr) slots_ = std::make_unique<ActorSlotPool::Cache>(*pool_);
+}
+
+MessageTrace ActorWorker::TraceNow() const {
+  return {.enqueued_ns = toolbox == nullptr ? 0 : toolbox->Now().nanoseconds()};
 }
 
 bool ActorWorker::Owns(const ActorSlot& slot) const { return pool_ != nullptr && pool_->Owns(&slot); }

@@ -23,11 +23,11 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/lifecycle_state.h"
 #include "fraktor/actor/turn/outbox.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
 class ActorLifecycle;
+class RuntimeToolbox;
 
 // One run of one actor: the holder's part of the slot, taken out of the cache line that senders write to.
 struct Turn {
@@ -174,7 +174,7 @@ class ActorWorker {
 
   absl::Status SendElsewhere(ActorRef to, Envelope* envelope);
   void SendElsewhereOrDrop(ActorRef to, Envelope* envelope);
-  MessageTrace TraceNow() const { return {.enqueued_ns = toolbox == nullptr ? 0 : toolbox->Now().nanoseconds()}; }
+  MessageTrace TraceNow() const;
 
   ActorSlotPool* const pool_;
   NodeCache* cache_ = nullptr;

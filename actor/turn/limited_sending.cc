@@ -13,6 +13,7 @@
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/actor/turn/system_core.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
@@ -191,6 +192,22 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) 
     EndEnvelope(worker.cache(), envelope);
   }
   return kept;
+}
+
+EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messages) {
+  MailboxLimits& limits = LimitsOf(slot);
+  if (limits.strategy() == OverflowStrategy::kDropOldest) return messages;
+  EnvelopeList readmitted;
+  while (Envelope* const envelope = messages.PopFront()) {
+    envelope->set_target_word(worker.turn.word);
+    if (limits.Admit(envelope, worker.turn.self(), Producer::kSelf).kind == AdmissionKind::kPush) {
+      Mark(*envelope);
+      readmitted.PushBack(envelope);
+    } else {
+      worker.DeadLetter(envelope, &slot, DeadLetterReason::kMailboxFull);
+    }
+  }
+  return readmitted;
 }
 
 void UncountLimited(ActorSlot* slot, Envelope& envelope) {

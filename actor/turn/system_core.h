@@ -15,7 +15,7 @@
 
 #include "absl/base/thread_annotations.h"
 
-#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/utils/sync/mutex.h"
