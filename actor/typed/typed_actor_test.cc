@@ -1,5 +1,9 @@
+#include "fraktor/actor/typed/typed_actor.h"
+
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -9,10 +13,35 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/typed/function_actor.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {
 namespace {
+
+using Lines = std::vector<std::string>;
+
+// A system on virtual time.
+class TypedActorTest : public testing::Test {
+ protected:
+  static ActorSystemOptions OptionsFor(LocalToolbox& toolbox) {
+    ActorSystemOptions options;
+    options.toolbox = &toolbox;
+    options.log_level = LogLevel::kOff;
+    return options;
+  }
+
+  void Settle() { ASSERT_TRUE(toolbox_->RunUntilIdle().ok()); }
+  template <class Ref, class Q>
+  auto Ask(Ref ref, Q question) {
+    return system_->AskAndWait(ref, std::move(question), absl::Seconds(10));
+  }
+
+  std::unique_ptr<LocalToolbox> toolbox_ = LocalToolbox::Make({}).value();
+  std::unique_ptr<ActorSystem> system_ = ActorSystem::Create(OptionsFor(*toolbox_)).value();
+};
 
 struct Greeted {
   std::string text;
@@ -27,14 +56,102 @@ class Greeter : public Actor<Greeter, Greet> {
   Greeted On(Context&, const Greet& greet) { return {"Hello, " + greet.name}; }
 };
 
-TEST(TypedActor, AnswersAQuestionFromOutside) {
+TEST(TypedActor, AnswersAQuestionFromAnotherThread) {
   ActorSystem system("hello");
   auto greeter = system.Spawn<Greeter>("greeter");
-  const absl::StatusOr<Greeted> reply = system.AskAndWait(greeter, Greet{"world"}, absl::Seconds(10));
+  const absl::StatusOr<Greeted> reply = system.AskAndWait(greeter, Greet{"world"}, absl::Seconds(60));
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->text, "Hello, world");
   EXPECT_EQ(system.PathOf(greeter.untyped()), "pekko://hello/user/greeter");
 }
+
+// What handlers return.
+
+struct Number {
+  int value;
+};
+struct Twice {
+  using Reply = Number;
+  int value;
+};
+struct Root {
+  using Reply = Number;
+  int value;
+};
+struct Note {
+  std::string text;
+};
+struct Check {
+  int value;
+};
+struct Notes {
+  using Reply = Note;
+};
+
+class Returner : public Actor<Returner, Twice, Root, Note, Check, Notes> {
+ public:
+  Number On(Context&, Twice twice) { return {2 * twice.value}; }
+  absl::StatusOr<Number> On(Context&, const Root& root) {
+    for (int i = 0; i * i <= root.value; ++i) {
+      if (i * i == root.value) return Number{i};
+    }
+    return absl::InvalidArgumentError("no square");
+  }
+  void On(Context&, Note&& note) { notes_ += std::move(note.text); }
+  absl::Status On(Context&, const Check& check) {
+    return check.value > 0 ? absl::OkStatus() : absl::InvalidArgumentError("not positive");
+  }
+  Task<Note> On(Context&, Notes) { co_return Note{notes_}; }
+
+ private:
+  std::string notes_;
+};
+
+TEST_F(TypedActorTest, TakesWhatAHandlerReturnsForTheAnswer) {
+  auto actor = system_->Spawn<Returner>();
+  EXPECT_EQ(Ask(actor, Twice{21})->value, 42);
+  EXPECT_EQ(Ask(actor, Root{49})->value, 7);
+  EXPECT_EQ(Ask(actor, Root{50}).status(), absl::InvalidArgumentError("no square"));
+  actor.Tell(Note{"a"});
+  actor.Tell(Check{1});
+  actor.Tell(Note{"b"});
+  EXPECT_EQ(Ask(actor, Notes{})->text, "ab");
+  EXPECT_EQ(system_->PathOf(actor.untyped()), "pekko://default/user/$b");
+}
+
+TEST_F(TypedActorTest, TakesAReturnedStatusForAFailure) {
+  auto actor = system_->Spawn<Returner>();
+  actor.Tell(Note{"a"});
+  actor.Tell(Check{0});  // A new instance takes its place.
+  actor.Tell(Note{"b"});
+  EXPECT_EQ(Ask(actor, Notes{})->text, "b");
+}
+
+TEST_F(TypedActorTest, SaysWhichAnswerCameInsteadOfTheOneThatWasAskedFor) {
+  auto actor = system_->Spawn<Returner>();
+  const absl::Status wrong = system_->AskAndWait<Note>(actor, Twice{1}, absl::Seconds(1)).status();
+  EXPECT_EQ(wrong.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(wrong.message().find("Number"), absl::string_view::npos) << wrong;
+}
+
+// References
+
+TEST_F(TypedActorTest, NarrowsReferencesAndComparesThem) {
+  auto actor = system_->Spawn<Returner>("returner");
+  const TypedRef<Note, Notes> notes = actor;
+  const TypedRef<Notes, Note> same = notes;
+  const TypedRef<Note> narrow = notes;
+  EXPECT_EQ(notes, (TypedRef<Note, Notes>(same)));
+  EXPECT_EQ(narrow.untyped(), actor.untyped());
+  narrow.Tell(Note{"x"});
+  EXPECT_EQ(Ask(notes, Notes{})->text, "x");
+  EXPECT_TRUE(TypedRef<Note>().IsNoOne());
+  narrow.Tell(PoisonPill{});
+  Settle();
+  EXPECT_FALSE(system_->Resolve("/user/returner").ok());
+}
+
+// Coroutines
 
 struct Reserved {
   int id;
@@ -45,6 +162,7 @@ struct Reserve {
 };
 struct Receipt {
   int id;
+  std::string item;
 };
 struct Order {
   using Reply = Receipt;
@@ -53,38 +171,254 @@ struct Order {
 
 class Stock : public Actor<Stock, Reserve> {
  public:
-  absl::StatusOr<Reserved> On(Context&, const Reserve& reserve) {
-    if (reserve.item.empty()) return absl::NotFoundError("nothing");
-    return Reserved{static_cast<int>(reserve.item.size())};
+  Task<Reserved> On(Context& context, Reserve reserve) {
+    auto delay = context.Delay(absl::Milliseconds(100));
+    absl::Status waited = co_await delay;
+    if (!waited.ok()) co_return waited;
+    if (reserve.item.empty()) co_return absl::NotFoundError("nothing");
+    if (reserve.item == "bomb") throw std::runtime_error("boom");
+    co_return Reserved{static_cast<int>(reserve.item.size())};
   }
 };
 
-class Desk : public Actor<Desk, Order> {
+class Desk : public Actor<Desk, Order, Note, Notes> {
  public:
   void PreStart(Context& context) { stock_ = context.Spawn<Stock>("stock"); }
-  Task<Receipt> On(Context& context, Order order) {
+  // By reference: the message is kept while the handler waits.
+  Task<Receipt> On(Context& context, const Order& order) {
+    const ActorRef sender = context.sender();
     auto asking = context.Ask(stock_, Reserve{order.item}, absl::Seconds(1));
     absl::StatusOr<Reserved> reserved = co_await asking;
+    if (context.sender() != sender) co_return absl::InternalError("another sender");
     if (!reserved.ok()) co_return reserved.status();
-    co_return Receipt{reserved->id};
+    log_ += order.item;
+    co_return Receipt{reserved->id, order.item};
   }
+  void On(Context&, const Note& note) { log_ += note.text; }
+  Note On(Context&, const Notes&) { return {log_}; }
 
  private:
   RefOf<Stock> stock_;
+  std::string log_;
 };
 
-TEST(TypedActor, WaitsForAnAnswerInAHandler) {
-  auto toolbox = LocalToolbox::Make({}).value();
-  ActorSystemOptions options;
-  options.toolbox = toolbox.get();
-  auto system = ActorSystem::Create(options).value();
-  auto desk = system->Spawn<Desk>("desk");
-  const absl::StatusOr<Receipt> receipt = system->AskAndWait(desk, Order{"milk"}, absl::Seconds(10));
-  ASSERT_TRUE(receipt.ok()) << receipt.status();
-  EXPECT_EQ(receipt->id, 4);
-  EXPECT_EQ(system->AskAndWait(desk, Order{""}, absl::Seconds(10)).status().code(), absl::StatusCode::kNotFound);
-  const ShutdownReport report = system->Shutdown(absl::Seconds(5));
-  EXPECT_TRUE(report.ok()) << report.not_stopped.front();
+TEST_F(TypedActorTest, WaitsInAHandlerAndTakesNoOtherMessageMeanwhile) {
+  auto desk = system_->Spawn<Desk>("desk");
+  auto ordering = system_->Ask(desk, Order{"milk"}, absl::Seconds(10));
+  desk.Tell(Note{"!"});
+  Settle();
+  EXPECT_FALSE(ordering.IsReady());
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(100)).ok());
+  ASSERT_TRUE(ordering.IsReady());
+  EXPECT_EQ(ordering.Take()->item, "milk");
+  EXPECT_EQ(Ask(desk, Notes{})->text, "milk!");
+}
+
+TEST_F(TypedActorTest, AnswersWithTheErrorThatACoroutineReturns) {
+  auto desk = system_->Spawn<Desk>("desk");
+  EXPECT_EQ(Ask(desk, Order{""}).status(), absl::NotFoundError("nothing"));
+  EXPECT_EQ(Ask(desk, Order{"egg"})->id, 3);
+}
+
+TEST_F(TypedActorTest, GivesWhatACoroutineThrowsToTheSupervisor) {
+  auto desk = system_->Spawn<Desk>("desk");
+  // The stock restarts, and nobody answers.
+  EXPECT_EQ(Ask(desk, Order{"bomb"}).status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(Ask(desk, Order{"egg"})->id, 3);
+}
+
+TEST_F(TypedActorTest, EndsAHandlerThatWaitsWithItsActor) {
+  auto desk = system_->Spawn<Desk>("desk");
+  auto ordering = system_->Ask(desk, Order{"milk"}, absl::Seconds(10));
+  Settle();
+  system_->Stop(desk);
+  Settle();
+  EXPECT_FALSE(system_->Resolve("/user/desk").ok());
+  ASSERT_TRUE(toolbox_->RunFor(absl::Seconds(20)).ok());
+  EXPECT_EQ(ordering.Take().status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+class Interleaving : public Actor<Interleaving, Order, Note, Notes> {
+ public:
+  InterleavingTask<Receipt> On(Context& context, Order order) {
+    auto delay = context.Delay(absl::Seconds(1));
+    absl::Status waited = co_await delay;
+    if (!waited.ok()) co_return waited;
+    log_ += order.item;
+    co_return Receipt{0, order.item};
+  }
+  void On(Context&, const Note& note) { log_ += note.text; }
+  Note On(Context&, const Notes&) { return {log_}; }
+
+ private:
+  std::string log_;
+};
+
+TEST_F(TypedActorTest, LetsOtherMessagesInWhileAnInterleavingHandlerWaits) {
+  auto actor = system_->Spawn<Interleaving>();
+  auto first = system_->Ask(actor, Order{"a"}, absl::Seconds(10));
+  auto second = system_->Ask(actor, Order{"b"}, absl::Seconds(10));
+  actor.Tell(Note{"!"});
+  Settle();
+  EXPECT_EQ(Ask(actor, Notes{})->text, "!");
+  ASSERT_TRUE(toolbox_->RunFor(absl::Seconds(1)).ok());
+  EXPECT_EQ(Ask(actor, Notes{})->text, "!ab");
+  EXPECT_TRUE(first.IsReady() && second.IsReady());
+}
+
+// Hooks
+
+struct Fail {};
+
+struct HookLog {
+  Lines lines;
+};
+
+class Hooked : public Actor<Hooked, Fail, Note> {
+ public:
+  explicit Hooked(HookLog* log) : log_(*log) {}
+
+  absl::Status PreStart(Context&) { return Add("PreStart"); }
+  void PostStop(Context&) { Add("PostStop").IgnoreError(); }
+  void PreRestart(Context& context, const absl::Status& reason, Envelope* message) {
+    Add("PreRestart: " + std::string(reason.message()) + " " + std::string(message->type()->name())).IgnoreError();
+    context.Reply(Note{"sorry"});
+  }
+  absl::Status PostRestart(Context&, const absl::Status&) { return Add("PostRestart"); }
+  absl::Status On(Context&, const Fail&) { return absl::InternalError("broken"); }
+  void On(Context&, const Note& note) { Add(note.text).IgnoreError(); }
+
+ private:
+  absl::Status Add(std::string line) {
+    log_.lines.push_back(std::move(line));
+    return absl::OkStatus();
+  }
+
+  HookLog& log_;
+};
+
+// A1, A38
+TEST_F(TypedActorTest, CallsTheHooksOfALifeInOrder) {
+  HookLog log;
+  auto actor = system_->Spawn<Hooked>("hooked", &log);
+  const absl::StatusOr<Note> sorry = system_->AskAndWait<Note>(actor, Fail{}, absl::Seconds(1));
+  ASSERT_TRUE(sorry.ok()) << sorry.status();
+  actor.Tell(Note{"on"});
+  actor.Tell(PoisonPill{});
+  Settle();
+  EXPECT_EQ(log.lines, (Lines{"PreStart", "PreRestart: broken fraktor::(anonymous namespace)::Fail", "PostRestart",
+                              "on", "PostStop"}));
+}
+
+class Parent : public Actor<Parent, Fail, Note> {
+ public:
+  explicit Parent(HookLog* log) : log_(*log) {}
+
+  void PreStart(Context& context) {
+    child_ = context.Spawn<Hooked>("child", &log_);
+    context.Watch(child_).IgnoreError();
+  }
+  SupervisionDirective OnChildFailure(const Failure& failure) {
+    log_.lines.push_back("failed: " + std::string(failure.error.message()));
+    return fraktor::Stop();
+  }
+  void On(Context& context, const Fail&) { context.Tell(child_, Fail{}); }
+  void On(Context& context, const Note& note) { context.Forward(child_, note); }
+  void On(Context& context, const Terminated& terminated) {
+    log_.lines.push_back(terminated.actor == child_.untyped() ? "terminated" : "somebody else");
+    EXPECT_TRUE(context.Child("child").IsNoOne());
+  }
+
+ private:
+  HookLog& log_;
+  RefOf<Hooked> child_;
+};
+
+TEST_F(TypedActorTest, DecidesOnItsChildrenAndHearsOfTheirEnd) {
+  HookLog log;
+  auto parent = system_->Spawn<Parent>("parent", &log);
+  parent.Tell(Note{"hello"});
+  parent.Tell(Fail{});
+  Settle();
+  EXPECT_EQ(log.lines, (Lines{"PreStart", "hello", "failed: broken", "PostStop", "terminated"}));
+}
+
+// Behaviours
+
+struct Press {
+  using Reply = Note;
+};
+struct Look {
+  using Reply = Note;
+};
+
+class Lamp : public Actor<Lamp, Press, Look> {
+ public:
+  struct Shining {
+    Note On(Context& context, const Press&) {
+      context.Unbecome();
+      return {"off"};
+    }
+    Note On(Context&, const Look&) { return {"shining, pressed " + std::to_string(lamp.pressed_) + " times"}; }
+    Lamp& lamp;
+  };
+
+  Note On(Context& context, const Press&) {
+    ++pressed_;
+    context.BecomeStacked<Shining>(*this);
+    return {"on"};
+  }
+  Note On(Context&, const Look&) { return {"dark"}; }
+
+ private:
+  int pressed_ = 0;
+};
+
+// A74
+TEST_F(TypedActorTest, BecomesAnotherAndGoesBack) {
+  auto lamp = system_->Spawn<Lamp>("lamp");
+  EXPECT_EQ(Ask(lamp, Look{})->text, "dark");
+  EXPECT_EQ(Ask(lamp, Press{})->text, "on");
+  EXPECT_EQ(Ask(lamp, Look{})->text, "shining, pressed 1 times");
+  EXPECT_EQ(Ask(lamp, Press{})->text, "off");
+  EXPECT_EQ(Ask(lamp, Look{})->text, "dark");
+}
+
+// Functions
+
+Number Square(ActorContext&, const Twice& twice) { return {twice.value * twice.value}; }
+Task<Number> SlowSquare(ActorContext& context, Twice twice) {
+  auto delay = context.Delay(absl::Seconds(1));
+  absl::Status waited = co_await delay;
+  if (!waited.ok()) co_return waited;
+  co_return Number{twice.value * twice.value};
+}
+
+TEST_F(TypedActorTest, LetsAFunctionBeAnActor) {
+  EXPECT_EQ(Ask(system_->Spawn<FunctionActor<&Square>>("square"), Twice{4})->value, 16);
+  EXPECT_EQ(Ask(system_->Spawn<FunctionActor<&SlowSquare>>("slow"), Twice{5})->value, 25);
+}
+
+// What goes wrong at the border
+
+TEST_F(TypedActorTest, RefusesNamesThatAreBadOrTaken) {
+  ASSERT_TRUE(system_->TrySpawn<Greeter>("greeter").ok());
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->TrySpawn<Greeter>("greeter").status()), ActorErrorKind::kNameTaken);
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->TrySpawn<Greeter>("$x").status()), ActorErrorKind::kInvalidName);
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->TrySpawn<Greeter>("a b").status()), ActorErrorKind::kInvalidName);
+  EXPECT_THROW(system_->Spawn<Greeter>("greeter"), SpawnError);
+}
+
+TEST_F(TypedActorTest, RefusesToWaitInAWorker) {
+  class Waiter : public Actor<Waiter, Press> {
+   public:
+    absl::StatusOr<Note> On(Context& context, const Press&) {
+      const absl::StatusOr<Greeted> reply =
+          context.system().AskAndWait<Greeted>(context.self(), Press{}, absl::Seconds(1));
+      return reply.ok() ? absl::StatusOr<Note>(Note{reply->text}) : absl::StatusOr<Note>(reply.status());
+    }
+  };
+  EXPECT_EQ(Ask(system_->Spawn<Waiter>("waiter"), Press{}).status().code(), absl::StatusCode::kFailedPrecondition);
 }
 
 }  // namespace

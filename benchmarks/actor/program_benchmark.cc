@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,15 +19,17 @@
 #include "absl/time/time.h"
 #include "benchmark/benchmark.h"
 
+#include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
-#include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
 namespace {
@@ -61,39 +64,30 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 // A system with so many workers.
 class World {
  public:
-  explicit World(int workers, bool observed = false)
-      : toolbox_(StdToolbox::Make({}).value()),
-        scheduler_(ReadyQueueScheduler::Make(Options(workers, observed), *toolbox_).value()),
-        tree_(std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler_->mailboxes(),
-                                                           .dispatchers = scheduler_->dispatchers(),
-                                                           .hub = &scheduler_->hub()})) {
-    scheduler_->Start(*tree_).IgnoreError();
-  }
-  ~World() { scheduler_->ForceStop(); }
+  explicit World(int workers, bool observed = false) : system_(ActorSystem::Create(Options(workers, observed)).value()) {}
 
   template <class T, class... Args>
   ActorRef Spawn(Args&&... args) {
-    return tree_->SpawnRoot(*MakeProps<T>({}, std::forward<Args>(args)...)).value();
+    return system_->SpawnActor(*MakeProps<T>({}, std::forward<Args>(args)...)).value();
   }
   template <class T>
   ActorRef Spawn() {
-    return tree_->SpawnRoot(PropsOf<T>()).value();
+    return system_->SpawnActor(PropsOf<T>()).value();
   }
 
-  void AwaitIdle() { scheduler_->dispatchers().AwaitQuiet(absl::InfiniteDuration()); }
-  ActorTree& tree() { return *tree_; }
+  void AwaitIdle() { system_->scheduler().dispatchers().AwaitQuiet(absl::InfiniteDuration()); }
+  ActorTree& tree() { return system_->tree(); }
+  ActorSystem& system() { return *system_; }
 
  private:
-  static ReadyQueueSchedulerOptions Options(int workers, bool observed) {
-    ReadyQueueSchedulerOptions options;
-    options.dispatchers.default_pool.workers = workers;
-    options.observability.enabled = observed;
+  static ActorSystemOptions Options(int workers, bool observed) {
+    ActorSystemOptions options;
+    options.workers = workers;
+    options.scheduler.observability.enabled = observed;
     return options;
   }
 
-  std::unique_ptr<StdToolbox> toolbox_;
-  std::unique_ptr<ReadyQueueScheduler> scheduler_;
-  std::unique_ptr<ActorTree> tree_;
+  std::unique_ptr<ActorSystem> system_;
 };
 
 // Runs a program: `setup` spawns its actors, `start` sets them off when the clock runs. `items` is what it counts for.
@@ -451,6 +445,143 @@ void Ask(benchmark::State& state) {
       [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kAsks}); });
 }
 BENCHMARK(Ask)->Name("ask")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
+
+// The same programs by typed actors.
+class TypedPong : public Actor<TypedPong, int64_t> {
+ public:
+  int64_t On(Context&, int64_t ball) { return ball; }
+};
+
+class TypedPing : public Actor<TypedPing, int64_t> {
+ public:
+  TypedPing(RefOf<TypedPong> peer, int64_t rounds) : peer_(peer), left_(rounds) {}
+
+  void On(Context& context, int64_t ball) {
+    if (left_-- > 0) {
+      context.Tell(peer_, ball);
+    } else {
+      countdown.Hit();
+    }
+  }
+
+ private:
+  const RefOf<TypedPong> peer_;
+  int64_t left_;
+};
+
+void TypedPingPong(benchmark::State& state) {
+  constexpr int64_t kRounds = 2'000'000;
+  Measure(
+      state, static_cast<int>(state.range(0)), kRounds * 2,
+      [](World& world) {
+        countdown.Arm(1);
+        ActorSystem& system = world.system();
+        return std::vector<ActorRef>{system.Spawn<TypedPing>("", system.Spawn<TypedPong>(), kRounds).untyped()};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{1}); });
+}
+BENCHMARK(TypedPingPong)->Name("typed_ping_pong")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
+
+class TypedConsumer : public Actor<TypedConsumer, int64_t> {
+ public:
+  explicit TypedConsumer(int64_t messages) : left_(messages) {}
+  void On(Context&, int64_t) {
+    if (--left_ == 0) countdown.Hit();
+  }
+
+ private:
+  int64_t left_;
+};
+
+class TypedProducer : public Actor<TypedProducer, int64_t> {
+ public:
+  TypedProducer(RefOf<TypedConsumer> consumer, int64_t messages) : consumer_(consumer), messages_(messages) {}
+  void On(Context& context, int64_t) {
+    for (int64_t i = 0; i < messages_; ++i) context.Tell(consumer_, i);
+  }
+
+ private:
+  const RefOf<TypedConsumer> consumer_;
+  const int64_t messages_;
+};
+
+void TypedFanIn(benchmark::State& state) {
+  const int64_t producers = state.range(0);
+  const int64_t share = kFanInMessages / producers;
+  Measure(
+      state, static_cast<int>(state.range(1)), share * producers,
+      [&](World& world) {
+        countdown.Arm(1);
+        const auto consumer = world.system().Spawn<TypedConsumer>("", share * producers);
+        std::vector<ActorRef> actors;
+        for (int64_t i = 0; i < producers; ++i) {
+          actors.push_back(world.system().Spawn<TypedProducer>("", consumer, share).untyped());
+        }
+        return actors;
+      },
+      [](const std::vector<ActorRef>& actors) {
+        for (const ActorRef producer : actors) Tell(producer, int64_t{1});
+      });
+}
+BENCHMARK(TypedFanIn)->Name("typed_fan_in")->ArgNames({"", "w"})->Args({100, 2})->Apply(Once);
+
+class TypedMayfly : public Actor<TypedMayfly, int64_t> {
+ public:
+  void On(Context& context, int64_t) {
+    context.Stop();
+    countdown.Hit();
+  }
+};
+
+class TypedSpawner : public Actor<TypedSpawner, int64_t> {
+ public:
+  void On(Context& context, int64_t actors) {
+    for (int64_t i = 0; i < actors; ++i) context.Tell(context.Spawn<TypedMayfly>(), i);
+  }
+};
+
+void TypedSpawn(benchmark::State& state) {
+  constexpr int64_t kActors = 1'000'000;
+  Measure(
+      state, static_cast<int>(state.range(0)), kActors,
+      [](World& world) {
+        countdown.Arm(kActors);
+        return std::vector<ActorRef>{world.system().Spawn<TypedSpawner>().untyped()};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kActors}); });
+}
+BENCHMARK(TypedSpawn)->Name("typed_spawn")->ArgName("w")->Arg(2)->Apply(Once);
+
+// By a coroutine.
+class TypedAsker : public Actor<TypedAsker, int64_t> {
+ public:
+  explicit TypedAsker(RefOf<TypedPong> server) : server_(server) {}
+
+  Task<> On(Context& context, int64_t asks) {
+    for (int64_t i = 0; i < asks; ++i) {
+      auto asking = context.Ask<int64_t>(server_, i, absl::Seconds(60));
+      absl::StatusOr<int64_t> answer = co_await asking;
+      if (!answer.ok()) throw std::runtime_error(answer.status().ToString());
+    }
+    countdown.Hit();
+  }
+
+ private:
+  const RefOf<TypedPong> server_;
+};
+
+void TypedAsk(benchmark::State& state) {
+  constexpr int64_t kAsks = 2'000'000;
+  Measure(
+      state, static_cast<int>(state.range(0)), kAsks,
+      [](World& world) {
+        countdown.Arm(1);
+        ActorSystem& system = world.system();
+        return std::vector<ActorRef>{system.Spawn<TypedAsker>("", system.Spawn<TypedPong>()).untyped()};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kAsks}); });
+}
+BENCHMARK(TypedAsk)->Name("typed_ask")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
 
 // All that an actor costs which has nothing to do: with an object of 32 bytes.
 class Idle final : public ActorInstance {

@@ -1,0 +1,62 @@
+// A parent that decides what becomes of a child that has failed, and a third actor that watches.
+#include <iostream>
+#include <stdexcept>
+#include <string>
+
+#include "fraktor/actor/actor.h"
+
+struct Result {
+  int value;
+};
+struct Divide {
+  using Reply = Result;
+  int dividend;
+  int divisor;
+};
+struct Count {
+  using Reply = Result;
+};
+
+// Counts what it has done; a new instance begins at zero.
+class Divider : public fraktor::Actor<Divider, Divide, Count> {
+ public:
+  absl::StatusOr<Result> On(Context&, const Divide& divide) {
+    if (divide.divisor == 0) throw std::invalid_argument("division by zero");  // Goes to the parent.
+    ++done_;
+    return Result{divide.dividend / divide.divisor};
+  }
+  Result On(Context&, const Count&) { return {done_}; }
+
+ private:
+  int done_ = 0;
+};
+
+class Calculator : public fraktor::Actor<Calculator, Divide, Count> {
+ public:
+  void PreStart(Context& context) { divider_ = context.Spawn<Divider>("divider"); }
+
+  // The mailbox of the child is kept: it goes on with its next message.
+  fraktor::SupervisionDirective OnChildFailure(const fraktor::Failure& failure) {
+    std::cout << "restarting after: " << failure.error.message() << std::endl;
+    return fraktor::Restart();
+  }
+
+  void On(Context& context, const Divide& divide) { context.Forward(divider_, divide); }
+  void On(Context& context, const Count& count) { context.Forward(divider_, count); }
+
+ private:
+  fraktor::RefOf<Divider> divider_;
+};
+
+int main() {
+  fraktor::ActorSystem system("maths");
+  auto calculator = system.Spawn<Calculator>("calculator");
+  auto ask = [&](auto question) { return system.AskAndWait(calculator, question, absl::Seconds(5)); };
+
+  std::cout << "7 / 2 = " << ask(Divide{7, 2})->value << "\n";
+  std::cout << "done: " << ask(Count{})->value << "\n";
+  calculator.Tell(Divide{1, 0});
+  std::cout << "done: " << ask(Count{})->value << "\n";
+  std::cout << "8 / 2 = " << ask(Divide{8, 2})->value << "\n";
+  return 0;
+}

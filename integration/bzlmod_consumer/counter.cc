@@ -1,0 +1,1 @@
+../workspace_consumer/counter.cc

@@ -1,0 +1,1 @@
+../workspace_consumer/links_little_test.sh
