@@ -328,6 +328,13 @@ void ActorTree::OnActivity(ActorWorker& /*worker*/, ActorSlot& slot) {
 }
 
 Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  // First whoever may have put it there, such as a timer, which knows whether it still counts.
+  CellState* const state = CellState::Find(slot);
+  for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
+    if (!state->attachments[i].attachment->OnMarkedMessage(ActorContext::Of(slot), envelope)) continue;
+    if (envelope == nullptr || (envelope->target_word() & kMarked) == 0) return envelope;
+    break;
+  }
   if (envelope->Is<Terminated>()) return TakeTerminated(worker, slot, envelope);
   EnvelopePtr ended(envelope);
   if (envelope->Is<PoisonPill>()) {
@@ -340,14 +347,9 @@ Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envel
   } else if (const auto* identify = envelope->TryAs<Identify>()) {
     worker.Tell(envelope->sender(), ActorIdentity{.id = identify->id, .ref = worker.turn.self()});
   } else {
-    Envelope* received = ended.release();
-    CellState* const state = CellState::Find(slot);
-    for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
-      if (state->attachments[i].attachment->OnMarkedMessage(ActorContext::Of(slot), received)) return received;
-    }
     // It means nothing to this actor but what its handlers make of it.
-    received->set_target_word(worker.turn.word);
-    return received;
+    envelope->set_target_word(worker.turn.word);
+    return ended.release();
   }
   return nullptr;
 }

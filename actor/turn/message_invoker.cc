@@ -256,6 +256,7 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
                                   [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });
     if (turn.Has(Gate::kAwaiting) && !handlers.HasExclusive()) turn.Clear(Gate::kAwaiting);
     worker.outbox.EndHandler(true);
+    if (slot.extension->watches_activity) worker.lifecycle.OnActivity(worker, slot);
     if (!status.ok()) {
       // Whoever restarts the actor may want the message.
       Envelope* const outer = std::exchange(turn.current, message.release());
