@@ -282,6 +282,9 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   while (Envelope* const envelope = turn.lists.PopSystem()) {
     if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(turn.word)) {
       turn.current = envelope;
+      if (run_gate_ != 0) [[unlikely]] {
+        for (const auto& part : middleware_) part->OnSystemMessage({turn.self(), *envelope});
+      }
       // Who has no extension waits for nothing of the scheduler; but anybody may be signalled.
       const bool is_signal =
           slot.extension == nullptr ? envelope->Is<SignalArrived>() : HandleSignal(worker, slot, *envelope);
