@@ -56,7 +56,13 @@ absl::Status ActorNames::RegisterRoot(ActorSlot& root) {
   MutexLock lock(mutex_);
   FRAKTOR_RETURN_IF_ERROR(registry_->RegisterRoot(PidOf(root, root.generation())));
   SetRegistered(root);
+  FRAKTOR_ASSIGN_OR_RETURN(root_text_, registry_->TextOf(PidOf(root, root.generation())));
   return absl::OkStatus();
+}
+
+std::string ActorNames::RootText() const {
+  MutexLock lock(mutex_);
+  return root_text_;
 }
 
 absl::Status ActorNames::EnsureRegistered(ActorSlot& actor) {
@@ -98,9 +104,19 @@ std::string ActorNames::TextOf(ActorRef actor) const { return TextOf(actor, fals
 
 std::string ActorNames::CanonicalTextOf(ActorRef actor) const { return TextOf(actor, true); }
 
-// Climbs up to the first that the registry knows. What is read on the way is only good if the actor lives at the end.
+std::string ActorNames::TextInTurnOf(ActorRef actor) const { return Climb(actor); }
+
+// What is read on the way up is only good if the actor lives at the end.
 std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
   if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return {};
+  std::string text = Climb(actor);
+  if (text.empty() || !actor.slot()->IsAt(actor.generation())) return {};
+  if (canonical) absl::StrAppend(&text, "#", UidOf(actor).value());
+  return text;
+}
+
+// Up to the first that the registry knows.
+std::string ActorNames::Climb(ActorRef actor) const {
   std::vector<uint32_t> numbers;
   const ActorSlot* slot = actor.slot();
   while (slot != nullptr) {
@@ -113,7 +129,8 @@ std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
   std::string text;
   {
     MutexLock lock(mutex_);
-    absl::StatusOr<std::string> known = registry_->TextOf(PidOf(*slot, slot->generation()));
+    absl::StatusOr<std::string> known = registry_->TextOf(
+        PidOf(*slot, slot == actor.slot() ? actor.generation() : slot->generation()));
     if (!known.ok()) return {};
     text = *std::move(known);
   }
@@ -122,8 +139,6 @@ std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
     absl::StrAppend(&text, ToAbsl(AutoNameText(numbers.back()).view()));
     numbers.pop_back();
   }
-  if (!actor.slot()->IsAt(actor.generation())) return {};
-  if (canonical) absl::StrAppend(&text, "#", UidOf(actor).value());
   return text;
 }
 

@@ -38,9 +38,13 @@ class ActorNames {
   // The actor has ended.
   void Unregister(ActorSlot& actor, uint32_t generation, Instant now);
 
+  // "pekko://shop/".
+  std::string RootText() const;
   // Of an actor that lives; "" of one that has ended. Any thread.
   std::string TextOf(ActorRef actor) const;
   std::string CanonicalTextOf(ActorRef actor) const;
+  // In the actor's turn: also in the last one, when nobody reaches it any more.
+  std::string TextInTurnOf(ActorRef actor) const;
   // The last element of the path.
   std::string NameOf(ActorRef actor) const;
   ActorUid UidOf(ActorRef actor) const;
@@ -54,9 +58,11 @@ class ActorNames {
   // The actor, if it lives.
   static ActorRef RefOf(Pid pid);
   absl::Status EnsureRegistered(ActorSlot& actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string Climb(ActorRef actor) const;
   std::string TextOf(ActorRef actor, bool canonical) const;
 
   mutable Mutex mutex_;
+  std::string root_text_ ABSL_GUARDED_BY(mutex_) = "/";
   const std::unique_ptr<ActorPathRegistry> registry_ ABSL_PT_GUARDED_BY(mutex_);
 };
 

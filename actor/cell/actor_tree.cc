@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/cell/actor_subscriber.h"
 #include "fraktor/actor/cell/cell_state.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/cell/not_created.h"
@@ -23,6 +24,7 @@
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -142,6 +144,10 @@ inline bool ActorTree::Adopt(ActorSlot& parent, uint32_t generation, ActorSlot& 
 // Lets a new actor go: to its first turn, or to wait for its first message.
 inline ActorRef ActorTree::Begin(ActorSlot& slot, bool must_run) {
   const ActorRef ref = slot.ref();
+  if (options_.observer != nullptr) [[unlikely]] {
+    options_.observer->OnSpawned(ref, slot.kin.parent == nullptr ? ActorRef() : slot.kin.parent->ref(),
+                                 slot.kin.props->type_name());
+  }
   if (!must_run) {
     MailboxRegistry::LetGo(slot);
   } else if (ActorWorker* const worker = ActorWorker::Current()) {
@@ -235,9 +241,18 @@ void ActorTree::ExpectForeignChildren(ActorRef parent) {
 absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name) {
   // It must not end meanwhile: whoever calls this knows that it does not, or that its slot stays its own.
   if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
-    return absl::UnavailableError("the actor that was to be the parent has ended");
+    return MakeError(absl::StatusCode::kUnavailable, ActorErrorKind::kTerminating,
+                     "the actor that was to be the parent has ended");
   }
   return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr);
+}
+
+absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
+                                                 std::string_view name) {
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorRef child, SpawnChildOf(parent, props, name));
+  // If it ends before that arrives, the watcher hears of it all the same.
+  TellSystem(watcher, MakeEnvelope<WatchOther>(ActorRef(), child));
+  return child;
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
@@ -303,11 +318,17 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
     if (std::find(watchers.begin(), watchers.end(), watch->watcher) == watchers.end()) {
       watchers.push_back(watch->watcher);
     }
+  } else if (const auto* promised = message.TryAs<WatchPromiseOf>()) {
+    if (!WatchPromise(slot, promised->promise, promised->watcher)) OnPromiseEnded(promised->promise, promised->watcher);
   } else if (const auto* unwatch = message.TryAs<UnwatchActor>()) {
     if (CellState* const state = CellState::Find(slot)) {
       auto& watchers = state->watchers;
       watchers.erase(std::remove(watchers.begin(), watchers.end(), unwatch->watcher), watchers.end());
     }
+  } else if (const auto* other = message.TryAs<WatchOther>()) {
+    if (!turn.Has(Gate::kStopping)) Watch(ActorContext::Of(slot), other->actor, nullptr, nullptr).IgnoreError();
+  } else if (message.Is<SubscribedToEvents>()) {
+    CellState::Of(slot).is_subscribed = true;
   } else if (auto* task = message.TryAs<TaskForActor>()) {
     absl::Status ran =
         MessageInvoker::Call("a task", [&] { return RunTask(ActorContext::Of(slot), std::move(task->task)); });
@@ -328,6 +349,13 @@ void ActorTree::OnActivity(ActorWorker& /*worker*/, ActorSlot& slot) {
 }
 
 Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
+  // First whoever may have put it there, such as a timer, which knows whether it still counts.
+  CellState* const state = CellState::Find(slot);
+  for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
+    if (!state->attachments[i].attachment->OnMarkedMessage(ActorContext::Of(slot), envelope)) continue;
+    if (envelope == nullptr || (envelope->target_word() & kMarked) == 0) return envelope;
+    break;
+  }
   if (envelope->Is<Terminated>()) return TakeTerminated(worker, slot, envelope);
   EnvelopePtr ended(envelope);
   if (envelope->Is<PoisonPill>()) {
@@ -340,14 +368,9 @@ Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envel
   } else if (const auto* identify = envelope->TryAs<Identify>()) {
     worker.Tell(envelope->sender(), ActorIdentity{.id = identify->id, .ref = worker.turn.self()});
   } else {
-    Envelope* received = ended.release();
-    CellState* const state = CellState::Find(slot);
-    for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
-      if (state->attachments[i].attachment->OnMarkedMessage(ActorContext::Of(slot), received)) return received;
-    }
     // It means nothing to this actor but what its handlers make of it.
-    received->set_target_word(worker.turn.word);
-    return received;
+    envelope->set_target_word(worker.turn.word);
+    return ended.release();
   }
   return nullptr;
 }
@@ -436,13 +459,12 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
     }
     state->attachments.clear();
     state->failed_on.reset();
+    if (state->is_subscribed && options_.events != nullptr) {
+      options_.events->UnsubscribeAll(EventSubscriberOf(worker.turn.self()));
+    }
   }
-  const uint32_t generation = slot.generation();
-  // The path is needed for those who hear of the end.
+  // Its path stays until the mailbox is empty: what is left in it becomes dead letters, which name it.
   MailboxRegistry::Unregister(slot);
-  if (options_.names != nullptr) {
-    options_.names->Unregister(slot, generation, worker.toolbox == nullptr ? Instant() : worker.toolbox->Now());
-  }
   const ActorProps* const props = slot.kin.props;
   Unmake(worker.cache(), slot);
   slot.instance = nullptr;
@@ -454,6 +476,9 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 // it does not end before its last child has left.
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   const ActorRef ended = worker.turn.self();
+  // Before anybody hears of the end: the name is free then.
+  if (options_.names != nullptr) options_.names->Unregister(slot, ended.generation(), Now());
+  if (options_.observer != nullptr) options_.observer->OnEnded(ended);
   const std::unique_ptr<LifecycleState> state = std::move(worker.turn.ended_state);
   ActorSlot* const parent = slot.kin.parent;
   const ActorRef awaited_by = parent == nullptr ? ActorRef() : Leave(*parent, slot);
@@ -464,8 +489,13 @@ void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
     for (const ActorRef watcher : cell.watchers) {
       TellSystem(watcher, MakeEnvelope<ActorEnded>(worker.cache(), ActorRef(), ended, true, false));
     }
-    for (const auto& [watched, how] : cell.watching) {
-      if (!how.has_ended) TellSystem(watched, MakeEnvelope<UnwatchActor>(worker.cache(), ActorRef(), ended));
+    std::vector<std::pair<uint64_t, ActorRef>> watched;
+    for (const auto& [actor, how] : cell.watching) {
+      if (!how.has_ended) watched.emplace_back(how.order, actor);
+    }
+    std::sort(watched.begin(), watched.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (const auto& [order, actor] : watched) {
+      TellSystem(actor, MakeEnvelope<UnwatchActor>(worker.cache(), ActorRef(), ended));
     }
   }
   if (parent == nullptr && options_.on_root_ended != nullptr) options_.on_root_ended(ended);
@@ -530,38 +560,63 @@ std::string ActorTree::PathOf(ActorRef actor) const {
   if (actor.IsNoOne()) return "no one";
   if ((actor.word() & ActorRef::kPromise) != 0) {
     const ActorRef target = TargetOf(actor);
-    return absl::StrCat("/temp/",
+    return absl::StrCat(options_.names == nullptr ? std::string("/") : options_.names->RootText(), "temp/",
                         options_.names == nullptr || target.IsNoOne() ? std::string() : options_.names->NameOf(target),
                         ToAbsl(AutoNameText(ActorSlotTable::IndexOf(actor.slot())).view()));
   }
-  std::string path = options_.names == nullptr ? std::string() : options_.names->TextOf(actor);
-  if (!path.empty()) return path;
+  if (options_.names != nullptr) {
+    const ActorWorker* const worker = ActorWorker::Current();
+    const ActorRef running = worker == nullptr ? ActorRef() : worker->turn.self();
+    const bool in_its_turn = running.slot() == actor.slot() && running.generation() == actor.generation();
+    std::string path = in_its_turn ? options_.names->TextInTurnOf(actor) : options_.names->TextOf(actor);
+    if (!path.empty()) return path;
+  }
   const bool lives = actor.slot()->IsAt(actor.generation());
   return absl::StrCat(lives ? "an actor" : "an actor that has ended", " (slot ", ActorSlotTable::IndexOf(actor.slot()),
                       ", generation ", actor.generation(), ")");
 }
 
-std::string ActorTree::DescribeBusiness(ActorRef actor) const {
+std::string ActorTree::DescribeFromOutside(ActorRef actor) const {
   if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return "it has ended";
-  return {};
+  return options_.dispatchers.IsBeingRun(*actor.slot())
+             ? "it is in a handler that has not returned, so how many messages wait in its mailbox is not known"
+             : "it has something to do and waits for a worker, or belongs to another system";
 }
 
-void ActorTree::LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text) const {
+RuntimeToolbox* ActorTree::Toolbox() const {
+  if (options_.toolbox != nullptr) return options_.toolbox;
+  const ActorWorker* const worker = ActorWorker::Current();
+  return worker == nullptr ? nullptr : worker->toolbox;
+}
+
+Instant ActorTree::Now() const {
+  const RuntimeToolbox* const toolbox = Toolbox();
+  return toolbox == nullptr ? Instant() : toolbox->Now();
+}
+
+void ActorTree::Log(LogLevel level, ActorRef actor, std::string_view text, LogSite site) const {
+  LogOf(level, actor, *actor.slot(), text, site);
+}
+
+void ActorTree::LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text,
+                      LogSite site) const {
   if (options_.log == nullptr || !options_.log->IsOn(level)) return;
   const std::string path = PathOf(actor);
   const std::string type = TypeName(slot.type.load(std::memory_order_relaxed));
-  const ActorWorker* const worker = ActorWorker::Current();
-  const absl::Time at =
-      worker == nullptr || worker->toolbox == nullptr ? absl::UnixEpoch() : worker->toolbox->WallNow();
-  options_.log->Log(level, {.at = at, .path = path, .type = type, .text = text});
+  const RuntimeToolbox* const toolbox = Toolbox();
+  const absl::Time at = toolbox == nullptr ? absl::UnixEpoch() : toolbox->WallNow();
+  options_.log->Log(level, {.at = at, .path = path, .type = type, .text = text}, site);
 }
 
 void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) {
   if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
     // Who watches too late hears of it at once.
+    if (const auto* watch = envelope->TryAs<WatchPromiseOf>()) OnPromiseEnded(watch->promise, watch->watcher);
     if (const auto* watch = envelope->TryAs<WatchActor>()) {
-      const ActorRef target(slot, static_cast<uint32_t>(envelope->target_word()));
+      const ActorRef target(slot, envelope->target_word());
       TellSystem(watch->watcher, MakeEnvelope<ActorEnded>(cache, ActorRef(), target, true, false));
+    } else if (envelope->Is<SubscribedToEvents>() && options_.events != nullptr) {
+      options_.events->UnsubscribeAll(EventSubscriberOf(ActorRef(slot, envelope->target_word())));
     }
     return;
   }
@@ -569,11 +624,11 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
   // Who asked need not wait until the time is over.
   const ActorRef sender = envelope->sender();
   const ActorRef recipient(slot, slot == nullptr ? 0 : static_cast<uint32_t>(envelope->target_word()));
+  if (options_.observer != nullptr) options_.observer->OnDeadLetter(recipient, *envelope, reason);
   if (options_.dead_letters != nullptr) {
     const MessageView message{
         .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
-    const ActorWorker* const worker = ActorWorker::Current();
-    const Instant now = worker == nullptr || worker->toolbox == nullptr ? Instant() : worker->toolbox->Now();
+    const Instant now = Now();
     const std::string from = sender.IsNoOne() ? std::string() : PathOf(sender);
     const std::string to = PathOf(recipient);
     const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};

@@ -29,6 +29,7 @@
 
 #include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/tree_observer.h"
 #include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/log.h"
@@ -41,6 +42,8 @@
 #include "fraktor/actor/turn/mailbox_registry.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
@@ -55,6 +58,12 @@ struct ActorTreeOptions {
   ActorNames* names = nullptr;
   // Null: nothing is logged.
   const Logger* log = nullptr;
+  // What time it is where no worker is; null: none in particular.
+  RuntimeToolbox* toolbox = nullptr;
+  // Who subscribes actors to it says so by SubscribedToEvents; null: nobody does.
+  EventStream* events = nullptr;
+  // Must outlive the tree; null for none.
+  TreeObserver* observer = nullptr;
   // What ActorContext::system() is.
   ActorSystem* system = nullptr;
   // Called in the last turn of a root, when all of its descendants have ended.
@@ -72,8 +81,11 @@ class ActorTree final : public ActorLifecycle {
 
   // A child of the actor whose turn it is: see ActorContext::Spawn.
   absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props, std::string_view name = {}) override;
-  // A child of an actor from any thread. Also Unavailable if that has ended. The actor must expect it.
+  // A child of an actor from any thread. Also Unavailable, and kTerminating, if that has ended. The actor must expect it.
   absl::StatusOr<ActorRef> SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name = {});
+  // The same, and `watcher` watches it.
+  absl::StatusOr<ActorRef> SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
+                                        std::string_view name = {});
   // Before others than the actor itself give it children.
   static void ExpectForeignChildren(ActorRef parent);
   // An actor without a parent.
@@ -90,18 +102,22 @@ class ActorTree final : public ActorLifecycle {
 
   // Of the ActorLifecycle, for contexts.
   void Stop(ActorContext& context, ActorRef actor) override;
-  absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message) override;
+  absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message, SameMessage same) override;
   void Unwatch(ActorContext& context, ActorRef actor) override;
   ActorRef ParentOf(const ActorSlot& slot) const override;
   ActorRef ChildOf(ActorSlot& slot, std::string_view name) const override;
   std::vector<ActorRef> ChildrenOf(ActorSlot& slot) const override;
   std::string PathOf(ActorRef actor) const override;
   absl::Status OnUnhandled(ActorContext& context, Envelope& message) override;
-  std::string DescribeBusiness(ActorRef actor) const override;
+  std::string DescribeFromOutside(ActorRef actor) const override;
+  void OnPromiseEnded(ActorRef promise, ActorRef watcher) override;
   ActorSystem* system() const override { return options_.system; }
 
   // The actors that live, up to `limit`, parents before their children. Any thread; a snapshot that is a little blurred.
   std::vector<ActorRef> Living(ActorRef root, size_t limit) const;
+
+  // A line in the log about an actor, with its path and type. Any thread.
+  void Log(LogLevel level, ActorRef actor, std::string_view text, LogSite site) const;
 
   const ActorTreeOptions& options() const { return options_; }
 
@@ -147,7 +163,7 @@ class ActorTree final : public ActorLifecycle {
   void ForgetRestarts(ActorSlot& parent);
   void BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason);
   void FinishRestart(ActorWorker& worker, ActorSlot& slot);
-  void CreateAgain(ActorWorker& worker, ActorSlot& slot);
+  static void EndHandlers(ActorWorker& worker, ActorSlot& slot);
   void ResumeActorNow(ActorWorker& worker, ActorSlot& slot);
   static void ForgetFailure(ActorWorker& worker, ActorSlot& slot);
   void StopChild(ActorSlot& parent, ActorRef child);
@@ -159,7 +175,10 @@ class ActorTree final : public ActorLifecycle {
   void OnWatchedEnded(ActorWorker& worker, ActorSlot& slot, const ActorEnded& ended);
   Envelope* TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
 
-  void LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text) const;
+  RuntimeToolbox* Toolbox() const;
+  Instant Now() const;
+  void LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text,
+             LogSite site = LogSite::Here()) const;
 
   const ActorTreeOptions options_;
   const uint64_t serial_;  // Of this tree in the process.

@@ -14,6 +14,7 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
@@ -53,8 +54,12 @@ void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Stat
   if (message != nullptr && message == worker.turn.current && !message->is_system()) {
     state.failed_on.reset(std::exchange(worker.turn.current, nullptr));
   }
-  // An actor that could not start has no instance: the verdict makes another, or none.
-  if (ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) Unmake(worker.cache(), slot);
+  // An actor that could not start has no instance: the verdict makes another, or none. Frames go before what they
+  // point to.
+  if (message == nullptr && ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) {
+    EndHandlers(worker, slot);
+    Unmake(worker.cache(), slot);
+  }
   Report(worker, slot, error, nullptr);
 }
 
@@ -100,6 +105,7 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
   const bool all = supervisor.supervision().is_all_for_one();
   switch (directive) {
     case SupervisionDirective::kResume:
+      LogOf(LogLevel::kWarning, child, *child.slot(), ToStd(absl::StrCat("goes on after: ", error.message())));
       TellSystem(child, MakeEnvelope<ResumeActor>(worker.cache(), ActorRef()));
       break;
     case SupervisionDirective::kRestart:
@@ -123,7 +129,7 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
 
 void ActorTree::RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error) {
   const SupervisorStrategy& strategy = parent.instance->supervision();
-  const Instant now = worker.toolbox == nullptr ? Instant() : worker.toolbox->Now();
+  const Instant now = Now();
   const std::vector<ActorRef> children = strategy.is_all_for_one() ? ChildrenOf(parent) : std::vector<ActorRef>{failed};
   ForgetRestarts(parent);
   bool allowed = true;
@@ -168,11 +174,20 @@ void ActorTree::ForgetFailure(ActorWorker& /*worker*/, ActorSlot& slot) {
 }
 
 void ActorTree::ResumeActorNow(ActorWorker& worker, ActorSlot& slot) {
+  if (worker.turn.failures == 1 && slot.instance == &NotCreated() && !worker.turn.Has(Gate::kStarting)) {
+    // One that never got as far as its first message cannot go on: it tries again.
+    BeginRestart(worker, slot, absl::OkStatus());
+    return;
+  }
   if (worker.turn.failures > 0) --worker.turn.failures;
   TellChildren<ResumeActor>(slot);
-  if (worker.turn.failures != 0) return;
-  ForgetFailure(worker, slot);
-  if (slot.instance == &NotCreated()) CreateAgain(worker, slot);
+  if (worker.turn.failures == 0) ForgetFailure(worker, slot);
+}
+
+void ActorTree::EndHandlers(ActorWorker& worker, ActorSlot& slot) {
+  if (slot.extension == nullptr) return;
+  slot.extension->handlers.Clear();
+  worker.turn.Clear(Gate::kAwaiting);
 }
 
 void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason) {
@@ -186,10 +201,11 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::S
   SetPhase(slot, kRestarting);
   CellState& state = CellState::Of(slot);
   state.failure = reason;
-  // Frames go before what they point to.
-  slot.extension->handlers.Clear();
-  turn.Clear(Gate::kAwaiting);
-  if (slot.instance != &NotCreated()) {
+  EndHandlers(worker, slot);
+  if (slot.instance == &NotCreated()) {
+    // What a start that failed has left behind: the next one spawns it again.
+    StopChildren(slot);
+  } else {
     const absl::Status prepared = MessageInvoker::Call("PreRestart", [&] {
       const FailedOn failed_on(turn, &state);
       return slot.instance->PreRestart(ActorContext::Of(slot), reason, state.failed_on.get());
@@ -214,8 +230,9 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
   const bool was_created = slot.instance != &NotCreated();
   // The failure is over; ancestors may still be suspended, and have counted here too.
   if (turn.failures > 0) --turn.failures;
-  Made made = Make(worker.cache(), *slot.kin.props);
+  // What the old instance holds is free when the new one is made.
   Unmake(worker.cache(), slot);
+  Made made = Make(worker.cache(), *slot.kin.props);
   slot.instance = made.instance;
   // Those that live on are made anew too: they have been waiting since their parent failed.
   for (const ActorRef child : ChildrenOf(slot)) {
@@ -227,14 +244,6 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
   }
   state.is_restarted = was_created;
   turn.Set(Gate::kStarting);
-}
-
-// One that never got as far as its first message tries again.
-void ActorTree::CreateAgain(ActorWorker& worker, ActorSlot& slot) {
-  Made made = Make(worker.cache(), *slot.kin.props);
-  slot.instance = made.instance;
-  if (!made.error.ok()) CellState::Of(slot).failure = std::move(made.error);
-  worker.turn.Set(Gate::kStarting);
 }
 
 }  // namespace fraktor::inline v0

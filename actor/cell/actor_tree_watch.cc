@@ -8,12 +8,13 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
-absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr message) {
+absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr message, SameMessage same) {
   if (actor.IsNoOne()) return absl::InvalidArgumentError("no one cannot be watched");
   const ActorRef self = context.self();
   if (actor == self) return absl::OkStatus();
@@ -22,17 +23,32 @@ absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr
   if (found != state.watching.end()) {
     const MessageType* const before = found->second.message == nullptr ? nullptr : found->second.message->type();
     const MessageType* const now = message == nullptr ? nullptr : message->type();
-    if (before == now) return absl::OkStatus();
+    const bool is_same =
+        before == now &&
+        (message == nullptr || same == nullptr || same(found->second.message->payload(), message->payload()));
+    if (is_same) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(PathOf(self), " watches ", PathOf(actor), " already, for ",
                                                       before == nullptr ? "Terminated" : ToAbsl(before->name()),
-                                                      "; unwatch it first"));
+                                                      " with what it said then; unwatch it first"));
   }
-  state.watching.try_emplace(actor, CellState::Watched{.message = std::move(message)});
+  state.watching.try_emplace(actor, CellState::Watched{.message = std::move(message), .order = state.watches++});
   ActorContext::worker().outbox.Flush();
+  if ((actor.word() & ActorRef::kPromise) != 0) {
+    // It has no mailbox: who asked knows when it is over.
+    if (TellSystem(AskerOf(actor),
+                   MakeEnvelope<WatchPromiseOf>(ActorContext::worker().cache(), ActorRef(), actor, self)) != nullptr) {
+      OnPromiseEnded(actor, self);
+    }
+    return absl::OkStatus();
+  }
   if (TellSystem(actor, MakeEnvelope<WatchActor>(ActorContext::worker().cache(), ActorRef(), self)) != nullptr) {
     TellSystem(self, MakeEnvelope<ActorEnded>(ActorContext::worker().cache(), ActorRef(), actor, true, false));
   }
   return absl::OkStatus();
+}
+
+void ActorTree::OnPromiseEnded(ActorRef promise, ActorRef watcher) {
+  TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), promise, true, false));
 }
 
 void ActorTree::Unwatch(ActorContext& context, ActorRef actor) {
@@ -60,8 +76,13 @@ Envelope* ActorTree::TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelo
   if (state == nullptr) return nullptr;
   const auto found = state->watching.find(envelope->As<Terminated>().actor);
   if (found == state->watching.end() || !found->second.has_ended) return nullptr;
-  if (found->second.message != nullptr) terminated = std::move(found->second.message);
+  const bool is_other = found->second.message != nullptr;
+  if (is_other) terminated = std::move(found->second.message);
   state->watching.erase(found);
+  // What is to come instead may be one of the runtime's own.
+  if (is_other && (terminated->Is<PoisonPill>() || terminated->Is<Kill>())) {
+    return OnMarkedMessage(worker, slot, terminated.release());
+  }
   // It can be put aside, and is not looked at again then.
   terminated->set_target_word(worker.turn.word);
   return terminated.release();
@@ -74,7 +95,6 @@ absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
                                   ", which has ended, and does not handle Terminated"));
   }
   if (options_.dead_letters == nullptr) return absl::OkStatus();
-  const ActorWorker& worker = ActorContext::worker();
   const std::string from = message.sender().IsNoOne() ? std::string() : PathOf(message.sender());
   const std::string to = PathOf(context.self());
   options_.dead_letters->Publish(
@@ -82,7 +102,7 @@ absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
           .sender = from,
           .recipient = to,
           .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()}},
-      worker.toolbox == nullptr ? Instant() : worker.toolbox->Now());
+      Now());
   return absl::OkStatus();
 }
 

@@ -1,8 +1,12 @@
 #include "fraktor/actor/cell/cell_attachment.h"
 
+#include <atomic>
 #include <utility>
 
 #include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/observe/worker_metrics.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/slot_extension.h"
 
 namespace fraktor::inline v0 {
@@ -11,6 +15,15 @@ void WatchActivity(ActorContext& context, bool on) {
   SlotExtension::Of(context.slot()).watches_activity = on;
   // The way of messages that are looked at one by one.
   if (on) ActorContext::worker().turn.Set(Gate::kOrdered);
+}
+
+void EnqueueMarked(ActorContext& context, EnvelopePtr message) {
+  ActorWorker& worker = ActorContext::worker();
+  message->set_target_word(worker.turn.word | kMarked);
+  if (worker.metrics != nullptr) {
+    worker.metrics->CountEnqueued(context.slot().type.load(std::memory_order_relaxed));
+  }
+  worker.turn.lists.user.PushBack(message.release());
 }
 
 namespace cell_internal {

@@ -25,8 +25,8 @@ class CellAttachment {
   virtual void OnStop(ActorContext& /*context*/) {}
   // A system message that nobody else knows: true if it was meant for this.
   virtual bool OnSystemMessage(ActorContext& /*context*/, Envelope& /*message*/) { return false; }
-  // A marked message (see kIsMarkedMessage) that nobody else knows. True if it was meant for this, which then has taken
-  // it over and left what the actor is to receive instead, perhaps null.
+  // A marked message (see kIsMarkedMessage). True if it was meant for this, which then has taken it over and left what
+  // the actor is to receive instead, perhaps null. What still has its mark goes on to the actor's tree.
   virtual bool OnMarkedMessage(ActorContext& /*context*/, Envelope*& /*envelope*/) { return false; }
   // A message has been handled, if this asked for it: see WatchActivity.
   virtual void OnActivity(ActorContext& /*context*/) {}
@@ -34,6 +34,9 @@ class CellAttachment {
 
 // Whether OnActivity is called from now on, for messages without kLeavesReceiveTimeout.
 void WatchActivity(ActorContext& context, bool on);
+
+// Puts a message behind all others in the actor's own mailbox, past any limit. It has a mark: OnMarkedMessage sees it.
+void EnqueueMarked(ActorContext& context, EnvelopePtr message);
 
 namespace cell_internal {
 

@@ -24,6 +24,7 @@ class CellState final : public LifecycleState {
   struct Watched {
     EnvelopePtr message;     // Instead of Terminated; null for that.
     bool has_ended = false;  // Its Terminated is in the mailbox.
+    uint64_t order = 0;      // How many were watched before it.
   };
 
   static CellState& Of(ActorSlot& slot) {
@@ -36,7 +37,9 @@ class CellState final : public LifecycleState {
     return slot.extension == nullptr ? nullptr : static_cast<CellState*>(slot.extension->lifecycle.get());
   }
 
+  // Found by address, which no run shares with another: what is done for all of them is done by their order.
   absl::flat_hash_map<ActorRef, Watched> watching;
+  uint64_t watches = 0;
   absl::InlinedVector<ActorRef, 2> watchers;
 
   // Of its children that have been restarted.
@@ -47,6 +50,8 @@ class CellState final : public LifecycleState {
   EnvelopePtr failed_on;
   // The new instance of a restart is about to start.
   bool is_restarted = false;
+  // It gets events of the stream.
+  bool is_subscribed = false;
 
   // In the order of their arrival.
   struct Attached {

@@ -28,6 +28,17 @@ struct WatchActor {
 struct UnwatchActor {
   ActorRef watcher;
 };
+// To the watcher, from whoever spawned the actor for it.
+struct WatchOther {
+  ActorRef actor;
+};
+// To an actor that has been subscribed to the event stream: its end is the end of that.
+struct SubscribedToEvents {};
+// To the actor that has asked: `watcher` wants to know when the promise is over.
+struct WatchPromiseOf {
+  ActorRef promise;
+  ActorRef watcher;
+};
 struct ActorEnded {
   ActorRef actor;
   bool existence_confirmed;

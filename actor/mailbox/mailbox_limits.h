@@ -177,6 +177,8 @@ class MailboxLimits {
 
   // Each one is what was true a moment ago; together they need not fit.
   MailboxCounters counters() const;
+  // For the holder of the mailbox.
+  OverflowStrategy strategy() const { return StrategyOf(rules_.load(std::memory_order_relaxed)); }
   size_t depth() const { return DepthOf(word_.load(std::memory_order_relaxed)); }
 
  private:

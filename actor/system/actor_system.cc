@@ -1,5 +1,6 @@
 #include "fraktor/actor/system/actor_system.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -23,6 +24,7 @@
 #include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/guardians.h"
 #include "fraktor/actor/system/system_state.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -65,6 +67,7 @@ absl::Status ActorSystemOptions::Validate() const {
                                                    absl::FormatDuration(shutdown_timeout),
                                                    "; it must not be negative"));
   }
+  FRAKTOR_RETURN_IF_ERROR(coordinated_shutdown.Validate());
   FRAKTOR_RETURN_IF_ERROR(Annotate(guardian_strategy.Validate(), "ActorSystemOptions.guardian_strategy"));
   return SchedulerOptionsOf(*this).Validate();
 }
@@ -73,14 +76,23 @@ absl::Status ActorSystemOptions::Validate() const {
 class SystemParts {
  public:
   explicit SystemParts(const ActorSystemOptions& given)
-      : options(given), strategy(given.guardian_strategy), log(given.log_sink, given.log_level), events(given.events) {}
+      : options(given),
+        strategy(given.guardian_strategy),
+        log(given.log_sink, given.log_level, given.log_limits),
+        events(given.events) {}
 
   ~SystemParts() {
     if (scheduler != nullptr) scheduler->ForceStop();
-    // The latest first.
-    {
+    shutdown.reset();
+    // The latest first, and without the lock: one may still use the others.
+    for (bool more = true; more;) {
+      Extension last;
       MutexLock lock(mutex);
-      while (!extensions.empty()) extensions.pop_back();
+      more = !extensions.empty();
+      if (more) {
+        last = std::move(extensions.back());
+        extensions.pop_back();
+      }
     }
     tree.reset();
     scheduler.reset();
@@ -88,6 +100,32 @@ class SystemParts {
 
   absl::Status Boot(ActorSystem& system);
   void OnRootEnded(ActorRef root);
+
+  // Whose children the actors are that are spawned from outside.
+  ActorRef UserParent() const {
+    const bool in_system = options.config.default_guardian == Guardian::kSystem;
+    return running->guardian(in_system ? GuardianKind::kSystem : GuardianKind::kUser);
+  }
+
+  // Also while it boots; no one if there is none yet.
+  ActorRef GuardianOf(GuardianKind kind) const {
+    return is_running.load(std::memory_order_acquire) ? running->guardian(kind) : booting.guardian(kind);
+  }
+
+  // The guardians only wait for the others; they are named if there is nobody else.
+  void ReportLiving(ShutdownReport& report) const {
+    const ActorRef root = running->guardian(GuardianKind::kRoot);
+    const auto is_guardian = [&](ActorRef actor) {
+      return actor == root || actor == running->guardian(GuardianKind::kUser) ||
+             actor == running->guardian(GuardianKind::kSystem) || actor == temp;
+    };
+    std::vector<std::string> guardians;
+    for (const ActorRef actor : tree->Living(root, kMaxReported + kGuardianKinds + 1)) {
+      (is_guardian(actor) ? guardians : report.not_stopped).push_back(tree->PathOf(actor));
+    }
+    if (report.not_stopped.empty()) report.not_stopped = std::move(guardians);
+    if (report.not_stopped.size() > kMaxReported) report.not_stopped.resize(kMaxReported);
+  }
 
   // Completes what waits for the end.
   void CompleteTermination() {
@@ -113,8 +151,13 @@ class SystemParts {
   std::unique_ptr<ActorNames> names;
   std::unique_ptr<ReadyQueueScheduler> scheduler;
   std::unique_ptr<ActorTree> tree;
+  std::unique_ptr<CoordinatedShutdown> shutdown;
   ActorRef temp;
-  BootingSystemState booting;
+  BootingSystemState booting{[this](ActorRef actor) {
+    log.Log(LogLevel::kWarning,
+            {.at = toolbox->WallNow(),
+             .text = ToStd(absl::StrCat(tree->PathOf(actor), " was said to have stopped as a guardian, and is none"))});
+  }};
   std::unique_ptr<RunningSystemState> running;
   // Whether `running` is there, and the boot is over. Released at the end of the boot.
   std::atomic<bool> is_running{false};
@@ -125,8 +168,8 @@ class SystemParts {
   std::vector<std::function<void()>> termination_callbacks ABSL_GUARDED_BY(mutex);
   std::vector<Promise<void>> termination_promises ABSL_GUARDED_BY(mutex);
   struct Extension {
-    const void* key;
-    std::shared_ptr<void> object;
+    const void* key = nullptr;
+    std::shared_ptr<void> object = nullptr;
   };
   std::vector<Extension> extensions ABSL_GUARDED_BY(mutex);
 };
@@ -158,8 +201,12 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
                                                       .dead_letters = &*dead_letters,
                                                       .names = names.get(),
                                                       .log = &log,
+                                                      .toolbox = toolbox,
+                                                      .events = &events,
+                                                      .observer = options.tree_observer,
                                                       .system = &system,
                                                       .on_root_ended = [this](ActorRef root) { OnRootEnded(root); }});
+  shutdown = std::make_unique<CoordinatedShutdown>(system, options.coordinated_shutdown);
   FRAKTOR_RETURN_IF_ERROR(scheduler->Start(*tree));
 
   const PropsOptions on_system_pool{.dispatcher = DispatcherChoice::kSystem};
@@ -180,7 +227,7 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
   FRAKTOR_ASSIGN_OR_RETURN(running, std::move(booting).IntoRunning());
   Tell(root, GuardiansReady{running.get()});
   is_running.store(true, std::memory_order_release);
-  return absl::OkStatus();
+  return shutdown->ListenToSignals();
 }
 
 void SystemParts::OnRootEnded(ActorRef root) {
@@ -230,9 +277,12 @@ std::string_view ActorSystem::name() const { return parts_->options.config.syste
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
-  const ActorRef parent =
-      parts_->options.config.default_guardian == Guardian::kSystem ? system_guardian() : user_guardian();
-  return parts_->tree->SpawnChildOf(parent, props, name);
+  return parts_->tree->SpawnChildOf(parts_->UserParent(), props, name);
+}
+
+absl::StatusOr<ActorRef> ActorSystem::SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name) {
+  if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
+  return parts_->tree->SpawnWatched(parts_->UserParent(), watcher, props, name);
 }
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
@@ -290,7 +340,15 @@ std::string ActorSystem::PathOf(ActorRef actor) const { return parts_->tree->Pat
 
 std::string ActorSystem::CanonicalPathOf(ActorRef actor) const { return parts_->names->CanonicalTextOf(actor); }
 
-void ActorSystem::Terminate() { ActorTree::Stop(user_guardian()); }
+void ActorSystem::Terminate() {
+  if (parts_->options.coordinated_shutdown.run_by_terminate) {
+    static_cast<void>(parts_->shutdown->Run(ShutdownReason::ActorSystemTerminate()));
+  } else {
+    ActorTree::Stop(user_guardian());
+  }
+}
+
+CoordinatedShutdown& ActorSystem::coordinated_shutdown() { return *parts_->shutdown; }
 
 Future<void> ActorSystem::WhenTerminated() {
   MutexLock lock(parts_->mutex);
@@ -313,26 +371,41 @@ absl::Status ActorSystem::OnTermination(std::function<void()> callback) {
 
 ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   ShutdownReport report;
+  if (parts_->scheduler->state() == SchedulerState::kStopped) return report;
   Future<void> terminated = WhenTerminated();
-  Terminate();
-  if (parts_->toolbox->has_threads()) {
-    future_internal::BlockUntilReady(terminated.node(), timeout);
-  } else {
-    static_cast<PumpedToolbox&>(*parts_->toolbox).RunUntil([&] { return terminated.IsReady(); }, timeout).IgnoreError();
-  }
-  if (!terminated.IsReady()) {
-    for (const ActorRef actor : parts_->tree->Living(root_guardian(), kMaxReported)) {
-      std::string path = PathOf(actor);
-      if (!path.empty()) report.not_stopped.push_back(std::move(path));
+  const Instant deadline = parts_->toolbox->Now() + timeout;
+  const auto await = [&](Future<void>& future) {
+    const absl::Duration left = std::max(deadline - parts_->toolbox->Now(), absl::ZeroDuration());
+    if (parts_->toolbox->has_threads()) {
+      future_internal::BlockUntilReady(future.node(), left);
+    } else {
+      static_cast<PumpedToolbox&>(*parts_->toolbox).RunUntil([&] { return future.IsReady(); }, left).IgnoreError();
     }
+  };
+  if (parts_->options.coordinated_shutdown.run_by_terminate) {
+    Future<void> down = parts_->shutdown->Run(ShutdownReason::ActorSystemTerminate());
+    await(down);
+    // A phase that does not recover has ended it.
+    if (down.IsReady() && !terminated.IsReady()) ActorTree::Stop(user_guardian());
+  } else {
+    Terminate();
   }
+  await(terminated);
+  // Nobody runs from here on: who is there has not stopped.
   parts_->scheduler->Shutdown(absl::ZeroDuration()).IgnoreError();
+  if (!terminated.IsReady()) {
+    parts_->ReportLiving(report);
+    parts_->CompleteTermination();
+  }
+  for (const GuardianKind kind : {GuardianKind::kUser, GuardianKind::kSystem, GuardianKind::kRoot}) {
+    parts_->running->MarkStopped(parts_->running->guardian(kind));
+  }
   return report;
 }
 
-ActorRef ActorSystem::root_guardian() const { return parts_->running->guardian(GuardianKind::kRoot); }
-ActorRef ActorSystem::user_guardian() const { return parts_->running->guardian(GuardianKind::kUser); }
-ActorRef ActorSystem::system_guardian() const { return parts_->running->guardian(GuardianKind::kSystem); }
+ActorRef ActorSystem::root_guardian() const { return parts_->GuardianOf(GuardianKind::kRoot); }
+ActorRef ActorSystem::user_guardian() const { return parts_->GuardianOf(GuardianKind::kUser); }
+ActorRef ActorSystem::system_guardian() const { return parts_->GuardianOf(GuardianKind::kSystem); }
 const RunningSystemState& ActorSystem::state() const { return *parts_->running; }
 EventStream& ActorSystem::events() { return parts_->events; }
 DeadLetters& ActorSystem::dead_letters() { return *parts_->dead_letters; }

@@ -40,6 +40,7 @@ namespace fraktor::inline v0 {
 class ActorNames;
 class ActorProps;
 class ActorTree;
+class CoordinatedShutdown;
 class DeadLetters;
 class EventStream;
 class Logger;
@@ -52,8 +53,8 @@ struct ActorSystemOptions;
 
 // How a shutdown went.
 struct ShutdownReport {
-  // The paths of actors that had not ended by the deadline, up to 1000, parents before their children. They were ended
-  // without their hooks.
+  // The paths of actors that had not ended by the deadline, up to 1000, parents before their children, and of the
+  // guardians only if there is nobody else. They were ended without their hooks.
   std::vector<std::string> not_stopped;
 
   bool ok() const { return not_stopped.empty(); }
@@ -78,6 +79,8 @@ class ActorSystem {
   typename A::Ref Spawn(std::string_view name = {}, Args&&... args);
   template <class A, class... Args>
   absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name = {}, Args&&... args);
+  // The same, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
+  absl::StatusOr<ActorRef> SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
   // A child of /system: part of a runtime, which outlives the users' actors.
   absl::StatusOr<ActorRef> SpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
@@ -143,12 +146,15 @@ class ActorSystem {
   // With its uid.
   std::string CanonicalPathOf(ActorRef actor) const;
 
-  // Ends all actors, in order; see the top. Later calls do nothing.
+  // Runs the coordinated shutdown, which ends all actors, in order: see the top. Later calls do nothing.
   void Terminate();
+  // What runs before that, and how.
+  CoordinatedShutdown& coordinated_shutdown();
   // Ready when the root has ended.
   Future<void> WhenTerminated();
   bool IsTerminated() const;
-  // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony. No worker runs afterwards.
+  // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony, as soon as the handlers
+  // that run have returned. No worker runs afterwards. A second call finds nothing left to do.
   ShutdownReport Shutdown(absl::Duration timeout);
   // Called when the root has ended, the latest first. FailedPrecondition if it has already.
   absl::Status OnTermination(std::function<void()> callback);
@@ -157,6 +163,7 @@ class ActorSystem {
   ActorRef root_guardian() const;
   ActorRef user_guardian() const;
   ActorRef system_guardian() const;
+  // Not while it boots.
   const RunningSystemState& state() const;
   EventStream& events();
   DeadLetters& dead_letters();

@@ -21,6 +21,7 @@
 namespace fraktor::inline v0 {
 
 class ActorSystem;
+class TreeObserver;
 
 struct ActorSystemOptions {
   // Name, scheme and paths.
@@ -38,6 +39,8 @@ struct ActorSystemOptions {
   // Which dead letters are logged; `log` is set by the system.
   DeadLetterOptions dead_letters = {};
   EventStreamOptions events = {};
+  // Is told of actors as they come and go; must outlive the system. Null: nobody is.
+  TreeObserver* tree_observer = nullptr;
   // How long the destructor waits for actors to end.
   absl::Duration shutdown_timeout = absl::Seconds(10);
   // Runs on the booting thread when the guardians are there, before the system takes anything from others. An error

@@ -1,5 +1,6 @@
 #include "fraktor/actor/system/guardians.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -29,11 +30,20 @@ absl::Status RootGuardian::Receive(ActorContext& context, Envelope& message) {
   return absl::OkStatus();
 }
 
+// /user and /system end by their failure, and with them the system. /temp goes on: what failed there was one task of
+// somebody's.
+SupervisionDirective RootGuardian::OnChildFailure(ActorContext& context, const Failure& failure) {
+  const bool is_temp = state_ != nullptr && failure.child != state_->guardian(GuardianKind::kUser) &&
+                       failure.child != state_->guardian(GuardianKind::kSystem);
+  return is_temp ? Resume() : ActorInstance::OnChildFailure(context, failure);
+}
+
 absl::Status SystemGuardian::Receive(ActorContext& context, Envelope& message) {
   if (message.Is<RegisterTerminationHook>()) {
     if (message.sender().IsNoOne()) return absl::OkStatus();
-    if (hooks_.insert(message.sender()).second) return context.Watch(message.sender());
-    return absl::OkStatus();
+    if (std::find(hooks_.begin(), hooks_.end(), message.sender()) != hooks_.end()) return absl::OkStatus();
+    hooks_.push_back(message.sender());
+    return context.Watch(message.sender());
   }
   if (message.Is<EndSystemActors>()) {
     is_ending_ = true;
@@ -43,12 +53,12 @@ absl::Status SystemGuardian::Receive(ActorContext& context, Envelope& message) {
   }
   if (message.Is<TerminationHookDone>()) {
     context.Unwatch(message.sender());
-    hooks_.erase(message.sender());
+    std::erase(hooks_, message.sender());
     EndIfReady(context);
     return absl::OkStatus();
   }
   if (const auto* terminated = message.TryAs<Terminated>()) {
-    hooks_.erase(terminated->actor);
+    std::erase(hooks_, terminated->actor);
     EndIfReady(context);
     return absl::OkStatus();
   }

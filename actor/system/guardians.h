@@ -3,8 +3,8 @@
 #define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 
 #include <memory>
+#include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
@@ -50,6 +50,7 @@ class RootGuardian final : public ActorInstance {
  public:
   absl::Status Receive(ActorContext& context, Envelope& message) override;
   const SupervisorStrategy& supervision() const override { return SupervisorStrategy::Stopping(); }
+  SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override;
 
  private:
   RunningSystemState* state_ = nullptr;
@@ -73,7 +74,8 @@ class SystemGuardian final : public ActorInstance {
  private:
   void EndIfReady(ActorContext& context);
 
-  absl::flat_hash_set<ActorRef> hooks_;
+  // In the order of their arrival, which is the order in which they are asked.
+  std::vector<ActorRef> hooks_;
   bool is_ending_ = false;
 };
 

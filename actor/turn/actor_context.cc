@@ -66,6 +66,7 @@ void ActorContext::OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion
                           absl::StrCat("nobody will answer ", ToAbsl(question->type()->name()), ": ",
                                        to.IsNoOne() ? "it was asked of no one"
                                                     : absl::StrCat(asking.lifecycle.PathOf(to), " has ended")));
+      question->set_target_word(to.word());
       asking.DeadLetter(question.release(), to.slot(),
                         to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
     } else {

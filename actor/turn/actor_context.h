@@ -129,11 +129,19 @@ class ActorContext {
 
   // A Terminated comes when the actor has ended: at once, if it has already. Watching again changes nothing.
   // FailedPrecondition if it is being watched with a message of its own.
-  absl::Status Watch(ActorRef actor) { return lifecycle().Watch(*this, actor, nullptr); }
-  // The same with `message` instead of Terminated. FailedPrecondition if it is being watched already, otherwise.
+  absl::Status Watch(ActorRef actor) { return lifecycle().Watch(*this, actor, nullptr, nullptr); }
+  // The same with `message` instead of Terminated. FailedPrecondition if it is being watched already for something
+  // else: for a message of another type, or, if messages of the type can be compared, for one that is not equal.
   template <class M>
   absl::Status WatchWith(ActorRef actor, M&& message) {
-    return lifecycle().Watch(*this, actor, EnvelopePtr(worker().Make(self(), std::forward<M>(message))));
+    using Message = std::decay_t<M>;
+    ActorLifecycle::SameMessage same = nullptr;
+    if constexpr (requires(const Message& m) { static_cast<bool>(m == m); }) {
+      same = [](const void* a, const void* b) {
+        return static_cast<bool>(*static_cast<const Message*>(a) == *static_cast<const Message*>(b));
+      };
+    }
+    return lifecycle().Watch(*this, actor, EnvelopePtr(worker().Make(self(), std::forward<M>(message))), same);
   }
   // No Terminated of it is handled from now on.
   void Unwatch(ActorRef actor) { lifecycle().Unwatch(*this, actor); }

@@ -21,7 +21,7 @@ absl::StatusOr<ActorRef> ActorLifecycle::Spawn(ActorContext&, const ActorProps&,
 
 void ActorLifecycle::Stop(ActorContext&, ActorRef) {}
 
-absl::Status ActorLifecycle::Watch(ActorContext&, ActorRef, EnvelopePtr) { return NotHere("watch"); }
+absl::Status ActorLifecycle::Watch(ActorContext&, ActorRef, EnvelopePtr, SameMessage) { return NotHere("watch"); }
 
 void ActorLifecycle::Unwatch(ActorContext&, ActorRef) {}
 
@@ -35,6 +35,8 @@ std::string ActorLifecycle::PathOf(ActorRef) const { return "an actor"; }
 
 absl::Status ActorLifecycle::OnUnhandled(ActorContext&, Envelope&) { return absl::OkStatus(); }
 
-std::string ActorLifecycle::DescribeBusiness(ActorRef) const { return {}; }
+std::string ActorLifecycle::DescribeFromOutside(ActorRef) const { return "it does not say what it is at"; }
+
+void ActorLifecycle::OnPromiseEnded(ActorRef, ActorRef) {}
 
 }  // namespace fraktor::inline v0

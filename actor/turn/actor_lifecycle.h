@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
@@ -63,7 +63,9 @@ class ActorLifecycle {
   virtual absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props, std::string_view name);
   virtual void Stop(ActorContext& context, ActorRef actor);
   // `message` comes instead of Terminated; null for that.
-  virtual absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message);
+  // Whether two payloads of the type of `message` are the same is what `same` says; null if that cannot be said.
+  using SameMessage = bool (*)(const void* a, const void* b);
+  virtual absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message, SameMessage same);
   virtual void Unwatch(ActorContext& context, ActorRef actor);
   virtual ActorRef ParentOf(const ActorSlot& slot) const;
   virtual ActorRef ChildOf(ActorSlot& slot, std::string_view name) const;
@@ -72,8 +74,10 @@ class ActorLifecycle {
   virtual std::string PathOf(ActorRef actor) const;
   // A message that the actor does not handle. An error is a failure of the actor.
   virtual absl::Status OnUnhandled(ActorContext& context, Envelope& message);
-  // What a timed out question says of its target: how many messages wait there, and what it is at.
-  virtual std::string DescribeBusiness(ActorRef actor) const;
+  // Any thread: what can be said from outside of an actor that does not say itself what it is at.
+  virtual std::string DescribeFromOutside(ActorRef actor) const;
+  // In the asker's turn: a promise of it is over, and `watcher` wanted to know.
+  virtual void OnPromiseEnded(ActorRef promise, ActorRef watcher);
   // Null if there is none.
   virtual ActorSystem* system() const { return nullptr; }
 };

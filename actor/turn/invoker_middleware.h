@@ -1,4 +1,4 @@
-// What is done around each user message: logging, rate limits, tests.
+// What is done around each user message: logging, rate limits, tests. Of system messages it only hears.
 //
 //   class Throttle : public InvokerMiddleware {
 //     MiddlewareFlow BeforeReceive(const Interception& at) override {
@@ -67,6 +67,10 @@ class InvokerMiddleware {
   // `status` is what the handler returned; Aborted if a later middleware broke the chain, and the message was not
   // handled.
   virtual void AfterReceive(const Interception& at, const absl::Status& status) = 0;
+
+  // A system message is about to be handled, such as an answer or a verdict. It cannot be held back, and nothing may be
+  // thrown.
+  virtual void OnSystemMessage(const Interception& /*at*/) {}
 };
 
 using MiddlewareChain = std::vector<std::shared_ptr<InvokerMiddleware>>;

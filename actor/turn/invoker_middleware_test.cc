@@ -45,6 +45,10 @@ class Recorder final : public InvokerMiddleware {
     if (after) after(at);
   }
 
+  void OnSystemMessage(const Interception& at) override {
+    if (const auto* mark = at.message.TryAs<Mark>()) log->push_back(name_ + " hears " + std::to_string(mark->value));
+  }
+
   std::vector<std::string>* log = nullptr;
   ActorRef last_actor;
   std::function<MiddlewareFlow(const Interception&)> before;
@@ -83,6 +87,17 @@ TEST_F(MiddlewareTest, SurroundsEachMessage) {
   EXPECT_EQ(log_, Log({"a before 1", "b before 1", "1", "b after 1", "a after 1",  //
                        "a before 2", "b before 2", "2", "b after 2", "a after 2"}));
   EXPECT_EQ(a_->last_actor, actor);
+}
+
+// SCH-6: system messages are not held back, also not from an actor that is; the chain only hears of them.
+TEST_F(MiddlewareTest, HearsOfSystemMessages) {
+  ActorRef actor = SpawnLogger();
+  a_->before = [](const Interception&) { return BreakUntil(7); };
+  Tell(actor, Number{1});
+  Run(actor);
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
+  Run(actor);
+  EXPECT_EQ(log_, Log({"a before 1", "a hears 5", "b hears 5", "system 5"}));
 }
 
 // SCH-6: the message stays in front, and the invoker answers Suspended.

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
@@ -36,6 +37,10 @@ bool IsMailboxBell(const Envelope& envelope);
 // `envelope` has been taken out of the mailbox. What is to be handled for it: itself, or the message that it rings for;
 // null if nothing.
 Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
+// Messages of its own that are to come back into the mailbox: those that it has room for, which are counted. The others,
+// from the first without room on, are dead letters. Where an actor may always send to itself, or the oldest would have
+// to go, all have room.
+EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messages);
 // A message leaves the mailbox of a slot without being handled, whoever is in the slot now.
 void UncountLimited(ActorSlot* slot, Envelope& envelope);
 // The actor has ended: what is kept and held are dead letters, and nobody waits any more.

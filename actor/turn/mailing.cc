@@ -23,6 +23,8 @@ void MakeReady(ActorSlot& slot) {
 
 absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   ActorSlot* const slot = to.slot();
+  // First: a dead letter says whom it was meant for.
+  envelope->set_target_word(to.word() | mark);
   if (to.IsNoOne() || !slot->IsAt(to.generation())) {
     const bool is_answer = (to.word() & ActorRef::kPromise) != 0;
     SystemCore::LoseForeign(slot, std::move(envelope),
@@ -31,7 +33,6 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
                                          : DeadLetterReason::kStopped);
     return absl::OkStatus();
   }
-  envelope->set_target_word(to.word() | mark);
   if ((to.word() & ActorRef::kPromise) != 0) {
     AnswerPromise(to, envelope.release());
     return absl::OkStatus();

@@ -256,6 +256,7 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
                                   [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });
     if (turn.Has(Gate::kAwaiting) && !handlers.HasExclusive()) turn.Clear(Gate::kAwaiting);
     worker.outbox.EndHandler(true);
+    if (slot.extension->watches_activity) worker.lifecycle.OnActivity(worker, slot);
     if (!status.ok()) {
       // Whoever restarts the actor may want the message.
       Envelope* const outer = std::exchange(turn.current, message.release());
@@ -281,6 +282,9 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   while (Envelope* const envelope = turn.lists.PopSystem()) {
     if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(turn.word)) {
       turn.current = envelope;
+      if (run_gate_ != 0) [[unlikely]] {
+        for (const auto& part : middleware_) part->OnSystemMessage({turn.self(), *envelope});
+      }
       // Who has no extension waits for nothing of the scheduler; but anybody may be signalled.
       const bool is_signal =
           slot.extension == nullptr ? envelope->Is<SignalArrived>() : HandleSignal(worker, slot, *envelope);

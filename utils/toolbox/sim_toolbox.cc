@@ -36,6 +36,9 @@ constexpr uint64_t kFired = TraceKind("timer.fired");
 constexpr uint64_t kCancelled = TraceKind("timer.cancelled");
 constexpr uint64_t kChosen = TraceKind("chosen");
 
+constexpr const char* kKinds[] = {"seed",        "worker.started", "worker.stepped",  "worker.woken",
+                                  "timer.armed", "timer.fired",    "timer.cancelled", "chosen"};
+
 // The schedule draws from a stream of its own, so that it does not depend on what the program draws.
 constexpr uint64_t kScheduleStream = TraceKind("schedule");
 
@@ -45,10 +48,24 @@ std::string SimTrace::Tail() const {
   std::string text;
   for (uint64_t i = events_ - std::min<uint64_t>(events_, kTail); i < events_; ++i) {
     const Event& event = tail_[i % kTail];
-    absl::StrAppendFormat(&text, "#%u at %dns kind %016x: %u %u %u\n", i, event.nanoseconds, event.kind, event.a,
+    const auto name = names_.find(event.kind);
+    absl::StrAppendFormat(&text, "#%u at %dns %s: %u %u %u\n", i, event.nanoseconds,
+                          name != names_.end() ? name->second : absl::StrFormat("kind %016x", event.kind), event.a,
                           event.b, event.c);
   }
   return text;
+}
+
+void SimTrace::Remember() {
+  const size_t at = history_.size();
+  if (at >= history_limit_) return;
+  history_.push_back(hash_);
+  if (at < other_.size() && other_[at] != hash_ && difference_.empty()) difference_ = Tail();
+}
+
+void SimTrace::CompareWith(std::vector<uint64_t> other) {
+  other_ = std::move(other);
+  KeepHistory(std::max(history_limit_, other_.size()));
 }
 
 absl::StatusOr<std::unique_ptr<SimToolbox>> SimToolbox::Make(const SimToolboxOptions& options) {
@@ -66,6 +83,7 @@ SimToolbox::SimToolbox(uint64_t seed, Limits limits, absl::Time wall_start)
       thread_(std::this_thread::get_id()),
       schedule_(MakeRandom(kScheduleStream)),
       trace_(*this) {
+  for (const char* const kind : kKinds) trace_.NameKind(kind);
   trace_.Record(TraceKind("seed"), seed);
 }
 

@@ -184,6 +184,28 @@ TEST(SimToolbox, TheTailNamesTheLastEvents) {
   EXPECT_NE(tail.find("#9 "), std::string::npos) << tail;
 }
 
+TEST(SimToolbox, TheTraceFindsTheFirstEventInWhichTwoRunsDiffer) {
+  const auto run = [](SimToolbox& toolbox, uint64_t third) {
+    toolbox.trace().NameKind("message");
+    for (const uint64_t i : {uint64_t{1}, uint64_t{2}, third, uint64_t{4}}) {
+      toolbox.trace().Record(TraceKind("message"), i);
+    }
+  };
+  auto first = SimToolbox::Make({}).value();
+  first->trace().KeepHistory(100);
+  run(*first, 3);
+  EXPECT_EQ(first->trace().history().size(), 4u);
+  auto same = SimToolbox::Make({}).value();
+  same->trace().CompareWith(first->trace().history());
+  run(*same, 3);
+  EXPECT_EQ(same->trace().difference(), "");
+  auto other = SimToolbox::Make({}).value();
+  other->trace().CompareWith(first->trace().history());
+  run(*other, 7);
+  EXPECT_TRUE(other->trace().difference().ends_with("#2 at 0ns message: 2 0 0\n#3 at 0ns message: 7 0 0\n"))
+      << other->trace().difference();
+}
+
 TEST(SimToolbox, ALivelockIsAnErrorThatNamesTheSeedAndPrintsHowToReplayIt) {
   auto toolbox = SimToolbox::Make({.name = "loop", .seed = 4711, .max_steps = 500}).value();
   toolbox->StartWorker({}, MakeWorker([] { return Progress::kBusy; })).value();

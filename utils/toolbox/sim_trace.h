@@ -14,8 +14,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -43,6 +46,8 @@ class SimTrace {
     hash_ = Chain(hash_, b);
     hash_ = Chain(hash_, c);
     tail_[events_++ % kTail] = event;
+    if (history_limit_ != 0) [[unlikely]]
+      Remember();
   }
 
   uint64_t hash() const { return hash_; }
@@ -50,6 +55,19 @@ class SimTrace {
 
   // The last events, at most 32, one per line, for finding where two runs part.
   std::string Tail() const;
+
+  // Makes the tail say this name of a kind instead of its number.
+  void NameKind(std::string_view name) { names_.emplace(TraceKind(name), name); }
+
+  // Keeps the hash after each of the next `limit` events, for another run to be compared with.
+  void KeepHistory(size_t limit) { history_limit_ = limit; }
+  const std::vector<uint64_t>& history() const { return history_; }
+
+  // Compares each event from now on with those of another run, which kept them from its first event on, as this one
+  // does. At the first that differs the tail is kept: its last line is the one.
+  void CompareWith(std::vector<uint64_t> other);
+  // Empty if there was no difference so far, within what the other run has kept.
+  const std::string& difference() const { return difference_; }
 
  private:
   static constexpr size_t kTail = 32;
@@ -67,10 +85,17 @@ class SimTrace {
     return MixBits(hash * 0x9e3779b97f4a7c15 + MixBits(value + 0x9e3779b97f4a7c15));
   }
 
+  void Remember();
+
   const RuntimeToolbox& clock_;
   uint64_t hash_ = 0;
   uint64_t events_ = 0;
   std::array<Event, kTail> tail_;
+  std::map<uint64_t, std::string> names_;
+  size_t history_limit_ = 0;
+  std::vector<uint64_t> history_;
+  std::vector<uint64_t> other_;
+  std::string difference_;
 };
 
 }  // namespace fraktor::inline v0

@@ -1,0 +1,61 @@
+// Writes what actors do into the trace of a simulation: who is spawned, who gets which message from whom, who ends, and
+// which messages are lost.
+//
+// Actors are named by the number of their spawning, and the promises of asks by that of their first appearance: the
+// same in every run of a seed, wherever they are in memory.
+//
+// Thread safety: the simulation's thread only.
+#ifndef FRAKTOR_ACTOR_TESTKIT_ACTOR_TRACE_H_
+#define FRAKTOR_ACTOR_TESTKIT_ACTOR_TRACE_H_
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+
+#include "fraktor/actor/cell/tree_observer.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/invoker_middleware.h"
+#include "fraktor/utils/toolbox/sim_trace.h"
+
+namespace fraktor::inline v0 {
+
+class ActorTrace final : public InvokerMiddleware, public TreeObserver {
+ public:
+  using PayloadHash = std::function<uint64_t(const Envelope&)>;
+
+  explicit ActorTrace(SimTrace& trace);
+
+  // Messages of this type go into the trace with their contents.
+  void HashPayload(const MessageType* type, PayloadHash hash);
+
+  // 0 for no one; actors from 1 on, promises from 2^63 on.
+  uint64_t OrdinalOf(ActorRef actor);
+  uint64_t spawned() const { return spawned_; }
+
+  MiddlewareFlow BeforeReceive(const Interception& at) override;
+  void AfterReceive(const Interception& at, const absl::Status& status) override;
+  void OnSystemMessage(const Interception& at) override;
+  void OnSpawned(ActorRef actor, ActorRef parent, std::string_view type) override;
+  void OnEnded(ActorRef actor) override;
+  void OnDeadLetter(ActorRef recipient, const Envelope& message, DeadLetterReason reason) override;
+
+ private:
+  uint64_t HashOf(const Envelope& message) const;
+
+  SimTrace& trace_;
+  uint64_t spawned_ = 0;
+  uint64_t promises_ = 0;
+  // Looked up, never gone through: their order is one of addresses.
+  absl::flat_hash_map<ActorRef, uint64_t> ordinals_;
+  absl::flat_hash_map<const MessageType*, PayloadHash> payloads_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TESTKIT_ACTOR_TRACE_H_

@@ -1,0 +1,319 @@
+// A40: five hundred actors that fail, stop, restart and escalate at random, also in their hooks and constructors and
+// while others decide on them. When the storm is over, all are there, nobody is left suspended, and no message was lost.
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/random.h"
+
+namespace fraktor {
+namespace {
+
+constexpr int kActors = 500;
+constexpr int kChildren = 5;
+
+int ParentOf(int id) { return (id - 1) / kChildren; }
+std::string NameOf(int id) { return absl::StrCat("n", id); }
+
+// What an actor is told. The error's code says what its supervisor is to decide.
+struct Ping {};
+struct Fail {
+  absl::StatusCode code;
+  bool by_throwing;
+};
+// Of a child, instead of Terminated.
+struct ChildGone {
+  int id;
+};
+
+constexpr absl::StatusCode kVerdicts[] = {absl::StatusCode::kUnavailable, absl::StatusCode::kAborted,
+                                          absl::StatusCode::kDataLoss, absl::StatusCode::kOutOfRange};
+
+SupervisionDirective DirectiveOf(absl::StatusCode code) {
+  switch (code) {
+    case absl::StatusCode::kUnavailable:
+      return Resume();
+    case absl::StatusCode::kDataLoss:
+      return Stop();
+    case absl::StatusCode::kOutOfRange:
+      return Escalate();
+    default:
+      return Restart();
+  }
+}
+
+// What the actors share.
+class World {
+ public:
+  explicit World(Random random, bool has_delays) : with_delays(has_delays), random_(random) {}
+
+  // In the storm, with this probability.
+  bool Happens(double probability) {
+    if (!storm.load()) return false;
+    MutexLock lock(mutex_);
+    return random_.Bernoulli(probability);
+  }
+  uint64_t Draw(uint64_t n) {
+    MutexLock lock(mutex_);
+    return random_.Uniform(n);
+  }
+  void SetRef(int id, ActorRef ref) {
+    MutexLock lock(mutex_);
+    refs_[static_cast<size_t>(id)] = ref;
+  }
+  ActorRef RefOf(int id) {
+    MutexLock lock(mutex_);
+    return refs_[static_cast<size_t>(id)];
+  }
+  void Complain(std::string text) {
+    MutexLock lock(mutex_);
+    complaints_.push_back(std::move(text));
+  }
+  std::vector<std::string> complaints() {
+    MutexLock lock(mutex_);
+    return complaints_;
+  }
+
+  const bool with_delays;
+  std::atomic<bool> storm{false};
+  std::atomic<int> instances{0};
+  std::atomic<int> restarts{0};
+  std::atomic<int64_t> sent{0};
+  std::atomic<int64_t> handled{0};
+  std::atomic<int64_t> lost{0};
+
+ private:
+  Mutex mutex_;
+  Random random_ ABSL_GUARDED_BY(mutex_);
+  std::vector<ActorRef> refs_ ABSL_GUARDED_BY(mutex_) = std::vector<ActorRef>(kActors);
+  std::vector<std::string> complaints_ ABSL_GUARDED_BY(mutex_);
+};
+
+class Node final : public ActorInstance {
+ public:
+  Node(World* world, int id) : world_(*world), id_(id) {
+    if (id_ != 0 && world_.Happens(0.02)) throw std::runtime_error("stillborn");
+    world_.instances.fetch_add(1);
+  }
+  ~Node() override { world_.instances.fetch_sub(1); }
+
+  absl::Status PreStart(ActorContext& context) override {
+    world_.SetRef(id_, context.self());
+    for (int child = FirstChild(); child < EndOfChildren(); ++child) {
+      if (absl::Status spawned = Have(context, child); !spawned.ok()) return spawned;
+      if (world_.Happens(0.005)) return absl::AbortedError("fell over in the middle of its start");
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (message.Is<Ping>()) {
+      world_.handled.fetch_add(1);
+    } else if (const auto* fail = message.TryAs<Fail>()) {
+      if (fail->by_throwing) throw std::runtime_error("thrown");
+      return absl::Status(fail->code, "told to");
+    } else if (const auto* gone = message.TryAs<ChildGone>()) {
+      return Have(context, gone->id);
+    } else {
+      world_.Complain(absl::StrCat(id_, " got something else"));
+    }
+    return absl::OkStatus();
+  }
+
+  void PostStop(ActorContext&) override {
+    if (world_.Happens(0.02)) throw std::runtime_error("dies badly");
+  }
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override {
+    world_.restarts.fetch_add(1);
+    if (!KeepsChildren()) {
+      if (absl::Status usual = ActorInstance::PreRestart(context, reason, message); !usual.ok()) return usual;
+    }
+    return world_.Happens(0.05) ? absl::InternalError("does not want to go") : absl::OkStatus();
+  }
+  absl::Status PostRestart(ActorContext& context, const absl::Status& reason) override {
+    if (world_.Happens(0.03)) return absl::AbortedError("does not want to come back");
+    // Those that were kept are still there: PreStart makes what is missing.
+    return ActorInstance::PostRestart(context, reason);
+  }
+
+  const SupervisorStrategy& supervision() const override {
+    static const SupervisorStrategy all({.scope = SupervisionScope::kAllForOne});
+    static const SupervisorStrategy few({.max_restarts = 2, .window = absl::Seconds(1)});
+    static const SupervisorStrategy slow({.backoff = {.min = absl::Milliseconds(1), .max = absl::Milliseconds(40)}});
+    if (id_ % 7 == 3) return all;
+    if (id_ % 7 == 4) return few;
+    return id_ % 7 == 5 && world_.with_delays ? slow : SupervisorStrategy::Default();
+  }
+  SupervisionDirective OnChildFailure(ActorContext&, const Failure& failure) override {
+    if (world_.Happens(0.02)) throw std::runtime_error("cannot decide");
+    if (failure.Is(ActorErrorKind::kInitialization)) {
+      const uint64_t draw = world_.Draw(10);
+      return draw < 6 ? Restart() : draw < 8 ? Stop() : draw < 9 ? Resume() : Escalate();
+    }
+    if (failure.Is(ActorErrorKind::kKilled)) return Stop();
+    return DirectiveOf(failure.error.code());
+  }
+
+ private:
+  int FirstChild() const { return std::min(kActors, id_ * kChildren + 1); }
+  int EndOfChildren() const { return std::min(kActors, id_ * kChildren + kChildren + 1); }
+  bool KeepsChildren() const { return id_ % 3 == 1; }
+
+  // The child is there, and watched.
+  absl::Status Have(ActorContext& context, int child) {
+    ActorRef ref = context.Child(NameOf(child));
+    if (ref.IsNoOne()) {
+      absl::StatusOr<ActorRef> spawned = context.Spawn(*MakeProps<Node>({}, &world_, child), NameOf(child));
+      if (ErrorKindOf<ActorErrorKind>(spawned.status()) == ActorErrorKind::kTerminating) return absl::OkStatus();
+      if (!spawned.ok()) {
+        world_.Complain(absl::StrCat(id_, " has no child ", child, ": ", spawned.status().ToString()));
+        return spawned.status();
+      }
+      ref = *spawned;
+    }
+    return context.WatchWith(ref, ChildGone{child});
+  }
+
+  World& world_;
+  const int id_;
+};
+
+ActorSystemOptions StormySystem() {
+  ActorSystemOptions options;
+  options.log_level = LogLevel::kOff;
+  // What is escalated to /user must not end the system.
+  options.guardian_strategy.decider = [](const Failure&) { return Restart(); };
+  return options;
+}
+
+// One thing that happens from outside.
+void Strike(TestKit& kit, World& world) {
+  const int id = static_cast<int>(world.Draw(kActors));
+  const ActorRef actor = world.RefOf(id);
+  const uint64_t what = world.Draw(20);
+  if (what < 9) {
+    world.sent.fetch_add(1);
+    Tell(actor, Ping{});
+  } else if (what < 16) {
+    const absl::StatusCode code = kVerdicts[world.Draw(std::size(kVerdicts))];
+    const bool by_throwing = world.Draw(5) == 0;
+    Tell(actor, Fail{code, by_throwing});
+  } else if (id == 0) {
+    // It has nobody who would bring it back.
+  } else if (what < 18) {
+    Tell(actor, Kill{});
+  } else if (what < 19) {
+    Tell(actor, PoisonPill{});
+  } else {
+    kit.system().Stop(actor);
+  }
+}
+
+// What must be true when nothing happens any more.
+void CheckConsistent(TestKit& kit, World& world) {
+  for (const std::string& complaint : world.complaints()) ADD_FAILURE() << complaint;
+  ActorTree& tree = kit.system().tree();
+  const std::vector<ActorRef> living = tree.Living(kit.system().user_guardian(), 10 * kActors);
+  EXPECT_EQ(living.size(), size_t{kActors + 1});
+  EXPECT_EQ(world.instances.load(), kActors);
+  for (const ActorRef actor : living) {
+    EXPECT_EQ(actor.slot()->failures, 0) << kit.system().PathOf(actor) << " is suspended";
+    EXPECT_EQ(actor.slot()->gate & kSuspendingGates, 0) << kit.system().PathOf(actor) << " is suspended";
+    EXPECT_EQ(actor.slot()->leaving_children, 0u) << kit.system().PathOf(actor);
+  }
+  for (int id = 0; id < kActors; ++id) {
+    const ActorRef actor = world.RefOf(id);
+    ASSERT_TRUE(kit.IsAlive(actor)) << "actor " << id;
+    ASSERT_EQ(tree.ParentOf(*actor.slot()), id == 0 ? kit.system().user_guardian() : world.RefOf(ParentOf(id)));
+  }
+  const int64_t handled_before = world.handled.load();
+  const int64_t on_the_way = world.sent.load() - handled_before - world.lost.load();
+  EXPECT_EQ(on_the_way, 0) << "messages were lost, or came twice";
+  for (int id = 0; id < kActors; ++id) Tell(world.RefOf(id), Ping{});
+  kit.Settle();
+  EXPECT_EQ(world.handled.load() - handled_before, kActors) << "somebody does not answer";
+}
+
+struct StormOptions {
+  int rounds;
+  int strikes;
+};
+
+void RunStorm(TestKit& kit, World& world, const StormOptions& options, const std::function<void()>& pause) {
+  const EventSubscription listening = kit.system().events().Listen<AllDeadLetters>([&](const AllDeadLetters& letter) {
+    if (letter.message.type == MessageTypeOf<Ping>()) world.lost.fetch_add(1);
+  });
+  const ActorRef top = kit.SpawnActor(*MakeProps<Node>({}, &world, 0), "top");
+  kit.Settle();
+  ASSERT_EQ(world.instances.load(), kActors);
+  world.storm.store(true);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (int strike = 0; strike < options.strikes; ++strike) Strike(kit, world);
+    pause();
+  }
+  world.storm.store(false);
+  pause();
+  kit.Settle();
+  if (world.with_delays) kit.Advance(absl::Seconds(10));
+  CheckConsistent(kit, world);
+  auto probe = kit.Probe();
+  probe.Watch(top);
+  kit.system().Stop(top);
+  probe.ExpectTerminated(top);
+  kit.Settle();
+  EXPECT_EQ(world.instances.load(), 0);
+  EXPECT_EQ(kit.system().tree().Living(kit.system().user_guardian(), kActors).size(), 1u);
+}
+
+// A40
+TEST(FailureStorm, EndsConsistentWithEverySchedule) {
+  int restarts = 0;
+  Simulate({.seeds = 100, .each = {.kit = {.system = StormySystem()}}}, [&](Simulation& sim) {
+    World world(sim.MakeRandom("world"), /*with_delays=*/true);
+    Random pauses = sim.MakeRandom("pauses");
+    RunStorm(sim, world, {.rounds = 8, .strikes = 40}, [&] {
+      const uint64_t draw = pauses.Uniform(3);
+      if (draw == 0) sim.Settle();
+      if (draw == 1) sim.Advance(pauses.UniformDuration(absl::ZeroDuration(), absl::Milliseconds(20)));
+    });
+    restarts += world.restarts.load();
+  });
+  EXPECT_GT(restarts, 0);
+}
+
+// A40
+TEST(FailureStorm, EndsConsistentWithThreads) {
+  TestKit kit({.patience = absl::Minutes(5), .threads = 4, .system = StormySystem()});
+  World world(Random(1), /*with_delays=*/false);
+  RunStorm(kit, world, {.rounds = 20, .strikes = 200}, [] {});
+  EXPECT_GT(world.restarts.load(), 0);
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,183 @@
+#include "fraktor/actor/testkit/test_kit.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include "fraktor/actor/testkit/probe_inbox.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr size_t kLogTail = 20;
+// How long a kit with threads waits for the rest to come to rest.
+constexpr absl::Duration kQuietTimeout = absl::Minutes(1);
+
+}  // namespace
+
+namespace testkit_internal {
+
+void EventTally::Count(bool fits, std::string what) {
+  {
+    MutexLock lock(mutex_);
+    if (fits) ++count_;
+    if (shown_.size() < kShown) shown_.push_back(absl::StrCat("\n  ", fits ? "counted: " : "not meant: ", what));
+  }
+  monitor_.NotifyChanged();
+}
+
+int EventTally::count() const {
+  MutexLock lock(mutex_);
+  return count_;
+}
+
+std::string EventTally::Describe() const {
+  MutexLock lock(mutex_);
+  return absl::StrJoin(shown_, "");
+}
+
+std::string DescribeEvent(const AllDeadLetters& event) {
+  return absl::StrCat(ToAbsl(event.message.type_name), " to ", ToAbsl(event.recipient), " from ",
+                      event.sender.empty() ? "no one" : ToAbsl(event.sender), ": ", ToAbsl(NameOf(event.reason)));
+}
+
+std::string DescribeEvent(const UnhandledMessage& event) {
+  return absl::StrCat(ToAbsl(event.message.type_name), " to ", ToAbsl(event.recipient), " from ",
+                      event.sender.empty() ? "no one" : ToAbsl(event.sender));
+}
+
+}  // namespace testkit_internal
+
+TestKit::TestKit(const TestKitOptions& options) : options_(options) {
+  if (options.threads > 0) {
+    own_toolbox_ = StdToolbox::Make({}).value();
+  } else {
+    auto local = LocalToolbox::Make({}).value();
+    pumped_ = local.get();
+    own_toolbox_ = std::move(local);
+  }
+  toolbox_ = own_toolbox_.get();
+  Boot();
+}
+
+TestKit::TestKit(const TestKitOptions& options, std::unique_ptr<PumpedToolbox> own, PumpedToolbox* pumped)
+    : options_(options), own_toolbox_(std::move(own)), toolbox_(pumped), pumped_(pumped) {
+  Boot();
+}
+
+void TestKit::Boot() {
+  started_ = toolbox_->Now();
+  ActorSystemOptions system = options_.system;
+  system.toolbox = toolbox_;
+  system.log_sink = &log_;
+  if (options_.threads > 0) system.workers = options_.threads;
+  system_ = ActorSystem::Create(system).value();
+}
+
+TestKit::~TestKit() { EndSystem(); }
+
+void TestKit::EndSystem() {
+  if (std::exchange(has_ended_, true)) return;
+  const absl::Duration timeout = options_.system.shutdown_timeout;
+  const ShutdownReport report = system_->Shutdown(timeout);
+  if (report.ok() || !options_.must_end) return;
+  ReportFailure(TestLocation::Here(),
+                absl::StrCat("the test is over, but ", report.not_stopped.size(), " actors have not ended within ",
+                             absl::FormatDuration(timeout), ":\n  ", absl::StrJoin(report.not_stopped, "\n  "),
+                             Surroundings()));
+}
+
+std::string TestKit::Surroundings() const {
+  const std::string tail = log_.Tail(kLogTail);
+  return absl::StrCat("\n  after ", absl::FormatDuration(Elapsed()), pumped_ == nullptr ? "" : " of virtual time",
+                      tail.empty() ? "; the log is empty" : "; the log's last lines:", tail);
+}
+
+absl::Duration TestKit::Elapsed() const { return toolbox_->Now() - started_; }
+
+ActorRef TestKit::SpawnActor(const ActorProps& props, std::string_view name, TestLocation at) {
+  const absl::StatusOr<ActorRef> actor = system_->SpawnActor(props, name);
+  if (!actor.ok()) {
+    EndTest(at, absl::StrCat("no ", ToAbsl(props.type_name()), " could be spawned: ", actor.status().message()));
+  }
+  return *actor;
+}
+
+TestProbe TestKit::Probe(std::string_view name) {
+  const std::string given = name.empty() ? absl::StrCat("probe-", ++probes_) : std::string(name);
+  auto inbox = std::make_shared<testkit_internal::ProbeInbox>(monitor_);
+  const ActorRef ref =
+      system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>({}, inbox), given).value();
+  return TestProbe(*this, std::move(inbox), ref);
+}
+
+void TestKit::Settle(TestLocation at) {
+  if (pumped_ == nullptr) {
+    if (!system_->scheduler().dispatchers().AwaitQuiet(kQuietTimeout)) {
+      EndTest(at, absl::StrCat("the actors have not come to rest within ", absl::FormatDuration(kQuietTimeout),
+                               Surroundings()));
+    }
+    return;
+  }
+  const absl::Status idle = pumped_->RunUntilIdle();
+  if (!idle.ok()) EndTest(at, absl::StrCat(idle.message(), Surroundings()));
+}
+
+void TestKit::Advance(absl::Duration duration, TestLocation at) {
+  if (pumped_ == nullptr) EndTest(at, "a kit with threads has the real clock, which cannot be advanced");
+  const absl::Status ran = pumped_->RunFor(duration);
+  if (!ran.ok()) EndTest(at, absl::StrCat(ran.message(), Surroundings()));
+}
+
+bool TestKit::RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, TestLocation at) {
+  if (pumped_ == nullptr) return monitor_.Await(*toolbox_, done, within);
+  const absl::Status ran = pumped_->RunUntil(done, within);
+  if (ran.ok()) return true;
+  // Over, or nothing is left that could happen; anything else is a mistake.
+  if (ran.code() == absl::StatusCode::kResourceExhausted || (!done() && pumped_->RunUntilIdle() != absl::OkStatus())) {
+    EndTest(at, absl::StrCat(ran.message(), Surroundings()));
+  }
+  return done();
+}
+
+void TestKit::AwaitThat(std::string_view what, absl::FunctionRef<bool()> done, absl::Duration within,
+                        TestLocation at) {
+  const absl::Duration patience = within == TestProbe::kPatience ? options_.patience : within;
+  if (RunUntil(done, patience, at)) return;
+  EndTest(at, absl::StrCat("this did not happen within ", absl::FormatDuration(patience), ": ", ToAbsl(what),
+                           Surroundings()));
+}
+
+bool TestKit::IsAliveRef(ActorRef actor) const {
+  return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation());
+}
+
+void TestKit::AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times,
+                         TestLocation at) {
+  if (times > 0) RunUntil([&] { return tally.count() >= times; }, options_.patience, at);
+  Settle(at);
+  const int count = tally.count();
+  if (count == times) return;
+  const std::string seen = tally.Describe();
+  EndTest(at, absl::StrCat("expected ", times, " of ", ToAbsl(what), ", but there were ", count,
+                           seen.empty() ? "" : "; seen:", seen, Surroundings()));
+}
+
+void TestKit::ExpectLog(const LogFilter& filter, int times, absl::FunctionRef<void()> block, TestLocation at) {
+  const uint64_t before = log_.written();
+  block();
+  const auto count = [&] { return static_cast<int>(log_.Find(before, filter).size()); };
+  if (times > 0) RunUntil([&] { return count() >= times; }, options_.patience, at);
+  Settle(at);
+  if (count() == times) return;
+  const std::vector<std::string> found = log_.Find(before, filter);
+  EndTest(at, absl::StrCat("expected ", times, " lines of the log at ", ToAbsl(NameOf(filter.level)),
+                           " or above with \"", filter.contains, "\" of \"", filter.path, "\", but there were ",
+                           found.size(), found.empty() ? "" : ":\n  ", absl::StrJoin(found, "\n  "), Surroundings()));
+}
+
+}  // namespace fraktor::inline v0

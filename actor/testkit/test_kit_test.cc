@@ -1,0 +1,314 @@
+#include "fraktor/actor/testkit/test_kit.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest-spi.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/testkit/test_probe.h"
+
+namespace fraktor {
+namespace {
+
+struct Greeted {
+  std::string text;
+  friend bool operator==(const Greeted&, const Greeted&) = default;
+  friend void PrintTo(const Greeted& greeted, std::ostream* out) { *out << "Greeted(" << greeted.text << ")"; }
+};
+struct Greet {
+  using Reply = Greeted;
+  std::string name;
+};
+struct Fail {};
+struct Parcel {
+  std::unique_ptr<int> content;
+};
+
+class Greeter : public Actor<Greeter, Greet, Fail> {
+ public:
+  Greeted On(Context&, const Greet& greet) { return {"Hello, " + greet.name}; }
+  absl::Status On(Context&, const Fail&) { return absl::InternalError("out of words"); }
+};
+
+struct Expired {};
+
+// Says that it has expired, an hour after its start.
+class Session : public Actor<Session, Greet> {
+ public:
+  explicit Session(ActorRef owner) : owner_(owner) {}
+  absl::Status PreStart(Context& context) { return context.Run(Expire(context, owner_)); }
+  void On(Context&, const Greet&) {}
+
+ private:
+  static Task<void> Expire(Context& context, ActorRef owner) {
+    auto hour = context.Delay(absl::Hours(1));
+    co_await hour;
+    context.Tell(owner, Expired{});
+  }
+
+  ActorRef owner_;
+};
+
+// What a test that fails says. The failing expectation also ends the test, which would be ours.
+void Ended(const std::function<void()>& test) {
+  try {
+    test();
+  } catch (const testing::AssertionException&) {
+    return;
+  }
+  ADD_FAILURE() << "the test went on";
+}
+#define EXPECT_TEST_ENDS(statement, text) EXPECT_NONFATAL_FAILURE(Ended([&] { statement; }), text)
+
+TEST(TestKit, LetsAnHourPassInNoTime) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  kit.Spawn<Session>(probe.ref());
+  kit.Advance(absl::Minutes(59));
+  probe.ExpectNoMessage();
+  kit.Advance(absl::Minutes(1));
+  probe.Expect<Expired>(absl::ZeroDuration());
+  EXPECT_EQ(kit.Elapsed(), absl::Hours(1));
+}
+
+TEST(TestKit, AProbeWaitsInVirtualTimeAndOnlyAsLongAsItTakes) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  kit.Spawn<Session>(probe.ref());
+  probe.ExpectNoMessage(absl::Minutes(30));
+  probe.Expect<Expired>(absl::Hours(10));
+  EXPECT_EQ(kit.Elapsed(), absl::Hours(1));
+}
+
+TEST(TestKit, AProbeSendsAndIsAnswered) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  auto greeter = kit.SpawnNamed<Greeter>("greeter");
+  probe.Send(greeter, Greet{"a"});
+  EXPECT_EQ(probe.Expect<Greeted>().text, "Hello, a");
+  EXPECT_EQ(probe.LastSender(), greeter.untyped());
+  probe.Reply(Greet{"b"});
+  probe.ExpectMessage(Greeted{"Hello, b"});
+  EXPECT_EQ(kit.AskAndWait(greeter, Greet{"c"}).value().text, "Hello, c");
+  EXPECT_EQ(kit.AskAndWait<Greeted>(greeter.untyped(), Greet{"d"}).value().text, "Hello, d");
+}
+
+TEST(TestKit, ATypedProbeStandsInForAnActor) {
+  TestKit kit;
+  auto stock = kit.Probe<Greet, Fail>("stock");
+  const TypedRef<Greet> ref = stock.ref();
+  auto asker = kit.Probe();
+  asker.Send(ref, Greet{"a"});
+  EXPECT_EQ(stock.Expect<Greet>().name, "a");
+  stock.Reply(Greeted{"b"});
+  EXPECT_EQ(asker.Expect<Greeted>().text, "b");
+  EXPECT_EQ(kit.system().PathOf(ref.untyped()), "pekko://default/system/stock");
+}
+
+TEST(TestKit, AProbePassesAMessageOnWithItsSender) {
+  TestKit kit;
+  auto one = kit.Probe();
+  auto two = kit.Probe();
+  auto three = kit.Probe();
+  one.Send(two.ref(), Greet{"a"});
+  two.Expect<Greet>();
+  two.Forward(three.ref());
+  EXPECT_EQ(three.Expect<Greet>().name, "a");
+  EXPECT_EQ(three.LastSender(), one.ref());
+  one.Send(two.ref(), Parcel{std::make_unique<int>(7)});
+  EXPECT_EQ(*two.Expect<Parcel>().content, 7);
+  EXPECT_TEST_ENDS(two.Forward(three.ref()), "it cannot be copied, and the test has it");
+}
+
+TEST(TestKit, AProbeFishesForWhatItWantsAndIgnoresWhatItDoesNot) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  for (const char* const name : {"a", "b", "c"}) {
+    Tell(probe.ref(), Fail{});
+    Tell(probe.ref(), Greet{name});
+  }
+  EXPECT_EQ(probe.FishFor<Greet>([](const Greet& greet) { return greet.name == "b"; }).name, "b");
+  probe.Ignore<Fail>();
+  EXPECT_EQ(probe.Expect<Greet>().name, "c");
+  Tell(probe.ref(), Greet{"d"});
+  const std::variant<Greeted, Greet> either = probe.ExpectOneOf<Greeted, Greet>();
+  EXPECT_EQ(std::get<Greet>(either).name, "d");
+  EXPECT_EQ(probe.Receive(absl::Seconds(1)), nullptr);
+  Tell(probe.ref(), Greet{"e"});
+  EXPECT_TRUE(probe.Receive()->Is<Greet>());
+  EXPECT_EQ(probe.pending(), 0u);
+}
+
+TEST(TestKit, AProbeSeesAnActorEnd) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  auto watched = kit.Spawn<Greeter>();
+  auto gone = kit.Spawn<Greeter>();
+  auto unwatched = kit.Spawn<Greeter>();
+  probe.Watch(watched);
+  probe.Watch(unwatched);
+  probe.Unwatch(unwatched);
+  kit.system().Stop(gone);
+  kit.system().Stop(unwatched);
+  kit.Settle();
+  EXPECT_FALSE(kit.IsAlive(gone));
+  EXPECT_TRUE(kit.IsAlive(watched));
+  probe.ExpectTerminated(gone);
+  probe.ExpectNoMessage();
+  kit.system().Stop(watched);
+  probe.ExpectTerminated(watched);
+}
+
+TEST(TestKit, FailuresSayWhatWasExpectedAndWhatCame) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  auto greeter = kit.SpawnNamed<Greeter>("greeter");
+  const std::string me = "pekko://default/system/probe-1 expected ";
+  EXPECT_TEST_ENDS(probe.Expect<Greeted>(), me + "fraktor::(anonymous namespace)::Greeted, but nothing came within 3s");
+  EXPECT_EQ(kit.Elapsed(), absl::Seconds(3));
+  probe.Send(greeter, Greet{"a"});
+  Tell(probe.ref(), Fail{});
+  EXPECT_TEST_ENDS(probe.Expect<Expired>(), "fraktor::(anonymous namespace)::Fail");
+  probe.Send(greeter, Greet{"a"});
+  EXPECT_TEST_ENDS(probe.Expect<Expired>(),
+                   "but got fraktor::(anonymous namespace)::Greeted from pekko://default/user/greeter");
+  probe.FishFor<Greeted>();
+  probe.Send(greeter, Greet{"a"});
+  EXPECT_TEST_ENDS(probe.ExpectMessage(Greeted{"b"}), me + "Greeted(b), but got Greeted(Hello, a)");
+  probe.Send(greeter, Greet{"a"});
+  EXPECT_TEST_ENDS(probe.ExpectNoMessage(absl::Seconds(1)), "expected no message for 1s, but got ");
+  Tell(probe.ref(), Fail{});
+  EXPECT_TEST_ENDS(probe.FishFor<Greeted>(), "none came within 3s; dropped: fraktor::(anonymous namespace)::Fail");
+  EXPECT_TEST_ENDS(probe.ExpectTerminated(greeter), "expected Terminated of pekko://default/user/greeter, but nothing");
+  Tell(greeter.untyped(), Fail{});
+  EXPECT_TEST_ENDS(probe.Expect<Greeted>(), "out of words");  // The log's last lines.
+  EXPECT_TEST_ENDS(kit.AwaitThat("pigs fly", [] { return false; }), "this did not happen within 3s: pigs fly");
+}
+
+TEST(TestKit, FailuresAreAtTheLineOfTheTest) {
+  TestKit kit;
+  auto probe = kit.Probe();
+  testing::TestPartResultArray results;
+  int line = 0;
+  {
+    testing::ScopedFakeTestPartResultReporter reporter(
+        testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+    Ended([&] {
+      line = __LINE__ + 1;
+      probe.Expect<Greeted>();
+    });
+  }
+  ASSERT_EQ(results.size(), 1);
+  EXPECT_EQ(results.GetTestPartResult(0).line_number(), line);
+  EXPECT_TRUE(std::string(results.GetTestPartResult(0).file_name()).ends_with("test_kit_test.cc"));
+}
+
+TEST(TestKit, CountsDeadLettersAndUnhandledMessages) {
+  TestKit kit;
+  auto gone = kit.Spawn<Greeter>();
+  auto greeter = kit.Spawn<Greeter>();
+  kit.system().Stop(gone);
+  kit.Settle();
+  kit.ExpectDeadLetters<Greet>(2, [&] {
+    for (const char* const name : {"a", "b"}) gone.Tell(Greet{name});
+    gone.Tell(Fail{});
+  });
+  kit.ExpectDeadLetters<Greet>(
+      1,
+      [&] {
+        for (const char* const name : {"a", "b"}) gone.Tell(Greet{name});
+      },
+      [](const Greet& greet) { return greet.name == "b"; });
+  kit.ExpectUnhandled<Expired>(1, [&] { Tell(greeter.untyped(), Expired{}); });
+  kit.ExpectDeadLetters<Greet>(0, [&] { greeter.Tell(Greet{"a"}); }, [](const Greet& greet) { return greet.name == "z"; });
+  // Its answer has nobody to go to.
+  kit.ExpectEvents<DeadLetter>(1, [&] { greeter.Tell(Greet{"a"}); });
+  EXPECT_TEST_ENDS(kit.ExpectDeadLetters<Greet>(2, [&] { gone.Tell(Greet{"a"}); }),
+                   "expected 2 of AllDeadLetters, but there were 1; seen:\n  counted: fraktor::(anonymous "
+                   "namespace)::Greet to an actor that has ended");
+  EXPECT_TEST_ENDS(kit.ExpectUnhandled<Expired>(0, [&] { Tell(greeter.untyped(), Expired{}); }),
+                   "expected 0 of UnhandledMessage, but there were 1");
+}
+
+TEST(TestKit, CountsLinesOfTheLog) {
+  TestKit kit;
+  auto greeter = kit.SpawnNamed<Greeter>("greeter");
+  const LogFilter restarts{.level = LogLevel::kWarning, .contains = "restarts after", .path = "/user/greeter"};
+  kit.ExpectLog(restarts, 2, [&] {
+    greeter.Tell(Fail{});
+    greeter.Tell(Fail{});
+  });
+  EXPECT_TEST_ENDS(kit.ExpectLog(restarts, 1, [] {}), "but there were 0");
+  EXPECT_TEST_ENDS(kit.ExpectLog({.contains = "out of words"}, 2, [&] { greeter.Tell(Fail{}); }),
+                   "lines of the log at debug or above with \"out of words\" of \"\", but there were 1");
+}
+
+TEST(TestKit, ASpawnThatCannotBeEndsTheTest) {
+  TestKit kit;
+  kit.SpawnActor(TypedPropsOf<Greeter>(), "greeter");
+  EXPECT_TEST_ENDS(kit.SpawnActor(TypedPropsOf<Greeter>(), "greeter"), "Greeter could be spawned: ");
+}
+
+// An actor that a test must not leave behind.
+class Stubborn : public Actor<Stubborn, Greet> {
+ public:
+  Task<void> On(Context&, Greet) {
+    auto [promise, future] = MakePromise<void>();
+    kept_ = std::make_unique<Promise<void>>(std::move(promise));
+    co_await future;
+  }
+
+ private:
+  std::unique_ptr<Promise<void>> kept_;
+};
+
+TEST(TestKit, WithThreadsWaitsByTheRealClock) {
+  TestKit kit({.patience = absl::Minutes(1), .threads = 2});
+  auto probe = kit.Probe();
+  auto greeter = kit.SpawnNamed<Greeter>("greeter");
+  for (int i = 0; i < 100; ++i) probe.Send(greeter, Greet{std::to_string(i)});
+  for (int i = 0; i < 100; ++i) probe.ExpectMessage(Greeted{"Hello, " + std::to_string(i)});
+  kit.Settle();
+  probe.ExpectNoMessage();
+  kit.ExpectUnhandled<Expired>(1, [&] { Tell(greeter.untyped(), Expired{}); });
+  kit.ExpectLog({.contains = "restarts"}, 1, [&] { greeter.Tell(Fail{}); });
+  EXPECT_TEST_ENDS(kit.Advance(absl::Seconds(1)), "a kit with threads has the real clock, which cannot be advanced");
+  EXPECT_EQ(kit.AskAndWait(greeter, Greet{"x"}).value().text, "Hello, x");
+  kit.system().Stop(greeter);
+  probe.ExpectTerminated(greeter);
+}
+
+TEST(TestKit, EndsAnActorThatWaits) {
+  TestKit kit;
+  auto stubborn = kit.Spawn<Stubborn>();
+  stubborn.Tell(Greet{"a"});
+  kit.Settle();
+}
+
+TEST(TestKit, ASystemThatDoesNotEndIsAFailure) {
+  EXPECT_NONFATAL_FAILURE(
+      {
+        TestKit kit;
+        // /system waits for an answer that does not come.
+        kit.Probe("mute").Send(kit.system().system_guardian(), RegisterTerminationHook{});
+      },
+      "the test is over, but 4 actors have not ended within 10s:\n  pekko://default/\n  pekko://default/system\n  "
+      "pekko://default/temp\n  pekko://default/system/mute");
+  ActorSystemOptions system;
+  TestKit lenient({.system = system, .must_end = false});
+  lenient.Probe().Send(lenient.system().system_guardian(), RegisterTerminationHook{});
+}
+
+}  // namespace
+}  // namespace fraktor

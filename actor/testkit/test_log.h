@@ -1,0 +1,65 @@
+// The log of a system under test: kept, so that tests can expect lines and failures can show the last ones.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_ACTOR_TESTKIT_TEST_LOG_H_
+#define FRAKTOR_ACTOR_TESTKIT_TEST_LOG_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/testkit/test_monitor.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+// Which lines of a log are meant; what is empty fits all.
+struct LogFilter {
+  LogLevel level = LogLevel::kDebug;  // And those above it.
+  std::string contains = {};          // In the text.
+  std::string path = {};              // At the end of the actor's path: "/user/cart".
+};
+
+class TestLogSink final : public LogSink {
+ public:
+  // How many lines are kept.
+  static constexpr size_t kKept = 4096;
+
+  explicit TestLogSink(TestMonitor& monitor) : monitor_(monitor) {}
+
+  void Write(const LogRecord& record) override;
+
+  // So many lines have been written.
+  uint64_t written() const;
+  // Those from the `first` on that fit, as they would have been printed.
+  std::vector<std::string> Find(uint64_t first, const LogFilter& filter) const;
+  // Of the last so many, one per line, indented; empty if there are none.
+  std::string Tail(size_t lines) const;
+
+ private:
+  struct Line {
+    LogLevel level;
+    absl::Time at;
+    std::string path;
+    std::string type;
+    std::string text;
+
+    std::string Format() const;
+  };
+
+  TestMonitor& monitor_;
+  mutable Mutex mutex_;
+  uint64_t written_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::deque<Line> lines_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TESTKIT_TEST_LOG_H_

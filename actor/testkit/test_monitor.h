@@ -1,0 +1,34 @@
+// What happens in a system under test, for the thread that tests it: a wait for "something has changed".
+//
+// Thread safety: any thread may notify; one waits.
+#ifndef FRAKTOR_ACTOR_TESTKIT_TEST_MONITOR_H_
+#define FRAKTOR_ACTOR_TESTKIT_TEST_MONITOR_H_
+
+#include <condition_variable>
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+class TestMonitor {
+ public:
+  void NotifyChanged();
+
+  // Blocks until `done`, which is asked after each change, without a lock, says true. False after `within`.
+  bool Await(const RuntimeToolbox& clock, absl::FunctionRef<bool()> done, absl::Duration within);
+
+ private:
+  Mutex mutex_;
+  uint64_t changes_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::condition_variable_any changed_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TESTKIT_TEST_MONITOR_H_
