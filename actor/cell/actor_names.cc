@@ -129,8 +129,8 @@ std::string ActorNames::Climb(ActorRef actor) const {
   std::string text;
   {
     MutexLock lock(mutex_);
-    absl::StatusOr<std::string> known = registry_->TextOf(
-        PidOf(*slot, slot == actor.slot() ? actor.generation() : slot->generation()));
+    absl::StatusOr<std::string> known =
+        registry_->TextOf(PidOf(*slot, slot == actor.slot() ? actor.generation() : slot->generation()));
     if (!known.ok()) return {};
     text = *std::move(known);
   }

@@ -14,8 +14,8 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/slot_extension.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {

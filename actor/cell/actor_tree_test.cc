@@ -611,6 +611,7 @@ TEST(ActorProps, GivesEachInstanceACopyOfTheArguments) {
   EXPECT_EQ(token.use_count(), 4);
 }
 
+// A20
 TEST(ActorProps, LiveAsLongAsTheirLastUser) {
   TestSystem system;
   const auto token = std::make_shared<int>(0);

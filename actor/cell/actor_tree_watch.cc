@@ -23,9 +23,8 @@ absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr
   if (found != state.watching.end()) {
     const MessageType* const before = found->second.message == nullptr ? nullptr : found->second.message->type();
     const MessageType* const now = message == nullptr ? nullptr : message->type();
-    const bool is_same =
-        before == now &&
-        (message == nullptr || same == nullptr || same(found->second.message->payload(), message->payload()));
+    const bool is_same = before == now && (message == nullptr || same == nullptr ||
+                                           same(found->second.message->payload(), message->payload()));
     if (is_same) return absl::OkStatus();
     return absl::FailedPreconditionError(absl::StrCat(PathOf(self), " watches ", PathOf(actor), " already, for ",
                                                       before == nullptr ? "Terminated" : ToAbsl(before->name()),

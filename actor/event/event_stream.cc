@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -123,6 +124,17 @@ void EventSubscription::Reset() {
   listener->Close();
 }
 
+namespace {
+
+// Who gets a type, or one that derives from it, has to be found out again. The others stay: with many subscribers that
+// come and go, publications of other types do not notice.
+template <class Targets>
+void Forget(Targets& targets, const EventType& type) {
+  absl::erase_if(targets, [&](const auto& entry) { return entry.first->Is(type); });
+}
+
+}  // namespace
+
 // A rule for the type itself decides. Without one it is wanted if one of its bases is.
 bool EventStream::Wants(const std::vector<Rule>& rules, const EventType& type) {  // NOLINT(misc-no-recursion)
   for (const Rule& rule : rules) {
@@ -169,6 +181,7 @@ absl::StatusOr<bool> EventStream::Add(const EventSubscriber& subscriber, const E
   std::vector<Rule>& rules = entries_.at(number->second).rules;
   const size_t before = rules.size();
   if (!SetRules(rules, type, true)) return false;
+  Forget(targets_, type);
   Changed(before, rules.size());
   return true;
 }
@@ -181,6 +194,7 @@ bool EventStream::Unsubscribe(const EventSubscriber& subscriber, const EventType
   std::vector<Rule>& rules = entry->second.rules;
   const size_t before = rules.size();
   if (!SetRules(rules, type, false)) return false;
+  Forget(targets_, type);
   size_t after = rules.size();
   if (std::none_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.wanted; })) {
     after = 0;
@@ -201,13 +215,13 @@ bool EventStream::UnsubscribeAll(const EventSubscriber& subscriber) {
   gone = std::move(entry->second);
   entries_.erase(entry);
   numbers_.erase(number);
+  for (const Rule& rule : gone.rules) Forget(targets_, *rule.type);
   Changed(gone.rules.size(), 0);
   return true;
 }
 
 void EventStream::Changed(size_t rules_before, size_t rules_after) {
   rule_count_ += rules_after - rules_before;
-  targets_.clear();
   // Pairs with the load in Publish.
   subscriber_count_.store(entries_.size(), std::memory_order_release);
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -145,6 +146,29 @@ TEST(EventStream, EndsWhatDerivesFromWhatIsUnsubscribed) {  // A90
   EXPECT_TRUE(stream.Unsubscribe<Red>(recorder.subscriber()));
   EXPECT_EQ(stream.subscriber_count(), 0u);
   EXPECT_FALSE(stream.Unsubscribe<Red>(recorder.subscriber()));
+}
+
+TEST(EventStream, HeedsEveryChangeOfABaseOrAnotherTypeAfterAPublication) {
+  EventStream stream;
+  Recorder one, two;
+  const auto publish = [&] {
+    one.names.clear();
+    two.names.clear();
+    stream.Publish(MakeRedApple(1, 1));
+    stream.Publish(Pear{});
+    return std::pair(one.names, two.names);
+  };
+  ASSERT_TRUE(*stream.Subscribe<RedApple>(one.subscriber()));
+  EXPECT_EQ(publish(), std::pair(Names({"RedApple"}), Names()));
+  ASSERT_TRUE(*stream.Subscribe<Fruit>(two.subscriber()));
+  EXPECT_EQ(publish(), std::pair(Names({"RedApple"}), Names({"RedApple", "Pear"})));
+  ASSERT_TRUE(stream.Unsubscribe<Apple>(two.subscriber()));
+  EXPECT_EQ(publish(), std::pair(Names({"RedApple"}), Names({"Pear"})));
+  ASSERT_TRUE(*stream.Subscribe<Red>(two.subscriber()));
+  ASSERT_TRUE(stream.UnsubscribeAll(one.subscriber()));
+  EXPECT_EQ(publish().first, Names());
+  ASSERT_TRUE(stream.UnsubscribeAll(two.subscriber()));
+  EXPECT_EQ(publish(), std::pair(Names(), Names()));
 }
 
 TEST(EventStream, RemovesASubscriberThatHasEnded) {  // A92

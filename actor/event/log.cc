@@ -2,10 +2,15 @@
 
 #include <unistd.h>
 
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -68,11 +73,61 @@ void StderrLogSink::Write(const LogRecord& record) {
   }
 }
 
-Logger::Logger(LogSink* sink, LogLevel level) : sink_(sink == nullptr ? &DefaultSink() : sink), level_(level) {}
+class Logger::Sites {
+ public:
+  // Whether the site may log a line now. `note` is what the line is to say besides.
+  bool Admit(const LogSite& site, absl::Time now, const LogLimits& limits, std::string& note) {
+    MutexLock lock(mutex_);
+    Count& count = counts_[{site.file, site.line}];
+    if (count.logged == limits.lines) {
+      if (now < count.resume && now >= count.paused) {
+        ++count.skipped;
+        return false;
+      }
+      if (count.skipped != 0) note = absl::StrCat(" (", count.skipped, " lines of this site were left out)");
+      count = Count();
+    }
+    if (++count.logged == limits.lines) {
+      count.paused = now;
+      count.resume = now + limits.pause;
+      absl::StrAppend(&note, " (no more of this site for ", absl::FormatDuration(limits.pause), ")");
+    }
+    return true;
+  }
 
-void Logger::Log(LogLevel level, LogRecord record) const {
+ private:
+  struct Count {
+    uint64_t logged = 0;
+    uint64_t skipped = 0;
+    // The clock may be set back meanwhile: then the pause is over.
+    absl::Time paused = absl::InfinitePast();
+    absl::Time resume = absl::InfinitePast();
+  };
+
+  Mutex mutex_;
+  // The name of a file is a literal of the program.
+  absl::flat_hash_map<std::pair<const char*, int>, Count> counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+Logger::Logger(LogSink* sink, LogLevel level, LogLimits limits)
+    : sink_(sink == nullptr ? &DefaultSink() : sink),
+      limits_(limits),
+      sites_(std::make_unique<Sites>()),
+      level_(level) {}
+
+Logger::~Logger() = default;
+
+void Logger::Log(LogLevel level, LogRecord record, LogSite site) const {
   if (!IsOn(level)) return;
   record.level = level;
+  std::string note;
+  if (limits_.lines != 0 && !sites_->Admit(site, record.at, limits_, note)) return;
+  if (note.empty()) {
+    sink_->Write(record);
+    return;
+  }
+  const std::string text = absl::StrCat(ToAbsl(record.text), note);
+  record.text = text;
   sink_->Write(record);
 }
 

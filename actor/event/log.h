@@ -9,6 +9,9 @@
 // By default they go to stderr, a line each:
 //   W1116 08:45:10.123456 pekko://shop/user/cart Cart: restarted after: a handler of Add threw: out of stock
 //
+// A place in a program that logs too often is limited (LogLimits): after `lines` lines of one site there is a pause, and
+// the first line after it says how many were left out.
+//
 // Control characters in a text are shown as \n, \x1b and so on: no message makes a line that looks like another.
 //
 // Thread safety: any thread may log; a sink is called by many at once.
@@ -17,6 +20,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -26,6 +30,23 @@ namespace fraktor::inline v0 {
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 std::string_view NameOf(LogLevel level);
+
+// The place in a program that logs: by default that of the caller.
+struct LogSite {
+  const char* file = "";
+  int line = 0;
+
+  static constexpr LogSite Here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
+
+// How much one site may log.
+struct LogLimits {
+  // So many lines, and then none until the pause is over. 0: no limit.
+  uint64_t lines = 100;
+  absl::Duration pause = absl::Seconds(10);
+};
 
 // A view that holds during the call.
 struct LogRecord {
@@ -54,17 +75,23 @@ class StderrLogSink final : public LogSink {
 class Logger {
  public:
   // `sink` must live longer; null: stderr.
-  explicit Logger(LogSink* sink, LogLevel level = LogLevel::kInfo);
+  explicit Logger(LogSink* sink, LogLevel level = LogLevel::kInfo, LogLimits limits = {});
+  ~Logger();
 
   bool IsOn(LogLevel level) const { return level >= level_.load(std::memory_order_relaxed) && level != LogLevel::kOff; }
   LogLevel level() const { return level_.load(std::memory_order_relaxed); }
   void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
 
-  // Does nothing below the level.
-  void Log(LogLevel level, LogRecord record) const;
+  // Does nothing below the level, nor beyond the limits of the site. The time is that of the record.
+  void Log(LogLevel level, LogRecord record, LogSite site = LogSite::Here()) const;
 
  private:
+  class Sites;
+
   LogSink* const sink_;
+  const LogLimits limits_;
+  // How much each site has logged: as many as the program has.
+  const std::unique_ptr<Sites> sites_;
   // A value that makes sense by itself.
   std::atomic<LogLevel> level_;
 };

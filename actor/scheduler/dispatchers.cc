@@ -85,6 +85,14 @@ Dispatchers::Executors Dispatchers::Snapshot() const {
   return all;
 }
 
+bool Dispatchers::IsBeingRun(const ActorSlot& slot) const {
+  if (!running_.load(std::memory_order_acquire)) return false;
+  for (const std::shared_ptr<WorkerExecutor>& executor : Snapshot()) {
+    if (executor != nullptr && executor->IsRunning(slot)) return true;
+  }
+  return false;
+}
+
 bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
   if (default_ == nullptr || system_ == nullptr) return true;
   const RuntimeToolbox& toolbox = services_->toolbox;

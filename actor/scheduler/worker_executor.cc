@@ -9,6 +9,7 @@
 #include "fraktor/actor/ready/mutex_coordinator.h"
 #include "fraktor/actor/ready/work_stealing_coordinator.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
@@ -260,6 +261,13 @@ void WorkerExecutor::Stop() {
 
 bool WorkerExecutor::IsQuiet() const {
   return asleep_.load(std::memory_order_seq_cst) == options_.workers && coordinator_->ReadyCountHint() == 0;
+}
+
+bool WorkerExecutor::IsRunning(const ActorSlot& slot) const {
+  for (const std::unique_ptr<ActorWorker>& worker : workers_) {
+    if (worker->turn.running() == &slot) return true;
+  }
+  return false;
 }
 
 uint64_t WorkerExecutor::runs() const {

@@ -91,6 +91,9 @@ class WorkerExecutor final : private WorkerWaker {
   // How many runs of actors have begun. Who sees that a worker sleeps sees all that it has begun before.
   uint64_t runs() const;
 
+  // Whether one of its workers is in a run of that actor right now.
+  bool IsRunning(const ActorSlot& slot) const;
+
   // What the slots of this executor's actors have as their dispatcher.
   uint16_t number() const { return number_; }
   ReadyQueueCoordinator& coordinator() { return *coordinator_; }

@@ -16,6 +16,7 @@
 #include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_config.h"
+#include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -36,11 +37,15 @@ struct ActorSystemOptions {
   // Must outlive the system; null: stderr.
   LogSink* log_sink = nullptr;
   LogLevel log_level = LogLevel::kInfo;
+  // Of one place in a program.
+  LogLimits log_limits = {};
   // Which dead letters are logged; `log` is set by the system.
   DeadLetterOptions dead_letters = {};
   EventStreamOptions events = {};
   // Is told of actors as they come and go; must outlive the system. Null: nobody is.
   TreeObserver* tree_observer = nullptr;
+  // How the system goes down, with the program around it.
+  CoordinatedShutdownOptions coordinated_shutdown = {};
   // How long the destructor waits for actors to end.
   absl::Duration shutdown_timeout = absl::Seconds(10);
   // Runs on the booting thread when the guardians are there, before the system takes anything from others. An error

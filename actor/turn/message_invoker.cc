@@ -19,6 +19,7 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -286,8 +287,8 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
         for (const auto& part : middleware_) part->OnSystemMessage({turn.self(), *envelope});
       }
       // Who has no extension waits for nothing of the scheduler; but anybody may be signalled.
-      const bool is_signal =
-          slot.extension == nullptr ? envelope->Is<SignalArrived>() : HandleSignal(worker, slot, *envelope);
+      const bool is_signal = slot.extension == nullptr ? HandleAnybodysSignal(worker, slot, *envelope)
+                                                       : HandleSignal(worker, slot, *envelope);
       if (!is_signal) lifecycle_.OnSystemMessage(worker, slot, *envelope);
       worker.outbox.EndHandler(!turn.lists.empty() || slot.mailbox.inbox.HasNodes());
       turn.current = nullptr;
@@ -303,6 +304,14 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   slot.gate = GateToKeep(turn);
   // The verdict has come in the run of the failure: there is nothing left to tell.
   if (turn.failures == 0 && !turn.failure.ok()) turn.failure = absl::OkStatus();
+}
+
+bool MessageInvoker::HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, const Envelope& message) {
+  if (message.Is<SignalArrived>()) return true;
+  const auto* const inquiry = message.TryAs<DescribeBusiness>();
+  if (inquiry == nullptr) return false;
+  SendReport(worker, slot, *inquiry);
+  return true;
 }
 
 bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
@@ -331,7 +340,15 @@ bool MessageInvoker::HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope
     ExpireAsks(worker, slot, reached->deadline);
     return true;
   }
-  return false;
+  if (const auto* report = message.TryAs<BusinessReport>()) {
+    ReceiveReport(worker, slot, *report);
+    return true;
+  }
+  if (const auto* over = message.TryAs<InquiryOver>()) {
+    EndInquiry(worker, slot, over->inquiry);
+    return true;
+  }
+  return HandleAnybodysSignal(worker, slot, message);
 }
 
 MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& slot) {

@@ -1,9 +1,13 @@
 #include "fraktor/actor/turn/reply_promise.h"
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <iterator>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,11 +19,13 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_lifecycle.h"
+#include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/actor/turn/system_core.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -48,6 +54,8 @@ void Store(PackedRef& to, PackedRef value) {
 PackedRef Pack(ActorRef ref) {
   return ref.IsNoOne() ? PackedRef{} : PackedRef{ActorSlotTable::IndexOf(ref.slot()), ref.generation()};
 }
+// A promise has no mailbox: it is no one here.
+PackedRef PackActor(ActorRef ref) { return (ref.word() & ActorRef::kPromise) != 0 ? PackedRef{} : Pack(ref); }
 
 // The actor, if it still lives; without the flags of its references.
 ActorRef Unpack(PackedRef packed) {
@@ -183,15 +191,129 @@ void Conclude(ActorWorker& worker, ActorSlot& slot, ActorRef ask, AskCompletion*
   }
 }
 
-absl::Status TimedOut(const ActorWorker& worker, ActorRef target, const AskCompletion* completion) {
-  if (completion == nullptr) return absl::DeadlineExceededError("no answer in time");
-  const ActorLifecycle& lifecycle = worker.lifecycle;
-  const std::string business = target.IsNoOne() ? "it has ended" : lifecycle.DescribeBusiness(target);
+// What the asker hears. `target` is its path, `business` what it is at.
+absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const AskCompletion& completion,
+                      std::string_view business) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-      absl::StrCat("ask timed out: ", target.IsNoOne() ? "an actor" : lifecycle.PathOf(target), " has not answered ",
-                   ToAbsl(completion->question->name()), " of ", lifecycle.PathOf(worker.turn.self()), " within ",
-                   absl::FormatDuration(completion->timeout), business.empty() ? "" : "; ", business));
+      absl::StrCat("ask timed out: ", ToAbsl(target), " has not answered ", ToAbsl(completion.question->name()), " of ",
+                   worker.lifecycle.PathOf(worker.turn.self()), " within ", absl::FormatDuration(completion.timeout),
+                   "; ", ToAbsl(business)));
+}
+
+std::string WhatItIsAt(const BusinessReport& report) {
+  const auto has = [&](Gate gate) { return (report.gate & static_cast<uint8_t>(gate)) != 0; };
+  if (report.has_failed) return "it has failed and waits for the verdict of its supervisor";
+  if (has(Gate::kStopping)) return "it is stopping";
+  if (report.has_handler) {
+    return absl::StrCat(
+        report.handler == nullptr ? "a task of it" : absl::StrCat("its handler of ", ToAbsl(report.handler->name())),
+        " is waiting", has(Gate::kAwaiting) ? "" : " and lets other messages in");
+  }
+  if (has(Gate::kBackpressure)) return "it waits for room in a mailbox that it has sent to";
+  if (has(Gate::kRateLimited) || has(Gate::kUserDefined)) return "a middleware holds it back";
+  return "none of its handlers is waiting";
+}
+
+std::string TextOf(const BusinessReport& report) {
+  const uint64_t n = report.waiting;
+  return absl::StrCat(n == 0 ? "no message waits" : absl::StrCat(n, n == 1 ? " message waits" : " messages wait"),
+                      n == BusinessReport::kMaxCounted ? " or more" : "", " in its mailbox, and ", WhatItIsAt(report));
+}
+
+// A promise is over.
+void TellPromiseWatchers(const ActorWorker& worker, SlotExtension& extension, ActorRef promise) {
+  if (extension.ask_extras == nullptr) [[likely]]
+    return;
+  auto& watches = extension.ask_extras->watches;
+  for (size_t i = 0; i < watches.size();) {
+    if (!IsSame(watches[i].promise, promise)) {
+      ++i;
+      continue;
+    }
+    const SlotExtension::AskExtras::PromiseWatch watch = watches[i];
+    watches[i] = watches.back();
+    watches.pop_back();
+    worker.lifecycle.OnPromiseEnded(watch.promise, watch.watcher);
+  }
+}
+
+// Asks the target of a question that is over what it is at, and keeps the completion until then. False if nobody is
+// there to ask.
+bool Inquire(ActorWorker& worker, SlotExtension& extension, ActorRef ask, ActorRef target, AskCompletion* completion) {
+  if (extension.ask_extras == nullptr) extension.ask_extras = std::make_unique<SlotExtension::AskExtras>();
+  SlotExtension::AskExtras& extras = *extension.ask_extras;
+  SlotExtension::AskExtras::LateAsk late{.ask = ask,
+                                         .target = target,
+                                         .target_path = worker.lifecycle.PathOf(target),
+                                         .completion = completion,
+                                         .inquiry = extras.inquiries + 1,
+                                         .timer = {}};
+  const ActorRef self = worker.turn.self();
+  const absl::StatusOr<TimerId> timer = worker.toolbox->ScheduleAfter(kReportGrace, [self, inquiry = late.inquiry] {
+    TellSystem(self, MakeEnvelope<InquiryOver>(ActorRef(), inquiry));
+  });
+  if (!timer.ok()) return false;
+  if (TellSystem(target, MakeEnvelope<DescribeBusiness>(worker.cache(), ActorRef(), self, late.inquiry)) != nullptr) {
+    worker.toolbox->CancelTimer(*timer);
+    return false;
+  }
+  late.timer = *timer;
+  ++extras.inquiries;
+  extras.late.push_back(std::move(late));
+  return true;
+}
+
+// Fails the questions that have waited for this inquiry.
+void ConcludeLate(ActorWorker& worker, ActorSlot& slot, uint64_t inquiry, const BusinessReport* report) {
+  if (slot.extension->ask_extras == nullptr) return;
+  auto& late = slot.extension->ask_extras->late;
+  const auto is_other = [&](const auto& ask) { return ask.inquiry != inquiry; };
+  const auto first = std::stable_partition(late.begin(), late.end(), is_other);
+  std::vector<SlotExtension::AskExtras::LateAsk> over(std::make_move_iterator(first),
+                                                      std::make_move_iterator(late.end()));
+  late.erase(first, late.end());
+  if (over.empty()) return;
+  worker.toolbox->CancelTimer(over.front().timer);
+  const std::string business =
+      report != nullptr ? TextOf(*report) : worker.lifecycle.DescribeFromOutside(over.front().target);
+  for (const auto& ask : over) {
+    Conclude(worker, slot, ask.ask, ask.completion, TimedOut(worker, ask.target_path, *ask.completion, business));
+  }
+}
+
+// A question is over. `first_inquiry` is the first of this round: questions to one target share one.
+void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, PackedRef asked, AskCompletion* completion,
+              uint64_t first_inquiry) {
+  if (completion == nullptr) {
+    Conclude(worker, slot, ask, nullptr, absl::DeadlineExceededError("no answer in time"));
+    return;
+  }
+  const ActorRef target = Unpack(asked);
+  if (target.IsNoOne()) {
+    const std::string path = asked.IsNoOne()
+                                 ? std::string("a promise")
+                                 : worker.lifecycle.PathOf(ActorRef(ProcessSlots().At(asked.slot), asked.generation));
+    Conclude(worker, slot, ask, completion,
+             TimedOut(worker, path, *completion,
+                      asked.IsNoOne() ? "it belongs to another question" : "it has ended without an answer"));
+    return;
+  }
+  if (SlotExtension::AskExtras* const extras = slot.extension->ask_extras.get();
+      extras != nullptr && !extras->late.empty()) {
+    const SlotExtension::AskExtras::LateAsk& last = extras->late.back();
+    if (last.inquiry >= first_inquiry && IsSame(last.target, target)) {
+      SlotExtension::AskExtras::LateAsk late = last;
+      late.ask = ask;
+      late.completion = completion;
+      extras->late.push_back(std::move(late));
+      return;
+    }
+  }
+  if (Inquire(worker, *slot.extension, ask, target, completion)) return;
+  Conclude(
+      worker, slot, ask, completion,
+      TimedOut(worker, worker.lifecycle.PathOf(target), *completion, worker.lifecycle.DescribeFromOutside(target)));
 }
 
 absl::Status AskerEnded() { return absl::CancelledError("the actor that asked has ended"); }
@@ -215,7 +337,7 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& 
   promise.instance = nullptr;  // No actor.
   promise.completion = options.completion;
   Store(promise.ask.asker, Pack(turn.self()));
-  Store(promise.ask.target, Pack(options.target));
+  Store(promise.ask.target, PackActor(options.target));
   PackedRef answering{.slot = PendingAsk::kFree, .generation = 0};
   if (turn.in_task && turn.takes_no_other) answering = Pack(Answering(turn));
   Store(promise.ask.answering, answering);
@@ -249,6 +371,7 @@ bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   Unlink(*slot.extension, *promise.slot());
   AskCompletion* const completion = std::exchange(promise.slot()->completion, nullptr);
   worker.slots().Release(promise.slot());
+  TellPromiseWatchers(worker, *slot.extension, promise);
   Conclude(worker, slot, promise, completion, &message);
   return true;
 }
@@ -259,6 +382,7 @@ void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline) {
   if (deadline != extension.ask_timer) return;
   extension.ask_timer = Instant::InfiniteFuture();
   const Instant now = worker.toolbox->Now();
+  const uint64_t first_inquiry = extension.ask_extras == nullptr ? 1 : extension.ask_extras->inquiries + 1;
   for (ActorSlot* promise = extension.first_ask; promise != nullptr && promise->ask.deadline_ns != kNever;) {
     if (promise->ask.deadline_ns > now.nanoseconds()) {
       // No room for a timer: the next ask arms one, or fails.
@@ -271,17 +395,59 @@ void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline) {
     if (promise->generation() % 2 == 1 && Claim(ask)) {
       Unlink(extension, *promise);
       AskCompletion* const completion = std::exchange(promise->completion, nullptr);
-      absl::Status late = TimedOut(worker, Unpack(Load(promise->ask.target)), completion);
+      const PackedRef asked = Load(promise->ask.target);
       worker.slots().Release(promise);
-      Conclude(worker, slot, ask, completion, std::move(late));
+      TellPromiseWatchers(worker, extension, ask);
+      FailLate(worker, slot, ask, asked, completion, first_inquiry);
     }
     promise = next;
   }
 }
 
+void ReceiveReport(ActorWorker& worker, ActorSlot& slot, const BusinessReport& report) {
+  ConcludeLate(worker, slot, report.inquiry, &report);
+}
+
+void EndInquiry(ActorWorker& worker, ActorSlot& slot, uint64_t inquiry) {
+  ConcludeLate(worker, slot, inquiry, nullptr);
+}
+
+void SendReport(ActorWorker& worker, ActorSlot& slot, const DescribeBusiness& inquiry) {
+  const Turn& turn = worker.turn;
+  const SlotExtension* const extension = slot.extension;
+  uint64_t waiting = extension == nullptr || extension->order == nullptr ? 0 : extension->order->size();
+  for (const Envelope* message = turn.lists.user.first; message != nullptr && waiting < BusinessReport::kMaxCounted;
+       message = message == turn.lists.user.last ? nullptr : Envelope::Of(message->next)) {
+    if (!IsMailboxBell(*message)) ++waiting;
+  }
+  const bool has_handler = extension != nullptr && !extension->handlers.empty();
+  BusinessReport report{.inquiry = inquiry.inquiry,
+                        .waiting = std::min(waiting, BusinessReport::kMaxCounted),
+                        .handler = has_handler ? extension->handlers.FirstType() : nullptr,
+                        .has_handler = has_handler,
+                        .has_failed = turn.failures != 0,
+                        .gate = turn.gate};
+  TellSystem(inquiry.asker, MakeEnvelope<BusinessReport>(worker.cache(), ActorRef(), report));
+}
+
+bool WatchPromise(ActorSlot& asker, ActorRef promise, ActorRef watcher) {
+  if (asker.extension == nullptr || AskerOf(promise).slot() != &asker) return false;
+  auto& extras = asker.extension->ask_extras;
+  if (extras == nullptr) extras = std::make_unique<SlotExtension::AskExtras>();
+  extras->watches.push_back({.promise = promise, .watcher = watcher});
+  return true;
+}
+
 void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
   SlotExtension* const extension = slot.extension;
   if (extension == nullptr) return;
+  if (const std::unique_ptr<SlotExtension::AskExtras> extras = std::move(extension->ask_extras)) {
+    for (const auto& late : extras->late) {
+      worker.toolbox->CancelTimer(late.timer);
+      late.completion->Complete(AskerEnded());
+    }
+    for (const auto& watch : extras->watches) worker.lifecycle.OnPromiseEnded(watch.promise, watch.watcher);
+  }
   for (ActorSlot* promise = std::exchange(extension->first_ask, nullptr); promise != nullptr;) {
     ActorSlot* const next = AskAt(promise->ask.next);
     const uint32_t generation = promise->generation();
@@ -298,6 +464,9 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
 
 void AbandonAsks(ActorSlot& slot) {
   if (slot.extension == nullptr) return;
+  if (const std::unique_ptr<SlotExtension::AskExtras> extras = std::move(slot.extension->ask_extras)) {
+    for (const auto& late : extras->late) late.completion->Complete(AskerEnded());
+  }
   for (ActorSlot* promise = std::exchange(slot.extension->first_ask, nullptr); promise != nullptr;
        promise = AskAt(promise->ask.next)) {
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) {

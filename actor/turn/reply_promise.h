@@ -14,6 +14,11 @@
 //
 // The timeouts of one actor share one timer, which is armed for the earliest and looks for the next when it fires. It
 // is not cancelled when an answer comes: asks that are answered touch no timer.
+//
+// A question that has waited long enough is over at once: later answers are dead letters. Before the asker hears of it,
+// the target is asked what it is at, for the text of the error. It says so by system messages, also while it is
+// suspended or one of its handlers waits; one that is in the middle of a handler cannot, and after kReportGrace the
+// error says only what can be seen from outside.
 #ifndef FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
 #define FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
 
@@ -27,6 +32,9 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
+
+struct BusinessReport;
+struct DescribeBusiness;
 
 // Who gets the answer of a promise, once; it goes by itself then.
 class AskCompletion {
@@ -48,6 +56,9 @@ class AskCompletion {
 struct ErrorReply {
   absl::Status status;
 };
+
+// So long a question that has timed out waits for its target to say what it is at.
+inline constexpr absl::Duration kReportGrace = absl::Milliseconds(20);
 
 struct PromiseOptions {
   absl::Duration timeout = absl::InfiniteDuration();
@@ -74,6 +85,16 @@ bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message);
 
 // In the asker's turn, when its timer for `deadline` has fired: questions that have waited long enough fail.
 void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline);
+
+// In the asker's turn: the target of a question that has waited long enough has said what it is at, or has not in time.
+void ReceiveReport(ActorWorker& worker, ActorSlot& slot, const BusinessReport& report);
+void EndInquiry(ActorWorker& worker, ActorSlot& slot, uint64_t inquiry);
+// In the turn of an actor that is asked what it is at.
+void SendReport(ActorWorker& worker, ActorSlot& slot, const DescribeBusiness& inquiry);
+
+// In the asker's turn: ActorLifecycle::OnPromiseEnded is called when the promise is over. False if it is already, or is
+// none of this actor's.
+bool WatchPromise(ActorSlot& asker, ActorRef promise, ActorRef watcher);
 
 // The asker ends.
 void CloseAsks(ActorWorker& worker, ActorSlot& slot);

@@ -5,7 +5,9 @@
 
 #include <cstdint>
 
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ready/invoke_result.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
@@ -36,6 +38,30 @@ struct HandlerWoken {
 // Some of the actor's questions may have waited long enough. `deadline` tells its timer from an earlier one.
 struct AskDeadlineReached {
   Instant deadline;
+};
+
+// What is the receiver at? It answers by a BusinessReport, as soon as it is in a turn of its own.
+struct DescribeBusiness {
+  ActorRef asker;
+  uint64_t inquiry;
+};
+
+// Of an actor, in a turn of its own.
+struct BusinessReport {
+  // So many messages are counted one by one.
+  static constexpr uint64_t kMaxCounted = 100'000;
+
+  uint64_t inquiry;
+  uint64_t waiting;            // Messages in its mailbox, up to kMaxCounted.
+  const MessageType* handler;  // What the first of its handlers that wait is handling; null if that is a task.
+  bool has_handler;            // Whether any handler waits.
+  bool has_failed;
+  uint8_t gate;  // Bits of Gate.
+};
+
+// Nobody has said in time what the target of a question is at.
+struct InquiryOver {
+  uint64_t inquiry;
 };
 
 }  // namespace fraktor::inline v0

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
@@ -45,6 +47,29 @@ struct SlotExtension {
   ActorSlot* last_ask = nullptr;
   Instant ask_timer = Instant::InfiniteFuture();
   TimerId ask_timer_id;
+
+  // What few askers need besides: made when it is needed.
+  struct AskExtras {
+    // A question that has waited long enough. Its promise is gone; it fails when its target has said what it is at.
+    struct LateAsk {
+      ActorRef ask;
+      ActorRef target;
+      std::string target_path;
+      AskCompletion* completion;
+      uint64_t inquiry;
+      TimerId timer;
+    };
+    std::vector<LateAsk> late;
+    uint64_t inquiries = 0;
+
+    // Who wants to know when a promise of this actor is over.
+    struct PromiseWatch {
+      ActorRef promise;
+      ActorRef watcher;
+    };
+    std::vector<PromiseWatch> watches;
+  };
+  std::unique_ptr<AskExtras> ask_extras;
 
   // Handlers that wait.
   HandlerQueue handlers;

@@ -1,6 +1,6 @@
 // How an event is stored: its key and its record.
 //
-//   std::string key = EventKey("account-7", 12);           // be16(length) | id | be64(number): sorts by id, then number
+//   std::string key = EventKey("account-7", 12);           // sorts by id, then number
 //   std::string record;
 //   AppendEventBody(event, record);
 //   SealRecord(EventKeyCrc("account-7", 12), offset, record);

@@ -49,8 +49,8 @@ struct WriterOpened {
 // One entry for each atomic write, in order: OK, or why it was rejected. Nothing at all if all are OK.
 using WriteResults = std::vector<absl::Status>;
 
-// OK if `results` is an answer to so many atomic writes: none, or one for each. Otherwise the error that the whole write
-// fails with: nobody can say what was stored.
+// OK if `results` is an answer to so many atomic writes: none, or one for each. Otherwise the error that the whole
+// write fails with: nobody can say what was stored.
 absl::Status CheckWriteResults(const WriteResults& results, size_t atomic_writes);
 
 // How much one page may have. A page has at least one event if there is one, however large.
@@ -126,6 +126,9 @@ class JournalStorage {
   //   write that is stored already, by the same writer and with the same bytes, is a success: it was sent again because
   //   an answer was lost. Numbers may leave gaps.
   // - kTooLarge, kInvalid: see CheckAtomicWrite.
+  // - kCorrupt, kNewerSchema, kIo: what the journal knows of this id cannot be read. Others are not concerned.
+  // A writer that hears of kFenced, kNotOpen, kCorrupt, kNewerSchema or kIo cannot go on; the other rejections concern
+  // the events.
   // An error of the future itself means that nothing is known: each of the writes may or may not be stored.
   virtual Future<WriteResults> Write(std::vector<AtomicWrite> writes) = 0;
 

@@ -25,8 +25,8 @@
 
 namespace fraktor::inline v0 {
 
-// Who wrote an event: drawn anew by each incarnation of an actor, so that events of two writers that both believed to be
-// the only one can be told apart. 128 random bits; all zero means that nobody said.
+// Who wrote an event: drawn anew by each incarnation of an actor, so that events of two writers that both believed to
+// be the only one can be told apart. 128 random bits; all zero means that nobody said.
 struct WriterId {
   uint64_t high = 0;
   uint64_t low = 0;

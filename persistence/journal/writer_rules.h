@@ -3,7 +3,7 @@
 //   FRAKTOR_ASSIGN_OR_RETURN(state.epoch, NextEpoch("account-7", state.epoch, token));
 //   ...
 //   FRAKTOR_RETURN_IF_ERROR(CheckWriter(state, write));
-//   if (write.lowest_sequence_nr() <= state.highest_sequence_nr && !IsStored(write)) return SequenceMismatch(state, write);
+//   if (write.lowest_sequence_nr() <= state.highest_sequence_nr && !IsStored(write)) return SequenceMismatch(...);
 //
 // Thread safety: free functions.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_WRITER_RULES_H_

@@ -1,4 +1,5 @@
-// MemorySnapshotStore: snapshots in memory, for tests, for simulations, and for state that need not survive the process.
+// MemorySnapshotStore: snapshots in memory, for tests, for simulations, and for state that need not survive the
+// process.
 //
 //   auto store = MemorySnapshotStore::Make({.toolbox = toolbox.get()}).value();
 //

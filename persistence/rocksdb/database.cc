@@ -238,6 +238,7 @@ absl::Status Database::LetGo() {
   if (db_ == nullptr) return absl::OkStatus();
   rocksdb::Status synced;
   if (!options_.read_only && !has_failed_) synced = db_->SyncWAL();
+  if (synced.IsNotSupported()) synced = rocksdb::Status::OK();  // files in memory
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
     db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }

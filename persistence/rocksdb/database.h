@@ -84,8 +84,8 @@ class Database {
     Database& database_;
   };
 
-  // Closes the database and opens it again, to go on after an error. Tries first whether anything can be written at all:
-  // if not, nothing changes and readers go on.
+  // Closes the database and opens it again, to go on after an error. Tries first whether anything can be written at
+  // all: if not, nothing changes and readers go on.
   absl::Status Reopen();
 
   // Syncs the log, unless a write has failed, and lets the files go. Also done by the destructor.

@@ -4,8 +4,8 @@
 //   if (CachedId* id = cache.Find("account-7")) ...           // good until the next Insert
 //   CachedId& id = cache.Insert("account-7", loaded);
 //
-// Two halves: when the younger is full it becomes the older one, and the former older one is dropped. An id that is used
-// moves to the younger. So at least max / 2 of the ids used last are there, at no cost but two lookups.
+// Two halves: when the younger is full it becomes the older one, and the former older one is dropped. An id that is
+// used moves to the younger. So at least max / 2 of the ids used last are there, at no cost but two lookups.
 //
 // Thread safety: none; it belongs to the commit queue's worker.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_ID_CACHE_H_

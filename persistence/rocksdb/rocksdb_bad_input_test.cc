@@ -241,6 +241,17 @@ TEST_F(BadInput, OnlyLooksIfItIsOpenedForReading) {
   EXPECT_TRUE(Says(journal->HighestSequenceNr("a").Wait().status(), JournalErrorKind::kClosed));
 }
 
+// An answer is there a little before its reader is done with it.
+TEST_F(BadInput, MayBeDestroyedRightAfterAnAnswer) {
+  Fill("a", 1);
+  for (int i = 0; i < 40; ++i) {
+    const auto journal = Open({.read_only = i % 2 == 0}).value();
+    Future<uint64_t> first = journal->HighestSequenceNr("a");
+    Future<uint64_t> second = journal->HighestSequenceNr("a");
+    EXPECT_EQ(second.Wait().value(), 1u);
+  }
+}
+
 TEST_F(BadInput, SaysThatTheFolderCannotBeWritten) {
   if (geteuid() == 0) GTEST_SKIP() << "root may write everywhere";
   Fill("a", 1);
@@ -402,6 +413,7 @@ TEST(IdCache, KeepsTheOnesThatAreUsed) {
     ASSERT_NE(cache.Find("id-0"), nullptr) << i;
     EXPECT_LE(cache.size(), 8u);
   }
+  ASSERT_NE(cache.Find("id-99"), nullptr);
   EXPECT_EQ(cache.Find("id-99")->purged_to, 99u);
   EXPECT_EQ(cache.Find("id-50"), nullptr);
   cache.Clear();

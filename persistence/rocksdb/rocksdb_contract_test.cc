@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
+#include "rocksdb/env.h"
 
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
@@ -31,6 +32,8 @@ class RocksDbJournalUnderTest : public JournalUnderTest {
  public:
   RocksDbJournalUnderTest(bool has_threads, RocksDbJournalOptions options)
       : toolbox_(MakeToolbox(has_threads)), options_(std::move(options)) {
+    // Where nothing is synced, files in memory will do.
+    if (!options_.sync) options_.env = memory_.get();
     options_.path = folder_.path("journal");
     EXPECT_TRUE(Reopen().ok());
   }
@@ -46,6 +49,7 @@ class RocksDbJournalUnderTest : public JournalUnderTest {
 
  private:
   TemporaryFolder folder_;
+  std::unique_ptr<rocksdb::Env> memory_{rocksdb::NewMemEnv(rocksdb::Env::Default())};
   std::unique_ptr<RuntimeToolbox> toolbox_;
   RocksDbJournalOptions options_;
   std::unique_ptr<RocksDbJournal> journal_;

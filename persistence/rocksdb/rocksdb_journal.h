@@ -15,13 +15,13 @@
 // One process at a time may open it for writing (kLocked); others may open it read_only, and see what was there when
 // they opened it.
 //
-// Layout, of schema 1. Column family "events": be16(length) | id | be64(number) -> record (event_record.h). "ids": id ->
-// what must be known of it beside its events (epoch, deletions). "index": be16(length) | tag | be64(offset) -> event's
-// key; with an empty tag: be16(0) | be64(offset) -> id, for all ids. Offsets are (times opened) << 40 | count, so that
-// none is given twice even if a crash takes the last ones back.
+// Layout, of schema 1. Column family "events": be16(length) | id | be64(number) -> record (event_record.h). "ids": id
+// -> what must be known of it beside its events (epoch, deletions). "index": be16(length) | tag | be64(offset) ->
+// event's key; with an empty tag: be16(0) | be64(offset) -> id, for all ids. Offsets are (times opened) << 40 | count,
+// so that none is given twice even if a crash takes the last ones back.
 //
-// Thread safety: as JournalStorage. The destructor closes and waits, and must not run on one of the journal's own threads
-// (in a waker of one of its futures). The toolbox outlives the journal.
+// Thread safety: as JournalStorage. The destructor closes and waits, and must not run on one of the journal's own
+// threads (in a waker of one of its futures). The toolbox outlives the journal.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_JOURNAL_H_
 #define FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_JOURNAL_H_
 

@@ -304,6 +304,7 @@ absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore::Core>> RocksDbSnapshotStore
 RocksDbSnapshotStore::Core::~Core() {
   if (readers_ == nullptr || (queue_ == nullptr && !options_.read_only)) return;
   static_cast<void>(Close());
+  // The last request lets the worker end; its reader is joined with the readers, which go before the queue.
   if (queue_ != nullptr) queue_->Join().IgnoreError();
 }
 
@@ -414,7 +415,8 @@ Future<void> RocksDbSnapshotStore::Core::Close() {
 void RocksDbSnapshotStore::Core::Finish() {
   if (queue_ != nullptr) {
     queue_->Finish([this] { CloseDatabase(); });
-  } else if (!readers_->Post([this] { CloseDatabase(); }).ok()) {
+  } else {
+    // Nothing to write, so nothing to wait for. Not on a reader: they may be ending, with this one as the last.
     CloseDatabase();
   }
 }

@@ -4,8 +4,8 @@
 //   SnapshotMetadata saved = storage.Save(snapshot).Wait().value();       // in main() and tests only
 //   std::optional<Snapshot> newest = storage.Load("account-7", SnapshotSelectionCriteria::Latest()).Wait().value();
 //
-// Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage: requests of
-// one id take effect in the order in which they were made, and what was answered with success survives.
+// Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage: requests
+// of one id take effect in the order in which they were made, and what was answered with success survives.
 //
 // Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
 #ifndef FRAKTOR_PERSISTENCE_SNAPSHOT_SNAPSHOT_STORAGE_H_

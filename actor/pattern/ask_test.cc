@@ -1,0 +1,419 @@
+// Asks as programs use them: answers, errors, timeouts and what they say, circles of questions, promises as references.
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+struct Answer {
+  int value = 0;
+};
+struct Question {
+  using Reply = Answer;
+  int value = 0;
+};
+struct Noise {};
+
+class AskTest : public testing::Test {
+ protected:
+  AskTest() : toolbox_(LocalToolbox::Make({}).value()) {
+    ActorSystemOptions options;
+    options.config.system_name = "s";
+    options.toolbox = toolbox_.get();
+    options.log_level = LogLevel::kOff;
+    system_ = ActorSystem::Create(options).value();
+  }
+
+  void Settle() { ASSERT_TRUE(toolbox_->RunUntilIdle().ok()); }
+  void Advance(absl::Duration duration) { ASSERT_TRUE(toolbox_->RunFor(duration).ok()); }
+  uint64_t late_replies() { return system_->dead_letters().count(DeadLetterReason::kLateReply); }
+
+  std::unique_ptr<LocalToolbox> toolbox_;
+  std::unique_ptr<ActorSystem> system_;
+};
+
+bool Has(const absl::Status& status, std::string_view part) {
+  return std::string_view(status.message().data(), status.message().size()).find(part) != std::string_view::npos;
+}
+
+// Keeps who asks.
+class Silent : public Actor<Silent, Question, Noise> {
+ public:
+  explicit Silent(std::vector<ActorRef>* asked) : asked_(*asked) {}
+  void On(Context& context, const Question&) { asked_.push_back(context.sender()); }
+  void On(Context&, const Noise&) {}
+
+ private:
+  std::vector<ActorRef>& asked_;
+};
+
+class Teller : public Actor<Teller, Question> {
+ public:
+  absl::StatusOr<Answer> On(Context& context, const Question& question) {
+    if (question.value < 0) return absl::OutOfRangeError("negative");
+    context.Reply(Answer{question.value + 1});
+    return Answer{question.value + 100};
+  }
+};
+
+// A97
+TEST_F(AskTest, TheFirstReplyCompletesTheFutureAndLaterOnesAreDeadLetters) {
+  auto teller = system_->Spawn<Teller>("teller");
+  const absl::StatusOr<Answer> answer = system_->AskAndWait(teller, Question{1}, absl::Seconds(1));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->value, 2);
+  Settle();
+  EXPECT_EQ(late_replies(), 1u);
+  const absl::Status failed = system_->AskAndWait(teller, Question{-1}, absl::Seconds(1)).status();
+  EXPECT_EQ(failed.code(), absl::StatusCode::kOutOfRange) << "an ErrorReply fails the future with what it says";
+  EXPECT_EQ(late_replies(), 1u);
+  EXPECT_EQ(system_->AskAndWait<Noise>(teller, Question{1}, absl::Seconds(1)).status().code(),
+            absl::StatusCode::kInvalidArgument)
+      << "an answer of another type is an error";
+}
+
+// A98; no one stands for the dead letters. There is no null: a message is a value.
+TEST_F(AskTest, AskingNobodyFailsAtOnce) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  const Instant before = toolbox_->Now();
+  const absl::Status of_no_one = system_->AskAndWait<Answer>(ActorRef(), Question{}, absl::Seconds(1)).status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(of_no_one), ActorErrorKind::kAskTimeout) << of_no_one;
+  system_->Stop(silent);
+  Settle();
+  const absl::Status of_dead = system_->AskAndWait(silent, Question{}, absl::Seconds(1)).status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(of_dead), ActorErrorKind::kAskTimeout) << of_dead;
+  EXPECT_TRUE(Has(of_dead, "Question")) << of_dead;
+  EXPECT_EQ(toolbox_->Now(), before);
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kStopped), 1u);
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNoRecipient), 1u);
+}
+
+// A98
+TEST_F(AskTest, ATimeoutThatIsNotPositiveIsAnErrorAndNothingIsSent) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  for (const absl::Duration timeout : {absl::ZeroDuration(), -absl::Seconds(1)}) {
+    const absl::Status failed = system_->AskAndWait(silent, Question{}, timeout).status();
+    EXPECT_EQ(failed.code(), absl::StatusCode::kInvalidArgument) << failed;
+    EXPECT_TRUE(Has(failed, absl::FormatDuration(timeout))) << failed;
+  }
+  Settle();
+  EXPECT_TRUE(asked.empty());
+}
+
+TEST_F(AskTest, AQuestionThatWaitsInAMailboxFailsWhenTheActorEnds) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  Future<Answer> answer = system_->Ask(silent, Question{}, absl::Hours(1));
+  system_->Stop(silent);
+  Settle();
+  ASSERT_TRUE(answer.IsReady());
+  EXPECT_EQ(answer.Take().status().code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+// Asks a target in a handler, and says what it hears.
+template <class Mode>
+class Asker : public Actor<Asker<Mode>, Question, Noise> {
+ public:
+  using Context = typename Actor<Asker, Question, Noise>::Context;
+  Asker(ActorRef target, std::vector<std::string>* heard) : target_(target), heard_(*heard) {}
+
+  Mode On(Context& context, Question question) {
+    auto asking = context.template Ask<Answer>(target_, Question{question.value}, absl::Seconds(2));
+    absl::StatusOr<Answer> answer = co_await asking;
+    heard_.push_back(answer.ok() ? "answered" : std::string(answer.status().message()));
+    if (!answer.ok()) co_return answer.status();
+    co_return *answer;
+  }
+  void On(Context&, const Noise&) {}
+
+ private:
+  const ActorRef target_;
+  std::vector<std::string>& heard_;
+};
+using Waiting = Asker<Task<Answer>>;
+using Interleaving = Asker<InterleavingTask<Answer>>;
+
+// A99, and what the target is at.
+TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
+  std::vector<ActorRef> asked;
+  std::vector<std::string> heard;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto first = system_->Spawn<Waiting>("first", silent.untyped(), &heard);
+  auto second = system_->Spawn<Waiting>("second", first.untyped(), &heard);
+  second.Tell(Question{});
+  Settle();
+  // They wait behind the question that `first` is at.
+  for (int i = 0; i < 3; ++i) first.Tell(Noise{});
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(heard.empty());
+  Advance(absl::Seconds(1));
+  ASSERT_EQ(heard.size(), 2u) << "exactly when the time is over: the targets can say what they are at";
+  EXPECT_EQ(heard[0],
+            "ask timed out: pekko://s/user/silent has not answered fraktor::(anonymous namespace)::Question of "
+            "pekko://s/user/first within 2s; no message waits in its mailbox, and none of its handlers is waiting");
+  EXPECT_NE(heard[1].find("pekko://s/user/first has not answered"), std::string::npos) << heard[1];
+  EXPECT_NE(heard[1].find("3 messages wait in its mailbox, and its handler of "), std::string::npos) << heard[1];
+  EXPECT_NE(heard[1].find("Question is waiting"), std::string::npos) << heard[1];
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(late_replies(), 1u) << "what `first` has then to say to `second`";
+  Tell(asked[0], Answer{});
+  Settle();
+  EXPECT_EQ(late_replies(), 2u) << "a question that has timed out is over, whatever its asker has heard";
+}
+
+TEST_F(AskTest, ManyQuestionsThatTimeOutTogetherAllFail) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto other = system_->Spawn<Silent>("other", &asked);
+  std::vector<Future<Answer>> answers;
+  for (int i = 0; i < 100; ++i) {
+    answers.push_back(system_->Ask(i % 10 == 0 ? other : silent, Question{i}, absl::Seconds(1)));
+  }
+  Advance(absl::Seconds(1));
+  for (size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_TRUE(answers[i].IsReady()) << i;
+    const absl::Status status = answers[i].Take().status();
+    EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kAskTimeout);
+    EXPECT_TRUE(Has(status, i % 10 == 0 ? "/user/other" : "/user/silent")) << status;
+  }
+}
+
+// An asker that ends meanwhile.
+TEST_F(AskTest, WhoAskedMayEndBeforeTheTargetHasSaidWhatItIsAt) {
+  std::vector<ActorRef> asked;
+  std::vector<std::string> heard;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto asker = system_->Spawn<Waiting>("asker", silent.untyped(), &heard);
+  asker.Tell(Question{});
+  Settle();
+  toolbox_->ScheduleAfter(absl::Seconds(2), [&] { system_->Stop(asker); }).value();
+  Advance(absl::Seconds(3));
+  EXPECT_LE(heard.size(), 1u);
+  EXPECT_FALSE(system_->Resolve("/user/asker").ok());
+}
+
+// A target in the middle of a handler cannot say anything: what can be seen from outside is said, after a moment.
+TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
+  struct Gate {
+    absl::Notification entered;
+    absl::Notification leave;
+  };
+  static Gate* gate = nullptr;
+  class Stuck : public Actor<Stuck, Question> {
+   public:
+    void On(Context&, const Question&) {
+      gate->entered.Notify();
+      gate->leave.WaitForNotification();
+    }
+  };
+  Gate here;
+  gate = &here;
+  ActorSystemOptions options;
+  options.config.system_name = "s";
+  options.workers = 2;
+  options.log_level = LogLevel::kOff;
+  auto system = ActorSystem::Create(options).value();
+  auto stuck = system->Spawn<Stuck>("stuck");
+  const absl::Status status = system->AskAndWait(stuck, Question{}, absl::Milliseconds(50)).status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kAskTimeout);
+  EXPECT_TRUE(Has(status, "it is in a handler that has not returned")) << status;
+  EXPECT_TRUE(here.entered.HasBeenNotified());
+  here.leave.Notify();
+  EXPECT_TRUE(system->Shutdown(absl::Seconds(30)).ok());
+}
+
+// Circles.
+
+struct Link {
+  ActorRef next;
+};
+// Asks the next one what it was asked.
+template <class Mode>
+class Ring : public Actor<Ring<Mode>, Question, Link> {
+ public:
+  using Context = typename Actor<Ring, Question, Link>::Context;
+  void On(Context&, const Link& link) { next_ = link.next; }
+  Mode On(Context& context, Question question) {
+    if (question.value == 0) co_return Answer{1};
+    auto asking = context.template Ask<Answer>(next_, Question{question.value - 1}, absl::Hours(1));
+    absl::StatusOr<Answer> answer = co_await asking;
+    if (!answer.ok()) co_return answer.status();
+    co_return Answer{answer->value + 1};
+  }
+
+ private:
+  ActorRef next_;
+};
+using Strict = Ring<Task<Answer>>;
+using Loose = Ring<InterleavingTask<Answer>>;
+
+TEST_F(AskTest, AnAskAroundACircleFailsAtOnceAndNamesTheCircle) {
+  const std::vector<std::string> texts = {
+      "pekko://s/user/r1-0 asks pekko://s/user/r1-0",
+      "pekko://s/user/r2-0 asks pekko://s/user/r2-1 asks pekko://s/user/r2-0",
+      "pekko://s/user/r3-0 asks pekko://s/user/r3-1 asks pekko://s/user/r3-2 asks pekko://s/user/r3-0"};
+  for (size_t size = 1; size <= 3; ++size) {
+    std::vector<RefOf<Strict>> ring;
+    for (size_t i = 0; i < size; ++i) {
+      ring.push_back(system_->Spawn<Strict>("r" + std::to_string(size) + "-" + std::to_string(i)));
+    }
+    for (size_t i = 0; i < size; ++i) ring[i].Tell(Link{ring[(i + 1) % size].untyped()});
+    const Instant before = toolbox_->Now();
+    const absl::Status status = system_->AskAndWait(ring[0], Question{100}, absl::Hours(2)).status();
+    EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kAskCircle) << status;
+    EXPECT_TRUE(Has(status, texts[size - 1])) << status;
+    EXPECT_EQ(toolbox_->Now(), before);
+    // They are free again.
+    EXPECT_TRUE(system_->AskAndWait(ring[0], Question{static_cast<int>(size) - 1}, absl::Hours(1)).ok());
+  }
+}
+
+TEST_F(AskTest, InterleavingHandlersMayAskAroundACircle) {
+  std::vector<RefOf<Loose>> ring;
+  for (int i = 0; i < 3; ++i) ring.push_back(system_->Spawn<Loose>());
+  for (size_t i = 0; i < 3; ++i) ring[i].Tell(Link{ring[(i + 1) % 3].untyped()});
+  const absl::StatusOr<Answer> answer = system_->AskAndWait(ring[0], Question{10}, absl::Hours(1));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->value, 11);
+  auto alone = system_->Spawn<Loose>();
+  alone.Tell(Link{alone.untyped()});
+  EXPECT_TRUE(system_->AskAndWait(alone, Question{5}, absl::Hours(1)).ok());
+}
+
+// One that waits strictly in a circle of others that interleave is asked while it waits: that does not end.
+TEST_F(AskTest, ACircleThroughOneThatDoesNotInterleaveIsNotMissed) {
+  auto strict = system_->Spawn<Strict>("strict");
+  auto loose = system_->Spawn<Loose>("loose");
+  strict.Tell(Link{loose.untyped()});
+  loose.Tell(Link{strict.untyped()});
+  const absl::Status status = system_->AskAndWait(strict, Question{5}, absl::Hours(2)).status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kAskCircle) << status;
+}
+
+enum class Cut { kForward, kForwardMessage, kReply };
+// Lets go of its question, and then asks back.
+class Cutter : public Actor<Cutter, Question, Link> {
+ public:
+  Cutter(Cut cut, ActorRef helper, std::vector<std::string>* heard) : cut_(cut), helper_(helper), heard_(*heard) {}
+  void On(Context&, const Link& link) { back_ = link.next; }
+  Task<void> On(Context& context, Question) {
+    if (cut_ == Cut::kForward) context.Forward(helper_);
+    if (cut_ == Cut::kForwardMessage) context.Forward(helper_, Question{7});
+    if (cut_ == Cut::kReply) context.Reply(Answer{8});
+    auto asking = context.Ask<Answer>(back_, Question{0}, absl::Seconds(1));
+    absl::StatusOr<Answer> answer = co_await asking;
+    heard_.push_back(answer.ok() ? "answered" : std::string(answer.status().message()));
+  }
+
+ private:
+  const Cut cut_;
+  const ActorRef helper_;
+  std::vector<std::string>& heard_;
+  ActorRef back_;
+};
+
+TEST_F(AskTest, ForwardAndReplyCutTheChain) {
+  for (const Cut cut : {Cut::kForward, Cut::kForwardMessage, Cut::kReply}) {
+    std::vector<std::string> heard;
+    auto helper = system_->Spawn<Strict>();
+    auto asker = system_->Spawn<Strict>();
+    auto cutter = system_->Spawn<Cutter>("", cut, helper.untyped(), &heard);
+    helper.Tell(Link{system_->Spawn<Teller>().untyped()});
+    asker.Tell(Link{cutter.untyped()});
+    cutter.Tell(Link{asker.untyped()});
+    const absl::StatusOr<Answer> answer = system_->AskAndWait(asker, Question{2}, absl::Hours(1));
+    EXPECT_TRUE(answer.ok()) << answer.status() << " " << static_cast<int>(cut);
+    Settle();
+    EXPECT_EQ(heard, std::vector<std::string>({"answered"})) << static_cast<int>(cut);
+  }
+}
+
+// Promises as references.
+
+struct WatchIt {
+  ActorRef what;
+};
+struct Forget {
+  ActorRef what;
+};
+class Watcher : public Actor<Watcher, WatchIt, Forget> {
+ public:
+  explicit Watcher(std::vector<ActorRef>* ended) : ended_(*ended) {}
+  absl::Status On(Context& context, const WatchIt& it) { return context.Watch(it.what); }
+  void On(Context& context, const Forget& it) { context.Unwatch(it.what); }
+  void On(Context&, const Terminated& terminated) { ended_.push_back(terminated.actor); }
+
+ private:
+  std::vector<ActorRef>& ended_;
+};
+
+// A100
+TEST_F(AskTest, APromiseCanBeWatchedAndEndsWithItsAnswer) {
+  std::vector<ActorRef> asked;
+  std::vector<ActorRef> ended;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto watcher = system_->Spawn<Watcher>("watcher", &ended);
+  Future<Answer> answered = system_->Ask(silent, Question{}, absl::Hours(1));
+  Future<Answer> timed_out = system_->Ask(silent, Question{}, absl::Seconds(1));
+  Future<Answer> forgotten = system_->Ask(silent, Question{}, absl::Hours(1));
+  Settle();
+  ASSERT_EQ(asked.size(), 3u);
+  const std::string path = system_->PathOf(asked[0]);
+  EXPECT_EQ(path.rfind("pekko://s/temp/silent$", 0), 0u) << "its name begins with that of its target: " << path;
+  for (const ActorRef promise : asked) watcher.Tell(WatchIt{promise});
+  Settle();
+  EXPECT_TRUE(ended.empty());
+  Tell(asked[2], Answer{1});
+  watcher.Tell(Forget{asked[2]});
+  Tell(asked[0], Answer{2});
+  Settle();
+  EXPECT_EQ(ended, std::vector<ActorRef>({asked[0]}));
+  EXPECT_EQ(answered.Take().value().value, 2);
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(ended, std::vector<ActorRef>({asked[0], asked[1]})) << "a timeout ends it too";
+  watcher.Tell(WatchIt{asked[0]});
+  Settle();
+  EXPECT_EQ(ended.size(), 3u) << "one that is over already is told at once";
+  // What it was called after is known only while it waits.
+  EXPECT_EQ(system_->PathOf(asked[0]).rfind("pekko://s/temp/$", 0), 0u) << system_->PathOf(asked[0]);
+  EXPECT_TRUE(forgotten.IsReady());
+}
+
+TEST_F(AskTest, APromiseEndsWithWhoAsked) {
+  std::vector<ActorRef> asked;
+  std::vector<ActorRef> ended;
+  std::vector<std::string> heard;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto watcher = system_->Spawn<Watcher>("watcher", &ended);
+  auto asker = system_->Spawn<Interleaving>("asker", silent.untyped(), &heard);
+  asker.Tell(Question{});
+  Settle();
+  watcher.Tell(WatchIt{asked.at(0)});
+  Settle();
+  EXPECT_TRUE(ended.empty());
+  system_->Stop(asker);
+  Settle();
+  EXPECT_EQ(ended, asked);
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,90 @@
+// An actor without types that changes how it handles messages: Become and Unbecome.
+//
+//   class Door final : public BehaviorActor {
+//    public:
+//     Door() { Become(&Door::Closed); }
+//
+//    private:
+//     absl::Status Closed(ActorContext& context, Envelope& message) {
+//       if (!message.Is<Open>()) return context.Unhandled(message);
+//       Become(&Door::Opened);                       // from the next message on
+//       return absl::OkStatus();
+//     }
+//     absl::Status Opened(ActorContext& context, Envelope& message);
+//   };
+//
+// Behaviours are a stack, with ReceiveInitially below all. Become replaces the one on top; BecomeStacked puts one above,
+// and Unbecome goes back to the one below. A restart begins anew, with what the constructor says. Typed actors have the
+// same in their context (typed_actor.h); for states with data, timeouts and listeners there is fsm.h.
+//
+// Thread safety: as any actor, in its turns and its constructor.
+#ifndef FRAKTOR_ACTOR_PATTERN_BEHAVIORS_H_
+#define FRAKTOR_ACTOR_PATTERN_BEHAVIORS_H_
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+
+namespace fraktor::inline v0 {
+
+// As ActorInstance::Receive.
+using Behavior = std::function<absl::Status(ActorContext& context, Envelope& message)>;
+
+class BehaviorActor : public ActorInstance {
+ public:
+  // So many may be stacked: a program that goes beyond has forgotten Unbecome.
+  static constexpr size_t kMaxStacked = 1000;
+
+  BehaviorActor() = default;
+  BehaviorActor(const BehaviorActor&) = delete;
+  BehaviorActor& operator=(const BehaviorActor&) = delete;
+
+  absl::Status Receive(ActorContext& context, Envelope& message) final;
+
+ protected:
+  // What handles messages as long as there is no other behaviour. The usual one handles none.
+  virtual absl::Status ReceiveInitially(ActorContext& context, Envelope& message);
+
+  // From the next message on. A handler that replaces itself runs to its end.
+  void Become(Behavior behavior);
+  // ResourceExhausted beyond kMaxStacked: then nothing changes.
+  absl::Status BecomeStacked(Behavior behavior);
+  // A method of this actor.
+  template <class Self>
+  void Become(absl::Status (Self::*method)(ActorContext&, Envelope&)) {
+    Become(Bind(method));
+  }
+  template <class Self>
+  absl::Status BecomeStacked(absl::Status (Self::*method)(ActorContext&, Envelope&)) {
+    return BecomeStacked(Bind(method));
+  }
+  // False if there is nothing below.
+  bool Unbecome();
+
+ private:
+  template <class Self>
+  Behavior Bind(absl::Status (Self::*method)(ActorContext&, Envelope&)) {
+    static_assert(std::is_base_of_v<BehaviorActor, Self>, "a behaviour is a method of the actor itself, or a function");
+    return [this, method](ActorContext& context, Envelope& message) {
+      return (static_cast<Self*>(this)->*method)(context, message);
+    };
+  }
+
+  // By pointer, so that one stays where it is while it runs.
+  std::vector<std::unique_ptr<Behavior>> behaviors_;
+  // Gone from the stack, but one of them may be running.
+  std::vector<std::unique_ptr<Behavior>> replaced_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_BEHAVIORS_H_

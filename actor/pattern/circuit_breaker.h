@@ -1,0 +1,202 @@
+// CircuitBreaker: stops calling something that keeps failing, and tries again later.
+//
+//   std::unique_ptr<CircuitBreaker> breaker = CircuitBreaker::Make(toolbox, {.max_failures = 5}).value();
+//   auto calling = breaker->Call([&] { return context.Ask<Quote>(exchange, GetQuote{}, absl::Seconds(1)); });
+//   absl::StatusOr<Quote> quote = co_await calling;                  // Unavailable, at once, while it is open
+//   absl::StatusOr<int> n = breaker->CallNow([&] { return ReadSensor(); });
+//
+// Closed: calls go through; max_failures in a row open it. A call that takes longer than call_timeout is a failure.
+// Open: calls are refused with kOpen, and the text says for how long still. After reset_timeout it is
+// Half-open: one call goes through as a trial, others are refused. If that works the breaker is closed; otherwise it is
+// open again, for backoff_factor times as long, up to max_reset_timeout.
+//
+// A call that began before the last change of state changes nothing any more. The call of a future is counted when its
+// result is taken; one that is dropped is not counted, and if it was the trial, the next call is.
+//
+// Thread safety: any thread. Listeners are called without a lock, on the thread that caused what they hear of: a caller,
+// or a timer. The toolbox must outlive the breaker and the futures of its calls.
+#ifndef FRAKTOR_ACTOR_PATTERN_CIRCUIT_BREAKER_H_
+#define FRAKTOR_ACTOR_PATTERN_CIRCUIT_BREAKER_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/pattern/with_timeout.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+enum class CircuitState : uint8_t { kClosed, kOpen, kHalfOpen };
+std::string_view NameOf(CircuitState state);
+
+// What became of a call.
+enum class CallOutcome : uint8_t { kSuccess, kFailure, kTimeout, kRejected };
+
+enum class CircuitBreakerErrorKind : uint8_t {
+  kOpen = 0,  // The call was refused. Detail "remaining_ns".
+};
+template <>
+struct ErrorKindTraits<CircuitBreakerErrorKind> {
+  static constexpr std::string_view kTypeUrl = "fraktor.dev/error/circuit_breaker";
+  static constexpr CircuitBreakerErrorKind kLast = CircuitBreakerErrorKind::kOpen;
+};
+
+struct CircuitBreakerOptions {
+  // For error texts.
+  std::string name = "unnamed";
+  int max_failures = 10;
+  absl::Duration call_timeout = absl::Seconds(10);
+  absl::Duration reset_timeout = absl::Seconds(15);
+  double backoff_factor = 1.0;
+  absl::Duration max_reset_timeout = absl::Hours(24);
+  // Errors with these codes are none of the other side's faults: they count as successes.
+  std::vector<absl::StatusCode> harmless_codes = {};
+  // Instead of that: which errors are failures.
+  std::function<bool(const absl::Status& error)> is_failure = nullptr;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+class CircuitBreakerListener {
+ public:
+  virtual ~CircuitBreakerListener() = default;
+  virtual void OnTransition(CircuitState /*from*/, CircuitState /*to*/) {}
+  // `took` is zero for a call that was rejected.
+  virtual void OnCall(CallOutcome /*outcome*/, absl::Duration /*took*/) {}
+};
+
+class CircuitBreaker {
+ public:
+  static absl::StatusOr<std::unique_ptr<CircuitBreaker>> Make(RuntimeToolbox& toolbox, CircuitBreakerOptions options);
+  ~CircuitBreaker();
+
+  // `fn` gives a Future<T>, and is not called while the breaker is open. What it throws is an error.
+  template <class Fn>
+  auto Call(Fn&& fn) {
+    return Call(std::forward<Fn>(fn), nullptr);
+  }
+  // `is_failure(const absl::StatusOr<T>&)` decides instead of the options: it sees values too.
+  template <class Fn, class IsFailure>
+  auto Call(Fn&& fn, IsFailure is_failure) -> std::invoke_result_t<Fn>;
+
+  // `fn` returns T, absl::StatusOr<T>, absl::Status or void, and is over when it returns. One that took longer than
+  // call_timeout counts as a failure, but its result is given. What it throws counts, and is thrown on.
+  template <class Fn>
+  auto CallNow(Fn&& fn) -> FutureResult<std::invoke_result_t<Fn>>;
+
+  // A call that somebody else made has worked, or has not. Nothing while it is open.
+  void Succeed();
+  void Fail();
+
+  CircuitState state() const;
+  // In a row, since it was closed.
+  int failures() const;
+  // Until it is half-open; zero unless it is open.
+  absl::Duration remaining() const;
+  void AddListener(std::shared_ptr<CircuitBreakerListener> listener);
+
+ private:
+  class Core;
+
+  // The right to make a call, and how it is given back.
+  class Permit {
+   public:
+    Permit(std::shared_ptr<Core> core, uint64_t epoch, bool is_trial, Instant begin);
+    Permit(Permit&&) noexcept = default;
+    Permit& operator=(Permit&&) = delete;
+    // A call that was dropped.
+    ~Permit();
+
+    // Of a call that is over now: it may have taken too long.
+    void End(const absl::Status& status);
+    void EndAs(CallOutcome outcome);
+    // By the options.
+    CallOutcome OutcomeOf(const absl::Status& status) const;
+
+   private:
+    std::shared_ptr<Core> core_;
+    uint64_t epoch_;
+    bool is_trial_;
+    Instant begin_;
+  };
+
+  explicit CircuitBreaker(std::shared_ptr<Core> core);
+
+  absl::StatusOr<Permit> Enter();
+  RuntimeToolbox& toolbox() const;
+  absl::Duration call_timeout() const;
+
+  static const absl::Status& StatusOf(const absl::Status& status) { return status; }
+  template <class T>
+  static const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+    return result.status();
+  }
+
+  const std::shared_ptr<Core> core_;
+};
+
+template <class Fn, class IsFailure>
+auto CircuitBreaker::Call(Fn&& fn, IsFailure is_failure) -> std::invoke_result_t<Fn> {
+  using T = typename std::invoke_result_t<Fn>::value_type;
+  absl::StatusOr<Permit> permit = Enter();
+  if (!permit.ok()) return MakeReadyFuture<T>(permit.status());
+  Future<T> inner;
+  try {
+    inner = std::forward<Fn>(fn)();
+  } catch (...) {
+    inner = MakeReadyFuture<T>(StatusFromException(CaptureException()));
+  }
+  return WithTimeout(toolbox(), std::move(inner), call_timeout())
+      .MapResult([ending = *std::move(permit), decide = std::move(is_failure)](FutureResult<T> result) mutable {
+        const absl::Status& status = StatusOf(result);
+        // Whoever takes a result late has not made the call slow.
+        if (ErrorKindOf<FutureTimeoutKind>(status) == FutureTimeoutKind::kNotInTime) {
+          ending.EndAs(CallOutcome::kTimeout);
+        } else if constexpr (std::is_null_pointer_v<IsFailure>) {
+          ending.EndAs(ending.OutcomeOf(status));
+        } else {
+          ending.EndAs(decide(result) ? CallOutcome::kFailure : CallOutcome::kSuccess);
+        }
+        return result;
+      });
+}
+
+template <class Fn>
+auto CircuitBreaker::CallNow(Fn&& fn) -> FutureResult<std::invoke_result_t<Fn>> {
+  using Returned = std::invoke_result_t<Fn>;
+  absl::StatusOr<Permit> permit = Enter();
+  if (!permit.ok()) return permit.status();
+  try {
+    if constexpr (std::is_void_v<Returned>) {
+      std::forward<Fn>(fn)();
+      permit->End(absl::OkStatus());
+      return absl::OkStatus();
+    } else {
+      FutureResult<Returned> result = std::forward<Fn>(fn)();
+      permit->End(StatusOf(result));
+      return result;
+    }
+  } catch (...) {
+    permit->EndAs(CallOutcome::kFailure);
+    throw;
+  }
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_CIRCUIT_BREAKER_H_

@@ -1,0 +1,42 @@
+#include "fraktor/actor/pattern/fsm.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0::fsm_internal {
+
+std::string NumberOfState(int64_t number) { return absl::StrCat("number ", number); }
+
+absl::Status NoSuchState(ActorContext& context, std::string_view state) {
+  return absl::InternalError(
+      absl::StrCat(context.Path(), " goes to state ", ToAbsl(state), ", which has no handler; give it one by When"));
+}
+
+absl::Status NotStarted(ActorContext& context) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(context.Path(), " is a state machine without a first state; call StartWith in its constructor"));
+}
+
+void LogFailure(ActorContext& context, const absl::Status& error) {
+  ActorSystem* const system = ActorContext::lifecycle().system();
+  if (system == nullptr || !system->log().IsOn(LogLevel::kError)) return;
+  const std::string path = context.Path();
+  const std::string text = absl::StrCat("a state machine stopped after: ", error.message());
+  system->log().Log(LogLevel::kError, {.at = system->toolbox().WallNow(), .path = path, .text = text});
+}
+
+void SendReply(ActorRef to, EnvelopePtr reply) {
+  ActorWorker& worker = ActorContext::worker();
+  reply->set_sender(worker.turn.self());
+  worker.Send(to, reply.release());
+}
+
+bool HasEnded(ActorRef actor) { return actor.IsNoOne() || !actor.slot()->IsAt(actor.generation()); }
+
+}  // namespace fraktor::inline v0::fsm_internal

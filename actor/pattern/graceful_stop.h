@@ -1,0 +1,42 @@
+// GracefulStop: tells an actor to end after what it has been sent, and says when it has.
+//
+//   Future<void> stopping = GracefulStop(system, cart, absl::Seconds(5));
+//   absl::Status stopped = co_await stopping;                     // OK, or DeadlineExceeded
+//   GracefulStop(system, manager, absl::Seconds(5), Drain{})      // with a message of its own instead of PoisonPill
+//
+// OK at once if the actor has ended already. If it has not in time, the future fails, but the actor has still been told.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_ACTOR_PATTERN_GRACEFUL_STOP_H_
+#define FRAKTOR_ACTOR_PATTERN_GRACEFUL_STOP_H_
+
+#include <type_traits>
+#include <utility>
+
+#include "absl/time/time.h"
+
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor::inline v0 {
+
+namespace graceful_stop_internal {
+
+Future<void> Begin(ActorSystem& system, ActorRef actor, absl::Duration timeout, EnvelopePtr message, bool is_marked);
+
+}  // namespace graceful_stop_internal
+
+template <class M = PoisonPill>
+Future<void> GracefulStop(ActorSystem& system, ActorRef actor, absl::Duration timeout, M&& message = PoisonPill()) {
+  using Message = std::decay_t<M>;
+  return graceful_stop_internal::Begin(
+      system, actor, timeout, MakeEnvelope<Message>(ActorRef(), std::forward<M>(message)), kIsMarkedMessage<Message>);
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_GRACEFUL_STOP_H_

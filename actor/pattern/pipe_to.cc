@@ -1,0 +1,15 @@
+#include "fraktor/actor/pattern/pipe_to.h"
+
+#include "fraktor/actor/turn/actor_worker.h"
+
+namespace fraktor::inline v0::pipe_to_internal {
+
+void Send(ActorRef to, EnvelopePtr message) {
+  if (ActorWorker* const worker = ActorWorker::Current()) {
+    worker->Send(to, message.release());
+  } else {
+    SendForeign(to, std::move(message)).IgnoreError();
+  }
+}
+
+}  // namespace fraktor::inline v0::pipe_to_internal

@@ -1,0 +1,101 @@
+// Retry: tries something again until it works.
+//
+//   auto fetching = Retry(toolbox, {.max_retries = 3, .delay = absl::Milliseconds(100)}, [&] { return Fetch(url); });
+//   absl::StatusOr<Page> page = co_await fetching;                             // in a handler
+//   Future<Page> later = StartTask(system, Retry(toolbox, {}, [url] { return Fetch(url); }));   // from elsewhere
+//
+// It is tried once and then up to `max_retries` times more; the result is that of the last. What an attempt throws is an
+// error like others. Between two attempts there is a pause, which grows by `factor` up to `max_delay`.
+//
+// The attempts run where the task runs: in a handler, in the actor's own turns.
+//
+// Thread safety: a task is a value. The toolbox must outlive it.
+#ifndef FRAKTOR_ACTOR_PATTERN_RETRY_H_
+#define FRAKTOR_ACTOR_PATTERN_RETRY_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/pattern/with_timeout.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/future/task.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+struct RetryOptions {
+  // After the first attempt. 0 or more.
+  int max_retries = 3;
+  // Before the first retry.
+  absl::Duration delay = absl::ZeroDuration();
+  double factor = 1.0;
+  absl::Duration max_delay = absl::InfiniteDuration();
+  // A pause is longer by up to this part of it, by chance: 0 to 1.
+  double jitter = 0.0;
+  // Whether an error is worth another attempt; null: any is.
+  std::function<bool(const absl::Status& error)> is_worth_it = nullptr;
+  // Of the toolbox's generator.
+  uint64_t random_stream = 0x7265747279;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+  // How long the pause before the n-th retry is, from 1 on. `chance` is from 0 to 1.
+  absl::Duration DelayBefore(int retry, double chance) const;
+};
+
+namespace retry_internal {
+
+inline const absl::Status& StatusOf(const absl::Status& status) { return status; }
+template <class T>
+const absl::Status& StatusOf(const absl::StatusOr<T>& result) {
+  return result.status();
+}
+
+template <class Fn>
+auto Attempt(Fn& fn) -> decltype(fn()) {
+  using T = typename decltype(fn())::value_type;
+  try {
+    return fn();
+  } catch (...) {
+    return MakeReadyFuture<T>(StatusFromException(CaptureException()));
+  }
+}
+
+// A task that comes to a status says so by its type.
+template <class T>
+using TaskValue = std::conditional_t<std::is_void_v<T>, absl::Status, T>;
+
+}  // namespace retry_internal
+
+// `attempt` gives a Future<T>; the task comes to absl::StatusOr<T>, or absl::Status for void.
+template <class Fn>
+auto Retry(RuntimeToolbox& toolbox, RetryOptions options, Fn attempt)
+    -> Task<retry_internal::TaskValue<typename std::invoke_result_t<Fn&>::value_type>> {
+  using T = typename std::invoke_result_t<Fn&>::value_type;
+  const absl::Status valid = options.Validate();
+  if (!valid.ok()) co_return valid;
+  Random random = toolbox.MakeRandom(options.random_stream);
+  for (int retry = 1;; ++retry) {
+    Future<T> trying = retry_internal::Attempt(attempt);
+    FutureResult<T> result = co_await trying;
+    const absl::Status& status = retry_internal::StatusOf(result);
+    if (status.ok() || retry > options.max_retries) co_return result;
+    if (options.is_worth_it != nullptr && !options.is_worth_it(status)) co_return result;
+    const absl::Duration delay = options.DelayBefore(retry, random.UniformDouble());
+    if (delay <= absl::ZeroDuration()) continue;
+    Future<void> pausing = SleepFor(toolbox, delay);
+    const absl::Status paused = co_await pausing;
+    if (!paused.ok()) co_return paused;
+  }
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_RETRY_H_

@@ -1,0 +1,147 @@
+// Things that a system does later, or again and again: sends a message to any actor, or calls a function.
+//
+//   Scheduler& scheduler = Scheduler::Of(system);
+//   Cancellable reminder = scheduler.ScheduleOnce(absl::Seconds(5), greeter, Greet{"again"}).value();
+//   scheduler.ScheduleAtFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
+//   if (reminder.Cancel()) ...                          // true once, and only if it has not happened yet
+//
+// For an actor's own messages Timers (timers.h) are better: they end with the actor, and cancelling them is final.
+//
+// - Never early; late by as much as the toolbox's resolution.
+// - A fixed rate counts from when it should have happened, and makes up for what it missed, up to kMaxCatchUp at once.
+//   A fixed delay counts from the end of the last time.
+// - What is repeated ends when the function throws, which is logged, or when the actor has ended. It goes on across
+//   restarts of the actor.
+// - Functions run on a worker, between actors: they must be short and must not block. To do more, send a message.
+// - When the system ends, what is left is cancelled; a function that is just running is waited for.
+//
+// Thread safety: any thread, functions that are running included. Of a Cancellable, copies may be used by several
+// threads at once. It may outlive the system, and cancels nothing then. On a toolbox without threads all belongs to the
+// thread that pumps it.
+#ifndef FRAKTOR_ACTOR_PATTERN_SCHEDULER_H_
+#define FRAKTOR_ACTOR_PATTERN_SCHEDULER_H_
+
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/pattern/timer_period.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/utils/time/timing_wheel.h"
+
+namespace fraktor::inline v0 {
+
+// Something that was scheduled.
+class Cancellable {
+ public:
+  // Nothing.
+  Cancellable() = default;
+
+  // True if it will not happen (again) because of this call. False if it has happened, is just happening for the only
+  // time, has ended by itself, or was cancelled before.
+  bool Cancel();
+  // Whether Cancel said true once, or the system ended first.
+  bool IsCancelled() const;
+
+ private:
+  friend class Scheduler;
+  struct Task;
+  class Core;
+  explicit Cancellable(std::shared_ptr<Task> task) : task_(std::move(task)) {}
+
+  std::shared_ptr<Task> task_;
+};
+
+struct ScheduleOptions {
+  // Of messages.
+  ActorRef sender = {};
+  // Called by whoever cancels it, once; also when the system ends first.
+  absl::AnyInvocable<void()> on_cancel = nullptr;
+};
+
+// The system's own: see Of.
+class Scheduler {
+ public:
+  explicit Scheduler(ActorSystem& system);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  static Scheduler& Of(ActorSystem& system) { return system.Extension<Scheduler>(); }
+
+  // Errors of all: InvalidArgument for a delay or period beyond kMaxTimerDelay, or a period that is not positive;
+  // ResourceExhausted if the toolbox has no timer left; FailedPrecondition when the system ends. A delay that is not
+  // positive means at once, but never within the call.
+
+  absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, absl::AnyInvocable<void()> function,
+                                           ScheduleOptions options = {}) {
+    return Once(delay, FunctionAction(std::move(function)), std::move(options));
+  }
+  absl::StatusOr<Cancellable> ScheduleAtFixedRate(const TimerPeriod& period, absl::AnyInvocable<void()> function,
+                                                  ScheduleOptions options = {}) {
+    return Periodically(period, Cadence::kFixedRate, FunctionAction(std::move(function)), std::move(options));
+  }
+  absl::StatusOr<Cancellable> ScheduleWithFixedDelay(const TimerPeriod& period, absl::AnyInvocable<void()> function,
+                                                     ScheduleOptions options = {}) {
+    return Periodically(period, Cadence::kFixedDelay, FunctionAction(std::move(function)), std::move(options));
+  }
+
+  // A single message may be move-only; one that is repeated is copied.
+  template <class M>
+  absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, ActorRef to, M&& message,
+                                           ScheduleOptions options = {}) {
+    return Once(delay, SingleMessageAction(to, Make(options.sender, std::forward<M>(message)), kIsMarked<M>),
+                std::move(options));
+  }
+  template <class M>
+  absl::StatusOr<Cancellable> ScheduleAtFixedRate(const TimerPeriod& period, ActorRef to, M&& message,
+                                                  ScheduleOptions options = {}) {
+    return Repeat(period, Cadence::kFixedRate, to, std::forward<M>(message), std::move(options));
+  }
+  template <class M>
+  absl::StatusOr<Cancellable> ScheduleWithFixedDelay(const TimerPeriod& period, ActorRef to, M&& message,
+                                                     ScheduleOptions options = {}) {
+    return Repeat(period, Cadence::kFixedDelay, to, std::forward<M>(message), std::move(options));
+  }
+
+ private:
+  // What is to happen. False: never again.
+  using Action = absl::AnyInvocable<bool()>;
+
+  template <class M>
+  static constexpr bool kIsMarked = kIsMarkedMessage<std::decay_t<M>>;
+
+  template <class M>
+  static EnvelopePtr Make(ActorRef sender, M&& message) {
+    return MakeEnvelope<std::decay_t<M>>(sender, std::forward<M>(message));
+  }
+  template <class M>
+  absl::StatusOr<Cancellable> Repeat(const TimerPeriod& period, Cadence cadence, ActorRef to, M&& message,
+                                     ScheduleOptions options) {
+    static_assert(std::is_copy_constructible_v<std::decay_t<M>>,
+                  "a message that is repeated is copied each time: give it a copy constructor");
+    return Periodically(period, cadence,
+                        MessageAction(to, Make(options.sender, std::forward<M>(message)), kIsMarked<M>),
+                        std::move(options));
+  }
+
+  static Action FunctionAction(absl::AnyInvocable<void()> function);
+  static Action SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_marked);
+  static Action MessageAction(ActorRef to, EnvelopePtr message, bool is_marked);
+  absl::StatusOr<Cancellable> Once(absl::Duration delay, Action action, ScheduleOptions options);
+  absl::StatusOr<Cancellable> Periodically(const TimerPeriod& period, Cadence cadence, Action action,
+                                           ScheduleOptions options);
+
+  const std::shared_ptr<Cancellable::Core> core_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_SCHEDULER_H_

@@ -1,0 +1,42 @@
+#include "fraktor/actor/pattern/start_task.h"
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+
+namespace fraktor::inline v0::start_task_internal {
+namespace {
+
+class TaskRunner final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override { return context.Unhandled(message); }
+};
+
+}  // namespace
+
+absl::StatusOr<ActorRef> SpawnRunner(ActorSystem& system) {
+  absl::StatusOr<ActorRef> runner = system.SpawnSystemActor(PropsOf<TaskRunner>());
+  if (runner.ok()) return runner;
+  return absl::UnavailableError(absl::StrCat("the actor system runs no more tasks: ", runner.status().message()));
+}
+
+void RunIn(ActorRef runner, Task<void> task) {
+  TellSystem(runner, MakeEnvelope<TaskForActor>(ActorRef(), std::move(task)));
+}
+
+void EndRunner() { ActorContext::Of(*ActorContext::worker().turn.running()).Stop(); }
+
+Waker StopWaker(ActorRef runner) {
+  return {.function = [](void* slot, uint64_t word,
+                         uint64_t) noexcept { ActorTree::Stop(ActorRef(static_cast<ActorSlot*>(slot), word)); },
+          .target = runner.slot(),
+          .first = runner.word()};
+}
+
+}  // namespace fraktor::inline v0::start_task_internal

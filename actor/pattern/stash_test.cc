@@ -1,0 +1,296 @@
+#include "fraktor/actor/pattern/stash.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/observe/metrics_snapshot.h"
+#include "fraktor/actor/observe/observability_hub.h"
+#include "fraktor/actor/pattern/pattern_fixture.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor {
+namespace {
+
+struct Item {
+  int number;
+};
+struct Open {};
+struct Gone {};  // Instead of Terminated.
+
+class PatternStashTest : public PatternTest {
+ protected:
+  // Puts everything aside until it gets Open.
+  Script Stashing() {
+    return {.receive = [this](ActorContext& context, Envelope& message) -> absl::Status {
+      if (message.Is<Open>()) {
+        open_ = true;
+        UnstashAll(context);
+        return absl::OkStatus();
+      }
+      if (!open_) return Stash(context);
+      if (const auto* item = message.TryAs<Item>()) {
+        log_.push_back(absl::StrCat(item->number));
+      } else {
+        log_.push_back(message.Is<Terminated>() ? "terminated" : "gone");
+      }
+      return absl::OkStatus();
+    }};
+  }
+  void TellItems(ActorRef actor, std::vector<int> numbers) {
+    for (const int number : numbers) Tell(actor, Item{number});
+  }
+
+  bool open_ = false;
+};
+
+// A69
+TEST_F(PatternStashTest, BringsBackAllInOrderBeforeOthers) {
+  const ActorRef actor = Spawn(Stashing());
+  TellItems(actor, {1, 2, 3});
+  Tell(actor, Open{});
+  TellItems(actor, {4, 5});
+  Settle();
+  EXPECT_EQ(Take(), Log({"1", "2", "3", "4", "5"}));
+}
+
+// A64: whatever the mailbox is, it can be put back in front.
+TEST_F(PatternStashTest, WorksWithEveryMailbox) {
+  const std::vector<MailboxOptions> all{
+      {.capacity = 10, .overflow = OverflowStrategy::kDropOldest},
+      {.capacity = 10, .overflow = OverflowStrategy::kDropNewest},
+      {.capacity = 10, .overflow = OverflowStrategy::kBlockProducer},
+      {.capacity = 10, .overflow = OverflowStrategy::kReject},
+      {.capacity = 10, .overflow = OverflowStrategy::kDeadLetter},
+      {.order = MessageOrder::kControlFirst},
+      {.order = MessageOrder::kPriority, .priority = [](const Envelope&) { return 1; }},
+      {.capacity = 10, .overflow = OverflowStrategy::kReject, .order = MessageOrder::kControlFirst}};
+  for (const MailboxOptions& options : all) {
+    open_ = false;
+    const ActorRef actor = Spawn(Stashing(), {.mailbox = options});
+    TellItems(actor, {1, 2});
+    Tell(actor, Open{});
+    TellItems(actor, {3});
+    Settle();
+    EXPECT_EQ(Take(), Log({"1", "2", "3"})) << ToString(options.overflow) << " " << ToString(options.order);
+  }
+  EXPECT_EQ(system_->dead_letters().total(), 0u);
+}
+
+TEST_F(PatternStashTest, BringsBackOneAtATime) {
+  const ActorRef actor = Spawn(Stashing());
+  TellItems(actor, {1, 2, 3});
+  Settle();
+  In(actor, [this](ActorContext& context) {
+    EXPECT_EQ(StashSize(context), 3u);
+    open_ = true;
+    EXPECT_TRUE(UnstashOne(context));
+    EXPECT_EQ(StashSize(context), 2u);
+  });
+  EXPECT_EQ(Take(), Log({"1"}));
+  In(actor, [](ActorContext& context) {
+    EXPECT_TRUE(UnstashOne(context));
+    EXPECT_TRUE(UnstashOne(context));
+    EXPECT_FALSE(UnstashOne(context));
+  });
+  EXPECT_EQ(Take(), Log({"3", "2"})) << "each goes before all others";
+}
+
+// A message may be put aside again; its sender is still there when it comes back.
+TEST_F(PatternStashTest, KeepsTheSender) {
+  int times = 0;
+  const ActorRef actor = Spawn({.receive = [&](ActorContext& context, Envelope& message) -> absl::Status {
+    if (message.Is<Open>()) {
+      UnstashAll(context);
+      return absl::OkStatus();
+    }
+    if (++times < 3) return Stash(context);
+    context.Reply(Item{message.As<Item>().number + 1});
+    return absl::OkStatus();
+  }});
+  const auto answer = system_->Ask<Item>(actor, Item{1}, absl::Seconds(10));
+  Settle();
+  Tell(actor, Open{});
+  Settle();
+  EXPECT_FALSE(answer.IsReady());
+  Tell(actor, Open{});
+  Settle();
+  EXPECT_TRUE(answer.IsReady());
+  EXPECT_EQ(times, 3);
+}
+
+// A71: the sender of what had no room hears of it too.
+TEST_F(PatternStashTest, OverflowsBeyondItsCapacity) {
+  Script script = Stashing();
+  absl::Status overflow;
+  script.receive = [&, receive = script.receive](ActorContext& context, Envelope& message) -> absl::Status {
+    overflow = receive(context, message);
+    return absl::OkStatus();
+  };
+  const ActorRef actor = Spawn(std::move(script));
+  In(actor, [](ActorContext& context) {
+    EXPECT_FALSE(StashIsFull(context));
+    SetStashCapacity(context, 2);
+  });
+  TellItems(actor, {1, 2});
+  In(actor, [](ActorContext& context) { EXPECT_TRUE(StashIsFull(context)); });
+  EXPECT_TRUE(overflow.ok());
+  const absl::StatusOr<Item> answer = system_->AskAndWait<Item>(actor, Item{3}, absl::Seconds(10));
+  EXPECT_NE(answer.status().message().find("stash_full"), absl::string_view::npos) << answer.status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(overflow), ActorErrorKind::kStashOverflow);
+  EXPECT_EQ(overflow.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(overflow.message().find(" has no room to stash "), absl::string_view::npos) << overflow;
+  EXPECT_NE(overflow.message().find(": 2 messages are there; unstash earlier"), absl::string_view::npos) << overflow;
+  EXPECT_EQ(dead_letters(DeadLetterReason::kStashFull), 1u);
+  Tell(actor, Open{});
+  Settle();
+  EXPECT_EQ(Take(), Log({"1", "2"}));
+}
+
+// A71: as what a handler returns it is a failure of the actor.
+TEST_F(PatternStashTest, AnOverflowThatIsReturnedFailsTheActor) {
+  Script script = Stashing();
+  script.pre_restart = [this](ActorContext&, Envelope*) { log_.push_back("restart"); };
+  const ActorRef actor = Spawn(std::move(script));
+  In(actor, [](ActorContext& context) { SetStashCapacity(context, 1); });
+  open_ = false;
+  TellItems(actor, {1, 2});
+  Settle();
+  EXPECT_EQ(Take(), Log({"restart"}));
+}
+
+// A71
+TEST_F(PatternStashTest, WhatIsLeftWhenTheActorEndsIsDeadLetters) {
+  const ActorRef actor = Spawn(Stashing());
+  TellItems(actor, {1, 2, 3});
+  In(actor, [](ActorContext& context) { context.Stop(); });
+  EXPECT_FALSE(IsAlive(actor));
+  EXPECT_EQ(dead_letters(DeadLetterReason::kStopped), 3u);
+}
+
+// A72: from a mailbox that takes no more; one that blocks its senders lets in what an actor sends itself, and one that
+// drops the oldest does not count what comes back.
+TEST_F(PatternStashTest, HasNoRoomInAMailboxThatIsFullMeanwhile) {
+  struct Case {
+    OverflowStrategy overflow;
+    Log received;
+    uint64_t lost;
+  };
+  for (const Case& each :
+       {Case{OverflowStrategy::kReject, {"1", "8", "9"}, 2}, Case{OverflowStrategy::kDropNewest, {"1", "8", "9"}, 2},
+        Case{OverflowStrategy::kDeadLetter, {"1", "8", "9"}, 2},
+        Case{OverflowStrategy::kBlockProducer, {"1", "2", "3", "8", "9"}, 0},
+        Case{OverflowStrategy::kDropOldest, {"1", "2", "3", "8", "9"}, 0}}) {
+    open_ = false;
+    const ActorRef actor = Spawn(Stashing(), {.mailbox = {.capacity = 3, .overflow = each.overflow}});
+    const uint64_t before = dead_letters(DeadLetterReason::kMailboxFull);
+    TellItems(actor, {1, 2, 3});
+    Settle();
+    Tell(actor, Open{});
+    TellItems(actor, {8, 9});
+    Settle();
+    EXPECT_EQ(Take(), each.received) << ToString(each.overflow);
+    EXPECT_EQ(dead_letters(DeadLetterReason::kMailboxFull) - before, each.lost) << ToString(each.overflow);
+    // What came back has been counted out again: there is room for as many as before.
+    TellItems(actor, {4, 5, 6});
+    Settle();
+    EXPECT_EQ(Take(), Log({"4", "5", "6"})) << ToString(each.overflow);
+  }
+}
+
+// A73
+TEST_F(PatternStashTest, ARestartBringsBackWhatWasPutAside) {
+  const ActorRef actor = Spawn(Stashing());
+  TellItems(actor, {1, 2});
+  Settle();
+  Tell(actor, Do{[this](ActorContext&) {
+         open_ = true;
+         return absl::InternalError("as told");
+       }});
+  TellItems(actor, {3});
+  Settle();
+  EXPECT_EQ(Take(), Log({"1", "2", "3"}));
+  In(actor, [](ActorContext& context) { EXPECT_EQ(StashSize(context), 0u); });
+}
+
+// A73, A49: also through a restart.
+TEST_F(PatternStashTest, ATerminatedThatWasPutAsideIsReceivedAgain) {
+  const ActorRef actor = Spawn(Stashing());
+  const ActorRef first = Spawn({});
+  const ActorRef second = Spawn({});
+  In(actor, [&](ActorContext& context) {
+    EXPECT_TRUE(context.Watch(first).ok());
+    return context.WatchWith(second, Gone{});
+  });
+  system_->Stop(first);
+  Settle();
+  system_->Stop(second);
+  Settle();
+  In(actor, [this](ActorContext& context) {
+    EXPECT_EQ(StashSize(context), 2u);
+    open_ = true;
+    return absl::InternalError("as told");
+  });
+  EXPECT_EQ(Take(), Log({"terminated", "gone"}));
+}
+
+TEST_F(PatternStashTest, TakesEachMessageOnce) {
+  absl::Status again;
+  absl::Status without;
+  const ActorRef actor = Spawn({.receive =
+                                    [&](ActorContext& context, Envelope&) {
+                                      EXPECT_TRUE(Stash(context).ok());
+                                      again = Stash(context);
+                                      return absl::OkStatus();
+                                    },
+                                .start =
+                                    [&](ActorContext& context) {
+                                      without = Stash(context);
+                                      return absl::OkStatus();
+                                    }});
+  TellItems(actor, {1});
+  Settle();
+  EXPECT_EQ(again.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_NE(again.message().find(" has no message to stash"), absl::string_view::npos) << again;
+  EXPECT_EQ(without.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+// SCH-11
+TEST_F(PatternStashTest, KeepsTheDepthOfTheMailboxRight) {
+  const ActorRef actor = Spawn(Stashing());
+  TellItems(actor, {1, 2, 3});
+  Settle();
+  Tell(actor, Open{});
+  Settle();
+  EXPECT_EQ(Take().size(), 3u);
+  for (const Metric& metric : system_->hub().Snapshot(toolbox_->Now()).metrics) {
+    if (metric.name == kMailboxDepth) {
+      EXPECT_EQ(metric.value, 0);
+    }
+  }
+}
+
+// What is put aside goes with a system that ends without ceremony; leak checkers look.
+TEST_F(PatternStashTest, GoesWithTheSystem) {
+  const ActorRef actor = Spawn(Stashing());
+  TellItems(actor, {1, 2, 3});
+  Settle();
+  system_->Shutdown(absl::ZeroDuration());
+  system_.reset();
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,39 @@
+// How often something is repeated, and the limits that all timers of actors and systems have.
+//
+//   timers.StartFixedRate("tick", Tick{}, {.period = absl::Seconds(1)});                                     // 1, 2, 3 s
+//   timers.StartFixedDelay("poll", Poll{}, {.period = absl::Seconds(1), .initial_delay = absl::ZeroDuration()});
+#ifndef FRAKTOR_ACTOR_PATTERN_TIMER_PERIOD_H_
+#define FRAKTOR_ACTOR_PATTERN_TIMER_PERIOD_H_
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+namespace fraktor::inline v0 {
+
+struct TimerPeriod {
+  // Must be positive.
+  absl::Duration period = absl::ZeroDuration();
+  // Until the first time; a period if not given. At once if it is not positive.
+  std::optional<absl::Duration> initial_delay = std::nullopt;
+
+  absl::Duration first() const { return initial_delay.value_or(period); }
+};
+
+// Delays and periods beyond a hundred years are refused: they are mistakes, or meant as "never".
+inline constexpr absl::Duration kMaxTimerDelay = absl::Hours(24 * 36500);
+
+// A fixed rate makes up for periods that it missed, since the clock was held up, but for no more than so many at once;
+// and a periodic timer of an actor has no more than so many messages in the mailbox.
+inline constexpr uint64_t kMaxCatchUp = 1000;
+
+// InvalidArgument that names `what`, the value and the limit.
+absl::Status CheckTimerDelay(std::string_view what, absl::Duration delay);
+absl::Status CheckTimerPeriod(std::string_view what, const TimerPeriod& period);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_TIMER_PERIOD_H_

@@ -1,0 +1,165 @@
+// WithTimeout: a future that fails if another is not ready in time. SleepFor: a future that is ready later.
+//
+//   Future<Page> page = WithTimeout(toolbox, Fetch(url), absl::Seconds(2));   // or DeadlineExceeded, kNotInTime
+//   Future<void> pause = SleepFor(toolbox, absl::Milliseconds(100));
+//   absl::Status over = co_await pause;
+//
+// The inner future is dropped when the whole is taken or dropped; Maps of it run when the whole is taken. An error of
+// the toolbox, which has no timer left, is the result.
+//
+// Thread safety: as any future. The toolbox must outlive the future.
+#ifndef FRAKTOR_ACTOR_PATTERN_WITH_TIMEOUT_H_
+#define FRAKTOR_ACTOR_PATTERN_WITH_TIMEOUT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/future/waker.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+enum class FutureTimeoutKind : uint8_t {
+  kNotInTime = 0,  // Of WithTimeout, and not of the future itself.
+};
+template <>
+struct ErrorKindTraits<FutureTimeoutKind> {
+  static constexpr std::string_view kTypeUrl = "fraktor.dev/error/future_timeout";
+  static constexpr FutureTimeoutKind kLast = FutureTimeoutKind::kNotInTime;
+};
+
+Future<void> SleepFor(RuntimeToolbox& toolbox, absl::Duration duration);
+
+namespace with_timeout_internal {
+
+absl::Status NotInTime(absl::Duration timeout);
+
+// The first of the inner future and the timer completes the whole.
+template <class T>
+class TimeoutSource final : public FutureSource<T> {
+ public:
+  TimeoutSource(RuntimeToolbox& toolbox, Future<T> inner, absl::Duration timeout)
+      : toolbox_(toolbox), inner_(std::move(inner)), timeout_(timeout) {}
+
+  // Once, when the whole has its owner.
+  void Arm() {
+    references_.fetch_add(1, std::memory_order_relaxed);
+    is_polled_ = !inner_.Poll(Waker{.function = &OnInner, .target = this});
+    if (!is_polled_) {
+      references_.fetch_sub(1, std::memory_order_relaxed);  // Not the last: the whole has one.
+      Win(Winner::kInner);
+      return;
+    }
+    if (timeout_ == absl::InfiniteDuration()) return;
+    absl::StatusOr<TimerId> timer =
+        toolbox_.ScheduleAfter(timeout_, [reference = Reference(*this)] { reference.source->Win(Winner::kTimer); });
+    if (timer.ok()) {
+      timer_ = *timer;
+      has_timer_ = true;
+    } else {
+      refused_ = timer.status();
+      Win(Winner::kTimer);
+    }
+  }
+
+  bool IsReady() const override { return word_.IsReady(); }
+  bool Poll(const Waker& waker) override { return word_.Poll(waker); }
+  bool StopWaking() override { return word_.StopWaking(); }
+  bool Cancel() override {
+    if (!word_.Cancel()) return false;
+    LetGo();
+    return true;
+  }
+  FutureResult<T> Take() override {
+    if (word_.WasCancelled()) return future_internal::FutureCancelledError();
+    // Acquire: with what the winner wrote before, which the word has ordered already.
+    if (winner_.load(std::memory_order_acquire) == Winner::kTimer) {
+      return refused_.ok() ? NotInTime(timeout_) : refused_;
+    }
+    return inner_.Take();
+  }
+  void Drop() noexcept override {
+    word_.Cancel();
+    LetGo();
+    Release();
+  }
+
+ private:
+  enum class Winner : uint8_t { kNone, kInner, kTimer };
+
+  // What a pending timer keeps alive.
+  struct Reference {
+    explicit Reference(TimeoutSource& of) : source(&of) { of.references_.fetch_add(1, std::memory_order_relaxed); }
+    Reference(Reference&& other) noexcept : source(std::exchange(other.source, nullptr)) {}
+    Reference& operator=(Reference&&) = delete;
+    ~Reference() {
+      if (source != nullptr) source->Release();
+    }
+    TimeoutSource* source;
+  };
+
+  ~TimeoutSource() override = default;
+
+  static void OnInner(void* target, uint64_t, uint64_t) noexcept {
+    auto* const source = static_cast<TimeoutSource*>(target);
+    source->Win(Winner::kInner);
+    source->Release();
+  }
+
+  void Win(Winner winner) {
+    Winner none = Winner::kNone;
+    if (winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel)) word_.Complete();
+  }
+
+  // By the future's side.
+  void LetGo() {
+    if (std::exchange(is_polled_, false) && inner_.valid() && inner_.StopWaking()) {
+      references_.fetch_sub(1, std::memory_order_acq_rel);  // Not the last: the whole has one.
+    }
+    inner_ = Future<T>();
+    if (std::exchange(has_timer_, false)) toolbox_.CancelTimer(timer_);
+  }
+
+  void Release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  RuntimeToolbox& toolbox_;
+  Future<T> inner_;
+  const absl::Duration timeout_;
+  FutureWord<> word_;
+  // Who was first. Pairs with itself: one of the two completes the word.
+  std::atomic<Winner> winner_{Winner::kNone};
+  // The whole, the inner future that has our waker, and the timer. acq_rel: pairs with itself, for the deletion.
+  std::atomic<int> references_{1};
+  bool is_polled_ = false;
+  bool has_timer_ = false;
+  TimerId timer_;
+  absl::Status refused_;
+};
+
+}  // namespace with_timeout_internal
+
+// An infinite timeout is none.
+template <class T>
+Future<T> WithTimeout(RuntimeToolbox& toolbox, Future<T> future, absl::Duration timeout) {
+  auto* const source = new with_timeout_internal::TimeoutSource<T>(toolbox, std::move(future), timeout);
+  Future<T> whole = Future<T>::FromSource(*source);
+  source->Arm();
+  return whole;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_WITH_TIMEOUT_H_

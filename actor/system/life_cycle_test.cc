@@ -1,0 +1,540 @@
+// How actors begin, are restarted and end, through the public API.
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+using LifeCycle = SystemTest;
+
+// A1
+TEST_F(LifeCycle, CallsTheRestartHooksOfTheOldAndTheNewInstance) {
+  std::string reason;
+  bool had_message = false;
+  const ActorRef a = Spawn("a", {.pre_restart =
+                                     [&](ActorContext&, const absl::Status& why, Envelope* message) {
+                                       reason = std::string(why.message());
+                                       had_message = message != nullptr && message->Is<Act>();
+                                       return absl::OkStatus();
+                                     },
+                                 .post_restart = [](ActorContext&, const absl::Status&) { return absl::OkStatus(); }});
+  Fail(a);
+  EXPECT_EQ(Told(), (Lines{"a made", "a PreStart", "a PreRestart", "a made", "a PostRestart"}));
+  EXPECT_EQ(reason, "broken");
+  EXPECT_TRUE(had_message);
+}
+
+// A2
+TEST_F(LifeCycle, StopsChildrenAndStartsAnewIfTheRestartHooksAreTheUsual) {
+  const ActorRef a = Spawn("a");
+  const ActorRef kid = SpawnUnder(a, "kid");
+  // It handles no Terminated: had the child not been unwatched, that would be a death pact.
+  Let(a, [&](ActorContext& context) { return context.Watch(kid); });
+  Told();
+  Fail(a);
+  EXPECT_EQ(Told(), (Lines{"a PreRestart", "a PostStop", "kid PostStop", "a made", "a PostRestart", "a PreStart"}));
+  EXPECT_FALSE(IsAlive(kid));
+  EXPECT_TRUE(IsAlive(a));
+}
+
+// A3
+TEST_F(LifeCycle, CallsOnlyTheFirstAndTheLastHookOfAnActorThatDoesNotFail) {
+  const ActorRef a = Spawn("a");
+  Say(a, "x");
+  Settle();
+  Stop(a);
+  EXPECT_EQ(Told(), (Lines{"a made", "a PreStart", "a: x", "a PostStop"}));
+}
+
+// A4
+TEST_F(LifeCycle, EndsAnActorWhoseLastHookThrowsAndLogsThat) {
+  const ActorRef a = Spawn("a", {.post_stop = [](ActorContext&) { throw std::runtime_error("no way"); }});
+  const ActorRef watcher = Spawn("watcher", {.terminated = [&](ActorContext&, const Terminated& ended) {
+                                   diary_.Add(ended.actor == a ? "a is gone" : "?");
+                                   return absl::OkStatus();
+                                 }});
+  Let(watcher, [&](ActorContext& context) { return context.Watch(a); });
+  Told();
+  Stop(a);
+  EXPECT_EQ(Told(), (Lines{"a PostStop", "a is gone"}));
+  const Lines logged = Logged();
+  ASSERT_EQ(logged.size(), 1u);
+  EXPECT_EQ(logged[0], "E pekko://test/user/a: PostStop threw: no way");
+}
+
+// A7
+TEST_F(LifeCycle, CallsAFailedConstructorOrStartAnInitializationErrorThatNamesThePath) {
+  std::vector<absl::Status> errors;
+  const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext& context, const Failure& failure) {
+                                EXPECT_TRUE(failure.Is(ActorErrorKind::kInitialization)) << failure.error;
+                                EXPECT_EQ(context.sender(), failure.child);
+                                errors.push_back(failure.error);
+                                return SupervisorStrategy::DecideByDefault(failure);
+                              }});
+  const ActorRef thrower =
+      SpawnUnder(boss, "thrower", {.construct = [] { throw std::runtime_error("cannot be made"); }});
+  const ActorRef failing =
+      SpawnUnder(boss, "failing", {.pre_start = [](ActorContext&) { return absl::NotFoundError("no file"); }});
+  ASSERT_EQ(errors.size(), 2u);
+  EXPECT_NE(errors[0].message().find("pekko://test/user/boss/thrower"), absl::string_view::npos) << errors[0];
+  EXPECT_NE(errors[0].message().find("cannot be made"), absl::string_view::npos) << errors[0];
+  EXPECT_NE(errors[1].message().find("pekko://test/user/boss/failing"), absl::string_view::npos) << errors[1];
+  EXPECT_EQ(errors[1].code(), absl::StatusCode::kNotFound);
+  // The usual verdict.
+  EXPECT_FALSE(IsAlive(thrower));
+  EXPECT_FALSE(IsAlive(failing));
+  EXPECT_TRUE(IsAlive(boss));
+}
+
+// A9
+TEST_F(LifeCycle, TriesAgainToCreateAnActorThatNeverBeganWhetherItIsResumedOrRestarted) {
+  for (const SupervisionDirective verdict : {SupervisionDirective::kResume, SupervisionDirective::kRestart}) {
+    const std::string boss_name = "boss-" + std::string(NameOf(verdict));
+    const ActorRef boss = Spawn(boss_name, {.decide = Always(verdict)});
+    auto made = std::make_shared<int>(0);
+    auto started = std::make_shared<int>(0);
+    Told();
+    const PropsPtr grandchild = PropsFor("grandchild");
+    const ActorRef a = SpawnUnder(boss, "a",
+                                  {.construct =
+                                       [made] {
+                                         if (++*made == 1) throw 1;
+                                       },
+                                   // What a failed start has spawned is gone before the next one.
+                                   .pre_start =
+                                       [&, started](ActorContext& context) {
+                                         if (absl::Status kid = context.Spawn(*grandchild, "kid").status(); !kid.ok()) {
+                                           diary_.Add(kid.ToString());
+                                         }
+                                         return ++*started < 3 ? absl::UnavailableError("not yet") : absl::OkStatus();
+                                       }});
+    Say(a, "x");
+    Settle();
+    EXPECT_TRUE(IsAlive(a));
+    EXPECT_EQ(*made, 4);
+    EXPECT_EQ(*started, 3);
+    Lines lines = Told();
+    ASSERT_FALSE(lines.empty());
+    EXPECT_EQ(lines.back(), "a: x");
+    for (const std::string& line : lines) EXPECT_EQ(line.find("Restart"), std::string::npos) << line;
+    for (const std::string& line : lines) EXPECT_EQ(line.find("NameTaken"), std::string::npos) << line;
+    size_t children = 0;
+    Let(a, [&](ActorContext& context) {
+      children = context.Children().size();
+      return absl::OkStatus();
+    });
+    EXPECT_EQ(children, 1u);
+    EXPECT_EQ(a.slot()->failures, 0);
+  }
+}
+
+// A10
+TEST_F(LifeCycle, GoesOnWithARestartWhoseFirstHookThrows) {
+  const ActorRef a = Spawn("a", {.pre_restart = [](ActorContext&, const absl::Status&, Envelope*) -> absl::Status {
+                             throw std::runtime_error("not now");
+                           }});
+  Told();
+  Fail(a);
+  EXPECT_EQ(Told(), (Lines{"a PreRestart", "a made", "a PostRestart", "a PreStart"}));
+  const Lines logged = Logged();
+  ASSERT_EQ(logged.size(), 2u);
+  EXPECT_EQ(logged[0], "W pekko://test/user/a: restarts after: broken");
+  EXPECT_EQ(logged[1], "E pekko://test/user/a: PreRestart threw: not now");
+}
+
+// A10
+TEST_F(LifeCycle, TakesAFailureOfTheNewInstanceForANewFailure) {
+  std::vector<bool> initializations;
+  const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext&, const Failure& failure) {
+                                initializations.push_back(failure.Is(ActorErrorKind::kInitialization));
+                                return initializations.size() < 4 ? Restart() : fraktor::Stop();
+                              }});
+  int made = 0;
+  const ActorRef a = SpawnUnder(
+      boss, "a",
+      {.construct =
+           [&made] {
+             if (++made == 2) throw std::runtime_error("second");
+           },
+       .post_restart = [](ActorContext&, const absl::Status&) { return absl::InternalError("after the restart"); }});
+  Fail(a);  // Then the second instance cannot be made. The third starts: it never was one that is restarted.
+  Fail(a);  // The fourth fails in PostRestart, which is the last that the supervisor takes.
+  EXPECT_EQ(initializations, (std::vector<bool>{false, true, false, true}));
+  EXPECT_FALSE(IsAlive(a));
+}
+
+class Holder final : public ActorInstance {
+ public:
+  explicit Holder(std::atomic<int>* alive) : alive_(*alive) { EXPECT_EQ(alive_.fetch_add(1), 0); }
+  ~Holder() override { alive_.fetch_sub(1); }
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::InternalError("broken"); }
+
+ private:
+  std::atomic<int>& alive_;
+};
+
+TEST_F(LifeCycle, FreesWhatTheOldInstanceHoldsBeforeTheNewOneIsMade) {
+  std::atomic<int> alive{0};
+  const ActorRef a = system().SpawnActor(*MakeProps<Holder>({}, &alive)).value();
+  Tell(a, 1);
+  Settle();
+  EXPECT_EQ(alive.load(), 1);
+  EXPECT_TRUE(IsAlive(a));
+  system_.reset();
+  EXPECT_EQ(alive.load(), 0);
+}
+
+// A11: a constructor has no context here; what is spawned at the start takes its place.
+TEST_F(LifeCycle, SpawnsTheChildrenOfAStartAgainAfterARestart) {
+  const PropsPtr kid_props = PropsFor("kid");
+  ActorRef kid;
+  const ActorRef a = Spawn("a", {.pre_start = [&](ActorContext& context) {
+                             const absl::StatusOr<ActorRef> spawned = context.Spawn(*kid_props, "kid");
+                             if (spawned.ok()) kid = *spawned;
+                             return spawned.status();
+                           }});
+  const ActorRef first = kid;
+  Fail(a);
+  EXPECT_TRUE(IsAlive(a));
+  EXPECT_FALSE(IsAlive(first));
+  EXPECT_TRUE(IsAlive(kid));
+  EXPECT_EQ(system().PathOf(kid), "pekko://test/user/a/kid");
+}
+
+// A14
+TEST_F(LifeCycle, FreesANameBeforeTheEndIsKnown) {
+  const ActorRef a = Spawn("a");
+  ActorRef second;
+  const PropsPtr props = PropsFor("a");
+  const ActorRef watcher = Spawn("watcher", {.terminated = [&](ActorContext& context, const Terminated&) {
+                                   const absl::StatusOr<ActorRef> spawned = context.system().SpawnActor(*props, "a");
+                                   if (spawned.ok()) second = *spawned;
+                                   return spawned.status();
+                                 }});
+  Let(watcher, [&](ActorContext& context) { return context.Watch(a); });
+  const std::string path = system().PathOf(a);
+  const std::string canonical = system().CanonicalPathOf(a);
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system().SpawnActor(*props, "a").status()), ActorErrorKind::kNameTaken);
+  Stop(a);
+  ASSERT_FALSE(second.IsNoOne());
+  EXPECT_NE(second, a);
+  EXPECT_EQ(system().PathOf(second), path);
+  EXPECT_NE(system().CanonicalPathOf(second), canonical);
+  EXPECT_EQ(system().Resolve("/user/a").value(), second);
+}
+
+class Quiet final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+};
+
+// A15
+TEST(LifeCycleWithThreads, LetsOneOfFourThreadsWinAName) {
+  constexpr int kThreads = 4;
+  constexpr int kRounds = 50;
+  ActorSystem system("race");
+  for (int round = 0; round < kRounds; ++round) {
+    const std::string name = "name-" + std::to_string(round);
+    std::atomic<int> ready{0};
+    std::atomic<int> won{0};
+    std::atomic<int> taken{0};
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&] {
+        ready.fetch_add(1);
+        while (ready.load() < kThreads) std::this_thread::yield();
+        const absl::StatusOr<ActorRef> spawned = system.SpawnActor(PropsOf<Quiet>(), name);
+        won.fetch_add(spawned.ok() ? 1 : 0);
+        taken.fetch_add(ErrorKindOf<ActorErrorKind>(spawned.status()) == ActorErrorKind::kNameTaken ? 1 : 0);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    ASSERT_EQ(won.load(), 1);
+    ASSERT_EQ(taken.load(), kThreads - 1);
+  }
+  EXPECT_TRUE(system.Shutdown(absl::InfiniteDuration()).ok());
+}
+
+// A16
+TEST_F(LifeCycle, RefusesChildrenOfWhoEndsItsChildrenForGood) {
+  const PropsPtr late = PropsFor("late");
+  std::vector<absl::Status> refused;
+  const ActorRef a = Spawn("a", {.post_stop = [&](ActorContext& context) {
+                             refused.push_back(context.Spawn(*late).status());
+                             refused.push_back(context.system().SpawnActor(*late).status());
+                           }});
+  ASSERT_TRUE(IsAlive(a));
+  system().Terminate();
+  Settle();
+  refused.push_back(system().SpawnActor(*late).status());
+  refused.push_back(system().SpawnActor(*late, "late").status());
+  ASSERT_EQ(refused.size(), 4u);
+  for (const absl::Status& status : refused) {
+    EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kTerminating) << status;
+  }
+}
+
+// A17: a context is of use in the actor's own turns. The last of them has it whole; whatever comes later holds
+// references, which never dangle.
+TEST_F(LifeCycle, KeepsTheContextWholeInTheLastHookAndReferencesForEver) {
+  const ActorRef friendly = Spawn("friend");
+  ActorRef self;
+  std::string path;
+  bool has_parent = false;
+  const ActorRef a =
+      Spawn("a", {.post_stop = [&](ActorContext& context) {
+              self = context.self();
+              path = context.Path();
+              has_parent = context.parent() == context.system().user_guardian();
+              context.Tell(friendly, std::string("goodbye"));
+              EXPECT_TRUE(context.Watch(friendly).ok());
+              EXPECT_TRUE(context.AskOnReply(friendly, 1, absl::Seconds(1)).ok());
+              auto answer = context.Ask<int>(friendly, 1, absl::Seconds(1));
+              context.system()
+                  .toolbox()
+                  .ScheduleAfter(absl::Seconds(5), [self = context.self()] { Tell(self, std::string("late")); })
+                  .IgnoreError();
+            }});
+  Told();
+  Stop(a);
+  EXPECT_EQ(self, a);
+  EXPECT_EQ(path, "pekko://test/user/a");
+  EXPECT_TRUE(has_parent);
+  EXPECT_EQ(Told(), (Lines{"a PostStop", "friend: goodbye"}));
+  const uint64_t before = system().dead_letters().count(DeadLetterReason::kStopped);
+  RunFor(absl::Seconds(10));
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kStopped), before + 1);
+}
+
+// A18
+TEST_F(LifeCycle, FinishesTheMessageInWhichAnActorStopsItself) {
+  const ActorRef a = Spawn("a");
+  Told();
+  Tell(a, Act{[&](ActorContext& context) {
+         context.Stop(context.self());
+         diary_.Add("still there");
+         return absl::OkStatus();
+       }});
+  Say(a, "never");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"still there", "a PostStop"}));
+}
+
+// A19
+TEST_F(LifeCycle, EndsAtAPoisonPillAfterWhatWasSentBefore) {
+  const ActorRef a = Spawn("a");
+  Told();
+  Say(a, "before");
+  Tell(a, PoisonPill{});
+  Say(a, "after");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"a: before", "a PostStop"}));
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kStopped), 1u);
+}
+
+// A19
+TEST_F(LifeCycle, FailsAtAKillForWhichTheUsualVerdictIsStop) {
+  std::vector<bool> killed;
+  const ActorRef boss =
+      Spawn("boss", {.decide = [&](ActorContext& context, const Failure& failure) {
+              killed.push_back(failure.Is(ActorErrorKind::kKilled));
+              return failure.child == context.Child("b") ? Restart() : SupervisorStrategy::DecideByDefault(failure);
+            }});
+  const ActorRef a = SpawnUnder(boss, "a");
+  const ActorRef b = SpawnUnder(boss, "b");
+  Told();
+  Say(a, "before");
+  Tell(a, Kill{});
+  Say(a, "after");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"a: before", "a PostStop"}));
+  Tell(b, Kill{});
+  Say(b, "after");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"b PreRestart", "b PostStop", "b made", "b PostRestart", "b PreStart", "b: after"}));
+  EXPECT_EQ(killed, (std::vector<bool>{true, true}));
+}
+
+// A21
+TEST_F(LifeCycle, FindsLivingChildrenByName) {
+  const ActorRef a = Spawn("a");
+  const ActorRef kid = SpawnUnder(a, "kid");
+  ActorRef unnamed;
+  const PropsPtr props = PropsFor("unnamed");
+  std::vector<ActorRef> found;
+  const auto look = [&](ActorContext& context) {
+    found = {context.Child("kid"), context.Child("$a"), context.Child("nobody"), context.Child("no/name")};
+    return absl::OkStatus();
+  };
+  Let(a, [&](ActorContext& context) {
+    unnamed = context.Spawn(*props).value();
+    return look(context);
+  });
+  EXPECT_EQ(system().PathOf(unnamed), "pekko://test/user/a/$b");
+  Let(a, [&](ActorContext& context) {
+    found = {context.Child("kid"), context.Child("$b"), context.Child("nobody"), context.Child("no/name")};
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(found, (std::vector<ActorRef>{kid, unnamed, ActorRef(), ActorRef()}));
+  Stop(kid);
+  Stop(unnamed);
+  Let(a, look);
+  EXPECT_EQ(found, (std::vector<ActorRef>(4)));
+}
+
+// A22
+TEST_F(LifeCycle, EndsParentsAfterAllOfTheirDescendants) {
+  const ActorRef a = Spawn("a");
+  const ActorRef b = SpawnUnder(a, "b");
+  SpawnUnder(b, "c");
+  Told();
+  Stop(a);
+  EXPECT_EQ(Told(), (Lines{"c PostStop", "b PostStop", "a PostStop"}));
+}
+
+// A38
+TEST_F(LifeCycle, LetsTheHooksAnswerTheMessageThatTheActorFailedOn) {
+  const ActorRef restarted =
+      Spawn("restarted", {.pre_restart = [](ActorContext& context, const absl::Status&, Envelope*) {
+              context.Reply(std::string("restarted, sorry"));
+              return absl::OkStatus();
+            }});
+  EXPECT_EQ(system().AskAndWait<std::string>(restarted, fraktor::Fail(), absl::Seconds(1)).value(), "restarted, sorry");
+  const ActorRef boss = Spawn("boss", {.decide = Always(SupervisionDirective::kStop)});
+  const ActorRef stopped =
+      SpawnUnder(boss, "stopped", {.post_stop = [](ActorContext& context) { context.Reply(std::string("stopped")); }});
+  EXPECT_EQ(system().AskAndWait<std::string>(stopped, fraktor::Fail(), absl::Seconds(1)).value(), "stopped");
+}
+
+// A39: what would be recreated while the parent ends is refused to the caller.
+TEST_F(LifeCycle, LetsAnActorSpawnAChildAgainWhenItHearsOfItsEnd) {
+  const PropsPtr kid_props = PropsFor("kid");
+  int ends = 0;
+  absl::Status while_ending;
+  const auto spawn = [&](ActorContext& context) -> absl::Status {
+    const absl::StatusOr<ActorRef> kid = context.Spawn(*kid_props, "kid");
+    return kid.ok() ? context.Watch(*kid) : kid.status();
+  };
+  const ActorRef a = Spawn("a", {.pre_start = spawn,
+                                 .post_stop = [&](ActorContext& context) { while_ending = spawn(context); },
+                                 .terminated =
+                                     [&](ActorContext& context, const Terminated&) {
+                                       ++ends;
+                                       return spawn(context);
+                                     }});
+  for (int i = 0; i < 3; ++i) Stop(system().Resolve("/user/a/kid").value());
+  EXPECT_EQ(ends, 3);
+  EXPECT_TRUE(system().Resolve("/user/a/kid").ok());
+  Stop(a);
+  EXPECT_EQ(ends, 3);
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(while_ending), ActorErrorKind::kTerminating) << while_ending;
+}
+
+// A41: also the spawner of a top-level actor is told.
+TEST_F(LifeCycle, TellsTheSpawnerOfAMailboxThatCannotBe) {
+  const PropsOptions bad{.mailbox = {.capacity = 2, .reserve_for_system = 2}};
+  const PropsPtr props = PropsFor("bad", {}, bad);
+  const absl::Status top = system().SpawnActor(*props, "bad").status();
+  EXPECT_EQ(top.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(top.message().find("reserve_for_system"), absl::string_view::npos) << top;
+  const ActorRef a = Spawn("a");
+  absl::Status child;
+  Let(a, [&](ActorContext& context) {
+    child = context.Spawn(*props, "bad").status();
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(child, top);
+  EXPECT_TRUE(IsAlive(a));
+  // Nothing is left of them.
+  Told();
+  EXPECT_TRUE(system().SpawnActor(*PropsFor("bad"), "bad").ok());
+}
+
+// A43, A61
+TEST_F(LifeCycle, PublishesWhatNobodyHandlesAlsoOfGuardians) {
+  std::vector<std::string> unhandled;
+  const EventSubscription listening = system().events().Listen<UnhandledMessage>([&](const UnhandledMessage& event) {
+    unhandled.push_back(std::string(event.recipient) + " " + std::string(event.message.type_name));
+  });
+  for (const ActorRef guardian : {system().root_guardian(), system().user_guardian(), system().system_guardian()}) {
+    Tell(guardian, 7);
+  }
+  Tell(Spawn("a"), 7);
+  Settle();
+  EXPECT_EQ(unhandled, (Lines{"pekko://test/ int", "pekko://test/user int", "pekko://test/system int",
+                              "pekko://test/user/a int"}));
+  EXPECT_EQ(system().tree().dead_letters(), 0u);
+  EXPECT_FALSE(system().IsTerminated());
+}
+
+// A60
+TEST_F(LifeCycle, MakesADeadLetterOfAnAnswerToNoOneAndForwardsWithTheFirstSender) {
+  const ActorRef a = Spawn("a");
+  Let(a, [](ActorContext& context) {
+    EXPECT_TRUE(context.sender().IsNoOne());
+    context.Reply(1);
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kNoRecipient), 1u);
+  ActorRef sender;
+  const ActorRef last = Spawn("last", {.other = [&](ActorContext& context, Envelope&) {
+                                sender = context.sender();
+                                return absl::OkStatus();
+                              }});
+  const ActorRef middle = Spawn("middle", {.other = [&](ActorContext& context, Envelope&) {
+                                  context.Forward(last);
+                                  return absl::OkStatus();
+                                }});
+  Let(a, [&](ActorContext& context) {
+    context.Tell(middle, 1);
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(sender, a);
+}
+
+// A94
+TEST_F(LifeCycle, PublishesSuppressedDeadLettersApart) {
+  std::vector<std::string> letters;
+  std::vector<std::string> suppressed;
+  int all = 0;
+  const auto text = [](const AllDeadLetters& letter) {
+    return std::string(letter.message.type_name) + " to " + std::string(letter.recipient);
+  };
+  EventStream& events = system().events();
+  const EventSubscription one =
+      events.Listen<DeadLetter>([&](const DeadLetter& letter) { letters.push_back(text(letter)); });
+  const EventSubscription two = events.Listen<SuppressedDeadLetter>(
+      [&](const SuppressedDeadLetter& letter) { suppressed.push_back(text(letter)); });
+  const EventSubscription three = events.Listen<AllDeadLetters>([&](const AllDeadLetters&) { ++all; });
+  const ActorRef a = Spawn("a");
+  // What is in the mailbox of an actor that ends has its path still.
+  Tell(a, PoisonPill{});
+  Tell(a, PoisonPill{});
+  Tell(a, 7);
+  Settle();
+  ASSERT_EQ(letters.size(), 1u);
+  EXPECT_EQ(letters[0], "int to pekko://test/user/a");
+  ASSERT_EQ(suppressed.size(), 1u);
+  EXPECT_NE(suppressed[0].find("PoisonPill to pekko://test/user/a"), std::string::npos) << suppressed[0];
+  EXPECT_EQ(all, 2);
+}
+
+}  // namespace
+}  // namespace fraktor

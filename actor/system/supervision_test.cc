@@ -1,0 +1,438 @@
+// What becomes of actors that fail, through the public API.
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/turn/mailing.h"
+
+namespace fraktor {
+namespace {
+
+class Supervision : public SystemTest {
+ protected:
+  // Three children of a boss with that strategy, whose hooks do not stop their children.
+  void SpawnFamily(SupervisorStrategyOptions options) {
+    boss_ = Spawn("boss", {.strategy = Strategy(std::move(options))});
+    for (const char* name : {"x", "y", "z"}) kids_.push_back(SpawnUnder(boss_, name));
+    Told();
+  }
+
+  // How many of the lines are that one.
+  static int Count(const Lines& lines, const std::string& line) {
+    int count = 0;
+    for (const std::string& each : lines) count += each == line ? 1 : 0;
+    return count;
+  }
+
+  ActorRef boss_;
+  std::vector<ActorRef> kids_;
+};
+
+// A23
+TEST_F(Supervision, ConcernsOneChildOrAllOfThem) {
+  SpawnFamily({});
+  Fail(kids_[0]);
+  EXPECT_EQ(Told(), (Lines{"x PreRestart", "x PostStop", "x made", "x PostRestart", "x PreStart"}));
+  EXPECT_EQ(Logged(), (Lines{"W pekko://test/user/boss/x: restarts after: broken"}));
+}
+
+// A23
+TEST_F(Supervision, RestartsAllForOne) {
+  SpawnFamily({.scope = SupervisionScope::kAllForOne});
+  // The others keep their mailboxes.
+  Tell(kids_[0], fraktor::Fail());
+  Say(kids_[1], "kept");
+  Settle();
+  const Lines lines = Told();
+  for (const char* name : {"x", "y", "z"}) {
+    EXPECT_EQ(Count(lines, std::string(name) + " PreRestart"), 1) << name;
+    EXPECT_EQ(Count(lines, std::string(name) + " PreStart"), 1) << name;
+  }
+  EXPECT_EQ(Count(lines, "y: kept"), 1);
+  for (const ActorRef kid : kids_) {
+    EXPECT_TRUE(IsAlive(kid));
+    EXPECT_EQ(kid.slot()->failures, 0);
+  }
+}
+
+// A23
+TEST_F(Supervision, StopsAllForOne) {
+  SpawnFamily({.scope = SupervisionScope::kAllForOne, .decider = [](const Failure&) { return fraktor::Stop(); }});
+  Fail(kids_[1]);
+  for (const ActorRef kid : kids_) EXPECT_FALSE(IsAlive(kid));
+  EXPECT_TRUE(IsAlive(boss_));
+}
+
+// A23: resume concerns the one that failed, whatever the scope.
+TEST_F(Supervision, ResumesOneOfAll) {
+  SpawnFamily({.scope = SupervisionScope::kAllForOne, .decider = [](const Failure&) { return Resume(); }});
+  Fail(kids_[1]);
+  for (const ActorRef kid : kids_) Say(kid, "on");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"x: on", "y: on", "z: on"}));
+  EXPECT_EQ(Logged(), (Lines{"W pekko://test/user/boss/y: goes on after: broken"}));
+}
+
+// A24
+TEST_F(Supervision, DecidesByTheKindOfTheErrorIfNobodyElseDoes) {
+  const ActorRef top = Spawn("top", {.decide = Always(SupervisionDirective::kRestart)});
+  const ActorRef boss = SpawnUnder(top, "boss");
+  const auto act = [](void (*what)()) {
+    return Act{[what](ActorContext&) {
+      what();
+      return absl::OkStatus();
+    }};
+  };
+  const ActorRef returns = SpawnUnder(boss, "returns");
+  Fail(returns);
+  EXPECT_TRUE(IsAlive(returns));
+  const ActorRef throws = SpawnUnder(boss, "throws");
+  Tell(throws, act([] { throw std::runtime_error("thrown"); }));
+  Settle();
+  EXPECT_TRUE(IsAlive(throws));
+  const ActorRef killed = SpawnUnder(boss, "killed");
+  Tell(killed, Kill{});
+  Settle();
+  EXPECT_FALSE(IsAlive(killed));
+  const ActorRef cannot_start =
+      SpawnUnder(boss, "cannot-start", {.pre_start = [](ActorContext&) { return absl::InternalError("no"); }});
+  EXPECT_FALSE(IsAlive(cannot_start));
+  const ActorRef bereft = SpawnUnder(boss, "bereft");
+  Let(bereft, [&](ActorContext& context) { return context.Watch(killed); });
+  EXPECT_FALSE(IsAlive(bereft));
+  Told();
+  // The rest is escalated: the boss fails too, and is restarted by who is above it.
+  const ActorRef odd = SpawnUnder(boss, "odd");
+  Tell(odd, act([] { throw 7; }));
+  Settle();
+  EXPECT_FALSE(IsAlive(odd));
+  EXPECT_EQ(Count(Told(), "boss PreRestart"), 1);
+  EXPECT_TRUE(IsAlive(boss));
+}
+
+// A25
+TEST_F(Supervision, LetsAParentFailWithTheCauseOfItsChildWhenItEscalates) {
+  std::vector<std::pair<ActorRef, std::string>> asked;
+  const ActorRef top = Spawn("top", {.decide = [&](ActorContext&, const Failure& failure) {
+                               asked.emplace_back(failure.child, std::string(failure.error.message()));
+                               return fraktor::Stop();
+                             }});
+  const ActorRef boss = SpawnUnder(top, "boss", {.decide = Always(SupervisionDirective::kEscalate)});
+  const ActorRef kid = SpawnUnder(boss, "kid");
+  Fail(kid, absl::DataLossError("the cause"));
+  ASSERT_EQ(asked.size(), 1u);
+  EXPECT_EQ(asked[0].first, boss);
+  EXPECT_EQ(asked[0].second, "the cause");
+  EXPECT_FALSE(IsAlive(boss));
+  EXPECT_FALSE(IsAlive(kid));
+}
+
+// A26
+TEST_F(Supervision, StopsAChildThatMayNotBeRestarted) {
+  SpawnFamily({.max_restarts = 0});
+  Fail(kids_[0]);
+  EXPECT_EQ(Told(), (Lines{"x PostStop"}));
+}
+
+// A26, A28
+TEST_F(Supervision, StopsAChildAfterSoManyRestartsForEver) {
+  bool heard = false;
+  boss_ = Spawn("boss", {.terminated =
+                             [&](ActorContext&, const Terminated&) {
+                               heard = true;
+                               return absl::OkStatus();
+                             },
+                         .strategy = Strategy({.max_restarts = 2})});
+  const ActorRef kid = SpawnUnder(boss_, "kid");
+  Let(boss_, [&](ActorContext& context) { return context.Watch(kid); });
+  for (int i = 0; i < 2; ++i) {
+    Fail(kid);
+    EXPECT_TRUE(IsAlive(kid));
+    RunFor(absl::Hours(10'000));
+  }
+  EXPECT_FALSE(heard);
+  Fail(kid);
+  EXPECT_FALSE(IsAlive(kid));
+  EXPECT_TRUE(heard);
+  EXPECT_EQ(Logged().back(), "E pekko://test/user/boss/kid: stopped after too many restarts: broken");
+}
+
+// A26, A30
+TEST_F(Supervision, CountsRestartsWithinAWindow) {
+  // 2^31 milliseconds are 24.8 days.
+  for (const absl::Duration window : {absl::Minutes(1), absl::Hours(24 * 60)}) {
+    const std::string name = "boss-" + std::to_string(absl::ToInt64Seconds(window));
+    const ActorRef boss = Spawn(name, {.strategy = Strategy({.max_restarts = 2, .window = window})});
+    const ActorRef kid = SpawnUnder(boss, "kid");
+    for (int i = 0; i < 6; ++i) {
+      Fail(kid);
+      ASSERT_TRUE(IsAlive(kid)) << i;
+      RunFor(window * 0.51);
+    }
+    // The window began with the fifth failure.
+    Fail(kid);
+    ASSERT_TRUE(IsAlive(kid));
+    Fail(kid);
+    ASSERT_TRUE(IsAlive(kid));
+    Fail(kid);
+    EXPECT_FALSE(IsAlive(kid));
+  }
+}
+
+// A27
+TEST_F(Supervision, NeverGivesUpWithoutALimitButRestartsOnceInAWindowWithoutANumber) {
+  SpawnFamily({});
+  for (int i = 0; i < 100; ++i) Fail(kids_[0]);
+  EXPECT_TRUE(IsAlive(kids_[0]));
+  const ActorRef boss = Spawn("windowed", {.strategy = Strategy({.window = absl::Seconds(1)})});
+  const ActorRef kid = SpawnUnder(boss, "kid");
+  Fail(kid);
+  RunFor(absl::Seconds(2));
+  Fail(kid);
+  EXPECT_TRUE(IsAlive(kid));
+  Fail(kid);
+  EXPECT_FALSE(IsAlive(kid));
+}
+
+// A31, A32
+TEST_F(Supervision, RunsNothingOfAFailedActorAndItsDescendantsBeforeTheVerdict) {
+  ActorRef leaf;
+  int state = 0;
+  const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext&, const Failure&) {
+                                diary_.Add("verdict");
+                                return Resume();
+                              }});
+  const ActorRef kid = SpawnUnder(boss, "kid", {.other = [&](ActorContext&, Envelope& message) {
+                                    state += message.As<int>();
+                                    return absl::OkStatus();
+                                  }});
+  const ActorRef middle = SpawnUnder(kid, "middle");
+  leaf = SpawnUnder(middle, "leaf");
+  Tell(kid, 7);
+  Settle();
+  Told();
+  Tell(kid, Act{[&](ActorContext& context) {
+         for (const ActorRef actor : {context.self(), middle, leaf}) context.Tell(actor, std::string("later"));
+         context.Flush();
+         return absl::InternalError("broken");
+       }});
+  Tell(kid, 1);
+  Settle();
+  const Lines lines = Told();
+  ASSERT_EQ(lines.size(), 4u);
+  EXPECT_EQ(lines[0], "verdict");
+  // What it knew it still knows, and goes on with the next message.
+  EXPECT_EQ(state, 8);
+}
+
+// A33
+TEST_F(Supervision, RestartsAManagerAndItsWorkersForAWorkerThatIsEscalated) {
+  const ActorRef boss = Spawn("boss");
+  const PropsPtr worker = PropsFor("worker");
+  const ActorRef manager = SpawnUnder(boss, "manager",
+                                      {.pre_start =
+                                           [&](ActorContext& context) {
+                                             for (const char* name : {"one", "two"}) {
+                                               if (!context.Spawn(*worker, name).ok()) return absl::InternalError(name);
+                                             }
+                                             return absl::OkStatus();
+                                           },
+                                       .decide = Always(SupervisionDirective::kEscalate)});
+  const ActorRef one = system().Resolve("/user/boss/manager/one").value();
+  const ActorRef two = system().Resolve("/user/boss/manager/two").value();
+  Told();
+  Fail(one);
+  EXPECT_TRUE(IsAlive(manager));
+  EXPECT_FALSE(IsAlive(one));
+  EXPECT_FALSE(IsAlive(two));
+  const Lines lines = Told();
+  EXPECT_EQ(Count(lines, "manager PreRestart"), 1);
+  EXPECT_EQ(Count(lines, "worker PostStop"), 2);
+  EXPECT_EQ(Count(lines, "worker PreStart"), 2);
+  Say(system().Resolve("/user/boss/manager/one").value(), "works");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"worker: works"}));
+}
+
+// A34
+TEST_F(Supervision, RestartsTheChildrenThatSurviveTheirParentsRestart) {
+  const ActorRef boss = Spawn("boss", {.decide = Always(SupervisionDirective::kRestart)});
+  const auto keep = [](ActorContext&, const absl::Status&, Envelope*) { return absl::OkStatus(); };
+  const ActorRef middle = SpawnUnder(boss, "middle", {.pre_restart = keep});
+  const ActorRef kid = SpawnUnder(middle, "kid", {.pre_restart = keep});
+  const ActorRef leaf = SpawnUnder(kid, "leaf");
+  Told();
+  Say(leaf, "before");
+  Tell(middle, Kill{});
+  Settle();
+  const Lines lines = Told();
+  for (const char* name : {"middle", "kid", "leaf"}) {
+    EXPECT_EQ(Count(lines, std::string(name) + " PreRestart"), 1) << name;
+    EXPECT_EQ(Count(lines, std::string(name) + " PreStart"), 1) << name;
+  }
+  for (const ActorRef actor : {middle, kid, leaf}) {
+    EXPECT_TRUE(IsAlive(actor));
+    EXPECT_EQ(actor.slot()->failures, 0);
+    Say(actor, "after");
+  }
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"middle: after", "kid: after", "leaf: after"}));
+}
+
+// A35
+TEST_F(Supervision, ShowsTheDeciderTheFailedChildAsTheSender) {
+  ActorRef sender;
+  ActorRef child;
+  int64_t restarts = -1;
+  const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext& context, const Failure& failure) {
+                                sender = context.sender();
+                                child = failure.child;
+                                restarts = failure.restarts;
+                                return Restart();
+                              }});
+  const ActorRef kid = SpawnUnder(boss, "kid");
+  Fail(kid);
+  EXPECT_EQ(sender, kid);
+  EXPECT_EQ(child, kid);
+  EXPECT_EQ(restarts, 0);
+  Fail(kid);
+  EXPECT_EQ(restarts, 1);
+}
+
+// A36
+TEST_F(Supervision, LosesNoSystemMessageWhenADeciderThrows) {
+  int decisions = 0;
+  const ActorRef top = Spawn("top", {.decide = Always(SupervisionDirective::kResume)});
+  const ActorRef boss = SpawnUnder(top, "boss", {.decide = [&](ActorContext&, const Failure&) -> SupervisionDirective {
+                                     if (++decisions == 1) throw std::runtime_error("cannot decide");
+                                     return Restart();
+                                   }});
+  const ActorRef one = SpawnUnder(boss, "one");
+  const ActorRef two = SpawnUnder(boss, "two");
+  bool heard = false;
+  const ActorRef watcher = Spawn("watcher", {.terminated = [&](ActorContext&, const Terminated&) {
+                                   heard = true;
+                                   return absl::OkStatus();
+                                 }});
+  Told();
+  // All of these are there before the supervisor looks at the first.
+  Tell(boss, Act{[&](ActorContext& context) {
+         context.Tell(one, fraktor::Fail());
+         context.Tell(two, fraktor::Fail());
+         context.Tell(watcher, Act{[&](ActorContext& inner) { return inner.Watch(boss); }});
+         return absl::OkStatus();
+       }});
+  Settle();
+  EXPECT_EQ(decisions, 2);
+  for (const ActorRef actor : {boss, one, two}) {
+    EXPECT_EQ(actor.slot()->failures, 0);
+    Say(actor, "on");
+  }
+  Settle();
+  const Lines lines = Told();
+  EXPECT_EQ(Count(lines, "boss: on") + Count(lines, "one: on") + Count(lines, "two: on"), 3);
+  EXPECT_EQ(Count(lines, "two PreRestart"), 1);
+  EXPECT_EQ(Count(lines, "one PreRestart"), 0);
+  Stop(boss);
+  EXPECT_TRUE(heard);
+}
+
+// A42
+TEST_F(Supervision, EndsTheSystemWhenAFailureReachesTheGuardianOfUsers) {
+  options_.guardian_strategy.decider = [](const Failure&) { return Escalate(); };
+  const ActorRef a = Spawn("a");
+  const ActorRef b = Spawn("b");
+  Told();
+  Fail(a);
+  EXPECT_TRUE(system().IsTerminated());
+  EXPECT_FALSE(IsAlive(b));
+  Lines lines = Told();
+  EXPECT_EQ(Count(lines, "a PostStop") + Count(lines, "b PostStop"), 2);
+}
+
+// A42
+TEST_F(Supervision, GivesTheGuardianOfUsersTheStrategyOfTheOptions) {
+  options_.guardian_strategy = {.max_restarts = 1};
+  const ActorRef a = Spawn("a");
+  Fail(a);
+  EXPECT_TRUE(IsAlive(a));
+  Fail(a);
+  EXPECT_FALSE(IsAlive(a));
+  EXPECT_FALSE(system().IsTerminated());
+}
+
+// SCH-7
+TEST_F(Supervision, WaitsLongerBeforeEachRestartAndKeepsTheMailMeanwhile) {
+  SpawnFamily({.backoff = {.min = absl::Seconds(1), .max = absl::Seconds(3), .factor = 2}});
+  const absl::Duration waits[] = {absl::Seconds(1), absl::Seconds(2), absl::Seconds(3), absl::Seconds(3)};
+  for (const absl::Duration wait : waits) {
+    Fail(kids_[0]);
+    Say(kids_[0], "waits");
+    RunFor(wait - absl::Nanoseconds(1));
+    EXPECT_EQ(Told(), Lines()) << wait;
+    RunFor(absl::Nanoseconds(1));
+    EXPECT_EQ(Told(), (Lines{"x PreRestart", "x PostStop", "x made", "x PostRestart", "x PreStart", "x: waits"}));
+  }
+}
+
+// SCH-7
+TEST_F(Supervision, LetsAllWaitForARestartOfAllAndStopsWhoWaits) {
+  SpawnFamily({.scope = SupervisionScope::kAllForOne, .backoff = {.min = absl::Seconds(10), .max = absl::Seconds(10)}});
+  Fail(kids_[0]);
+  for (const ActorRef kid : kids_) Say(kid, "later");
+  RunFor(absl::Seconds(9));
+  EXPECT_EQ(Told(), Lines());
+  // One that waits can be stopped.
+  Stop(kids_[1]);
+  EXPECT_EQ(Told(), (Lines{"y PostStop"}));
+  RunFor(absl::Seconds(1));
+  const Lines lines = Told();
+  for (const char* name : {"x", "z"}) {
+    EXPECT_EQ(Count(lines, std::string(name) + " PostRestart"), 1) << name;
+    EXPECT_EQ(Count(lines, std::string(name) + ": later"), 1) << name;
+  }
+  // So can their parent.
+  Fail(kids_[0]);
+  Stop(boss_);
+  EXPECT_FALSE(IsAlive(boss_));
+  RunFor(absl::Minutes(1));
+}
+
+// SCH-7: an actor that fails while it waits for its children to be gone is restarted once more and no oftener.
+TEST_F(Supervision, KeepsCountOfFailuresThatCross) {
+  const ActorRef top = Spawn("top");
+  const ActorRef boss =
+      SpawnUnder(top, "boss",
+                 {.pre_restart = [](ActorContext&, const absl::Status&, Envelope*) { return absl::OkStatus(); },
+                  .decide = Always(SupervisionDirective::kEscalate)});
+  std::vector<ActorRef> kids;
+  for (const char* name : {"x", "y", "z"}) kids.push_back(SpawnUnder(boss, name));
+  Told();
+  Tell(boss, Act{[&](ActorContext& context) {
+         for (const ActorRef kid : kids) context.Tell(kid, fraktor::Fail());
+         context.Flush();
+         return absl::InternalError("broken");
+       }});
+  Settle();
+  for (const ActorRef actor : {boss, kids[0], kids[1], kids[2]}) {
+    EXPECT_TRUE(IsAlive(actor));
+    EXPECT_EQ(actor.slot()->failures, 0);
+    Say(actor, "on");
+  }
+  Settle();
+  const Lines lines = Told();
+  for (const char* name : {"boss", "x", "y", "z"}) EXPECT_EQ(Count(lines, std::string(name) + ": on"), 1) << name;
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,107 @@
+// FaultyJournal: a journal over another one that fails, rejects, forgets to answer and delays, as its seed decides.
+//
+//   FaultyJournal faulty(*journal, *toolbox, *executor, {.fail_write = 0.1, .max_delay = absl::Milliseconds(50)});
+//   PersistenceExtension persistence(faulty, ...);
+//   faulty.SetFaults({});                                  // from now on everything is well
+//
+// Requests go to the journal below at once and in order, so the order that it promises is kept; answers may be late and
+// in another order. What a request will suffer is drawn when it is made, from the toolbox's stream, so a simulation
+// repeats. For losses of what was not synced and torn records see MemoryDisk and testing/rocksdb.
+//
+// Thread safety: as JournalStorage. Everything that it is made of outlives it; it outlives its answers.
+#ifndef FRAKTOR_PERSISTENCE_TESTING_FAULTY_JOURNAL_H_
+#define FRAKTOR_PERSISTENCE_TESTING_FAULTY_JOURNAL_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_limits.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/executor.h"
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+// Probabilities, each from 0 to 1.
+struct JournalFaults {
+  // A write as a whole fails (kIo), and nothing of it is stored.
+  double fail_write = 0;
+  // It is stored, but the answer is kIo.
+  double lose_answer = 0;
+  // One atomic write is rejected (kInvalid) and not stored.
+  double reject_write = 0;
+  // Opening a writer, deleting, and reading fail (kIo).
+  double fail_open = 0;
+  double fail_delete = 0;
+  double fail_read = 0;
+  // Whatever stores something fails with kDiskFull.
+  bool disk_full = false;
+  // How late answers are.
+  absl::Duration min_delay = absl::ZeroDuration();
+  absl::Duration max_delay = absl::ZeroDuration();
+};
+
+class FaultyJournal final : public JournalStorage {
+ public:
+  struct Counts {
+    uint64_t failed = 0;
+    uint64_t rejected = 0;
+    uint64_t answers_lost = 0;
+  };
+
+  FaultyJournal(JournalStorage& journal, RuntimeToolbox& toolbox, Executor& executor, const JournalFaults& faults,
+                uint64_t random_stream = 1);
+
+  // For requests from now on.
+  void SetFaults(const JournalFaults& faults);
+  Counts counts() const;
+
+  Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token) override;
+  Future<WriteResults> Write(std::vector<AtomicWrite> writes) override;
+  Future<EventBatch> Replay(ReplayPage page) override;
+  Future<uint64_t> HighestSequenceNr(std::string persistence_id) override;
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override;
+  Future<EventBatch> EventsByTag(TagPage page) override;
+  Future<IdBatch> PersistenceIds(IdPage page) override;
+  // Never fails by itself and is never late.
+  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override;
+  Future<void> Close() override;
+  const JournalLimits& limits() const override { return journal_.limits(); }
+
+ private:
+  // What happens to one request.
+  struct Fate {
+    absl::Status failure;      // instead of asking the journal
+    absl::Status lost_answer;  // instead of its answer
+    absl::Duration delay;
+  };
+
+  Fate Draw(double JournalFaults::*failure, bool stores, std::string_view what) ABSL_LOCKS_EXCLUDED(mutex_);
+  template <class T>
+  Future<T> Late(Future<T> answer, const Fate& fate);
+
+  JournalStorage& journal_;
+  RuntimeToolbox& toolbox_;
+  Executor& executor_;
+  mutable Mutex mutex_;
+  JournalFaults faults_ ABSL_GUARDED_BY(mutex_);
+  Random random_ ABSL_GUARDED_BY(mutex_);
+  Counts counts_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_TESTING_FAULTY_JOURNAL_H_

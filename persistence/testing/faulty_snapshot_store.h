@@ -1,0 +1,83 @@
+// FaultySnapshotStore: a snapshot store over another one that fails, forgets to answer and delays, as its seed decides.
+//
+//   FaultySnapshotStore faulty(*store, *toolbox, *executor, {.fail_save = 0.1});
+//
+// As FaultyJournal: requests go on at once and in order, answers may be late; what happens is drawn from the toolbox's
+// stream.
+//
+// Thread safety: as SnapshotStorage. Everything that it is made of outlives it; it outlives its answers.
+#ifndef FRAKTOR_PERSISTENCE_TESTING_FAULTY_SNAPSHOT_STORE_H_
+#define FRAKTOR_PERSISTENCE_TESTING_FAULTY_SNAPSHOT_STORE_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/executor.h"
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+// Probabilities, each from 0 to 1.
+struct SnapshotFaults {
+  // Fails (kIo), and nothing is saved, loaded, deleted.
+  double fail_save = 0;
+  double fail_load = 0;
+  double fail_delete = 0;
+  // It is saved or deleted, but the answer is kIo.
+  double lose_answer = 0;
+  // Whatever stores something fails with kDiskFull.
+  bool disk_full = false;
+  // How late answers are.
+  absl::Duration min_delay = absl::ZeroDuration();
+  absl::Duration max_delay = absl::ZeroDuration();
+};
+
+class FaultySnapshotStore final : public SnapshotStorage {
+ public:
+  FaultySnapshotStore(SnapshotStorage& store, RuntimeToolbox& toolbox, Executor& executor, const SnapshotFaults& faults,
+                      uint64_t random_stream = 2);
+
+  // For requests from now on.
+  void SetFaults(const SnapshotFaults& faults);
+  // How many requests have failed or lost their answer.
+  uint64_t failed() const;
+
+  Future<SnapshotMetadata> Save(Snapshot snapshot) override;
+  Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
+  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr) override;
+  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
+  Future<void> Close() override;
+  const SnapshotLimits& limits() const override { return store_.limits(); }
+
+ private:
+  struct Fate {
+    absl::Status failure;
+    absl::Status lost_answer;
+    absl::Duration delay;
+  };
+
+  Fate Draw(double SnapshotFaults::*failure, bool stores, std::string_view what) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  SnapshotStorage& store_;
+  RuntimeToolbox& toolbox_;
+  Executor& executor_;
+  mutable Mutex mutex_;
+  SnapshotFaults faults_ ABSL_GUARDED_BY(mutex_);
+  Random random_ ABSL_GUARDED_BY(mutex_);
+  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_TESTING_FAULTY_SNAPSHOT_STORE_H_

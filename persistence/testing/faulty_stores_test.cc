@@ -1,0 +1,184 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/memory/memory_journal.h"
+#include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/persistence/testing/faulty_journal.h"
+#include "fraktor/persistence/testing/faulty_snapshot_store.h"
+#include "fraktor/persistence/testing/journal_contract.h"
+#include "fraktor/persistence/testing/snapshot_store_contract.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/pumped_toolbox.h"
+#include "fraktor/utils/toolbox/serial_executor.h"
+#include "fraktor/utils/toolbox/sim_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+// Without faults, and with late answers, they keep the contracts.
+class LateJournalUnderTest : public JournalUnderTest {
+ public:
+  JournalStorage& storage() override { return faulty_; }
+  absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
+  PumpedToolbox* toolbox() override { return toolbox_.get(); }
+
+ private:
+  std::unique_ptr<SimToolbox> toolbox_ = SimToolbox::Make({.seed = 3}).value();
+  std::unique_ptr<SerialExecutor> executor_ = SerialExecutor::Make(*toolbox_, {}).value();
+  std::unique_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
+  FaultyJournal faulty_{*journal_, *toolbox_, *executor_, {.max_delay = absl::Milliseconds(50)}};
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Late, JournalContract,
+    testing::Values(JournalContractParameter{
+        .name = "Late", .make = [] { return std::make_unique<LateJournalUnderTest>(); }, .survives_reopen = false}),
+    JournalContractName);
+
+class LateSnapshotStoreUnderTest : public SnapshotStoreUnderTest {
+ public:
+  SnapshotStorage& storage() override { return faulty_; }
+  absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
+  PumpedToolbox* toolbox() override { return toolbox_.get(); }
+
+ private:
+  std::unique_ptr<SimToolbox> toolbox_ = SimToolbox::Make({.seed = 3}).value();
+  std::unique_ptr<SerialExecutor> executor_ = SerialExecutor::Make(*toolbox_, {}).value();
+  std::unique_ptr<MemorySnapshotStore> store_ = MemorySnapshotStore::Make({.toolbox = toolbox_.get()}).value();
+  FaultySnapshotStore faulty_{*store_, *toolbox_, *executor_, {.max_delay = absl::Milliseconds(50)}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Late, SnapshotStoreContract,
+                         testing::Values(SnapshotStoreContractParameter{
+                             .name = "Late",
+                             .make = [] { return std::make_unique<LateSnapshotStoreUnderTest>(); },
+                             .survives_reopen = false}),
+                         SnapshotStoreContractName);
+
+class Faulty : public testing::Test {
+ protected:
+  template <class T>
+  typename Future<T>::Result Await(Future<T> future) {
+    EXPECT_TRUE(toolbox_->RunUntil([&future] { return future.IsReady(); }, absl::Hours(1)).ok());
+    return future.Take();
+  }
+  static std::vector<AtomicWrite> Writes(uint64_t from, uint64_t to) {
+    std::vector<AtomicWrite> writes;
+    for (uint64_t number = from; number <= to; ++number) {
+      writes.push_back(AtomicWrite::Make(PersistentRepr{.persistence_id = "a", .sequence_nr = number}).value());
+    }
+    return writes;
+  }
+  static bool IsKind(const absl::Status& status, JournalErrorKind kind) {
+    return ErrorKindOf<JournalErrorKind>(status) == kind;
+  }
+  size_t Stored() { return Await(journal_->Replay({.persistence_id = "a"}))->size(); }
+
+  std::unique_ptr<SimToolbox> toolbox_ = SimToolbox::Make({.seed = 3}).value();
+  std::unique_ptr<SerialExecutor> executor_ = SerialExecutor::Make(*toolbox_, {}).value();
+  std::unique_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
+  std::unique_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = toolbox_.get()}).value();
+  FaultyJournal faulty_{*journal_, *toolbox_, *executor_, {}};
+  FaultySnapshotStore faulty_snapshots_{*snapshots_, *toolbox_, *executor_, {}};
+};
+
+TEST_F(Faulty, FailsWithoutStoring) {
+  faulty_.SetFaults({.fail_write = 1, .fail_open = 1, .fail_delete = 1, .fail_read = 1});
+  EXPECT_TRUE(IsKind(Await(faulty_.Write(Writes(1, 2))).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.OpenWriter("a", std::nullopt)).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.DeleteTo("a", 1)), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.Replay({.persistence_id = "a"})).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.HighestSequenceNr("a")).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.EventsByTag({.tag = "red"})).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.PersistenceIds({})).status(), JournalErrorKind::kIo));
+  EXPECT_EQ(faulty_.counts().failed, 7u);
+  EXPECT_EQ(Await(journal_->PersistenceIds({}))->ids.size(), 0u);
+}
+
+TEST_F(Faulty, StoresAndLosesTheAnswer) {
+  faulty_.SetFaults({.lose_answer = 1});
+  EXPECT_TRUE(IsKind(Await(faulty_.Write(Writes(1, 2))).status(), JournalErrorKind::kIo));
+  EXPECT_EQ(Stored(), 2u);
+  EXPECT_EQ(faulty_.counts().answers_lost, 1u);
+  // Sent again, it is a success.
+  faulty_.SetFaults({});
+  EXPECT_EQ(Await(faulty_.Write(Writes(1, 2))).value(), WriteResults());
+  EXPECT_EQ(Stored(), 2u);
+}
+
+TEST_F(Faulty, RejectsSomeAndStoresTheOthers) {
+  faulty_.SetFaults({.reject_write = 0.5});
+  std::vector<AtomicWrite> writes = Writes(1, 40);
+  // One that the journal itself rejects is still found at its place.
+  writes.insert(writes.begin() + 20,
+                AtomicWrite::Make(PersistentRepr{.persistence_id = "b", .sequence_nr = 1, .epoch = 9}).value());
+  const absl::StatusOr<WriteResults> results = Await(faulty_.Write(std::move(writes)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 41u);
+  const absl::StatusOr<EventBatch> stored = Await(journal_->Replay({.persistence_id = "a"}));
+  std::vector<uint64_t> expected;
+  for (uint64_t i = 0; i < 41; ++i) {
+    if ((*results)[i].ok()) expected.push_back(i < 20 ? i + 1 : i);
+  }
+  std::vector<uint64_t> found;
+  for (const StoredEvent& event : *stored) found.push_back(event.sequence_nr);
+  EXPECT_EQ(found, expected);
+  EXPECT_FALSE((*results)[20].ok());
+  EXPECT_GT(faulty_.counts().rejected, 5u);
+  EXPECT_LT(faulty_.counts().rejected, 35u);
+}
+
+TEST_F(Faulty, SaysThatTheDiskIsFullUntilThereIsRoom) {
+  faulty_.SetFaults({.disk_full = true});
+  EXPECT_TRUE(IsKind(Await(faulty_.Write(Writes(1, 2))).status(), JournalErrorKind::kDiskFull));
+  EXPECT_TRUE(Await(faulty_.Replay({.persistence_id = "a"})).ok());
+  faulty_.SetFaults({});
+  EXPECT_EQ(Await(faulty_.Write(Writes(1, 2))).value(), WriteResults());
+}
+
+TEST_F(Faulty, AnswersLate) {
+  faulty_.SetFaults({.min_delay = absl::Seconds(2), .max_delay = absl::Seconds(2)});
+  Future<WriteResults> writing = faulty_.Write(Writes(1, 2));
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(1999)).ok());
+  EXPECT_FALSE(writing.IsReady());
+  EXPECT_EQ(Stored(), 2u);
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(1)).ok());
+  EXPECT_TRUE(writing.IsReady());
+}
+
+TEST_F(Faulty, SnapshotStoreFails) {
+  Snapshot snapshot;
+  snapshot.metadata = {.persistence_id = "a", .sequence_nr = 7};
+  faulty_snapshots_.SetFaults({.fail_save = 1, .fail_load = 1, .fail_delete = 1});
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot)).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Load("a", {})).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Delete("a", 7)), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.DeleteMatching("a", {})), JournalErrorKind::kIo));
+  EXPECT_FALSE(Await(snapshots_->Load("a", {}))->has_value());
+  faulty_snapshots_.SetFaults({.disk_full = true});
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot)).status(), JournalErrorKind::kDiskFull));
+  faulty_snapshots_.SetFaults({.lose_answer = 1});
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot)).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(Await(snapshots_->Load("a", {}))->has_value());
+  EXPECT_EQ(faulty_snapshots_.failed(), 6u);
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,14 @@
+// The command line tool for journals, without decoders: payloads are shown in hex.
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "fraktor/tools/journal/journal_tool.h"
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  return fraktor::RunJournalTool(
+      arguments, {.in = std::cin, .out = std::cout, .err = std::cerr, .is_terminal = isatty(STDERR_FILENO) != 0}, {});
+}

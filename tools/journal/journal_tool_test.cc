@@ -1,0 +1,316 @@
+#include "fraktor/tools/journal/journal_tool.h"
+
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+#include "rocksdb/db.h"
+#include "rocksdb/options.h"
+
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/event_record.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/rocksdb/rocksdb_journal.h"
+#include "fraktor/tools/journal/json_line.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+TEST(JsonLine, IsReadBack) {
+  const std::vector<std::string> texts = {"",
+                                          "plain",
+                                          "\"quotes\" and \\",
+                                          std::string("zero\0\n\x1f\x7f", 8),
+                                          "Grüße, 世界 🙂",
+                                          "\xff\xfe",
+                                          "\xc3",
+                                          "\xed\xa0\x80",
+                                          std::string(1, '\x80')};
+  for (const std::string& text : texts) {
+    const std::string line = JsonLineWriter().Text("t", text).Number("n", UINT64_MAX).Bytes("b", text).Finish();
+    const absl::StatusOr<JsonLine> read = JsonLine::Parse(line);
+    ASSERT_TRUE(read.ok()) << line << ": " << read.status();
+    EXPECT_EQ(read->Text("t"), text) << line;
+    EXPECT_EQ(read->Text("b"), text) << line;
+    EXPECT_EQ(read->Number("n"), UINT64_MAX) << line;
+  }
+  const std::string all = JsonLineWriter().Texts("all", texts).Texts("none", {}).Texts("two", {"a", "b\""}).Finish();
+  const absl::StatusOr<JsonLine> read = JsonLine::Parse(all);
+  ASSERT_TRUE(read.ok()) << all << ": " << read.status();
+  EXPECT_EQ(read->Texts("all"), texts);
+  EXPECT_EQ(read->Texts("none"), std::vector<std::string>());
+  EXPECT_EQ(read->Texts("two"), (std::vector<std::string>{"a", "b\""}));
+  EXPECT_FALSE(read->Text("none").has_value());
+  EXPECT_FALSE(read->Number("missing").has_value());
+}
+
+TEST(JsonLine, ReadsWhatOthersWrite) {
+  const absl::StatusOr<JsonLine> line =
+      JsonLine::Parse(R"( { "a" : "x\u00e9\ud83d\ude42\n\/" , "n" : 12 , "l" : [ "p" , "q" ] } )");
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->Text("a"), "xé🙂\n/");
+  EXPECT_EQ(line->Number("n"), 12u);
+  EXPECT_EQ(line->Texts("l"), (std::vector<std::string>{"p", "q"}));
+  EXPECT_TRUE(JsonLine::Parse("{}").ok());
+}
+
+TEST(JsonLine, SaysWhereItIsWrong) {
+  for (const std::string_view wrong :
+       {"", "x", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1}}", "{\"a\":-1}", "{\"a\":99999999999999999999}",
+        "{\"a\":\"x}", "{\"a\":\"\\q\"}", "{\"a\":\"\\u12\"}", "{\"a\":[1]}", "{\"a\":[\"x\"}", "{\"a\":true}"}) {
+    const absl::Status status = JsonLine::Parse(wrong).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << wrong;
+    EXPECT_EQ(std::string(status.message()).rfind("column ", 0), 0u) << status;
+  }
+}
+
+class JournalToolTest : public testing::Test {
+ protected:
+  JournalToolTest() : folder_(testing::TempDir() + "/tool.XXXXXX") {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    path_ = folder_ + "/journal";
+  }
+  ~JournalToolTest() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<RocksDbJournal> Open(const std::string& path) {
+    return RocksDbJournal::Open(*toolbox_, {.path = path}).value();
+  }
+
+  static void Write(RocksDbJournal& journal, const PersistentRepr& event) {
+    std::vector<AtomicWrite> writes;
+    writes.push_back(AtomicWrite::Make(event).value());
+    const absl::StatusOr<WriteResults> results = journal.Write(std::move(writes)).Wait();
+    ASSERT_TRUE(results.ok() && results->empty()) << results.status();
+  }
+
+  void Fill() {
+    const auto journal = Open(path_);
+    for (uint64_t number = 1; number <= 3; ++number) {
+      Write(*journal, {.persistence_id = "account-1",
+                       .sequence_nr = number,
+                       .timestamp = absl::FromUnixNanos(1'700'000'000'123'456'789),
+                       .manifest = "deposited",
+                       .payload = absl::StrCat("amount ", number)});
+    }
+    ASSERT_TRUE(journal->OpenWriter("account-2", std::nullopt).Wait().ok());
+    ASSERT_TRUE(journal->OpenWriter("account-2", std::nullopt).Wait().ok());
+    Write(*journal, {.persistence_id = "account-2",
+                     .sequence_nr = 7,
+                     .writer = {1, 2},
+                     .epoch = 2,
+                     .manifest = "opened",
+                     .manifest_version = 3,
+                     .payload = std::string(200, '\xab'),
+                     .tags = {"red", "\xff"},
+                     .metadata = std::string("m\0", 2)});
+    // All of its events are deleted.
+    for (uint64_t number = 1; number <= 5; ++number) {
+      Write(*journal, {.persistence_id = std::string("gone\0", 5), .sequence_nr = number});
+    }
+    ASSERT_TRUE(journal->DeleteTo(std::string("gone\0", 5), 5).Wait().ok());
+  }
+
+  // One bit of an event's record is turned around.
+  void Damage(const std::string& id, uint64_t sequence_nr) {
+    std::vector<std::string> names;
+    ASSERT_TRUE(rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path_, &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* db = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(rocksdb::DBOptions(), path_, families, &handles, &db).ok());
+    for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+      std::string record;
+      if (handle->GetName() == "events" &&
+          db->Get(rocksdb::ReadOptions(), handle, EventKey(id, sequence_nr), &record).ok()) {
+        record[15] = static_cast<char>(record[15] ^ 4);
+        EXPECT_TRUE(db->Put(rocksdb::WriteOptions(), handle, EventKey(id, sequence_nr), record).ok());
+      }
+    }
+    for (rocksdb::ColumnFamilyHandle* const handle : handles) EXPECT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    delete db;
+  }
+
+  int Run(std::vector<std::string> arguments, const std::string& input = "", bool is_terminal = false) {
+    std::istringstream in(input);
+    std::ostringstream out;
+    std::ostringstream err;
+    const int code = RunJournalTool(arguments, {.in = in, .out = out, .err = err, .is_terminal = is_terminal}, texts_);
+    out_ = out.str();
+    err_ = err.str();
+    return code;
+  }
+  bool Out(std::string_view text) const { return out_.find(text) != std::string::npos; }
+  bool Err(std::string_view text) const { return err_.find(text) != std::string::npos; }
+
+  std::string folder_;
+  std::string path_;
+  std::unique_ptr<StdToolbox> toolbox_ = StdToolbox::Make({}).value();
+  EventTexts texts_;
+  std::string out_;
+  std::string err_;
+};
+
+TEST_F(JournalToolTest, ListsIds) {
+  Fill();
+  EXPECT_EQ(Run({"list", path_}), 0) << err_;
+  EXPECT_EQ(out_, "account-1\naccount-2\ngone\\x00\n");
+  EXPECT_EQ(Run({"list", path_, "--max", "1"}), 0);
+  EXPECT_EQ(out_, "account-1\n");
+}
+
+TEST_F(JournalToolTest, ShowsEventsInHexOrAsTheirDecoderSays) {
+  Fill();
+  EXPECT_EQ(Run({"show", path_, "account-1"}), 0) << err_;
+  EXPECT_TRUE(Out("1  2023-11-14T22:13:20.123456789+00:00  deposited  epoch 0  616d6f756e742031\n")) << out_;
+  EXPECT_TRUE(Out("3  ")) << out_;
+  texts_.Register("deposited", [](uint32_t, std::string_view payload) -> std::optional<std::string> {
+    return absl::StrCat("Deposited{", std::string(payload), "}");
+  });
+  EXPECT_EQ(Run({"show", path_, "account-1", "--from", "2", "--to", "2"}), 0);
+  EXPECT_TRUE(Out("Deposited{amount 2}\n")) << out_;
+  EXPECT_FALSE(Out("amount 1")) << out_;
+  EXPECT_EQ(Run({"show", path_, "account-1", "--max", "1"}), 0);
+  EXPECT_FALSE(Out("amount 2")) << out_;
+  EXPECT_EQ(Run({"show", path_, "account-2"}), 0);
+  EXPECT_TRUE(Out("opened v3  epoch 2  writer 00000000000000010000000000000002  #red  #\\xff  metadata 6d00  abab"))
+      << out_;
+  EXPECT_TRUE(Out("200 bytes; --full shows all")) << out_;
+  EXPECT_EQ(Run({"show", path_, "account-2", "--full"}), 0);
+  EXPECT_FALSE(Out("--full")) << out_;
+  EXPECT_EQ(Run({"show", path_, "nobody"}), 0);
+  EXPECT_TRUE(Err("has no such events; journal list shows the ids")) << err_;
+}
+
+TEST_F(JournalToolTest, CountsEventsAndBytes) {
+  Fill();
+  EXPECT_EQ(Run({"stats", path_}), 0) << err_;
+  EXPECT_LT(out_.find("account-2"), out_.find("account-1")) << out_;  // the largest first
+  EXPECT_TRUE(Out("         3          24 B         1         3         3  account-1")) << out_;
+  EXPECT_TRUE(Out("         0           0 B         0         0         5  gone")) << out_;
+  EXPECT_TRUE(Out("         4         224 B  of 3 ids")) << out_;
+  EXPECT_EQ(Run({"stats", path_, "--id", "account-1"}), 0);
+  EXPECT_TRUE(Out("of 1 ids")) << out_;
+}
+
+TEST_F(JournalToolTest, FindsWhatIsDamaged) {
+  Fill();
+  EXPECT_EQ(Run({"verify", path_}), 0) << err_;
+  EXPECT_EQ(out_, "all is well: 4 events of 3 ids are good\n");
+  Damage("account-1", 2);
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out("event 2 of \"account-1\": its record")) << out_;
+  EXPECT_TRUE(Out("1 records are damaged; 3 events of 3 ids are good")) << out_;
+}
+
+TEST_F(JournalToolTest, TakesAJournalOutAndIn) {
+  Fill();
+  EXPECT_EQ(Run({"export", path_}), 0) << err_;
+  const std::string exported = out_;
+  EXPECT_TRUE(Out("{\"format\":\"fraktor-journal-export\",\"version\":1}\n")) << out_;
+  EXPECT_TRUE(
+      Out("{\"id\":\"account-1\",\"nr\":1,\"epoch\":0,\"time\":\"2023-11-14T22:13:20.123456789+00:00\","
+          "\"manifest\":\"deposited\",\"payload_base64\":\"YW1vdW50IDE=\"}\n"))
+      << out_;
+  const std::string copy = folder_ + "/copy";
+  EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
+  EXPECT_EQ(out_, "4 events of 3 ids\n");
+  // The same comes out again.
+  EXPECT_EQ(Run({"export", copy}), 0) << err_;
+  EXPECT_EQ(out_, exported);
+  // And it goes on where the first one would.
+  const auto journal = Open(copy);
+  EXPECT_EQ(journal->HighestSequenceNr(std::string("gone\0", 5)).Wait().value(), 5u);
+  EXPECT_EQ(journal->Replay({.persistence_id = std::string("gone\0", 5)}).Wait()->size(), 0u);
+  EXPECT_EQ(journal->OpenWriter("account-2", std::nullopt).Wait()->epoch, 3u);
+  EXPECT_EQ(journal->EventsByTag({.tag = "\xff"}).Wait()->size(), 1u);
+}
+
+TEST_F(JournalToolTest, TakesOutWhatIsNotDamagedIfItIsAskedTo) {
+  Fill();
+  Damage("account-1", 2);
+  EXPECT_EQ(Run({"export", path_}), 1);
+  EXPECT_TRUE(Err("event 2 of \"account-1\"")) << err_;
+  EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), 1);
+  EXPECT_TRUE(Err("left out: event 2 of \"account-1\"")) << err_;
+  EXPECT_TRUE(Out("\"nr\":3")) << out_;
+  EXPECT_TRUE(Out("account-2")) << out_;
+  const std::string exported = out_;
+  EXPECT_EQ(Run({"import", folder_ + "/copy"}, exported), 0) << err_;
+  EXPECT_EQ(out_, "3 events of 3 ids\n");
+  EXPECT_EQ(Run({"export", path_, "--id", "account-2"}), 0);
+  EXPECT_FALSE(Out("account-1")) << out_;
+}
+
+TEST_F(JournalToolTest, RefusesToImportWhatItCannotRead) {
+  const std::string head = "{\"format\":\"fraktor-journal-export\",\"version\":1}\n";
+  const std::string copy = folder_ + "/copy";
+  const auto refuses = [&](const std::string& input, std::string_view why) {
+    EXPECT_EQ(Run({"import", copy}, input), 1) << input;
+    EXPECT_TRUE(Err(why)) << err_;
+  };
+  refuses("", "standard input is empty");
+  refuses("{\"id\":\"a\"}\n", "line 1: not an export of a journal");
+  refuses("{\"format\":\"fraktor-journal-export\",\"version\":2}\n", "version 2");
+  refuses(head + "nonsense\n", "line 2: column 1");
+  refuses(head + "{\"id\":\"a\",\"nr\":1}\n", "line 2: an event of an id that was not announced");
+  refuses(head + "{\"id\":\"a\",\"highest\":1}\n{\"id\":\"a\",\"nr\":1,\"payload\":\"x\"}\n", "line 3: \"time\"");
+  Fill();
+  EXPECT_EQ(Run({"export", path_}), 0);
+  const std::string exported = out_;
+  EXPECT_EQ(Run({"import", path_}, exported), 1);
+  EXPECT_TRUE(Err("line 2: \"account-1\" is there already, up to 3")) << err_;
+}
+
+TEST_F(JournalToolTest, ShowsProgress) {
+  Fill();
+  EXPECT_EQ(Run({"verify", path_, "--progress", "always"}), 0);
+  EXPECT_TRUE(Err("\rverify: 3 ids, 4 events, ")) << err_;
+  EXPECT_EQ(Run({"verify", path_}, "", true), 0);
+  EXPECT_TRUE(Err("\rverify: 3 ids")) << err_;
+  EXPECT_EQ(Run({"verify", path_}), 0);
+  EXPECT_EQ(err_, "");
+  EXPECT_EQ(Run({"verify", path_, "--progress", "never"}, "", true), 0);
+  EXPECT_EQ(err_, "");
+}
+
+TEST_F(JournalToolTest, SaysWhatIsWrongWithACall) {
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{},
+                                             {"dance", path_},
+                                             {"list"},
+                                             {"list", path_, "more"},
+                                             {"show", path_},
+                                             {"list", path_, "--loud"},
+                                             {"list", path_, "--max"},
+                                             {"list", path_, "--max", "many"},
+                                             {"list", path_, "--progress", "soon"}}) {
+    EXPECT_EQ(Run(wrong), 2);
+    EXPECT_EQ(err_.rfind("journal: ", 0), 0u) << err_;
+  }
+  EXPECT_EQ(Run({"list", path_}), 1);
+  EXPECT_TRUE(Err("there is no database")) << err_;
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_EQ(Run({"--help"}), 0);
+  for (const std::string_view word : {"list", "stats", "show", "verify", "export", "import", "--skip-corrupt", "--full",
+                                      "--from", "--to", "--max", "--id", "--progress"}) {
+    EXPECT_TRUE(Out(word)) << word;
+  }
+}
+
+}  // namespace
+}  // namespace fraktor
