@@ -1,13 +1,14 @@
 // A40: five hundred actors that fail, stop, restart and escalate at random, also in their hooks and constructors and
 // while others decide on them. When the storm is over, all are there, nobody is left suspended, and no message was lost.
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <set>
+#include <iterator>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -19,6 +20,9 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
@@ -171,7 +175,7 @@ class Node final : public ActorInstance {
     return id_ % 7 == 5 && world_.with_delays ? slow : SupervisorStrategy::Default();
   }
   SupervisionDirective OnChildFailure(ActorContext&, const Failure& failure) override {
-    if (world_.Happens(0.02)) throw std::runtime_error("cannot decide");
+    if (world_.Happens(0.05)) throw std::runtime_error("cannot decide");
     if (failure.Is(ActorErrorKind::kInitialization)) {
       const uint64_t draw = world_.Draw(10);
       return draw < 6 ? Restart() : draw < 8 ? Stop() : draw < 9 ? Resume() : Escalate();
@@ -297,7 +301,8 @@ TEST(FailureStorm, EndsConsistentWithEverySchedule) {
   Simulate({.seeds = 100, .each = {.kit = {.system = StormySystem()}}}, [&](Simulation& sim) {
     World world(sim.MakeRandom("world"), /*with_delays=*/true);
     Random pauses = sim.MakeRandom("pauses");
-    RunStorm(sim, world, {.rounds = 8, .strikes = 40}, [&] {
+    // Now and then a long one.
+    RunStorm(sim, world, {.rounds = sim.seed() % 10 == 0 ? 10 : 2, .strikes = 40}, [&] {
       const uint64_t draw = pauses.Uniform(3);
       if (draw == 0) sim.Settle();
       if (draw == 1) sim.Advance(pauses.UniformDuration(absl::ZeroDuration(), absl::Milliseconds(20)));

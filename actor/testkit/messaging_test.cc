@@ -194,6 +194,10 @@ TEST(Messaging, WhatAStoppedActorGetsIsADeadLetter) {
   });
   EXPECT_EQ(lines, Lines{"first"});
   kit.Probe().ExpectTerminated(scribe, absl::ZeroDuration());
+  // The letter says whom it was meant for, also if it never came near a mailbox.
+  const std::string recipient = kit.system().PathOf(scribe.untyped());
+  kit.ExpectEvents<DeadLetter>(
+      1, [&] { scribe.Tell(Text{"later"}); }, [&](const DeadLetter& letter) { return letter.recipient == recipient; });
 }
 
 // A58: many stop while others send; each message is handled once or is a dead letter.
@@ -226,8 +230,8 @@ TEST(Messaging, LosesNoMessageToActorsThatStop) {
 TEST(Messaging, ControlMessagesOvertakeOthers) {
   TestKit kit;
   Lines lines;
-  const ActorRef scribe = kit.SpawnActor(
-      *MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kControlFirst}}, &lines), "scribe");
+  const ActorRef scribe =
+      kit.SpawnActor(*MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kControlFirst}}, &lines), "scribe");
   for (const char* const text : {"1", "2"}) Tell(scribe, Text{text});
   for (const char* const text : {"!1", "!2"}) Tell(scribe, Urgent{text});
   Tell(scribe, Text{"3"});
@@ -243,8 +247,8 @@ TEST(Messaging, PrioritiesDecideWhatComesFirst) {
     const auto* const text = message.TryAs<Text>();
     return text == nullptr ? 0 : static_cast<int>(text->text[0]);
   };
-  const ActorRef scribe = kit.SpawnActor(*MakeTypedProps<Scribe>(
-      {.mailbox = {.order = MessageOrder::kPriority, .priority = by_first_letter}}, &lines));
+  const ActorRef scribe = kit.SpawnActor(
+      *MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kPriority, .priority = by_first_letter}}, &lines));
   for (const char* const text : {"c1", "a1", "b1", "a2", "c2", "b2"}) Tell(scribe, Text{text});
   Tell(scribe, Urgent{"first"});
   kit.Settle();

@@ -36,8 +36,7 @@ constexpr bool kIsSanitized = false;
 // The line that runs this test with one seed again.
 std::string ReplayLine(uint64_t seed) {
   const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
-  const std::string filter =
-      test == nullptr ? std::string() : absl::StrCat(test->test_suite_name(), ".", test->name());
+  const std::string filter = test == nullptr ? std::string() : absl::StrCat(test->test_suite_name(), ".", test->name());
   if (const char* const target = std::getenv("TEST_TARGET")) {
     return absl::StrCat("bazel test --test_env=", kSeedVariable, "=", seed,
                         filter.empty() ? "" : absl::StrCat(" --test_filter=", filter), " ", target);
@@ -211,11 +210,11 @@ SimulateReport Simulate(const SimulateOptions& options, absl::FunctionRef<void(S
       report.ok = !second.failed;
       if (first.hash != second.hash) {
         report.ok = false;
-        ReportFailure(at, absl::StrFormat("seed %u is not repeatable: the trace 0x%016x of %u events in the first run, "
-                                          "0x%016x of %u in the second. The first that differs is the last of\n%s",
-                                          each.seed, first.hash, first.events, second.hash, second.events,
-                                          second.difference.empty() ? "(not among those that were kept)"
-                                                                    : second.difference));
+        ReportFailure(
+            at, absl::StrFormat("seed %u is not repeatable: the trace 0x%016x of %u events in the first run, "
+                                "0x%016x of %u in the second. The first that differs is the last of\n%s",
+                                each.seed, first.hash, first.events, second.hash, second.events,
+                                second.difference.empty() ? "(not among those that were kept)" : second.difference));
       }
     }
     if (!report.ok) {

@@ -109,8 +109,9 @@ class Simulation final : public TestKit {
   }
   template <class M, class Hash>
   void TracePayload(Hash hash) {
-    actors_->HashPayload(MessageTypeOf<M>(),
-                         [hash = std::move(hash)](const Envelope& message) -> uint64_t { return hash(message.As<M>()); });
+    actors_->HashPayload(MessageTypeOf<M>(), [hash = std::move(hash)](const Envelope& message) -> uint64_t {
+      return hash(message.As<M>());
+    });
   }
 
   // Another system in the same simulation, as on another machine. Ends with the simulation, the latest first.

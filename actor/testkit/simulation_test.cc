@@ -268,8 +268,7 @@ int RunAnotherProcess(const std::string& filter, const std::vector<std::string>&
   posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   posix_spawn_file_actions_adddup2(&actions, 1, 2);
   pid_t child = 0;
-  const int spawned =
-      posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environment_pointers.data());
+  const int spawned = posix_spawn(&child, program.c_str(), &actions, nullptr, arguments, environment_pointers.data());
   posix_spawn_file_actions_destroy(&actions);
   if (spawned != 0) return -1;
   int status = 0;
@@ -286,7 +285,10 @@ TEST(SimulationChild, WritesItsHashes) {
   const char* const path = std::getenv(kChildVariable);
   if (path == nullptr) return;
   // Others are here before us, so that slots and nodes are used ones.
-  { Simulation sim({.seed = 99}); RunOffice(sim); }
+  {
+    Simulation sim({.seed = 99});
+    RunOffice(sim);
+  }
   std::ofstream file(path);
   for (const uint64_t hash : SimulateOffice().hashes) file << hash << "\n";
 }
@@ -344,8 +346,8 @@ TEST(Simulation, PrintsTheLineThatReplaysAFailure) {
                                         " /proc/self/exe --gtest_filter=SimulationChild.FailsForSomeSeeds\n");
   EXPECT_NE(text.find(line), std::string::npos) << text;
   // As the line says: that seed alone fails.
-  EXPECT_EQ(RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on, absl::StrCat("FRAKTOR_SIM_SEED=", seed)}, output),
-            1);
+  EXPECT_EQ(
+      RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on, absl::StrCat("FRAKTOR_SIM_SEED=", seed)}, output), 1);
   text = ReadAll(output);
   EXPECT_EQ(text.find("\nseed "), text.rfind("\nseed ")) << text;
   EXPECT_NE(text.find(absl::StrCat("\nseed ", seed, "\n")), std::string::npos) << text;

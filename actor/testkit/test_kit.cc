@@ -86,9 +86,8 @@ void TestKit::EndSystem() {
   const ShutdownReport report = system_->Shutdown(timeout);
   if (report.ok() || !options_.must_end) return;
   ReportFailure(TestLocation::Here(),
-                absl::StrCat("the test is over, but ", report.not_stopped.size(), " actors have not ended within ",
-                             absl::FormatDuration(timeout), ":\n  ", absl::StrJoin(report.not_stopped, "\n  "),
-                             Surroundings()));
+                absl::StrCat("the test is over, but these actors have not ended within ", absl::FormatDuration(timeout),
+                             ":\n  ", absl::StrJoin(report.not_stopped, "\n  "), Surroundings()));
 }
 
 std::string TestKit::Surroundings() const {
@@ -110,8 +109,7 @@ ActorRef TestKit::SpawnActor(const ActorProps& props, std::string_view name, Tes
 TestProbe TestKit::Probe(std::string_view name) {
   const std::string given = name.empty() ? absl::StrCat("probe-", ++probes_) : std::string(name);
   auto inbox = std::make_shared<testkit_internal::ProbeInbox>(monitor_);
-  const ActorRef ref =
-      system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>({}, inbox), given).value();
+  const ActorRef ref = system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>({}, inbox), given).value();
   return TestProbe(*this, std::move(inbox), ref);
 }
 
@@ -144,20 +142,16 @@ bool TestKit::RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, Te
   return done();
 }
 
-void TestKit::AwaitThat(std::string_view what, absl::FunctionRef<bool()> done, absl::Duration within,
-                        TestLocation at) {
+void TestKit::AwaitThat(std::string_view what, absl::FunctionRef<bool()> done, absl::Duration within, TestLocation at) {
   const absl::Duration patience = within == TestProbe::kPatience ? options_.patience : within;
   if (RunUntil(done, patience, at)) return;
   EndTest(at, absl::StrCat("this did not happen within ", absl::FormatDuration(patience), ": ", ToAbsl(what),
                            Surroundings()));
 }
 
-bool TestKit::IsAliveRef(ActorRef actor) const {
-  return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation());
-}
+bool TestKit::IsAliveRef(ActorRef actor) const { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
 
-void TestKit::AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times,
-                         TestLocation at) {
+void TestKit::AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at) {
   if (times > 0) RunUntil([&] { return tally.count() >= times; }, options_.patience, at);
   Settle(at);
   const int count = tally.count();

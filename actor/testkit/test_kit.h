@@ -100,8 +100,7 @@ std::string DescribeEvent(const Event&) {
 
 template <class M>
 bool Fits(const MessageView& message, const std::function<bool(const M&)>& matches) {
-  return message.type == MessageTypeOf<M>() &&
-         (matches == nullptr || matches(*static_cast<const M*>(message.message)));
+  return message.type == MessageTypeOf<M>() && (matches == nullptr || matches(*static_cast<const M*>(message.message)));
 }
 
 }  // namespace testkit_internal

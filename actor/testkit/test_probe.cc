@@ -132,8 +132,8 @@ Envelope& TestProbe::Fish(std::string_view expected, absl::FunctionRef<bool(cons
       Patience(within), at);
   if (!found) {
     End(expected,
-        absl::StrCat("none came within ", absl::FormatDuration(Patience(within)), "; dropped: ",
-                     dropped.empty() ? "nothing" : absl::StrJoin(dropped, ", ")),
+        absl::StrCat("none came within ", absl::FormatDuration(Patience(within)),
+                     "; dropped: ", dropped.empty() ? "nothing" : absl::StrJoin(dropped, ", ")),
         at);
   }
   return *last_;

@@ -93,7 +93,8 @@ class TestProbe {
     const std::string expected = OneOf({MessageTypeOf<Ms>()->name()...});
     Envelope& message = TakeNext(expected, within, at);
     std::unique_ptr<std::variant<Ms...>> found;
-    static_cast<void>(((message.Is<Ms>() && (found = std::make_unique<std::variant<Ms...>>(Read<Ms>(message)))) || ...));
+    static_cast<void>(
+        ((message.Is<Ms>() && (found = std::make_unique<std::variant<Ms...>>(Read<Ms>(message)))) || ...));
     if (found == nullptr) EndOnOther(expected, message, at);
     return *std::move(found);
   }

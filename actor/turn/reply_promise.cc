@@ -167,6 +167,8 @@ absl::Status ArmTimer(ActorWorker& worker, SlotExtension& extension, Instant dea
 
 // Nobody waits for it any more.
 void LoseAnswer(ActorRef promise, Envelope* answer) {
+  // One that the runtime gives has no target yet.
+  answer->set_target_word(promise.word());
   if (ActorWorker* const worker = ActorWorker::Current()) {
     worker->DeadLetter(answer, promise.slot(), DeadLetterReason::kLateReply);
   } else {
