@@ -4,8 +4,13 @@ set -euo pipefail
 paths=$1
 
 compilers=()
+seen=" "
 for compiler in "${CXX:-}" g++ clang++ clang++-14; do
-  if [[ -n $compiler ]] && command -v "$compiler" >/dev/null; then compilers+=("$compiler"); fi
+  path=$(command -v "${compiler:-no compiler}") || continue
+  path=$(realpath "$path")
+  case "$seen" in *" $path "*) continue ;; esac
+  seen+="$path "
+  compilers+=("$compiler")
 done
 [[ ${#compilers[@]} -gt 0 ]] || { echo "no C++ compiler found: install g++ or set CXX"; exit 1; }
 

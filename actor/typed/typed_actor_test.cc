@@ -205,6 +205,7 @@ class Desk : public Actor<Desk, Order, Note, Notes> {
 TEST_F(TypedActorTest, WaitsInAHandlerAndTakesNoOtherMessageMeanwhile) {
   auto desk = system_->Spawn<Desk>("desk");
   auto ordering = system_->Ask(desk, Order{"milk"}, absl::Seconds(10));
+  Settle();
   desk.Tell(Note{"!"});
   Settle();
   EXPECT_FALSE(ordering.IsReady());
