@@ -194,8 +194,10 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::S
   Turn& turn = worker.turn;
   if (turn.Has(Gate::kStopping)) return;
   if (slot.phase == kRestarting) {
-    // A verdict on another failure: one restart is enough for both, and the first of them is still open.
+    // A verdict on another failure: one restart is enough for both, and the first of them is still open. Children that
+    // live on have been suspended for each.
     if (turn.failures > 0) --turn.failures;
+    TellChildren<ResumeActor>(slot);
     return;
   }
   SetPhase(slot, kRestarting);

@@ -23,6 +23,8 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/observe/metrics_snapshot.h"
+#include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -175,6 +177,14 @@ class PatternTest : public ::testing::Test {
   }
 
   bool IsAlive(ActorRef actor) const { return actor.slot()->IsAt(actor.generation()); }
+  // Of all actors.
+  double MailboxDepth() {
+    double depth = 0;
+    for (const Metric& metric : system_->hub().Snapshot(toolbox_->Now()).metrics) {
+      if (metric.name == kMailboxDepth) depth += metric.value;
+    }
+    return depth;
+  }
   uint64_t dead_letters(DeadLetterReason reason) { return system_->dead_letters().count(reason); }
   // Adds a line with the seconds since the start: "2: tick".
   void Note(std::string_view text) {

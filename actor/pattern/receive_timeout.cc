@@ -77,8 +77,6 @@ class ReceiveTimeoutState final : public CellAttachment {
     if (due == nullptr) return false;
     if (!is_on() || due->serial != serial_) return true;
     armed_ = {};
-    // Its message is still being handled.
-    if (ActorContext::worker().turn.Has(Gate::kAwaiting)) Touch();
     const absl::Duration idle = toolbox_->Now() - last_;
     if (idle < timeout_) {
       ArmAgain(context, timeout_ - idle);

@@ -13,6 +13,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -310,6 +311,73 @@ TEST(FailureStorm, EndsConsistentWithEverySchedule) {
     restarts += world.restarts.load();
   });
   EXPECT_GT(restarts, 0);
+}
+
+struct Order {
+  std::function<absl::Status(ActorContext&)> what;
+};
+
+// Does what it is told, fails on answers, and keeps its children when it is restarted.
+class Keeper final : public ActorInstance {
+ public:
+  explicit Keeper(int* pings) : pings_(*pings) {}
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (const auto* order = message.TryAs<Order>()) return order->what(context);
+    ++pings_;
+    return absl::OkStatus();
+  }
+  absl::Status OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*>) override {
+    return absl::InternalError("the second failure");
+  }
+  absl::Status PreRestart(ActorContext&, const absl::Status&, Envelope*) override { return absl::OkStatus(); }
+  absl::Status PostRestart(ActorContext&, const absl::Status&) override { return absl::OkStatus(); }
+
+ private:
+  int& pings_;
+};
+
+// Takes its time to end: so many descendants go first.
+class Ancestor final : public ActorInstance {
+ public:
+  explicit Ancestor(int descendants) : descendants_(descendants) {}
+  absl::Status PreStart(ActorContext& context) override {
+    return descendants_ == 0 ? absl::OkStatus() : context.Spawn(*MakeProps<Ancestor>({}, descendants_ - 1)).status();
+  }
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+
+ private:
+  const int descendants_;
+};
+
+// A40: a second verdict comes while a restart waits for a child to end. The children have waited for both.
+TEST(FailureStorm, TwoVerdictsInOneRestartLeaveNobodySuspended) {
+  TestKit kit;
+  int pings = 0;
+  ActorRef child;
+  ActorRef leaving;
+  const ActorRef keeper = kit.SpawnActor(*MakeProps<Keeper>({}, &pings), "keeper");
+  Tell(keeper, Order{[&](ActorContext& context) {
+         child = context.Spawn(*MakeProps<Keeper>({}, &pings), "child").value();
+         leaving = context.Spawn(*MakeProps<Ancestor>({}, 1000), "leaving").value();
+         return absl::OkStatus();
+       }});
+  kit.Settle();
+  kit.ExpectLog({.contains = "restarts after", .path = "/user/keeper"}, 2, [&] {
+    Tell(keeper, Order{[&](ActorContext& context) {
+           // Nobody answers, which comes to OnReply although the actor is suspended by then.
+           if (absl::Status asked = context.AskOnReply(ActorRef(), 1, absl::InfiniteDuration()).status(); !asked.ok()) {
+             return asked;
+           }
+           context.Stop(leaving);
+           return absl::InternalError("the first failure");
+         }});
+  });
+  EXPECT_FALSE(kit.IsAlive(leaving));
+  EXPECT_EQ(keeper.slot()->failures, 0);
+  EXPECT_EQ(child.slot()->failures, 0);
+  for (const ActorRef actor : {keeper, child}) Tell(actor, Ping{});
+  kit.Settle();
+  EXPECT_EQ(pings, 2);
 }
 
 // A40
