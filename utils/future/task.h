@@ -52,7 +52,7 @@
 
 namespace fraktor::inline v0 {
 
-template <class T>
+template <class T = void>
 class Task;
 
 // Where the frames of tasks come from: the heap, unless a program installs something better.
