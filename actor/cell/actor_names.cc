@@ -183,6 +183,15 @@ ActorRef ActorNames::FindChild(ActorSlot& parent, std::string_view name) const {
   return {};
 }
 
+absl::Status ActorNames::WhyMissing(const ActorPath& path) const {
+  if (!path.uid().IsNone()) {
+    MutexLock lock(mutex_);
+    FRAKTOR_RETURN_IF_ERROR(registry_->CheckUid(path, path.uid()));
+  }
+  return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                   absl::StrCat("no living actor has the path ", ToAbsl(path.ToCanonical())));
+}
+
 ActorRef ActorNames::Find(const ActorPath& path) const {
   Pid pid;
   {

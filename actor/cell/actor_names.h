@@ -51,6 +51,8 @@ class ActorNames {
 
   // The living actor of a path, whatever it is called there; no one if there is none.
   ActorRef Find(const ActorPath& path) const;
+  // Why nobody has a path: kUidReserved if it means an earlier life of the actor, otherwise kPidUnknown.
+  absl::Status WhyMissing(const ActorPath& path) const;
   // A child of a living actor by its name, automatic or not.
   ActorRef FindChild(ActorSlot& parent, std::string_view name) const;
 

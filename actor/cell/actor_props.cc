@@ -18,9 +18,12 @@ ActorProps::ActorProps(const Layout& layout, const PropsOptions& options, bool i
     : layout_(layout),
       options_(options),
       is_static_(is_static),
-      has_plain_mailbox_(!options.mailbox.bounded() && options.mailbox.order == MessageOrder::kFifo),
+      has_plain_mailbox_(!options.mailbox.bounded() && options.mailbox.order == MessageOrder::kFifo &&
+                         !layout.is_router),
       is_pooled_(FitsNode(layout.size, layout.alignment)),
       node_class_(ClassFor(layout.size)) {}
+
+void ActorProps::PrepareRouter(ActorTree& /*tree*/, ActorSlot& /*slot*/) const {}
 
 ActorInstance* ActorProps::Make(NodeCache& cache) const {
   void* const memory =

@@ -33,6 +33,8 @@ struct PropsOptions {
   MailboxOptions mailbox = {};
 };
 
+class ActorTree;
+
 class ActorProps {
  public:
   ActorProps(const ActorProps&) = delete;
@@ -41,9 +43,15 @@ class ActorProps {
 
   std::string_view type_name() const { return layout_.type_name; }
   const PropsOptions& options() const { return options_; }
+  // Whether an actor is spawned in the quick way, as most are.
   bool has_plain_mailbox() const { return has_plain_mailbox_; }
   // Whether an actor has anything to do before its first message.
   bool has_start() const { return layout_.has_start; }
+
+  // Whether what is sent to the actor goes to others (see turn/routed_sending.h).
+  bool is_router() const { return layout_.is_router; }
+  // For a router, which has its place, name and instance, but has not begun: before anybody can send to it.
+  virtual void PrepareRouter(ActorTree& tree, ActorSlot& slot) const;
 
   // Throws what the constructor throws, and std::bad_alloc.
   ActorInstance* Make(NodeCache& cache) const;
@@ -67,6 +75,7 @@ class ActorProps {
     size_t size;
     size_t alignment;
     bool has_start;
+    bool is_router = false;
   };
   ActorProps(const Layout& layout, const PropsOptions& options, bool is_static);
 
@@ -113,7 +122,8 @@ class PropsWithArguments final : public ActorProps {
  public:
   template <class... Given>
   PropsWithArguments(std::string_view type_name, const PropsOptions& options, bool is_static, Given&&... given)
-      : ActorProps({type_name, sizeof(T), alignof(T), HasStart<T>()}, options, is_static),
+      : ActorProps({.type_name = type_name, .size = sizeof(T), .alignment = alignof(T), .has_start = HasStart<T>()},
+                   options, is_static),
         arguments_(std::forward<Given>(given)...) {
     static_assert(std::is_base_of_v<ActorInstance, T>, "an actor derives from ActorInstance");
   }

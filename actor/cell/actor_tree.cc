@@ -20,6 +20,7 @@
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/routed_sending.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -206,6 +207,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   }
   ActorSlot* const slot = *put;
   slot->kin.props = &props;
+  if (props.is_router()) slot->ref_flags |= kRouterFlag;
   const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
   if (!Adopt(parent, parent_ref.generation(), *slot)) {
     GiveUp(*slot, props);
@@ -230,6 +232,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
     slot->gate = slot->gate | Gate::kStarting;
     return Begin(*slot, true);
   }
+  if (props.is_router()) props.PrepareRouter(*this, *slot);
   return Begin(*slot, props.has_start());
 }
 
@@ -640,7 +643,8 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
       options_.dead_letters->Publish(DeadLetter{letter}, now);
     }
   }
-  if ((sender.word() & ActorRef::kPromise) != 0 && reason != DeadLetterReason::kLateReply) {
+  const bool is_asked_of_it_alone = (sender.word() & (ActorRef::kPromise | ActorRef::kShared)) == ActorRef::kPromise;
+  if (is_asked_of_it_alone && reason != DeadLetterReason::kLateReply) {
     AnswerPromise(
         sender, MakeEnvelope<ErrorReply>(cache, ActorRef(),
                                          MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,

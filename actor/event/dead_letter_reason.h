@@ -26,8 +26,9 @@ enum class DeadLetterReason : uint8_t {
   kNotReadable,      // it came from a peer and cannot be read
   kLateReply,        // nobody waits for the answer any more
   kShutdown,         // the system is going down
+  kNotCopyable,      // several were to get it, and it cannot be copied
 };
-inline constexpr size_t kDeadLetterReasonCount = 16;
+inline constexpr size_t kDeadLetterReasonCount = 17;
 
 // "mailbox_full" and so on: lower case, as labels of metrics are.
 std::string_view NameOf(DeadLetterReason reason);

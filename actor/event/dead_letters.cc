@@ -52,6 +52,8 @@ std::string_view NameOf(DeadLetterReason reason) {
       return "late_reply";
     case DeadLetterReason::kShutdown:
       return "shutdown";
+    case DeadLetterReason::kNotCopyable:
+      return "not_copyable";
   }
   return "unknown";
 }

@@ -128,7 +128,7 @@ TEST(DeadLetters, GivesEveryReasonANameOfItsOwn) {
   for (size_t i = 0; i < kDeadLetterReasonCount; ++i) names.insert(NameOf(static_cast<DeadLetterReason>(i)));
   EXPECT_EQ(names.size(), kDeadLetterReasonCount);
   EXPECT_EQ(names.count("unknown"), 0u);
-  EXPECT_EQ(static_cast<size_t>(DeadLetterReason::kShutdown) + 1, kDeadLetterReasonCount);
+  EXPECT_EQ(static_cast<size_t>(DeadLetterReason::kNotCopyable) + 1, kDeadLetterReasonCount);
 }
 
 TEST(DeadLetters, CountsAndLogsFromManyThreads) {

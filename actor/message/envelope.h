@@ -109,6 +109,7 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   // System messages are pushed by Inbox::PushSystem and go before the others.
   bool is_system() const { return (tag_ & kSystem) != 0; }
   void MarkAsSystem() { tag_ |= kSystem; }
+  void UnmarkAsSystem() { tag_ &= ~kSystem; }
 
   bool is_traced() const { return (tag_ & kTraced) != 0; }
   // Null unless the envelope was made with one.

@@ -31,6 +31,7 @@
 #include <utility>
 
 #include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/message/routing_key.h"
 #include "fraktor/actor/message/type_name.h"
 
 namespace fraktor::inline v0 {
@@ -189,6 +190,7 @@ class alignas(64) MessageType {
         copy_(std::is_copy_constructible_v<M> ? &message_internal::Copy<M> : nullptr),
         name_(TypeName<M>()),
         name_hash_(HashOfTypeName(TypeName<M>())),
+        routing_key_(routing_key_internal::FunctionFor<M>()),
         size_(sizeof(M)),
         offset_(MessageLayout<M>::kOffset),
         node_class_(MessageLayout<M>::kNodeClass),
@@ -196,7 +198,8 @@ class alignas(64) MessageType {
         is_on_heap_(MessageLayout<M>::kIsOnHeap),
         is_control_(kIsControlMessage<M>),
         leaves_receive_timeout_(kLeavesReceiveTimeout<M>),
-        is_suppressed_(kIsSuppressedDeadLetter<M>) {
+        is_suppressed_(kIsSuppressedDeadLetter<M>),
+        is_marked_(kIsMarkedMessage<M>) {
     static_assert(message_internal::CheckMessage<M>());
     static_assert(sizeof(M) < size_t{1} << 32, "a message of more than 4 GiB: hold the data by pointer");
   }
@@ -212,6 +215,7 @@ class alignas(64) MessageType {
   bool is_control() const { return is_control_; }
   bool leaves_receive_timeout() const { return leaves_receive_timeout_; }
   bool is_suppressed() const { return is_suppressed_; }
+  bool is_marked() const { return is_marked_; }
   bool is_copyable() const { return copy_ != nullptr; }
 
   // Null if there is nothing to do when a message ends: it has no destructor and is in the node.
@@ -220,6 +224,10 @@ class alignas(64) MessageType {
   // Constructs a copy in other storage of the same type. Null if the type cannot be copied; throws what the copy
   // throws.
   CopyFunction copy() const { return copy_; }
+
+  // The key of a message that says by itself who is to get it (see routing_key.h), from its address. Null if the type has
+  // none.
+  RoutingKeyFunction routing_key() const { return routing_key_; }
 
   // Where the storage begins in a node, and whether it holds a pointer to the message.
   size_t offset() const { return offset_; }
@@ -244,6 +252,7 @@ class alignas(64) MessageType {
   CopyFunction copy_;
   std::string_view name_;
   uint64_t name_hash_;
+  RoutingKeyFunction routing_key_;
   // The exchange in SetCodec releases the codec's contents to the load in codec().
   mutable std::atomic<const MessageCodec*> codec_{nullptr};
   uint32_t size_;
@@ -254,6 +263,7 @@ class alignas(64) MessageType {
   bool is_control_ : 1;
   bool leaves_receive_timeout_ : 1;
   bool is_suppressed_ : 1;
+  bool is_marked_ : 1;
 };
 
 static_assert(sizeof(MessageType) == 64);

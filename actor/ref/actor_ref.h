@@ -44,6 +44,8 @@ class ActorRef {
   // The flags.
   static constexpr uint64_t kLimited = uint64_t{1} << 32;  // Its mailbox has a limit.
   static constexpr uint64_t kPromise = uint64_t{1} << 33;  // Not an actor: who asked waits here for one answer.
+  static constexpr uint64_t kRouter = uint64_t{1} << 37;   // What is sent to it goes to others at once.
+  static constexpr uint64_t kShared = uint64_t{1} << 38;   // Of a promise: others have got the same question.
 
   // Null if it refers to no one.
   constexpr ActorSlot* slot() const { return slot_; }

@@ -78,7 +78,11 @@ void ActorContext::OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion
     return;
   }
   question->set_sender(*promise);
-  asking.Send(to, question.release());
+  if (question->type()->is_marked()) {
+    asking.SendMarked(to, question.release());
+  } else {
+    asking.Send(to, question.release());
+  }
 }
 
 }  // namespace fraktor::inline v0

@@ -70,7 +70,11 @@ class ActorContext {
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
     question->set_sender(ask);
-    asking.Send(to, question.release());
+    if constexpr (kIsMarkedMessage<std::decay_t<M>>) {
+      asking.SendMarked(to, question.release());
+    } else {
+      asking.Send(to, question.release());
+    }
     return ask;
   }
 

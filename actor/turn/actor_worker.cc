@@ -5,6 +5,7 @@
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/routed_sending.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -92,6 +93,11 @@ absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
     AnswerPromise(to, envelope);
   } else if ((to.word() & ActorRef::kLimited) != 0 && to.slot()->IsAt(to.generation())) {
     return SendLimited(*this, to, envelope);
+  } else if ((to.word() & ActorRef::kRouter) != 0 && to.slot()->IsAt(to.generation())) {
+    if (!envelope->type()->is_marked()) return RouteMessage(to, EnvelopePtr(envelope));
+    if (metrics != nullptr) metrics->CountEnqueued(to.slot()->type.load(std::memory_order_relaxed));
+    envelope->set_target_word(to.word() | kMarked);
+    outbox.Send(*to.slot(), envelope);
   } else {
     DeadLetter(envelope, to.slot(), DeadLetterReason::kStopped);
   }

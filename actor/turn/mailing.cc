@@ -4,6 +4,7 @@
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/routed_sending.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/system_core.h"
 
@@ -43,6 +44,10 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
     return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
   }
   if ((to.word() & ActorRef::kLimited) != 0) return SendLimitedForeign(to, std::move(envelope));
+  if ((to.word() & ActorRef::kRouter) != 0) {
+    if (!envelope->type()->is_marked()) return RouteMessage(to, std::move(envelope));
+    envelope->set_target_word(to.word() | kMarked);
+  }
   if (ForeignMetrics* const metrics = core->metrics()) {
     metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
   }

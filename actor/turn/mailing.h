@@ -21,7 +21,7 @@
 
 namespace fraktor::inline v0 {
 
-// In the target word of a message, beside the flags of its reference.
+// In the target word of a message, beside the flags of its reference. kCountedMark in limited_sending.h is another.
 inline constexpr uint64_t kMarked = uint64_t{1} << 35;     // The lifecycle looks at it before the actor does.
 inline constexpr uint64_t kForwarded = uint64_t{1} << 36;  // Its receiver has passed it on.
 

@@ -343,7 +343,7 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& 
   PackedRef answering{.slot = PendingAsk::kFree, .generation = 0};
   if (turn.in_task && turn.takes_no_other) answering = Pack(Answering(turn));
   Store(promise.ask.answering, answering);
-  promise.ask.deadline_ns = deadline.nanoseconds();
+  std::atomic_ref<int64_t>(promise.ask.deadline_ns).store(deadline.nanoseconds(), std::memory_order_relaxed);
   Link(extension, promise);
   ActorSlotPool::Activate(handle);
   return ActorRef(handle.slot, handle.generation | ActorRef::kPromise);
@@ -353,7 +353,15 @@ ActorRef AskerOf(ActorRef promise) { return Unpack(FieldOf(promise, &PendingAsk:
 
 ActorRef TargetOf(ActorRef promise) { return Unpack(FieldOf(promise, &PendingAsk::target)); }
 
-void AnswerPromise(ActorRef promise, Envelope* answer) {
+Instant DeadlineOf(ActorRef promise) {
+  if (!promise.slot()->IsAt(promise.generation())) return Instant::InfinitePast();
+  const int64_t deadline_ns = std::atomic_ref<int64_t>(promise.slot()->ask.deadline_ns).load(std::memory_order_relaxed);
+  // It may have been used again meanwhile.
+  return promise.slot()->IsAt(promise.generation()) ? Instant::FromNanoseconds(deadline_ns) : Instant::InfinitePast();
+}
+
+void AnswerPromise(ActorRef given, Envelope* answer) {
+  const ActorRef promise(given.slot(), given.word() & ~ActorRef::kShared);
   if (!promise.slot()->IsAt(promise.generation()) || !Claim(promise)) {
     LoseAnswer(promise, answer);
     return;

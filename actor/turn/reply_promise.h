@@ -78,6 +78,8 @@ void AnswerPromise(ActorRef promise, Envelope* answer);
 // one otherwise. Any thread.
 ActorRef AskerOf(ActorRef promise);
 ActorRef TargetOf(ActorRef promise);
+// Until when the answer is waited for; the infinite past if somebody has answered. Any thread.
+Instant DeadlineOf(ActorRef promise);
 
 // In the asker's turn, when an answer has arrived as a system message: true if it was one. The promise is free
 // afterwards.

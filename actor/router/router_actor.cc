@@ -1,0 +1,316 @@
+#include "fraktor/actor/router/router_actor.h"
+
+#include <algorithm>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/routing_key.h"
+#include "fraktor/actor/router/router_messages.h"
+#include "fraktor/actor/router/routing.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/routed_sending.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// What is on its way to a routee lands before the routee ends.
+constexpr absl::Duration kRetirement = absl::Milliseconds(100);
+// Streams of the toolbox's generator.
+constexpr uint64_t kRoutingStream = 0x726f757465;
+constexpr uint64_t kResizerStream = 0x726573697a65;
+
+// The ring of consistent hashing. Points follow from the paths, so that a routee has the same ones in every run, and
+// however many others there are.
+std::vector<uint64_t> MakeRing(const ActorLifecycle& lifecycle, const std::vector<ActorRef>& routees, int per_routee) {
+  std::vector<uint64_t> ring;
+  ring.reserve(routees.size() * static_cast<size_t>(per_routee));
+  for (size_t i = 0; i < routees.size(); ++i) {
+    const uint64_t base = HashOfRoutingKey(lifecycle.PathOf(routees[i]));
+    for (int point = 0; point < per_routee; ++point) {
+      const uint64_t hash = HashOfRoutingKey(base + static_cast<uint64_t>(point) * 0x9e3779b97f4a7c15);
+      ring.push_back((hash & ~uint64_t{UINT32_MAX}) | i);
+    }
+  }
+  std::sort(ring.begin(), ring.end());
+  return ring;
+}
+
+void PublishTo(RoutingTable& table, const ActorLifecycle& lifecycle, const RouterProps& props) {
+  std::vector<uint64_t> ring;
+  if (props.setup().strategy.kind() == RoutingKind::kConsistentHashing) {
+    ring = MakeRing(lifecycle, table.routees, props.setup().strategy.virtual_nodes());
+  }
+  table.Publish(props.Plan(), table.routees, ring);
+}
+
+// Passes the first answer on to somebody who does not wait for it.
+class Relay final : public AskCompletion {
+ public:
+  Relay(const MessageType* asked, absl::Duration within, ActorRef to) : AskCompletion(asked, within), to_(to) {}
+
+  void Complete(absl::StatusOr<Envelope*> answer) noexcept override {
+    if (!answer.ok()) {
+      Tell(to_, ErrorReply{answer.status()});
+    } else if (EnvelopePtr copy = CopyEnvelope(NodeCache::OfThisThread(), **answer); copy != nullptr) {
+      Pass(std::move(copy));
+    } else {
+      Tell(to_, ErrorReply{absl::FailedPreconditionError(
+                    absl::StrCat("the answer, a ", ToAbsl((*answer)->type()->name()),
+                                 ", cannot be copied; ask the router, instead of telling it"))});
+    }
+    delete this;
+  }
+
+ private:
+  ~Relay() = default;
+
+  void Pass(EnvelopePtr answer) const {
+    EnvelopePtr user = MakeUserMessage(std::move(answer));
+    if (ActorWorker* const worker = ActorWorker::Current()) {
+      worker->Send(to_, user.release());
+    } else {
+      SendForeign(to_, std::move(user)).IgnoreError();
+    }
+  }
+
+  // An answer travels as a system message.
+  static EnvelopePtr MakeUserMessage(EnvelopePtr answer) {
+    answer->set_sender(ActorRef());
+    answer->UnmarkAsSystem();
+    return answer;
+  }
+
+  const ActorRef to_;
+};
+
+}  // namespace
+
+RouterProps::RouterProps(RouterSetup setup, const PropsOptions& options)
+    : ActorProps({.type_name = "Router",
+                  .size = sizeof(RouterActor),
+                  .alignment = alignof(RouterActor),
+                  .has_start = true,
+                  .is_router = true},
+                 options, /*is_static=*/false),
+      setup_(std::move(setup)),
+      supervision_(setup_.supervision) {
+  if (setup_.routee != nullptr) setup_.routee->AddUser();
+}
+
+RouterProps::~RouterProps() {
+  if (setup_.routee != nullptr) setup_.routee->RemoveUser();
+}
+
+ActorInstance* RouterProps::Construct(void* memory) const { return ::new (memory) RouterActor(*this); }
+
+int64_t RouterProps::ClampSize(int64_t size) const {
+  if (setup_.resizer.has_value()) {
+    return std::clamp<int64_t>(size, setup_.resizer->lower_bound, setup_.resizer->upper_bound);
+  }
+  if (setup_.exploring_resizer.has_value()) {
+    return std::clamp<int64_t>(size, setup_.exploring_resizer->lower_bound, setup_.exploring_resizer->upper_bound);
+  }
+  return std::clamp<int64_t>(size, 1, RoutingTable::kMaxRoutees);
+}
+
+RoutingPlan RouterProps::Plan() const {
+  RoutingPlan plan = setup_.strategy.plan();
+  if (setup_.resizer.has_value()) plan.resize_every = setup_.resizer->messages_per_resize;
+  if (setup_.exploring_resizer.has_value()) plan.resize_every = setup_.exploring_resizer->messages_per_resize;
+  return plan;
+}
+
+// On the spawner's thread: when it has the reference, messages can be routed.
+void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
+  InstallRouting(&Route);
+  const ActorRef router = slot.ref();
+  uint64_t seed = HashOfRoutingKey(tree.PathOf(router));
+  if (ActorSystem* const system = tree.system()) seed = system->toolbox().MakeRandom(kRoutingStream ^ seed).Next();
+  RoutingTable& table = RoutingTable::Bind(slot);
+  table.Begin(seed);
+  table.routees = setup_.routees;
+  const int64_t size = setup_.routee == nullptr ? 0 : ClampSize(setup_.size);
+  for (int64_t i = 0; i < size; ++i) {
+    const absl::StatusOr<ActorRef> routee = tree.SpawnChildOf(router, *setup_.routee);
+    if (!routee.ok()) {
+      static_cast<RouterActor*>(slot.instance)->SetStartError(routee.status());
+      break;
+    }
+    table.routees.push_back(*routee);
+  }
+  PublishTo(table, tree, *this);
+}
+
+absl::Status RouterActor::PreStart(ActorContext& context) {
+  FRAKTOR_RETURN_IF_ERROR(start_error_);
+  for (const ActorRef routee : TableOf(context).routees) FRAKTOR_RETURN_IF_ERROR(context.Watch(routee));
+  return absl::OkStatus();
+}
+
+absl::Status RouterActor::PreRestart(ActorContext& /*context*/, const absl::Status& /*reason*/, Envelope* /*message*/) {
+  return absl::OkStatus();
+}
+
+void RouterActor::Publish(ActorContext& context) const {
+  PublishTo(TableOf(context), ActorContext::lifecycle(), props_);
+}
+
+absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
+  if (message.Is<ResizePool>()) {
+    Resize(context);
+  } else if (auto* const routed = message.TryAs<RouteInTurn>()) {
+    RouteInMyTurn(context, message.sender(), std::move(routed->envelope));
+  } else if (const auto* terminated = message.TryAs<Terminated>()) {
+    Remove(context, terminated->actor);
+    EndIfEmpty(context);
+  } else if (message.Is<GetRoutees>()) {
+    context.Reply(Routees{TableOf(context).routees});
+  } else if (const auto* add = message.TryAs<AddRoutee>()) {
+    if (add->routee.IsNoOne() || add->routee == context.self()) return context.Unhandled(message);
+    if (TableOf(context).routees.size() >= RoutingTable::kMaxRoutees) return context.Unhandled(message);
+    return Add(context, add->routee);
+  } else if (const auto* remove = message.TryAs<RemoveRoutee>()) {
+    Remove(context, remove->routee);
+    Retire(context, remove->routee);
+    EndIfEmpty(context);
+  } else if (const auto* adjust = message.TryAs<AdjustPoolSize>();
+             adjust != nullptr && props_.setup().routee != nullptr) {
+    const auto size = static_cast<int64_t>(TableOf(context).routees.size());
+    constexpr int64_t kMost = RoutingTable::kMaxRoutees;
+    ChangeSize(context, props_.ClampSize(size + std::clamp(adjust->change, -kMost, kMost)) - size);
+  } else {
+    return context.Unhandled(message);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RouterActor::Add(ActorContext& context, ActorRef routee) {
+  std::vector<ActorRef>& routees = TableOf(context).routees;
+  if (std::find(routees.begin(), routees.end(), routee) != routees.end()) return absl::OkStatus();
+  routees.push_back(routee);
+  Publish(context);
+  return context.Watch(routee);
+}
+
+void RouterActor::Remove(ActorContext& context, ActorRef routee) {
+  std::vector<ActorRef>& routees = TableOf(context).routees;
+  const auto found = std::find(routees.begin(), routees.end(), routee);
+  if (found == routees.end()) return;
+  routees.erase(found);
+  context.Unwatch(routee);
+  Publish(context);
+}
+
+void RouterActor::Retire(ActorContext& context, ActorRef routee) const {
+  if (routee.IsNoOne() || !routee.slot()->IsAt(routee.generation())) return;
+  if (ActorContext::lifecycle().ParentOf(*routee.slot()) != context.self()) return;
+  RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
+  if (toolbox != nullptr && toolbox->ScheduleAfter(kRetirement, [routee] { Tell(routee, PoisonPill{}); }).ok()) return;
+  context.Tell(routee, PoisonPill{});
+}
+
+void RouterActor::EndIfEmpty(ActorContext& context) const {
+  if (props_.setup().routee == nullptr || props_.has_resizer()) return;
+  if (TableOf(context).routees.empty()) context.Stop();
+}
+
+void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
+  if (change == 0) return;
+  std::vector<ActorRef>& routees = TableOf(context).routees;
+  for (; change > 0; --change) {
+    const absl::StatusOr<ActorRef> routee = context.Spawn(*props_.setup().routee);
+    absl::Status added = routee.status();
+    if (added.ok()) {
+      routees.push_back(*routee);
+      added = context.Watch(*routee);
+    }
+    if (added.ok()) continue;
+    if (ActorSystem* const system = ActorContext::lifecycle().system()) {
+      system->log().Log(LogLevel::kWarning, {.at = system->toolbox().WallNow(),
+                                             .path = context.Path(),
+                                             .type = props_.type_name(),
+                                             .text = ToStd(absl::StrCat("cannot grow: ", added.message()))});
+    }
+    break;
+  }
+  std::vector<ActorRef> leaving;
+  for (; change < 0 && !routees.empty(); ++change) {
+    leaving.push_back(routees.back());
+    routees.pop_back();
+  }
+  Publish(context);
+  for (const ActorRef routee : leaving) {
+    context.Unwatch(routee);
+    Retire(context, routee);
+  }
+}
+
+int64_t RouterActor::ChangeWanted(ActorContext& context, const std::vector<ActorRef>& routees) {
+  const RouterSetup& setup = props_.setup();
+  const auto size = static_cast<int64_t>(routees.size());
+  int64_t pressed = 0;
+  int64_t busy = 0;
+  int64_t waiting = 0;
+  const uint64_t threshold =
+      1 + (setup.resizer.has_value() ? static_cast<uint64_t>(setup.resizer->pressure_threshold) : 0);
+  for (const ActorRef routee : routees) {
+    const uint64_t business = BusinessOf(routee);
+    if (business == 0 || business == UINT64_MAX) continue;
+    ++busy;
+    waiting += static_cast<int64_t>(business) - 1;
+    if (business >= threshold) ++pressed;
+  }
+  if (setup.resizer.has_value()) return ChangeByPressure(*setup.resizer, size, pressed);
+  RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
+  if (toolbox == nullptr) return 0;
+  if (exploring_ == nullptr) {
+    exploring_ = std::make_unique<ExploringResizer>(
+        *setup.exploring_resizer, toolbox->MakeRandom(kResizerStream ^ HashOfRoutingKey(context.Path())));
+  }
+  return exploring_->Change(
+      {.now = toolbox->Now(), .size = size, .busy = busy, .messages = TableOf(context).tickets(), .waiting = waiting});
+}
+
+void RouterActor::Resize(ActorContext& context) {
+  RoutingTable& table = TableOf(context);
+  table.ResizeDone();
+  if (!props_.has_resizer()) return;
+  const auto size = static_cast<int64_t>(table.routees.size());
+  // All of them have ended.
+  ChangeSize(context, size == 0 ? props_.ClampSize(0) : ChangeWanted(context, table.routees));
+}
+
+// The router asks in the place of a sender that does not.
+void RouterActor::RouteInMyTurn(ActorContext& context, ActorRef sender, EnvelopePtr message) const {
+  ActorWorker& worker = ActorContext::worker();
+  if (worker.toolbox == nullptr) {
+    worker.DeadLetter(message.release(), context.self().slot(), DeadLetterReason::kNoRecipient);
+    return;
+  }
+  ActorRef promise = sender;
+  if ((sender.word() & ActorRef::kPromise) == 0) {
+    const absl::Duration within = absl::Nanoseconds(props_.setup().strategy.plan().within_ns);
+    auto* const relay = new Relay(message->type(), within, sender);
+    const absl::StatusOr<ActorRef> opened =
+        OpenPromise(worker, {.timeout = within, .target = context.self(), .completion = relay});
+    if (!opened.ok()) {
+      relay->Complete(opened.status());
+      return;
+    }
+    promise = *opened;
+  }
+  AskRoutees(TableOf(context), context.self(), promise, std::move(message), *worker.toolbox);
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,1017 @@
+#include "fraktor/actor/router/router.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/router/resizer.h"
+#include "fraktor/actor/router/routing_table.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
+#include "fraktor/utils/toolbox/random.h"
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define FRAKTOR_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define FRAKTOR_SANITIZED 1
+#endif
+#endif
+
+#ifdef FRAKTOR_SANITIZED
+constexpr bool kIsSanitized = true;
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
+namespace {
+std::atomic<int64_t> allocations{0};
+}  // namespace
+
+#ifndef FRAKTOR_SANITIZED
+void* operator new(size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* const memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+#endif
+
+namespace fraktor {
+namespace {
+
+struct Job {
+  int number = 0;
+};
+struct MoveOnlyJob {
+  std::unique_ptr<int> number;
+};
+struct NamedJob {
+  std::string name;
+  std::string_view RoutingKey() const { return name; }
+};
+struct NumberedJob {
+  uint64_t customer = 0;
+};
+struct Answer {
+  ActorRef from;
+};
+struct Question {
+  using Reply = Answer;
+};
+struct Fail {};
+struct TellAll {
+  ActorRef router;
+};
+
+// What the workers of a test do; one thread.
+struct Book {
+  std::unordered_map<ActorRef, std::vector<int>> jobs;
+  std::vector<ActorRef> asked;
+  std::vector<ActorRef> senders;
+  std::vector<std::string> answers;
+  std::unordered_set<ActorRef> silent;
+  int starts = 0;
+  int stops = 0;
+  bool all_silent = false;
+
+  size_t total() const {
+    size_t sum = 0;
+    for (const auto& [actor, handled] : jobs) sum += handled.size();
+    return sum;
+  }
+};
+
+class Worker final : public ActorInstance {
+ public:
+  explicit Worker(Book* book) : book_(*book) {}
+
+  absl::Status PreStart(ActorContext&) override {
+    ++book_.starts;
+    return absl::OkStatus();
+  }
+  void PostStop(ActorContext&) override { ++book_.stops; }
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    const ActorRef self = context.self();
+    if (const auto* job = message.TryAs<Job>()) {
+      book_.jobs[self].push_back(job->number);
+      book_.senders.push_back(context.sender());
+    } else if (message.Is<NamedJob>() || message.Is<NumberedJob>() || message.Is<MoveOnlyJob>()) {
+      book_.jobs[self].push_back(0);
+    } else if (message.Is<Question>()) {
+      book_.asked.push_back(self);
+      if (!book_.all_silent && book_.silent.count(self) == 0) context.Reply(Answer{self});
+    } else if (message.Is<Fail>()) {
+      return absl::InternalError("told to fail");
+    } else {
+      return context.Unhandled(message);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Book& book_;
+};
+
+// Tells a question instead of asking it, and notes what comes back.
+class Teller final : public ActorInstance {
+ public:
+  explicit Teller(Book* book) : book_(*book) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (const auto* tell = message.TryAs<TellAll>()) {
+      context.Tell(tell->router, Question{});
+    } else if (message.Is<Answer>()) {
+      book_.answers.push_back("answer");
+    } else if (const auto* error = message.TryAs<ErrorReply>()) {
+      book_.answers.push_back(ErrorKindOf<ActorErrorKind>(error->status) == ActorErrorKind::kAskTimeout ? "timeout"
+                                                                                                        : "error");
+    } else if (message.Is<Terminated>()) {
+      book_.answers.push_back("terminated");
+    } else if (const auto* job = message.TryAs<Job>()) {
+      // Stands for anything that an actor does with a router in its turn.
+      context.Tell(router, Job{job->number});
+    }
+    return absl::OkStatus();
+  }
+
+  static inline ActorRef router;
+
+ private:
+  Book& book_;
+};
+
+class WatchingTeller final : public ActorInstance {
+ public:
+  WatchingTeller(Book* book, ActorRef watched) : book_(*book), watched_(watched) {}
+  absl::Status PreStart(ActorContext& context) override { return context.Watch(watched_); }
+  absl::Status Receive(ActorContext&, Envelope& message) override {
+    const auto* const terminated = message.TryAs<Terminated>();
+    if (terminated != nullptr && terminated->actor == watched_) book_.answers.push_back("terminated");
+    return absl::OkStatus();
+  }
+
+ private:
+  Book& book_;
+  const ActorRef watched_;
+};
+
+class RouterTest : public testing::Test {
+ protected:
+  RouterTest() {
+    ActorSystemOptions options;
+    options.toolbox = toolbox_.get();
+    options.log_level = LogLevel::kOff;
+    system_ = ActorSystem::Create(options).value();
+  }
+
+  void Settle() { ASSERT_TRUE(toolbox_->RunUntilIdle().ok()); }
+  void RunFor(absl::Duration time) { ASSERT_TRUE(toolbox_->RunFor(time).ok()); }
+
+  ActorRef SpawnPool(PoolOptions options, const PropsOptions& routee = {}) {
+    const PropsPtr worker = MakeProps<Worker>(routee, &book_);
+    return SpawnRouter(MakePool(options, *worker));
+  }
+  ActorRef SpawnRouter(absl::StatusOr<PropsPtr> props) {
+    EXPECT_TRUE(props.ok()) << props.status();
+    const absl::StatusOr<ActorRef> router = system_->SpawnActor(**props);
+    EXPECT_TRUE(router.ok()) << router.status();
+    return *router;
+  }
+  ActorRef SpawnWorker() { return system_->SpawnActor(*MakeProps<Worker>({}, &book_)).value(); }
+  std::vector<ActorRef> SpawnWorkers(int count) {
+    std::vector<ActorRef> workers;
+    for (int i = 0; i < count; ++i) workers.push_back(SpawnWorker());
+    return workers;
+  }
+  std::vector<ActorRef> RouteesOf(ActorRef router) {
+    const absl::StatusOr<Routees> routees = system_->AskAndWait<Routees>(router, GetRoutees{}, absl::Seconds(10));
+    EXPECT_TRUE(routees.ok()) << routees.status();
+    return routees.ok() ? routees->refs : std::vector<ActorRef>();
+  }
+  uint64_t DeadLettersFor(DeadLetterReason reason) { return system_->dead_letters().count(reason); }
+  static bool IsAlive(ActorRef actor) { return actor.slot()->IsAt(actor.generation()); }
+  void ExpectTenEach(const std::vector<ActorRef>& routees) {
+    for (const ActorRef routee : routees) EXPECT_EQ(book_.jobs[routee].size(), 10u);
+    EXPECT_EQ(book_.total(), 10 * routees.size());
+  }
+
+  Book book_;
+  std::unique_ptr<LocalToolbox> toolbox_ = LocalToolbox::Make({}).value();
+  std::unique_ptr<ActorSystem> system_;
+};
+
+// A105
+TEST_F(RouterTest, RoundRobinGivesEachOfAPoolTheSame) {
+  const ActorRef router = SpawnPool({.size = 10});
+  for (int i = 0; i < 100; ++i) Tell(router, Job{i});
+  Settle();
+  ExpectTenEach(RouteesOf(router));
+}
+
+// A105
+TEST_F(RouterTest, RoundRobinGivesEachOfAGroupTheSameInTurn) {
+  const std::vector<ActorRef> workers = SpawnWorkers(10);
+  const ActorRef router = SpawnRouter(MakeGroup({.routees = workers}));
+  for (int i = 0; i < 100; ++i) Tell(router, Job{i});
+  Settle();
+  ExpectTenEach(workers);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(book_.jobs[workers[static_cast<size_t>(i)]].front(), i);
+}
+
+// A106
+TEST_F(RouterTest, RandomReachesAllAndRepeatsItself) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::Random(), .size = 5});
+  for (int i = 0; i < 200; ++i) Tell(router, Job{i});
+  Settle();
+  for (const ActorRef routee : RouteesOf(router)) {
+    EXPECT_GT(book_.jobs[routee].size(), 10u);
+    EXPECT_LT(book_.jobs[routee].size(), 100u);
+  }
+  EXPECT_EQ(book_.total(), 200u);
+}
+
+// A106
+TEST_F(RouterTest, BroadcastingReachesAll) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 20});
+  Tell(router, Job{7});
+  Settle();
+  for (const ActorRef routee : RouteesOf(router)) EXPECT_EQ(book_.jobs[routee], std::vector<int>{7});
+}
+
+// A106
+TEST_F(RouterTest, SmallestMailboxAvoidsABusyOne) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::SmallestMailbox(), .size = 3});
+  Settle();
+  const std::vector<ActorRef> routees = RouteesOf(router);
+  Tell(routees[0], Job{100});
+  Tell(routees[0], Job{101});
+  // Two are idle, then they only have to end what they are at.
+  for (int i = 0; i < 4; ++i) Tell(router, Job{i});
+  Settle();
+  EXPECT_EQ(book_.jobs[routees[0]].size(), 2u);
+  EXPECT_EQ(book_.jobs[routees[1]].size(), 2u);
+  EXPECT_EQ(book_.jobs[routees[2]].size(), 2u);
+}
+
+// A106
+TEST_F(RouterTest, SmallestMailboxCountsWhatWaitsInBoundedOnes) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::SmallestMailbox(), .size = 3},
+                                    {.mailbox = {.capacity = 100, .overflow = OverflowStrategy::kReject}});
+  Settle();
+  const std::vector<ActorRef> routees = RouteesOf(router);
+  for (int i = 0; i < 6; ++i) Tell(routees[1], Job{100});
+  for (int i = 0; i < 12; ++i) Tell(router, Job{i});
+  Settle();
+  EXPECT_EQ(book_.jobs[routees[0]].size(), 6u);
+  EXPECT_EQ(book_.jobs[routees[1]].size(), 6u);
+  EXPECT_EQ(book_.jobs[routees[2]].size(), 6u);
+}
+
+// A108
+TEST_F(RouterTest, ScatterGatherGivesTheFirstAnswerAndLosesTheOthers) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::ScatterGather(), .size = 3});
+  const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(1));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  Settle();
+  EXPECT_EQ(book_.asked.size(), 3u);
+  EXPECT_EQ(answer->from, book_.asked.front());
+  EXPECT_EQ(DeadLettersFor(DeadLetterReason::kLateReply), 2u);
+}
+
+// A108
+TEST_F(RouterTest, ScatterGatherWithoutRouteesFailsAtOnce) {
+  const ActorRef router = SpawnRouter(MakeGroup({.strategy = RouterStrategy::ScatterGather()}));
+  const Instant before = toolbox_->Now();
+  const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(60));
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(answer.status()), ActorErrorKind::kAskTimeout) << answer.status();
+  EXPECT_EQ(toolbox_->Now(), before);
+}
+
+// A108
+TEST_F(RouterTest, ScatterGatherFailsWhenNobodyAnswersWithinItsTime) {
+  const ActorRef router =
+      SpawnPool({.strategy = RouterStrategy::ScatterGather({.within = absl::Seconds(2)}), .size = 3});
+  book_.all_silent = true;
+  const Instant before = toolbox_->Now();
+  const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(60));
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(answer.status()), ActorErrorKind::kAskTimeout) << answer.status();
+  EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(2));
+  // Or when who asked does not wait as long.
+  EXPECT_FALSE(system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(1)).ok());
+  EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(3));
+}
+
+TEST_F(RouterTest, ScatterGatherGetsAnAnswerAlthoughOneOfTheRouteesHasEnded) {
+  const std::vector<ActorRef> workers = SpawnWorkers(3);
+  const ActorRef router = SpawnRouter(MakeGroup({.strategy = RouterStrategy::ScatterGather(), .routees = workers}));
+  Settle();
+  // It ends with the question in its mailbox, before the router hears of it.
+  Tell(workers[0], PoisonPill{});
+  const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(1));
+  EXPECT_TRUE(answer.ok()) << answer.status();
+}
+
+// A108, A109: of who tells, the router asks in its place.
+TEST_F(RouterTest, AnActorThatTellsGetsTheFirstAnswerOnly) {
+  const ActorRef teller = system_->SpawnActor(*MakeProps<Teller>({}, &book_)).value();
+  for (const RouterStrategy& strategy : {RouterStrategy::ScatterGather(), RouterStrategy::TailChopping()}) {
+    const ActorRef router = SpawnPool({.strategy = strategy, .size = 3});
+    Tell(teller, TellAll{router});
+    Settle();
+    EXPECT_EQ(book_.answers, std::vector<std::string>{"answer"});
+    book_.answers.clear();
+    book_.all_silent = true;
+    Tell(teller, TellAll{router});
+    RunFor(absl::Seconds(4.9));
+    EXPECT_TRUE(book_.answers.empty());
+    RunFor(absl::Seconds(0.1));
+    EXPECT_EQ(book_.answers, std::vector<std::string>{"timeout"});
+    book_.answers.clear();
+    book_.all_silent = false;
+  }
+}
+
+// A109
+TEST_F(RouterTest, TailChoppingTriesTheNextAfterTheInterval) {
+  const ActorRef router = SpawnPool(
+      {.strategy = RouterStrategy::TailChopping({.within = absl::Milliseconds(50), .interval = absl::Milliseconds(10)}),
+       .size = 3});
+  book_.all_silent = true;
+  Future<Answer> failing = system_->Ask<Answer>(router, Question{}, absl::Seconds(60));
+  Settle();
+  EXPECT_EQ(book_.asked.size(), 1u);
+  RunFor(absl::Milliseconds(10));
+  EXPECT_EQ(book_.asked.size(), 2u);
+  RunFor(absl::Milliseconds(10));
+  EXPECT_EQ(book_.asked.size(), 3u);
+  EXPECT_EQ(std::unordered_set<ActorRef>(book_.asked.begin(), book_.asked.end()).size(), 3u);
+  RunFor(absl::Milliseconds(29));
+  EXPECT_FALSE(failing.IsReady());
+  RunFor(absl::Milliseconds(1));
+  ASSERT_TRUE(failing.IsReady());
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(failing.Take().status()), ActorErrorKind::kAskTimeout);
+
+  // The second one answers: the third is not asked.
+  const ActorRef first = book_.asked.front();
+  book_.asked.clear();
+  book_.all_silent = false;
+  for (const ActorRef routee : RouteesOf(router)) book_.silent.insert(routee);
+  book_.silent.erase(first);
+  int asked_in_all = 0;
+  for (int i = 0; i < 10; ++i) {
+    const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(60));
+    ASSERT_TRUE(answer.ok()) << answer.status();
+    EXPECT_EQ(answer->from, first);
+    EXPECT_EQ(book_.asked.back(), first);
+    RunFor(absl::Seconds(1));
+    EXPECT_EQ(book_.asked.back(), first);
+    asked_in_all += static_cast<int>(book_.asked.size());
+    book_.asked.clear();
+  }
+  // By chance it is not always the first, nor always the last.
+  EXPECT_GT(asked_in_all, 10);
+  EXPECT_LT(asked_in_all, 30);
+}
+
+// A109
+TEST_F(RouterTest, TailChoppingWithoutRouteesFailsAtOnce) {
+  const ActorRef router = SpawnRouter(MakeGroup({.strategy = RouterStrategy::TailChopping()}));
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(60)).status()),
+            ActorErrorKind::kAskTimeout);
+  EXPECT_EQ(toolbox_->Now(), Instant());
+}
+
+// A110
+TEST_F(RouterTest, ConsistentHashingSendsEqualKeysToTheSameRoutee) {
+  const ActorRef router = SpawnPool(
+      {.strategy = RouterStrategy::ConsistentHashing({.mapping = &RoutingKeyOf<NumberedJob, &NumberedJob::customer>}),
+       .size = 10});
+  const auto owner_of = [&](auto message) {
+    book_.jobs.clear();
+    Tell(router, std::move(message));
+    Settle();
+    EXPECT_EQ(book_.jobs.size(), 1u);
+    return book_.jobs.empty() ? ActorRef() : book_.jobs.begin()->first;
+  };
+  std::unordered_set<ActorRef> owners;
+  for (uint64_t customer = 0; customer < 50; ++customer) {
+    const ActorRef owner = owner_of(NumberedJob{customer});  // by the mapping
+    EXPECT_EQ(owner_of(NumberedJob{customer}), owner);
+    EXPECT_EQ(owner_of(Keyed(customer, Job{1})), owner);  // by the envelope
+    owners.insert(owner);
+    const std::string name = "customer " + std::to_string(customer);
+    EXPECT_EQ(owner_of(NamedJob{name}), owner_of(Keyed(name, Job{1})));  // by the message itself
+  }
+  EXPECT_GT(owners.size(), 5u);
+  // Nobody is responsible for a message without a key.
+  Tell(router, Job{1});
+  Settle();
+  EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNoRecipient), 1u);
+}
+
+// A110
+TEST_F(RouterTest, ConsistentHashingMovesOnlyTheKeysOfARouteeThatLeft) {
+  const ActorRef router =
+      SpawnPool({.strategy = RouterStrategy::ConsistentHashing({.mapping = nullptr, .virtual_nodes = 50}), .size = 5});
+  const auto owners_of_all = [&] {
+    std::vector<ActorRef> owners;
+    for (int i = 0; i < 100; ++i) {
+      book_.jobs.clear();
+      Tell(router, Keyed(i, Job{i}));
+      Settle();
+      owners.push_back(book_.jobs.begin()->first);
+    }
+    return owners;
+  };
+  const std::vector<ActorRef> before = owners_of_all();
+  const ActorRef left = RouteesOf(router)[2];
+  Tell(router, RemoveRoutee{left});
+  Settle();
+  const std::vector<ActorRef> after = owners_of_all();
+  int moved = 0;
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_NE(after[i], left);
+    if (before[i] == left) {
+      ++moved;
+    } else {
+      EXPECT_EQ(after[i], before[i]) << i;
+    }
+  }
+  EXPECT_GT(moved, 5);
+  EXPECT_LT(moved, 50);
+}
+
+// A111
+TEST_F(RouterTest, DeadRouteesLeaveAndAPoolWithoutAnyEnds) {
+  const ActorRef router = SpawnPool({.size = 3});
+  Settle();
+  const std::vector<ActorRef> routees = RouteesOf(router);
+  system_->Stop(routees[1]);
+  Settle();
+  EXPECT_EQ(RouteesOf(router), (std::vector<ActorRef>{routees[0], routees[2]}));
+  for (int i = 0; i < 4; ++i) Tell(router, Job{i});
+  Settle();
+  EXPECT_EQ(book_.total(), 4u);
+  Tell(router, Broadcast(PoisonPill{}));
+  Settle();
+  EXPECT_FALSE(IsAlive(router));
+  EXPECT_EQ(book_.stops, 3);
+  Tell(router, Job{5});
+  EXPECT_EQ(DeadLettersFor(DeadLetterReason::kStopped), 1u);
+}
+
+// A111
+TEST_F(RouterTest, APoolWithAResizerStaysWithoutRouteesAndFillsUpAgain) {
+  const ActorRef router = SpawnPool({.size = 2, .resizer = PressureResizerOptions{.lower_bound = 2}});
+  Tell(router, Broadcast(PoisonPill{}));
+  Settle();
+  EXPECT_TRUE(IsAlive(router));
+  EXPECT_TRUE(RouteesOf(router).empty());
+  Tell(router, Job{1});
+  EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNoRecipient), 1u);
+  Settle();
+  EXPECT_EQ(RouteesOf(router).size(), 2u);
+  Tell(router, Job{2});
+  Settle();
+  EXPECT_EQ(book_.total(), 1u);
+}
+
+TEST_F(RouterTest, AGroupStaysWithoutRouteesAndTakesNewOnes) {
+  const ActorRef worker = SpawnWorker();
+  const ActorRef router = SpawnRouter(MakeGroup({.routees = {worker}}));
+  system_->Stop(worker);
+  Settle();
+  EXPECT_TRUE(RouteesOf(router).empty());
+  const ActorRef other = SpawnWorker();
+  Tell(router, AddRoutee{other});
+  Tell(router, AddRoutee{other});
+  Settle();
+  EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>{other});
+}
+
+// A112
+TEST_F(RouterTest, PoolsAreManagedByMessages) {
+  const ActorRef router = SpawnPool({.size = 2});
+  EXPECT_EQ(RouteesOf(router).size(), 2u);
+  Tell(router, AdjustPoolSize{.change = 3});
+  EXPECT_EQ(RouteesOf(router).size(), 5u);
+  Tell(router, AdjustPoolSize{.change = -2});
+  EXPECT_EQ(RouteesOf(router).size(), 3u);
+  const ActorRef guest = SpawnWorker();
+  Tell(router, AddRoutee{guest});
+  EXPECT_EQ(RouteesOf(router).back(), guest);
+  Tell(router, RemoveRoutee{guest});
+  EXPECT_EQ(RouteesOf(router).size(), 3u);
+  Tell(router, AdjustPoolSize{.change = -100});
+  EXPECT_EQ(RouteesOf(router).size(), 1u);
+  RunFor(absl::Seconds(1));
+  EXPECT_TRUE(IsAlive(guest)) << "only the router's own children are told to end";
+  EXPECT_EQ(book_.starts - book_.stops, 2);
+  // A group has no size to adjust.
+  const ActorRef group = SpawnRouter(MakeGroup({.routees = {guest}}));
+  Tell(group, AdjustPoolSize{.change = 1});
+  EXPECT_EQ(RouteesOf(group).size(), 1u);
+}
+
+// A112
+TEST_F(RouterTest, AResizerClampsToItsBounds) {
+  const ActorRef router =
+      SpawnPool({.size = 50, .resizer = PressureResizerOptions{.lower_bound = 2, .upper_bound = 4}});
+  EXPECT_EQ(RouteesOf(router).size(), 4u);
+  Tell(router, AdjustPoolSize{.change = 10});
+  EXPECT_EQ(RouteesOf(router).size(), 4u);
+  Tell(router, AdjustPoolSize{.change = -10});
+  EXPECT_EQ(RouteesOf(router).size(), 2u);
+}
+
+// A112
+TEST(PressureResizer, GrowsWhenAllAreUnderPressureAndShrinksWhenFewAre) {
+  const PressureResizerOptions options{.lower_bound = 2, .upper_bound = 20};
+  EXPECT_EQ(ChangeByPressure(options, 10, 10), 2);
+  EXPECT_EQ(ChangeByPressure(options, 10, 9), 0);
+  EXPECT_EQ(ChangeByPressure(options, 10, 3), 0);
+  EXPECT_EQ(ChangeByPressure(options, 10, 2), -1);
+  EXPECT_EQ(ChangeByPressure(options, 19, 19), 1);
+  EXPECT_EQ(ChangeByPressure(options, 20, 20), 0);
+  EXPECT_EQ(ChangeByPressure(options, 2, 0), 0);
+  EXPECT_EQ(ChangeByPressure(options, 1, 0), 1);
+  EXPECT_EQ(ChangeByPressure({.backoff_threshold = 0}, 10, 0), 0);
+}
+
+TEST_F(RouterTest, APoolGrowsUnderPressureAndShrinksAfterwards) {
+  const ActorRef router = SpawnPool({.size = 1, .resizer = PressureResizerOptions{.upper_bound = 5}});
+  Settle();
+  // None of them runs meanwhile: all are under pressure, whenever the router looks.
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 20; ++i) Tell(router, Job{i});
+    Settle();
+  }
+  EXPECT_EQ(RouteesOf(router).size(), 5u);
+  // One message at a time: nobody is under pressure.
+  for (int i = 0; i < 100; ++i) {
+    Tell(router, Job{i});
+    Settle();
+  }
+  EXPECT_EQ(RouteesOf(router).size(), 1u);
+  RunFor(absl::Seconds(1));
+  EXPECT_EQ(book_.total(), 500u);
+}
+
+TEST(ExploringResizer, FindsTheSizeThatHandlesMost) {
+  ExploringResizer resizer({.upper_bound = 30, .chance_of_exploration = 0.3}, Random(1));
+  // So many messages are handled in a second: most by 12.
+  const auto speed = [](int64_t size) { return std::max<int64_t>(10, 1000 - 5 * (size - 12) * (size - 12)); };
+  ExploringResizer::Observation seen{.now = Instant(), .size = 3, .busy = 3};
+  int64_t near = 0;
+  for (int step = 0; step < 2000; ++step) {
+    seen.size += resizer.Change(seen);
+    ASSERT_GE(seen.size, 1);
+    ASSERT_LE(seen.size, 30);
+    seen.busy = seen.size;
+    seen.now = seen.now + absl::Seconds(5);
+    seen.messages += static_cast<uint64_t>(5 * speed(seen.size));
+    if (step >= 1000 && seen.size >= 9 && seen.size <= 15) ++near;
+  }
+  EXPECT_GT(near, 700);
+  // Nothing happens before the interval is over.
+  const int64_t before = resizer.Change(seen);
+  static_cast<void>(before);
+  EXPECT_EQ(resizer.Change(seen), 0);
+}
+
+TEST(ExploringResizer, ShrinksAfterALongTimeWithLittleToDo) {
+  ExploringResizer resizer({.downsize_after_underutilized_for = absl::Hours(1)}, Random(1));
+  ExploringResizer::Observation seen{.now = Instant(), .size = 10, .busy = 5};
+  EXPECT_EQ(resizer.Change(seen), 0);
+  seen.now = seen.now + absl::Minutes(59);
+  EXPECT_EQ(resizer.Change(seen), 0);
+  seen.now = seen.now + absl::Minutes(1);
+  EXPECT_EQ(resizer.Change(seen), -6) << "to 0.8 of the five that were busy";
+}
+
+TEST_F(RouterTest, AnExploringPoolStaysWithinItsBounds) {
+  const ActorRef router = SpawnPool(
+      {.size = 2, .exploring_resizer = ExploringResizerOptions{.upper_bound = 4, .action_interval = absl::Seconds(1)}});
+  for (int round = 0; round < 100; ++round) {
+    for (int i = 0; i < 30; ++i) Tell(router, Job{i});
+    RunFor(absl::Seconds(1));
+    const size_t size = RouteesOf(router).size();
+    ASSERT_GE(size, 1u);
+    ASSERT_LE(size, 4u);
+  }
+  EXPECT_EQ(book_.total(), 3000u);
+}
+
+// A113
+TEST_F(RouterTest, AFailureRestartsAllRouteesThroughTheParent) {
+  const ActorRef router = SpawnPool({.size = 3});
+  Settle();
+  EXPECT_EQ(book_.starts, 3);
+  const std::vector<ActorRef> routees = RouteesOf(router);
+  Tell(routees[1], Fail{});
+  Settle();
+  // The guardian restarts the router, and that restarts its routees: the same three.
+  EXPECT_EQ(book_.starts, 6);
+  EXPECT_EQ(RouteesOf(router), routees);
+  for (int i = 0; i < 30; ++i) Tell(router, Job{i});
+  Settle();
+  ExpectTenEach(routees);
+  // It still hears of their ends.
+  system_->Stop(routees[0]);
+  Settle();
+  EXPECT_EQ(RouteesOf(router).size(), 2u);
+}
+
+TEST_F(RouterTest, AStrategyOfItsOwnSpares) {
+  const ActorRef router = SpawnPool(
+      {.size = 3, .supervision = SupervisorStrategyOptions{.decider = [](const Failure&) { return Restart(); }}});
+  Settle();
+  Tell(RouteesOf(router)[1], Fail{});
+  Settle();
+  EXPECT_EQ(book_.starts, 4);
+}
+
+// A115: what there is of configuration is the options.
+TEST_F(RouterTest, BadOptionsAreRefusedAndNamed) {
+  const auto refused = [&](const PoolOptions& options) {
+    const absl::StatusOr<PropsPtr> props = MakePool(options, *MakeProps<Worker>({}, &book_));
+    EXPECT_EQ(props.status().code(), absl::StatusCode::kInvalidArgument);
+    return std::string(props.status().message());
+  };
+  EXPECT_NE(refused({.size = 1, .resizer = PressureResizerOptions{}, .exploring_resizer = ExploringResizerOptions{}})
+                .find("both a resizer and an exploring_resizer"),
+            std::string::npos);
+  EXPECT_NE(refused({.size = 0}).find("PoolOptions.size is 0"), std::string::npos);
+  EXPECT_NE(refused({.size = 65537}).find("65536"), std::string::npos);
+  EXPECT_NE(refused({.resizer = PressureResizerOptions{.lower_bound = 5, .upper_bound = 4}}).find("lower_bound is 5"),
+            std::string::npos);
+  EXPECT_NE(refused({.resizer = PressureResizerOptions{.pressure_threshold = 2}}).find("pressure_threshold"),
+            std::string::npos);
+  EXPECT_NE(refused({.resizer = PressureResizerOptions{.messages_per_resize = 0}}).find("messages_per_resize"),
+            std::string::npos);
+  EXPECT_NE(
+      refused({.exploring_resizer = ExploringResizerOptions{.chance_of_exploration = 2}}).find("chance_of_exploration"),
+      std::string::npos);
+  EXPECT_NE(refused({.strategy = RouterStrategy::ConsistentHashing({.virtual_nodes = 0})}).find("virtual_nodes"),
+            std::string::npos);
+  EXPECT_NE(
+      refused({.strategy = RouterStrategy::ConsistentHashing({.virtual_nodes = 1000}), .size = 60000}).find("product"),
+      std::string::npos);
+  EXPECT_NE(refused({.strategy = RouterStrategy::ScatterGather({.within = absl::ZeroDuration()})}).find("within"),
+            std::string::npos);
+  EXPECT_NE(refused({.strategy = RouterStrategy::TailChopping({.interval = -absl::Seconds(1)})}).find("interval"),
+            std::string::npos);
+  EXPECT_NE(MakeGroup({.routees = {ActorRef()}}).status().message().find("no one"), absl::string_view::npos);
+}
+
+// A116
+TEST_F(RouterTest, MessagesAreRoutedByTheSenderAndNotByTheRouter) {
+  const ActorRef router = SpawnPool({.size = 2});
+  Settle();
+  const std::vector<ActorRef> routees = RouteesOf(router);
+  // Nothing runs here but this thread.
+  Tell(router, Job{1});
+  EXPECT_TRUE(router.slot()->mailbox.inbox.IsIdle());
+  EXPECT_FALSE(routees[0].slot()->mailbox.inbox.IsIdle());
+  EXPECT_TRUE(routees[1].slot()->mailbox.inbox.IsIdle());
+  Settle();
+  EXPECT_EQ(book_.jobs[routees[0]], std::vector<int>{1});
+}
+
+// A116
+TEST_F(RouterTest, AMessageCanBeRoutedAsSoonAsTheRouterIsSpawned) {
+  const ActorRef router = SpawnPool({.size = 2});
+  Tell(router, Job{1});
+  Settle();
+  EXPECT_EQ(book_.total(), 1u);
+  EXPECT_EQ(system_->dead_letters().total(), 0u);
+}
+
+TEST_F(RouterTest, TheSenderOfARoutedMessageIsItsSender) {
+  const ActorRef teller = system_->SpawnActor(*MakeProps<Teller>({}, &book_)).value();
+  Teller::router = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 3});
+  Tell(teller, Job{1});
+  Settle();
+  EXPECT_EQ(book_.senders, (std::vector<ActorRef>{teller, teller, teller}));
+}
+
+// A117
+TEST_F(RouterTest, RemovedRouteesEndAMomentLater) {
+  const ActorRef router = SpawnPool({.size = 3});
+  Settle();
+  const std::vector<ActorRef> routees = RouteesOf(router);
+  const Instant before = toolbox_->Now();
+  Tell(router, RemoveRoutee{routees[0]});
+  Tell(router, AdjustPoolSize{.change = -1});
+  Settle();
+  EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>{routees[1]});
+  ASSERT_EQ(toolbox_->Now(), before);
+  RunFor(absl::Milliseconds(99));
+  // What was on its way lands.
+  Tell(routees[0], Job{1});
+  Tell(routees[2], Job{2});
+  RunFor(absl::Milliseconds(1));
+  EXPECT_EQ(book_.jobs[routees[0]], std::vector<int>{1});
+  EXPECT_EQ(book_.jobs[routees[2]], std::vector<int>{2});
+  EXPECT_FALSE(IsAlive(routees[0]));
+  EXPECT_FALSE(IsAlive(routees[2]));
+  EXPECT_EQ(system_->dead_letters().total(), 0u);
+}
+
+TEST_F(RouterTest, WhatIsForTheRouterItselfIsNotRouted) {
+  const ActorRef router = SpawnPool({.size = 3});
+  const absl::StatusOr<ActorIdentity> identity =
+      system_->AskAndWait<ActorIdentity>(router, Identify{.id = 5}, absl::Seconds(1));
+  ASSERT_TRUE(identity.ok()) << identity.status();
+  EXPECT_EQ(identity->ref, router);
+  EXPECT_EQ(identity->id, 5u);
+  system_->SpawnActor(*MakeProps<WatchingTeller>({}, &book_, router)).value();
+  Settle();
+  Tell(router, PoisonPill{});
+  Settle();
+  EXPECT_FALSE(IsAlive(router));
+  EXPECT_EQ(book_.stops, 3);
+  EXPECT_EQ(book_.answers, std::vector<std::string>{"terminated"});
+}
+
+TEST_F(RouterTest, ABroadcastGoesToAllWhateverTheStrategy) {
+  for (const RouterStrategy& strategy :
+       {RouterStrategy::RoundRobin(), RouterStrategy::Random(), RouterStrategy::ConsistentHashing()}) {
+    book_.jobs.clear();
+    const ActorRef router = SpawnPool({.strategy = strategy, .size = 4});
+    Tell(router, Broadcast(Job{3}));
+    Settle();
+    EXPECT_EQ(book_.jobs.size(), 4u);
+    EXPECT_EQ(book_.total(), 4u);
+  }
+}
+
+TEST_F(RouterTest, WhatCannotBeCopiedIsADeadLetterWhereSeveralWouldGetIt) {
+  const ActorRef all = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 2});
+  Tell(all, MoveOnlyJob{std::make_unique<int>(1)});
+  EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNotCopyable), 1u);
+  const absl::StatusOr<Answer> answer =
+      system_->AskAndWait<Answer>(all, MoveOnlyJob{std::make_unique<int>(1)}, absl::Seconds(60));
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(answer.status()), ActorErrorKind::kAskTimeout);
+  // One is no reason to copy.
+  const ActorRef one = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 1});
+  Tell(one, MoveOnlyJob{std::make_unique<int>(1)});
+  const ActorRef turns = SpawnPool({.size = 2});
+  Tell(turns, MoveOnlyJob{std::make_unique<int>(1)});
+  Settle();
+  EXPECT_EQ(book_.total(), 2u);
+}
+
+TEST_F(RouterTest, RoutersMayBeRouteesOfOthersButNotInACircle) {
+  std::vector<ActorRef> inner = {SpawnPool({.size = 2}), SpawnPool({.size = 2})};
+  const ActorRef outer = SpawnRouter(MakeGroup({.routees = inner}));
+  for (int i = 0; i < 8; ++i) Tell(outer, Job{i});
+  Settle();
+  EXPECT_EQ(book_.jobs.size(), 4u);
+  for (const auto& [actor, handled] : book_.jobs) EXPECT_EQ(handled.size(), 2u);
+  const ActorRef a = SpawnRouter(MakeGroup({}));
+  const ActorRef b = SpawnRouter(MakeGroup({.routees = {a}}));
+  Tell(a, AddRoutee{b});
+  Tell(a, AddRoutee{a});
+  Settle();
+  EXPECT_EQ(RouteesOf(a), std::vector<ActorRef>{b});
+  Tell(a, Job{9});
+  EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNoRecipient), 1u);
+}
+
+TEST_F(RouterTest, AFullMailboxOfARouteeIsToldToWhoTries) {
+  const ActorRef router = SpawnPool({.size = 1}, {.mailbox = {.capacity = 1, .overflow = OverflowStrategy::kReject}});
+  Settle();
+  EXPECT_TRUE(TryTell(router, Job{1}).ok());
+  EXPECT_EQ(TryTell(router, Job{2}).code(), absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(RouterTest, AStaleReferenceToARouterReachesNobody) {
+  const ActorRef old = SpawnPool({.size = 1});
+  Settle();
+  system_->Stop(old);
+  Settle();
+  // Others in the same slot, until one is a router again.
+  for (int i = 0; i < 50; ++i) {
+    const ActorRef next = SpawnPool({.size = 1});
+    Tell(old, Job{1});
+    Settle();
+    system_->Stop(next);
+    Settle();
+  }
+  EXPECT_EQ(book_.total(), 0u);
+  system_.reset();
+  Tell(old, Job{1});
+  EXPECT_EQ(book_.total(), 0u);
+}
+
+TEST_F(RouterTest, ARoutedMessageAllocatesNothing) {
+  if (kIsSanitized) GTEST_SKIP();
+  const std::vector<ActorRef> workers = SpawnWorkers(4);
+  for (const RouterStrategy& strategy : {RouterStrategy::RoundRobin(), RouterStrategy::Random(),
+                                         RouterStrategy::SmallestMailbox(), RouterStrategy::ConsistentHashing()}) {
+    const ActorRef router = SpawnRouter(MakeGroup({.strategy = strategy, .routees = workers}));
+    Settle();
+    const auto send = [&] {
+      for (int i = 0; i < 50; ++i) Tell(router, NamedJob{"short"});
+    };
+    send();
+    const int64_t before = allocations.load();
+    send();
+    EXPECT_EQ(allocations.load(), before);
+    Settle();
+  }
+}
+
+struct Count {
+  using Reply = Answer;
+};
+class TypedWorker : public Actor<TypedWorker, Job, Count> {
+ public:
+  explicit TypedWorker(Book* book) : book_(*book) {}
+  void On(Context& context, const Job& job) { book_.jobs[context.self().untyped()].push_back(job.number); }
+  Answer On(Context& context, const Count&) { return {context.self().untyped()}; }
+
+ private:
+  Book& book_;
+};
+class Foreman : public Actor<Foreman, Job> {
+ public:
+  explicit Foreman(Book* book) : book_(*book) {}
+  void PreStart(Context& context) { workers_ = SpawnPool<TypedWorker>(context, {.size = 2}, "workers", &book_); }
+  void On(Context& context, const Job& job) { context.Tell(workers_, job); }
+
+ private:
+  Book& book_;
+  RefOf<TypedWorker> workers_;
+};
+
+TEST_F(RouterTest, TypedPoolsAndGroupsAreReferencesAsAnyOther) {
+  const TypedRef<Job, Count> pool = fraktor::SpawnPool<TypedWorker>(*system_, {.size = 3}, "pool", &book_);
+  for (int i = 0; i < 6; ++i) pool.Tell(Job{i});
+  Settle();
+  EXPECT_EQ(book_.jobs.size(), 3u);
+  EXPECT_EQ(system_->PathOf(pool.untyped()), "pekko://default/user/pool");
+  EXPECT_TRUE(system_->AskAndWait(pool, Count{}, absl::Seconds(1)).ok());
+  pool.Tell(AdjustPoolSize{.change = 2});
+  EXPECT_EQ(RouteesOf(pool.untyped()).size(), 5u);
+
+  const std::vector<TypedRef<Job>> both = {system_->Spawn<TypedWorker>("a", &book_), pool};
+  const TypedRef<Job> group = SpawnGroup(*system_, {}, both, "group");
+  book_.jobs.clear();
+  group.Tell(Job{1});
+  group.Tell(Job{2});
+  Settle();
+  EXPECT_EQ(book_.total(), 2u);
+
+  book_.jobs.clear();
+  const auto foreman = system_->Spawn<Foreman>("foreman", &book_);
+  foreman.Tell(Job{1});
+  foreman.Tell(Job{2});
+  Settle();
+  EXPECT_EQ(book_.jobs.size(), 2u);
+  EXPECT_THROW(fraktor::SpawnPool<TypedWorker>(*system_, {.size = 0}, "bad", &book_), SpawnError);
+}
+
+// Readers see one publication or another, and never a mixture.
+TEST(RoutingTableStress, ReadersSeeWholeSnapshots) {
+  struct Fake {
+    ActorSlot slot;
+  };
+  auto* const fake = new Fake;  // NOLINT: tables refer to slots for ever.
+  static std::vector<Fake*> kept;
+  kept.push_back(fake);
+  RoutingTable& table = RoutingTable::Bind(fake->slot);
+  table.Begin(1);
+  const auto publish = [&](uint64_t round) {
+    // All words of a publication are alike, and so is the ring's only point.
+    const std::vector<ActorRef> routees(1 + round % 40, ActorRef(&fake->slot, round));
+    const std::vector<uint64_t> ring(round % 7, (round << 32) | 0);
+    table.Publish({.kind = RoutingKind::kConsistentHashing, .within_ns = static_cast<int64_t>(round)}, routees, ring);
+  };
+  publish(1);
+  std::atomic<bool> stop{false};
+  std::atomic<uint64_t> bad{0};
+  std::atomic<uint64_t> reads{0};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (!stop.load()) {
+        std::vector<ActorRef> refs;
+        int64_t within = 0;
+        ActorRef owner;
+        const bool known = table.Read(fake->slot.generation(), [&](const RoutingTable::View& view) {
+          refs.clear();
+          const uint32_t size = view.size();
+          for (uint32_t at = 0; at < size; ++at) refs.push_back(view.routee(at));
+          within = view.plan().within_ns;
+          owner = view.OwnerOf(UINT64_MAX / 2);
+        });
+        const auto round = static_cast<uint64_t>(within);
+        bool good = known && refs.size() == 1 + round % 40 && owner.IsNoOne() == (round % 7 == 0);
+        for (const ActorRef ref : refs) good = good && ref == ActorRef(&fake->slot, round);
+        if (!good) bad.fetch_add(1);
+        reads.fetch_add(1);
+      }
+    });
+  }
+  const uint64_t rounds = kIsSanitized ? 5'000 : 20'000;
+  for (uint64_t round = 2; round < rounds || reads.load() < 1000; ++round) publish(round);
+  stop.store(true);
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(bad.load(), 0u);
+  EXPECT_FALSE(table.Read(fake->slot.generation() + 2, [](const RoutingTable::View&) {}));
+}
+
+class CountingWorker final : public ActorInstance {
+ public:
+  explicit CountingWorker(std::atomic<uint64_t>* handled) : handled_(*handled) {}
+  absl::Status Receive(ActorContext&, Envelope&) override {
+    handled_.fetch_add(1, std::memory_order_relaxed);
+    return absl::OkStatus();
+  }
+
+ private:
+  std::atomic<uint64_t>& handled_;
+};
+
+// With threads: routees come and go while many send, and nothing gets lost without a trace.
+TEST(RouterStress, EveryMessageIsHandledOrADeadLetterWhilePoolsChange) {
+  constexpr int kSenders = 3;
+  const int per_sender = kIsSanitized ? 3000 : 20'000;
+  std::atomic<uint64_t> handled{0};
+  ActorSystemOptions options;
+  options.config.system_name = "stress";
+  options.log_level = LogLevel::kOff;
+  options.workers = 2;
+  auto system = ActorSystem::Create(options).value();
+  std::vector<ActorRef> routers;
+  for (const RouterStrategy& strategy : {RouterStrategy::RoundRobin(), RouterStrategy::Random(),
+                                         RouterStrategy::SmallestMailbox(), RouterStrategy::ConsistentHashing()}) {
+    const PropsPtr worker = MakeProps<CountingWorker>({}, &handled);
+    routers.push_back(system->SpawnActor(**MakePool({.strategy = strategy, .size = 4}, *worker)).value());
+  }
+  std::vector<std::thread> senders;
+  std::atomic<int> sending{kSenders};
+  for (int s = 0; s < kSenders; ++s) {
+    senders.emplace_back([&] {
+      for (int i = 0; i < per_sender; ++i) {
+        for (const ActorRef router : routers) Tell(router, NamedJob{std::to_string(i % 100)});
+      }
+      sending.fetch_sub(1);
+    });
+  }
+  int change = 3;
+  while (sending.load() > 0) {
+    for (const ActorRef router : routers) Tell(router, AdjustPoolSize{.change = change});
+    change = -change;
+    for (const ActorRef router : routers) {
+      ASSERT_TRUE(system->AskAndWait<Routees>(router, GetRoutees{}, absl::InfiniteDuration()).ok());
+    }
+  }
+  for (std::thread& sender : senders) sender.join();
+  for (const ActorRef router : routers) Tell(router, Broadcast(PoisonPill{}));
+  EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
+  const uint64_t sent = uint64_t{kSenders} * static_cast<uint64_t>(per_sender) * routers.size();
+  uint64_t lost = 0;
+  for (const DeadLetterReason reason :
+       {DeadLetterReason::kStopped, DeadLetterReason::kNoRecipient, DeadLetterReason::kShutdown}) {
+    lost += system->dead_letters().count(reason);
+  }
+  EXPECT_GE(handled.load() + lost, sent);
+  EXPECT_GT(handled.load(), sent / 2);
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,203 @@
+#include "fraktor/actor/selection/selection.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_names.h"
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/path/actor_selection_resolver.h"
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/registry/path_failure.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
+
+// Follows elements that have to be matched against living actors.
+class Walk {
+ public:
+  Walk(ActorSystem& system, const std::vector<SelectionElement>& elements) : system_(system), elements_(elements) {}
+
+  void From(ActorRef actor, size_t at) {
+    if (at == elements_.size()) {
+      if (std::find(found_.begin(), found_.end(), actor) == found_.end()) found_.push_back(actor);
+      return;
+    }
+    const SelectionElement& element = elements_[at];
+    switch (element.kind()) {
+      case SelectionElement::Kind::kParent: {
+        const ActorRef parent = system_.tree().ParentOf(*actor.slot());
+        // What was read of an actor that has ended meanwhile is nobody's parent.
+        if (IsAlive(actor) && IsAlive(parent)) From(parent, at + 1);
+        break;
+      }
+      case SelectionElement::Kind::kName: {
+        const ActorRef child = system_.names().FindChild(*actor.slot(), element.text());
+        if (child.IsNoOne() || !IsAlive(actor)) break;
+        if (element.uid().IsNone() || system_.names().UidOf(child) == element.uid()) From(child, at + 1);
+        break;
+      }
+      case SelectionElement::Kind::kPattern:
+        for (const ActorRef child : system_.tree().ChildrenOf(*actor.slot())) {
+          if (IsAlive(actor) && element.Matches(system_.names().NameOf(child))) From(child, at + 1);
+        }
+        break;
+    }
+  }
+
+  std::vector<ActorRef> Take() { return std::move(found_); }
+
+ private:
+  ActorSystem& system_;
+  const std::vector<SelectionElement>& elements_;
+  std::vector<ActorRef> found_;
+};
+
+absl::StatusOr<ActorPath> AnchorOf(const absl::StatusOr<ActorSelection>& parsed, std::string_view here) {
+  FRAKTOR_RETURN_IF_ERROR(parsed.status());
+  if (parsed->address().has_value()) return *parsed->address();
+  FRAKTOR_ASSIGN_OR_RETURN(ActorPath path, ActorPathParser::Parse(here));
+  while (parsed->start() == ActorSelection::Start::kRoot && !path.IsRoot()) path = path.Parent();
+  return path;
+}
+
+}  // namespace
+
+Selection::Selection(ActorSystem& system, std::string_view here, std::string_view text)
+    : system_(system), text_(text), parsed_(ActorSelection::Parse(text)), anchor_(AnchorOf(parsed_, here)) {}
+
+Selection Select(ActorSystem& system, std::string_view text) {
+  return Selection(system, system.names().TextOf(system.root_guardian()), text);
+}
+
+Selection Select(ActorContext& context, std::string_view text) {
+  ActorSystem& system = context.system();
+  return Selection(system, system.names().CanonicalTextOf(context.self()), text);
+}
+
+ActorRef Selection::SenderNow() {
+  const ActorWorker* const worker = ActorWorker::Current();
+  return worker == nullptr ? ActorRef() : worker->turn.self();
+}
+
+std::string Selection::ToString() const {
+  return anchor_.ok() ? parsed_->ToString(*anchor_) : absl::StrCat("ActorSelection[", QuotedForText(text_), "]");
+}
+
+std::string Selection::ToWireText() const { return anchor_.ok() ? parsed_->ToWireText(*anchor_) : text_; }
+
+Selection::Receivers Selection::Look() const {
+  Receivers receivers;
+  if (!anchor_.ok()) {
+    receivers.missing = anchor_.status();
+    receivers.meant = text_;
+    return receivers;
+  }
+  const absl::StatusOr<ResolvedSelection> resolved = ActorSelectionResolver::ResolvePrefix(*anchor_, *parsed_);
+  if (!resolved.ok()) {
+    receivers.missing = resolved.status();
+    receivers.meant = ToWireText();
+    return receivers;
+  }
+  const ActorRef start = system_.names().Find(resolved->prefix);
+  if (!start.IsNoOne()) {
+    Walk walk(system_, resolved->rest);
+    walk.From(start, 0);
+    receivers.refs = walk.Take();
+    if (!receivers.refs.empty()) return receivers;
+  }
+  if (resolved->rest.empty()) {
+    receivers.missing = system_.names().WhyMissing(resolved->prefix);
+    receivers.meant = resolved->prefix.ToCanonical();
+  } else {
+    receivers.meant = ToWireText();
+    receivers.missing = MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                                  absl::StrCat("no living actor matches ", receivers.meant));
+  }
+  return receivers;
+}
+
+std::vector<ActorRef> Selection::Find() const { return Look().refs; }
+
+void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
+  const ActorRef sender = message->sender();
+  if (const auto* const identify = message->TryAs<Identify>()) {
+    if (!sender.IsNoOne()) fraktor::Tell(sender, ActorIdentity{.id = identify->id, .ref = ActorRef()});
+    return;
+  }
+  const Instant now = system_.toolbox().Now();
+  const std::string from = sender.IsNoOne() ? std::string() : system_.PathOf(sender);
+  AllDeadLetters letter{
+      .reason = DeadLetterReason::kNoRecipient,
+      .sender = from,
+      .recipient = receivers.meant,
+      .message = {.type_name = message->type()->name(), .type = message->type(), .message = message->payload()}};
+  if (receivers.missing.ok()) {
+    letter.reason = DeadLetterReason::kNotCopyable;
+    system_.dead_letters().Publish(DeadLetter{letter}, now);
+  } else if (message->type()->is_suppressed()) {
+    system_.dead_letters().Publish(SuppressedDeadLetter{letter}, now);
+  } else {
+    PathFailureReporter(system_.events(), system_.dead_letters()).Report(receivers.missing, letter, now).IgnoreError();
+  }
+  // Who asked need not wait until the time is over.
+  if ((sender.word() & ActorRef::kPromise) == 0) return;
+  AnswerPromise(sender, MakeEnvelope<ErrorReply>(
+                            ActorRef(), MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                                                  absl::StrCat("nobody will answer ", ToAbsl(message->type()->name()),
+                                                               ": ", receivers.missing.message())))
+                            .release());
+}
+
+void Selection::Deliver(EnvelopePtr message) const {
+  Receivers receivers = Look();
+  const std::vector<ActorRef>& to = receivers.refs;
+  if (to.empty() || (to.size() > 1 && !message->type()->is_copyable())) {
+    if (!to.empty()) receivers.meant = ToWireText();
+    Lose(std::move(message), receivers);
+    return;
+  }
+  const ActorRef sender = message->sender();
+  if (to.size() > 1 && (sender.word() & ActorRef::kPromise) != 0) {
+    message->set_sender(ActorRef(sender.slot(), sender.word() | ActorRef::kShared));
+  }
+  for (size_t i = 0; i < to.size(); ++i) {
+    EnvelopePtr one = i + 1 == to.size() ? std::move(message) : CopyEnvelope(NodeCache::OfThisThread(), *message);
+    if (one->type()->is_marked()) {
+      SendMarked(to[i], std::move(one));
+    } else if (ActorWorker* const worker = ActorWorker::Current()) {
+      worker->Send(to[i], one.release());
+    } else {
+      SendForeign(to[i], std::move(one)).IgnoreError();
+    }
+  }
+}
+
+Future<ActorRef> Selection::ResolveOne(absl::Duration timeout) const {
+  const Receivers receivers = Look();
+  if (receivers.refs.empty()) return MakeReadyFuture<ActorRef>(receivers.missing);
+  const ActorRef first = receivers.refs.front();
+  const std::string path = system_.PathOf(first);
+  return system_.Ask<ActorIdentity>(first, Identify{}, timeout)
+      .MapResult([first, path](absl::StatusOr<ActorIdentity> identity) -> absl::StatusOr<ActorRef> {
+        if (identity.ok()) return identity->ref;
+        if (IsAlive(first)) return identity.status();
+        return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                         absl::StrCat(path, " has ended before it answered"));
+      });
+}
+
+}  // namespace fraktor::inline v0

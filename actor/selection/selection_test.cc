@@ -1,0 +1,359 @@
+#include "fraktor/actor/selection/selection.h"
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/hash/hash.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/path/actor_path_comparator.h"
+#include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/registry/path_failure.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+struct Ping {
+  std::string text;
+};
+struct Unique {
+  std::unique_ptr<int> value;
+};
+struct Do {
+  std::function<void(ActorContext&)> what;
+};
+
+// What happened to the actors of a test; one thread.
+struct Notes {
+  std::vector<std::string> pings;
+  std::vector<ActorIdentity> identities;
+};
+
+class Node final : public ActorInstance {
+ public:
+  explicit Node(Notes* notes) : notes_(*notes) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (const auto* ping = message.TryAs<Ping>()) {
+      notes_.pings.push_back(context.Path() + " " + ping->text);
+    } else if (const auto* identity = message.TryAs<ActorIdentity>()) {
+      notes_.identities.push_back(*identity);
+    } else if (const auto* action = message.TryAs<Do>()) {
+      action->what(context);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Notes& notes_;
+};
+
+// Below /user: c1, and c2 with c21 and c22; c21 has a child d. a has b1 without children.
+class SelectionTest : public testing::Test {
+ protected:
+  SelectionTest() {
+    ActorSystemOptions options;
+    options.config.system_name = "S";
+    options.toolbox = toolbox_.get();
+    options.log_level = LogLevel::kOff;
+    system_ = ActorSystem::Create(options).value();
+    c1_ = Spawn("c1");
+    c2_ = Spawn("c2");
+    c21_ = SpawnBelow(c2_, "c21");
+    c22_ = SpawnBelow(c2_, "c22");
+    SpawnBelow(c21_, "d");
+    SpawnBelow(Spawn("a"), "b1");
+    probe_ = system_->SpawnSystemActor(*MakeProps<Node>({}, &notes_), "probe").value();
+  }
+
+  ActorRef Spawn(std::string_view name) { return system_->SpawnActor(*MakeProps<Node>({}, &notes_), name).value(); }
+  ActorRef SpawnBelow(ActorRef parent, std::string_view name) {
+    ActorRef child;
+    In(parent, [&](ActorContext& context) { child = context.Spawn(*MakeProps<Node>({}, &notes_), name).value(); });
+    return child;
+  }
+  // Does something in an actor's turn, and all that follows from it.
+  void In(ActorRef actor, std::function<void(ActorContext&)> what) {
+    Tell(actor, Do{std::move(what)});
+    Settle();
+  }
+  void Settle() { ASSERT_TRUE(toolbox_->RunUntilIdle().ok()); }
+
+  // Who answers an Identify by a selection from outside; no one for an answer that says so.
+  std::vector<ActorRef> Identified(std::string_view text) { return IdentifiedBy(Select(*system_, text)); }
+  std::vector<ActorRef> IdentifiedBy(const Selection& selection) {
+    notes_.identities.clear();
+    selection.TellAs(probe_, Identify{.id = 7});
+    Settle();
+    std::vector<ActorRef> refs;
+    for (const ActorIdentity& identity : notes_.identities) {
+      EXPECT_EQ(identity.id, 7u);
+      refs.push_back(identity.ref);
+    }
+    return refs;
+  }
+  std::vector<ActorRef> IdentifiedFrom(ActorRef actor, std::string_view text) {
+    notes_.identities.clear();
+    In(actor, [&](ActorContext& context) { Select(context, text).TellAs(probe_, Identify{.id = 7}); });
+    std::vector<ActorRef> refs;
+    for (const ActorIdentity& identity : notes_.identities) refs.push_back(identity.ref);
+    return refs;
+  }
+
+  static bool AreSame(std::vector<ActorRef> a, std::vector<ActorRef> b) {
+    return a.size() == b.size() && std::is_permutation(a.begin(), a.end(), b.begin());
+  }
+
+  const std::vector<ActorRef> nobody_ = {ActorRef()};
+  Notes notes_;
+  std::unique_ptr<LocalToolbox> toolbox_ = LocalToolbox::Make({}).value();
+  std::unique_ptr<ActorSystem> system_;
+  ActorRef c1_;
+  ActorRef c2_;
+  ActorRef c21_;
+  ActorRef c22_;
+  ActorRef probe_;
+};
+
+// Vector 100; `..` above the guardian is an error here.
+TEST_F(SelectionTest, NothingAndASlashAreTheRoot) {
+  EXPECT_EQ(Identified(""), std::vector<ActorRef>{system_->root_guardian()});
+  EXPECT_EQ(Identified("/"), std::vector<ActorRef>{system_->root_guardian()});
+  EXPECT_EQ(Identified(".."), nobody_);
+  EXPECT_EQ(Identified("/user/../.."), nobody_);
+  EXPECT_EQ(IdentifiedFrom(c1_, "../../c2"), nobody_);
+}
+
+// Vector 101
+TEST_F(SelectionTest, TheUserGuardianIsFoundHoweverItIsWritten) {
+  for (const std::string_view text : {"user", "user/", "/user", "/user/", "//user", "pekko://S/user"}) {
+    EXPECT_EQ(Identified(text), std::vector<ActorRef>{system_->user_guardian()}) << text;
+  }
+  EXPECT_EQ(Identified("/system"), std::vector<ActorRef>{system_->system_guardian()});
+}
+
+// Vectors 102, 103
+TEST_F(SelectionTest, NobodyAnswersForDeadLettersOtherSystemsAndNonsense) {
+  for (const std::string_view text : {"/deadLetters", "deadLetters/", "pekko://all-systems/user", "foo://user",
+                                      "pekko://S@host:1/user", "/nowhere/a", "/user/[a]", "/user/a b", "%zz"}) {
+    EXPECT_EQ(Identified(text), nobody_) << text;
+  }
+}
+
+TEST_F(SelectionTest, ActorsAreFoundByNameUidAndAutomaticName) {
+  EXPECT_EQ(Identified("/user/c2/c21"), std::vector<ActorRef>{c21_});
+  EXPECT_EQ(Identified("user/c2/../c1"), std::vector<ActorRef>{c1_});
+  const std::string canonical = system_->CanonicalPathOf(c21_);
+  EXPECT_EQ(Identified(canonical), std::vector<ActorRef>{c21_});
+  EXPECT_EQ(Identified(canonical + "/d").size(), 1u);
+  EXPECT_EQ(Identified("/user/c2/c21#1"), nobody_);
+  const ActorRef unnamed = SpawnBelow(c1_, "");
+  const std::string name = system_->PathOf(unnamed).substr(std::string("pekko://S").size());
+  EXPECT_EQ(Identified(name), std::vector<ActorRef>{unnamed});
+  EXPECT_EQ(Identified("/user/c1/$*"), std::vector<ActorRef>{unnamed});
+}
+
+// Vectors 104, 105
+TEST_F(SelectionTest, WildcardsReachEachMatchOnce) {
+  const ActorRef a = Select(*system_, "/user/a").Find().front();
+  EXPECT_TRUE(AreSame(IdentifiedFrom(c21_, "../../*"), {a, c1_, c2_}));
+  EXPECT_TRUE(AreSame(Identified("/user/c?"), {c1_, c2_}));
+  EXPECT_TRUE(AreSame(Identified("/user/c2/*"), {c21_, c22_}));
+  EXPECT_TRUE(AreSame(Identified("/user/*/c2*"), {c21_, c22_}));
+  EXPECT_TRUE(AreSame(Identified("/user/c2/c*1"), {c21_}));
+  EXPECT_TRUE(AreSame(Identified("/user/c2/*/.."), {c2_})) << "by two ways, but once";
+  Select(*system_, "/user/c?").Tell(Ping{"hello"});
+  Settle();
+  EXPECT_EQ(notes_.pings, (std::vector<std::string>{"pekko://S/user/c1 hello", "pekko://S/user/c2 hello"}));
+}
+
+// Vector 106
+TEST_F(SelectionTest, DeadEndsBehindAWildcardAreSilent) {
+  EXPECT_EQ(IdentifiedFrom(c21_, "../../*/c21"), std::vector<ActorRef>{c21_});
+  const uint64_t before = system_->dead_letters().total();
+  In(c21_, [](ActorContext& context) { Select(context, "../../*/c21").Tell(Ping{"hello"}); });
+  EXPECT_EQ(notes_.pings, std::vector<std::string>{"pekko://S/user/c2/c21 hello"});
+  EXPECT_EQ(system_->dead_letters().total(), before);
+}
+
+// Vector 107
+TEST_F(SelectionTest, AWildcardWithoutAMatchIsAnsweredOnce) { EXPECT_EQ(Identified("/user/a/b1/*"), nobody_); }
+
+// Vectors 99, 110; A96
+TEST_F(SelectionTest, WhatReachesNobodyIsADeadLetterOfTheMessageItself) {
+  struct Seen {
+    std::string sender;
+    std::string recipient;
+    std::string text;
+    DeadLetterReason reason;
+  };
+  std::vector<Seen> letters;
+  std::vector<std::string> failures;
+  const EventSubscription letter_listener = system_->events().Listen<DeadLetter>([&](const DeadLetter& letter) {
+    ASSERT_EQ(letter.message.type, MessageTypeOf<Ping>());
+    letters.push_back({std::string(letter.sender), std::string(letter.recipient),
+                       static_cast<const Ping*>(letter.message.message)->text, letter.reason});
+  });
+  const EventSubscription failure_listener = system_->events().Listen<PathFailure>(
+      [&](const PathFailure& failure) { failures.push_back(std::string(failure.recipient)); });
+  In(c1_, [](ActorContext& context) {
+    Select(context, "/user/missing").Tell(Ping{"boom"});
+    Select(context, "../missing/child").Tell(Ping{"below"});
+    Select(context, "nobody/*").Tell(Ping{"any"});
+    Select(context, "/user/a b").Tell(Ping{"malformed"});
+    Select(context, "../../..").Tell(Ping{"escape"});
+    Select(context, "/deadLetters").Tell(Ping{"dead"});
+  });
+  Select(*system_, "/user/missing").Tell(Ping{"outside"});
+  ASSERT_EQ(letters.size(), 7u);
+  const std::string c1 = "pekko://S/user/c1";
+  EXPECT_EQ(letters[0].sender, c1);
+  EXPECT_EQ(letters[0].recipient, "pekko://S/user/missing");
+  EXPECT_EQ(letters[0].text, "boom");
+  EXPECT_EQ(letters[0].reason, DeadLetterReason::kNoRecipient);
+  EXPECT_EQ(letters[1].recipient, "pekko://S/user/missing/child");
+  EXPECT_EQ(letters[2].recipient, "pekko://S/user/c1/nobody/*");
+  EXPECT_EQ(letters[3].recipient, "/user/a b");
+  EXPECT_EQ(letters[3].reason, DeadLetterReason::kInvalidPath);
+  EXPECT_EQ(letters[4].reason, DeadLetterReason::kInvalidPath);
+  EXPECT_EQ(letters[5].recipient, "pekko://S/deadLetters");
+  EXPECT_EQ(letters[5].text, "dead");
+  EXPECT_EQ(letters[6].sender, "");
+  EXPECT_EQ(failures.size(), 7u);
+  EXPECT_EQ(failures[3], "/user/a b");
+}
+
+// A96
+TEST_F(SelectionTest, APathOfAnEarlierLifeSaysSo) {
+  const std::string canonical = system_->CanonicalPathOf(c1_);
+  system_->Stop(c1_);
+  Settle();
+  Spawn("c1");
+  Select(*system_, canonical).Tell(Ping{"late"});
+  EXPECT_TRUE(notes_.pings.empty());
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kUidReserved), 1u);
+  // Without a uid it means whoever lives there.
+  Select(*system_, "/user/c1").Tell(Ping{"now"});
+  Settle();
+  EXPECT_EQ(notes_.pings.size(), 1u);
+}
+
+// Vectors 111, 112
+TEST_F(SelectionTest, SaysWhereItStartsAndWhatItMeans) {
+  const std::string anchor = system_->CanonicalPathOf(c21_);
+  In(c21_, [&](ActorContext& context) {
+    EXPECT_EQ(Select(context, "../*/hello").ToString(), "ActorSelection[Anchor(" + anchor + "), Path(/../*/hello)]");
+    EXPECT_EQ(Select(context, "../*/hello").ToWireText(), "pekko://S/user/c2/c21/../*/hello");
+    EXPECT_EQ(Select(context, "/user/x").ToString(), "ActorSelection[Anchor(pekko://S/), Path(/user/x)]");
+  });
+  const Selection bad = Select(*system_, "/user/a\nb");
+  EXPECT_EQ(bad.ToString(), "ActorSelection[\"/user/a\\x0ab\"]");
+  EXPECT_FALSE(bad.status().ok());
+  EXPECT_TRUE(Select(*system_, "/user/*").status().ok());
+}
+
+// Vector 113
+TEST_F(SelectionTest, EqualIsTheSameStartAndTheSameElements) {
+  const Selection users = Select(*system_, "/user/*");
+  EXPECT_EQ(users, Select(*system_, "user//*/"));
+  EXPECT_EQ(absl::HashOf(users), absl::HashOf(Select(*system_, "user//*/")));
+  EXPECT_FALSE(users == Select(*system_, "/user/?"));
+  In(c21_, [&](ActorContext& context) {
+    EXPECT_EQ(users, Select(context, "/user/*"));
+    EXPECT_EQ(Select(context, "../x"), Select(context, "..//x"));
+    EXPECT_FALSE(Select(context, "user/*") == users);
+  });
+}
+
+// Vector 114
+TEST_F(SelectionTest, ResolveOneFindsALivingActorOrSaysWhyNot) {
+  const auto resolve = [&](std::string_view text) {
+    Future<ActorRef> finding = Select(*system_, text).ResolveOne(absl::Seconds(1));
+    EXPECT_TRUE(toolbox_->RunUntil([&] { return finding.IsReady(); }, absl::Hours(1)).ok());
+    return finding.Take();
+  };
+  EXPECT_EQ(*resolve("/user/c2/c21"), c21_);
+  EXPECT_EQ(*resolve("/user/c2/*"), c21_) << "the first of several";
+  EXPECT_EQ(ErrorKindOf<PathResolutionErrorKind>(resolve("/user/missing").status()),
+            PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(ErrorKindOf<PathResolutionErrorKind>(resolve("/user/a/b1/*").status()),
+            PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(resolve("/user/[a]").status()), ActorPathErrorKind::kInvalidSegment);
+  EXPECT_EQ(resolve("/user/missing").status().code(), absl::StatusCode::kNotFound);
+
+  // It ends before it answers.
+  Future<ActorRef> late = Select(*system_, "/user/c1").ResolveOne(absl::Seconds(1));
+  system_->Stop(c1_);
+  Settle();
+  ASSERT_TRUE(late.IsReady());
+  EXPECT_EQ(ErrorKindOf<PathResolutionErrorKind>(late.Take().status()), PathResolutionErrorKind::kPidUnknown);
+
+  // A timeout that is none.
+  Future<ActorRef> never = Select(*system_, "/user/c2").ResolveOne(absl::ZeroDuration());
+  Settle();
+  ASSERT_TRUE(never.IsReady());
+  EXPECT_EQ(never.Take().status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Vector 123; A14
+TEST_F(SelectionTest, TwoLivesOfOnePathAreOrderedByUid) {
+  const ActorPath first = ActorPathParser::Parse(system_->CanonicalPathOf(c1_)).value();
+  const ActorRef before = c1_;
+  system_->Stop(c1_);
+  Settle();
+  const ActorRef again = Spawn("c1");
+  const ActorPath second = ActorPathParser::Parse(system_->CanonicalPathOf(again)).value();
+  EXPECT_FALSE(before == again);
+  EXPECT_EQ(first, second);
+  EXPECT_EQ(ActorPathComparator::RefCompare(first, second), first.uid().value() <=> second.uid().value());
+  EXPECT_EQ(Identified("/user/c1"), std::vector<ActorRef>{again});
+}
+
+TEST_F(SelectionTest, WhatCannotBeCopiedGoesToOneButNotToSeveral) {
+  Select(*system_, "/user/c*").Tell(Unique{std::make_unique<int>(1)});
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNotCopyable), 1u);
+  Select(*system_, "/user/c1").Tell(Unique{std::make_unique<int>(1)});
+  Settle();
+  EXPECT_EQ(system_->dead_letters().total(), 1u);
+}
+
+TEST_F(SelectionTest, MessagesOfTheRuntimeGoByItToo) {
+  Select(*system_, "/user/c2/*").Tell(PoisonPill{});
+  Settle();
+  EXPECT_TRUE(Select(*system_, "/user/c2/*").Find().empty());
+  EXPECT_EQ(Select(*system_, "/user/c2").Find(), std::vector<ActorRef>{c2_});
+  // Nobody cares for a pill that came too late.
+  std::vector<std::string> letters;
+  const EventSubscription listener = system_->events().Listen<DeadLetter>(
+      [&](const DeadLetter& letter) { letters.push_back(std::string(letter.recipient)); });
+  Select(*system_, "/user/c2/*").Tell(PoisonPill{});
+  EXPECT_TRUE(letters.empty());
+  EXPECT_EQ(system_->dead_letters().total(), 1u);
+}
+
+}  // namespace
+}  // namespace fraktor
