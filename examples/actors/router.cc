@@ -1,0 +1,30 @@
+// A pool of workers behind one reference: messages are routed by who sends them, without a detour.
+#include <iostream>
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/router/router.h"
+
+struct Answer {
+  int square;
+};
+struct Job {
+  using Reply = Answer;
+  int number;
+};
+
+class Worker : public fraktor::Actor<Worker, Job> {
+ public:
+  Answer On(Context&, const Job& job) { return {job.number * job.number}; }
+};
+
+int main() {
+  fraktor::ActorSystem system("factory");
+  auto workers = fraktor::SpawnPool<Worker>(system, {.size = 4}, "workers");
+  int sum = 0;
+  for (int number = 1; number <= 10; ++number) {
+    absl::StatusOr<Answer> answer = system.AskAndWait(workers, Job{number}, absl::Seconds(5));
+    if (answer.ok()) sum += answer->square;
+  }
+  std::cout << "the squares of 1 to 10 add up to " << sum << "\n";
+  return 0;
+}
