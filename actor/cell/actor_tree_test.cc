@@ -557,6 +557,7 @@ class PrivateStart final : public ActorInstance {
   bool& started_;
 };
 
+// A63: the mailbox is what the recipe says. Each can be stashed from, so no actor has a requirement of its own.
 TEST(ActorTree, StartsAnActorWhoseHookIsPrivate) {
   TestSystem system;
   bool started = false;

@@ -476,7 +476,7 @@ void TypedPingPong(benchmark::State& state) {
       [](World& world) {
         countdown.Arm(1);
         ActorSystem& system = world.system();
-        return std::vector<ActorRef>{system.Spawn<TypedPing>("", system.Spawn<TypedPong>(), kRounds).untyped()};
+        return std::vector<ActorRef>{system.Spawn<TypedPing>("", system.Spawn<TypedPong>(), int64_t{kRounds}).untyped()};
       },
       [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{1}); });
 }
