@@ -557,7 +557,6 @@ class PrivateStart final : public ActorInstance {
   bool& started_;
 };
 
-// A63: the mailbox is what the recipe says. Each can be stashed from, so no actor has a requirement of its own.
 TEST(ActorTree, StartsAnActorWhoseHookIsPrivate) {
   TestSystem system;
   bool started = false;
@@ -679,6 +678,7 @@ TEST(ActorProps, MakeInstancesOfAnySizeAndAlignment) {
   LiveAndDie<Sized<1, 4096>>();
 }
 
+// A63: the mailbox is what the recipe says. Each can be stashed from, so no actor has a requirement of its own.
 TEST(ActorProps, GiveTheMailboxItsLimit) {
   TestLog log;
   TestSystem system;
