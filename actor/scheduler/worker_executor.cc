@@ -9,8 +9,8 @@
 #include "fraktor/actor/ready/mutex_coordinator.h"
 #include "fraktor/actor/ready/work_stealing_coordinator.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {

@@ -13,8 +13,8 @@
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/actor/turn/system_core.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {

@@ -19,9 +19,9 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {

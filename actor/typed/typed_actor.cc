@@ -1,29 +1,33 @@
 #include "fraktor/actor/typed/typed_actor.h"
 
+#include <memory>
 #include <utility>
 
 namespace fraktor::inline v0::typed_internal {
 
 TypedInstanceBase::~TypedInstanceBase() {
-  while (!behaviors_.empty()) Pop();
+  while (Pop()) {
+  }
   Sweep();
 }
 
 void TypedInstanceBase::Push(bool replace, void* behavior, const BehaviorTable* table) {
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<Behaviors>();
   if (replace) Pop();
-  behaviors_.push_back({behavior, table});
+  behaviors_->stack.push_back({behavior, table});
 }
 
 bool TypedInstanceBase::Pop() {
-  if (behaviors_.empty()) return false;
+  if (behaviors_ == nullptr || behaviors_->stack.empty()) return false;
   // It may be the one that runs.
-  replaced_.push_back(behaviors_.back());
-  behaviors_.pop_back();
+  behaviors_->replaced.push_back(behaviors_->stack.back());
+  behaviors_->stack.pop_back();
   return true;
 }
 
 void TypedInstanceBase::Sweep() {
-  for (const Behavior& behavior : std::exchange(replaced_, {})) behavior.table->destroy(behavior.object);
+  if (behaviors_ == nullptr) return;
+  for (const Behavior& behavior : std::exchange(behaviors_->replaced, {})) behavior.table->destroy(behavior.object);
 }
 
 }  // namespace fraktor::inline v0::typed_internal

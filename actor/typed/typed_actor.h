@@ -342,11 +342,15 @@ class TypedInstanceBase : public ActorInstance {
     void* object;
     const BehaviorTable* table;
   };
+  // What few actors have.
+  struct Behaviors {
+    std::vector<Behavior> stack;
+    std::vector<Behavior> replaced;  // Perhaps by themselves, while they run.
+  };
   // Ends behaviours that were replaced while they ran.
   void Sweep();
 
-  std::vector<Behavior> behaviors_;
-  std::vector<Behavior> replaced_;
+  std::unique_ptr<Behaviors> behaviors_;
 };
 
 template <class A, class C, class... Ms>
@@ -357,7 +361,7 @@ class TypedInstance final : public TypedInstanceBase {
 
   absl::Status Receive(ActorContext& context, Envelope& message) override {
     absl::Status status;
-    if (!behaviors_.empty()) [[unlikely]]
+    if (behaviors_ != nullptr && !behaviors_->stack.empty()) [[unlikely]]
       return ReceiveByBehavior(context, message);
     if (ReceiveBy<A, C, Ms...>(actor_, context, message, status)) [[likely]]
       return status;
@@ -418,7 +422,7 @@ class TypedInstance final : public TypedInstanceBase {
 
   [[gnu::noinline]] absl::Status ReceiveByBehavior(ActorContext& context, Envelope& message) {
     absl::Status status;
-    const Behavior top = behaviors_.back();
+    const Behavior top = behaviors_->stack.back();
     const bool handled = top.table->receive(top.object, context, message, status) ||
                          TryRuntimeMessages<A, C>(actor_, context, message, status);
     Sweep();

@@ -64,7 +64,8 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 // A system with so many workers.
 class World {
  public:
-  explicit World(int workers, bool observed = false) : system_(ActorSystem::Create(Options(workers, observed)).value()) {}
+  explicit World(int workers, bool observed = false)
+      : system_(ActorSystem::Create(Options(workers, observed)).value()) {}
 
   template <class T, class... Args>
   ActorRef Spawn(Args&&... args) {
@@ -476,7 +477,8 @@ void TypedPingPong(benchmark::State& state) {
       [](World& world) {
         countdown.Arm(1);
         ActorSystem& system = world.system();
-        return std::vector<ActorRef>{system.Spawn<TypedPing>("", system.Spawn<TypedPong>(), int64_t{kRounds}).untyped()};
+        return std::vector<ActorRef>{
+            system.Spawn<TypedPing>("", system.Spawn<TypedPong>(), int64_t{kRounds}).untyped()};
       },
       [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{1}); });
 }

@@ -1,9 +1,10 @@
 // A turnstile: a finite state machine with two states, data that goes along, and a timeout.
+#include "fraktor/actor/pattern/fsm.h"
+
 #include <iostream>
 #include <string>
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/pattern/fsm.h"
 
 enum class State { kLocked, kOpen };
 struct Data {

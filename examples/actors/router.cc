@@ -1,8 +1,9 @@
 // A pool of workers behind one reference: messages are routed by who sends them, without a detour.
+#include "fraktor/actor/router/router.h"
+
 #include <iostream>
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/router/router.h"
 
 struct Answer {
   int square;

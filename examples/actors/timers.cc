@@ -1,9 +1,10 @@
 // A clock that ticks, and a session that ends when nobody uses it: timers and a receive timeout.
+#include "fraktor/actor/pattern/timers.h"
+
 #include <iostream>
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
-#include "fraktor/actor/pattern/timers.h"
 
 struct Tick {};
 struct Done {};

@@ -13,7 +13,9 @@ struct Greet {
 
 class Greeter : public fraktor::Actor<Greeter, Greet> {
  public:
-  Greeted On(Context&, const Greet& greet) { return {"Hello, " + greet.name + "!"}; }  // What is returned is the answer.
+  Greeted On(Context&, const Greet& greet) {
+    return {"Hello, " + greet.name + "!"};
+  }  // What is returned is the answer.
 };
 
 int main() {
