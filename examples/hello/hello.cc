@@ -13,9 +13,8 @@ struct Greet {
 
 class Greeter : public fraktor::Actor<Greeter, Greet> {
  public:
-  Greeted On(Context&, const Greet& greet) {
-    return {"Hello, " + greet.name + "!"};
-  }  // What is returned is the answer.
+  // What is returned is the answer.
+  Greeted On(Context&, const Greet& greet) { return {"Hello, " + greet.name + "!"}; }
 };
 
 int main() {
