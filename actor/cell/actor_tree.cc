@@ -35,6 +35,11 @@ std::atomic<uint64_t> next_serial{1};
 
 ActorSlot& SlotAt(uint32_t number) { return *ProcessSlots().At(number); }
 
+// By the holder, without the lock: whoever expects children from outside has a number from the beginning.
+bool HasNeverHadChildren(ActorSlot& slot) {
+  return std::atomic_ref<uint32_t>(slot.kin.next_number).load(std::memory_order_relaxed) == 0;
+}
+
 [[gnu::noinline, gnu::cold]] absl::Status EndsChildren() {
   return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kTerminating,
                    "an actor that stops, or is about to be restarted, spawns no children");
@@ -134,7 +139,11 @@ inline bool ActorTree::Adopt(ActorSlot& parent, uint32_t generation, ActorSlot& 
   if (parent.phase != kLiving || !parent.IsAt(generation)) [[unlikely]]
     return false;
   std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_relaxed);
-  std::atomic_ref<uint32_t>(kin.number).store(mine.next_number++, std::memory_order_relaxed);
+  // Also looked at without the lock, by the actor itself.
+  std::atomic_ref<uint32_t> next_number(mine.next_number);
+  const uint32_t number_of_child = next_number.load(std::memory_order_relaxed);
+  next_number.store(number_of_child + 1, std::memory_order_relaxed);
+  std::atomic_ref<uint32_t>(kin.number).store(number_of_child, std::memory_order_relaxed);
   kin.next_sibling = mine.first_child;
   if (mine.first_child != ActorKin::kNone) SlotAt(mine.first_child).kin.previous_sibling = number;
   mine.first_child = number;
@@ -238,7 +247,8 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
 
 void ActorTree::ExpectForeignChildren(ActorRef parent) {
   const KinLock lock(*parent.slot());
-  if (parent.slot()->kin.next_number == 0) parent.slot()->kin.next_number = 1;
+  std::atomic_ref<uint32_t> next_number(parent.slot()->kin.next_number);
+  if (next_number.load(std::memory_order_relaxed) == 0) next_number.store(1, std::memory_order_relaxed);
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name) {
@@ -422,7 +432,7 @@ template void ActorTree::TellChildren<SuspendActor>(ActorSlot& slot, const Actor
 template void ActorTree::TellChildren<ResumeActor>(ActorSlot& slot, const ActorSlot* except);
 
 bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
-  if (slot.kin.next_number == 0) return true;  // It has never had any.
+  if (HasNeverHadChildren(slot)) return true;
   const uint8_t before = slot.phase;
   {
     // The last child to end sees that it is awaited, or has ended before.
@@ -439,7 +449,7 @@ bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
 
 void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
   // Without the lock if there is nobody to look at it.
-  if (slot.kin.next_number == 0) {
+  if (HasNeverHadChildren(slot)) {
     slot.phase = kEnding;
   } else {
     SetPhase(slot, kEnding);

@@ -165,7 +165,12 @@ void ActorTree::SendRestart(ActorWorker& worker, ActorRef child, const absl::Sta
 // Counts of children that have ended, which leave without their parent's doing.
 void ActorTree::ForgetRestarts(ActorSlot& parent) {
   auto& restarts = CellState::Of(parent).restarts;
-  if (restarts.size() < 16 || restarts.size() < 2 * size_t{parent.kin.children}) return;
+  if (restarts.size() < 16) return;
+  {
+    // Others may be adding children.
+    const KinLock lock(parent);
+    if (restarts.size() < 2 * size_t{parent.kin.children}) return;
+  }
   absl::erase_if(restarts, [](const auto& entry) { return !entry.first.slot()->IsAt(entry.first.generation()); });
 }
 
