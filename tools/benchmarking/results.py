@@ -41,10 +41,11 @@ METRICS = {
     "delivered": Metric("share", True),
     "cores": Metric("cores", False),
     "bytes_per_actor": Metric("bytes", False),
+    "growth": Metric("share", False),
 }
 
 # Where one of these is reported, the time of an iteration says the same again, or nothing.
-_INSTEAD_OF_TIME = ("items_per_second", "bytes_per_second", "p50_us", "delivered", "bytes_per_actor")
+_INSTEAD_OF_TIME = ("items_per_second", "bytes_per_second", "p50_us", "delivered", "bytes_per_actor", "growth")
 
 _TIME_UNIT_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
 
