@@ -217,24 +217,30 @@ struct Choice {
   });
 }
 
-std::optional<uint64_t> KeyOf(RoutingMapping mapping, const Envelope& message) {
+// A key, if there is one. Not an optional: gcc 12 takes it for uninitialized under sanitizers.
+struct FoundKey {
+  bool is_there = false;
+  uint64_t key = 0;
+};
+
+FoundKey KeyOf(RoutingMapping mapping, const Envelope& message) {
   if (mapping != nullptr) {
-    if (const std::optional<uint64_t> key = mapping(message); key.has_value()) return key;
+    if (const std::optional<uint64_t> key = mapping(message); key.has_value()) return {true, *key};
   }
   const RoutingKeyFunction own = message.type()->routing_key();
-  if (own == nullptr) return std::nullopt;
-  return own(message.payload());
+  if (own == nullptr) return {};
+  return {true, own(message.payload())};
 }
 
-absl::Status SendByKey(const RoutingTable& table, ActorRef router, EnvelopePtr message, std::optional<uint64_t> key) {
-  if (!key.has_value()) {
+absl::Status SendByKey(const RoutingTable& table, ActorRef router, EnvelopePtr message, FoundKey key) {
+  if (!key.is_there) {
     RoutingMapping mapping = nullptr;
     table.Read(router.generation(), [&](const RoutingTable::View& view) { mapping = view.plan().mapping; });
     key = KeyOf(mapping, *message);
   }
   ActorRef owner;
-  if (key.has_value()) {
-    table.Read(router.generation(), [&](const RoutingTable::View& view) { owner = view.OwnerOf(*key); });
+  if (key.is_there) {
+    table.Read(router.generation(), [&](const RoutingTable::View& view) { owner = view.OwnerOf(key.key); });
   }
   if (owner.IsNoOne()) {
     Lose(router, std::move(message), DeadLetterReason::kNoRecipient);
@@ -251,9 +257,9 @@ EnvelopePtr Unwrap(EnvelopePtr& inner, const Envelope& outer) {
 }
 
 absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr message) {
-  std::optional<uint64_t> key;
+  FoundKey key;
   if (auto* const keyed = message->TryAs<Keyed>()) {
-    key = keyed->hash;
+    key = {true, keyed->hash};
     message = Unwrap(keyed->envelope, *message);
   } else if (auto* const broadcast = message->TryAs<Broadcast>()) {
     AllRoutees all = ReadAll(table, router);
