@@ -37,7 +37,7 @@ class Calculator : public fraktor::Actor<Calculator, Divide, Count> {
 
   // The mailbox of the child is kept: it goes on with its next message.
   fraktor::SupervisionDirective OnChildFailure(const fraktor::Failure& failure) {
-    std::cout << "restarting after: " << failure.error.message() << std::endl;
+    std::cout << "restarting after: " + std::string(failure.error.message()) + "\n" << std::flush;
     return fraktor::Restart();
   }
 
@@ -51,12 +51,15 @@ class Calculator : public fraktor::Actor<Calculator, Divide, Count> {
 int main() {
   fraktor::ActorSystem system("maths");
   auto calculator = system.Spawn<Calculator>("calculator");
-  auto ask = [&](auto question) { return system.AskAndWait(calculator, question, absl::Seconds(5)); };
+  auto show = [&](std::string what, auto question) {
+    absl::StatusOr<Result> result = system.AskAndWait(calculator, question, absl::Seconds(5));
+    std::cout << what + (result.ok() ? std::to_string(result->value) : result.status().ToString()) + "\n" << std::flush;
+  };
 
-  std::cout << "7 / 2 = " << ask(Divide{7, 2})->value << "\n";
-  std::cout << "done: " << ask(Count{})->value << "\n";
+  show("7 / 2 = ", Divide{7, 2});
+  show("done: ", Count{});
   calculator.Tell(Divide{1, 0});
-  std::cout << "done: " << ask(Count{})->value << "\n";
-  std::cout << "8 / 2 = " << ask(Divide{8, 2})->value << "\n";
+  show("done: ", Count{});
+  show("8 / 2 = ", Divide{8, 2});
   return 0;
 }
