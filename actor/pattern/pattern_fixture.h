@@ -195,8 +195,8 @@ class PatternTest : public ::testing::Test {
 
   const std::unique_ptr<CoarseToolbox> toolbox_;
   KeptLog kept_log_;
+  Log log_;  // Actors write to it up to their end.
   std::unique_ptr<ActorSystem> system_;
-  Log log_;
 };
 
 }  // namespace fraktor
