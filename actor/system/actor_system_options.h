@@ -6,6 +6,7 @@
 #define FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_OPTIONS_H_
 
 #include <functional>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -22,6 +23,7 @@
 namespace fraktor::inline v0 {
 
 class ActorSystem;
+class CodecRegistry;
 class TreeObserver;
 
 struct ActorSystemOptions {
@@ -42,6 +44,8 @@ struct ActorSystemOptions {
   // Which dead letters are logged; `log` is set by the system.
   DeadLetterOptions dead_letters = {};
   EventStreamOptions events = {};
+  // What can be stored and sent: see fraktor/actor/serialization/codec_registry.h. Null: numbers and texts.
+  std::shared_ptr<const CodecRegistry> codecs = nullptr;
   // Is told of actors as they come and go; must outlive the system. Null: nobody is.
   TreeObserver* tree_observer = nullptr;
   // How the system goes down, with the program around it.

@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/utils/bytes/bytes.h"
 
 namespace fraktor::inline v0 {
 namespace {

@@ -9,11 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/utils/bytes/bytes.h"
 
 namespace fraktor::inline v0 {
 namespace {

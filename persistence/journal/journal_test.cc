@@ -13,7 +13,6 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/persistence/journal/advance_board.h"
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/event_record.h"
@@ -242,23 +241,6 @@ TEST(EventRecord, HasABodyThatDependsOnTheEventAlone) {
   EXPECT_EQ(BodyOfRecord(Record(FullEvent(), 1)), BodyOfRecord(Record(FullEvent(), 2)));
   EXPECT_NE(BodyOfRecord(Record(FullEvent(), 1)), BodyOfRecord(Record(FullEvent().WithPayload("other"), 1)));
   EXPECT_EQ(BodyOfRecord("short"), "");
-}
-
-TEST(ByteReader, SaysThatSomethingIsMissing) {
-  std::string bytes;
-  AppendVarint(bytes, 300);
-  AppendSized(bytes, "text");
-  AppendFixed32(bytes, 5);
-  ByteReader reader(bytes);
-  EXPECT_EQ(reader.Varint(), 300u);
-  EXPECT_EQ(reader.Sized(), "text");
-  EXPECT_EQ(reader.Fixed32(), 5u);
-  EXPECT_TRUE(reader.ok());
-  EXPECT_EQ(reader.Fixed64(), 0u);
-  EXPECT_FALSE(reader.ok());
-  ByteReader endless(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11));
-  endless.Varint();
-  EXPECT_FALSE(endless.ok());
 }
 
 TEST(EventBatch, KeepsItsBytesInPlaceWhenItIsMoved) {

@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/delayed.h"
 #include "fraktor/persistence/journal/event_batch.h"
@@ -27,6 +26,7 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/memory/memory_disk.h"
+#include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -23,9 +23,9 @@
 #include "rocksdb/status.h"
 #include "rocksdb/write_batch.h"
 
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/rocksdb/log_tail.h"
+#include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/shared/shared_mutex.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -7,7 +7,7 @@
 #include "rocksdb/slice.h"
 #include "rocksdb/slice_transform.h"
 
-#include "fraktor/persistence/journal/bytes.h"
+#include "fraktor/utils/bytes/bytes.h"
 
 namespace fraktor::inline v0 {
 

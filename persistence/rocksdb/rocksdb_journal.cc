@@ -28,7 +28,6 @@
 #include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/journal/advance_board.h"
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/event_record.h"
@@ -44,6 +43,7 @@
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
 #include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_gate.h"
+#include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"

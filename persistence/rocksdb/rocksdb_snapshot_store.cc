@@ -27,7 +27,6 @@
 #include "rocksdb/table.h"
 #include "rocksdb/write_batch.h"
 
-#include "fraktor/persistence/journal/bytes.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/journal/journal_error.h"
@@ -40,6 +39,7 @@
 #include "fraktor/persistence/rocksdb/store_gate.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"

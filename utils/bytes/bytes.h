@@ -1,4 +1,4 @@
-// Numbers and texts as bytes: what the stores' records and keys are made of.
+// Numbers and texts as bytes: what records, keys and messages are made of.
 //
 //   std::string bytes;
 //   AppendVarint(bytes, 300);
@@ -9,8 +9,8 @@
 //   if (!reader.ok()) return Corrupt();       // asked once, at the end: what cannot be read is 0 or empty
 //
 // Thread safety: values and free functions.
-#ifndef FRAKTOR_PERSISTENCE_JOURNAL_BYTES_H_
-#define FRAKTOR_PERSISTENCE_JOURNAL_BYTES_H_
+#ifndef FRAKTOR_UTILS_BYTES_BYTES_H_
+#define FRAKTOR_UTILS_BYTES_BYTES_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -130,4 +130,4 @@ class ByteReader {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_PERSISTENCE_JOURNAL_BYTES_H_
+#endif  // FRAKTOR_UTILS_BYTES_BYTES_H_

@@ -1,0 +1,53 @@
+#include "fraktor/actor/serialization/decoder.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/serialization_error.h"
+
+namespace fraktor::inline v0 {
+
+ActorRef Decoder::Ref() {
+  const std::string_view bytes = Bytes();
+  if (bytes.empty() || !ok()) return {};
+  if (context_.refs == nullptr) {
+    Fail("it has an ActorRef in it, and who reads it has no way to read one (CodecContext::refs)");
+    return {};
+  }
+  absl::StatusOr<ActorRef> ref = context_.refs->Read(bytes);
+  if (ref.ok()) return *ref;
+  Fail(ref.status());
+  return {};
+}
+
+size_t Decoder::Count(size_t min_bytes) {
+  const uint64_t count = Varint();
+  if (!ok()) return 0;
+  if (count <= reader_.rest().size() / (min_bytes == 0 ? 1 : min_bytes)) return static_cast<size_t>(count);
+  Fail(absl::StrCat("it says that ", count, " elements follow, and has ", reader_.rest().size(), " bytes left"));
+  return 0;
+}
+
+void Decoder::Fail(absl::Status why) {
+  if (has_failed_) return;
+  has_failed_ = true;
+  status_ = why.ok() ? absl::UnknownError("a codec failed without a reason") : std::move(why);
+}
+
+void Decoder::Fail(std::string_view why) { Fail(SerializationError(SerializationErrorKind::kCorrupt, {}, why)); }
+
+absl::Status Decoder::Finish() {
+  if (!has_failed_ && !reader_.ok()) Fail("it ends before all of it was read");
+  if (!has_failed_ && !AtEnd()) Fail(absl::StrCat("there are ", rest().size(), " bytes left at its end"));
+  return status_;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,41 @@
+// SerializationErrorKind: why a message could not be turned into bytes or back, for programs that decide by it.
+//
+//   if (ErrorKindOf<SerializationErrorKind>(status) == SerializationErrorKind::kUnknownManifest) Skip();
+//
+// Every error names the type or the manifest and what to do; the manifest is also the detail "manifest".
+//
+// Thread safety: free functions over values.
+#ifndef FRAKTOR_ACTOR_SERIALIZATION_SERIALIZATION_ERROR_H_
+#define FRAKTOR_ACTOR_SERIALIZATION_SERIALIZATION_ERROR_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+
+// Stored and sent: a number is never used for something else.
+enum class SerializationErrorKind {
+  kNotRegistered = 0,    // No codec was registered for the type of the message.
+  kCannotEncode = 1,     // The codec refused this message: a reference that cannot be written, a field not set.
+  kUnknownManifest = 2,  // No codec was registered under the manifest.
+  kNewerVersion = 3,     // Written by a newer version of the codec.
+  kCorrupt = 4,          // The bytes are not what the codec has written.
+  kTooLarge = 5,         // More bytes than the reader or the writer allows.
+  kInvalidSetup = 6,     // Two codecs of one type or under one manifest, or a manifest that cannot be one.
+  kWrongType = 7,        // The manifest stands for another type than the one that was asked for.
+};
+
+template <>
+struct ErrorKindTraits<SerializationErrorKind> {
+  static constexpr std::string_view kTypeUrl = "fraktor.dev/error/serialization";
+  static constexpr SerializationErrorKind kLast = SerializationErrorKind::kWrongType;
+};
+
+absl::Status SerializationError(SerializationErrorKind kind, std::string_view manifest, std::string_view text);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SERIALIZATION_SERIALIZATION_ERROR_H_

@@ -1,0 +1,35 @@
+#include "fraktor/actor/serialization/system_codecs.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+
+const CodecRegistry& CodecsOf(const ActorSystem& system) {
+  const CodecRegistry* const codecs = system.options().codecs.get();
+  return codecs == nullptr ? CodecRegistry::BuiltIn() : *codecs;
+}
+
+absl::Status PathRefs::Write(ActorRef ref, std::string& out) {
+  const std::string path = system_.CanonicalPathOf(ref);
+  out.append(path, 0, path.rfind('#'));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ActorRef> PathRefs::Read(std::string_view bytes) {
+  absl::StatusOr<ActorRef> ref = system_.Resolve(bytes);
+  if (ErrorKindOf<PathResolutionErrorKind>(ref.status()) == PathResolutionErrorKind::kPidUnknown) return ActorRef();
+  return ref;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,43 @@
+// The codecs of an actor system, and references written as paths.
+//
+//   const CodecRegistry& codecs = CodecsOf(system);                     // ActorSystemOptions::codecs
+//   PathRefs refs(system);
+//   codecs.Encode(event, bytes, {.refs = &refs});
+//
+// Thread safety: any thread may call anything.
+#ifndef FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_
+#define FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/actor_system.h"
+
+namespace fraktor::inline v0 {
+
+// Lives as long as the system.
+const CodecRegistry& CodecsOf(const ActorSystem& system);
+
+// For what is stored: a reference is written as the path of its actor, without the uid, and read as whoever has that
+// path by then, which may be no one. An actor that has ended is written as no one.
+class PathRefs final : public ActorRefCodec {
+ public:
+  // `system` must outlive it.
+  explicit PathRefs(const ActorSystem& system) : system_(system) {}
+
+  absl::Status Write(ActorRef ref, std::string& out) override;
+  absl::StatusOr<ActorRef> Read(std::string_view bytes) override;
+
+ private:
+  const ActorSystem& system_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_

@@ -1,0 +1,58 @@
+#include "fraktor/utils/bytes/bytes.h"
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "gtest/gtest.h"
+
+namespace fraktor {
+namespace {
+
+TEST(ByteReader, SaysThatSomethingIsMissing) {
+  std::string bytes;
+  AppendVarint(bytes, 300);
+  AppendSized(bytes, "text");
+  AppendFixed32(bytes, 5);
+  ByteReader reader(bytes);
+  EXPECT_EQ(reader.Varint(), 300u);
+  EXPECT_EQ(reader.Sized(), "text");
+  EXPECT_EQ(reader.Fixed32(), 5u);
+  EXPECT_TRUE(reader.ok());
+  EXPECT_EQ(reader.Fixed64(), 0u);
+  EXPECT_FALSE(reader.ok());
+  ByteReader endless(std::string_view("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 11));
+  endless.Varint();
+  EXPECT_FALSE(endless.ok());
+}
+
+TEST(ByteReader, ReadsWhatWasAppended) {
+  for (const uint64_t number :
+       {uint64_t{0}, uint64_t{127}, uint64_t{128}, uint64_t{1} << 35, std::numeric_limits<uint64_t>::max()}) {
+    std::string bytes;
+    AppendVarint(bytes, number);
+    AppendFixed64(bytes, number);
+    AppendSorted64(bytes, number);
+    AppendSorted16(bytes, static_cast<uint16_t>(number));
+    ByteReader reader(bytes);
+    EXPECT_EQ(reader.Varint(), number);
+    EXPECT_EQ(reader.Fixed64(), number);
+    EXPECT_EQ(reader.Sorted64(), number);
+    EXPECT_EQ(reader.Sorted16(), static_cast<uint16_t>(number));
+    EXPECT_TRUE(reader.ok());
+    EXPECT_TRUE(reader.rest().empty());
+  }
+}
+
+TEST(ByteReader, TakesNoTextThatIsLongerThanWhatIsLeft) {
+  std::string bytes;
+  AppendVarint(bytes, std::numeric_limits<uint64_t>::max());
+  bytes += "text";
+  ByteReader reader(bytes);
+  EXPECT_EQ(reader.Sized(), "");
+  EXPECT_FALSE(reader.ok());
+}
+
+}  // namespace
+}  // namespace fraktor
