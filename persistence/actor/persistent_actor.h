@@ -1,0 +1,271 @@
+// PersistentActor: an actor whose state is made of events that are stored. When it is started again, after a crash or a
+// restart, it gets them again and is what it was.
+//
+//   class Account final : public PersistentActor {
+//     std::string PersistenceId() const override { return "account-7"; }
+//
+//     absl::Status ReceiveCommand(ActorContext& context, Envelope& command) override {
+//       if (!command.Is<Deposit>()) return Unhandled(command);
+//       Persist(Deposited{command.As<Deposit>().amount}, [this, &context](const Deposited& event) {
+//         balance_ += event.amount;                         // it is stored: now the state may change
+//         context.Reply(Balance{balance_});                 // to the sender of the command
+//       });
+//       return absl::OkStatus();
+//     }
+//     absl::Status ReceiveRecover(ActorContext&, Envelope& event) override {
+//       if (event.Is<Deposited>()) balance_ += event.As<Deposited>().amount;
+//       return absl::OkStatus();
+//     }
+//     int64_t balance_ = 0;
+//   };
+//
+// Needs a PersistenceExtension with a journal (persistence_extension.h), and codecs for its events
+// (fraktor/actor/serialization/codec.h).
+//
+// Recovery: the actor waits for a permit, opens its persistence id for writing, gets the newest snapshot and the events
+// after it, and then OnRecoveryCompleted. Commands wait meanwhile, in order. Whatever fails on the way is
+// OnRecoveryFailure, and the actor stops: a restart would only fail again.
+//
+// Persisting: what a command persists is written when its handler is over, as one write; one write of an actor is under
+// way at a time, and what comes meanwhile goes with the next. Handlers of events run in the order in which the events were
+// persisted, each when its event is stored.
+// - Persist: further commands wait until the handler has run. So a command sees all that commands before it have done.
+// - PersistAsync: they do not wait.
+// - Defer, DeferAsync: nothing is stored, but the handler runs in its place among the others; at once if there are none.
+//
+// What may go wrong:
+// - A write fails: OnPersistFailure, and the actor stops. Whether the event is stored nobody knows; a new one finds out.
+// - An event is rejected (it has no codec, or is too large): OnPersistRejected, and the actor goes on without it. Its
+//   number is used up.
+// - A command fails: what it has persisted is stored all the same. A handler of an event fails: with a verdict to resume
+//   its effect is missing, with one to restart the event is replayed.
+// - Misuse (persisting while events are replayed, Stash in a handler of an event) is a failure of the actor.
+//
+// Two actors must not have the same persistence id at the same time. If they have, the one that was started last wins:
+// the other one's writes are refused (JournalErrorKind::kFenced), and it stops.
+//
+// Answers to SaveSnapshot, DeleteMessages, DeleteSnapshot and DeleteSnapshots come as commands (snapshot_messages.h,
+// journal_messages.h).
+//
+// Costs: about half a KiB above a plain actor while it is idle. An event costs its bytes, a handful of allocations, and
+// three messages on the way to the journal and back.
+//
+// Thread safety: as any actor, in its turns.
+#ifndef FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_H_
+#define FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/actor/persistent_actor_options.h"
+#include "fraktor/persistence/actor/persistent_actor_state.h"
+#include "fraktor/persistence/actor/recovery.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/utils/time/timer_id.h"
+
+namespace fraktor::inline v0 {
+
+class EventCodec;
+class PersistenceExtension;
+
+class PersistentActor : public ActorInstance {
+ public:
+  // Called with an event that is stored, or deferred. An error is a failure of the actor.
+  using EventHandler = absl::AnyInvocable<absl::Status(Envelope& event)>;
+
+  PersistentActor();
+  PersistentActor(const PersistentActor&) = delete;
+  PersistentActor& operator=(const PersistentActor&) = delete;
+  ~PersistentActor() override;
+
+  // The runtime's. What an actor does at these moments it says by the hooks below.
+  absl::Status Receive(ActorContext& context, Envelope& message) final;
+  absl::Status PreStart(ActorContext& context) final;
+  void PostStop(ActorContext& context) final;
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) final;
+  absl::Status PostRestart(ActorContext& context, const absl::Status& reason) final;
+
+ protected:
+  // What an actor says of itself.
+
+  // The name under which its events are stored: stable, not blank, and of no other actor. Asked for at each start.
+  virtual std::string PersistenceId() const = 0;
+  // Which journal and snapshot store, of those that the extension has; empty for the first. One that it has not is a
+  // failure at the start.
+  virtual std::string_view JournalPluginId() const { return {}; }
+  virtual std::string_view SnapshotPluginId() const { return {}; }
+  virtual Recovery RecoverFrom() const { return {}; }
+  // From whoever decides which of several owns the id: only grows, and not 0. 0: the journal counts by itself.
+  virtual uint64_t FencingToken() const { return 0; }
+  // Must live as long as the actor. The usual ones are those of the extension.
+  virtual const PersistentActorOptions& options() const;
+
+  // What it does.
+
+  virtual absl::Status ReceiveCommand(ActorContext& context, Envelope& command) = 0;
+  // An event of the past. It must not be refused: an error ends the actor.
+  virtual absl::Status ReceiveRecover(ActorContext& context, Envelope& event) = 0;
+  // A state of the past, before the events after it. The usual one fails: an actor that saves snapshots takes them.
+  virtual absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& state);
+  // All events of the past have been seen, and persisting is allowed again. Commands that wait come after what is
+  // persisted here. An error is an initialization error, for which the usual strategy stops the actor.
+  virtual absl::Status OnRecoveryCompleted(ActorContext& context);
+
+  // Hooks.
+
+  // Before the recovery, at a start and a restart.
+  virtual absl::Status OnStart(ActorContext& context);
+  // After the last message; also of an instance that a new one is about to replace.
+  virtual void OnStop(ActorContext& context);
+  // Of the old instance, before a new one takes its place. `message` is the command or the event that it failed on; null
+  // if there was none. The usual one stops all children, and calls OnStop.
+  virtual absl::Status OnRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
+
+  // The event may or may not be stored. The actor stops afterwards. The usual one logs.
+  virtual void OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr);
+  // The event is not stored. The actor goes on. The usual one logs.
+  virtual void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr);
+  // `event` is the one that ReceiveRecover failed on; null if it was something else. The actor stops afterwards. The
+  // usual one logs.
+  virtual void OnRecoveryFailure(const absl::Status& cause, Envelope* event);
+  // A snapshot could not be saved or deleted. The message itself comes to ReceiveCommand as well.
+  virtual void OnSnapshotFailure(const absl::Status& cause);
+
+  // What it can do. Persist and the like belong into ReceiveCommand, OnRecoveryCompleted, handlers of events, and
+  // coroutines that ReceiveCommand has begun.
+
+  // `handler(const E&)` returns void or absl::Status.
+  template <class E, class Handler>
+  void Persist(E event, Handler handler) {
+    Enqueue(Kind::kStashing, MakeEvent(std::move(event)), Erase<E>(std::move(handler)));
+  }
+  template <class E, class Handler>
+  void PersistAsync(E event, Handler handler) {
+    Enqueue(Kind::kAsync, MakeEvent(std::move(event)), Erase<E>(std::move(handler)));
+  }
+  // Stored together or not at all. The handler runs for each. Of no events nothing happens.
+  template <class E, class Handler>
+  void PersistAll(std::vector<E> events, Handler handler) {
+    EnqueueAll(Kind::kStashing, MakeEvents(std::move(events)), Erase<E>(std::move(handler)));
+  }
+  template <class E, class Handler>
+  void PersistAllAsync(std::vector<E> events, Handler handler) {
+    EnqueueAll(Kind::kAsync, MakeEvents(std::move(events)), Erase<E>(std::move(handler)));
+  }
+  // The same for events of several types: MakeEvent makes one.
+  void PersistEvents(std::vector<EnvelopePtr> events, EventHandler handler) {
+    EnqueueAll(Kind::kStashing, std::move(events), std::move(handler));
+  }
+  void PersistEventsAsync(std::vector<EnvelopePtr> events, EventHandler handler) {
+    EnqueueAll(Kind::kAsync, std::move(events), std::move(handler));
+  }
+  // Not stored and not replayed.
+  template <class E, class Handler>
+  void Defer(E event, Handler handler) {
+    EnqueueDeferred(Kind::kStashingDeferred, MakeEvent(std::move(event)), Erase<E>(std::move(handler)));
+  }
+  template <class E, class Handler>
+  void DeferAsync(E event, Handler handler) {
+    EnqueueDeferred(Kind::kAsyncDeferred, MakeEvent(std::move(event)), Erase<E>(std::move(handler)));
+  }
+  template <class E>
+  static EnvelopePtr MakeEvent(E event) {
+    return MakeEnvelope<E>(ActorRef(), std::move(event));
+  }
+
+  // Saves `state` as what the actor is after its event last_sequence_nr(). Answer: SaveSnapshotSuccess or
+  // SaveSnapshotFailure.
+  template <class S>
+  void SaveSnapshot(S state) {
+    SaveState(MakeEnvelope<S>(ActorRef(), std::move(state)));
+  }
+  void SaveState(EnvelopePtr state);
+  // Deletes events up to and including a number; UINT64_MAX for all. One above last_sequence_nr() is a failure, and
+  // nothing is deleted. Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
+  void DeleteMessages(uint64_t to_sequence_nr);
+  // Answer: DeleteSnapshotSuccess or DeleteSnapshotFailure.
+  void DeleteSnapshot(uint64_t sequence_nr);
+  // Answer: DeleteSnapshotsSuccess or DeleteSnapshotsFailure.
+  void DeleteSnapshots(const SnapshotSelectionCriteria& criteria);
+
+  // Puts the command that is being handled aside, and takes all back: before the commands that wait, in order. To be used
+  // instead of fraktor::Stash, which knows nothing of those. Errors as there; FailedPrecondition in a handler of an event.
+  absl::Status Stash();
+  void UnstashAll();
+
+  // For commands that ReceiveCommand knows nothing of. Failures to save and delete are logged.
+  absl::Status Unhandled(Envelope& command);
+
+  const std::string& persistence_id() const { return persistence_id_; }
+  // Of the last event that was handled or replayed; 0 before the first.
+  uint64_t last_sequence_nr() const { return last_sequence_nr_; }
+  // As it will be stored with a snapshot.
+  uint64_t snapshot_sequence_nr() const { return last_sequence_nr_; }
+  // Until OnRecoveryCompleted.
+  bool is_recovering() const { return is_recovering_; }
+  bool is_recovery_finished() const { return !is_recovering_; }
+  PersistentActorState state() const { return state_; }
+  // Who wrote the events of this incarnation.
+  WriterId writer() const { return writer_; }
+  // Good for as long as the actor lives. After the start.
+  ActorContext& context() const { return *context_; }
+
+ private:
+  enum class Kind : uint8_t { kStashing, kAsync, kStashingDeferred, kAsyncDeferred };
+  struct Invocation;
+  struct RecoveryProgress;
+  class EventTurn;
+
+  template <class E>
+  static std::vector<EnvelopePtr> MakeEvents(std::vector<E> events) {
+    std::vector<EnvelopePtr> made;
+    made.reserve(events.size());
+    for (E& event : events) made.push_back(MakeEvent(std::move(event)));
+    return made;
+  }
+  template <class E, class Handler>
+  static EventHandler Erase(Handler handler) {
+    return [handler = std::move(handler)](Envelope& event) mutable -> absl::Status {
+      if constexpr (std::is_void_v<std::invoke_result_t<Handler&, const E&>>) {
+        handler(std::as_const(event).template As<E>());
+        return absl::OkStatus();
+      } else {
+        return handler(std::as_const(event).template As<E>());
+      }
+    };
+  }
+
+  void Enqueue(Kind kind, EnvelopePtr event, EventHandler handler);
+  void EnqueueAll(Kind kind, std::vector<EnvelopePtr> events, EventHandler handler);
+  void EnqueueDeferred(Kind kind, EnvelopePtr event, EventHandler handler);
+
+  std::string persistence_id_;
+  ActorContext* context_ = nullptr;
+  uint64_t last_sequence_nr_ = 0;
+  WriterId writer_;
+  PersistentActorState state_ = PersistentActorState::kWaitingRecoveryPermit;
+  bool is_recovering_ = true;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_H_

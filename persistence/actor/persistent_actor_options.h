@@ -1,0 +1,86 @@
+// How persistent actors behave where they can behave in several ways.
+//
+//   const PersistentActorOptions& options() const override {
+//     static const PersistentActorOptions options = {.stash_capacity = 100, .stash_overflow = StashOverflow::Discard()};
+//     return options;
+//   }
+//
+// An actor that says nothing has those of the PersistenceExtension.
+//
+// Thread safety: values; constants once actors use them.
+#ifndef FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_OPTIONS_H_
+#define FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_OPTIONS_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/actor/replay_filter.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+
+namespace fraktor::inline v0 {
+
+// What becomes of a command that has to wait and finds no room.
+class StashOverflow {
+ public:
+  enum class Answer : uint8_t { kFail, kDiscard, kReply };
+
+  // The actor fails with ActorErrorKind::kStashOverflow, and the command is lost.
+  static StashOverflow Fail() { return StashOverflow(Answer::kFail); }
+  // The command is a dead letter (stash_full), and the actor goes on.
+  static StashOverflow Discard() { return StashOverflow(Answer::kDiscard); }
+  // The sender gets a copy of `reply`, and the actor goes on.
+  template <class M>
+  static StashOverflow ReplyWith(M reply) {
+    static_assert(std::is_copy_constructible_v<M>, "the reply is copied for each sender: give it a copy constructor");
+    StashOverflow overflow(Answer::kReply);
+    overflow.make_reply_ = [reply = std::move(reply)](ActorRef sender) { return MakeEnvelope<M>(sender, M(reply)); };
+    return overflow;
+  }
+
+  Answer answer() const { return answer_; }
+  // For kReply.
+  EnvelopePtr MakeReply(ActorRef sender) const { return make_reply_(sender); }
+
+ private:
+  explicit StashOverflow(Answer answer) : answer_(answer) {}
+
+  Answer answer_;
+  std::function<EnvelopePtr(ActorRef sender)> make_reply_;
+};
+
+struct PersistentActorOptions {
+  // So many commands may wait for a recovery or for events to be stored; and then?
+  size_t stash_capacity = 100'000;
+  StashOverflow stash_overflow = StashOverflow::Fail();
+  // So many messages may be put aside by Stash.
+  size_t user_stash_capacity = 10'000;
+  // So many events may wait to be stored; one more is a failure of the actor.
+  size_t max_pending_events = 100'000;
+
+  // A write that is not answered for so long is sent again, so many times; then it has failed.
+  absl::Duration write_timeout = absl::Seconds(15);
+  int max_write_resends = 3;
+
+  // A recovery has failed if nothing comes for so long.
+  absl::Duration recovery_event_timeout = absl::Seconds(30);
+  // How much of a replay is in memory at a time: two such pages.
+  PageLimits replay_page = {};
+  ReplayFilterOptions replay_filter = {};
+  // Whether an actor whose snapshot cannot be loaded is brought back from its events alone. All of them are needed then.
+  bool snapshot_is_optional = false;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_OPTIONS_H_

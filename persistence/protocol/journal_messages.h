@@ -1,0 +1,182 @@
+// What is said to a journal actor, and what it answers.
+//
+//   context.Tell(journal, WriteMessages{.writes = std::move(writes), .client = self, .instance_id = 7, .batch = 1});
+//   ...
+//   WriteMessagesSuccessful{7, 1}, then for each event in order WriteMessageSuccess{12, 7, 1}
+//
+// Every request names its client, to whom the answers go, and the client's instance: a number of the one incarnation that
+// asks. Answers repeat it, so that an actor that was restarted can tell answers to its former self.
+//
+// What an answer means for events and when the journal stores them is in fraktor/persistence/journal/journal_storage.h.
+//
+// Thread safety: values.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_MESSAGES_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_MESSAGES_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/event/event_type.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+
+namespace fraktor::inline v0 {
+
+// Requests.
+
+// Makes the client the only writer of the id. Answer: WriterIsOpen or OpenWriterFailure.
+struct OpenWriter {
+  std::string persistence_id = {};
+  // A fencing token of whoever decides on ownership; 0: the journal counts by itself.
+  uint64_t token = 0;
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// An entry of a write that is not stored but answered in its place, by a LoopMessageSuccess.
+struct DeferredEntry {
+  // Before the atomic write with this index; behind all, if that is their number.
+  size_t position = 0;
+  uint64_t token = 0;
+};
+
+// Stores atomic writes. Answer: WriteMessagesSuccessful, then for each event in order WriteMessageSuccess,
+// WriteMessageRejected or, if the writer cannot go on, WriteMessageFailure; or WriteMessagesFailed, and then a
+// WriteMessageFailure for each. Deferred entries are answered in any case. Of deferred entries alone the store hears
+// nothing.
+struct WriteMessages {
+  std::vector<AtomicWrite> writes = {};
+  std::vector<DeferredEntry> deferred = {};  // rising
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+  // The client's number for this request. One that is sent again has it again.
+  uint64_t batch = 0;
+};
+
+// Reads one page of a replay. Answer: ReplayedMessages if there are any, and RecoverySuccess if that was all; or
+// ReplayMessagesFailure. The client asks for the next page: so it is never sent more than it can take, and one that is
+// gone costs nothing.
+struct ReplayMessages {
+  std::string persistence_id = {};
+  uint64_t from_sequence_nr = 1;
+  uint64_t to_sequence_nr = std::numeric_limits<uint64_t>::max();  // included
+  uint64_t max_events = std::numeric_limits<uint64_t>::max();      // 0: only the highest number is asked for
+  PageLimits limits = {};
+  // The highest number, if the client knows it from WriterIsOpen: spares the store a look.
+  bool knows_highest = false;
+  uint64_t highest_sequence_nr = 0;
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Deletes events up to and including a number. Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
+struct DeleteMessagesTo {
+  // It is published, if the journal's options say so.
+  static constexpr EventInfo<DeleteMessagesTo> kEvent{"DeleteMessagesTo"};
+  static constexpr bool kOwnsItsData = true;
+
+  std::string persistence_id = {};
+  uint64_t to_sequence_nr = 0;
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Answer: HighestSequenceNrSuccess or HighestSequenceNrFailure.
+struct GetHighestSequenceNr {
+  std::string persistence_id = {};
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Answers.
+
+struct WriterIsOpen {
+  uint64_t epoch = 0;
+  uint64_t highest_sequence_nr = 0;
+  uint64_t instance_id = 0;
+};
+struct OpenWriterFailure {
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+
+// The write as a whole went well; what became of each event follows.
+struct WriteMessagesSuccessful {
+  uint64_t instance_id = 0;
+  uint64_t batch = 0;
+};
+// Of the write as a whole nobody knows whether it is stored.
+struct WriteMessagesFailed {
+  absl::Status cause = {};
+  size_t write_count = 0;
+  uint64_t instance_id = 0;
+  uint64_t batch = 0;
+};
+struct WriteMessageSuccess {
+  uint64_t sequence_nr = 0;
+  uint64_t instance_id = 0;
+  uint64_t batch = 0;
+};
+// The event is not stored; its number is used up. The writer goes on.
+struct WriteMessageRejected {
+  uint64_t sequence_nr = 0;
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+  uint64_t batch = 0;
+};
+// The writer must stop.
+struct WriteMessageFailure {
+  uint64_t sequence_nr = 0;
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+  uint64_t batch = 0;
+};
+struct LoopMessageSuccess {
+  uint64_t token = 0;
+  uint64_t instance_id = 0;
+  uint64_t batch = 0;
+};
+
+// A page of events.
+struct ReplayedMessages {
+  EventBatch events = {};
+  uint64_t instance_id = 0;
+};
+struct RecoverySuccess {
+  uint64_t highest_sequence_nr = 0;
+  uint64_t instance_id = 0;
+};
+struct ReplayMessagesFailure {
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+
+struct DeleteMessagesSuccess {
+  uint64_t to_sequence_nr = 0;
+  uint64_t instance_id = 0;
+};
+struct DeleteMessagesFailure {
+  absl::Status cause = {};
+  uint64_t to_sequence_nr = 0;
+  uint64_t instance_id = 0;
+};
+
+struct HighestSequenceNrSuccess {
+  uint64_t highest_sequence_nr = 0;
+  uint64_t instance_id = 0;
+};
+struct HighestSequenceNrFailure {
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_MESSAGES_H_

@@ -1,0 +1,112 @@
+// What is said to a snapshot actor, and what it answers.
+//
+//   context.Tell(snapshots, LoadSnapshot{.persistence_id = "account-7", .client = self, .instance_id = 7});
+//   ...
+//   LoadSnapshotResult: the newest that matches, or none
+//
+// Clients and instances are as in journal_messages.h.
+//
+// Thread safety: values.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_MESSAGES_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_MESSAGES_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/event/event_type.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+
+namespace fraktor::inline v0 {
+
+// Requests.
+
+// The newest that matches and is not above `to_sequence_nr`. Answer: LoadSnapshotResult or LoadSnapshotFailed.
+struct LoadSnapshot {
+  std::string persistence_id = {};
+  SnapshotSelectionCriteria criteria = {};
+  uint64_t to_sequence_nr = std::numeric_limits<uint64_t>::max();
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Answer: SaveSnapshotSuccess or SaveSnapshotFailure.
+struct SaveSnapshot {
+  Snapshot snapshot = {};
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Deletes what there is with the number, whatever its time. Answer: DeleteSnapshotSuccess or DeleteSnapshotFailure.
+struct DeleteSnapshot {
+  // It is published, if the snapshot actor's options say so; so is the next one.
+  static constexpr EventInfo<DeleteSnapshot> kEvent{"DeleteSnapshot"};
+  static constexpr bool kOwnsItsData = true;
+
+  SnapshotMetadata metadata = {};
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Deletes all that match. Answer: DeleteSnapshotsSuccess or DeleteSnapshotsFailure.
+struct DeleteSnapshots {
+  static constexpr EventInfo<DeleteSnapshots> kEvent{"DeleteSnapshots"};
+  static constexpr bool kOwnsItsData = true;
+
+  std::string persistence_id = {};
+  SnapshotSelectionCriteria criteria = {};
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Answers.
+
+struct LoadSnapshotResult {
+  // Whether there is one.
+  bool found = false;
+  Snapshot snapshot = {};
+  uint64_t to_sequence_nr = 0;  // as it was asked for
+  uint64_t instance_id = 0;
+};
+struct LoadSnapshotFailed {
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+
+struct SaveSnapshotSuccess {
+  // With the time that the store has given it.
+  SnapshotMetadata metadata = {};
+  uint64_t instance_id = 0;
+};
+struct SaveSnapshotFailure {
+  // As it was asked for.
+  SnapshotMetadata metadata = {};
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+
+struct DeleteSnapshotSuccess {
+  SnapshotMetadata metadata = {};
+  uint64_t instance_id = 0;
+};
+struct DeleteSnapshotFailure {
+  SnapshotMetadata metadata = {};
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+struct DeleteSnapshotsSuccess {
+  SnapshotSelectionCriteria criteria = {};
+  uint64_t instance_id = 0;
+};
+struct DeleteSnapshotsFailure {
+  SnapshotSelectionCriteria criteria = {};
+  absl::Status cause = {};
+  uint64_t instance_id = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_MESSAGES_H_
