@@ -147,6 +147,8 @@ struct LoopMessageSuccess {
 // A page of events.
 struct ReplayedMessages {
   EventBatch events = {};
+  // A RecoverySuccess follows. Otherwise the client asks for what is from events.resume_at() on.
+  bool is_last = false;
   uint64_t instance_id = 0;
 };
 struct RecoverySuccess {

@@ -1,0 +1,276 @@
+#include "fraktor/persistence/protocol/journal_actor.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/protocol/guarded_call.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// Of a rejected write: whether its writer cannot go on. See JournalStorage::Write.
+bool EndsWriter(const absl::Status& rejection) {
+  const std::optional<JournalErrorKind> kind = ErrorKindOf<JournalErrorKind>(rejection);
+  if (!kind.has_value()) return false;
+  switch (*kind) {
+    case JournalErrorKind::kFenced:
+    case JournalErrorKind::kNotOpen:
+    case JournalErrorKind::kCorrupt:
+    case JournalErrorKind::kNewerSchema:
+    case JournalErrorKind::kIo:
+      return true;
+    default:
+      return false;
+  }
+}
+
+absl::Status ActorEnds() {
+  return MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
+                   "the journal actor stops or is restarted: whether the request took effect is not known; ask again");
+}
+
+}  // namespace
+
+absl::Status JournalActorOptions::Validate() const {
+  if (max_writes_in_flight == 0) {
+    return absl::InvalidArgumentError("JournalActorOptions::max_writes_in_flight must be above 0");
+  }
+  return breaker.Validate();
+}
+
+JournalActor::JournalActor(std::shared_ptr<JournalStorage> storage, const JournalActorOptions& options)
+    : storage_(std::move(storage)), options_(options) {}
+
+absl::Status JournalActor::PreStart(ActorContext& context) {
+  FRAKTOR_RETURN_IF_ERROR(options_.Validate());
+  FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(context.system().toolbox(),
+                                                          protocol_internal::WithStorageFailures(options_.breaker)));
+  return absl::OkStatus();
+}
+
+template <class Call>
+auto JournalActor::Guarded(Call call) {
+  return protocol_internal::GuardedCall(*breaker_, std::move(call));
+}
+
+absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
+  if (auto* const write = message.TryAs<WriteMessages>()) {
+    Collect(context, *write);
+  } else if (operations_.Resume(message)) {
+    // Done.
+  } else if (auto* const replay = message.TryAs<ReplayMessages>()) {
+    Replay(context, std::move(*replay));
+  } else if (auto* const open = message.TryAs<OpenWriter>()) {
+    Open(context, *open);
+  } else if (auto* const deletion = message.TryAs<DeleteMessagesTo>()) {
+    Delete(context, *deletion);
+  } else if (auto* const highest = message.TryAs<GetHighestSequenceNr>()) {
+    FindHighest(context, *highest);
+  } else {
+    return context.Unhandled(message);
+  }
+  return absl::OkStatus();
+}
+
+void JournalActor::Open(ActorContext& context, OpenWriter& request) {
+  // What came before goes before.
+  WriteCollected(context);
+  Future<WriterOpened> opening = Guarded([&] {
+    return storage_->OpenWriter(std::move(request.persistence_id),
+                                request.token == 0 ? std::nullopt : std::make_optional(request.token));
+  });
+  operations_.Await(
+      context, std::move(opening),
+      [&context, client = request.client, instance_id = request.instance_id](absl::StatusOr<WriterOpened> opened) {
+        if (opened.ok()) {
+          context.Tell(client, WriterIsOpen{.epoch = opened->epoch,
+                                            .highest_sequence_nr = opened->highest_sequence_nr,
+                                            .instance_id = instance_id});
+        } else {
+          context.Tell(client, OpenWriterFailure{opened.status(), instance_id});
+        }
+      });
+}
+
+void JournalActor::Collect(ActorContext& context, WriteMessages& request) {
+  WriteClient client{.client = request.client,
+                     .instance_id = request.instance_id,
+                     .batch = request.batch,
+                     .write_count = request.writes.size(),
+                     .deferred = std::move(request.deferred)};
+  if (request.writes.empty()) {
+    Collected nothing;
+    nothing.clients.push_back(std::move(client));
+    AnswerWrites(context, nothing, WriteResults());
+    return;
+  }
+  for (const AtomicWrite& write : request.writes) {
+    collected_.numbers.push_back({.lowest = write.lowest_sequence_nr(), .count = write.events().size()});
+  }
+  collected_.clients.push_back(std::move(client));
+  if (collected_.writes.empty()) {
+    collected_.writes = std::move(request.writes);
+  } else {
+    collected_.writes.insert(collected_.writes.end(), std::make_move_iterator(request.writes.begin()),
+                             std::make_move_iterator(request.writes.end()));
+  }
+  if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+}
+
+void JournalActor::WriteCollected(ActorContext& context) {
+  if (collected_.writes.empty() || is_ending_) return;
+  Collected sent = std::exchange(collected_, {});
+  Future<WriteResults> writing = Guarded([&] { return storage_->Write(std::move(sent.writes)); });
+  ++writes_in_flight_;
+  operations_.Await(context, std::move(writing),
+                    [this, &context, sent = std::move(sent)](const absl::StatusOr<WriteResults>& results) {
+                      --writes_in_flight_;
+                      AnswerWrites(context, sent, results);
+                      if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+                    });
+}
+
+void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
+                                const absl::StatusOr<WriteResults>& results) {
+  absl::Status failure = results.status();
+  if (failure.ok()) failure = CheckWriteResults(*results, sent.numbers.size());
+  size_t at = 0;  // among the atomic writes of all clients
+  for (const WriteClient& client : sent.clients) {
+    const uint64_t instance_id = client.instance_id;
+    const uint64_t batch = client.batch;
+    if (failure.ok()) {
+      context.Tell(client.client, WriteMessagesSuccessful{.instance_id = instance_id, .batch = batch});
+    } else {
+      context.Tell(client.client, WriteMessagesFailed{.cause = failure,
+                                                      .write_count = client.write_count,
+                                                      .instance_id = instance_id,
+                                                      .batch = batch});
+    }
+    auto deferred = client.deferred.begin();
+    for (size_t i = 0; i <= client.write_count; ++i) {
+      for (; deferred != client.deferred.end() && deferred->position == i; ++deferred) {
+        context.Tell(client.client, LoopMessageSuccess{deferred->token, instance_id, batch});
+      }
+      if (i == client.write_count) break;
+      const WriteNumbers& numbers = sent.numbers[at];
+      const absl::Status& result = !failure.ok() || results->empty() ? failure : (*results)[at];
+      ++at;
+      for (uint64_t nr = numbers.lowest; nr != numbers.lowest + numbers.count; ++nr) {
+        if (result.ok()) {
+          context.Tell(client.client, WriteMessageSuccess{nr, instance_id, batch});
+        } else if (!failure.ok() || EndsWriter(result)) {
+          context.Tell(client.client, WriteMessageFailure{nr, result, instance_id, batch});
+        } else {
+          context.Tell(client.client, WriteMessageRejected{nr, result, instance_id, batch});
+        }
+      }
+    }
+  }
+}
+
+void JournalActor::Delete(ActorContext& context, DeleteMessagesTo& request) {
+  if (options_.publish_commands) context.system().events().Publish(request);
+  WriteCollected(context);
+  Future<void> deleting =
+      Guarded([&] { return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr); });
+  operations_.Await(context, std::move(deleting),
+                    [&context, client = request.client, to = request.to_sequence_nr,
+                     instance_id = request.instance_id](const absl::Status& deleted) {
+                      if (deleted.ok()) {
+                        context.Tell(client, DeleteMessagesSuccess{to, instance_id});
+                      } else {
+                        context.Tell(client, DeleteMessagesFailure{deleted, to, instance_id});
+                      }
+                    });
+}
+
+void JournalActor::FindHighest(ActorContext& context, GetHighestSequenceNr& request) {
+  Future<uint64_t> finding = Guarded([&] { return storage_->HighestSequenceNr(std::move(request.persistence_id)); });
+  operations_.Await(
+      context, std::move(finding),
+      [&context, client = request.client, instance_id = request.instance_id](const absl::StatusOr<uint64_t>& highest) {
+        if (highest.ok()) {
+          context.Tell(client, HighestSequenceNrSuccess{*highest, instance_id});
+        } else {
+          context.Tell(client, HighestSequenceNrFailure{highest.status(), instance_id});
+        }
+      });
+}
+
+void JournalActor::Replay(ActorContext& context, ReplayMessages request) {
+  if (request.knows_highest) {
+    ReadPage(context, std::move(request));
+    return;
+  }
+  Future<uint64_t> finding = Guarded([&] { return storage_->HighestSequenceNr(request.persistence_id); });
+  operations_.Await(context, std::move(finding),
+                    [this, &context, request = std::move(request)](const absl::StatusOr<uint64_t>& highest) mutable {
+                      if (!highest.ok()) {
+                        context.Tell(request.client, ReplayMessagesFailure{highest.status(), request.instance_id});
+                        return;
+                      }
+                      request.knows_highest = true;
+                      request.highest_sequence_nr = *highest;
+                      ReadPage(context, std::move(request));
+                    });
+}
+
+void JournalActor::ReadPage(ActorContext& context, ReplayMessages request) {
+  const uint64_t to = std::min(request.to_sequence_nr, request.highest_sequence_nr);
+  if (request.max_events == 0 || request.from_sequence_nr > to) {
+    context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
+    return;
+  }
+  ReplayPage page{.persistence_id = request.persistence_id,
+                  .from_sequence_nr = request.from_sequence_nr,
+                  .to_sequence_nr = to,
+                  .limits = request.limits};
+  page.limits.max_events = static_cast<size_t>(std::min<uint64_t>(page.limits.max_events, request.max_events));
+  auto read = [&] { return storage_->Replay(std::move(page)); };
+  operations_.Await(context, protocol_internal::CheckedCall(read),
+                    [this, &context, request = std::move(request)](absl::StatusOr<EventBatch> events) mutable {
+                      AnswerPage(context, std::move(request), std::move(events));
+                    });
+}
+
+void JournalActor::AnswerPage(ActorContext& context, ReplayMessages request, absl::StatusOr<EventBatch> page) {
+  if (!page.ok()) {
+    context.Tell(request.client, ReplayMessagesFailure{page.status(), request.instance_id});
+    return;
+  }
+  if (page->empty() && !page->at_end()) {
+    // A long stretch of deleted events.
+    request.from_sequence_nr = page->resume_at();
+    ReadPage(context, std::move(request));
+    return;
+  }
+  const bool is_last = page->at_end() || page->size() >= request.max_events;
+  if (!page->empty()) {
+    context.Tell(request.client, ReplayedMessages{.events = *std::move(page),
+                                                  .is_last = is_last,
+                                                  .instance_id = request.instance_id});
+  }
+  if (is_last) context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
+}
+
+void JournalActor::FailEverything(ActorContext& context) {
+  is_ending_ = true;
+  // First those that were sent.
+  operations_.FailAll(ActorEnds());
+  if (collected_.clients.empty()) return;
+  AnswerWrites(context, std::exchange(collected_, {}), ActorEnds());
+}
+
+void JournalActor::PostStop(ActorContext& context) { FailEverything(context); }
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,109 @@
+// JournalActor: the one actor of a system that talks to a journal's storage; all others talk to it.
+//
+//   PropsPtr props = MakeProps<JournalActor>({}, std::shared_ptr<JournalStorage>(...), JournalActorOptions{});
+//   ActorRef journal = system.SpawnSystemActor(*props, "journal").value();
+//   Tell(journal, WriteMessages{...});                        // journal_messages.h
+//
+// It serves many clients at once and waits for none: what the storage has not answered yet it keeps, and goes on. Writes
+// that come while others are under way are collected, from all clients, and go to the storage as one: so one sync of a
+// disk serves many.
+//
+// Openings, writes and deletions reach the storage in the order in which they came here.
+//
+// Whatever changes the storage, and the look for the highest number, goes through a circuit breaker; replays do not. When
+// the journal actor stops or is restarted, everything that is under way is answered with a failure.
+//
+// Thread safety: an actor.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_ACTOR_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_ACTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/pending_operations.h"
+
+namespace fraktor::inline v0 {
+
+struct JournalActorOptions {
+  // If it does not say which errors are failures, those are that the storage is to blame for.
+  CircuitBreakerOptions breaker = {.name = "journal", .max_failures = 10, .reset_timeout = absl::Seconds(30)};
+  // So many writes may be under way in the storage; what comes meanwhile is collected.
+  size_t max_writes_in_flight = 2;
+  // DeleteMessagesTo is published as an event.
+  bool publish_commands = false;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+class JournalActor final : public ActorInstance {
+ public:
+  JournalActor(std::shared_ptr<JournalStorage> storage, const JournalActorOptions& options);
+
+  absl::Status PreStart(ActorContext& context) override;
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+  void PostStop(ActorContext& context) override;
+
+ private:
+  // Who gets which part of the results of one storage write.
+  struct WriteClient {
+    ActorRef client;
+    uint64_t instance_id;
+    uint64_t batch;
+    size_t write_count;
+    std::vector<DeferredEntry> deferred;
+  };
+  // The numbers of one atomic write.
+  struct WriteNumbers {
+    uint64_t lowest;
+    uint64_t count;
+  };
+  struct Collected {
+    std::vector<AtomicWrite> writes;
+    std::vector<WriteClient> clients;
+    std::vector<WriteNumbers> numbers;
+  };
+
+  void Open(ActorContext& context, OpenWriter& request);
+  void Collect(ActorContext& context, WriteMessages& request);
+  void WriteCollected(ActorContext& context);
+  static void AnswerWrites(ActorContext& context, const Collected& sent, const absl::StatusOr<WriteResults>& results);
+  void Delete(ActorContext& context, DeleteMessagesTo& request);
+  void FindHighest(ActorContext& context, GetHighestSequenceNr& request);
+  void Replay(ActorContext& context, ReplayMessages request);
+  void ReadPage(ActorContext& context, ReplayMessages request);
+  void AnswerPage(ActorContext& context, ReplayMessages request, absl::StatusOr<EventBatch> page);
+  void FailEverything(ActorContext& context);
+
+  // Calls the storage through the breaker.
+  template <class Call>
+  auto Guarded(Call call);
+
+  const std::shared_ptr<JournalStorage> storage_;
+  const JournalActorOptions options_;
+  std::unique_ptr<CircuitBreaker> breaker_;
+  PendingOperations operations_;
+  size_t writes_in_flight_ = 0;
+  Collected collected_;
+  // Nothing is begun any more.
+  bool is_ending_ = false;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_JOURNAL_ACTOR_H_

@@ -1,0 +1,38 @@
+#include "fraktor/persistence/protocol/pending_operations.h"
+
+#include <atomic>
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/mailing.h"
+
+namespace fraktor::inline v0 {
+
+uint64_t PendingOperations::NextNumber() {
+  // Of the process, so that a restarted actor does not mistake what its former self has begun. Relaxed: they only have
+  // to differ.
+  static std::atomic<uint64_t> next{1};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+Waker PendingOperations::WakerOf(ActorContext& context, uint64_t number) {
+  return {.function = &Wake, .target = &context.slot(), .first = context.self().word(), .second = number};
+}
+
+void PendingOperations::Wake(void* slot, uint64_t word, uint64_t number) noexcept {
+  Tell(ActorRef(static_cast<ActorSlot*>(slot), word), OperationReady{number});
+}
+
+bool PendingOperations::Resume(const Envelope& message) {
+  const auto* const ready = message.TryAs<OperationReady>();
+  if (ready == nullptr) return false;
+  auto found = operations_.extract(ready->number);
+  if (!found.empty()) found.mapped()->Finish();
+  return true;
+}
+
+void PendingOperations::FailAll(const absl::Status& error) {
+  while (!operations_.empty()) operations_.extract(operations_.begin()).mapped()->Fail(error);
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,173 @@
+#include "fraktor/persistence/protocol/snapshot_actor.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/protocol/guarded_call.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+absl::Status NoStore() {
+  return absl::FailedPreconditionError(
+      "there is no snapshot store: give one to PersistenceExtension::AddSnapshotStore, or do not save snapshots");
+}
+
+}  // namespace
+
+absl::Status SnapshotActorOptions::Validate() const {
+  if (max_load_attempts < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("SnapshotActorOptions::max_load_attempts is ", max_load_attempts, "; 1 is the least"));
+  }
+  return breaker.Validate();
+}
+
+SnapshotActor::SnapshotActor(std::shared_ptr<SnapshotStorage> storage, const SnapshotActorOptions& options)
+    : storage_(std::move(storage)), options_(options) {}
+
+absl::Status SnapshotActor::PreStart(ActorContext& context) {
+  FRAKTOR_RETURN_IF_ERROR(options_.Validate());
+  FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(context.system().toolbox(),
+                                                          protocol_internal::WithStorageFailures(options_.breaker)));
+  return absl::OkStatus();
+}
+
+absl::Status SnapshotActor::Receive(ActorContext& context, Envelope& message) {
+  if (operations_.Resume(message)) return absl::OkStatus();
+  if (auto* const load = message.TryAs<LoadSnapshot>()) {
+    load->criteria = load->criteria.Limit(load->to_sequence_nr);
+    Load(context, std::move(*load), 1);
+  } else if (auto* const save = message.TryAs<SaveSnapshot>()) {
+    Save(context, *save);
+  } else if (auto* const one = message.TryAs<DeleteSnapshot>()) {
+    Delete(context, *one);
+  } else if (auto* const some = message.TryAs<DeleteSnapshots>()) {
+    DeleteMatching(context, *some);
+  } else {
+    return context.Unhandled(message);
+  }
+  return absl::OkStatus();
+}
+
+void SnapshotActor::Load(ActorContext& context, LoadSnapshot request, int attempt) {
+  if (request.criteria.MatchesNothing()) {
+    context.Tell(request.client, LoadSnapshotResult{.found = false,
+                                                    .snapshot = {},
+                                                    .to_sequence_nr = request.to_sequence_nr,
+                                                    .instance_id = request.instance_id});
+    return;
+  }
+  Future<std::optional<Snapshot>> loading = protocol_internal::GuardedCall(
+      *breaker_, [&] { return storage_->Load(request.persistence_id, request.criteria); });
+  operations_.Await(
+      context, std::move(loading),
+      [this, &context, request = std::move(request), attempt](absl::StatusOr<std::optional<Snapshot>> loaded) mutable {
+        AnswerLoad(context, std::move(request), attempt, std::move(loaded));
+      });
+}
+
+void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt,
+                               absl::StatusOr<std::optional<Snapshot>> loaded) {
+  if (loaded.ok()) {
+    LoadSnapshotResult result{.found = loaded->has_value(),
+                              .snapshot = {},
+                              .to_sequence_nr = request.to_sequence_nr,
+                              .instance_id = request.instance_id};
+    if (result.found) result.snapshot = **std::move(loaded);
+    context.Tell(request.client, std::move(result));
+    return;
+  }
+  if (attempt < options_.max_load_attempts &&
+      ErrorKindOf<JournalErrorKind>(loaded.status()) == JournalErrorKind::kCorrupt) {
+    // An older one will do: there are more events to replay then.
+    const std::optional<int64_t> nr = ErrorDetailNumberOf<JournalErrorKind>(loaded.status(), "nr");
+    if (nr.has_value() && *nr > 0) {
+      request.criteria = request.criteria.Limit(static_cast<uint64_t>(*nr) - 1);
+      Load(context, std::move(request), attempt + 1);
+      return;
+    }
+  }
+  context.Tell(request.client, LoadSnapshotFailed{loaded.status(), request.instance_id});
+}
+
+void SnapshotActor::Save(ActorContext& context, SaveSnapshot& request) {
+  SnapshotMetadata metadata = request.snapshot.metadata;
+  Future<SnapshotMetadata> saving =
+      protocol_internal::GuardedCall(*breaker_, [&] { return storage_->Save(std::move(request.snapshot)); });
+  operations_.Await(context, std::move(saving),
+                    [&context, client = request.client, metadata = std::move(metadata),
+                     instance_id = request.instance_id](absl::StatusOr<SnapshotMetadata> saved) mutable {
+                      if (saved.ok()) {
+                        context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
+                      } else {
+                        context.Tell(client, SaveSnapshotFailure{std::move(metadata), saved.status(), instance_id});
+                      }
+                    });
+}
+
+void SnapshotActor::Delete(ActorContext& context, DeleteSnapshot& request) {
+  if (options_.publish_commands) context.system().events().Publish(request);
+  Future<void> deleting = protocol_internal::GuardedCall(
+      *breaker_, [&] { return storage_->Delete(request.metadata.persistence_id, request.metadata.sequence_nr); });
+  operations_.Await(context, std::move(deleting),
+                    [&context, client = request.client, metadata = std::move(request.metadata),
+                     instance_id = request.instance_id](const absl::Status& deleted) mutable {
+                      if (deleted.ok()) {
+                        context.Tell(client, DeleteSnapshotSuccess{std::move(metadata), instance_id});
+                      } else {
+                        context.Tell(client, DeleteSnapshotFailure{std::move(metadata), deleted, instance_id});
+                      }
+                    });
+}
+
+void SnapshotActor::DeleteMatching(ActorContext& context, DeleteSnapshots& request) {
+  if (options_.publish_commands) context.system().events().Publish(request);
+  Future<void> deleting = protocol_internal::GuardedCall(
+      *breaker_, [&] { return storage_->DeleteMatching(std::move(request.persistence_id), request.criteria); });
+  operations_.Await(context, std::move(deleting),
+                    [&context, client = request.client, criteria = request.criteria,
+                     instance_id = request.instance_id](const absl::Status& deleted) {
+                      if (deleted.ok()) {
+                        context.Tell(client, DeleteSnapshotsSuccess{criteria, instance_id});
+                      } else {
+                        context.Tell(client, DeleteSnapshotsFailure{criteria, deleted, instance_id});
+                      }
+                    });
+}
+
+void SnapshotActor::PostStop(ActorContext& /*context*/) {
+  operations_.FailAll(MakeError(
+      absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
+      "the snapshot actor stops or is restarted: whether the request took effect is not known; ask again"));
+}
+
+absl::Status NoSnapshotStore::Receive(ActorContext& context, Envelope& message) {
+  if (auto* const load = message.TryAs<LoadSnapshot>()) {
+    context.Tell(load->client, LoadSnapshotResult{.found = false,
+                                                  .snapshot = {},
+                                                  .to_sequence_nr = load->to_sequence_nr,
+                                                  .instance_id = load->instance_id});
+  } else if (auto* const save = message.TryAs<SaveSnapshot>()) {
+    context.Tell(save->client,
+                 SaveSnapshotFailure{std::move(save->snapshot.metadata), NoStore(), save->instance_id});
+  } else if (auto* const one = message.TryAs<DeleteSnapshot>()) {
+    context.Tell(one->client, DeleteSnapshotFailure{std::move(one->metadata), NoStore(), one->instance_id});
+  } else if (auto* const some = message.TryAs<DeleteSnapshots>()) {
+    context.Tell(some->client, DeleteSnapshotsFailure{some->criteria, NoStore(), some->instance_id});
+  } else {
+    return context.Unhandled(message);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,79 @@
+// SnapshotActor: the one actor of a system that talks to a snapshot store; all others talk to it.
+//
+//   PropsPtr props = MakeProps<SnapshotActor>({}, std::shared_ptr<SnapshotStorage>(...), SnapshotActorOptions{});
+//   ActorRef snapshots = system.SpawnSystemActor(*props, "snapshots").value();
+//   Tell(snapshots, SaveSnapshot{...});                       // snapshot_messages.h
+//
+// It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot that cannot be read
+// is passed over for the one before it, a few times. When the actor stops or is restarted, everything that is under way
+// is answered with a failure.
+//
+// NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
+//
+// Thread safety: actors.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
+
+#include <memory>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/protocol/pending_operations.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/snapshot/snapshot_storage.h"
+
+namespace fraktor::inline v0 {
+
+struct SnapshotActorOptions {
+  // If it does not say which errors are failures, those are that the store is to blame for.
+  CircuitBreakerOptions breaker = {.name = "snapshot store",
+                                   .max_failures = 5,
+                                   .call_timeout = absl::Seconds(20),
+                                   .reset_timeout = absl::Seconds(60)};
+  // So many snapshots of an id are tried, the newest first, if they cannot be read.
+  int max_load_attempts = 3;
+  // DeleteSnapshot and DeleteSnapshots are published as events.
+  bool publish_commands = false;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
+};
+
+class SnapshotActor final : public ActorInstance {
+ public:
+  SnapshotActor(std::shared_ptr<SnapshotStorage> storage, const SnapshotActorOptions& options);
+
+  absl::Status PreStart(ActorContext& context) override;
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+  void PostStop(ActorContext& context) override;
+
+ private:
+  void Load(ActorContext& context, LoadSnapshot request, int attempt);
+  void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt,
+                  absl::StatusOr<std::optional<Snapshot>> loaded);
+  void Save(ActorContext& context, SaveSnapshot& request);
+  void Delete(ActorContext& context, DeleteSnapshot& request);
+  void DeleteMatching(ActorContext& context, DeleteSnapshots& request);
+
+  const std::shared_ptr<SnapshotStorage> storage_;
+  const SnapshotActorOptions options_;
+  std::unique_ptr<CircuitBreaker> breaker_;
+  PendingOperations operations_;
+};
+
+class NoSnapshotStore final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
