@@ -57,9 +57,9 @@ absl::Status RegistryEventCodec::EncodeState(const Envelope& state, Snapshot& sn
 
 absl::StatusOr<EnvelopePtr> RegistryEventCodec::DecodeState(const Snapshot& snapshot) const {
   PathRefs refs(system_);
-  absl::StatusOr<EnvelopePtr> state = registry_.Decode(
-      {.manifest = snapshot.manifest, .version = snapshot.manifest_version, .bytes = snapshot.payload}, {},
-      {.refs = &refs, .max_bytes = kNoLimit});
+  absl::StatusOr<EnvelopePtr> state =
+      registry_.Decode({.manifest = snapshot.manifest, .version = snapshot.manifest_version, .bytes = snapshot.payload},
+                       {}, {.refs = &refs, .max_bytes = kNoLimit});
   if (!state.ok()) {
     return absl::Status(state.status().code(),
                         absl::StrCat("snapshot ", snapshot.metadata.sequence_nr, " of \"",

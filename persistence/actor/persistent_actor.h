@@ -56,6 +56,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -212,6 +213,13 @@ class PersistentActor : public ActorInstance {
   absl::Status Stash();
   void UnstashAll();
 
+  // From the next command on, `handler` gets the commands instead of ReceiveCommand. Become replaces the one on top;
+  // BecomeStacked puts it above, and Unbecome goes back: false if there is nothing to go back from. A restart forgets all.
+  using CommandHandler = std::function<absl::Status(ActorContext& context, Envelope& command)>;
+  void Become(CommandHandler handler);
+  void BecomeStacked(CommandHandler handler);
+  bool Unbecome();
+
   // For commands that ReceiveCommand knows nothing of. Failures to save and delete are logged.
   absl::Status Unhandled(Envelope& command);
 
@@ -231,10 +239,6 @@ class PersistentActor : public ActorInstance {
 
  private:
   enum class Kind : uint8_t { kStashing, kAsync, kStashingDeferred, kAsyncDeferred };
-  struct Invocation;
-  struct RecoveryProgress;
-  class EventTurn;
-
   template <class E>
   static std::vector<EnvelopePtr> MakeEvents(std::vector<E> events) {
     std::vector<EnvelopePtr> made;
@@ -254,16 +258,112 @@ class PersistentActor : public ActorInstance {
     };
   }
 
+  // One event or deferred entry whose handler has not run.
+  struct Invocation;
+  struct RecoveryProgress;
+  struct Behaviors;
+
+  // Persisting.
   void Enqueue(Kind kind, EnvelopePtr event, EventHandler handler);
   void EnqueueAll(Kind kind, std::vector<EnvelopePtr> events, EventHandler handler);
   void EnqueueDeferred(Kind kind, EnvelopePtr event, EventHandler handler);
+  bool MayPersist(std::string_view what, size_t events);
+  Invocation& Append(Kind kind, EnvelopePtr event, EventHandler handler);
+  void AppendLoop(Invocation& invocation);
+  // The bytes of `count` invocations from `first` on; an error rejects them.
+  absl::StatusOr<AtomicWrite> Encode(const Invocation& first, size_t count) const;
+  void AppendWrite(Invocation& first, size_t count);
+  void AfterEnqueue();
+  void Flush();
+  absl::Status OnEventStored(ActorContext& context, uint64_t sequence_nr);
+  absl::Status OnLooped(ActorContext& context, uint64_t token);
+  absl::Status OnRejected(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause);
+  absl::Status OnWriteFailed(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause);
+  absl::Status RunFront(ActorContext& context);
+  absl::Status RejectFront(ActorContext& context, const absl::Status& cause);
+  absl::Status FailFront(ActorContext& context, const absl::Status& cause);
+  std::unique_ptr<Invocation> PopFront();
+  void AfterHandler();
+  void ArmWriteTimer();
+  absl::Status OnWriteTick(ActorContext& context);
+
+  // Commands.
+  absl::Status OnCommand(ActorContext& context, Envelope& message);
+  absl::Status Handle(ActorContext& context, Envelope& message);
+  absl::Status HandleRecovery(ActorContext& context, Envelope& message);
+  void AfterCommand();
+  absl::Status StashInternally(ActorContext& context, Envelope& message);
+  void UnstashInternally();
+  void GiveStashesBack(ActorContext& context);
+  void SetState(PersistentActorState to);
+  void Misuse(absl::Status error);
+  // `status`, or the misuse that happened meanwhile.
+  absl::Status WithMisuse(absl::Status status);
+
+  // Recovery.
+  absl::Status Begin(ActorContext& context);
+  absl::Status OnPermit(ActorContext& context);
+  absl::Status OnSnapshot(ActorContext& context, LoadSnapshotResult& result);
+  absl::Status OnNoSnapshot(ActorContext& context, const absl::Status& cause);
+  absl::Status BeginReplay(ActorContext& context);
+  void AskForPage(ActorContext& context);
+  absl::Status OnPage(ActorContext& context, ReplayedMessages& page);
+  absl::Status CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr);
+  absl::Status FailRecovery(ActorContext& context, const absl::Status& cause, Envelope* event);
+  absl::Status OnRecoveryTick(ActorContext& context);
+  void ArmRecoveryTimer();
+  void ReturnPermit();
+  // Timers and the permit: whatever outlives the instance otherwise.
+  void LetGo();
 
   std::string persistence_id_;
   ActorContext* context_ = nullptr;
-  uint64_t last_sequence_nr_ = 0;
+  PersistenceExtension* extension_ = nullptr;
+  const PersistentActorOptions* options_ = nullptr;
+  const EventCodec* codec_ = nullptr;
+  ActorRef self_;  // Past any limit of the mailbox: a journal must not wait for room.
+  ActorRef journal_;
+  ActorRef snapshots_;
+  ActorRef permitter_;  // No one, if the permit was not asked for or has been returned.
+
   WriterId writer_;
+  uint64_t instance_id_ = 0;
+  uint64_t epoch_ = 0;
+  uint64_t last_sequence_nr_ = 0;  // Handled.
+  uint64_t sequence_nr_ = 0;       // Given to an event.
+
+  // Invocations in the order of their calls. Those up to last_sent_ are with the journal.
+  Invocation* first_ = nullptr;
+  Invocation* last_ = nullptr;
+  Invocation* last_sent_ = nullptr;
+  size_t pending_ = 0;
+  size_t pending_stashing_ = 0;
+  // What goes with the next write.
+  std::vector<AtomicWrite> batch_;
+  std::vector<DeferredEntry> batch_deferred_;
+  uint64_t batch_nr_ = 0;
+  uint64_t last_token_ = 0;
+  TimerId write_timer_;
+  uint64_t ticked_batch_ = 0;  // That was under way at the last tick.
+
+  EnvelopeList stash_;  // Commands that wait.
+  size_t stash_size_ = 0;
+  const Envelope* unstashed_ = nullptr;  // One of them, which is at the front of the mailbox again.
+  EnvelopeList user_stash_;
+  size_t user_stash_size_ = 0;
+
+  std::unique_ptr<RecoveryProgress> recovery_;
+  std::unique_ptr<Behaviors> behaviors_;
+  absl::Status misuse_;
+  // The journal's message whose event has failed: others may still look at it until the next message.
+  EnvelopePtr spent_;
+
+  int resends_ = 0;
   PersistentActorState state_ = PersistentActorState::kWaitingRecoveryPermit;
   bool is_recovering_ = true;
+  bool in_receive_ = false;
+  bool in_handler_ = false;
+  bool has_write_timer_ = false;
 };
 
 }  // namespace fraktor::inline v0

@@ -151,10 +151,10 @@ void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
     if (failure.ok()) {
       context.Tell(client.client, WriteMessagesSuccessful{.instance_id = instance_id, .batch = batch});
     } else {
-      context.Tell(client.client, WriteMessagesFailed{.cause = failure,
-                                                      .write_count = client.write_count,
-                                                      .instance_id = instance_id,
-                                                      .batch = batch});
+      context.Tell(
+          client.client,
+          WriteMessagesFailed{
+              .cause = failure, .write_count = client.write_count, .instance_id = instance_id, .batch = batch});
     }
     auto deferred = client.deferred.begin();
     for (size_t i = 0; i <= client.write_count; ++i) {
@@ -256,9 +256,8 @@ void JournalActor::AnswerPage(ActorContext& context, ReplayMessages request, abs
   }
   const bool is_last = page->at_end() || page->size() >= request.max_events;
   if (!page->empty()) {
-    context.Tell(request.client, ReplayedMessages{.events = *std::move(page),
-                                                  .is_last = is_last,
-                                                  .instance_id = request.instance_id});
+    context.Tell(request.client,
+                 ReplayedMessages{.events = *std::move(page), .is_last = is_last, .instance_id = request.instance_id});
   }
   if (is_last) context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
 }

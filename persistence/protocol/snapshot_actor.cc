@@ -146,20 +146,19 @@ void SnapshotActor::DeleteMatching(ActorContext& context, DeleteSnapshots& reque
 }
 
 void SnapshotActor::PostStop(ActorContext& /*context*/) {
-  operations_.FailAll(MakeError(
-      absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
-      "the snapshot actor stops or is restarted: whether the request took effect is not known; ask again"));
+  operations_.FailAll(
+      MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
+                "the snapshot actor stops or is restarted: whether the request took effect is not known; ask again"));
 }
 
 absl::Status NoSnapshotStore::Receive(ActorContext& context, Envelope& message) {
   if (auto* const load = message.TryAs<LoadSnapshot>()) {
-    context.Tell(load->client, LoadSnapshotResult{.found = false,
-                                                  .snapshot = {},
-                                                  .to_sequence_nr = load->to_sequence_nr,
-                                                  .instance_id = load->instance_id});
+    context.Tell(
+        load->client,
+        LoadSnapshotResult{
+            .found = false, .snapshot = {}, .to_sequence_nr = load->to_sequence_nr, .instance_id = load->instance_id});
   } else if (auto* const save = message.TryAs<SaveSnapshot>()) {
-    context.Tell(save->client,
-                 SaveSnapshotFailure{std::move(save->snapshot.metadata), NoStore(), save->instance_id});
+    context.Tell(save->client, SaveSnapshotFailure{std::move(save->snapshot.metadata), NoStore(), save->instance_id});
   } else if (auto* const one = message.TryAs<DeleteSnapshot>()) {
     context.Tell(one->client, DeleteSnapshotFailure{std::move(one->metadata), NoStore(), one->instance_id});
   } else if (auto* const some = message.TryAs<DeleteSnapshots>()) {

@@ -1,0 +1,157 @@
+#include "fraktor/persistence/actor/persistence_extension.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/persistence/actor/recovery_permitter.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
+
+template <class Setup>
+absl::Status CheckSetup(std::string_view what, std::string_view plugin_id, const Setup& setup) {
+  if (plugin_id.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("a ", ToAbsl(what), " needs an id that is not empty"));
+  }
+  if ((setup.storage == nullptr) == setup.actor.IsNoOne()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the ", ToAbsl(what), " \"", ToAbsl(plugin_id), "\" needs either a storage or an actor"));
+  }
+  return setup.options.Validate();
+}
+
+template <class Entries>
+absl::Status NoSuch(std::string_view what, std::string_view plugin_id, const Entries& entries) {
+  const std::string known = absl::StrJoin(
+      entries, ", ", [](std::string* out, const auto& entry) { absl::StrAppend(out, "\"", entry.first, "\""); });
+  return absl::NotFoundError(absl::StrCat("there is no ", ToAbsl(what),
+                                          plugin_id.empty() ? "" : absl::StrCat(" \"", ToAbsl(plugin_id), "\""), "; ",
+                                          entries.empty() ? "none was added" : absl::StrCat("there are ", known),
+                                          ": add it to the PersistenceExtension before actors are started"));
+}
+
+// Another one for each start of a process, also where the toolbox has the same seed.
+uint64_t DrawWriterBase(RuntimeToolbox& toolbox) {
+  return toolbox.MakeRandom(static_cast<uint64_t>(absl::ToUnixNanos(toolbox.WallNow()))).Next();
+}
+
+}  // namespace
+
+PersistenceExtension::PersistenceExtension(ActorSystem& system)
+    : system_(system), system_codec_(system), writer_base_(DrawWriterBase(system.toolbox())) {}
+
+PersistenceExtension::~PersistenceExtension() = default;
+
+absl::Status PersistenceExtension::Configure(const PersistenceOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(options.actor.Validate());
+  if (options.max_concurrent_recoveries == 0) {
+    return absl::InvalidArgumentError("PersistenceOptions::max_concurrent_recoveries must be above 0");
+  }
+  MutexLock lock(mutex_);
+  if (is_in_use_) {
+    return absl::FailedPreconditionError("persistent actors have been started: configure the extension before that");
+  }
+  options_ = options;
+  return absl::OkStatus();
+}
+
+absl::Status PersistenceExtension::AddJournal(std::string_view plugin_id, JournalSetup setup) {
+  FRAKTOR_RETURN_IF_ERROR(CheckSetup("journal", plugin_id, setup));
+  MutexLock lock(mutex_);
+  const ActorRef actor = setup.actor;
+  if (!journals_.try_emplace(std::string(plugin_id), JournalEntry{std::move(setup), actor}).second) {
+    return absl::AlreadyExistsError(absl::StrCat("there is a journal \"", ToAbsl(plugin_id), "\" already"));
+  }
+  if (first_journal_.empty()) first_journal_ = plugin_id;
+  return absl::OkStatus();
+}
+
+absl::Status PersistenceExtension::AddSnapshotStore(std::string_view plugin_id, SnapshotStoreSetup setup) {
+  FRAKTOR_RETURN_IF_ERROR(CheckSetup("snapshot store", plugin_id, setup));
+  MutexLock lock(mutex_);
+  const ActorRef actor = setup.actor;
+  if (!snapshot_stores_.try_emplace(std::string(plugin_id), SnapshotEntry{std::move(setup), actor}).second) {
+    return absl::AlreadyExistsError(absl::StrCat("there is a snapshot store \"", ToAbsl(plugin_id), "\" already"));
+  }
+  if (first_snapshot_store_.empty()) first_snapshot_store_ = plugin_id;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ActorRef> PersistenceExtension::Journal(std::string_view plugin_id) {
+  MutexLock lock(mutex_);
+  const auto found = journals_.find(plugin_id.empty() ? first_journal_ : plugin_id);
+  if (found == journals_.end()) return NoSuch("journal", plugin_id, journals_);
+  JournalEntry& entry = found->second;
+  if (entry.setup.storage == nullptr) return entry.actor;
+  if (!IsAlive(entry.actor)) {
+    FRAKTOR_ASSIGN_OR_RETURN(
+        entry.actor, system_.SpawnSystemActor(*MakeProps<JournalActor>({}, entry.setup.storage, entry.setup.options),
+                                              absl::StrCat("journal-", found->first)));
+  }
+  return entry.actor;
+}
+
+absl::StatusOr<ActorRef> PersistenceExtension::SnapshotStore(std::string_view plugin_id) {
+  MutexLock lock(mutex_);
+  if (plugin_id.empty() && snapshot_stores_.empty()) {
+    if (!IsAlive(no_snapshot_store_)) {
+      system_.log().Log(LogLevel::kWarning,
+                        {.at = system_.toolbox().WallNow(),
+                         .text = "there is no snapshot store: persistent actors are brought back from all their "
+                                 "events, and saving a snapshot fails"});
+      FRAKTOR_ASSIGN_OR_RETURN(no_snapshot_store_,
+                               system_.SpawnSystemActor(PropsOf<NoSnapshotStore>(), "no-snapshot-store"));
+    }
+    return no_snapshot_store_;
+  }
+  const auto found = snapshot_stores_.find(plugin_id.empty() ? first_snapshot_store_ : plugin_id);
+  if (found == snapshot_stores_.end()) return NoSuch("snapshot store", plugin_id, snapshot_stores_);
+  SnapshotEntry& entry = found->second;
+  if (entry.setup.storage == nullptr) return entry.actor;
+  if (!IsAlive(entry.actor)) {
+    FRAKTOR_ASSIGN_OR_RETURN(
+        entry.actor, system_.SpawnSystemActor(*MakeProps<SnapshotActor>({}, entry.setup.storage, entry.setup.options),
+                                              absl::StrCat("snapshots-", found->first)));
+  }
+  return entry.actor;
+}
+
+absl::StatusOr<const EventCodec*> PersistenceExtension::CodecOf(std::string_view journal_plugin_id) {
+  MutexLock lock(mutex_);
+  const auto found = journals_.find(journal_plugin_id.empty() ? first_journal_ : journal_plugin_id);
+  if (found == journals_.end()) return NoSuch("journal", journal_plugin_id, journals_);
+  const EventCodec* const codec = found->second.setup.codec.get();
+  return codec == nullptr ? &system_codec_ : codec;
+}
+
+absl::StatusOr<ActorRef> PersistenceExtension::RecoveryPermitter() {
+  MutexLock lock(mutex_);
+  is_in_use_ = true;
+  if (!IsAlive(permitter_)) {
+    FRAKTOR_ASSIGN_OR_RETURN(permitter_, system_.SpawnSystemActor(*MakeProps<fraktor::RecoveryPermitter>(
+                                                                      {}, options_.max_concurrent_recoveries),
+                                                                  "recovery-permitter"));
+  }
+  return permitter_;
+}
+
+const PersistentActorOptions& PersistenceExtension::actor_options() {
+  MutexLock lock(mutex_);
+  is_in_use_ = true;
+  // Does not change any more.
+  return options_.actor;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,122 @@
+// PersistenceExtension: the journals and snapshot stores of an actor system, for its persistent actors.
+//
+//   auto& persistence = system.Extension<PersistenceExtension>();
+//   FRAKTOR_RETURN_IF_ERROR(persistence.AddJournal("main", {.storage = journal}));
+//   FRAKTOR_RETURN_IF_ERROR(persistence.AddSnapshotStore("main", {.storage = snapshots}));
+//   system.SpawnActor(*MakeProps<Account>({}, ...), "account-7");
+//
+// The first that is added under any id is the one of actors that name none. Their actors are started below /system when
+// they are first asked for, and again if they have ended. Without a snapshot store actors are brought back from their
+// events alone, and saving fails.
+//
+// The stores are let go when the system has ended. Whoever wants to know that all is written calls their Close then.
+//
+// Thread safety: any thread may call anything.
+#ifndef FRAKTOR_PERSISTENCE_ACTOR_PERSISTENCE_EXTENSION_H_
+#define FRAKTOR_PERSISTENCE_ACTOR_PERSISTENCE_EXTENSION_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/persistence/actor/event_codec.h"
+#include "fraktor/persistence/actor/persistent_actor_options.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/protocol/journal_actor.h"
+#include "fraktor/persistence/protocol/snapshot_actor.h"
+#include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+struct JournalSetup {
+  std::shared_ptr<JournalStorage> storage = nullptr;
+  // Instead of a storage: an actor that understands journal_messages.h, perhaps on another node.
+  ActorRef actor = {};
+  // Null: the codecs of the system.
+  std::shared_ptr<const EventCodec> codec = nullptr;
+  JournalActorOptions options = {};
+};
+
+struct SnapshotStoreSetup {
+  std::shared_ptr<SnapshotStorage> storage = nullptr;
+  // Instead of a storage: an actor that understands snapshot_messages.h.
+  ActorRef actor = {};
+  SnapshotActorOptions options = {};
+};
+
+struct PersistenceOptions {
+  // Of actors that say nothing about it.
+  PersistentActorOptions actor = {};
+  size_t max_concurrent_recoveries = 50;
+};
+
+class PersistenceExtension {
+ public:
+  explicit PersistenceExtension(ActorSystem& system);
+  ~PersistenceExtension();
+
+  // Before the first persistent actor: FailedPrecondition afterwards. InvalidArgument that names the option.
+  absl::Status Configure(const PersistenceOptions& options);
+
+  // InvalidArgument for an empty id, a setup without a store or with two, and bad options; AlreadyExists if there is one
+  // with the id.
+  absl::Status AddJournal(std::string_view plugin_id, JournalSetup setup);
+  absl::Status AddSnapshotStore(std::string_view plugin_id, SnapshotStoreSetup setup);
+
+  // The actor; an empty id means the first. NotFound, with the ids that there are.
+  absl::StatusOr<ActorRef> Journal(std::string_view plugin_id = {});
+  absl::StatusOr<ActorRef> SnapshotStore(std::string_view plugin_id = {});
+  // Does not start the journal. Lives as long as the extension.
+  absl::StatusOr<const EventCodec*> CodecOf(std::string_view journal_plugin_id = {});
+  absl::StatusOr<ActorRef> RecoveryPermitter();
+
+  // Constant from the first persistent actor on.
+  const PersistentActorOptions& actor_options();
+
+  // A number for one incarnation of an actor, and who it is as a writer.
+  uint64_t NextInstance() { return next_instance_.fetch_add(1, std::memory_order_relaxed); }
+  WriterId WriterOf(uint64_t instance_id) const { return {.high = writer_base_, .low = instance_id}; }
+
+ private:
+  struct JournalEntry {
+    JournalSetup setup;
+    ActorRef actor;
+  };
+  struct SnapshotEntry {
+    SnapshotStoreSetup setup;
+    ActorRef actor;
+  };
+
+  ActorSystem& system_;
+  const RegistryEventCodec system_codec_;
+  const uint64_t writer_base_;
+  // Numbers that only have to differ: relaxed.
+  std::atomic<uint64_t> next_instance_{1};
+
+  Mutex mutex_;
+  PersistenceOptions options_ ABSL_GUARDED_BY(mutex_);
+  bool is_in_use_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, JournalEntry, std::less<>> journals_ ABSL_GUARDED_BY(mutex_);
+  std::string first_journal_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, SnapshotEntry, std::less<>> snapshot_stores_ ABSL_GUARDED_BY(mutex_);
+  std::string first_snapshot_store_ ABSL_GUARDED_BY(mutex_);
+  ActorRef no_snapshot_store_ ABSL_GUARDED_BY(mutex_);
+  ActorRef permitter_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ACTOR_PERSISTENCE_EXTENSION_H_

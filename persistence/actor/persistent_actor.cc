@@ -1,0 +1,947 @@
+#include "fraktor/persistence/actor/persistent_actor.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/pooled_memory.h"
+#include "fraktor/actor/pattern/actor_log.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/message_invoker.h"
+#include "fraktor/persistence/actor/event_codec.h"
+#include "fraktor/persistence/actor/persistence_extension.h"
+#include "fraktor/persistence/actor/recovery_permitter.h"
+#include "fraktor/persistence/actor/replay_filter.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+namespace persistent_actor_internal {
+
+// From an instance to itself, later.
+struct Tick {
+  enum class Kind : uint8_t { kWrite, kRecovery, kMisuse };
+  Kind kind;
+  uint64_t instance_id;
+};
+
+}  // namespace persistent_actor_internal
+
+template <>
+inline constexpr bool kLeavesReceiveTimeout<persistent_actor_internal::Tick> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<persistent_actor_internal::Tick> = true;
+
+using persistent_actor_internal::Tick;
+
+struct PersistentActor::Invocation {
+  static void* operator new(size_t size) { return AllocatePooled(size); }
+  static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
+
+  bool is_stashing() const { return kind == Kind::kStashing || kind == Kind::kStashingDeferred; }
+
+  Invocation* next = nullptr;
+  EnvelopePtr event;  // Its sender is that of the command.
+  EventHandler handler;
+  uint64_t sequence_nr = 0;  // 0: deferred.
+  uint64_t token = 0;        // Of an entry that the journal does not store; 0 for others.
+  int64_t timestamp_ns = 0;
+  // Of the first event of an atomic write: how many it has. 0 for the others.
+  size_t group_size = 0;
+  // Why the event cannot be stored. Null for most.
+  std::unique_ptr<absl::Status> rejection;
+  Kind kind = Kind::kStashing;
+};
+
+struct PersistentActor::RecoveryProgress {
+  explicit RecoveryProgress(const ReplayFilterOptions& filter_options) : filter(filter_options) {}
+
+  Recovery from;
+  ReplayFilter filter;
+  uint64_t highest_sequence_nr = 0;
+  // What has not been asked for.
+  uint64_t next_sequence_nr = 1;
+  uint64_t events_left = 0;
+  Instant last_progress;
+  TimerId timer;
+  bool has_timer = false;
+};
+
+struct PersistentActor::Behaviors {
+  // By pointer, so that one stays where it is while it runs.
+  std::vector<std::unique_ptr<CommandHandler>> stack;
+  // Gone from the stack, but one of them may be running.
+  std::vector<std::unique_ptr<CommandHandler>> replaced;
+};
+
+PersistentActor::PersistentActor() = default;
+
+PersistentActor::~PersistentActor() {
+  // Of an instance that has seen no last hook.
+  if (!permitter_.IsNoOne()) Tell(permitter_, ReturnRecoveryPermit{instance_id_});
+  while (first_ != nullptr) PopFront();
+  for (EnvelopeList* list : {&stash_, &user_stash_}) {
+    while (Envelope* const envelope = list->PopFront()) const EnvelopePtr ended(envelope);
+  }
+}
+
+// Hooks that do what is usual.
+
+const PersistentActorOptions& PersistentActor::options() const { return extension_->actor_options(); }
+
+absl::Status PersistentActor::ReceiveSnapshot(ActorContext& /*context*/, const SnapshotMetadata& metadata,
+                                              Envelope& state) {
+  return absl::UnimplementedError(
+      absl::StrCat("there is a snapshot of \"", metadata.persistence_id, "\", number ", metadata.sequence_nr, ", a ",
+                   ToAbsl(state.type()->name()),
+                   ", but the actor does not override ReceiveSnapshot: do so, or let RecoverFrom "
+                   "say SnapshotSelectionCriteria::None()"));
+}
+
+absl::Status PersistentActor::OnRecoveryCompleted(ActorContext& /*context*/) { return absl::OkStatus(); }
+absl::Status PersistentActor::OnStart(ActorContext& /*context*/) { return absl::OkStatus(); }
+void PersistentActor::OnStop(ActorContext& /*context*/) {}
+void PersistentActor::OnSnapshotFailure(const absl::Status& /*cause*/) {}
+
+absl::Status PersistentActor::OnRestart(ActorContext& context, const absl::Status& /*reason*/, Envelope* /*message*/) {
+  for (const ActorRef child : context.Children()) {
+    context.Unwatch(child);
+    context.Stop(child);
+  }
+  OnStop(context);
+  return absl::OkStatus();
+}
+
+void PersistentActor::OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
+  fraktor::Log(*context_, LogLevel::kError,
+               absl::StrCat("event ", sequence_nr, " of \"", persistence_id_, "\", a ", ToAbsl(event.type()->name()),
+                            ", could not be stored; the actor stops: ", cause.message()));
+}
+
+void PersistentActor::OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
+  fraktor::Log(*context_, LogLevel::kError,
+               absl::StrCat("event ", sequence_nr, " of \"", persistence_id_, "\", a ", ToAbsl(event.type()->name()),
+                            ", was rejected and is not stored: ", cause.message()));
+}
+
+void PersistentActor::OnRecoveryFailure(const absl::Status& cause, Envelope* event) {
+  fraktor::Log(*context_, LogLevel::kError,
+               absl::StrCat("\"", persistence_id_, "\" could not be recovered",
+                            event == nullptr ? std::string()
+                                             : absl::StrCat(" beyond event ", last_sequence_nr_, ", a ",
+                                                            ToAbsl(event->type()->name())),
+                            "; the actor stops: ", cause.message()));
+}
+
+// The runtime's calls.
+
+absl::Status PersistentActor::PreStart(ActorContext& context) { return Begin(context); }
+
+absl::Status PersistentActor::PostRestart(ActorContext& context, const absl::Status& /*reason*/) {
+  return Begin(context);
+}
+
+absl::Status PersistentActor::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) {
+  // What was persisted is stored, also if nobody will handle it here.
+  Flush();
+  LetGo();
+  GiveStashesBack(context);
+  // The journal's answers are none of the actor's business.
+  const bool is_internal = message != nullptr && (message->Is<RecoverySuccess>() || message->Is<WriterIsOpen>() ||
+                                                  message->Is<WriteMessageRejected>() ||
+                                                  message->Is<LoopMessageSuccess>() || message->Is<Tick>());
+  return OnRestart(context, reason, is_internal ? nullptr : message);
+}
+
+void PersistentActor::PostStop(ActorContext& context) {
+  LetGo();
+  // Now they are dead letters.
+  GiveStashesBack(context);
+  OnStop(context);
+}
+
+absl::Status PersistentActor::Receive(ActorContext& context, Envelope& message) {
+  spent_.reset();
+  in_receive_ = true;
+  absl::Status status = Handle(context, message);
+  in_receive_ = false;
+  return status;
+}
+
+absl::Status PersistentActor::Handle(ActorContext& context, Envelope& message) {
+  if (const auto* const written = message.TryAs<WriteMessageSuccess>()) {
+    return written->instance_id == instance_id_ ? OnEventStored(context, written->sequence_nr) : absl::OkStatus();
+  }
+  // The events' own answers say it all.
+  if (message.Is<WriteMessagesSuccessful>() || message.Is<WriteMessagesFailed>()) return absl::OkStatus();
+  if (const auto* const looped = message.TryAs<LoopMessageSuccess>()) {
+    return looped->instance_id == instance_id_ ? OnLooped(context, looped->token) : absl::OkStatus();
+  }
+  if (const auto* const rejected = message.TryAs<WriteMessageRejected>()) {
+    if (rejected->instance_id != instance_id_) return absl::OkStatus();
+    return OnRejected(context, rejected->sequence_nr, absl::Status(rejected->cause));
+  }
+  if (const auto* const failed = message.TryAs<WriteMessageFailure>()) {
+    if (failed->instance_id != instance_id_) return absl::OkStatus();
+    return OnWriteFailed(context, failed->sequence_nr, absl::Status(failed->cause));
+  }
+  if (const auto* const tick = message.TryAs<Tick>()) {
+    if (tick->instance_id != instance_id_) return absl::OkStatus();
+    switch (tick->kind) {
+      case Tick::Kind::kWrite:
+        return OnWriteTick(context);
+      case Tick::Kind::kRecovery:
+        return OnRecoveryTick(context);
+      case Tick::Kind::kMisuse:
+        return WithMisuse(absl::OkStatus());
+    }
+  }
+  if (is_recovering_) return HandleRecovery(context, message);
+  return OnCommand(context, message);
+}
+
+// Commands.
+
+absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message) {
+  if (&message == unstashed_) unstashed_ = nullptr;
+  // Answers to a former self.
+  const auto is_stale = [&](const auto* answer) { return answer != nullptr && answer->instance_id != instance_id_; };
+  if (is_stale(message.TryAs<SaveSnapshotSuccess>()) || is_stale(message.TryAs<SaveSnapshotFailure>()) ||
+      is_stale(message.TryAs<DeleteMessagesSuccess>()) || is_stale(message.TryAs<DeleteMessagesFailure>()) ||
+      is_stale(message.TryAs<DeleteSnapshotSuccess>()) || is_stale(message.TryAs<DeleteSnapshotFailure>()) ||
+      is_stale(message.TryAs<DeleteSnapshotsSuccess>()) || is_stale(message.TryAs<DeleteSnapshotsFailure>()) ||
+      message.Is<RecoveryPermitGranted>() || message.Is<WriterIsOpen>() || message.Is<OpenWriterFailure>() ||
+      message.Is<LoadSnapshotResult>() || message.Is<LoadSnapshotFailed>() || message.Is<ReplayedMessages>() ||
+      message.Is<RecoverySuccess>() || message.Is<ReplayMessagesFailure>()) {
+    return absl::OkStatus();
+  }
+  if (state_ == PersistentActorState::kPersistingEvents) return StashInternally(context, message);
+  absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), [&] {
+    if (const auto* const save = message.TryAs<SaveSnapshotFailure>()) {
+      OnSnapshotFailure(save->cause);
+    } else if (const auto* const one = message.TryAs<DeleteSnapshotFailure>()) {
+      OnSnapshotFailure(one->cause);
+    } else if (const auto* const some = message.TryAs<DeleteSnapshotsFailure>()) {
+      OnSnapshotFailure(some->cause);
+    }
+    if (behaviors_ == nullptr) return ReceiveCommand(context, message);
+    behaviors_->replaced.clear();
+    return behaviors_->stack.empty() ? ReceiveCommand(context, message) : (*behaviors_->stack.back())(context, message);
+  }));
+  AfterCommand();
+  return WithMisuse(std::move(status));
+}
+
+void PersistentActor::AfterCommand() {
+  Flush();
+  if (pending_stashing_ > 0) {
+    SetState(PersistentActorState::kPersistingEvents);
+  } else {
+    UnstashInternally();
+  }
+}
+
+absl::Status PersistentActor::StashInternally(ActorContext& context, Envelope& message) {
+  if (stash_size_ < options_->stash_capacity) {
+    EnvelopePtr stashed = context.Stash();
+    if (stashed == nullptr) return absl::OkStatus();
+    stash_.PushBack(stashed.release());
+    ++stash_size_;
+    return absl::OkStatus();
+  }
+  switch (options_->stash_overflow.answer()) {
+    case StashOverflow::Answer::kDiscard:
+      if (EnvelopePtr discarded = context.Stash()) {
+        ActorContext::worker().DeadLetter(discarded.release(), &context.slot(), DeadLetterReason::kStashFull);
+      }
+      return absl::OkStatus();
+    case StashOverflow::Answer::kReply:
+      ActorContext::worker().Send(message.sender(), options_->stash_overflow.MakeReply(context.self()).release());
+      return absl::OkStatus();
+    case StashOverflow::Answer::kFail:
+      break;
+  }
+  return MakeError(absl::StatusCode::kResourceExhausted, ActorErrorKind::kStashOverflow,
+                   absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ", stash_size_,
+                                " commands wait in state ", ToAbsl(NameOf(state_)),
+                                "; send slower, raise PersistentActorOptions::stash_capacity, or choose another "
+                                "stash_overflow"));
+}
+
+void PersistentActor::UnstashInternally() {
+  // One by one: the next may have to wait for what this one persists.
+  if (unstashed_ != nullptr || stash_.empty()) return;
+  Envelope* const next = stash_.PopFront();
+  --stash_size_;
+  unstashed_ = next;
+  EnvelopeList list;
+  list.PushBack(next);
+  context_->Unstash(list);
+}
+
+void PersistentActor::GiveStashesBack(ActorContext& context) {
+  EnvelopeList all = std::exchange(user_stash_, {});
+  Turn& turn = ActorContext::worker().turn;
+  // It goes before those that it went before.
+  if (unstashed_ != nullptr && turn.lists.user.first == unstashed_) all.PushBack(turn.lists.user.PopFront());
+  all.Append(std::exchange(stash_, {}));
+  unstashed_ = nullptr;
+  stash_size_ = 0;
+  user_stash_size_ = 0;
+  if (!all.empty()) context.Unstash(all);
+}
+
+absl::Status PersistentActor::Stash() {
+  if (in_handler_ || is_recovering_) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("\"", persistence_id_,
+                     "\" has no command to stash: ", is_recovering_ ? "it recovers" : "this is the handler of an event",
+                     "; only a command that is being handled can be put aside"));
+  }
+  if (user_stash_size_ >= options_->user_stash_capacity) {
+    return MakeError(absl::StatusCode::kResourceExhausted, ActorErrorKind::kStashOverflow,
+                     absl::StrCat(context_->Path(), " has stashed ", user_stash_size_,
+                                  " commands already; unstash earlier, or raise "
+                                  "PersistentActorOptions::user_stash_capacity"));
+  }
+  EnvelopePtr stashed = context_->Stash();
+  if (stashed == nullptr) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        context_->Path(), " has no command to stash: only the one that is being handled can be, and once"));
+  }
+  user_stash_.PushBack(stashed.release());
+  ++user_stash_size_;
+  return absl::OkStatus();
+}
+
+void PersistentActor::UnstashAll() {
+  if (user_stash_.empty()) return;
+  stash_.Prepend(std::exchange(user_stash_, {}));
+  stash_size_ += std::exchange(user_stash_size_, 0);
+  if (!in_receive_ && state_ == PersistentActorState::kProcessingCommands) UnstashInternally();
+}
+
+void PersistentActor::Become(CommandHandler handler) {
+  auto next = std::make_unique<CommandHandler>(std::move(handler));
+  Unbecome();
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<Behaviors>();
+  behaviors_->stack.push_back(std::move(next));
+}
+
+void PersistentActor::BecomeStacked(CommandHandler handler) {
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<Behaviors>();
+  behaviors_->stack.push_back(std::make_unique<CommandHandler>(std::move(handler)));
+}
+
+bool PersistentActor::Unbecome() {
+  if (behaviors_ == nullptr || behaviors_->stack.empty()) return false;
+  behaviors_->replaced.push_back(std::move(behaviors_->stack.back()));
+  behaviors_->stack.pop_back();
+  return true;
+}
+
+absl::Status PersistentActor::Unhandled(Envelope& command) {
+  const absl::Status* cause = nullptr;
+  if (const auto* const save = command.TryAs<SaveSnapshotFailure>()) cause = &save->cause;
+  if (const auto* const messages = command.TryAs<DeleteMessagesFailure>()) cause = &messages->cause;
+  if (const auto* const one = command.TryAs<DeleteSnapshotFailure>()) cause = &one->cause;
+  if (const auto* const some = command.TryAs<DeleteSnapshotsFailure>()) cause = &some->cause;
+  if (cause != nullptr) {
+    fraktor::Log(*context_, LogLevel::kWarning,
+                 absl::StrCat("\"", persistence_id_, "\" does not handle ", ToAbsl(command.type()->name()), ": ",
+                              cause->message()));
+  }
+  return context_->Unhandled(command);
+}
+
+void PersistentActor::SetState(PersistentActorState to) {
+  if (state_ == to) return;
+  if (absl::Status legal = CheckTransition(state_, to); !legal.ok()) Misuse(std::move(legal));
+  state_ = to;
+}
+
+void PersistentActor::Misuse(absl::Status error) {
+  if (misuse_.ok()) misuse_ = std::move(error);
+  // In a coroutine there is nobody to return it to.
+  if (!in_receive_) Tell(self_, Tick{Tick::Kind::kMisuse, instance_id_});
+}
+
+absl::Status PersistentActor::WithMisuse(absl::Status status) {
+  if (misuse_.ok()) return status;
+  absl::Status misuse = std::exchange(misuse_, absl::OkStatus());
+  return status.ok() ? misuse : status;
+}
+
+// Persisting.
+
+bool PersistentActor::MayPersist(std::string_view what, size_t events) {
+  if (is_recovering_) {
+    Misuse(absl::FailedPreconditionError(absl::StrCat("\"", persistence_id_, "\" calls ", ToAbsl(what),
+                                                      " while it recovers: events of the past are only to be applied; "
+                                                      "what is to be persisted afterwards belongs into "
+                                                      "OnRecoveryCompleted")));
+    return false;
+  }
+  if (events > options_->max_pending_events - std::min(pending_, options_->max_pending_events)) {
+    Misuse(absl::ResourceExhaustedError(absl::StrCat("\"", persistence_id_, "\" has ", pending_,
+                                                     " events that wait to be stored, and calls ", ToAbsl(what),
+                                                     " for ", events,
+                                                     " more; send slower, use Persist instead of PersistAsync, or "
+                                                     "raise PersistentActorOptions::max_pending_events")));
+    return false;
+  }
+  return true;
+}
+
+PersistentActor::Invocation& PersistentActor::Append(Kind kind, EnvelopePtr event, EventHandler handler) {
+  auto* const invocation = new Invocation;  // NOLINT(cppcoreguidelines-owning-memory): PopFront takes it over.
+  event->set_sender(context_->sender());
+  invocation->event = std::move(event);
+  invocation->handler = std::move(handler);
+  invocation->kind = kind;
+  if (first_ == nullptr) {
+    first_ = invocation;
+  } else {
+    last_->next = invocation;
+  }
+  last_ = invocation;
+  ++pending_;
+  if (invocation->is_stashing()) ++pending_stashing_;
+  return *invocation;
+}
+
+std::unique_ptr<PersistentActor::Invocation> PersistentActor::PopFront() {
+  std::unique_ptr<Invocation> front(first_);
+  first_ = front->next;
+  if (last_sent_ == front.get()) last_sent_ = nullptr;
+  --pending_;
+  if (front->is_stashing()) --pending_stashing_;
+  return front;
+}
+
+void PersistentActor::Enqueue(Kind kind, EnvelopePtr event, EventHandler handler) {
+  if (!MayPersist("Persist", 1)) return;
+  Invocation& invocation = Append(kind, std::move(event), std::move(handler));
+  invocation.sequence_nr = ++sequence_nr_;
+  AppendWrite(invocation, 1);
+  AfterEnqueue();
+}
+
+void PersistentActor::EnqueueAll(Kind kind, std::vector<EnvelopePtr> events, EventHandler handler) {
+  if (events.empty() || !MayPersist("PersistAll", events.size())) return;
+  const auto shared = std::make_shared<EventHandler>(std::move(handler));
+  Invocation* first = nullptr;
+  for (EnvelopePtr& event : events) {
+    Invocation& invocation = Append(kind, std::move(event), [shared](Envelope& stored) { return (*shared)(stored); });
+    invocation.sequence_nr = ++sequence_nr_;
+    if (first == nullptr) first = &invocation;
+  }
+  AppendWrite(*first, events.size());
+  AfterEnqueue();
+}
+
+void PersistentActor::EnqueueDeferred(Kind kind, EnvelopePtr event, EventHandler handler) {
+  if (!MayPersist("Defer", 1)) return;
+  if (first_ == nullptr) {
+    // Nothing to wait for.
+    const bool outer = std::exchange(in_handler_, true);
+    absl::Status status = MessageInvoker::Call(event->type()->name(), [&] { return handler(*event); });
+    in_handler_ = outer;
+    if (!status.ok()) Misuse(std::move(status));
+    return;
+  }
+  AppendLoop(Append(kind, std::move(event), std::move(handler)));
+  AfterEnqueue();
+}
+
+void PersistentActor::AppendLoop(Invocation& invocation) {
+  invocation.token = ++last_token_;
+  batch_deferred_.push_back({.position = batch_.size(), .token = invocation.token});
+}
+
+absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, size_t count) const {
+  AtomicWrite::Events events;
+  events.reserve(count);
+  const Invocation* at = &first;
+  for (size_t i = 0; i < count; ++i, at = at->next) {
+    PersistentRepr& repr = events.emplace_back();
+    repr.persistence_id = persistence_id_;
+    repr.sequence_nr = at->sequence_nr;
+    repr.writer = writer_;
+    repr.epoch = epoch_;
+    repr.timestamp = absl::FromUnixNanos(at->timestamp_ns);
+    FRAKTOR_RETURN_IF_ERROR(
+        MessageInvoker::Call("the codec of an event", [&] { return codec_->Encode(*at->event, repr); }));
+  }
+  return AtomicWrite::Make(std::move(events));
+}
+
+void PersistentActor::AppendWrite(Invocation& first, size_t count) {
+  const int64_t now_ns = absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow());
+  for (Invocation* at = &first; at != nullptr; at = at->next) at->timestamp_ns = now_ns;
+  first.group_size = count;
+  absl::StatusOr<AtomicWrite> write = Encode(first, count);
+  if (write.ok()) {
+    batch_.push_back(*std::move(write));
+    return;
+  }
+  // The journal will not see them, but they have their place among the others.
+  for (Invocation* at = &first; at != nullptr; at = at->next) {
+    at->rejection = std::make_unique<absl::Status>(write.status());
+    AppendLoop(*at);
+  }
+}
+
+void PersistentActor::AfterEnqueue() {
+  // A command is followed by its writes; a coroutine that goes on by itself is not.
+  if (in_receive_) return;
+  Flush();
+  if (pending_stashing_ > 0) SetState(PersistentActorState::kPersistingEvents);
+}
+
+void PersistentActor::Flush() {
+  if (last_sent_ != nullptr || (batch_.empty() && batch_deferred_.empty())) return;
+  last_sent_ = last_;
+  context_->Tell(journal_, WriteMessages{.writes = std::exchange(batch_, {}),
+                                         .deferred = std::exchange(batch_deferred_, {}),
+                                         .client = self_,
+                                         .instance_id = instance_id_,
+                                         .batch = ++batch_nr_});
+  if (!has_write_timer_) {
+    ticked_batch_ = batch_nr_;
+    ArmWriteTimer();
+  }
+}
+
+// One timer for many writes: it looks whether the write that was under way when it was armed still is.
+void PersistentActor::ArmWriteTimer() {
+  const absl::StatusOr<TimerId> armed = ActorContext::worker().toolbox->ScheduleAfter(
+      options_->write_timeout, [self = self_, instance_id = instance_id_] {
+        Tell(self, Tick{Tick::Kind::kWrite, instance_id});
+      });
+  has_write_timer_ = armed.ok();
+  if (armed.ok()) write_timer_ = *armed;
+}
+
+absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
+  has_write_timer_ = false;
+  if (last_sent_ == nullptr) return absl::OkStatus();
+  if (ticked_batch_ != batch_nr_) {
+    ticked_batch_ = batch_nr_;
+    resends_ = 0;
+    ArmWriteTimer();
+    return absl::OkStatus();
+  }
+  const bool is_whole = first_->token != 0 || first_->group_size > 0;
+  if (resends_ >= options_->max_write_resends || !is_whole) {
+    return FailFront(
+        context,
+        EventError(absl::StatusCode::kDeadlineExceeded, JournalErrorKind::kIo, persistence_id_, first_->sequence_nr,
+                   absl::StrCat("the journal has not answered for ", absl::FormatDuration(options_->write_timeout),
+                                ", ", resends_ + 1, " times; whether it is stored is not known")));
+  }
+  ++resends_;
+  // The same again: what is stored already is a success.
+  std::vector<AtomicWrite> writes;
+  std::vector<DeferredEntry> deferred;
+  for (const Invocation* at = first_;; at = at->next) {
+    if (at->token != 0) {
+      deferred.push_back({.position = writes.size(), .token = at->token});
+    } else if (at->group_size > 0) {
+      absl::StatusOr<AtomicWrite> write = Encode(*at, at->group_size);
+      if (!write.ok()) return FailFront(context, write.status());
+      writes.push_back(*std::move(write));
+    }
+    if (at == last_sent_) break;
+  }
+  // It may be another actor by now.
+  if (absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId()); journal.ok()) journal_ = *journal;
+  context.Tell(journal_, WriteMessages{.writes = std::move(writes),
+                                       .deferred = std::move(deferred),
+                                       .client = self_,
+                                       .instance_id = instance_id_,
+                                       .batch = batch_nr_});
+  ArmWriteTimer();
+  return absl::OkStatus();
+}
+
+// Answers come in the order of the invocations. One that is not for the first of them is the second answer to a write
+// that was sent twice.
+
+absl::Status PersistentActor::OnEventStored(ActorContext& context, uint64_t sequence_nr) {
+  if (last_sent_ == nullptr || first_->token != 0 || first_->sequence_nr != sequence_nr) return absl::OkStatus();
+  return RunFront(context);
+}
+
+absl::Status PersistentActor::OnLooped(ActorContext& context, uint64_t token) {
+  if (last_sent_ == nullptr || first_->token != token) return absl::OkStatus();
+  if (first_->rejection != nullptr) return RejectFront(context, *first_->rejection);
+  return RunFront(context);
+}
+
+absl::Status PersistentActor::OnRejected(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause) {
+  if (last_sent_ == nullptr || first_->token != 0 || first_->sequence_nr != sequence_nr) return absl::OkStatus();
+  return RejectFront(context, cause);
+}
+
+absl::Status PersistentActor::OnWriteFailed(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause) {
+  if (last_sent_ == nullptr || first_->token != 0 || first_->sequence_nr != sequence_nr) return absl::OkStatus();
+  return FailFront(context, cause);
+}
+
+absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
+  Turn& turn = ActorContext::worker().turn;
+  Invocation& front = *first_;
+  if (front.sequence_nr != 0) last_sequence_nr_ = front.sequence_nr;
+  // While its handler runs, the event is the message: with the sender of the command, and for whoever restarts the actor.
+  // As a system message, since it cannot be put aside.
+  Envelope* const event = front.event.get();
+  event->set_target_word(turn.word);
+  event->MarkAsSystem();
+  Envelope* const answer = std::exchange(turn.current, event);
+  in_handler_ = true;
+  absl::Status status = WithMisuse(MessageInvoker::Call(event->type()->name(), [&] { return front.handler(*event); }));
+  in_handler_ = false;
+  event->UnmarkAsSystem();
+  std::unique_ptr<Invocation> done = PopFront();
+  if (status.ok()) {
+    turn.current = answer;
+  } else {
+    turn.current = done->event.release();
+    spent_.reset(answer);
+  }
+  AfterHandler();
+  return WithMisuse(std::move(status));
+}
+
+absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl::Status& cause) {
+  const std::unique_ptr<Invocation> rejected = PopFront();
+  const absl::Status why = rejected->rejection != nullptr ? *rejected->rejection : cause;
+  last_sequence_nr_ = rejected->sequence_nr;
+  ActorContext::worker().turn.current->set_sender(rejected->event->sender());
+  absl::Status status = WithMisuse(MessageInvoker::Call("OnPersistRejected", [&] {
+    OnPersistRejected(why, *rejected->event, rejected->sequence_nr);
+    return absl::OkStatus();
+  }));
+  AfterHandler();
+  return WithMisuse(std::move(status));
+}
+
+absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Status& cause) {
+  const std::unique_ptr<Invocation> failed = PopFront();
+  ActorContext::worker().turn.current->set_sender(failed->event->sender());
+  const absl::Status told = MessageInvoker::Call("OnPersistFailure", [&] {
+    OnPersistFailure(cause, *failed->event, failed->sequence_nr);
+    return absl::OkStatus();
+  });
+  if (!told.ok()) fraktor::Log(context, LogLevel::kError, ToStd(told.message()));
+  context.Stop();
+  return absl::OkStatus();
+}
+
+void PersistentActor::AfterHandler() {
+  Flush();
+  if (pending_stashing_ > 0) {
+    SetState(PersistentActorState::kPersistingEvents);
+  } else {
+    SetState(PersistentActorState::kProcessingCommands);
+    UnstashInternally();
+  }
+}
+
+// Snapshots and deletions.
+
+void PersistentActor::SaveState(EnvelopePtr state) {
+  Snapshot snapshot;
+  snapshot.metadata.persistence_id = persistence_id_;
+  snapshot.metadata.sequence_nr = last_sequence_nr_;
+  absl::Status encoded =
+      MessageInvoker::Call("the codec of a state", [&] { return codec_->EncodeState(*state, snapshot); });
+  if (!encoded.ok()) {
+    Tell(self_, SaveSnapshotFailure{std::move(snapshot.metadata), std::move(encoded), instance_id_});
+    return;
+  }
+  Tell(snapshots_, fraktor::SaveSnapshot{std::move(snapshot), self_, instance_id_});
+}
+
+void PersistentActor::DeleteMessages(uint64_t to_sequence_nr) {
+  if (to_sequence_nr == std::numeric_limits<uint64_t>::max()) to_sequence_nr = last_sequence_nr_;
+  if (to_sequence_nr > last_sequence_nr_) {
+    Tell(self_, DeleteMessagesFailure{
+                    EventError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kInvalid, persistence_id_,
+                               to_sequence_nr, absl::StrCat("cannot be deleted: the last one is ", last_sequence_nr_)),
+                    to_sequence_nr, instance_id_});
+    return;
+  }
+  Tell(journal_, DeleteMessagesTo{persistence_id_, to_sequence_nr, self_, instance_id_});
+}
+
+void PersistentActor::DeleteSnapshot(uint64_t sequence_nr) {
+  SnapshotMetadata metadata;
+  metadata.persistence_id = persistence_id_;
+  metadata.sequence_nr = sequence_nr;
+  Tell(snapshots_, fraktor::DeleteSnapshot{std::move(metadata), self_, instance_id_});
+}
+
+void PersistentActor::DeleteSnapshots(const SnapshotSelectionCriteria& criteria) {
+  Tell(snapshots_, fraktor::DeleteSnapshots{persistence_id_, criteria, self_, instance_id_});
+}
+
+// Recovery.
+
+absl::Status PersistentActor::Begin(ActorContext& context) {
+  context_ = &context;
+  self_ = ActorRef(context.self().slot(), context.self().generation());
+  persistence_id_ = PersistenceId();
+  if (absl::StripAsciiWhitespace(persistence_id_).empty()) {
+    return MakeError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kInvalid,
+                     absl::StrCat(context.Path(), " has the persistence id \"", persistence_id_,
+                                  "\": PersistenceId() must say a name that is not blank"));
+  }
+  extension_ = &context.system().Extension<PersistenceExtension>();
+  options_ = &options();
+  FRAKTOR_RETURN_IF_ERROR(options_->Validate());
+  FRAKTOR_ASSIGN_OR_RETURN(journal_, extension_->Journal(JournalPluginId()));
+  FRAKTOR_ASSIGN_OR_RETURN(codec_, extension_->CodecOf(JournalPluginId()));
+  FRAKTOR_ASSIGN_OR_RETURN(snapshots_, extension_->SnapshotStore(SnapshotPluginId()));
+  instance_id_ = extension_->NextInstance();
+  writer_ = extension_->WriterOf(instance_id_);
+  FRAKTOR_ASSIGN_OR_RETURN(const ActorRef permitter, extension_->RecoveryPermitter());
+  FRAKTOR_RETURN_IF_ERROR(OnStart(context));
+  // Nothing fails from here on: the permit is returned by the last hook.
+  permitter_ = permitter;
+  context.Tell(permitter_, RequestRecoveryPermit{self_, instance_id_});
+  return absl::OkStatus();
+}
+
+absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& message) {
+  // And not a former self's.
+  const auto is_mine = [&](const auto& answer) {
+    if (answer.instance_id != instance_id_) return false;
+    if (recovery_ != nullptr) recovery_->last_progress = ActorContext::worker().toolbox->Now();
+    return true;
+  };
+  if (const auto* const granted = message.TryAs<RecoveryPermitGranted>()) {
+    return is_mine(*granted) ? OnPermit(context) : absl::OkStatus();
+  }
+  if (const auto* const opened = message.TryAs<WriterIsOpen>()) {
+    if (!is_mine(*opened)) return absl::OkStatus();
+    epoch_ = opened->epoch;
+    recovery_->highest_sequence_nr = opened->highest_sequence_nr;
+    if (recovery_->from.is_none()) return CompleteRecovery(context, message, opened->highest_sequence_nr);
+    context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
+                                          .criteria = recovery_->from.from_snapshot,
+                                          .to_sequence_nr = recovery_->from.to_sequence_nr,
+                                          .client = self_,
+                                          .instance_id = instance_id_});
+    return absl::OkStatus();
+  }
+  if (const auto* const not_opened = message.TryAs<OpenWriterFailure>()) {
+    return is_mine(*not_opened) ? FailRecovery(context, absl::Status(not_opened->cause), nullptr) : absl::OkStatus();
+  }
+  if (auto* const loaded = message.TryAs<LoadSnapshotResult>()) {
+    return is_mine(*loaded) ? OnSnapshot(context, *loaded) : absl::OkStatus();
+  }
+  if (const auto* const not_loaded = message.TryAs<LoadSnapshotFailed>()) {
+    return is_mine(*not_loaded) ? OnNoSnapshot(context, absl::Status(not_loaded->cause)) : absl::OkStatus();
+  }
+  if (auto* const page = message.TryAs<ReplayedMessages>()) {
+    if (!is_mine(*page)) return absl::OkStatus();
+    message.set_sender(ActorRef());
+    return OnPage(context, *page);
+  }
+  if (const auto* const success = message.TryAs<RecoverySuccess>()) {
+    return is_mine(*success) ? CompleteRecovery(context, message, success->highest_sequence_nr) : absl::OkStatus();
+  }
+  if (const auto* const failure = message.TryAs<ReplayMessagesFailure>()) {
+    return is_mine(*failure) ? FailRecovery(context, absl::Status(failure->cause), nullptr) : absl::OkStatus();
+  }
+  return StashInternally(context, message);
+}
+
+absl::Status PersistentActor::OnPermit(ActorContext& context) {
+  SetState(PersistentActorState::kRecoveryStarted);
+  recovery_ = std::make_unique<RecoveryProgress>(options_->replay_filter);
+  recovery_->last_progress = ActorContext::worker().toolbox->Now();
+  uint64_t token = 0;
+  const absl::Status asked = MessageInvoker::Call("RecoverFrom", [&] {
+    recovery_->from = RecoverFrom();
+    token = FencingToken();
+    return absl::OkStatus();
+  });
+  if (!asked.ok()) return FailRecovery(context, asked, nullptr);
+  ArmRecoveryTimer();
+  context.Tell(journal_, OpenWriter{persistence_id_, token, self_, instance_id_});
+  return absl::OkStatus();
+}
+
+absl::Status PersistentActor::OnSnapshot(ActorContext& context, LoadSnapshotResult& result) {
+  if (!result.found) return BeginReplay(context);
+  absl::StatusOr<EnvelopePtr> state = absl::UnknownError("");
+  const absl::Status decoded = MessageInvoker::Call("the codec of a state", [&] {
+    state = codec_->DecodeState(result.snapshot);
+    return state.status();
+  });
+  if (!decoded.ok()) return OnNoSnapshot(context, decoded);
+  last_sequence_nr_ = result.snapshot.metadata.sequence_nr;
+  const absl::Status taken = WithMisuse(MessageInvoker::Call(
+      "ReceiveSnapshot", [&] { return ReceiveSnapshot(context, result.snapshot.metadata, **state); }));
+  if (!taken.ok()) return FailRecovery(context, taken, nullptr);
+  return BeginReplay(context);
+}
+
+absl::Status PersistentActor::OnNoSnapshot(ActorContext& context, const absl::Status& cause) {
+  if (!options_->snapshot_is_optional) return FailRecovery(context, cause, nullptr);
+  fraktor::Log(context, LogLevel::kWarning,
+               absl::StrCat("\"", persistence_id_,
+                            "\" is recovered from its events alone, as its snapshot could not be "
+                            "loaded: ",
+                            cause.message()));
+  return BeginReplay(context);
+}
+
+absl::Status PersistentActor::BeginReplay(ActorContext& context) {
+  SetState(PersistentActorState::kRecovering);
+  recovery_->next_sequence_nr = last_sequence_nr_ + 1;
+  recovery_->events_left = recovery_->from.replay_max;
+  AskForPage(context);
+  return WithMisuse(absl::OkStatus());
+}
+
+void PersistentActor::AskForPage(ActorContext& context) {
+  context.Tell(journal_, ReplayMessages{.persistence_id = persistence_id_,
+                                        .from_sequence_nr = recovery_->next_sequence_nr,
+                                        .to_sequence_nr = recovery_->from.to_sequence_nr,
+                                        .max_events = recovery_->events_left,
+                                        .limits = options_->replay_page,
+                                        .knows_highest = true,
+                                        .highest_sequence_nr = recovery_->highest_sequence_nr,
+                                        .client = self_,
+                                        .instance_id = instance_id_});
+}
+
+absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& page) {
+  if (!page.is_last) {
+    // The next one is read while this one is applied.
+    recovery_->next_sequence_nr = page.events.resume_at();
+    recovery_->events_left -= std::min<uint64_t>(recovery_->events_left, page.events.size());
+    AskForPage(context);
+    context.Flush();
+  }
+  EnvelopePtr current;
+  const absl::Status applied = MessageInvoker::Call("ReceiveRecover", [&]() -> absl::Status {
+    const auto apply = [&](EnvelopePtr event) -> absl::Status {
+      current = std::move(event);
+      FRAKTOR_RETURN_IF_ERROR(WithMisuse(ReceiveRecover(context, *current)));
+      current.reset();
+      return absl::OkStatus();
+    };
+    for (const StoredEvent& stored : page.events) {
+      last_sequence_nr_ = stored.sequence_nr;
+      switch (recovery_->filter.Judge(stored)) {
+        case ReplayFilter::Verdict::kPass:
+          break;
+        case ReplayFilter::Verdict::kPassWithWarning:
+          fraktor::Log(context, LogLevel::kWarning, recovery_->filter.Describe(stored));
+          break;
+        case ReplayFilter::Verdict::kDiscard:
+          fraktor::Log(context, LogLevel::kWarning,
+                       absl::StrCat(recovery_->filter.Describe(stored), "; it is left out"));
+          continue;
+        case ReplayFilter::Verdict::kFail:
+          return recovery_->filter.ErrorOf(stored);
+      }
+      FRAKTOR_RETURN_IF_ERROR(codec_->Decode(stored, apply));
+    }
+    return absl::OkStatus();
+  });
+  if (!applied.ok()) return FailRecovery(context, applied, current.get());
+  return absl::OkStatus();
+}
+
+absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr) {
+  sequence_nr_ = std::max(highest_sequence_nr, last_sequence_nr_);
+  last_sequence_nr_ = sequence_nr_;
+  is_recovering_ = false;
+  if (recovery_->has_timer) ActorContext::worker().toolbox->CancelTimer(recovery_->timer);
+  recovery_.reset();
+  message.set_sender(ActorRef());
+  const absl::Status completed =
+      WithMisuse(MessageInvoker::Call("OnRecoveryCompleted", [&] { return OnRecoveryCompleted(context); }));
+  Flush();
+  if (pending_stashing_ > 0) {
+    SetState(PersistentActorState::kPersistingEvents);
+  } else {
+    SetState(PersistentActorState::kProcessingCommands);
+    UnstashInternally();
+  }
+  ReturnPermit();
+  if (completed.ok()) return WithMisuse(absl::OkStatus());
+  return MakeError(completed.code(), ActorErrorKind::kInitialization,
+                   absl::StrCat("\"", persistence_id_, "\" has been recovered, but: ", completed.message()));
+}
+
+absl::Status PersistentActor::FailRecovery(ActorContext& context, const absl::Status& cause, Envelope* event) {
+  const absl::Status told = MessageInvoker::Call("OnRecoveryFailure", [&] {
+    OnRecoveryFailure(cause, event);
+    return absl::OkStatus();
+  });
+  if (!told.ok()) fraktor::Log(context, LogLevel::kError, ToStd(told.message()));
+  context.Stop();
+  return absl::OkStatus();
+}
+
+void PersistentActor::ArmRecoveryTimer() {
+  const absl::StatusOr<TimerId> armed = ActorContext::worker().toolbox->ScheduleAt(
+      recovery_->last_progress + options_->recovery_event_timeout, [self = self_, instance_id = instance_id_] {
+        Tell(self, Tick{Tick::Kind::kRecovery, instance_id});
+      });
+  recovery_->has_timer = armed.ok();
+  if (armed.ok()) recovery_->timer = *armed;
+}
+
+absl::Status PersistentActor::OnRecoveryTick(ActorContext& context) {
+  if (recovery_ == nullptr) return absl::OkStatus();
+  const absl::Duration waited = ActorContext::worker().toolbox->Now() - recovery_->last_progress;
+  if (waited < options_->recovery_event_timeout) {
+    ArmRecoveryTimer();
+    return absl::OkStatus();
+  }
+  recovery_->has_timer = false;
+  return FailRecovery(
+      context,
+      absl::DeadlineExceededError(absl::StrCat(
+          "the recovery of \"", persistence_id_, "\" timed out: nothing has come for ", absl::FormatDuration(waited),
+          " after event ", last_sequence_nr_, ", in state ", ToAbsl(NameOf(state_)),
+          "; look at the journal and the snapshot store, or raise "
+          "PersistentActorOptions::recovery_event_timeout")),
+      nullptr);
+}
+
+void PersistentActor::ReturnPermit() {
+  if (permitter_.IsNoOne()) return;
+  Tell(std::exchange(permitter_, ActorRef()), ReturnRecoveryPermit{instance_id_});
+}
+
+void PersistentActor::LetGo() {
+  RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
+  if (std::exchange(has_write_timer_, false)) toolbox->CancelTimer(write_timer_);
+  if (recovery_ != nullptr && std::exchange(recovery_->has_timer, false)) toolbox->CancelTimer(recovery_->timer);
+  ReturnPermit();
+}
+
+}  // namespace fraktor::inline v0
