@@ -18,10 +18,13 @@
 #include "fraktor/persistence/memory/memory_disk.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/memory/memory_state_store.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/persistence/testing/journal_contract.h"
 #include "fraktor/persistence/testing/snapshot_store_contract.h"
+#include "fraktor/persistence/testing/state_store_contract.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
@@ -74,6 +77,22 @@ INSTANTIATE_TEST_SUITE_P(
                     JournalContractParameter{.name = "Simulated",
                                              .make = [] { return std::make_unique<SimulatedJournalUnderTest>(); }}),
     JournalContractName);
+
+class MemoryStateStoreUnderTest : public StateStoreUnderTest {
+ public:
+  StateStorage& storage() override { return store_; }
+  absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
+
+ private:
+  MemoryStateStore store_{StateLimits{.max_state_bytes = size_t{1} << 20}};
+};
+
+INSTANTIATE_TEST_SUITE_P(Memory, StateStoreContract,
+                         testing::Values(StateStoreContractParameter{
+                             .name = "Memory",
+                             .make = [] { return std::make_unique<MemoryStateStoreUnderTest>(); },
+                             .survives_reopen = false}),
+                         StateStoreContractName);
 
 class MemorySnapshotStoreUnderTest : public SnapshotStoreUnderTest {
  public:

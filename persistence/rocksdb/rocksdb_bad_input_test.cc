@@ -20,6 +20,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/options.h"
 
+#include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/journal/journal_error.h"
@@ -29,9 +30,11 @@
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
 #include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
+#include "fraktor/persistence/rocksdb/rocksdb_state_store.h"
 #include "fraktor/persistence/rocksdb/store_fixture.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
+#include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
@@ -380,6 +383,29 @@ TEST_F(BadInput, FailsToSaveASnapshotOnAFullDiskAndGoesOn) {
 }
 
 // Deletions of tagged events go in pieces, and go on.
+TEST_F(BadInput, NamesADurableStateThatIsCorruptOrNewer) {
+  const std::string path = folder_.path("states");
+  {
+    const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value();
+    for (const char* const id : {"a", "b", "c"}) {
+      ASSERT_TRUE(store->Upsert({.persistence_id = id, .revision = 1, .payload = "payload"}).Wait().ok());
+    }
+  }
+  {
+    Raw raw(path);
+    raw.Damage("states", "a", 5);
+    std::string record = {2};  // the version
+    AppendFixed32(record, ExtendCrc32c(ExtendCrc32c(0, "b"), record));
+    ASSERT_TRUE(raw.db->Put(rocksdb::WriteOptions(), raw.family("states"), "b", record).ok());
+  }
+  const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value();
+  EXPECT_TRUE(Says(store->Load("a").Wait().status(), JournalErrorKind::kCorrupt, {"\"a\"", "backup"}));
+  EXPECT_TRUE(Says(store->Upsert({.persistence_id = "a", .revision = 2}).Wait(), JournalErrorKind::kCorrupt));
+  EXPECT_TRUE(Says(store->Load("b").Wait().status(), JournalErrorKind::kNewerSchema, {"\"b\"", "version 2"}));
+  EXPECT_EQ(store->Load("c").Wait().value().state.payload, "payload");
+  EXPECT_TRUE(store->Upsert({.persistence_id = "c", .revision = 2}).Wait().ok());
+}
+
 TEST_F(BadInput, TakesTheEntriesOfDeletedTagsAway) {
   {
     const auto journal = Open({.sync = false}).value();

@@ -11,10 +11,13 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
 #include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
+#include "fraktor/persistence/rocksdb/rocksdb_state_store.h"
 #include "fraktor/persistence/rocksdb/store_fixture.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/persistence/testing/journal_contract.h"
 #include "fraktor/persistence/testing/snapshot_store_contract.h"
+#include "fraktor/persistence/testing/state_store_contract.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -76,6 +79,42 @@ class RocksDbSnapshotStoreUnderTest : public SnapshotStoreUnderTest {
   std::unique_ptr<RuntimeToolbox> toolbox_;
   std::unique_ptr<RocksDbSnapshotStore> store_;
 };
+
+class RocksDbStateStoreUnderTest : public StateStoreUnderTest {
+ public:
+  RocksDbStateStoreUnderTest(bool has_threads, bool sync) : toolbox_(MakeToolbox(has_threads)), sync_(sync) {
+    EXPECT_TRUE(Reopen().ok());
+  }
+  StateStorage& storage() override { return *store_; }
+  absl::Status Reopen() override {
+    store_.reset();
+    absl::StatusOr<std::unique_ptr<RocksDbStateStore>> opened =
+        RocksDbStateStore::Open(*toolbox_, {.path = folder_.path("states"),
+                                            .sync = sync_,
+                                            .limits = {.max_state_bytes = size_t{1} << 20},
+                                            .env = sync_ ? nullptr : memory_.get()});
+    if (!opened.ok()) return opened.status();
+    store_ = *std::move(opened);
+    return absl::OkStatus();
+  }
+  PumpedToolbox* toolbox() override { return dynamic_cast<PumpedToolbox*>(toolbox_.get()); }
+
+ private:
+  TemporaryFolder folder_;
+  std::unique_ptr<rocksdb::Env> memory_{rocksdb::NewMemEnv(rocksdb::Env::Default())};
+  std::unique_ptr<RuntimeToolbox> toolbox_;
+  const bool sync_;
+  std::unique_ptr<RocksDbStateStore> store_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    RocksDb, StateStoreContract,
+    testing::Values(
+        StateStoreContractParameter{.name = "Threads",
+                                    .make = [] { return std::make_unique<RocksDbStateStoreUnderTest>(true, true); }},
+        StateStoreContractParameter{.name = "Pumped",
+                                    .make = [] { return std::make_unique<RocksDbStateStoreUnderTest>(false, false); }}),
+    StateStoreContractName);
 
 JournalContractParameter Journal(std::string name, bool has_threads, RocksDbJournalOptions options) {
   return {.name = std::move(name),

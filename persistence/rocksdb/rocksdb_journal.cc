@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
@@ -41,13 +40,11 @@
 #include "fraktor/persistence/rocksdb/id_cache.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
-#include "fraktor/persistence/rocksdb/reader_pool.h"
-#include "fraktor/persistence/rocksdb/store_gate.h"
+#include "fraktor/persistence/rocksdb/store_engine.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
-#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -65,8 +62,6 @@ constexpr uint64_t kMaxPointDeletes = 512;
 constexpr uint64_t kMaxPurgedEvents = 512;
 
 constexpr uint8_t kIdRecordVersion = 1;
-
-std::string_view ToView(const rocksdb::Slice& slice) { return std::string_view(slice.data(), slice.size()); }
 
 // The first key that is greater than `key`.
 std::string Successor(std::string key) {
@@ -154,7 +149,9 @@ rocksdb::ReadOptions PlainRead() {
 class RocksDbJournal::Core {
  public:
   static absl::StatusOr<std::unique_ptr<Core>> Open(RuntimeToolbox& toolbox, const RocksDbJournalOptions& options);
-  ~Core();
+  ~Core() {
+    if (engine_ != nullptr) engine_->Stop();
+  }
 
   Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token);
   Future<WriteResults> Write(std::vector<AtomicWrite> writes);
@@ -164,10 +161,10 @@ class RocksDbJournal::Core {
   Future<EventBatch> EventsByTag(TagPage page);
   Future<IdBatch> PersistenceIds(IdPage page);
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after);
-  Future<void> Close();
+  Future<void> Close() { return engine_->Close(); }
 
   const RocksDbJournalOptions& options() const { return options_; }
-  const RocksDbOpenReport& report() const { return database_->report(); }
+  const RocksDbOpenReport& report() const { return engine_->report(); }
   Statistics statistics() const;
 
  private:
@@ -185,20 +182,9 @@ class RocksDbJournal::Core {
   explicit Core(const RocksDbJournalOptions& options)
       : options_(options), board_(options.max_live_queries), cache_(options.max_cached_ids) {}
 
-  absl::Status ClosedStatus() const { return ClosedError(absl::StrCat("the journal ", options_.path)); }
-  absl::Status CheckWritable() const;
-  void Leave() {
-    if (gate_.Leave()) Finish();
-  }
-  void Finish();
-  void CloseDatabase();
-  template <class T, class Op>
-  Future<T> Submit(std::unique_ptr<Op> operation, Future<T> answer);
-  template <class T, class Fn>
-  Future<T> Read(Fn read);
-
-  rocksdb::DB& db() { return database_->db(); }
-  rocksdb::ColumnFamilyHandle* family(size_t i) { return database_->column_family(i); }
+  Database& database() { return engine_->database(); }
+  rocksdb::DB& db() { return engine_->db(); }
+  rocksdb::ColumnFamilyHandle* family(size_t i) { return engine_->family(i); }
 
   // The worker's side.
   void BeginPrepare(const rocksdb::WriteBatch& batch) {
@@ -223,11 +209,6 @@ class RocksDbJournal::Core {
 
   const RocksDbJournalOptions options_;
   AdvanceBoard board_;
-  StoreGate gate_;
-  Mutex close_mutex_;
-  bool is_let_go_ ABSL_GUARDED_BY(close_mutex_) = false;
-  absl::Status close_status_ ABSL_GUARDED_BY(close_mutex_);
-  std::vector<Promise<void>> closing_ ABSL_GUARDED_BY(close_mutex_);
 
   // The worker's own.
   IdCache cache_;
@@ -236,9 +217,7 @@ class RocksDbJournal::Core {
   std::string key_;
   std::string record_;
 
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<CommitQueue> queue_;  // none if read only
-  std::unique_ptr<ReaderPool> readers_;
+  std::unique_ptr<StoreEngine> engine_;
 };
 
 class RocksDbJournal::Core::OpenOperation final : public CommitQueue::Operation {
@@ -260,7 +239,7 @@ class RocksDbJournal::Core::OpenOperation final : public CommitQueue::Operation 
       }
       promise_.Set(std::move(result_));
     }
-    core_.Leave();
+    core_.engine_->Leave();
   }
   size_t byte_size() const override { return persistence_id_.size() + 64; }
 
@@ -318,7 +297,7 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
       }
       promise_.Set(std::move(results_));
     }
-    core_.Leave();
+    core_.engine_->Leave();
   }
   size_t byte_size() const override { return bytes_; }
   size_t event_count() const override { return events_; }
@@ -342,7 +321,7 @@ class RocksDbJournal::Core::PurgeOperation final : public CommitQueue::Operation
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
     core_.BeginPrepare(batch);
     // What is left is taken away after the next deletion.
-    if (core_.gate_.is_closed()) return Outcome::kReady;
+    if (core_.engine_->is_closed()) return Outcome::kReady;
     const absl::StatusOr<CachedId*> id = core_.Load(persistence_id_);
     if (!id.ok()) return Outcome::kReady;
     if ((*id)->changed_in == core_.group_) return Outcome::kCommitFirst;
@@ -386,7 +365,7 @@ class RocksDbJournal::Core::DeleteOperation final : public CommitQueue::Operatio
     promise_.Set(committed.ok() ? result_
                                 : Annotate(committed, absl::StrCat("delete events of \"", persistence_id_, "\" up to ",
                                                                    to_sequence_nr_)));
-    core_.Leave();
+    core_.engine_->Leave();
   }
   size_t byte_size() const override { return persistence_id_.size() + 64; }
 
@@ -413,99 +392,45 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
   database.column_families = {{"events", MakeFamilyOptions(options, cache, true)},
                               {"ids", MakeFamilyOptions(options, cache, false)},
                               {"index", MakeFamilyOptions(options, cache, true)}};
-  FRAKTOR_ASSIGN_OR_RETURN(core->database_, Database::Open(std::move(database)));
-  core->next_offset_ = core->database_->report().open_count << 40 | 1;
-  FRAKTOR_ASSIGN_OR_RETURN(core->readers_,
-                           ReaderPool::Start(toolbox, {.name = "journal-read", .threads = options.reader_threads}));
-  if (options.read_only) return core;
-  FRAKTOR_ASSIGN_OR_RETURN(core->queue_,
-                           CommitQueue::Start(toolbox, *core->database_,
-                                              {.name = "journal-commit",
-                                               .sync = options.sync,
-                                               .max_operations = options.max_waiting_requests,
-                                               .max_bytes = options.max_waiting_bytes,
-                                               .max_group_bytes = options.max_commit_bytes,
-                                               .on_failure = [core = core.get()] { core->cache_.Clear(); }}));
+  FRAKTOR_ASSIGN_OR_RETURN(
+      core->engine_,
+      StoreEngine::Open(toolbox,
+                        {.what = "journal",
+                         .thread_name = "journal",
+                         .database = std::move(database),
+                         .sync = options.sync,
+                         .max_waiting_requests = options.max_waiting_requests,
+                         .max_waiting_bytes = options.max_waiting_bytes,
+                         .max_commit_bytes = options.max_commit_bytes,
+                         .reader_threads = options.reader_threads,
+                         .on_failure = [core = core.get()] { core->cache_.Clear(); },
+                         .on_close = [core = core.get()] { core->board_.Close(core->engine_->ClosedStatus()); }}));
+  core->next_offset_ = core->engine_->report().open_count << 40 | 1;
   return core;
 }
 
-RocksDbJournal::Core::~Core() {
-  if (readers_ == nullptr || (queue_ == nullptr && !options_.read_only)) return;
-  static_cast<void>(Close());
-  // The last request lets the worker end; its reader is joined with the readers, which go before the queue.
-  if (queue_ != nullptr) queue_->Join().IgnoreError();
-}
-
 RocksDbJournal::Statistics RocksDbJournal::Core::statistics() const {
-  if (queue_ == nullptr) return {};
-  const CommitQueue::Statistics statistics = queue_->statistics();
+  const CommitQueue::Statistics statistics = engine_->statistics();
   return {.commits = statistics.groups, .requests = statistics.operations, .events = statistics.events};
 }
 
-absl::Status RocksDbJournal::Core::CheckWritable() const {
-  if (!options_.read_only) return absl::OkStatus();
-  return MakeError(absl::StatusCode::kPermissionDenied, JournalErrorKind::kReadOnly,
-                   absl::StrCat("the journal ", options_.path, " was opened for reading only; open it for writing"));
-}
-
-template <class T, class Op>
-Future<T> RocksDbJournal::Core::Submit(std::unique_ptr<Op> operation, Future<T> answer) {
-  const absl::Status submitted = queue_->Submit(std::move(operation));
-  if (submitted.ok()) return answer;
-  Leave();
-  return MakeReadyFuture<T>(submitted);
-}
-
-template <class T, class Fn>
-Future<T> RocksDbJournal::Core::Read(Fn read) {
-  if (!gate_.Enter()) return MakeReadyFuture<T>(ClosedStatus());
-  auto [promise, future] = MakePromise<T>();
-  const absl::Status posted = readers_->Post([this, promise = std::move(promise), read = std::move(read)]() mutable {
-    {
-      const Database::Lease lease(*database_);
-      if (lease.status().ok()) {
-        promise.Set(read());
-      } else {
-        promise.Set(lease.status());
-      }
-    }
-    Leave();
-  });
-  if (posted.ok()) return std::move(future);
-  Leave();
-  return MakeReadyFuture<T>(posted);
-}
-
 Future<WriterOpened> RocksDbJournal::Core::OpenWriter(std::string persistence_id, std::optional<uint64_t> token) {
-  absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
-  if (checked.ok()) checked = CheckWritable();
+  const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<WriterOpened>(checked);
-  if (!gate_.Enter()) return MakeReadyFuture<WriterOpened>(ClosedStatus());
-  auto [promise, future] = MakePromise<WriterOpened>();
-  return Submit(std::make_unique<OpenOperation>(*this, std::move(persistence_id), token, std::move(promise)),
-                std::move(future));
+  return engine_->Submit<WriterOpened, OpenOperation>(*this, std::move(persistence_id), token);
 }
 
 Future<WriteResults> RocksDbJournal::Core::Write(std::vector<AtomicWrite> writes) {
-  const absl::Status checked = CheckWritable();
-  if (!checked.ok()) return MakeReadyFuture<WriteResults>(checked);
-  if (!gate_.Enter()) return MakeReadyFuture<WriteResults>(ClosedStatus());
-  if (writes.empty()) {
-    Leave();
+  if (writes.empty() && engine_->CheckWritable().ok() && !engine_->is_closed()) {
     return MakeReadyFuture<WriteResults>(WriteResults());
   }
-  auto [promise, future] = MakePromise<WriteResults>();
-  return Submit(std::make_unique<WriteOperation>(*this, std::move(writes), std::move(promise)), std::move(future));
+  return engine_->Submit<WriteResults, WriteOperation>(*this, std::move(writes));
 }
 
 Future<void> RocksDbJournal::Core::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
-  absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
-  if (checked.ok()) checked = CheckWritable();
+  const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  if (!gate_.Enter()) return MakeReadyFuture<void>(ClosedStatus());
-  auto [promise, future] = MakePromise<void>();
-  return Submit(std::make_unique<DeleteOperation>(*this, std::move(persistence_id), to_sequence_nr, std::move(promise)),
-                std::move(future));
+  return engine_->Submit<void, DeleteOperation>(*this, std::move(persistence_id), to_sequence_nr);
 }
 
 absl::StatusOr<CachedId*> RocksDbJournal::Core::Load(const std::string& persistence_id) {
@@ -587,7 +512,7 @@ absl::StatusOr<bool> RocksDbJournal::Core::IsStored(const CachedId& id, const At
         db().Get(PlainRead(), family(kEvents), EventKey(event.persistence_id, event.sequence_nr), &stored);
     if (found.IsNotFound()) return false;
     if (!found.ok()) {
-      return database_->ToStatus(found,
+      return database().ToStatus(found,
                                  absl::StrCat("read event ", event.sequence_nr, " of \"", event.persistence_id, "\""));
     }
     record_.clear();
@@ -635,11 +560,11 @@ absl::Status RocksDbJournal::Core::PreparePurge(rocksdb::WriteBatch& batch, cons
     id.purged_to = number;
   }
   FRAKTOR_RETURN_IF_ERROR(
-      database_->ToStatus(events->status(), absl::StrCat("read deleted events of \"", persistence_id, "\"")));
+      database().ToStatus(events->status(), absl::StrCat("read deleted events of \"", persistence_id, "\"")));
   if (!events->Valid()) {
     id.purged_to = last;
   } else {
-    queue_->SubmitMore(std::make_unique<PurgeOperation>(*this, persistence_id));
+    engine_->SubmitMore(std::make_unique<PurgeOperation>(*this, persistence_id));
   }
   return absl::OkStatus();
 }
@@ -659,7 +584,7 @@ absl::StatusOr<CachedId> RocksDbJournal::Core::ReadId(const std::string& persist
   std::string record;
   const rocksdb::Status found = db().Get(PlainRead(), family(kIds), persistence_id, &record);
   if (found.IsNotFound()) return CachedId();
-  if (!found.ok()) return database_->ToStatus(found, absl::StrCat("read the state of \"", persistence_id, "\""));
+  if (!found.ok()) return database().ToStatus(found, absl::StrCat("read the state of \"", persistence_id, "\""));
   return DecodeId(persistence_id, record);
 }
 
@@ -673,7 +598,7 @@ absl::StatusOr<uint64_t> RocksDbJournal::Core::LastStored(const std::string& per
   last->SeekForPrev(EventKey(persistence_id, std::numeric_limits<uint64_t>::max()));
   if (!last->Valid()) {
     FRAKTOR_RETURN_IF_ERROR(
-        database_->ToStatus(last->status(), absl::StrCat("read the last event of \"", persistence_id, "\"")));
+        database().ToStatus(last->status(), absl::StrCat("read the last event of \"", persistence_id, "\"")));
     return 0;
   }
   std::string_view id;
@@ -691,13 +616,14 @@ absl::StatusOr<uint64_t> RocksDbJournal::Core::ReadHighest(const std::string& pe
 Future<uint64_t> RocksDbJournal::Core::HighestSequenceNr(std::string persistence_id) {
   const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<uint64_t>(checked);
-  return Read<uint64_t>([this, persistence_id = std::move(persistence_id)] { return ReadHighest(persistence_id); });
+  return engine_->Read<uint64_t>(
+      [this, persistence_id = std::move(persistence_id)] { return ReadHighest(persistence_id); });
 }
 
 Future<EventBatch> RocksDbJournal::Core::Replay(ReplayPage page) {
   const absl::Status checked = CheckPersistenceId(options_.limits, page.persistence_id);
   if (!checked.ok()) return MakeReadyFuture<EventBatch>(checked);
-  return Read<EventBatch>([this, page = std::move(page)] { return ReadEvents(page); });
+  return engine_->Read<EventBatch>([this, page = std::move(page)] { return ReadEvents(page); });
 }
 
 absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& page) {
@@ -741,7 +667,7 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& pa
   }
   if (!events->status().ok()) {
     if (batch.empty()) {
-      const absl::Status read_error = database_->ToStatus(events->status(), "read events");
+      const absl::Status read_error = database().ToStatus(events->status(), "read events");
       return EventError(read_error.code(), ErrorKindOf<JournalErrorKind>(read_error).value_or(JournalErrorKind::kIo),
                         page.persistence_id, next,
                         absl::StrCat("it or the next one cannot be read: ", std::string(read_error.message())));
@@ -754,7 +680,7 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& pa
 }
 
 Future<EventBatch> RocksDbJournal::Core::EventsByTag(TagPage page) {
-  return Read<EventBatch>([this, page = std::move(page)] { return ReadTag(page); });
+  return engine_->Read<EventBatch>([this, page = std::move(page)] { return ReadTag(page); });
 }
 
 absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadTag(const TagPage& page) {
@@ -802,7 +728,7 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadTag(const TagPage& page) {
       continue;
     }
     absl::Status problem =
-        database_->ToStatus(found, absl::StrCat("read event ", event.sequence_nr, " of \"", id, "\""));
+        database().ToStatus(found, absl::StrCat("read event ", event.sequence_nr, " of \"", id, "\""));
     if (problem.ok()) {
       event.persistence_id = batch.Keep(id);
       const std::string_view kept = batch.Keep(record);
@@ -818,13 +744,13 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadTag(const TagPage& page) {
     ++next;
   }
   FRAKTOR_RETURN_IF_ERROR(
-      database_->ToStatus(entries->status(), absl::StrCat("read the entries of tag \"", page.tag, "\"")));
+      database().ToStatus(entries->status(), absl::StrCat("read the entries of tag \"", page.tag, "\"")));
   batch.Finish(next, true);
   return batch;
 }
 
 Future<IdBatch> RocksDbJournal::Core::PersistenceIds(IdPage page) {
-  return Read<IdBatch>([this, page] { return ReadIds(page); });
+  return engine_->Read<IdBatch>([this, page] { return ReadIds(page); });
 }
 
 absl::StatusOr<IdBatch> RocksDbJournal::Core::ReadIds(const IdPage& page) {
@@ -841,7 +767,7 @@ absl::StatusOr<IdBatch> RocksDbJournal::Core::ReadIds(const IdPage& page) {
     batch.ids.push_back(entries->value().ToString());
     batch.resume_at = LoadSorted64(entries->key().data() + 2) + 1;
   }
-  FRAKTOR_RETURN_IF_ERROR(database_->ToStatus(entries->status(), "read the list of ids"));
+  FRAKTOR_RETURN_IF_ERROR(database().ToStatus(entries->status(), "read the list of ids"));
   return batch;
 }
 
@@ -855,15 +781,15 @@ absl::StatusOr<uint64_t> RocksDbJournal::Core::ReadNumberOf(const JournalSubject
   read.total_order_seek = true;
   const std::unique_ptr<rocksdb::Iterator> last(db().NewIterator(read, family(kIndex)));
   last->SeekForPrev(EventKey(tag, std::numeric_limits<uint64_t>::max()));
-  FRAKTOR_RETURN_IF_ERROR(database_->ToStatus(last->status(), "read the last offset"));
+  FRAKTOR_RETURN_IF_ERROR(database().ToStatus(last->status(), "read the last offset"));
   return last->Valid() ? LoadSorted64(last->key().data() + last->key().size() - 8) : 0;
 }
 
 Future<uint64_t> RocksDbJournal::Core::AwaitAdvance(JournalSubject subject, uint64_t after) {
-  if (gate_.is_closed()) return MakeReadyFuture<uint64_t>(ClosedStatus());
+  if (engine_->is_closed()) return MakeReadyFuture<uint64_t>(engine_->ClosedStatus());
   Future<uint64_t> advance = board_.Wait(subject, after);
   // What came before the wait; what comes after is published by the commit.
-  Future<void> looking = Read<void>([this, subject = std::move(subject)]() -> absl::Status {
+  Future<void> looking = engine_->Read<void>([this, subject = std::move(subject)]() -> absl::Status {
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t number, ReadNumberOf(subject));
     board_.Publish(subject, number);
     return absl::OkStatus();
@@ -873,42 +799,6 @@ Future<uint64_t> RocksDbJournal::Core::AwaitAdvance(JournalSubject subject, uint
     if (!looked.ok()) return MakeReadyFuture<uint64_t>(looked);
   }
   return advance;
-}
-
-Future<void> RocksDbJournal::Core::Close() {
-  auto [promise, future] = MakePromise<void>();
-  {
-    MutexLock lock(close_mutex_);
-    if (is_let_go_) return MakeReadyFuture<void>(close_status_);
-    closing_.push_back(std::move(promise));
-  }
-  if (!gate_.is_closed()) {
-    const bool nobody_inside = gate_.Close();
-    board_.Close(ClosedStatus());
-    if (nobody_inside) Finish();
-  }
-  return std::move(future);
-}
-
-void RocksDbJournal::Core::Finish() {
-  if (queue_ != nullptr) {
-    queue_->Finish([this] { CloseDatabase(); });
-  } else {
-    // Nothing to write, so nothing to wait for. Not on a reader: they may be ending, with this one as the last.
-    CloseDatabase();
-  }
-}
-
-void RocksDbJournal::Core::CloseDatabase() {
-  const absl::Status closed = database_->Close();
-  std::vector<Promise<void>> closing;
-  {
-    MutexLock lock(close_mutex_);
-    is_let_go_ = true;
-    close_status_ = closed;
-    closing.swap(closing_);
-  }
-  for (Promise<void>& promise : closing) promise.Set(closed);
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbJournal>> RocksDbJournal::Open(RuntimeToolbox& toolbox,

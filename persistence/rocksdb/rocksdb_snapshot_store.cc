@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,15 +34,13 @@
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
-#include "fraktor/persistence/rocksdb/reader_pool.h"
-#include "fraktor/persistence/rocksdb/store_gate.h"
+#include "fraktor/persistence/rocksdb/store_engine.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
-#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -54,9 +51,6 @@ constexpr size_t kIndex = 0;
 constexpr size_t kRecords = 1;
 constexpr uint8_t kSnapshotRecordVersion = 1;
 constexpr std::string_view kLastTimeKey = "last time";
-
-rocksdb::Slice ToSlice(std::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
-std::string_view ToView(const rocksdb::Slice& slice) { return std::string_view(slice.data(), slice.size()); }
 
 // Times before 1970 sort before those after.
 uint64_t SortedTime(int64_t nanoseconds) { return static_cast<uint64_t>(nanoseconds) ^ (uint64_t{1} << 63); }
@@ -134,15 +128,17 @@ class RocksDbSnapshotStore::Core {
  public:
   static absl::StatusOr<std::unique_ptr<Core>> Open(RuntimeToolbox& toolbox,
                                                     const RocksDbSnapshotStoreOptions& options);
-  ~Core();
+  ~Core() {
+    if (engine_ != nullptr) engine_->Stop();
+  }
 
   Future<SnapshotMetadata> Save(Snapshot snapshot);
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria);
   Future<void> Delete(std::string persistence_id, SnapshotSelectionCriteria criteria);
-  Future<void> Close();
+  Future<void> Close() { return engine_->Close(); }
 
   const RocksDbSnapshotStoreOptions& options() const { return options_; }
-  const RocksDbOpenReport& report() const { return database_->report(); }
+  const RocksDbOpenReport& report() const { return engine_->report(); }
 
  private:
   using Outcome = CommitQueue::Operation::Outcome;
@@ -151,33 +147,18 @@ class RocksDbSnapshotStore::Core {
 
   Core(RuntimeToolbox& toolbox, const RocksDbSnapshotStoreOptions& options) : toolbox_(toolbox), options_(options) {}
 
-  absl::Status ClosedStatus() const { return ClosedError(absl::StrCat("the snapshot store ", options_.path)); }
-  absl::Status CheckWritable() const;
-  void Leave() {
-    if (gate_.Leave()) Finish();
-  }
-  void Finish();
-  void CloseDatabase();
-  template <class T, class Op>
-  Future<T> Submit(std::unique_ptr<Op> operation, Future<T> answer);
   absl::StatusOr<std::optional<Snapshot>> ReadNewest(const std::string& persistence_id,
                                                      const SnapshotSelectionCriteria& criteria);
 
-  rocksdb::DB& db() { return database_->db(); }
-  rocksdb::ColumnFamilyHandle* family(size_t i) { return database_->column_family(i); }
+  Database& database() { return engine_->database(); }
+  rocksdb::DB& db() { return engine_->db(); }
+  rocksdb::ColumnFamilyHandle* family(size_t i) { return engine_->family(i); }
 
   RuntimeToolbox& toolbox_;
   const RocksDbSnapshotStoreOptions options_;
-  StoreGate gate_;
-  Mutex close_mutex_;
-  bool is_let_go_ ABSL_GUARDED_BY(close_mutex_) = false;
-  absl::Status close_status_ ABSL_GUARDED_BY(close_mutex_);
-  std::vector<Promise<void>> closing_ ABSL_GUARDED_BY(close_mutex_);
   int64_t last_time_ns_ = 0;  // the worker's own
 
-  std::unique_ptr<Database> database_;
-  std::unique_ptr<CommitQueue> queue_;  // none if read only
-  std::unique_ptr<ReaderPool> readers_;
+  std::unique_ptr<StoreEngine> engine_;
 };
 
 class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Operation {
@@ -198,7 +179,7 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
     AppendFixed64(time, static_cast<uint64_t>(core_.last_time_ns_));
     batch.Put(core_.family(kIndex), key, size);
     batch.Put(core_.family(kRecords), key, record);
-    batch.Put(core_.database_->default_column_family(), ToSlice(kLastTimeKey), time);
+    batch.Put(core_.database().default_column_family(), ToSlice(kLastTimeKey), time);
     return Outcome::kReady;
   }
   void Complete(const absl::Status& committed) override {
@@ -208,7 +189,7 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
       promise_.Set(Annotate(committed, absl::StrCat("save of snapshot ", snapshot_.metadata.sequence_nr, " of \"",
                                                     snapshot_.metadata.persistence_id, "\"")));
     }
-    core_.Leave();
+    core_.engine_->Leave();
   }
   size_t byte_size() const override { return snapshot_.payload.size() + 256; }
 
@@ -239,13 +220,13 @@ class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Op
       batch.Delete(core_.family(kIndex), entries->key());
       batch.Delete(core_.family(kRecords), entries->key());
     }
-    result_ = core_.database_->ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id_, "\""));
+    result_ = core_.database().ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id_, "\""));
     return Outcome::kReady;
   }
   void Complete(const absl::Status& committed) override {
     promise_.Set(committed.ok() ? result_
                                 : Annotate(committed, absl::StrCat("delete snapshots of \"", persistence_id_, "\"")));
-    core_.Leave();
+    core_.engine_->Leave();
   }
   size_t byte_size() const override { return persistence_id_.size() + 64; }
 
@@ -284,52 +265,26 @@ absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore::Core>> RocksDbSnapshotStore
                              .create_if_missing = options.create_if_missing,
                              .read_only = options.read_only,
                              .env = options.env};
-  FRAKTOR_ASSIGN_OR_RETURN(core->database_, Database::Open(std::move(database)));
+  FRAKTOR_ASSIGN_OR_RETURN(core->engine_,
+                           StoreEngine::Open(toolbox, {.what = "snapshot store",
+                                                       .thread_name = "snapshot",
+                                                       .database = std::move(database),
+                                                       .sync = options.sync,
+                                                       .max_waiting_requests = options.max_waiting_requests,
+                                                       .max_waiting_bytes = options.max_waiting_bytes,
+                                                       .reader_threads = options.reader_threads}));
   std::string last;
   const rocksdb::Status found =
-      core->db().Get(rocksdb::ReadOptions(), core->database_->default_column_family(), ToSlice(kLastTimeKey), &last);
-  if (!found.ok() && !found.IsNotFound()) return core->database_->ToStatus(found, "read the time of the last snapshot");
+      core->db().Get(rocksdb::ReadOptions(), core->database().default_column_family(), ToSlice(kLastTimeKey), &last);
+  if (!found.ok() && !found.IsNotFound()) return core->database().ToStatus(found, "read the time of the last snapshot");
   if (last.size() == 8) core->last_time_ns_ = static_cast<int64_t>(LoadFixed64(last.data()));
-  FRAKTOR_ASSIGN_OR_RETURN(core->readers_,
-                           ReaderPool::Start(toolbox, {.name = "snapshot-read", .threads = options.reader_threads}));
-  if (options.read_only) return core;
-  FRAKTOR_ASSIGN_OR_RETURN(core->queue_, CommitQueue::Start(toolbox, *core->database_,
-                                                            {.name = "snapshot-commit",
-                                                             .sync = options.sync,
-                                                             .max_operations = options.max_waiting_requests,
-                                                             .max_bytes = options.max_waiting_bytes}));
   return core;
 }
 
-RocksDbSnapshotStore::Core::~Core() {
-  if (readers_ == nullptr || (queue_ == nullptr && !options_.read_only)) return;
-  static_cast<void>(Close());
-  // The last request lets the worker end; its reader is joined with the readers, which go before the queue.
-  if (queue_ != nullptr) queue_->Join().IgnoreError();
-}
-
-absl::Status RocksDbSnapshotStore::Core::CheckWritable() const {
-  if (!options_.read_only) return absl::OkStatus();
-  return MakeError(
-      absl::StatusCode::kPermissionDenied, JournalErrorKind::kReadOnly,
-      absl::StrCat("the snapshot store ", options_.path, " was opened for reading only; open it for writing"));
-}
-
-template <class T, class Op>
-Future<T> RocksDbSnapshotStore::Core::Submit(std::unique_ptr<Op> operation, Future<T> answer) {
-  const absl::Status submitted = queue_->Submit(std::move(operation));
-  if (submitted.ok()) return answer;
-  Leave();
-  return MakeReadyFuture<T>(submitted);
-}
-
 Future<SnapshotMetadata> RocksDbSnapshotStore::Core::Save(Snapshot snapshot) {
-  absl::Status checked = CheckSnapshot(options_.limits, snapshot);
-  if (checked.ok()) checked = CheckWritable();
+  const absl::Status checked = CheckSnapshot(options_.limits, snapshot);
   if (!checked.ok()) return MakeReadyFuture<SnapshotMetadata>(checked);
-  if (!gate_.Enter()) return MakeReadyFuture<SnapshotMetadata>(ClosedStatus());
-  auto [promise, future] = MakePromise<SnapshotMetadata>();
-  return Submit(std::make_unique<SaveOperation>(*this, std::move(snapshot), std::move(promise)), std::move(future));
+  return engine_->Submit<SnapshotMetadata, SaveOperation>(*this, std::move(snapshot));
 }
 
 Future<std::optional<Snapshot>> RocksDbSnapshotStore::Core::Load(std::string persistence_id,
@@ -337,23 +292,8 @@ Future<std::optional<Snapshot>> RocksDbSnapshotStore::Core::Load(std::string per
   using Found = std::optional<Snapshot>;
   const absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<Found>(checked);
-  if (!gate_.Enter()) return MakeReadyFuture<Found>(ClosedStatus());
-  auto [promise, future] = MakePromise<Found>();
-  const absl::Status posted = readers_->Post(
-      [this, promise = std::move(promise), persistence_id = std::move(persistence_id), criteria]() mutable {
-        {
-          const Database::Lease lease(*database_);
-          if (lease.status().ok()) {
-            promise.Set(ReadNewest(persistence_id, criteria));
-          } else {
-            promise.Set(lease.status());
-          }
-        }
-        Leave();
-      });
-  if (posted.ok()) return std::move(future);
-  Leave();
-  return MakeReadyFuture<Found>(posted);
+  return engine_->Read<Found>(
+      [this, persistence_id = std::move(persistence_id), criteria] { return ReadNewest(persistence_id, criteria); });
 }
 
 absl::StatusOr<std::optional<Snapshot>> RocksDbSnapshotStore::Core::ReadNewest(
@@ -375,13 +315,13 @@ absl::StatusOr<std::optional<Snapshot>> RocksDbSnapshotStore::Core::ReadNewest(
       break;
     }
     FRAKTOR_RETURN_IF_ERROR(
-        database_->ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id, "\"")));
+        database().ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id, "\"")));
     if (key.empty()) return std::nullopt;
     rocksdb::PinnableSlice record;
     const rocksdb::Status found = db().Get(rocksdb::ReadOptions(), family(kRecords), key, &record);
     if (found.IsNotFound()) continue;
     if (!found.ok()) {
-      const absl::Status problem = database_->ToStatus(found, "read it");
+      const absl::Status problem = database().ToStatus(found, "read it");
       return SnapshotError(problem.code(), ErrorKindOf<JournalErrorKind>(problem).value_or(JournalErrorKind::kIo),
                            persistence_id, ParseKey(key).sequence_nr, std::string(problem.message()));
     }
@@ -392,45 +332,9 @@ absl::StatusOr<std::optional<Snapshot>> RocksDbSnapshotStore::Core::ReadNewest(
 }
 
 Future<void> RocksDbSnapshotStore::Core::Delete(std::string persistence_id, SnapshotSelectionCriteria criteria) {
-  absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
-  if (checked.ok()) checked = CheckWritable();
+  const absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  if (!gate_.Enter()) return MakeReadyFuture<void>(ClosedStatus());
-  auto [promise, future] = MakePromise<void>();
-  return Submit(std::make_unique<DeleteOperation>(*this, std::move(persistence_id), criteria, std::move(promise)),
-                std::move(future));
-}
-
-Future<void> RocksDbSnapshotStore::Core::Close() {
-  auto [promise, future] = MakePromise<void>();
-  {
-    MutexLock lock(close_mutex_);
-    if (is_let_go_) return MakeReadyFuture<void>(close_status_);
-    closing_.push_back(std::move(promise));
-  }
-  if (gate_.Close()) Finish();
-  return std::move(future);
-}
-
-void RocksDbSnapshotStore::Core::Finish() {
-  if (queue_ != nullptr) {
-    queue_->Finish([this] { CloseDatabase(); });
-  } else {
-    // Nothing to write, so nothing to wait for. Not on a reader: they may be ending, with this one as the last.
-    CloseDatabase();
-  }
-}
-
-void RocksDbSnapshotStore::Core::CloseDatabase() {
-  const absl::Status closed = database_->Close();
-  std::vector<Promise<void>> closing;
-  {
-    MutexLock lock(close_mutex_);
-    is_let_go_ = true;
-    close_status_ = closed;
-    closing.swap(closing_);
-  }
-  for (Promise<void>& promise : closing) promise.Set(closed);
+  return engine_->Submit<void, DeleteOperation>(*this, std::move(persistence_id), criteria);
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore>> RocksDbSnapshotStore::Open(

@@ -15,22 +15,19 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/testing/fault_dice.h"
 #include "fraktor/utils/future/future.h"
-#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/executor.h"
-#include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -66,7 +63,7 @@ class FaultyJournal final : public JournalStorage {
                 uint64_t random_stream = 1);
 
   // For requests from now on.
-  void SetFaults(const JournalFaults& faults);
+  void SetFaults(const JournalFaults& faults) { dice_.SetFaults(faults); }
   Counts counts() const;
 
   Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token) override;
@@ -82,24 +79,10 @@ class FaultyJournal final : public JournalStorage {
   const JournalLimits& limits() const override { return journal_.limits(); }
 
  private:
-  // What happens to one request.
-  struct Fate {
-    absl::Status failure;      // instead of asking the journal
-    absl::Status lost_answer;  // instead of its answer
-    absl::Duration delay;
-  };
-
-  Fate Draw(double JournalFaults::*failure, bool stores, std::string_view what) ABSL_LOCKS_EXCLUDED(mutex_);
-  template <class T>
-  Future<T> Late(Future<T> answer, const Fate& fate);
-
   JournalStorage& journal_;
-  RuntimeToolbox& toolbox_;
-  Executor& executor_;
+  FaultDice<JournalFaults> dice_;
   mutable Mutex mutex_;
-  JournalFaults faults_ ABSL_GUARDED_BY(mutex_);
-  Random random_ ABSL_GUARDED_BY(mutex_);
-  Counts counts_ ABSL_GUARDED_BY(mutex_);
+  uint64_t rejected_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace fraktor::inline v0

@@ -12,18 +12,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/persistence/testing/fault_dice.h"
 #include "fraktor/utils/future/future.h"
-#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/executor.h"
-#include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -49,9 +45,9 @@ class FaultySnapshotStore final : public SnapshotStorage {
                       uint64_t random_stream = 2);
 
   // For requests from now on.
-  void SetFaults(const SnapshotFaults& faults);
+  void SetFaults(const SnapshotFaults& faults) { dice_.SetFaults(faults); }
   // How many requests have failed or lost their answer.
-  uint64_t failed() const;
+  uint64_t failed() const { return dice_.counts().failed + dice_.counts().answers_lost; }
 
   Future<SnapshotMetadata> Save(Snapshot snapshot) override;
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
@@ -61,21 +57,8 @@ class FaultySnapshotStore final : public SnapshotStorage {
   const SnapshotLimits& limits() const override { return store_.limits(); }
 
  private:
-  struct Fate {
-    absl::Status failure;
-    absl::Status lost_answer;
-    absl::Duration delay;
-  };
-
-  Fate Draw(double SnapshotFaults::*failure, bool stores, std::string_view what) ABSL_LOCKS_EXCLUDED(mutex_);
-
   SnapshotStorage& store_;
-  RuntimeToolbox& toolbox_;
-  Executor& executor_;
-  mutable Mutex mutex_;
-  SnapshotFaults faults_ ABSL_GUARDED_BY(mutex_);
-  Random random_ ABSL_GUARDED_BY(mutex_);
-  uint64_t failed_ ABSL_GUARDED_BY(mutex_) = 0;
+  FaultDice<SnapshotFaults> dice_;
 };
 
 }  // namespace fraktor::inline v0

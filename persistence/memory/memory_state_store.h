@@ -1,0 +1,50 @@
+// MemoryStateStore: durable states in memory, for tests, for simulations, and for state that need not survive the
+// process.
+//
+//   MemoryStateStore store;
+//
+// Futures are ready when they are returned.
+//
+// Thread safety: as StateStorage.
+#ifndef FRAKTOR_PERSISTENCE_MEMORY_MEMORY_STATE_STORE_H_
+#define FRAKTOR_PERSISTENCE_MEMORY_MEMORY_STATE_STORE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+class MemoryStateStore final : public StateStorage {
+ public:
+  MemoryStateStore() = default;
+  // The limits must be good: see CheckStateLimits.
+  explicit MemoryStateStore(const StateLimits& limits) : limits_(limits) {}
+
+  Future<StoredState> Load(std::string persistence_id) override;
+  Future<void> Upsert(DurableState state) override;
+  Future<void> Delete(std::string persistence_id, uint64_t revision) override;
+  Future<void> Close() override;
+  const StateLimits& limits() const override { return limits_; }
+
+ private:
+  absl::StatusOr<StoredState> LoadNow(const std::string& persistence_id);
+  absl::Status ChangeNow(StoredState change);
+
+  const StateLimits limits_;
+  Mutex mutex_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<std::string, StoredState> states_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_MEMORY_MEMORY_STATE_STORE_H_

@@ -1,0 +1,80 @@
+// RocksDbStateStore: durable states in a folder, on RocksDB.
+//
+//   auto store = RocksDbStateStore::Open(*toolbox, {.path = "/var/lib/shop/states"}).value();
+//
+// With sync on, which is the default, what was answered with success survives a loss of power. What is said of crashes,
+// full disks, locks and reading only in rocksdb_journal.h holds here too.
+//
+// Layout, of schema 1. Column family "states": id -> record with a version byte and a checksum. A deleted state leaves a
+// record with its revision.
+//
+// Thread safety: as StateStorage; the destructor as RocksDbJournal's.
+#ifndef FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_STATE_STORE_H_
+#define FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_STATE_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+#include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace rocksdb {
+class Env;
+}  // namespace rocksdb
+
+namespace fraktor::inline v0 {
+
+struct RocksDbStateStoreOptions {
+  // The folder, which is made if it is missing. Its parent must be there. Not that of another store.
+  std::string path = {};
+  // Whether each commit waits for the disk.
+  bool sync = true;
+  bool create_if_missing = true;
+  // Only look; what would change something gets kReadOnly.
+  bool read_only = false;
+  StateLimits limits = {};
+  // Requests that change something and wait, in number and in bytes; kOverloaded above. One always fits.
+  size_t max_waiting_requests = 65'536;
+  size_t max_waiting_bytes = size_t{256} << 20;
+  // From 1 to 64.
+  int reader_threads = 2;
+  size_t block_cache_bytes = size_t{32} << 20;
+  size_t write_buffer_bytes = size_t{32} << 20;
+  // States from this size on go to blob files.
+  size_t min_blob_bytes = size_t{4} << 10;
+  // Another world of files, for tests. Outlives the store.
+  rocksdb::Env* env = nullptr;
+};
+
+class RocksDbStateStore final : public StateStorage {
+ public:
+  // As RocksDbJournal::Open.
+  static absl::StatusOr<std::unique_ptr<RocksDbStateStore>> Open(RuntimeToolbox& toolbox,
+                                                                 const RocksDbStateStoreOptions& options);
+  ~RocksDbStateStore() override;
+
+  Future<StoredState> Load(std::string persistence_id) override;
+  Future<void> Upsert(DurableState state) override;
+  Future<void> Delete(std::string persistence_id, uint64_t revision) override;
+  Future<void> Close() override;
+  const StateLimits& limits() const override;
+
+  const RocksDbOpenReport& open_report() const;
+
+ private:
+  class Core;
+
+  explicit RocksDbStateStore(std::unique_ptr<Core> core);
+
+  const std::unique_ptr<Core> core_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_STATE_STORE_H_

@@ -1,0 +1,86 @@
+// StateStorage: where durable states are kept: one value for each persistence id, overwritten by the next. What a store
+// implements, and what the state actor and tools use.
+//
+//   DurableState state{.persistence_id = "cart-7", .revision = 1, .manifest = "cart", .payload = bytes};
+//   absl::Status stored = storage.Upsert(state).Wait();                            // in main() and tests only
+//   StoredState now = storage.Load("cart-7").Wait().value();                       // revision 1
+//   storage.Delete("cart-7", 2).Wait();                                            // a change like others
+//
+// Changes are numbered: each has a revision that is one above the last, deletions too. Who comes with another one has
+// not seen the last change, and is refused (kSequenceMismatch): so of two that believe to be the only writer, one finds
+// out. A change that is stored already, with the same bytes, is a success: it was sent again because an answer was lost.
+//
+// Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage.
+//
+// Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
+#ifndef FRAKTOR_PERSISTENCE_STATE_STATE_STORAGE_H_
+#define FRAKTOR_PERSISTENCE_STATE_STATE_STORAGE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor::inline v0 {
+
+struct DurableState {
+  std::string persistence_id = {};
+  uint64_t revision = 0;  // from 1
+  // What the payload is: an explicit, stable name and its version.
+  std::string manifest = {};
+  uint32_t manifest_version = 0;
+  std::string payload = {};
+
+  friend bool operator==(const DurableState&, const DurableState&) = default;
+};
+
+// What Load answers.
+struct StoredState {
+  // False if it was never stored (then the revision is 0) or was deleted (then it is that of the deletion).
+  bool exists = false;
+  // Without a manifest and a payload if it does not exist.
+  DurableState state = {};
+};
+
+struct StateLimits {
+  // Bytes of a persistence id, at most 65535.
+  size_t max_persistence_id_bytes = 1024;
+  // Bytes of one state: manifest and payload. It is in memory as a whole.
+  size_t max_state_bytes = size_t{64} << 20;
+};
+
+// InvalidArgument, naming the limit, unless they make sense.
+absl::Status CheckStateLimits(const StateLimits& limits);
+// kInvalid for an empty id, kTooLarge for what is above a limit; names the id and the revision.
+absl::Status CheckStateId(const StateLimits& limits, std::string_view persistence_id);
+absl::Status CheckState(const StateLimits& limits, const DurableState& state);
+
+// How every store judges a change: OK if it is the next; kSequenceMismatch otherwise, kInvalid for revision 0.
+// `is_stored`: the revision is the stored one, and so are the bytes.
+absl::Status CheckRevision(std::string_view persistence_id, uint64_t stored_revision, uint64_t revision,
+                           bool is_stored);
+
+class StateStorage {
+ public:
+  virtual ~StateStorage() = default;
+
+  virtual Future<StoredState> Load(std::string persistence_id) = 0;
+
+  virtual Future<void> Upsert(DurableState state) = 0;
+
+  // `revision` is that of the deletion.
+  virtual Future<void> Delete(std::string persistence_id, uint64_t revision) = 0;
+
+  // As JournalStorage::Close.
+  virtual Future<void> Close() = 0;
+
+  virtual const StateLimits& limits() const = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_STATE_STATE_STORAGE_H_

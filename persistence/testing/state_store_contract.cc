@@ -1,0 +1,157 @@
+#include "fraktor/persistence/testing/state_store_contract.h"
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+testing::AssertionResult IsKind(const absl::Status& status, JournalErrorKind kind) {
+  if (ErrorKindOf<JournalErrorKind>(status) == kind) return testing::AssertionSuccess();
+  return testing::AssertionFailure() << "expected " << JournalErrorKindName(kind) << ", got " << status;
+}
+
+DurableState MakeState(const std::string& id, uint64_t revision, const std::string& payload) {
+  return {.persistence_id = id, .revision = revision, .manifest = "state", .manifest_version = 3, .payload = payload};
+}
+
+}  // namespace
+
+// Who only wants a faulty store links the contracts too.
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(StateStoreContract);
+
+std::string StateStoreContractName(const testing::TestParamInfo<StateStoreContractParameter>& info) {
+  return info.param.name;
+}
+
+absl::Status StateStoreContract::Upsert(const std::string& id, uint64_t revision, const std::string& payload) {
+  return Await(storage().Upsert(MakeState(id, revision, payload)));
+}
+
+absl::Status StateStoreContract::Delete(const std::string& id, uint64_t revision) {
+  return Await(storage().Delete(id, revision));
+}
+
+std::string StateStoreContract::Load(const std::string& id) {
+  const absl::StatusOr<StoredState> loaded = Await(storage().Load(id));
+  EXPECT_TRUE(loaded.ok()) << loaded.status();
+  if (!loaded.ok()) return "error";
+  EXPECT_EQ(loaded->state.persistence_id, id);
+  EXPECT_EQ(loaded->state.manifest, loaded->exists ? "state" : "");
+  EXPECT_EQ(loaded->state.manifest_version, loaded->exists ? 3u : 0u);
+  return absl::StrCat(loaded->state.revision, ": ", loaded->exists ? loaded->state.payload : "-");
+}
+
+// P136
+TEST_P(StateStoreContract, FindsNothingOfAnUnknownId) { EXPECT_EQ(Load("nobody"), "0: -"); }
+
+// P136
+TEST_P(StateStoreContract, KeepsTheLastOfTheStatesOfAnId) {
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_EQ(Load("a"), "1: one");
+  EXPECT_TRUE(Upsert("a", 2, "two").ok());
+  EXPECT_EQ(Load("a"), "2: two");
+  EXPECT_TRUE(Upsert("a", 3, "").ok());
+  EXPECT_EQ(Load("a"), "3: ");
+}
+
+// P136
+TEST_P(StateStoreContract, DeletesAndGoesOnAfterIt) {
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_TRUE(Delete("a", 2).ok());
+  EXPECT_EQ(Load("a"), "2: -");
+  EXPECT_TRUE(Upsert("a", 3, "three").ok());
+  EXPECT_EQ(Load("a"), "3: three");
+}
+
+// P136
+TEST_P(StateStoreContract, KeepsIdsApart) {
+  const std::vector<std::string> ids = {"a", "b", "ab", std::string("a\0b", 3), std::string(1024, 'x')};
+  for (const std::string& id : ids) EXPECT_TRUE(Upsert(id, 1, id).ok());
+  EXPECT_TRUE(Delete("b", 2).ok());
+  for (const std::string& id : ids) EXPECT_EQ(Load(id), id == "b" ? "2: -" : absl::StrCat("1: ", id));
+}
+
+// P136
+TEST_P(StateStoreContract, RefusesARevisionThatIsNotTheNext) {
+  EXPECT_TRUE(IsKind(Upsert("a", 2, "two"), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(IsKind(Upsert("a", 0, "none"), JournalErrorKind::kInvalid));
+  EXPECT_EQ(Load("a"), "0: -");
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_TRUE(Upsert("a", 2, "two").ok());
+  const absl::Status stale = Upsert("a", 2, "another two");
+  EXPECT_TRUE(IsKind(stale, JournalErrorKind::kSequenceMismatch));
+  EXPECT_NE(stale.message().find("revision 2 of \"a\": the stored one is 2"), std::string::npos) << stale;
+  EXPECT_TRUE(IsKind(Upsert("a", 1, "one"), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(IsKind(Upsert("a", 4, "four"), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(IsKind(Delete("a", 2), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(IsKind(Delete("a", 4), JournalErrorKind::kSequenceMismatch));
+  EXPECT_EQ(Load("a"), "2: two");
+}
+
+TEST_P(StateStoreContract, TakesTheSameChangeTwice) {
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_TRUE(Delete("a", 2).ok());
+  EXPECT_TRUE(Delete("a", 2).ok());
+  EXPECT_TRUE(IsKind(Upsert("a", 2, ""), JournalErrorKind::kSequenceMismatch));
+  EXPECT_EQ(Load("a"), "2: -");
+}
+
+TEST_P(StateStoreContract, JudgesChangesInTheOrderInWhichTheyWereAskedFor) {
+  std::vector<Future<void>> changes;
+  for (uint64_t revision = 1; revision <= 20; ++revision) {
+    changes.push_back(storage().Upsert(MakeState("a", revision, absl::StrCat(revision))));
+    changes.push_back(storage().Upsert(MakeState("b", revision, "b")));
+  }
+  for (Future<void>& change : changes) EXPECT_TRUE(Await(std::move(change)).ok());
+  EXPECT_EQ(Load("a"), "20: 20");
+  EXPECT_EQ(Load("b"), "20: b");
+}
+
+TEST_P(StateStoreContract, RefusesWhatIsEmptyOrTooLarge) {
+  EXPECT_TRUE(IsKind(Upsert("", 1, "one"), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Await(storage().Load("")).status(), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Delete("", 1), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Upsert(std::string(storage().limits().max_persistence_id_bytes + 1, 'x'), 1, "one"),
+                     JournalErrorKind::kTooLarge));
+  EXPECT_TRUE(
+      IsKind(Upsert("a", 1, std::string(storage().limits().max_state_bytes, 'x')), JournalErrorKind::kTooLarge));
+  EXPECT_EQ(Load("a"), "0: -");
+}
+
+TEST_P(StateStoreContract, KeepsWhatItHasWhenItIsOpenedAgain) {
+  if (!GetParam().survives_reopen) GTEST_SKIP() << "it keeps nothing";
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_TRUE(Upsert("b", 1, std::string(100'000, 'x')).ok());
+  EXPECT_TRUE(Upsert("c", 1, "one").ok());
+  EXPECT_TRUE(Delete("c", 2).ok());
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(Load("a"), "1: one");
+  EXPECT_EQ(Load("b"), "1: " + std::string(100'000, 'x'));
+  EXPECT_EQ(Load("c"), "2: -");
+  EXPECT_TRUE(IsKind(Upsert("c", 1, "one"), JournalErrorKind::kSequenceMismatch));
+}
+
+TEST_P(StateStoreContract, RefusesRequestsWhenItIsClosed) {
+  EXPECT_TRUE(Upsert("a", 1, "one").ok());
+  EXPECT_TRUE(Await(storage().Close()).ok());
+  EXPECT_TRUE(Await(storage().Close()).ok());
+  EXPECT_TRUE(IsKind(Upsert("a", 2, "two"), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Delete("a", 2), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Await(storage().Load("a")).status(), JournalErrorKind::kClosed));
+}
+
+}  // namespace fraktor::inline v0
