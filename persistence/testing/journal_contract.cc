@@ -42,9 +42,6 @@ Numbers From(uint64_t from, uint64_t to) {
 
 }  // namespace
 
-// Who only wants a faulty store links the contracts too.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JournalContract);
-
 std::string JournalContractName(const testing::TestParamInfo<JournalContractParameter>& info) {
   return info.param.name;
 }

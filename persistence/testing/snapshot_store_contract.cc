@@ -39,9 +39,6 @@ Snapshot MakeSnapshot(const std::string& id, uint64_t sequence_nr) {
 
 }  // namespace
 
-// Who only wants a faulty store links the contracts too.
-GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(SnapshotStoreContract);
-
 std::string SnapshotStoreContractName(const testing::TestParamInfo<SnapshotStoreContractParameter>& info) {
   return info.param.name;
 }
