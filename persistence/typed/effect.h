@@ -1,0 +1,168 @@
+// Effect: what a command of an event-sourced or durable actor leads to: what is stored, and what happens then.
+//
+//   return Persist(Deposited{10}).ThenReply([](const State& state) { return Balance{state.balance}; });
+//   return Persist(Closed{}).ThenRun([this] { ++closings_; }).ThenStop();
+//   return Reply(Balance{state.balance});                     // nothing is stored
+//
+// What comes then runs when all is stored and the state has changed, in the order in which it was said; it sees the new
+// state, and its sender is that of the command. It does not run if nothing could be stored, and not in a recovery.
+//
+// Thread safety: a value that a handler returns.
+#ifndef FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_
+#define FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/typed/typed_actor.h"
+
+namespace fraktor::inline v0 {
+
+// The commands and the events of an actor.
+template <class... Cs>
+struct Commands {
+  using Ref = TypedRef<Cs...>;
+};
+template <class... Es>
+struct Events {};
+
+template <class State>
+class Effect {
+ public:
+  using SideEffect = absl::AnyInvocable<absl::Status(ActorContext& context, const State& state)>;
+
+  // What the command leads to by itself.
+  enum class Kind : uint8_t {
+    kNothing,
+    kPersist,
+    kDelete,     // of durable states
+    kUnhandled,  // the command is not meant for this actor, as it is now
+    kStash,      // the command is put aside, until ThenUnstashAll
+  };
+
+  Effect() = default;
+  explicit Effect(Kind kind) : kind_(kind) {}
+
+  // `run` is called with (const State&), with (ActorContext&, const State&), or with nothing; returns void or a Status,
+  // whose error is a failure of the actor.
+  template <class Run>
+  Effect ThenRun(Run run) && {
+    side_effects_.push_back([run = std::move(run)](ActorContext& context, const State& state) mutable -> absl::Status {
+      if constexpr (std::is_void_v<decltype(Call(run, context, state))>) {
+        Call(run, context, state);
+        return absl::OkStatus();
+      } else {
+        return Call(run, context, state);
+      }
+    });
+    return std::move(*this);
+  }
+
+  // Answers the sender of the command. `make` is called as above.
+  template <class Make>
+  Effect ThenReply(Make make) && {
+    side_effects_.push_back(
+        [make = std::move(make)](ActorContext& context, const State& state) mutable -> absl::Status {
+          return typed_internal::Answer(context, Call(make, context, state));
+        });
+    return std::move(*this);
+  }
+
+  // Ends the actor.
+  Effect ThenStop() && {
+    side_effects_.push_back([](ActorContext& context, const State&) {
+      context.Stop();
+      return absl::OkStatus();
+    });
+    return std::move(*this);
+  }
+
+  // Takes back what was put aside, before the commands that wait.
+  Effect ThenUnstashAll() && {
+    unstashes_ = true;
+    return std::move(*this);
+  }
+
+  // For the actor that runs it.
+  Kind kind() const { return kind_; }
+  bool unstashes() const { return unstashes_; }
+  std::vector<EnvelopePtr>& envelopes() { return envelopes_; }
+  absl::Status Run(ActorContext& context, const State& state) {
+    for (SideEffect& side_effect : side_effects_) {
+      if (absl::Status status = side_effect(context, state); !status.ok()) return status;
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  template <class F>
+  static decltype(auto) Call(F& f, ActorContext& context, const State& state) {
+    if constexpr (std::is_invocable_v<F&, ActorContext&, const State&>) {
+      return f(context, state);
+    } else if constexpr (std::is_invocable_v<F&, const State&>) {
+      return f(state);
+    } else {
+      return f();
+    }
+  }
+
+  Kind kind_ = Kind::kNothing;
+  bool unstashes_ = false;
+  // Events, or the new state.
+  std::vector<EnvelopePtr> envelopes_;
+  std::vector<SideEffect> side_effects_;
+};
+
+namespace typed_internal {
+
+// An actor that is an ActorInstance itself needs no bridge from the typed world.
+template <class A, class... Ms>
+requires std::is_base_of_v<ActorInstance, A>
+struct InstanceFor<A, TypedRef<Ms...>> {
+  using Type = A;
+};
+
+template <class T>
+inline constexpr bool kIsEffect = false;
+template <class State>
+inline constexpr bool kIsEffect<Effect<State>> = true;
+
+// Calls the handler of a command: Handle(const State&, const C&) or Handle(ActorContext&, const State&, const C&). What
+// it returns becomes an effect: nothing, an answer, an answer or an error as the answer; a Status is the actor's.
+template <class Self, class State, class C>
+absl::Status HandleCommand(Self& self, ActorContext& context, const State& state, const C& command,
+                           Effect<State>& effect) {
+  const auto call = [&]() -> decltype(auto) {
+    if constexpr (requires { self.Handle(context, state, command); }) {
+      return self.Handle(context, state, command);
+    } else if constexpr (requires { self.Handle(state, command); }) {
+      return self.Handle(state, command);
+    } else {
+      static_assert(sizeof(ActorDoesNotHandle<Self, C>) > 0);
+    }
+  };
+  using R = std::decay_t<decltype(call())>;
+  if constexpr (kIsEffect<R>) {
+    effect = call();
+    return absl::OkStatus();
+  } else if constexpr (std::is_void_v<R>) {
+    call();
+    return absl::OkStatus();
+  } else {
+    return Answer(context, call());
+  }
+}
+
+}  // namespace typed_internal
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_

@@ -1,0 +1,118 @@
+#include "fraktor/persistence/typed/event_sourced.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/pattern/actor_log.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/persistence/actor/persistent_actor.h"
+#include "fraktor/persistence/delivery/at_least_once_delivery.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+
+absl::Status EventSourcedActor::OnRecovered(ActorContext&) { return absl::OkStatus(); }
+
+absl::Status EventSourcedActor::ReceiveCommand(ActorContext& context, Envelope& command) {
+  AtLeastOnceDelivery* const deliveries = delivery();
+  if (deliveries != nullptr && deliveries->Receive(context, command)) return absl::OkStatus();
+  if (const auto* const saved = command.TryAs<SaveSnapshotSuccess>()) {
+    OnSaved(saved->metadata);
+    return absl::OkStatus();
+  }
+  if (command.Is<DeleteMessagesSuccess>() || command.Is<DeleteSnapshotsSuccess>()) return absl::OkStatus();
+  return OnCommand(context, command);
+}
+
+absl::Status EventSourcedActor::ReceiveRecover(ActorContext&, Envelope& event) { return ApplyEvent(event); }
+
+absl::Status EventSourcedActor::OnRecoveryCompleted(ActorContext& context) {
+  if (AtLeastOnceDelivery* const deliveries = delivery()) deliveries->OnRecoveryCompleted(context);
+  return OnRecovered(context);
+}
+
+void EventSourcedActor::OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
+  PersistentActor::OnPersistRejected(cause, event, sequence_nr);
+  // Once for all events of a command.
+  if (!std::exchange(is_rejected_, true) && !event.sender().IsNoOne()) {
+    context().Tell(event.sender(), ErrorReply{cause});
+  }
+}
+
+void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events,
+                                        absl::AnyInvocable<absl::Status(ActorContext&)> then) {
+  is_rejected_ = false;
+  size_t left = events.size();
+  uint64_t first = 0;
+  PersistEvents(std::move(events),
+                [this, left, first, then = std::move(then)](Envelope& event) mutable -> absl::Status {
+                  if (first == 0) first = last_sequence_nr();
+                  --left;
+                  FRAKTOR_RETURN_IF_ERROR(ApplyEvent(event));
+                  if (left > 0) return absl::OkStatus();
+                  absl::Status status = then(context());
+                  SaveIfDue(first);
+                  return status;
+                });
+}
+
+// `first` is the number of the first event that was stored now.
+void EventSourcedActor::SaveIfDue(uint64_t first) {
+  const uint64_t every = retention().snapshot_every;
+  if (every == 0 || (first - 1) / every == last_sequence_nr() / every) return;
+  absl::StatusOr<EnvelopePtr> state = CopyState();
+  if (!state.ok()) {
+    Log(context(), LogLevel::kError,
+        absl::StrCat("no snapshot of \"", persistence_id(), "\" is saved: ", state.status().message()));
+    return;
+  }
+  SaveState(*std::move(state));
+}
+
+void EventSourcedActor::OnSaved(const SnapshotMetadata& saved) {
+  const Retention keep = retention();
+  if (keep.keep_snapshots == 0) return;
+  // The oldest that is kept has the number above this one.
+  const uint64_t span = keep.snapshot_every * keep.keep_snapshots;
+  if (saved.sequence_nr <= span) return;
+  const uint64_t upper = saved.sequence_nr - span;
+  if (keep.delete_events) DeleteMessages(upper);
+  DeleteSnapshots({.max_sequence_nr = upper});
+}
+
+absl::Status EventSourcedActor::UnknownEvent(const Envelope& event, std::string_view actor) {
+  return absl::FailedPreconditionError(absl::StrCat(ToAbsl(actor), " has stored a ", ToAbsl(event.type()->name()),
+                                                    ", which is neither its state nor in its list Events<...>: add it, "
+                                                    "or adapt it with an EventAdapter"));
+}
+
+absl::Status EventSourcedActor::NoPlaceForDeliveries(std::string_view state) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(ToAbsl(state),
+                   " has no place for what is unconfirmed: give it a member `DeliverySnapshot deliveries`, "
+                   "and put it into its codec"));
+}
+
+absl::Status EventSourcedActor::NotCopyable(std::string_view state) {
+  return absl::FailedPreconditionError(
+      absl::StrCat(ToAbsl(state), " cannot be copied, which a snapshot needs: give it a copy constructor"));
+}
+
+}  // namespace fraktor::inline v0

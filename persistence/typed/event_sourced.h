@@ -1,0 +1,252 @@
+// EventSourced: a persistent actor of three parts: commands lead to events, events change the state, the state answers.
+//
+//   struct AccountState { int64_t balance = 0; };
+//
+//   class Account : public EventSourced<Account, AccountState, Commands<Deposit, GetBalance>, Events<Deposited>> {
+//    public:
+//     explicit Account(std::string id) : id_(std::move(id)) {}
+//     std::string PersistenceId() const override { return id_; }
+//     Retention retention() const override { return {.snapshot_every = 100, .keep_snapshots = 2}; }
+//
+//     Effect Handle(const AccountState&, const Deposit& command) {
+//       return Persist(Deposited{command.amount}).ThenReply([](const AccountState& now) { return Balance{now.balance}; });
+//     }
+//     Balance Handle(const AccountState& state, const GetBalance&) { return {state.balance}; }
+//
+//     AccountState Apply(AccountState state, const Deposited& event) {       // also when it is replayed
+//       state.balance += event.amount;
+//       return state;
+//     }
+//   };
+//
+//   auto account = system.Spawn<Account>("alice", "account-alice");          // TypedRef<Deposit, GetBalance>
+//
+// Handle: takes (const State&, const Command&), or the ActorContext& before them. It returns an Effect (effect.h), an
+// answer, a StatusOr of one, nothing, or a Status whose error is a failure of the actor. A command without a Handle does
+// not compile.
+//
+// Apply: State Apply(State, const Event&), or void Apply(State&, const Event&). It only computes: it runs again whenever
+// the actor comes back. What is to happen once goes into ThenRun.
+//
+// An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come.
+//
+// Snapshots need a codec for State, events one for each. All else is as in persistent_actor.h.
+//
+// Thread safety: as any actor, in its turns.
+#ifndef FRAKTOR_PERSISTENCE_TYPED_EVENT_SOURCED_H_
+#define FRAKTOR_PERSISTENCE_TYPED_EVENT_SOURCED_H_
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/type_name.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/persistence/actor/persistent_actor.h"
+#include "fraktor/persistence/delivery/at_least_once_delivery.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/typed/effect.h"
+
+namespace fraktor::inline v0 {
+
+// What is kept.
+struct Retention {
+  // A snapshot is saved after so many events; 0: none.
+  uint64_t snapshot_every = 0;
+  // So many are kept; older ones are deleted when a new one is stored. 0: all.
+  uint64_t keep_snapshots = 2;
+  // Events are deleted that are older than all snapshots that are kept.
+  bool delete_events = false;
+};
+
+// What does not depend on types.
+class EventSourcedActor : public PersistentActor {
+ protected:
+  virtual Retention retention() const { return {}; }
+  // Its deliveries, if it has any. Their state is saved with snapshots if State has a member `DeliverySnapshot deliveries`;
+  // an actor that has both and no such member fails at its first snapshot.
+  virtual AtLeastOnceDelivery* delivery() { return nullptr; }
+
+  // All events of the past have been applied; commands come next.
+  virtual absl::Status OnRecovered(ActorContext& context);
+
+  absl::Status ReceiveCommand(ActorContext& context, Envelope& command) final;
+  absl::Status ReceiveRecover(ActorContext& context, Envelope& event) final;
+  absl::Status OnRecoveryCompleted(ActorContext& context) final;
+  void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) override;
+
+  // Texts.
+  static absl::Status UnknownEvent(const Envelope& event, std::string_view actor);
+  static absl::Status NoPlaceForDeliveries(std::string_view state);
+  static absl::Status NotCopyable(std::string_view state);
+
+  // Stores the events together, applies each when they are stored, and then calls `then`.
+  void PersistAndApply(std::vector<EnvelopePtr> events, absl::AnyInvocable<absl::Status(ActorContext&)> then);
+
+ private:
+  virtual absl::Status OnCommand(ActorContext& context, Envelope& command) = 0;
+  virtual absl::Status ApplyEvent(Envelope& event) = 0;
+  virtual absl::StatusOr<EnvelopePtr> CopyState() = 0;
+
+  void SaveIfDue(uint64_t first);
+  void OnSaved(const SnapshotMetadata& saved);
+
+  // Whether an event of the command at hand was rejected: further commands wait for it, so there is one.
+  bool is_rejected_ = false;
+};
+
+template <class Self, class State, class CommandList, class EventList>
+class EventSourced;
+
+template <class Self, class StateType, class... Cs, class... Es>
+class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public EventSourcedActor {
+ public:
+  using State = StateType;
+  using Effect = fraktor::Effect<State>;
+  using Ref = TypedRef<Cs...>;
+  using Context = ActorContext;
+
+ protected:
+  EventSourced() = default;
+  // What it is before its first event.
+  explicit EventSourced(State initial) : state_(std::move(initial)) {}
+
+  // Several events are stored together or not at all.
+  template <class... Given>
+  static Effect Persist(Given... events) {
+    static_assert(sizeof...(Given) > 0 && (IsEvent<Given>() && ...),
+                  "an event that is persisted must be in the list Events<...> of the actor");
+    Effect effect(Effect::Kind::kPersist);
+    (effect.envelopes().push_back(MakeEvent(std::move(events))), ...);
+    return effect;
+  }
+  // As many as there are; of none only what comes then happens.
+  template <class E>
+  static Effect PersistAll(std::vector<E> events) {
+    static_assert(IsEvent<E>(), "an event that is persisted must be in the list Events<...> of the actor");
+    Effect effect(Effect::Kind::kPersist);
+    for (E& event : events) effect.envelopes().push_back(MakeEvent(std::move(event)));
+    return effect;
+  }
+  static Effect Nothing() { return Effect(); }
+  template <class R>
+  static Effect Reply(R answer) {
+    return Effect().ThenReply([answer = std::move(answer)]() mutable { return std::move(answer); });
+  }
+  static Effect Unhandled() { return Effect(Effect::Kind::kUnhandled); }
+  static Effect Stash() { return Effect(Effect::Kind::kStash); }
+  static Effect Stop() { return Effect().ThenStop(); }
+
+  const State& state() const { return state_; }
+
+ private:
+  template <class E>
+  static constexpr bool IsEvent() {
+    return (std::is_same_v<E, Es> || ...);
+  }
+  static constexpr bool kHasDeliveries = requires(State & state) {
+    { state.deliveries } -> std::same_as<DeliverySnapshot&>;
+  };
+
+  absl::Status OnCommand(ActorContext& context, Envelope& command) final {
+    Effect effect;
+    absl::Status status;
+    const bool is_known = (Try<Cs>(context, command, effect, status) || ...);
+    if (!is_known) return PersistentActor::Unhandled(command);
+    if (!status.ok()) return status;
+    switch (effect.kind()) {
+      case Effect::Kind::kUnhandled:
+        return PersistentActor::Unhandled(command);
+      case Effect::Kind::kStash:
+        return PersistentActor::Stash();
+      default:
+        break;
+    }
+    if (effect.envelopes().empty()) return Finish(context, effect);
+    std::vector<EnvelopePtr> events = std::move(effect.envelopes());
+    PersistAndApply(std::move(events), [this, effect = std::move(effect)](ActorContext& then_context) mutable {
+      return Finish(then_context, effect);
+    });
+    return absl::OkStatus();
+  }
+
+  absl::Status Finish(ActorContext& context, Effect& effect) {
+    absl::Status status = effect.Run(context, state_);
+    if (effect.unstashes()) UnstashAll();
+    return status;
+  }
+
+  template <class C>
+  bool Try(ActorContext& context, Envelope& command, Effect& effect, absl::Status& status) {
+    if (!command.Is<C>()) return false;
+    status = typed_internal::HandleCommand<Self, State, C>(static_cast<Self&>(*this), context, state_, command.As<C>(),
+                                                           effect);
+    return true;
+  }
+
+  absl::Status ApplyEvent(Envelope& event) final {
+    if ((TryApply<Es>(event) || ...)) return absl::OkStatus();
+    return UnknownEvent(event, TypeName<Self>());
+  }
+  template <class E>
+  bool TryApply(Envelope& event) {
+    if (!event.Is<E>()) return false;
+    Self& self = static_cast<Self&>(*this);
+    const E& typed = std::as_const(event).template As<E>();
+    if constexpr (requires {
+                    { self.Apply(std::move(state_), typed) } -> std::same_as<State>;
+                  }) {
+      state_ = self.Apply(std::move(state_), typed);
+    } else {
+      self.Apply(state_, typed);
+    }
+    return true;
+  }
+
+  absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata&, Envelope& saved) final {
+    if (!saved.Is<State>()) return UnknownEvent(saved, TypeName<Self>());
+    state_ = saved.Take<State>();
+    if constexpr (kHasDeliveries) {
+      if (delivery() != nullptr) {
+        absl::Status status = delivery()->SetSnapshot(context.system(), state_.deliveries);
+        state_.deliveries = {};
+        return status;
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<EnvelopePtr> CopyState() final {
+    if constexpr (std::is_copy_constructible_v<State>) {
+      EnvelopePtr copy = MakeEnvelope<State>(ActorRef(), State(state_));
+      if (delivery() == nullptr) return copy;
+      if constexpr (kHasDeliveries) {
+        absl::StatusOr<DeliverySnapshot> deliveries = delivery()->GetSnapshot(context().system());
+        if (!deliveries.ok()) return deliveries.status();
+        copy->template As<State>().deliveries = *std::move(deliveries);
+        return copy;
+      } else {
+        return NoPlaceForDeliveries(TypeName<State>());
+      }
+    } else {
+      return NotCopyable(TypeName<State>());
+    }
+  }
+
+  State state_{};
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_TYPED_EVENT_SOURCED_H_

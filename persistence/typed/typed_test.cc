@@ -1,0 +1,328 @@
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/persistence/actor/persistence_extension.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/memory/memory_journal.h"
+#include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/typed/event_sourced.h"
+
+namespace fraktor {
+namespace {
+
+struct Balance {
+  int64_t amount = 0;
+};
+struct Deposit {
+  using Reply = Balance;
+  int64_t amount = 0;
+};
+struct DepositTwice {
+  using Reply = Balance;
+  int64_t amount = 0;
+};
+struct Withdraw {
+  using Reply = Balance;
+  int64_t amount = 0;
+};
+struct GetBalance {
+  using Reply = Balance;
+};
+struct Freeze {};
+struct Thaw {};
+struct Close {};
+struct DepositUnstorable {
+  using Reply = Balance;
+};
+struct Gift {};
+
+struct Deposited {
+  int64_t amount = 0;
+};
+struct Withdrawn {
+  int64_t amount = 0;
+};
+struct Closed {};
+// Has no codec.
+struct Unstorable {};
+
+struct AccountState {
+  int64_t balance = 0;
+  bool is_closed = false;
+};
+
+}  // namespace
+
+template <>
+struct Codec<Deposited> : FieldCodec<Deposited, &Deposited::amount> {
+  static constexpr std::string_view kManifest = "deposited";
+};
+template <>
+struct Codec<Withdrawn> : FieldCodec<Withdrawn, &Withdrawn::amount> {
+  static constexpr std::string_view kManifest = "withdrawn";
+};
+template <>
+struct Codec<Closed> : FieldCodec<Closed> {
+  static constexpr std::string_view kManifest = "closed";
+};
+template <>
+struct Codec<AccountState> : FieldCodec<AccountState, &AccountState::balance, &AccountState::is_closed> {
+  static constexpr std::string_view kManifest = "account";
+};
+
+namespace {
+
+struct AccountSetup {
+  std::string id = "account";
+  Retention retention = {};
+  std::vector<std::string>* seen = nullptr;
+};
+
+class Account : public EventSourced<
+                    Account, AccountState,
+                    Commands<Deposit, DepositTwice, Withdraw, GetBalance, Freeze, Thaw, Close, DepositUnstorable, Gift>,
+                    Events<Deposited, Withdrawn, Closed, Unstorable>> {
+ public:
+  explicit Account(AccountSetup setup) : setup_(std::move(setup)) {}
+  std::string PersistenceId() const override { return setup_.id; }
+  Retention retention() const override { return setup_.retention; }
+
+  Effect Handle(const AccountState& state, const Deposit& command) {
+    if (is_frozen_) return Stash();
+    if (state.is_closed) return Unhandled();
+    return Persist(Deposited{command.amount})
+        .ThenRun([this](const AccountState& now) { Note(absl::StrCat("run ", now.balance)); })
+        .ThenReply([](const AccountState& now) { return Balance{now.balance}; });
+  }
+  Effect Handle(const AccountState&, const DepositTwice& command) {
+    return Persist(Deposited{command.amount}, Deposited{command.amount}).ThenReply([this] {
+      return Balance{state().balance};
+    });
+  }
+  absl::StatusOr<Balance> Handle(const AccountState& state, const Withdraw& command) {
+    return absl::FailedPreconditionError(absl::StrCat(command.amount, " of ", state.balance));
+  }
+  Balance Handle(const AccountState& state, const GetBalance&) { return {state.balance}; }
+  void Handle(const AccountState&, const Freeze&) { is_frozen_ = true; }
+  Effect Handle(ActorContext&, const AccountState&, const Thaw&) {
+    is_frozen_ = false;
+    return Nothing().ThenUnstashAll();
+  }
+  Effect Handle(const AccountState&, const Close&) { return Persist(Closed{}).ThenStop(); }
+  Effect Handle(const AccountState&, const DepositUnstorable&) {
+    return Persist(Deposited{1}, Unstorable{}).ThenReply([] { return Balance{-1}; });
+  }
+  Effect Handle(const AccountState&, const Gift&) {
+    return PersistAll(std::vector<Deposited>{}).ThenRun([this] { Note("gift"); });
+  }
+
+  // Both forms.
+  AccountState Apply(AccountState state, const Deposited& event) {
+    Note(absl::StrCat("apply ", event.amount));
+    state.balance += event.amount;
+    return state;
+  }
+  void Apply(AccountState& state, const Withdrawn& event) { state.balance -= event.amount; }
+  void Apply(AccountState& state, const Closed&) { state.is_closed = true; }
+  void Apply(AccountState&, const Unstorable&) { Note("apply unstorable"); }
+
+ private:
+  absl::Status OnRecovered(ActorContext&) override {
+    Note(absl::StrCat("recovered ", state().balance));
+    return absl::OkStatus();
+  }
+  void Note(std::string what) {
+    if (setup_.seen != nullptr) setup_.seen->push_back(std::move(what));
+  }
+
+  const AccountSetup setup_;
+  bool is_frozen_ = false;
+};
+
+using Seen = std::vector<std::string>;
+
+class EventSourcedTest : public testing::Test {
+ protected:
+  EventSourcedTest() {
+    auto& persistence = kit_.system().Extension<PersistenceExtension>();
+    EXPECT_TRUE(persistence.AddJournal("memory", {.storage = journal_}).ok());
+    EXPECT_TRUE(persistence.AddSnapshotStore("memory", {.storage = snapshots_}).ok());
+  }
+
+  static TestKitOptions Options() {
+    TestKitOptions options;
+    options.system.codecs = CodecSetup().Add<Deposited, Withdrawn, Closed, AccountState>().Build().value();
+    return options;
+  }
+
+  RefOf<Account> Start(Retention retention = {}) {
+    return kit_.Spawn<Account>(AccountSetup{"account", retention, &seen_});
+  }
+  void End(const RefOf<Account>& account) {
+    kit_.system().Stop(account);
+    kit_.Settle();
+    seen_.clear();
+  }
+  int64_t Ask(const RefOf<Account>& account, int64_t amount) {
+    return kit_.AskAndWait(account, Deposit{amount}).value().amount;
+  }
+  // The numbers that are stored.
+  std::vector<uint64_t> Stored() {
+    std::vector<uint64_t> numbers;
+    const EventBatch batch = journal_->Replay({.persistence_id = "account"}).Take().value();
+    for (const StoredEvent& event : batch) numbers.push_back(event.sequence_nr);
+    return numbers;
+  }
+  std::vector<uint64_t> Snapshots() {
+    std::vector<uint64_t> numbers;
+    for (uint64_t below = UINT64_MAX; below > 0;) {
+      auto loaded = snapshots_->Load("account", {.max_sequence_nr = below}).Take().value();
+      if (!loaded.has_value()) break;
+      numbers.insert(numbers.begin(), loaded->metadata.sequence_nr);
+      below = loaded->metadata.sequence_nr - 1;
+    }
+    return numbers;
+  }
+
+  TestKit kit_{Options()};
+  std::shared_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
+  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = &kit_.toolbox()}).value();
+  Seen seen_;
+};
+
+TEST_F(EventSourcedTest, StoresThenAppliesThenRunsThenReplies) {
+  const auto account = Start();
+  EXPECT_EQ(Ask(account, 5), 5);
+  EXPECT_EQ(Ask(account, 7), 12);
+  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 5", "run 5", "apply 7", "run 12"}));
+  EXPECT_EQ(Stored(), (std::vector<uint64_t>{1, 2}));
+}
+
+TEST_F(EventSourcedTest, AppliesAgainInARecoveryAndRunsNothingAgain) {
+  auto account = Start();
+  EXPECT_EQ(Ask(account, 5), 5);
+  EXPECT_EQ(Ask(account, 7), 12);
+  End(account);
+  account = Start();
+  EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 12);
+  EXPECT_EQ(seen_, (Seen{"apply 5", "apply 7", "recovered 12"}));
+}
+
+TEST_F(EventSourcedTest, StoresTheEventsOfACommandTogetherAndRunsOnce) {
+  const auto account = Start();
+  EXPECT_EQ(kit_.AskAndWait(account, DepositTwice{4}).value().amount, 8);
+  EXPECT_EQ(Stored(), (std::vector<uint64_t>{1, 2}));
+  account.Tell(Gift{});
+  kit_.Settle();
+  EXPECT_EQ(seen_.back(), "gift");
+  EXPECT_EQ(Stored(), (std::vector<uint64_t>{1, 2}));
+}
+
+TEST_F(EventSourcedTest, AnswersAnErrorAsAnErrorAndGoesOn) {
+  const auto account = Start();
+  const absl::StatusOr<Balance> refused = kit_.AskAndWait(account, Withdraw{3});
+  EXPECT_EQ(refused.status().message(), "3 of 0");
+  EXPECT_EQ(Ask(account, 1), 1);
+}
+
+// P87
+TEST_F(EventSourcedTest, AnswersTheErrorOnceIfItsEventsAreRejectedAndGoesOnWithoutThem) {
+  const auto account = Start();
+  EXPECT_EQ(Ask(account, 1), 1);
+  absl::StatusOr<Balance> refused = absl::UnknownError("");
+  kit_.ExpectDeadLetters<ErrorReply>(0, [&] { refused = kit_.AskAndWait(account, DepositUnstorable{}); });
+  EXPECT_NE(refused.status().message().find("Unstorable"), std::string::npos) << refused.status();
+  EXPECT_EQ(Ask(account, 1), 2);
+  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1", "apply 1", "run 2"}));
+  // Their numbers are used up.
+  EXPECT_EQ(Stored(), (std::vector<uint64_t>{1, 4}));
+}
+
+TEST_F(EventSourcedTest, PutsCommandsAsideAndTakesThemBackInOrder) {
+  const auto account = Start();
+  auto probe = kit_.Probe();
+  account.Tell(Freeze{});
+  probe.Send(account, Deposit{1});
+  probe.Send(account, Deposit{2});
+  probe.Send(account, GetBalance{});
+  EXPECT_EQ(probe.Expect<Balance>().amount, 0);
+  probe.Send(account, Thaw{});
+  EXPECT_EQ(probe.Expect<Balance>().amount, 1);
+  EXPECT_EQ(probe.Expect<Balance>().amount, 3);
+}
+
+TEST_F(EventSourcedTest, StopsWhenItsEventIsStoredAndHandlesWhatItIsMeantFor) {
+  auto account = Start();
+  account.Tell(Close{});
+  kit_.Settle();
+  EXPECT_FALSE(kit_.IsAlive(account));
+  account = Start();
+  kit_.ExpectUnhandled<Deposit>(1, [&] { account.Tell(Deposit{1}); });
+}
+
+// P54, P116
+TEST_F(EventSourcedTest, SavesASnapshotEveryFewEventsAndKeepsSome) {
+  auto account = Start({.snapshot_every = 3, .keep_snapshots = 2});
+  for (int i = 0; i < 13; ++i) Ask(account, 1);
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{9, 12}));
+  EXPECT_EQ(Stored().size(), 13u);
+  End(account);
+  account = Start({.snapshot_every = 3, .keep_snapshots = 2});
+  EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 13);
+  EXPECT_EQ(seen_, (Seen{"apply 1", "recovered 13"}));
+}
+
+TEST_F(EventSourcedTest, DeletesEventsThatAreOlderThanAllSnapshotsThatItKeeps) {
+  auto account = Start({.snapshot_every = 3, .keep_snapshots = 2, .delete_events = true});
+  for (int i = 0; i < 13; ++i) Ask(account, 1);
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{9, 12}));
+  EXPECT_EQ(Stored(), (std::vector<uint64_t>{7, 8, 9, 10, 11, 12, 13}));
+  End(account);
+  account = Start();
+  EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 13);
+}
+
+TEST_F(EventSourcedTest, SavesOneSnapshotIfOneCommandPassesSeveralMarks) {
+  const auto account = Start({.snapshot_every = 1, .keep_snapshots = 0});
+  EXPECT_EQ(kit_.AskAndWait(account, DepositTwice{4}).value().amount, 8);
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{2}));
+}
+
+TEST_F(EventSourcedTest, NamesAnEventThatIsNotInItsList) {
+  auto writer = Start();
+  Ask(writer, 1);
+  End(writer);
+  class Narrow : public EventSourced<Narrow, AccountState, Commands<GetBalance>, Events<Withdrawn>> {
+   public:
+    std::string PersistenceId() const override { return "account"; }
+    Balance Handle(const AccountState& state, const GetBalance&) { return {state.balance}; }
+    void Apply(AccountState&, const Withdrawn&) {}
+  };
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "Deposited"}, 1, [&] {
+    const auto narrow = kit_.Spawn<Narrow>();
+    kit_.Settle();
+    EXPECT_FALSE(kit_.IsAlive(narrow));
+  });
+}
+
+}  // namespace
+}  // namespace fraktor
