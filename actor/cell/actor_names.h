@@ -27,7 +27,8 @@ namespace fraktor::inline v0 {
 
 class ActorNames {
  public:
-  explicit ActorNames(std::unique_ptr<ActorPathRegistry> registry) : registry_(std::move(registry)) {}
+  explicit ActorNames(std::unique_ptr<ActorPathRegistry> registry)
+      : uids_(registry->uids()), registry_(std::move(registry)) {}
 
   // The root of all.
   absl::Status RegisterRoot(ActorSlot& root);
@@ -49,6 +50,9 @@ class ActorNames {
   std::string NameOf(ActorRef actor) const;
   ActorUid UidOf(ActorRef actor) const;
 
+  // How uids follow from pids. Without a lock.
+  const ActorUidIssuer& uids() const { return uids_; }
+
   // The living actor of a path, whatever it is called there; no one if there is none.
   ActorRef Find(const ActorPath& path) const;
   // Why nobody has a path: kUidReserved if it means an earlier life of the actor, otherwise kPidUnknown.
@@ -63,6 +67,7 @@ class ActorNames {
   std::string Climb(ActorRef actor) const;
   std::string TextOf(ActorRef actor, bool canonical) const;
 
+  const ActorUidIssuer uids_;
   mutable Mutex mutex_;
   std::string root_text_ ABSL_GUARDED_BY(mutex_) = "/";
   const std::unique_ptr<ActorPathRegistry> registry_ ABSL_PT_GUARDED_BY(mutex_);

@@ -19,6 +19,7 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/routed_sending.h"
 #include "fraktor/actor/turn/slot_extension.h"
@@ -571,7 +572,8 @@ std::vector<ActorRef> ActorTree::Living(ActorRef root, size_t limit) const {
 
 std::string ActorTree::PathOf(ActorRef actor) const {
   if (actor.IsNoOne()) return "no one";
-  if ((actor.word() & ActorRef::kPromise) != 0) {
+  if (actor.IsRemote()) return actor.slot()->link->PathOf(actor);
+  if (actor.IsPromise()) {
     const ActorRef target = TargetOf(actor);
     return absl::StrCat(options_.names == nullptr ? std::string("/") : options_.names->RootText(), "temp/",
                         options_.names == nullptr || target.IsNoOne() ? std::string() : options_.names->NameOf(target),
@@ -636,7 +638,10 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
   dead_letter_count_.fetch_add(1, std::memory_order_relaxed);
   // Who asked need not wait until the time is over.
   const ActorRef sender = envelope->sender();
-  const ActorRef recipient(slot, slot == nullptr ? 0 : static_cast<uint32_t>(envelope->target_word()));
+  const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
+  const ActorRef recipient(slot, slot == nullptr ? 0
+                                 : to_elsewhere  ? envelope->target_word()
+                                                 : static_cast<uint32_t>(envelope->target_word()));
   if (options_.observer != nullptr) options_.observer->OnDeadLetter(recipient, *envelope, reason);
   if (options_.dead_letters != nullptr) {
     const MessageView message{
@@ -653,7 +658,7 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
       options_.dead_letters->Publish(DeadLetter{letter}, now);
     }
   }
-  const bool is_asked_of_it_alone = (sender.word() & (ActorRef::kPromise | ActorRef::kShared)) == ActorRef::kPromise;
+  const bool is_asked_of_it_alone = sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
   if (is_asked_of_it_alone && reason != DeadLetterReason::kLateReply) {
     AnswerPromise(
         sender, MakeEnvelope<ErrorReply>(cache, ActorRef(),

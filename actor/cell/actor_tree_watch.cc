@@ -32,7 +32,7 @@ absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr
   }
   state.watching.try_emplace(actor, CellState::Watched{.message = std::move(message), .order = state.watches++});
   ActorContext::worker().outbox.Flush();
-  if ((actor.word() & ActorRef::kPromise) != 0) {
+  if (actor.IsPromise()) {
     // It has no mailbox: who asked knows when it is over.
     if (TellSystem(AskerOf(actor),
                    MakeEnvelope<WatchPromiseOf>(ActorContext::worker().cache(), ActorRef(), actor, self)) != nullptr) {
@@ -41,7 +41,9 @@ absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr
     return absl::OkStatus();
   }
   if (TellSystem(actor, MakeEnvelope<WatchActor>(ActorContext::worker().cache(), ActorRef(), self)) != nullptr) {
-    TellSystem(self, MakeEnvelope<ActorEnded>(ActorContext::worker().cache(), ActorRef(), actor, true, false));
+    // Of an actor elsewhere, its node is gone.
+    TellSystem(self, MakeEnvelope<ActorEnded>(ActorContext::worker().cache(), ActorRef(), actor, !actor.IsRemote(),
+                                              actor.IsRemote()));
   }
   return absl::OkStatus();
 }

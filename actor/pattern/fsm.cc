@@ -37,6 +37,6 @@ void SendReply(ActorRef to, EnvelopePtr reply) {
   worker.Send(to, reply.release());
 }
 
-bool HasEnded(ActorRef actor) { return actor.IsNoOne() || !actor.slot()->IsAt(actor.generation()); }
+bool HasEnded(ActorRef actor) { return !MayLive(actor); }
 
 }  // namespace fraktor::inline v0::fsm_internal

@@ -86,7 +86,7 @@ class StopAwaiter final : public ActorInstance {
 Future<void> graceful_stop_internal::Begin(ActorSystem& system, ActorRef actor, absl::Duration timeout,
                                            EnvelopePtr message, bool is_marked) {
   if (actor.IsNoOne()) return MakeReadyFuture<void>(absl::InvalidArgumentError("no one cannot be stopped"));
-  if (!actor.slot()->IsAt(actor.generation())) return MakeReadyFuture();
+  if (!MayLive(actor)) return MakeReadyFuture();
   const absl::StatusOr<ActorRef> awaiter = system.SpawnSystemActor(PropsOf<StopAwaiter>());
   if (!awaiter.ok()) return MakeReadyFuture<void>(awaiter.status());
   auto [promise, future] = MakePromise<void>();

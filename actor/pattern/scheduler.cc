@@ -42,7 +42,7 @@ void Send(ActorRef to, EnvelopePtr message, bool is_marked) {
   }
 }
 
-bool HasEnded(ActorRef actor) { return actor.IsNoOne() || !actor.slot()->IsAt(actor.generation()); }
+bool HasEnded(ActorRef actor) { return !MayLive(actor); }
 
 }  // namespace
 

@@ -8,8 +8,8 @@
 // outlive its actor and its system: whoever sends looks at the slot and finds that it is in use by another by now.
 // - An actor of this process: its slot, and in the word the slot's generation, 32 bits. Above them stand flags for
 //   what a sender has to heed, so that the usual reference, which has none, costs one comparison.
-// - An actor elsewhere: the slot is the association with its node, and the word is the actor's uid, 64 bits.
-// Which of the two it is, and whether the actor still lives, the slot knows.
+// - An actor elsewhere: the highest bit of the word says so. The slot is that of the actor's node, in the life that the
+//   node had then, and the rest of the word is the actor's uid there. Nothing is kept for each such actor.
 //
 // Two references are equal if they name the same slot and the same word: an actor that was started anew under the same
 // name is another. There is no order between them: a slot's address differs from run to run, and nothing should depend
@@ -46,6 +46,12 @@ class ActorRef {
   static constexpr uint64_t kPromise = uint64_t{1} << 33;  // Not an actor: who asked waits here for one answer.
   static constexpr uint64_t kRouter = uint64_t{1} << 37;   // What is sent to it goes to others at once.
   static constexpr uint64_t kShared = uint64_t{1} << 38;   // Of a promise: others have got the same question.
+  static constexpr uint64_t kRemote = uint64_t{1} << 63;   // An actor elsewhere: the other bits are no flags then.
+
+  // An actor, or a promise, of another node.
+  constexpr bool IsRemote() const { return (word_ & kRemote) != 0; }
+  // A promise of this process.
+  constexpr bool IsPromise() const { return (word_ & (kRemote | kPromise)) == kPromise; }
 
   // Null if it refers to no one.
   constexpr ActorSlot* slot() const { return slot_; }

@@ -140,6 +140,7 @@ class ActorPathRegistry {
 
   // The uid that the system gives an actor.
   ActorUid UidOf(Pid pid) const;
+  const ActorUidIssuer& uids() const { return issuer_; }
 
  private:
   struct Entry {

@@ -14,6 +14,7 @@
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/router/routing.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/routed_sending.h"
@@ -213,7 +214,7 @@ void RouterActor::Remove(ActorContext& context, ActorRef routee) {
 }
 
 void RouterActor::Retire(ActorContext& context, ActorRef routee) const {
-  if (routee.IsNoOne() || !routee.slot()->IsAt(routee.generation())) return;
+  if (routee.IsRemote() || !MayLive(routee)) return;
   if (ActorContext::lifecycle().ParentOf(*routee.slot()) != context.self()) return;
   RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
   if (toolbox != nullptr && toolbox->ScheduleAfter(kRetirement, [routee] { Tell(routee, PoisonPill{}); }).ok()) return;
@@ -299,7 +300,7 @@ void RouterActor::RouteInMyTurn(ActorContext& context, ActorRef sender, Envelope
     return;
   }
   ActorRef promise = sender;
-  if ((sender.word() & ActorRef::kPromise) == 0) {
+  if (!sender.IsPromise()) {
     const absl::Duration within = absl::Nanoseconds(props_.setup().strategy.plan().within_ns);
     auto* const relay = new Relay(message->type(), within, sender);
     const absl::StatusOr<ActorRef> opened =

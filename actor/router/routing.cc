@@ -66,8 +66,6 @@ NodeCache& CacheOfThisThread() {
   return worker == nullptr ? NodeCache::OfThisThread() : worker->cache();
 }
 
-bool IsPromise(ActorRef ref) { return (ref.word() & ActorRef::kPromise) != 0; }
-
 // To all; the first error, if there are any.
 absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) {
   if (to.empty() || (to.size() > 1 && !message->type()->is_copyable())) {
@@ -76,7 +74,7 @@ absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) 
   }
   // One that is lost is not the end of a question that others have got too.
   const ActorRef sender = message->sender();
-  if (to.size() > 1 && IsPromise(sender)) {
+  if (to.size() > 1 && sender.IsPromise()) {
     message->set_sender(ActorRef(sender.slot(), sender.word() | ActorRef::kShared));
   }
   absl::Status first;
@@ -282,7 +280,7 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
     case Choice::Kind::kAsk: {
       ActorWorker* const worker = ActorWorker::Current();
       const ActorRef sender = message->sender();
-      if (worker != nullptr && worker->toolbox != nullptr && IsPromise(sender)) {
+      if (worker != nullptr && worker->toolbox != nullptr && sender.IsPromise()) {
         AskRoutees(table, router, sender, std::move(message), *worker->toolbox);
       } else {
         // Somebody has to wait for the answer: the router.
@@ -300,7 +298,8 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
 }  // namespace
 
 uint64_t BusinessOf(ActorRef actor) {
-  if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return UINT64_MAX;
+  if (!MayLive(actor)) return UINT64_MAX;
+  if (actor.IsRemote()) return UINT64_MAX - 1;  // Not known: whoever is here goes first.
   const ActorSlot& slot = *actor.slot();
   if (slot.mailbox.inbox.IsIdle()) return 0;
   if ((actor.word() & ActorRef::kLimited) != 0) return 1 + slot.limits.load(std::memory_order_acquire)->depth();

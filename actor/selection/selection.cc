@@ -13,6 +13,8 @@
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/path_failure.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
@@ -101,6 +103,16 @@ std::string Selection::ToWireText() const { return anchor_.ok() ? parsed_->ToWir
 
 Selection::Receivers Selection::Look() const {
   Receivers receivers;
+  if (anchor_.ok() && system_.IsElsewhere(*anchor_)) {
+    const absl::StatusOr<ActorRef> there = system_.remote_provider()->SelectionAt(*anchor_, parsed_->ElementsText());
+    if (there.ok()) {
+      receivers.refs.push_back(*there);
+    } else {
+      receivers.missing = there.status();
+      receivers.meant = ToWireText();
+    }
+    return receivers;
+  }
   if (!anchor_.ok()) {
     receivers.missing = anchor_.status();
     receivers.meant = text_;
@@ -130,7 +142,10 @@ Selection::Receivers Selection::Look() const {
   return receivers;
 }
 
-std::vector<ActorRef> Selection::Find() const { return Look().refs; }
+std::vector<ActorRef> Selection::Find() const {
+  if (anchor_.ok() && system_.IsElsewhere(*anchor_)) return {};
+  return Look().refs;
+}
 
 void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
   const ActorRef sender = message->sender();
@@ -154,7 +169,7 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
     PathFailureReporter(system_.events(), system_.dead_letters()).Report(receivers.missing, letter, now).IgnoreError();
   }
   // Who asked need not wait until the time is over.
-  if ((sender.word() & ActorRef::kPromise) == 0) return;
+  if (!sender.IsPromise()) return;
   AnswerPromise(sender, MakeEnvelope<ErrorReply>(
                             ActorRef(), MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
                                                   absl::StrCat("nobody will answer ", ToAbsl(message->type()->name()),
@@ -171,7 +186,7 @@ void Selection::Deliver(EnvelopePtr message) const {
     return;
   }
   const ActorRef sender = message->sender();
-  if (to.size() > 1 && (sender.word() & ActorRef::kPromise) != 0) {
+  if (to.size() > 1 && sender.IsPromise()) {
     message->set_sender(ActorRef(sender.slot(), sender.word() | ActorRef::kShared));
   }
   for (size_t i = 0; i < to.size(); ++i) {
@@ -190,11 +205,15 @@ Future<ActorRef> Selection::ResolveOne(absl::Duration timeout) const {
   const Receivers receivers = Look();
   if (receivers.refs.empty()) return MakeReadyFuture<ActorRef>(receivers.missing);
   const ActorRef first = receivers.refs.front();
-  const std::string path = system_.PathOf(first);
+  const std::string path = first.IsRemote() ? ToWireText() : system_.PathOf(first);
   return system_.Ask<ActorIdentity>(first, Identify{}, timeout)
       .MapResult([first, path](absl::StatusOr<ActorIdentity> identity) -> absl::StatusOr<ActorRef> {
-        if (identity.ok()) return identity->ref;
-        if (IsAlive(first)) return identity.status();
+        if (identity.ok() && !identity->ref.IsNoOne()) return identity->ref;
+        if (identity.ok()) {
+          return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+                           absl::StrCat("no living actor matches ", path));
+        }
+        if (MayLive(first)) return identity.status();
         return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
                          absl::StrCat(path, " has ended before it answered"));
       });

@@ -15,6 +15,9 @@
 // answered instead: by all receivers, or by one ActorIdentity of no one. When a wildcard has matched several actors, those
 // among them at which the rest of the path leads nowhere are passed over in silence.
 //
+// A text with the address of another system (pekko://shop@10.0.0.7:2552/user/a) is sent there as it is, and what is said
+// above happens there, if the system has a RemoteProvider.
+//
 // Cost: looking for receivers takes the lock of the names. Who sends often resolves once, and keeps the ActorRef.
 //
 // Thread safety: an immutable value; any thread may use it while the system lives.
@@ -54,7 +57,8 @@ class Selection {
     Deliver(MakeEnvelope<std::decay_t<M>>(sender, std::forward<M>(message)));
   }
 
-  // Those that live now, parents before their children. Empty if there are none, or the text is malformed.
+  // Those that live now, parents before their children. Empty if there are none, or the text is malformed, or it is
+  // another system's, whose actors cannot be counted from here.
   std::vector<ActorRef> Find() const;
 
   // The first of them, when it has answered an Identify. Errors: what is wrong with the text; kPidUnknown if there is

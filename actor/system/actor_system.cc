@@ -26,6 +26,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/guardians.h"
+#include "fraktor/actor/system/remote_provider.h"
 #include "fraktor/actor/system/system_state.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -161,6 +162,8 @@ class SystemParts {
   std::unique_ptr<RunningSystemState> running;
   // Whether `running` is there, and the boot is over. Released at the end of the boot.
   std::atomic<bool> is_running{false};
+  // Released with what it is.
+  std::atomic<RemoteProvider*> remote{nullptr};
   // Set once; release, with what the actors did before.
   std::atomic<bool> is_terminated{false};
 
@@ -330,6 +333,7 @@ absl::StatusOr<ActorRef> ActorSystem::Resolve(std::string_view path) const {
     text = absl::StrCat(absl::string_view(root).substr(0, root.size() - 1), text);
   }
   FRAKTOR_ASSIGN_OR_RETURN(const ActorPath parsed, ActorPathParser::Parse(text));
+  if (IsElsewhere(parsed)) return remote_provider()->RefAt(parsed);
   const ActorRef found = parts_->names->Find(parsed);
   if (!found.IsNoOne()) return found;
   return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
@@ -417,6 +421,18 @@ ActorTree& ActorSystem::tree() { return *parts_->tree; }
 ActorNames& ActorSystem::names() { return *parts_->names; }
 ReadyQueueScheduler& ActorSystem::scheduler() { return *parts_->scheduler; }
 const ActorSystemOptions& ActorSystem::options() const { return parts_->options; }
+
+RemoteProvider* ActorSystem::remote_provider() const { return parts_->remote.load(std::memory_order_acquire); }
+
+void ActorSystem::SetRemoteProvider(RemoteProvider* provider) {
+  parts_->remote.store(provider, std::memory_order_release);
+}
+
+bool ActorSystem::IsElsewhere(const ActorPath& path) const {
+  if (!path.has_authority() || remote_provider() == nullptr) return false;
+  const absl::StatusOr<ActorPathParts> ours = parts_->options.config.CanonicalParts();
+  return !ours.ok() || path.parts() != *ours;
+}
 
 void* ActorSystem::FindOrMakeExtension(const void* key, std::shared_ptr<void> (*make)(ActorSystem& system)) {
   const auto find = [&]() -> void* {

@@ -38,6 +38,7 @@
 namespace fraktor::inline v0 {
 
 class ActorNames;
+class ActorPath;
 class ActorProps;
 class ActorTree;
 class CoordinatedShutdown;
@@ -46,6 +47,7 @@ class EventStream;
 class Logger;
 class ObservabilityHub;
 class ReadyQueueScheduler;
+class RemoteProvider;
 class RunningSystemState;
 class RuntimeToolbox;
 class SystemParts;
@@ -140,7 +142,8 @@ class ActorSystem {
   void Run(Task<void> task);
 
   // The living actor of a path ("pekko://shop/user/cart" or "/user/cart"), with or without its uid. Errors: what is
-  // wrong with the text; kPidUnknown if there is none.
+  // wrong with the text; kPidUnknown if there is none. A path of another system is whoever has it there, if there is a
+  // RemoteProvider, and nobody is asked.
   absl::StatusOr<ActorRef> Resolve(std::string_view path) const;
   // "pekko://shop/user/cart"; of an actor that has ended, a text that says so.
   std::string PathOf(ActorRef actor) const;
@@ -176,6 +179,13 @@ class ActorSystem {
   ActorNames& names();
   ReadyQueueScheduler& scheduler();
   const ActorSystemOptions& options() const;
+
+  // Null if there is none.
+  RemoteProvider* remote_provider() const;
+  // Once, before others are to be found.
+  void SetRemoteProvider(RemoteProvider* provider);
+  // Whether a path, or an anchor, is of another system that the provider is asked for.
+  bool IsElsewhere(const ActorPath& path) const;
 
   // The one T of this system, made from it at the first call: T(ActorSystem&). It ends with the system, after all
   // actors, the latest first. A T must not ask for itself in its constructor.

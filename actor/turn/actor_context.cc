@@ -59,9 +59,9 @@ void ActorContext::OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion
   ActorWorker& asking = worker();
   absl::StatusOr<ActorRef> promise = absl::InvalidArgumentError(
       absl::StrCat("an ask waits for a time that is not positive: ", absl::FormatDuration(completion.timeout)));
-  const bool is_promise = (to.word() & ActorRef::kPromise) != 0;
+  const bool is_elsewhere = to.IsRemote() || to.IsPromise();
   if (completion.timeout > absl::ZeroDuration()) {
-    if (to.IsNoOne() || (!is_promise && !to.slot()->IsAt(to.generation()))) {
+    if (to.IsNoOne() || (!is_elsewhere && !to.slot()->IsAt(to.generation()))) {
       promise = MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
                           absl::StrCat("nobody will answer ", ToAbsl(question->type()->name()), ": ",
                                        to.IsNoOne() ? "it was asked of no one"

@@ -12,7 +12,8 @@
 // mailbox like any sender.
 //
 // A slot may also be a promise: the reference that an ask gives as the sender (see reply_promise.h). Then it has no
-// mailbox, and nobody pushes, since its references say what they are.
+// mailbox, and nobody pushes, since its references say what they are. The same goes for the slots of other nodes (see
+// remote_sending.h), which are never used for anything else.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_
 
@@ -33,6 +34,7 @@ namespace fraktor::inline v0 {
 class ActorInstance;
 class ActorProps;
 class MailboxLimits;
+class RemoteLink;
 struct SlotExtension;
 
 // What an actor's next message has to pass: a bit each, so that reasons do not undo each other. Failures are counted
@@ -128,6 +130,8 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
     SlotExtension* extension = nullptr;
     // Of a promise. Null: the asker's OnReply hears of it.
     AskCompletion* completion;
+    // Of another node: what leads there.
+    RemoteLink* link;
   };
   // Of the slot, not of the actor: set once, by the first actor here whose mailbox has a limit, and never freed, since
   // late senders look at it. Release by that actor's spawner, acquire by senders.
@@ -176,6 +180,11 @@ using ActorSlotPool = SlotPool<ActorSlot>;
 
 // All slots of the process.
 ActorSlotTable& ProcessSlots();
+
+// Whether an actor is there: of one elsewhere that is not known here, and taken for granted.
+inline bool MayLive(ActorRef actor) {
+  return !actor.IsNoOne() && (actor.IsRemote() || actor.slot()->IsAt(actor.generation()));
+}
 
 }  // namespace fraktor::inline v0
 

@@ -4,6 +4,7 @@
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/routed_sending.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -89,7 +90,9 @@ void ActorWorker::SendElsewhereOrDrop(ActorRef to, Envelope* envelope) { SendEls
 absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
   if (to.IsNoOne()) {
     DeadLetter(envelope, nullptr, DeadLetterReason::kNoRecipient);
-  } else if ((to.word() & ActorRef::kPromise) != 0) {
+  } else if (to.IsRemote()) {
+    return SendRemote(to, EnvelopePtr(envelope));
+  } else if (to.IsPromise()) {
     AnswerPromise(to, envelope);
   } else if ((to.word() & ActorRef::kLimited) != 0 && to.slot()->IsAt(to.generation())) {
     return SendLimited(*this, to, envelope);

@@ -3,6 +3,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/routed_sending.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
@@ -23,18 +24,19 @@ void MakeReady(ActorSlot& slot) {
 }  // namespace
 
 absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
+  if (to.IsRemote()) return SendRemote(to, std::move(envelope));
   ActorSlot* const slot = to.slot();
   // First: a dead letter says whom it was meant for.
   envelope->set_target_word(to.word() | mark);
   if (to.IsNoOne() || !slot->IsAt(to.generation())) {
-    const bool is_answer = (to.word() & ActorRef::kPromise) != 0;
+    const bool is_answer = to.IsPromise();
     SystemCore::LoseForeign(slot, std::move(envelope),
                             to.IsNoOne() ? DeadLetterReason::kNoRecipient
                             : is_answer  ? DeadLetterReason::kLateReply
                                          : DeadLetterReason::kStopped);
     return absl::OkStatus();
   }
-  if ((to.word() & ActorRef::kPromise) != 0) {
+  if (to.IsPromise()) {
     AnswerPromise(to, envelope.release());
     return absl::OkStatus();
   }
@@ -64,7 +66,8 @@ void SendMarked(ActorRef to, EnvelopePtr envelope) {
 }
 
 EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope) {
-  if (to.IsNoOne() || (to.word() & ActorRef::kPromise) != 0 || !to.slot()->IsAt(to.generation())) return envelope;
+  if (to.IsRemote()) return to.slot()->link->SendSystem(to, std::move(envelope));
+  if (to.IsNoOne() || to.IsPromise() || !to.slot()->IsAt(to.generation())) return envelope;
   ActorSlot& slot = *to.slot();
   envelope->set_target_word(to.word());
   envelope->MarkAsSystem();

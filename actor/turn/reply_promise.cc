@@ -22,6 +22,7 @@
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/actor/turn/system_core.h"
@@ -54,8 +55,12 @@ void Store(PackedRef& to, PackedRef value) {
 PackedRef Pack(ActorRef ref) {
   return ref.IsNoOne() ? PackedRef{} : PackedRef{ActorSlotTable::IndexOf(ref.slot()), ref.generation()};
 }
-// A promise has no mailbox: it is no one here.
-PackedRef PackActor(ActorRef ref) { return (ref.word() & ActorRef::kPromise) != 0 ? PackedRef{} : Pack(ref); }
+// A promise has no mailbox: it is no one here. Nor is there one of an actor elsewhere, but its node has a slot.
+PackedRef PackActor(ActorRef ref) {
+  if (ref.IsRemote()) return PackedRef{.slot = ActorSlotTable::IndexOf(ref.slot()), .generation = 0};
+  return ref.IsPromise() ? PackedRef{} : Pack(ref);
+}
+bool IsElsewhere(PackedRef packed) { return packed.IsNoOne() && packed.slot != UINT32_MAX; }
 
 // The actor, if it still lives; without the flags of its references.
 ActorRef Unpack(PackedRef packed) {
@@ -66,7 +71,7 @@ ActorRef Unpack(PackedRef packed) {
 
 // One field of a promise that nobody has answered yet.
 PackedRef FieldOf(ActorRef promise, PackedRef PendingAsk::*field) {
-  if ((promise.word() & ActorRef::kPromise) == 0 || !promise.slot()->IsAt(promise.generation())) return {};
+  if (!promise.IsPromise() || !promise.slot()->IsAt(promise.generation())) return {};
   const PackedRef value = Load(promise.slot()->ask.*field);
   return promise.slot()->IsAt(promise.generation()) ? value : PackedRef{};
 }
@@ -81,7 +86,7 @@ ActorRef PromiseAt(PackedRef packed) {
 ActorRef Answering(const Turn& turn) {
   if (!turn.in_task || turn.current == nullptr || (turn.current->target_word() & kForwarded) != 0) return {};
   const ActorRef sender = turn.current->sender();
-  return (sender.word() & ActorRef::kPromise) != 0 ? sender : ActorRef();
+  return sender.IsPromise() ? sender : ActorRef();
 }
 
 bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generation() == b.generation(); }
@@ -291,6 +296,12 @@ void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, PackedRef aske
     Conclude(worker, slot, ask, nullptr, absl::DeadlineExceededError("no answer in time"));
     return;
   }
+  if (IsElsewhere(asked)) {
+    Conclude(worker, slot, ask, completion,
+             TimedOut(worker, ProcessSlots().At(asked.slot)->link->NodeText(), *completion,
+                      "what it is at is not known here"));
+    return;
+  }
   const ActorRef target = Unpack(asked);
   if (target.IsNoOne()) {
     const std::string path = asked.IsNoOne()
@@ -377,7 +388,7 @@ void AnswerPromise(ActorRef given, Envelope* answer) {
 
 bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   const ActorRef promise = message.sender();
-  if ((promise.word() & ActorRef::kPromise) == 0) return false;
+  if (!promise.IsPromise()) return false;
   Unlink(*slot.extension, *promise.slot());
   AskCompletion* const completion = std::exchange(promise.slot()->completion, nullptr);
   worker.slots().Release(promise.slot());
@@ -488,7 +499,7 @@ void AbandonAsks(ActorSlot& slot) {
 
 void FreePromiseOf(ActorWorker& worker, const Envelope& message) {
   const ActorRef promise = message.sender();
-  if (!message.is_system() || (promise.word() & ActorRef::kPromise) == 0) return;
+  if (!message.is_system() || !promise.IsPromise()) return;
   // One of another system stays as it is until that system ends.
   if (worker.Owns(*promise.slot())) worker.slots().Release(promise.slot());
 }

@@ -1,0 +1,48 @@
+// Sending to actors of other nodes: references that carry ActorRef::kRemote. What leads there is a RemoteLink, which the
+// room `remote` makes; what becomes of a message on the way is its business.
+//
+// Only such references lead here, so other sends pay nothing for it.
+#ifndef FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
+#define FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
+
+namespace fraktor::inline v0 {
+
+// Another node, or one life of it. References to it may be anywhere and outlive their system, so a link lives as long as
+// the process; when its system has ended, what is sent to it is a dead letter.
+//
+// Thread safety: any thread may call anything.
+class RemoteLink {
+ public:
+  // A user message, with its target word set. What cannot be delivered is a dead letter. An error is only for TryTell.
+  virtual absl::Status Send(ActorRef to, EnvelopePtr message) = 0;
+  // A message between actors' lifecycles: watching, unwatching, stopping, and the news of an end. Null, or the envelope
+  // again if there is nobody.
+  virtual EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) = 0;
+  // "pekko://shop@10.0.0.7:2552/user/cart", as well as is known.
+  virtual std::string PathOf(ActorRef to) const = 0;
+  // "pekko://shop@10.0.0.7:2552".
+  virtual std::string NodeText() const = 0;
+
+ protected:
+  ~RemoteLink() = default;
+};
+
+// A slot that leads to `link`, for ever: it is never given back. Its generation is even and stays what it is: a reference
+// to it must not have a word whose lower half is that. ResourceExhausted if the process has no slot left.
+absl::StatusOr<ActorSlot*> MakeRemoteSlot(RemoteLink& link);
+
+// Sends a user message. Takes it over.
+absl::Status SendRemote(ActorRef to, EnvelopePtr message);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
