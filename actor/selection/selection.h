@@ -57,6 +57,9 @@ class Selection {
     Deliver(MakeEnvelope<std::decay_t<M>>(sender, std::forward<M>(message)));
   }
 
+  // A message that has been made, as if its sender had sent it.
+  void Send(EnvelopePtr message) const { Deliver(std::move(message)); }
+
   // Those that live now, parents before their children. Empty if there are none, or the text is malformed, or it is
   // another system's, whose actors cannot be counted from here.
   std::vector<ActorRef> Find() const;

@@ -19,12 +19,17 @@ struct FreeCores {
   std::vector<SystemCore*> cores ABSL_GUARDED_BY(mutex);
 };
 
+thread_local int non_blocking = 0;
+
 FreeCores& Free() {
   static FreeCores& free = *new FreeCores;
   return free;
 }
 
 }  // namespace
+
+NonBlockingScope::NonBlockingScope() { ++non_blocking; }
+NonBlockingScope::~NonBlockingScope() { --non_blocking; }
 
 SystemCore& SystemCore::Acquire(bool threaded) {
   SystemCore* core = nullptr;
@@ -56,7 +61,7 @@ SystemCore* SystemCore::Of(const ActorSlot& slot) { return static_cast<SystemCor
 
 bool SystemCore::MayBlockFor(const ActorSlot& slot) {
   const SystemCore* const core = Of(slot);
-  return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread();
+  return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread() && non_blocking == 0;
 }
 
 void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {

@@ -25,6 +25,15 @@ namespace fraktor::inline v0 {
 class ActorLifecycle;
 class ActorSlot;
 
+// As long as one lives, its thread does not wait for room in a mailbox: what finds none is a dead letter.
+class NonBlockingScope {
+ public:
+  NonBlockingScope();
+  ~NonBlockingScope();
+  NonBlockingScope(const NonBlockingScope&) = delete;
+  NonBlockingScope& operator=(const NonBlockingScope&) = delete;
+};
+
 class SystemCore {
  public:
   // A core for a new system. `threaded`: its actors run on threads of their own, so a foreign thread may wait for them.
