@@ -1,0 +1,244 @@
+#include "fraktor/persistence/durable/durable_actor.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/pattern/actor_log.h"
+#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/message_codec.h"
+#include "fraktor/actor/serialization/system_codecs.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/persistence/durable/state_extension.h"
+#include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr std::string_view kTimer = "fraktor.durable";
+// How large a state may be is the store's to say.
+constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+
+// Whether only this change is refused.
+bool IsRejection(const absl::Status& status) {
+  const auto kind = ErrorKindOf<JournalErrorKind>(status);
+  return kind == JournalErrorKind::kTooLarge || kind == JournalErrorKind::kInvalid;
+}
+
+void EndAll(EnvelopeList& list) {
+  while (Envelope* const envelope = list.PopFront()) const EnvelopePtr ended(envelope);
+}
+
+}  // namespace
+
+DurableStateActor::~DurableStateActor() {
+  EndAll(waiting_);
+  EndAll(put_aside_);
+}
+
+absl::Status DurableStateActor::OnRecovered(ActorContext&) { return absl::OkStatus(); }
+
+absl::Status DurableStateActor::PreStart(ActorContext& context) {
+  persistence_id_ = PersistenceId();
+  if (persistence_id_.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(context.Path(), " has an empty persistence id: name what its state is stored under"));
+  }
+  auto& extension = context.system().Extension<StateExtension>();
+  FRAKTOR_ASSIGN_OR_RETURN(store_, extension.Store(StatePluginId()));
+  instance_id_ = extension.NextInstance();
+  context.Tell(store_, LoadState{persistence_id_, context.self(), instance_id_});
+  Expect(context);
+  return absl::OkStatus();
+}
+
+absl::Status DurableStateActor::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) {
+  GiveStashBack(context);
+  return ActorInstance::PreRestart(context, reason, message);
+}
+
+void DurableStateActor::PostStop(ActorContext& context) { GiveStashBack(context); }
+
+absl::Status DurableStateActor::Receive(ActorContext& context, Envelope& message) {
+  if (&message == unstashed_) unstashed_ = nullptr;
+  absl::Status status = Handle(context, message);
+  if (!is_busy_) UnstashNext(context);
+  return status;
+}
+
+absl::Status DurableStateActor::Handle(ActorContext& context, Envelope& message) {
+  if (auto* const loaded = message.TryAs<StateLoaded>()) {
+    return loaded->instance_id == instance_id_ && !is_loaded_ ? OnLoaded(context, *loaded) : absl::OkStatus();
+  }
+  if (message.Is<StateChanged>()) return OnChanged(context, message);
+  if (const auto* const timeout = message.TryAs<StoreTimeout>()) {
+    if (timeout->number != waits_ || !is_busy_) return absl::OkStatus();
+    return GiveUp(context, absl::DeadlineExceededError(absl::StrCat(
+                               "the store has not answered for ", absl::FormatDuration(options().store_timeout),
+                               ": look at it, or raise DurableActorOptions::store_timeout")));
+  }
+  return is_busy_ ? Wait(context, message) : OnCommand(context, message);
+}
+
+absl::Status DurableStateActor::OnLoaded(ActorContext& context, StateLoaded& loaded) {
+  NoLongerExpect(context);
+  if (!loaded.cause.ok()) return GiveUp(context, loaded.cause);
+  const DurableState& stored = loaded.stored.state;
+  revision_ = stored.revision;
+  if (loaded.stored.exists) {
+    PathRefs refs(context.system());
+    absl::StatusOr<EnvelopePtr> state =
+        CodecsOf(context.system())
+            .Decode({.manifest = stored.manifest, .version = stored.manifest_version, .bytes = stored.payload}, {},
+                    {.refs = &refs, .max_bytes = kNoLimit});
+    absl::Status taken = state.ok() ? TakeState(**state) : state.status();
+    if (!taken.ok()) return GiveUp(context, taken);
+  }
+  is_loaded_ = true;
+  is_busy_ = false;
+  return OnRecovered(context);
+}
+
+void DurableStateActor::Change(ActorContext& context, EnvelopePtr state,
+                               absl::AnyInvocable<absl::Status(ActorContext&)> then) {
+  ChangeState change{
+      .change = {.exists = state != nullptr, .state = {.persistence_id = persistence_id_, .revision = revision_ + 1}},
+      .client = context.self(),
+      .instance_id = instance_id_};
+  if (state != nullptr) {
+    PathRefs refs(context.system());
+    DurableState& stored = change.change.state;
+    const absl::StatusOr<const MessageCodec*> codec =
+        CodecsOf(context.system()).Encode(*state, stored.payload, {.refs = &refs, .max_bytes = kNoLimit});
+    if (!codec.ok()) {
+      Log(context, LogLevel::kError,
+          absl::StrCat("a change of \"", persistence_id_, "\" is not stored: ", codec.status().message()));
+      if (!context.sender().IsNoOne()) context.Reply(ErrorReply{codec.status()});
+      return;
+    }
+    stored.manifest = std::string((*codec)->manifest());
+    stored.manifest_version = (*codec)->version();
+  }
+  is_busy_ = true;
+  sender_ = context.sender();
+  then_ = std::move(then);
+  context.Tell(store_, std::move(change));
+  Expect(context);
+}
+
+absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& message) {
+  const auto& changed = message.As<StateChanged>();
+  if (changed.instance_id != instance_id_ || !is_loaded_ || !is_busy_ || changed.revision != revision_ + 1) {
+    return absl::OkStatus();
+  }
+  NoLongerExpect(context);
+  const absl::Status cause = changed.cause;
+  if (!cause.ok() && !IsRejection(cause)) return GiveUp(context, cause);
+  is_busy_ = false;
+  // What follows answers the one who sent the command.
+  message.set_sender(sender_);
+  absl::AnyInvocable<absl::Status(ActorContext&)> then = std::exchange(then_, nullptr);
+  if (cause.ok()) {
+    ++revision_;
+    return then(context);
+  }
+  Log(context, LogLevel::kError,
+      absl::StrCat("a change of \"", persistence_id_, "\" is not stored: ", cause.message()));
+  if (!sender_.IsNoOne()) context.Reply(ErrorReply{cause});
+  return absl::OkStatus();
+}
+
+absl::Status DurableStateActor::Wait(ActorContext& context, const Envelope& message) {
+  if (waiting_size_ >= options().stash_capacity) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ", waiting_size_,
+                     " commands wait for the store; send slower, or raise DurableActorOptions::stash_capacity"));
+  }
+  if (EnvelopePtr stashed = context.Stash()) {
+    waiting_.PushBack(stashed.release());
+    ++waiting_size_;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DurableStateActor::StashCommand(ActorContext& context) {
+  if (put_aside_size_ >= options().stash_capacity) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(context.Path(), " has put ", put_aside_size_,
+                     " commands aside: unstash earlier, or raise DurableActorOptions::stash_capacity"));
+  }
+  if (EnvelopePtr stashed = context.Stash()) {
+    put_aside_.PushBack(stashed.release());
+    ++put_aside_size_;
+  }
+  return absl::OkStatus();
+}
+
+void DurableStateActor::UnstashAll() {
+  waiting_.Prepend(std::exchange(put_aside_, {}));
+  waiting_size_ += std::exchange(put_aside_size_, 0);
+}
+
+void DurableStateActor::UnstashNext(ActorContext& context) {
+  // One by one: the next may have to wait for what this one changes.
+  if (unstashed_ != nullptr || waiting_.empty()) return;
+  Envelope* const next = waiting_.PopFront();
+  --waiting_size_;
+  unstashed_ = next;
+  EnvelopeList list;
+  list.PushBack(next);
+  context.Unstash(list);
+}
+
+absl::Status DurableStateActor::GiveUp(ActorContext& context, const absl::Status& cause) {
+  Log(context, LogLevel::kError,
+      absl::StrCat("\"", persistence_id_, "\" ", is_loaded_ ? "could not be stored" : "could not be loaded",
+                   "; the actor stops: ", cause.message()));
+  context.Stop();
+  return absl::OkStatus();
+}
+
+void DurableStateActor::Expect(ActorContext& context) {
+  const absl::Status started = Timers(context).StartSingle(kTimer, StoreTimeout{++waits_}, options().store_timeout);
+  if (!started.ok()) {
+    Log(context, LogLevel::kWarning,
+        absl::StrCat("nobody looks whether the store answers, since there is no timer: ", started.message()));
+  }
+}
+
+void DurableStateActor::NoLongerExpect(ActorContext& context) { Timers(context).Cancel(kTimer); }
+
+void DurableStateActor::GiveStashBack(ActorContext& context) {
+  EnvelopeList all = std::exchange(put_aside_, {});
+  // The one that is at the front of the mailbox again goes before those that it went before.
+  Turn& turn = ActorContext::worker().turn;
+  if (unstashed_ != nullptr && turn.lists.user.first == unstashed_) all.PushBack(turn.lists.user.PopFront());
+  unstashed_ = nullptr;
+  all.Append(std::exchange(waiting_, {}));
+  put_aside_size_ = 0;
+  waiting_size_ = 0;
+  if (!all.empty()) context.Unstash(all);
+}
+
+}  // namespace fraktor::inline v0

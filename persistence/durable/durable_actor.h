@@ -1,0 +1,209 @@
+// DurableActor: an actor whose state is stored as a whole whenever it changes. Simpler than events, where nobody asks what
+// has happened.
+//
+//   struct CartState { std::vector<std::string> items; };
+//
+//   class Cart : public DurableActor<Cart, CartState, Commands<AddItem, GetItems>> {
+//    public:
+//     explicit Cart(std::string id) : id_(std::move(id)) {}
+//     std::string PersistenceId() const override { return id_; }
+//
+//     Effect Handle(const CartState& state, const AddItem& command) {
+//       CartState changed = state;
+//       changed.items.push_back(command.item);
+//       return Persist(std::move(changed)).ThenReply([](const CartState& now) { return Items{now.items}; });
+//     }
+//     Items Handle(const CartState& state, const GetItems&) { return {state.items}; }
+//   };
+//
+//   auto cart = system.Spawn<Cart>("cart-7", "cart-7");             // TypedRef<AddItem, GetItems>
+//
+// Needs a StateExtension with a store, and a codec for State. Handle and effects are as in event_sourced.h.
+//
+// At its start the actor loads its state; commands wait meanwhile. While a change is being stored they wait too, so each
+// sees all changes before it. The state changes when it is stored.
+//
+// What may go wrong: the state cannot be loaded, a change cannot be stored or is not answered in time, or somebody else
+// has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, and stops. A state that is too large or has no
+// codec is answered with an ErrorReply, and the actor goes on without the change.
+//
+// Thread safety: as any actor, in its turns.
+#ifndef FRAKTOR_PERSISTENCE_DURABLE_DURABLE_ACTOR_H_
+#define FRAKTOR_PERSISTENCE_DURABLE_DURABLE_ACTOR_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/typed/effect.h"
+
+namespace fraktor::inline v0 {
+
+struct DurableActorOptions {
+  // So many commands may wait; one more is a failure of the actor.
+  size_t stash_capacity = 100'000;
+  // An answer of the store that does not come for so long is a failure.
+  absl::Duration store_timeout = absl::Seconds(30);
+};
+
+// What does not depend on types.
+class DurableStateActor : public ActorInstance {
+ public:
+  DurableStateActor() = default;
+  ~DurableStateActor() override;
+
+  absl::Status Receive(ActorContext& context, Envelope& message) final;
+  absl::Status PreStart(ActorContext& context) final;
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override;
+  void PostStop(ActorContext& context) override;
+
+ protected:
+  // The name under which its state is stored: stable, not empty, and of no other actor.
+  virtual std::string PersistenceId() const = 0;
+  // Which store, of those that the extension has; empty for the first.
+  virtual std::string_view StatePluginId() const { return {}; }
+  virtual DurableActorOptions options() const { return {}; }
+  // The state is loaded, or there is none; commands come next.
+  virtual absl::Status OnRecovered(ActorContext& context);
+
+  const std::string& persistence_id() const { return persistence_id_; }
+  // Of the last change that is stored; 0 before the first.
+  uint64_t revision() const { return revision_; }
+
+  // Stores a state, or deletes it if there is none; `then` follows when that is done. One at a time.
+  void Change(ActorContext& context, EnvelopePtr state, absl::AnyInvocable<absl::Status(ActorContext&)> then);
+  absl::Status StashCommand(ActorContext& context);
+  void UnstashAll();
+
+ private:
+  struct StoreTimeout {
+    uint64_t number;
+  };
+
+  virtual absl::Status OnCommand(ActorContext& context, Envelope& command) = 0;
+  virtual absl::Status TakeState(Envelope& state) = 0;
+
+  absl::Status Handle(ActorContext& context, Envelope& message);
+  absl::Status OnLoaded(ActorContext& context, StateLoaded& loaded);
+  absl::Status OnChanged(ActorContext& context, Envelope& message);
+  absl::Status Wait(ActorContext& context, const Envelope& message);
+  void UnstashNext(ActorContext& context);
+  absl::Status GiveUp(ActorContext& context, const absl::Status& cause);
+  void Expect(ActorContext& context);
+  void NoLongerExpect(ActorContext& context);
+  void GiveStashBack(ActorContext& context);
+
+  std::string persistence_id_;
+  ActorRef store_;
+  uint64_t instance_id_ = 0;
+  uint64_t revision_ = 0;
+  uint64_t waits_ = 0;
+  bool is_loaded_ = false;
+  bool is_busy_ = true;
+  ActorRef sender_;  // Of the command whose change is being stored.
+  absl::AnyInvocable<absl::Status(ActorContext&)> then_;
+  EnvelopeList waiting_;
+  EnvelopeList put_aside_;
+  const Envelope* unstashed_ = nullptr;  // One that has waited, and is at the front of the mailbox again.
+  size_t waiting_size_ = 0;
+  size_t put_aside_size_ = 0;
+};
+
+template <class Self, class State, class CommandList>
+class DurableActor;
+
+template <class Self, class StateType, class... Cs>
+class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor {
+ public:
+  using State = StateType;
+  using Effect = fraktor::Effect<State>;
+  using Ref = TypedRef<Cs...>;
+  using Context = ActorContext;
+
+ protected:
+  DurableActor() = default;
+
+  static Effect Persist(State state) {
+    Effect effect(Effect::Kind::kPersist);
+    effect.envelopes().push_back(MakeEnvelope<State>(ActorRef(), std::move(state)));
+    return effect;
+  }
+  // The state is State{} again.
+  static Effect Delete() { return Effect(Effect::Kind::kDelete); }
+  static Effect Nothing() { return Effect(); }
+  template <class R>
+  static Effect Reply(R answer) {
+    return Effect().ThenReply([answer = std::move(answer)]() mutable { return std::move(answer); });
+  }
+  static Effect Unhandled() { return Effect(Effect::Kind::kUnhandled); }
+  static Effect Stash() { return Effect(Effect::Kind::kStash); }
+  static Effect Stop() { return Effect().ThenStop(); }
+
+  const State& state() const { return state_; }
+
+ private:
+  absl::Status OnCommand(ActorContext& context, Envelope& command) final {
+    Effect effect;
+    absl::Status status;
+    if (!(Try<Cs>(context, command, effect, status) || ...)) return context.Unhandled(command);
+    if (!status.ok()) return status;
+    switch (effect.kind()) {
+      case Effect::Kind::kUnhandled:
+        return context.Unhandled(command);
+      case Effect::Kind::kStash:
+        return StashCommand(context);
+      case Effect::Kind::kNothing:
+        return Finish(context, effect);
+      case Effect::Kind::kPersist:
+      case Effect::Kind::kDelete:
+        break;
+    }
+    // One copy for the store's bytes, one to become the state.
+    EnvelopePtr changed = effect.envelopes().empty() ? nullptr : std::move(effect.envelopes().front());
+    State next = changed == nullptr ? State{} : State(changed->template As<State>());
+    Change(context, std::move(changed),
+           [this, next = std::move(next), effect = std::move(effect)](ActorContext& then_context) mutable {
+             state_ = std::move(next);
+             return Finish(then_context, effect);
+           });
+    return absl::OkStatus();
+  }
+  absl::Status TakeState(Envelope& state) final {
+    if (!state.Is<State>()) {
+      return absl::FailedPreconditionError("the stored state is of another type: register the type, or an alias of it");
+    }
+    state_ = state.Take<State>();
+    return absl::OkStatus();
+  }
+  absl::Status Finish(ActorContext& context, Effect& effect) {
+    absl::Status status = effect.Run(context, state_);
+    if (effect.unstashes()) UnstashAll();
+    return status;
+  }
+  template <class C>
+  bool Try(ActorContext& context, Envelope& command, Effect& effect, absl::Status& status) {
+    if (!command.Is<C>()) return false;
+    status = typed_internal::HandleCommand<Self, State, C>(static_cast<Self&>(*this), context, state_, command.As<C>(),
+                                                           effect);
+    return true;
+  }
+
+  State state_{};
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_DURABLE_DURABLE_ACTOR_H_

@@ -1,0 +1,276 @@
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/persistence/durable/durable_actor.h"
+#include "fraktor/persistence/durable/state_extension.h"
+#include "fraktor/persistence/memory/memory_state_store.h"
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor {
+namespace {
+
+struct Items {
+  std::string text = {};
+};
+struct AddItem {
+  using Reply = Items;
+  std::string item = {};
+};
+struct GetItems {
+  using Reply = Items;
+};
+struct Clear {
+  using Reply = Items;
+};
+struct Lock {};
+struct Unlock {};
+struct Fail {};
+
+struct CartState {
+  std::vector<std::string> items = {};
+};
+
+}  // namespace
+
+template <>
+struct Codec<CartState> : FieldCodec<CartState, &CartState::items> {
+  static constexpr std::string_view kManifest = "cart";
+};
+
+namespace {
+
+class Cart : public DurableActor<Cart, CartState, Commands<AddItem, GetItems, Clear, Lock, Unlock, Fail>> {
+ public:
+  explicit Cart(std::string id) : id_(std::move(id)) {}
+  std::string PersistenceId() const override { return id_; }
+
+  Effect Handle(const CartState& state, const AddItem& command) {
+    if (is_locked_) return Stash();
+    CartState changed = state;
+    changed.items.push_back(command.item);
+    return Persist(std::move(changed)).ThenReply([](const CartState& now) {
+      return Items{absl::StrJoin(now.items, " ")};
+    });
+  }
+  Items Handle(const CartState& state, const GetItems&) { return {absl::StrJoin(state.items, " ")}; }
+  Effect Handle(const CartState&, const Clear&) {
+    return Delete().ThenReply([](const CartState& now) { return Items{absl::StrCat("cleared ", now.items.size())}; });
+  }
+  void Handle(const CartState&, const Lock&) { is_locked_ = true; }
+  Effect Handle(const CartState&, const Unlock&) {
+    is_locked_ = false;
+    return Nothing().ThenUnstashAll();
+  }
+  absl::Status Handle(const CartState&, const Fail&) { return absl::InternalError("asked to fail"); }
+
+ private:
+  const std::string id_;
+  bool is_locked_ = false;
+};
+
+// Answers when the test says so.
+class HeldStore final : public StateStorage {
+ public:
+  Future<StoredState> Load(std::string persistence_id) override { return store_.Load(std::move(persistence_id)); }
+  Future<void> Upsert(DurableState state) override {
+    if (!is_held) return store_.Upsert(std::move(state));
+    auto [promise, future] = MakePromise<void>();
+    held.emplace_back(std::move(state), std::move(promise));
+    return std::move(future);
+  }
+  Future<void> Delete(std::string persistence_id, uint64_t revision) override {
+    return store_.Delete(std::move(persistence_id), revision);
+  }
+  Future<void> Close() override { return store_.Close(); }
+  const StateLimits& limits() const override { return store_.limits(); }
+
+  void Release() {
+    auto [state, promise] = std::move(held.front());
+    held.erase(held.begin());
+    promise.Set(store_.Upsert(std::move(state)).Take());
+  }
+
+  bool is_held = false;
+  std::vector<std::pair<DurableState, Promise<void>>> held;
+
+ private:
+  MemoryStateStore store_{StateLimits{.max_state_bytes = 100}};
+};
+
+class DurableTest : public testing::Test {
+ protected:
+  DurableTest() { EXPECT_TRUE(kit_.system().Extension<StateExtension>().AddStore("memory", store_).ok()); }
+
+  static TestKitOptions Options() {
+    TestKitOptions options;
+    options.system.codecs = CodecSetup().Add<CartState>().Build().value();
+    return options;
+  }
+  RefOf<Cart> Start() { return kit_.Spawn<Cart>("cart"); }
+  void End(const RefOf<Cart>& cart) {
+    kit_.system().Stop(cart);
+    kit_.Settle();
+  }
+  template <class Q>
+  std::string Ask(const RefOf<Cart>& cart, Q question) {
+    const absl::StatusOr<Items> items = kit_.AskAndWait(cart, std::move(question));
+    return items.ok() ? items->text : std::string(items.status().message());
+  }
+
+  TestKit kit_{Options()};
+  std::shared_ptr<HeldStore> store_ = std::make_shared<HeldStore>();
+};
+
+// P136
+TEST_F(DurableTest, HasItsStateAgainWhenItComesBack) {
+  auto cart = Start();
+  EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
+  EXPECT_EQ(Ask(cart, AddItem{"bread"}), "milk bread");
+  End(cart);
+  cart = Start();
+  EXPECT_EQ(Ask(cart, GetItems{}), "milk bread");
+  EXPECT_EQ(Ask(cart, AddItem{"jam"}), "milk bread jam");
+  EXPECT_EQ(store_->Load("cart").Take()->state.revision, 3u);
+}
+
+// P136
+TEST_F(DurableTest, DeletesItsStateAndGoesOn) {
+  auto cart = Start();
+  EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
+  EXPECT_EQ(Ask(cart, Clear{}), "cleared 0");
+  EXPECT_FALSE(store_->Load("cart").Take()->exists);
+  End(cart);
+  cart = Start();
+  EXPECT_EQ(Ask(cart, GetItems{}), "");
+  EXPECT_EQ(Ask(cart, AddItem{"jam"}), "jam");
+}
+
+TEST_F(DurableTest, LetsCommandsWaitWhileAChangeIsStoredAndKeepsTheirOrder) {
+  const auto cart = Start();
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  store_->is_held = true;
+  probe.Send(cart, AddItem{"a"});
+  probe.Send(cart, GetItems{});
+  probe.Send(cart, AddItem{"b"});
+  probe.Send(cart, AddItem{"c"});
+  probe.Send(cart, GetItems{});
+  kit_.Settle();
+  EXPECT_EQ(probe.pending(), 0u);
+  ASSERT_EQ(store_->held.size(), 1u);
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "a");
+  EXPECT_EQ(probe.Expect<Items>().text, "a");
+  kit_.Settle();
+  EXPECT_EQ(probe.pending(), 0u);
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "a b");
+  kit_.Settle();
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "a b c");
+  EXPECT_EQ(probe.Expect<Items>().text, "a b c");
+}
+
+TEST_F(DurableTest, LosesNoCommandThatWaitsWhenItIsRestarted) {
+  const auto cart = Start();
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  store_->is_held = true;
+  probe.Send(cart, AddItem{"a"});
+  probe.Send(cart, Fail{});
+  probe.Send(cart, AddItem{"b"});
+  probe.Send(cart, GetItems{});
+  kit_.Settle();
+  store_->is_held = false;
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "a");
+  EXPECT_EQ(probe.Expect<Items>().text, "a b");
+  EXPECT_EQ(probe.Expect<Items>().text, "a b");
+}
+
+TEST_F(DurableTest, PutsCommandsAsideAndTakesThemBack) {
+  const auto cart = Start();
+  auto probe = kit_.Probe();
+  probe.Send(cart, Lock{});
+  probe.Send(cart, AddItem{"a"});
+  probe.Send(cart, AddItem{"b"});
+  probe.Send(cart, GetItems{});
+  EXPECT_EQ(probe.Expect<Items>().text, "");
+  probe.Send(cart, Unlock{});
+  probe.Send(cart, AddItem{"c"});
+  EXPECT_EQ(probe.Expect<Items>().text, "a");
+  EXPECT_EQ(probe.Expect<Items>().text, "a b");
+  EXPECT_EQ(probe.Expect<Items>().text, "a b c");
+}
+
+TEST_F(DurableTest, StopsIfSomebodyElseHasChangedItsState) {
+  const auto cart = Start();
+  EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 2, .manifest = "cart"}).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "another writer has changed it"}, 1, [&] {
+    cart.Tell(AddItem{"jam"});
+    kit_.Settle();
+  });
+  EXPECT_FALSE(kit_.IsAlive(cart));
+}
+
+TEST_F(DurableTest, RefusesAStateThatIsTooLargeAndGoesOnWithoutIt) {
+  const auto cart = Start();
+  EXPECT_NE(Ask(cart, AddItem{std::string(200, 'x')}).find("max_state_bytes"), std::string::npos);
+  EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
+}
+
+TEST_F(DurableTest, StopsIfItsStateCannotBeReadOrTheStoreDoesNotAnswer) {
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "\"lost\""}, 1, [&] {
+    const auto cart = Start();
+    kit_.Settle();
+    EXPECT_FALSE(kit_.IsAlive(cart));
+  });
+  const auto other = kit_.Spawn<Cart>("other");
+  kit_.Settle();
+  store_->is_held = true;
+  other.Tell(AddItem{"milk"});
+  kit_.Advance(absl::Seconds(29));
+  EXPECT_TRUE(kit_.IsAlive(other));
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "has not answered for 30s"}, 1,
+                 [&] { kit_.Advance(absl::Seconds(2)); });
+  EXPECT_FALSE(kit_.IsAlive(other));
+}
+
+TEST_F(DurableTest, NeedsAnIdAndAStore) {
+  const auto nameless = kit_.Spawn<Cart>("");
+  kit_.Settle();
+  EXPECT_FALSE(kit_.IsAlive(nameless));
+  TestKit bare{Options()};
+  const auto homeless = bare.Spawn<Cart>("cart");
+  bare.Settle();
+  EXPECT_FALSE(bare.IsAlive(homeless));
+  StateExtension& states = kit_.system().Extension<StateExtension>();
+  EXPECT_EQ(states.AddStore("memory", store_).code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_EQ(states.AddStore("", store_).code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status missing = states.Store("other").status();
+  EXPECT_NE(missing.message().find("\"memory\""), absl::string_view::npos) << missing;
+}
+
+}  // namespace
+}  // namespace fraktor

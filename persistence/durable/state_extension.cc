@@ -1,0 +1,55 @@
+#include "fraktor/persistence/durable/state_extension.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/persistence/durable/state_actor.h"
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+absl::Status StateExtension::AddStore(std::string_view plugin_id, std::shared_ptr<StateStorage> storage) {
+  if (plugin_id.empty() || storage == nullptr) {
+    return absl::InvalidArgumentError("a store of durable states needs an id that is not empty, and a storage");
+  }
+  MutexLock lock(mutex_);
+  if (!stores_.try_emplace(std::string(plugin_id), Entry{std::move(storage)}).second) {
+    return absl::AlreadyExistsError(
+        absl::StrCat("there is a store of durable states \"", ToAbsl(plugin_id), "\" already"));
+  }
+  if (first_.empty()) first_ = plugin_id;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ActorRef> StateExtension::Store(std::string_view plugin_id) {
+  MutexLock lock(mutex_);
+  const auto found = stores_.find(plugin_id.empty() ? std::string_view(first_) : plugin_id);
+  if (found == stores_.end()) {
+    std::string known;
+    for (const auto& [id, entry] : stores_) absl::StrAppend(&known, known.empty() ? "" : ", ", "\"", id, "\"");
+    return absl::NotFoundError(absl::StrCat("there is no store of durable states \"", ToAbsl(plugin_id),
+                                            "\"; there are: ", known.empty() ? "none" : known,
+                                            ". Add it to the StateExtension before actors are started"));
+  }
+  Entry& entry = found->second;
+  if (entry.actor.IsNoOne() || !entry.actor.slot()->IsAt(entry.actor.generation())) {
+    FRAKTOR_ASSIGN_OR_RETURN(entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({}, entry.storage),
+                                                                   absl::StrCat("states-", found->first)));
+  }
+  return entry.actor;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,61 @@
+// StateExtension: the stores of durable states of an actor system, for its durable actors.
+//
+//   auto& states = system.Extension<StateExtension>();
+//   FRAKTOR_RETURN_IF_ERROR(states.AddStore("main", store));
+//   auto cart = system.Spawn<Cart>("cart-7", "cart-7");
+//
+// The first that is added is the one of actors that name none. Its actor is started below /system when it is first asked
+// for, and again if it has ended. Stores are let go when the system has ended.
+//
+// Thread safety: any thread may call anything.
+#ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_EXTENSION_H_
+#define FRAKTOR_PERSISTENCE_DURABLE_STATE_EXTENSION_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+class StateExtension {
+ public:
+  explicit StateExtension(ActorSystem& system) : system_(system) {}
+
+  // InvalidArgument for an empty id and no store; AlreadyExists if there is one with the id.
+  absl::Status AddStore(std::string_view plugin_id, std::shared_ptr<StateStorage> storage);
+
+  // The actor; an empty id means the first. NotFound, with the ids that there are.
+  absl::StatusOr<ActorRef> Store(std::string_view plugin_id = {});
+
+  // A number for one incarnation of an actor. Relaxed: they only have to differ.
+  uint64_t NextInstance() { return next_instance_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  struct Entry {
+    std::shared_ptr<StateStorage> storage;
+    ActorRef actor = {};
+  };
+
+  ActorSystem& system_;
+  std::atomic<uint64_t> next_instance_{1};
+  Mutex mutex_;
+  std::map<std::string, Entry, std::less<>> stores_ ABSL_GUARDED_BY(mutex_);
+  std::string first_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_DURABLE_STATE_EXTENSION_H_

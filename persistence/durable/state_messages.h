@@ -1,0 +1,50 @@
+// What is said to a state actor, and what it answers.
+//
+// Every request names its client and the client's instance, and every answer the instance: so a restarted client ignores
+// answers to its former self.
+//
+// Thread safety: values.
+#ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_MESSAGES_H_
+#define FRAKTOR_PERSISTENCE_DURABLE_STATE_MESSAGES_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/state/state_storage.h"
+
+namespace fraktor::inline v0 {
+
+// Answer: StateLoaded.
+struct LoadState {
+  std::string persistence_id = {};
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+// Stores a state, or deletes it. Answer: StateChanged.
+struct ChangeState {
+  StoredState change = {};
+  ActorRef client = {};
+  uint64_t instance_id = 0;
+};
+
+struct StateLoaded {
+  // Not OK: it could not be loaded.
+  absl::Status cause = {};
+  StoredState stored = {};
+  uint64_t instance_id = 0;
+};
+
+struct StateChanged {
+  // Not OK: it is not stored, or nobody knows.
+  absl::Status cause = {};
+  uint64_t revision = 0;
+  uint64_t instance_id = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_DURABLE_STATE_MESSAGES_H_
