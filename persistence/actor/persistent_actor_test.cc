@@ -1,0 +1,1300 @@
+#include "fraktor/persistence/actor/persistent_actor.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/pattern/receive_timeout.h"
+#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/persistence/actor/persistence_extension.h"
+#include "fraktor/persistence/actor/recovery_permitter.h"
+#include "fraktor/persistence/actor/replay_filter.h"
+#include "fraktor/persistence/actor/scripted_actor.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
+
+namespace fraktor {
+namespace {
+
+constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+
+using Lines = std::vector<std::string>;
+
+// What the codecs of the system do not know.
+struct Secret {};
+
+struct Busy {
+  std::string text;
+  friend bool operator==(const Busy&, const Busy&) = default;
+};
+
+class PersistentActorTest : public testing::Test {
+ protected:
+  PersistentActorTest() : kit_(Options(&verdict_)) {}
+
+  static TestKitOptions Options(SupervisionDirective* verdict) {
+    TestKitOptions options;
+    options.system.guardian_strategy.decider = [verdict](const Failure& failure) {
+      return failure.Is(ActorErrorKind::kInitialization) ? Stop() : *verdict;
+    };
+    return options;
+  }
+
+  // With stores in memory.
+  void AddStores() {
+    ASSERT_TRUE(persistence().AddJournal("main", {.storage = journal_}).ok());
+    ASSERT_TRUE(persistence().AddSnapshotStore("main", {.storage = snapshots_}).ok());
+  }
+  // With a journal that answers a virtual moment later.
+  void AddSlowStores(absl::Duration delay = absl::Milliseconds(10)) {
+    journal_ = std::make_shared<KnobJournal>(
+        MemoryJournalOptions{.toolbox = &kit_.toolbox(), .min_delay = delay, .max_delay = delay});
+    AddStores();
+  }
+  // With the test in their place.
+  void AddProbes() {
+    ASSERT_TRUE(persistence().AddJournal("main", {.actor = journal_probe_.ref()}).ok());
+    ASSERT_TRUE(persistence().AddSnapshotStore("main", {.actor = snapshot_probe_.ref()}).ok());
+  }
+  PersistenceExtension& persistence() { return kit_.system().Extension<PersistenceExtension>(); }
+
+  ActorRef Spawn(Script& script) { return kit_.SpawnActor(*MakeProps<ScriptedActor>({}, &script)); }
+  ActorRef Spawn() { return Spawn(script_); }
+  // Spawns it, and waits until it has recovered.
+  ActorRef SpawnRecovered() {
+    const ActorRef actor = Spawn();
+    kit_.Advance(absl::Seconds(1));
+    script_.log.clear();
+    return actor;
+  }
+  void Run(ActorRef actor, std::function<absl::Status(ScriptedActor&)> todo) {
+    probe_.Send(actor, Do{std::move(todo)});
+  }
+  // The same for what cannot fail.
+  void RunVoid(ActorRef actor, std::function<void(ScriptedActor&)> todo) {
+    Run(actor, [todo = std::move(todo)](ScriptedActor& a) {
+      todo(a);
+      return absl::OkStatus();
+    });
+  }
+  void Say(ActorRef actor, std::string text) { probe_.Send(actor, std::move(text)); }
+  Lines TakeLog() {
+    kit_.Advance(absl::Seconds(1));
+    return std::exchange(script_.log, {});
+  }
+  void StopAndWait(ActorRef actor) {
+    kit_.system().Stop(actor);
+    probe_.ExpectTerminated(actor);
+  }
+  // Stores texts under "a", as an actor of the past did.
+  void Store(std::vector<std::string> texts) {
+    const ActorRef past = Spawn();
+    for (std::string& text : texts) Say(past, std::move(text));
+    kit_.Advance(absl::Seconds(1));
+    StopAndWait(past);
+    script_.log.clear();
+  }
+  // What a new actor recovers.
+  Lines Recovered() {
+    Script& fresh = scripts_.emplace_back();
+    fresh.id = script_.id;
+    const ActorRef actor = Spawn(fresh);
+    kit_.Advance(absl::Seconds(1));
+    StopAndWait(actor);
+    Lines lines;
+    for (const std::string& line : fresh.log) {
+      if (absl::StartsWith(line, "recover ")) lines.push_back(line.substr(8));
+    }
+    return lines;
+  }
+
+  // They outlive the actors.
+  std::deque<Script> scripts_;
+  Script script_;
+  SupervisionDirective verdict_ = Restart();
+  TestKit kit_;
+  TestProbe probe_ = kit_.Probe();
+  TestProbe journal_probe_ = kit_.Probe("journal");
+  TestProbe snapshot_probe_ = kit_.Probe("snapshots");
+  std::shared_ptr<KnobJournal> journal_ = std::make_shared<KnobJournal>();
+  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = &kit_.toolbox()}).value();
+};
+
+// ---- The extension and the start.
+
+// PER-17
+TEST_F(PersistentActorTest, FindsItsStoresThroughTheExtension) {
+  AddStores();
+  EXPECT_TRUE(kit_.IsAlive(persistence().Journal().value()));
+  EXPECT_EQ(persistence().Journal("main").value(), persistence().Journal().value());
+  EXPECT_TRUE(absl::IsNotFound(persistence().Journal("other").status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(persistence().AddJournal("main", {.storage = journal_})));
+  EXPECT_TRUE(absl::IsInvalidArgument(persistence().AddJournal("", {.storage = journal_})));
+  EXPECT_TRUE(absl::IsInvalidArgument(persistence().AddJournal("none", {})));
+  EXPECT_TRUE(absl::IsInvalidArgument(persistence().Configure({.max_concurrent_recoveries = 0})));
+  Spawn();
+  kit_.Settle();
+  EXPECT_TRUE(absl::IsFailedPrecondition(persistence().Configure({})));
+  // One that has ended is started again.
+  const ActorRef ended = persistence().Journal().value();
+  StopAndWait(ended);
+  EXPECT_NE(persistence().Journal().value(), ended);
+}
+
+// P122
+TEST_F(PersistentActorTest, AsksForTheCodecWithoutStartingTheJournal) {
+  AddStores();
+  EXPECT_TRUE(persistence().CodecOf().ok());
+  EXPECT_FALSE(kit_.system().Resolve("/system/journal-main").ok());
+  EXPECT_TRUE(persistence().Journal().ok());
+  EXPECT_TRUE(kit_.system().Resolve("/system/journal-main").ok());
+}
+
+// P44, PER-18
+TEST_F(PersistentActorTest, FailsAtTheStartWithoutAPersistenceId) {
+  AddStores();
+  for (const std::string blank : {"", " \t"}) {
+    script_.id = blank;
+    probe_.ExpectTerminated(Spawn());
+  }
+}
+
+// P45
+TEST_F(PersistentActorTest, FailsAtTheStartIfAPluginIsMissing) {
+  probe_.ExpectTerminated(Spawn());
+  AddStores();
+  script_.journal = "other";
+  probe_.ExpectTerminated(Spawn());
+  script_.journal = "";
+  script_.snapshots = "other";
+  probe_.ExpectTerminated(Spawn());
+  script_.snapshots = "";
+  const ActorRef actor = SpawnRecovered();
+  EXPECT_TRUE(kit_.IsAlive(actor));
+}
+
+// PER-10
+TEST(PersistentActorState, FollowsOneAnotherInOrder) {
+  using State = PersistentActorState;
+  const std::vector<State> all = {State::kWaitingRecoveryPermit, State::kRecoveryStarted, State::kRecovering,
+                                  State::kProcessingCommands, State::kPersistingEvents};
+  const auto is_legal = [](State from, State to) {
+    switch (from) {
+      case State::kWaitingRecoveryPermit:
+        return to == State::kRecoveryStarted;
+      case State::kRecoveryStarted:
+        return to == State::kRecovering || to == State::kProcessingCommands || to == State::kPersistingEvents;
+      case State::kRecovering:
+        return to == State::kProcessingCommands || to == State::kPersistingEvents;
+      case State::kProcessingCommands:
+        return to == State::kPersistingEvents;
+      case State::kPersistingEvents:
+        return to == State::kProcessingCommands;
+    }
+    return false;
+  };
+  for (const State from : all) {
+    for (const State to : all) EXPECT_EQ(CheckTransition(from, to).ok(), is_legal(from, to)) << NameOf(from);
+  }
+  EXPECT_TRUE(absl::StrContains(std::string(CheckTransition(State::kRecovering, State::kRecoveryStarted).message()),
+                                "recovery_started"));
+}
+
+// ---- Recovery.
+
+// P46, PER-11, PER-19, PER-8
+TEST_F(PersistentActorTest, OpensTheWriterThenLoadsTheSnapshotThenReplays) {
+  AddProbes();
+  script_.token = 9;
+  const ActorRef actor = Spawn();
+  const auto open = journal_probe_.Expect<OpenWriter>();
+  EXPECT_EQ(open.persistence_id, "a");
+  EXPECT_EQ(open.token, 9u);
+  const uint64_t instance = open.instance_id;
+  snapshot_probe_.ExpectNoMessage(absl::Seconds(1));
+  journal_probe_.Send(open.client, WriterIsOpen{9, 5, instance});
+  const auto load = snapshot_probe_.Expect<LoadSnapshot>();
+  EXPECT_EQ(load.persistence_id, "a");
+  EXPECT_EQ(load.instance_id, instance);
+  journal_probe_.ExpectNoMessage(absl::Seconds(1));
+  LoadSnapshotResult found{.found = true, .snapshot = {}, .to_sequence_nr = kMax, .instance_id = instance};
+  found.snapshot.metadata = {.persistence_id = "a", .sequence_nr = 3};
+  found.snapshot.manifest = "fraktor.string";
+  found.snapshot.payload = "state";
+  // An answer to somebody else changes nothing.
+  found.instance_id = instance + 1;
+  snapshot_probe_.Send(load.client, LoadSnapshotResult(found));
+  journal_probe_.ExpectNoMessage(absl::Seconds(1));
+  found.instance_id = instance;
+  snapshot_probe_.Send(load.client, LoadSnapshotResult(found));
+  const auto replay = journal_probe_.Expect<ReplayMessages>();
+  EXPECT_EQ(replay.from_sequence_nr, 4u);
+  EXPECT_EQ(replay.to_sequence_nr, kMax);
+  journal_probe_.Send(replay.client, RecoverySuccess{5, instance});
+  EXPECT_EQ(TakeLog(), (Lines{"snapshot 3 state", "completed 5"}));
+  EXPECT_TRUE(kit_.IsAlive(actor));
+}
+
+// P47, PER-11
+TEST_F(PersistentActorTest, HandlesCommandsAfterTheRecoveryInTheOrderInWhichTheyCame) {
+  AddSlowStores();
+  Store({"x", "y"});
+  script_.on_recover = [](ScriptedActor& actor, Envelope& event) {
+    if (event.As<std::string>() == "x") Tell(actor.context().self(), std::string("own"));
+    return absl::OkStatus();
+  };
+  script_.on_text = [](ScriptedActor&, const std::string&) { return absl::OkStatus(); };
+  const ActorRef actor = Spawn();
+  Say(actor, "1");
+  Say(actor, "2");
+  kit_.Advance(absl::Seconds(1));
+  Say(actor, "3");
+  EXPECT_EQ(TakeLog(),
+            (Lines{"recover x", "recover y", "completed 2", "command 1", "command 2", "command own", "command 3"}));
+}
+
+// P48
+TEST_F(PersistentActorTest, GetsItsEventsBackAfterARestartButNotWhatItDidNotPersist) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "x");
+  Say(actor, "y");
+  RunVoid(actor, [](ScriptedActor& a) { a.events.push_back("not persisted"); });
+  Run(actor, [](ScriptedActor&) { return absl::InternalError("oops"); });
+  Lines events;
+  RunVoid(actor, [&](ScriptedActor& a) { events = a.events; });
+  EXPECT_EQ(TakeLog(), (Lines{"command x", "event x", "command y", "event y", "restart on Do", "stopped", "recover x",
+                              "recover y", "completed 2"}));
+  EXPECT_EQ(events, (Lines{"x", "y"}));
+}
+
+// P50, P52
+TEST_F(PersistentActorTest, MayPersistWhenTheRecoveryIsCompletedAndThatGoesBeforeCommands) {
+  AddSlowStores();
+  script_.on_completed = [](ScriptedActor& actor) {
+    EXPECT_FALSE(actor.is_recovering());
+    actor.PersistAsync(std::string("first"), actor.Handler());
+    actor.Persist(std::string("second"), actor.Handler());
+    return absl::OkStatus();
+  };
+  const ActorRef actor = Spawn();
+  Say(actor, "x");
+  EXPECT_EQ(TakeLog(), (Lines{"completed 0", "event first", "event second", "command x", "event x"}));
+}
+
+// P51, PER-18
+TEST_F(PersistentActorTest, MustNotPersistWhileItRecovers) {
+  AddStores();
+  Store({"x"});
+  const std::vector<std::function<void(ScriptedActor&)>> misuses = {
+      [](ScriptedActor& a) { a.Persist(std::string("y"), a.Handler()); },
+      [](ScriptedActor& a) { a.PersistAsync(std::string("y"), a.Handler()); },
+      [](ScriptedActor& a) { a.PersistAll(std::vector<std::string>{"y"}, a.Handler()); },
+      [](ScriptedActor& a) { a.Defer(std::string("y"), a.Handler()); },
+      [](ScriptedActor& a) { a.DeferAsync(std::string("y"), a.Handler()); },
+  };
+  for (const auto& misuse : misuses) {
+    script_.on_recover = [&](ScriptedActor& a, Envelope&) {
+      misuse(a);
+      return absl::OkStatus();
+    };
+    probe_.ExpectTerminated(Spawn());
+    const Lines log = TakeLog();
+    ASSERT_EQ(log.size(), 3u);
+    EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on x: \"a\" calls ")) << log[1];
+  }
+  script_.on_recover = nullptr;
+  EXPECT_EQ(Recovered(), (Lines{"x"}));
+}
+
+// PER-7, P54, P55, P56, P58, P102
+TEST_F(PersistentActorTest, RecoversFromWhatItIsTold) {
+  AddStores();
+  const ActorRef past = SpawnRecovered();
+  for (int i = 1; i <= 6; ++i) {
+    Say(past, "e" + std::to_string(i));
+    if (i == 2 || i == 4) {
+      RunVoid(past, [i](ScriptedActor& a) { a.SaveSnapshot("s" + std::to_string(i)); });
+    }
+  }
+  kit_.Advance(absl::Seconds(1));
+  StopAndWait(past);
+  script_.log.clear();
+  const auto recover = [&](const Recovery& recovery) {
+    script_.recovery = recovery;
+    const ActorRef actor = Spawn();
+    kit_.Advance(absl::Seconds(1));
+    Lines log = std::exchange(script_.log, {});
+    StopAndWait(actor);
+    script_.log.clear();
+    return log;
+  };
+  EXPECT_EQ(recover({}), (Lines{"snapshot 4 s4", "recover e5", "recover e6", "completed 6"}));
+  EXPECT_EQ(recover({.to_sequence_nr = 3}), (Lines{"snapshot 2 s2", "recover e3", "completed 6"}));
+  EXPECT_EQ(recover({.from_snapshot = {.max_sequence_nr = 2}}),
+            (Lines{"snapshot 2 s2", "recover e3", "recover e4", "recover e5", "recover e6", "completed 6"}));
+  EXPECT_EQ(recover({.from_snapshot = SnapshotSelectionCriteria::None()}),
+            (Lines{"recover e1", "recover e2", "recover e3", "recover e4", "recover e5", "recover e6", "completed 6"}));
+  EXPECT_EQ(recover({.replay_max = 1}), (Lines{"snapshot 4 s4", "recover e5", "completed 6"}));
+  EXPECT_EQ(recover(Recovery::None()), (Lines{"completed 6"}));
+  // New events go behind what is stored.
+  script_.recovery = Recovery::None();
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "e7");
+  RunVoid(actor, [](ScriptedActor& a) { a.Log(std::to_string(a.last_sequence_nr())); });
+  EXPECT_EQ(TakeLog(), (Lines{"command e7", "event e7", "7"}));
+}
+
+// P59, PER-13
+TEST_F(PersistentActorTest, StopsIfAnEventOfThePastCannotBeApplied) {
+  AddStores();
+  Store({"x", "y"});
+  const ActorRef thrower = [&] {
+    script_.on_recover = [](ScriptedActor&, Envelope& event) -> absl::Status {
+      if (event.As<std::string>() == "y") throw std::runtime_error("cannot");
+      return absl::OkStatus();
+    };
+    return Spawn();
+  }();
+  Say(thrower, "lost");
+  kit_.ExpectDeadLetters<std::string>(1, [&] { probe_.ExpectTerminated(thrower); });
+  EXPECT_EQ(TakeLog(), (Lines{"recover x", "recovery failed on y: ReceiveRecover threw: cannot", "stopped"}));
+}
+
+// P60
+TEST_F(PersistentActorTest, StopsIfTheJournalCannotReplay) {
+  AddStores();
+  Store({"x"});
+  journal_->replay_failure = absl::DataLossError("torn");
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: torn", "stopped"}));
+  journal_->replay_failure = absl::OkStatus();
+  journal_->open_failure = absl::UnavailableError("no disk");
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: no disk", "stopped"}));
+}
+
+// P61, P62, P112, PER-18
+TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
+  AddStores();
+  Store({"x"});
+  script_.on_recover_from = []() -> Recovery { throw std::runtime_error("no idea"); };
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: RecoverFrom threw: no idea", "stopped"}));
+  script_.on_recover_from = nullptr;
+
+  Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "unknown", .payload = "?"};
+  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog().size(), 2u);
+  script_.options.snapshot_is_optional = true;
+  Spawn();
+  EXPECT_EQ(TakeLog(), (Lines{"recover x", "completed 1"}));
+
+  // One that the actor itself refuses is no failure to load.
+  snapshot.manifest = "fraktor.string";
+  snapshot.payload = "bad";
+  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog(), (Lines{"snapshot 1 bad", "recovery failed on nothing: bad snapshot", "stopped"}));
+}
+
+// P63, PER-13
+TEST_F(PersistentActorTest, StopsIfTheRecoveryStandsStill) {
+  AddProbes();
+  const ActorRef without_snapshot = Spawn();
+  auto open = journal_probe_.Expect<OpenWriter>();
+  journal_probe_.Send(open.client, WriterIsOpen{1, 2, open.instance_id});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  Say(without_snapshot, "not a sign of life of the journal");
+  kit_.Advance(absl::Seconds(29));
+  EXPECT_TRUE(kit_.IsAlive(without_snapshot));
+  kit_.Advance(absl::Seconds(2));
+  probe_.ExpectTerminated(without_snapshot);
+  ASSERT_FALSE(script_.log.empty());
+  EXPECT_TRUE(absl::StrContains(script_.log[0], "timed out"));
+
+  // Each page begins anew.
+  const ActorRef slow = Spawn();
+  open = journal_probe_.Expect<OpenWriter>();
+  journal_probe_.Send(open.client, WriterIsOpen{1, 2, open.instance_id});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+  for (int i = 0; i < 3; ++i) {
+    journal_probe_.Expect<ReplayMessages>();
+    kit_.Advance(absl::Seconds(25));
+    EXPECT_TRUE(kit_.IsAlive(slow));
+    journal_probe_.Send(open.client, ReplayedMessages{.instance_id = open.instance_id});
+  }
+  kit_.Advance(absl::Seconds(31));
+  probe_.ExpectTerminated(slow);
+}
+
+// P64
+TEST_F(PersistentActorTest, KeepsItsReceiveTimeout) {
+  AddStores();
+  script_.on_start = [](ScriptedActor& a) { return SetReceiveTimeout(a.context(), absl::Minutes(2)); };
+  Spawn();
+  kit_.Advance(absl::Minutes(1));
+  EXPECT_EQ(std::exchange(script_.log, {}), (Lines{"completed 0"}));
+  kit_.Advance(absl::Minutes(2));
+  EXPECT_EQ(script_.log, (Lines{"message ReceiveTimeout"}));
+}
+
+// P65
+TEST_F(PersistentActorTest, FailsToStartIfTheCompletionOfTheRecoveryFails) {
+  AddStores();
+  ASSERT_TRUE(persistence().Configure({.max_concurrent_recoveries = 1}).ok());
+  script_.on_completed = [](ScriptedActor&) { return absl::InternalError("oops"); };
+  probe_.ExpectTerminated(Spawn());
+  // The permit is free again.
+  script_.on_completed = nullptr;
+  EXPECT_EQ(Recovered(), Lines());
+}
+
+// P66, P67, P69, PER-11
+TEST_F(PersistentActorTest, RecoverInTheOrderInWhichTheyCameSoManyAtATime) {
+  AddProbes();
+  ASSERT_TRUE(persistence().Configure({.max_concurrent_recoveries = 2}).ok());
+  std::deque<Script>& scripts = scripts_;
+  scripts.resize(6);
+  std::vector<ActorRef> actors;
+  for (size_t i = 0; i < scripts.size(); ++i) {
+    scripts[i].id = std::to_string(i);
+    actors.push_back(Spawn(scripts[i]));
+    kit_.Settle();
+  }
+  const auto expect_next = [&](const std::string& id) {
+    const auto open = journal_probe_.Expect<OpenWriter>();
+    EXPECT_EQ(open.persistence_id, id);
+    return open;
+  };
+  const auto first = expect_next("0");
+  expect_next("1");
+  journal_probe_.ExpectNoMessage();
+  StopAndWait(actors[2]);  // waits: leaves the queue
+  journal_probe_.ExpectNoMessage();
+  StopAndWait(actors[1]);  // holds: returns it
+  expect_next("3");
+  journal_probe_.ExpectNoMessage();
+  journal_probe_.Send(first.client, OpenWriterFailure{absl::UnavailableError("no disk"), first.instance_id});
+  expect_next("4");
+  journal_probe_.ExpectNoMessage();
+  // One that nobody has is an error, and changes nothing.
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "did not have"}, 1,
+                 [&] { probe_.Send(persistence().RecoveryPermitter().value(), ReturnRecoveryPermit{12345}); });
+  journal_probe_.ExpectNoMessage();
+}
+
+// P68
+TEST_F(PersistentActorTest, HeedsAPoisonPillWhileItWaitsForAPermit) {
+  AddProbes();
+  ASSERT_TRUE(persistence().Configure({.max_concurrent_recoveries = 1}).ok());
+  Spawn();
+  journal_probe_.Expect<OpenWriter>();
+  Script& other = scripts_.emplace_back();
+  other.id = "b";
+  const ActorRef waiting = Spawn(other);
+  probe_.Send(waiting, PoisonPill{});
+  probe_.ExpectTerminated(waiting);
+}
+
+// P70
+TEST_F(PersistentActorTest, LeaveOthersRunningWhileTheyWaitForPermits) {
+  std::vector<std::unique_ptr<Script>> scripts;
+  TestKit threaded({.patience = absl::Seconds(60), .threads = 5});
+  TestProbe journal = threaded.Probe();
+  TestProbe probe = threaded.Probe();
+  auto& extension = threaded.system().Extension<PersistenceExtension>();
+  ASSERT_TRUE(extension.Configure({.max_concurrent_recoveries = 3}).ok());
+  ASSERT_TRUE(extension.AddJournal("main", {.actor = journal.ref()}).ok());
+  for (int i = 0; i < 100; ++i) {
+    scripts.push_back(std::make_unique<Script>());
+    scripts.back()->id = std::to_string(i);
+    threaded.SpawnActor(*MakeProps<ScriptedActor>({}, scripts.back().get()));
+  }
+  for (int i = 0; i < 3; ++i) journal.Expect<OpenWriter>();
+  const ActorRef free = threaded.SpawnActor(PropsOf<NoSnapshotStore>());
+  probe.Send(free, LoadSnapshot{"a", {}, 1, probe.ref(), 1});
+  probe.Expect<LoadSnapshotResult>();
+  EXPECT_EQ(journal.pending(), 0u);
+}
+
+// ---- Persisting.
+
+// P71, P74, PER-12, PER-10
+TEST_F(PersistentActorTest, RunsHandlersInOrderBeforeTheNextCommand) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    for (const std::string event : {"x", "y"}) {
+      a.Persist(event, [&a](const std::string& stored) {
+        EXPECT_EQ(a.state(), PersistentActorState::kPersistingEvents);
+        a.Apply(stored);
+        a.context().Reply(stored);
+      });
+    }
+    EXPECT_EQ(a.state(), PersistentActorState::kProcessingCommands);
+    a.Log("done");
+  });
+  TestProbe other = kit_.Probe();
+  other.Send(actor, Do{[](ScriptedActor& a) {
+               a.Log("next");
+               EXPECT_EQ(a.state(), PersistentActorState::kProcessingCommands);
+               return absl::OkStatus();
+             }});
+  kit_.Settle();
+  EXPECT_EQ(script_.log, (Lines{"done"}));
+  EXPECT_EQ(TakeLog(), (Lines{"done", "event x", "event y", "next"}));
+  EXPECT_EQ(probe_.Expect<std::string>(), "x");
+  EXPECT_EQ(probe_.Expect<std::string>(), "y");
+  EXPECT_EQ(Recovered(), (Lines{"x", "y"}));
+}
+
+// P72
+TEST_F(PersistentActorTest, PersistsNoEventsByDoingNothing) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAll(std::vector<std::string>(), a.Handler());
+    a.PersistAllAsync(std::vector<std::string>(), a.Handler());
+    a.Defer(std::string("d"), a.Handler());
+    a.Log("done");
+  });
+  kit_.Settle();
+  EXPECT_EQ(script_.log, (Lines{"event d", "done"}));
+  EXPECT_TRUE(journal_->write_sizes.empty());
+}
+
+// P73, P74
+TEST_F(PersistentActorTest, TakesFurtherCommandsWhileItPersistsAsynchronously) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  script_.on_text = [](ScriptedActor& a, const std::string& text) {
+    for (const std::string n : {"1", "2"}) {
+      a.PersistAsync(text + n, [&a](const std::string& stored) {
+        a.Apply(stored);
+        a.context().Reply(stored);
+      });
+    }
+    return absl::OkStatus();
+  };
+  TestProbe other = kit_.Probe();
+  Say(actor, "x");
+  other.Send(actor, std::string("y"));
+  EXPECT_EQ(TakeLog(), (Lines{"command x", "command y", "event x1", "event x2", "event y1", "event y2"}));
+  EXPECT_EQ(probe_.Expect<std::string>(), "x1");
+  EXPECT_EQ(probe_.Expect<std::string>(), "x2");
+  EXPECT_EQ(other.Expect<std::string>(), "y1");
+  EXPECT_EQ(other.Expect<std::string>(), "y2");
+}
+
+// P75
+TEST_F(PersistentActorTest, RunsBothHandlersOfAnEventThatIsPersistedTwice) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    const std::string event = "x";
+    a.Persist(event, [&a](const std::string&) { a.Log("first"); });
+    a.Persist(event, [&a](const std::string&) { a.Log("second"); });
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"first", "second"}));
+}
+
+// P76
+TEST_F(PersistentActorTest, FinishesSyncAsyncSyncBeforeTheNextCommand) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("1"), a.Handler());
+    a.PersistAsync(std::string("2"), a.Handler());
+    a.Persist(std::string("3"), a.Handler());
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.Log("next"); });
+  EXPECT_EQ(TakeLog(), (Lines{"event 1", "event 2", "event 3", "next"}));
+}
+
+// P79, P82
+TEST_F(PersistentActorTest, HoldsCommandsBackForAPersistInAHandler) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAsync(std::string("outer"), [&a](const std::string& event) {
+      a.Apply(event);
+      a.Persist(std::string("inner"), [&a](const std::string& inner) {
+        a.Apply(inner);
+        a.Persist(std::string("innermost"), a.Handler());
+      });
+    });
+  });
+  kit_.Advance(absl::Milliseconds(15));
+  EXPECT_EQ(script_.log, (Lines{"event outer"}));
+  RunVoid(actor, [](ScriptedActor& a) { a.Log("next"); });
+  kit_.Settle();
+  EXPECT_EQ(script_.log, (Lines{"event outer"}));
+  EXPECT_EQ(TakeLog(), (Lines{"event outer", "event inner", "event innermost", "next"}));
+}
+
+// P80, P81, P74, PER-12
+TEST_F(PersistentActorTest, DefersInOrderWithWhatIsPending) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  // Nothing to wait for.
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Defer(std::string("at once"), a.Handler());
+    a.DeferAsync(std::string("at once too"), a.Handler());
+    a.Log("done");
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"event at once", "event at once too", "done"}));
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAsync(std::string("1"), a.Handler());
+    a.DeferAsync(std::string("2"), [&a](const std::string& event) {
+      a.Apply(event);
+      a.context().Reply(event);
+    });
+    a.PersistAsync(std::string("3"), a.Handler());
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.Log("not held back"); });
+  EXPECT_EQ(TakeLog(), (Lines{"not held back", "event 1", "event 2", "event 3"}));
+  EXPECT_EQ(probe_.Expect<std::string>(), "2");
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAsync(std::string("4"), a.Handler());
+    a.Defer(std::string("5"), a.Handler());
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.Log("held back"); });
+  EXPECT_EQ(TakeLog(), (Lines{"event 4", "event 5", "held back"}));
+  EXPECT_EQ(Recovered(), (Lines{"1", "3", "4"}));
+}
+
+// P82
+TEST_F(PersistentActorTest, WritesWhatACommandPersistsAsOneAndHasOneWriteUnderWay) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    for (int i = 0; i < 30; ++i) a.PersistAsync(std::to_string(i), a.Handler());
+  });
+  kit_.Settle();
+  EXPECT_EQ(journal_->write_sizes, (std::vector<size_t>{30}));
+  for (int i = 0; i < 5; ++i) {
+    RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("later"), a.Handler()); });
+  }
+  kit_.Settle();
+  EXPECT_EQ(journal_->write_sizes, (std::vector<size_t>{30}));
+  EXPECT_EQ(TakeLog().size(), 35u);
+  EXPECT_EQ(journal_->write_sizes, (std::vector<size_t>{30, 5}));
+}
+
+// PER-2, PER-12
+TEST_F(PersistentActorTest, PersistsAllOrNothing) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAll(std::vector<std::string>{"x", "y", "z"}, a.Handler());
+    a.PersistAllAsync(std::vector<std::string>{"u", "v"}, a.Handler());
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "event y", "event z", "event u", "event v"}));
+  EXPECT_EQ(journal_->write_sizes, (std::vector<size_t>{2}));
+  // One that cannot be stored takes the others with it.
+  RunVoid(actor, [](ScriptedActor& a) {
+    std::vector<EnvelopePtr> events;
+    events.push_back(a.MakeEvent(std::string("good")));
+    events.push_back(a.MakeEvent(Secret{}));
+    a.PersistEvents(std::move(events), [&a](Envelope&) {
+      a.Log("never");
+      return absl::OkStatus();
+    });
+    a.Persist(std::string("after"), a.Handler());
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"rejected 6 good", "rejected 7 ?", "event after"}));
+  EXPECT_EQ(Recovered(), (Lines{"x", "y", "z", "u", "v", "after"}));
+}
+
+// P83
+TEST_F(PersistentActorTest, BecomesAnotherFromTheNextCommandOn) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("x"), [&a](const std::string&) {
+      a.Become([&a](ActorContext&, Envelope& command) {
+        a.Log("other " + command.As<std::string>());
+        a.Unbecome();
+        return absl::OkStatus();
+      });
+    });
+  });
+  script_.on_text = [](ScriptedActor& a, const std::string&) {
+    a.BecomeStacked([&a](ActorContext&, Envelope& command) {
+      a.Log("stacked " + command.As<std::string>());
+      EXPECT_TRUE(a.Unbecome());
+      EXPECT_FALSE(a.Unbecome());
+      return absl::OkStatus();
+    });
+    return absl::OkStatus();
+  };
+  for (const std::string text : {"1", "2", "3", "4"}) Say(actor, text);
+  EXPECT_EQ(TakeLog(), (Lines{"other 1", "command 2", "stacked 3", "command 4"}));
+}
+
+// P85, P88, P89
+TEST_F(PersistentActorTest, KeepsItsEventsWhateverFails) {
+  AddStores();
+  for (const SupervisionDirective verdict : {Resume(), Restart()}) {
+    verdict_ = verdict;
+    script_.id = std::string(NameOf(verdict));
+    const ActorRef actor = SpawnRecovered();
+    // In the command, after it has persisted.
+    Run(actor, [](ScriptedActor& a) -> absl::Status {
+      a.Persist(std::string("x"), a.Handler());
+      throw std::runtime_error("in the command");
+    });
+    if (verdict == Resume()) {
+      EXPECT_EQ(TakeLog(), (Lines{"event x"}));
+    } else {
+      EXPECT_EQ(TakeLog(), (Lines{"restart on Do", "stopped", "recover x", "completed 1"}));
+    }
+    // In the handler of an event; the one after it is not concerned.
+    RunVoid(actor, [](ScriptedActor& a) {
+      a.Persist(std::string("y"), [](const std::string&) { throw std::runtime_error("in the handler"); });
+      a.Persist(std::string("z"), a.Handler());
+    });
+    if (verdict == Resume()) {
+      EXPECT_EQ(TakeLog(), (Lines{"event z"}));
+    } else {
+      EXPECT_EQ(TakeLog(), (Lines{"restart on y", "stopped", "recover x", "recover y", "recover z", "completed 3"}));
+    }
+    // And an error is as good as an exception.
+    RunVoid(actor, [](ScriptedActor& a) {
+      a.Persist(std::string("u"), [](const std::string&) { return absl::InternalError("in the handler"); });
+    });
+    TakeLog();
+    StopAndWait(actor);
+    EXPECT_EQ(Recovered(), (Lines{"x", "y", "z", "u"}));
+  }
+}
+
+// P86, PER-13
+TEST_F(PersistentActorTest, StopsIfItsEventsCannotBeStored) {
+  AddStores();
+  for (const bool is_async : {false, true}) {
+    const ActorRef actor = SpawnRecovered();
+    journal_->write_failure = absl::UnavailableError("no disk");
+    RunVoid(actor, [is_async](ScriptedActor& a) {
+      if (is_async) {
+        a.PersistAsync(std::string("x"), a.Handler());
+        a.PersistAsync(std::string("y"), a.Handler());
+      } else {
+        a.Persist(std::string("x"), a.Handler());
+      }
+    });
+    probe_.ExpectTerminated(actor);
+    EXPECT_EQ(TakeLog(), (Lines{"failed 1 x", "stopped"}));
+    journal_->write_failure = absl::OkStatus();
+  }
+  EXPECT_EQ(Recovered(), Lines());
+}
+
+// P87, P30, PER-13
+TEST_F(PersistentActorTest, GoesOnWithoutAnEventThatIsRejected) {
+  AddStores();
+  journal_->reject = [](const AtomicWrite& write) { return write.events()[0].payload == "bad"; };
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("x"), a.Handler());
+    a.Persist(std::string("bad"), a.Handler());
+    a.Persist(Secret{}, [&a](const Secret&) { a.Log("never"); });  // has no codec
+    a.Persist(std::string("y"), a.Handler());
+  });
+  Say(actor, "z");
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "rejected 2 bad", "rejected 3 ?", "event y", "command z", "event z"}));
+  RunVoid(actor, [](ScriptedActor& a) { a.Log(std::to_string(a.last_sequence_nr())); });
+  EXPECT_EQ(TakeLog(), (Lines{"5"}));
+  EXPECT_EQ(Recovered(), (Lines{"x", "y", "z"}));
+}
+
+// P91
+TEST_F(PersistentActorTest, PersistsPrimitiveValues) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Persist(int64_t{42}, [&a](int64_t n) { a.Log("number " + std::to_string(n)); });
+    a.Persist(true, [&a](bool b) { a.Log(b ? "true" : "false"); });
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"number 42", "true"}));
+  EventBatch stored = journal_->inner->Replay({.persistence_id = "a"}).Take().value();
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(stored[0].manifest, "fraktor.int64");
+}
+
+// PER-19
+TEST_F(PersistentActorTest, StopsIfAnotherOneHasTakenItsPlace) {
+  AddStores();
+  const ActorRef old_one = SpawnRecovered();
+  Script& newer = scripts_.emplace_back();
+  const ActorRef new_one = Spawn(newer);
+  kit_.Settle();
+  Say(old_one, "x");
+  probe_.ExpectTerminated(old_one);
+  EXPECT_EQ(TakeLog(), (Lines{"command x", "failed 1 x", "stopped"}));
+  Say(new_one, "y");
+  kit_.Settle();
+  EXPECT_EQ(Recovered(), (Lines{"y"}));
+}
+
+// PER-14: requests and answers get lost on the way to a journal on another node.
+TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const auto open = journal_probe_.Expect<OpenWriter>();
+  journal_probe_.Send(open.client, WriterIsOpen{1, 0, open.instance_id});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+  journal_probe_.Expect<ReplayMessages>();
+  journal_probe_.Send(open.client, RecoverySuccess{0, open.instance_id});
+  TakeLog();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAll(std::vector<std::string>{"x", "y"}, a.Handler());
+    a.Defer(std::string("d"), a.Handler());
+    a.Persist(Secret{}, [](const Secret&) {});
+  });
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  journal_probe_.ExpectNoMessage(absl::Seconds(14));
+  const auto again = journal_probe_.Expect<WriteMessages>(absl::Seconds(2));
+  EXPECT_EQ(again.batch, sent.batch);
+  ASSERT_EQ(again.writes.size(), 1u);
+  EXPECT_EQ(again.writes[0].events(), sent.writes[0].events());
+  ASSERT_EQ(again.deferred.size(), 2u);
+  EXPECT_EQ(again.deferred[0].position, 1u);
+  // Both are answered after all: handlers run once.
+  for (int i = 0; i < 2; ++i) {
+    journal_probe_.Send(open.client, WriteMessagesSuccessful{open.instance_id, sent.batch});
+    journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, sent.batch});
+    journal_probe_.Send(open.client, WriteMessageSuccess{2, open.instance_id, sent.batch});
+    for (const DeferredEntry& entry : sent.deferred) {
+      journal_probe_.Send(open.client, LoopMessageSuccess{entry.token, open.instance_id, sent.batch});
+    }
+  }
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "event y", "event d", "rejected 3 ?"}));
+  // One that is never answered fails in the end.
+  Say(actor, "z");
+  for (int i = 0; i < 4; ++i) journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  kit_.Advance(absl::Seconds(16));
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"command z", "failed 4 z", "stopped"}));
+}
+
+// PER-8: answers to a former self.
+TEST_F(PersistentActorTest, IgnoresAnswersToItsFormerSelf) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("x"), a.Handler()); });
+  RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+  Run(actor, [](ScriptedActor&) { return absl::InternalError("oops"); });
+  EXPECT_EQ(TakeLog(), (Lines{"restart on Do", "stopped", "snapshot 0 s", "recover x", "completed 1"}));
+}
+
+TEST_F(PersistentActorTest, LimitsHowManyEventsWait) {
+  AddSlowStores();
+  script_.options.max_pending_events = 3;
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    for (int i = 0; i < 4; ++i) a.PersistAsync(std::to_string(i), a.Handler());
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"restart on Do", "stopped", "recover 0", "recover 1", "recover 2", "completed 3"}));
+}
+
+// ---- Commands that wait.
+
+// P92, P94
+TEST_F(PersistentActorTest, StashesCommandsOfTheUserInOrder) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  bool stashing = true;
+  script_.on_text = [&](ScriptedActor& a, const std::string& text) -> absl::Status {
+    if (text[0] == 'a' && stashing) return a.Stash();
+    if (text[0] == 'c') {
+      stashing = false;
+      a.Persist(text, [&a](const std::string& event) {
+        a.Apply(event);
+        a.UnstashAll();
+      });
+      return absl::OkStatus();
+    }
+    stashing = stashing || text[0] == 'b';
+    a.Persist(text, a.Handler());
+    return absl::OkStatus();
+  };
+  Lines expected;
+  for (int round = 0; round < 10; ++round) {
+    for (const char* text : {"b", "a1", "a2", "c", "d"}) Say(actor, text);
+    for (const char* line : {"event b", "event c", "event a1", "event a2", "event d"}) expected.push_back(line);
+  }
+  Lines got;
+  for (const std::string& line : TakeLog()) {
+    if (absl::StartsWith(line, "event ")) got.push_back(line);
+  }
+  EXPECT_EQ(got, expected);
+}
+
+// P92
+TEST_F(PersistentActorTest, HandlesAStashedCommandAfterThoseThatItLetPass) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  bool seen = false;
+  script_.on_text = [&](ScriptedActor& a, const std::string& text) -> absl::Status {
+    if (text == "a" && !std::exchange(seen, true)) return a.Stash();
+    if (text == "c") a.UnstashAll();
+    a.Persist(text, a.Handler());
+    return absl::OkStatus();
+  };
+  for (const char* text : {"a", "b", "c"}) Say(actor, text);
+  EXPECT_EQ(TakeLog(), (Lines{"command a", "command b", "event b", "command c", "event c", "command a", "event a"}));
+}
+
+// P95
+TEST_F(PersistentActorTest, LosesOnlyTheCommandThatFails) {
+  AddSlowStores();
+  for (const SupervisionDirective verdict : {Resume(), Restart()}) {
+    verdict_ = verdict;
+    script_.id = std::string(NameOf(verdict));
+    script_.on_text = [](ScriptedActor& a, const std::string& text) -> absl::Status {
+      if (text == "bad") return absl::InternalError("bad");
+      a.Persist(text, a.Handler());
+      return absl::OkStatus();
+    };
+    const ActorRef actor = SpawnRecovered();
+    for (const char* text : {"1", "2", "bad", "3", "4"}) Say(actor, text);
+    Lines got;
+    for (const std::string& line : TakeLog()) {
+      if (absl::StartsWith(line, "event ")) got.push_back(line);
+    }
+    EXPECT_EQ(got, (Lines{"event 1", "event 2", "event 3", "event 4"}));
+    StopAndWait(actor);
+  }
+}
+
+// P96, PER-18
+TEST_F(PersistentActorTest, CannotStashInAHandlerOfAnEvent) {
+  AddStores();
+  verdict_ = Resume();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) {
+    const auto stash = [&a](const std::string& event) {
+      const absl::Status stashed = a.Stash();
+      a.Log(event + (absl::IsFailedPrecondition(stashed) ? " refused" : " stashed"));
+      // Nor by the way of actors in general.
+      EXPECT_EQ(a.context().Stash(), nullptr);
+    };
+    a.Persist(std::string("persist"), stash);
+    a.PersistAsync(std::string("async"), stash);
+    a.Defer(std::string("defer"), stash);
+    a.DeferAsync(std::string("defer async"), stash);
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"persist refused", "async refused", "defer refused", "defer async refused"}));
+}
+
+// P97
+TEST_F(PersistentActorTest, FailsIfTooManyCommandsWait) {
+  AddSlowStores(absl::Seconds(5));
+  script_.options.stash_capacity = 3;
+  verdict_ = Stop();
+  const ActorRef actor = Spawn();
+  kit_.Advance(absl::Minutes(1));
+  script_.log.clear();
+  RunVoid(actor, [](ScriptedActor& a) { a.Persist(std::string("x"), a.Handler()); });
+  kit_.Settle();
+  Lines lost;
+  kit_.ExpectDeadLetters<std::string>(
+      3,
+      [&] {
+        for (const char* text : {"1", "2", "3", "4"}) Say(actor, text);
+        probe_.ExpectTerminated(actor);
+      },
+      [&](const std::string& text) {
+        lost.push_back(text);
+        return true;
+      });
+  EXPECT_EQ(lost, (Lines{"1", "2", "3"}));
+}
+
+// P98
+TEST_F(PersistentActorTest, DiscardsCommandsThatAreTooManyIfItIsToldTo) {
+  AddSlowStores();
+  script_.options.stash_capacity = 2;
+  script_.options.stash_overflow = StashOverflow::Discard();
+  const ActorRef actor = SpawnRecovered();
+  Lines lost;
+  kit_.ExpectDeadLetters<std::string>(
+      2,
+      [&] {
+        for (const char* text : {"1", "2", "3", "4", "5"}) Say(actor, text);
+      },
+      [&](const std::string& text) {
+        lost.push_back(text);
+        return true;
+      });
+  EXPECT_EQ(lost, (Lines{"4", "5"}));
+  TakeLog();
+  EXPECT_EQ(Recovered(), (Lines{"1", "2", "3"}));
+}
+
+// P99
+TEST_F(PersistentActorTest, AnswersThatItIsBusyIfItIsToldTo) {
+  AddSlowStores();
+  script_.options.stash_capacity = 1;
+  script_.options.stash_overflow = StashOverflow::ReplyWith(Busy{"later"});
+  const ActorRef actor = SpawnRecovered();
+  for (const char* text : {"1", "2", "3", "4"}) Say(actor, text);
+  probe_.ExpectMessage(Busy{"later"});
+  EXPECT_EQ(probe_.LastSender(), actor);
+  probe_.ExpectMessage(Busy{"later"});
+  probe_.ExpectNoMessage();
+  TakeLog();
+  EXPECT_EQ(Recovered(), (Lines{"1", "2"}));
+}
+
+// P100
+TEST_F(PersistentActorTest, LosesNoMessageOfATimerWhileCommandsWait) {
+  AddSlowStores(absl::Seconds(1));
+  script_.on_text = [](ScriptedActor&, const std::string&) { return absl::OkStatus(); };
+  const ActorRef actor = Spawn();
+  kit_.Advance(absl::Seconds(10));
+  script_.log.clear();
+  Run(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("x"), a.Handler());
+    return Timers(a.context()).StartSingle("tick", std::string("tick"), absl::Milliseconds(500));
+  });
+  kit_.Advance(absl::Milliseconds(600));
+  EXPECT_EQ(script_.log, Lines());
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "command tick"}));
+  // And what the runtime handles itself does not wait.
+  Run(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("y"), a.Handler());
+    return Timers(a.context()).StartSingle("pill", PoisonPill{}, absl::Milliseconds(500));
+  });
+  kit_.Advance(absl::Milliseconds(600));
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"stopped"}));
+}
+
+TEST_F(PersistentActorTest, GetsTheJournalsAnswersWhenItsMailboxIsFull) {
+  AddSlowStores();
+  PropsOptions options;
+  options.mailbox.capacity = 2;
+  options.mailbox.overflow = OverflowStrategy::kDropNewest;
+  const ActorRef actor = kit_.SpawnActor(*MakeProps<ScriptedActor>(options, &script_));
+  kit_.Advance(absl::Seconds(1));
+  script_.log.clear();
+  Say(actor, "x");
+  kit_.Settle();
+  // Nothing runs between these and the answer.
+  kit_.Advance(absl::Seconds(1));
+  Say(actor, "y");
+  Say(actor, "z");
+  EXPECT_EQ(TakeLog(), (Lines{"command x", "event x", "command y", "event y", "command z", "event z"}));
+}
+
+// ---- Snapshots and deletions.
+
+// PER-15, P113, P116
+TEST_F(PersistentActorTest, SavesAndDeletesByMessages) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "x");
+  Say(actor, "y");
+  RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+  RunVoid(actor, [](ScriptedActor& a) { a.DeleteMessages(1); });
+  RunVoid(actor, [](ScriptedActor& a) { a.DeleteMessages(3); });  // above the last
+  RunVoid(actor, [](ScriptedActor& a) { a.DeleteSnapshot(2); });
+  RunVoid(actor, [](ScriptedActor& a) { a.DeleteSnapshots({}); });
+  Lines messages;
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "does not handle fraktor::DeleteMessagesFailure"}, 1, [&] {
+    for (const std::string& line : TakeLog()) {
+      if (absl::StartsWith(line, "message ")) messages.push_back(line.substr(8));
+    }
+  });
+  std::sort(messages.begin(), messages.end());
+  EXPECT_EQ(messages, (Lines{"DeleteMessagesFailure", "DeleteMessagesSuccess", "DeleteSnapshotSuccess",
+                             "DeleteSnapshotsSuccess", "SaveSnapshotSuccess"}));
+  EXPECT_EQ(Recovered(), (Lines{"y"}));
+  RunVoid(actor, [](ScriptedActor& a) { a.DeleteMessages(kMax); });
+  TakeLog();
+  EXPECT_EQ(Recovered(), Lines());
+}
+
+// P113, PER-13
+TEST_F(PersistentActorTest, HearsOfSnapshotsThatCouldNotBeSaved) {
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "does not handle fraktor::SaveSnapshotFailure"}, 1, [&] {
+    RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(Secret{}); });
+    kit_.Settle();
+  });
+  const Lines log = TakeLog();
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_TRUE(absl::StartsWith(log[0], "snapshot failure: "));
+  EXPECT_EQ(log[1], "message SaveSnapshotFailure");
+}
+
+// P114
+TEST_F(PersistentActorTest, WorksWithoutASnapshotStore) {
+  ASSERT_TRUE(persistence().AddJournal("main", {.storage = journal_}).ok());
+  ActorRef actor;
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "no snapshot store"}, 1, [&] {
+    actor = SpawnRecovered();
+    Script& other = scripts_.emplace_back();
+    other.id = "b";
+    const ActorRef second = Spawn(other);
+    kit_.Settle();
+    StopAndWait(second);
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+  EXPECT_EQ(TakeLog().back(), "message SaveSnapshotFailure");
+  // One that is chosen works.
+  ASSERT_TRUE(persistence().AddSnapshotStore("chosen", {.storage = snapshots_}).ok());
+  Script& chosen = scripts_.emplace_back();
+  chosen.id = "c";
+  chosen.snapshots = "chosen";
+  const ActorRef third = Spawn(chosen);
+  RunVoid(third, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+  kit_.Settle();
+  EXPECT_EQ(chosen.log.back(), "message SaveSnapshotSuccess");
+  StopAndWait(third);
+}
+
+// ---- Who has written.
+
+StoredEvent By(uint64_t nr, uint64_t writer) {
+  StoredEvent event;
+  event.persistence_id = "a";
+  event.sequence_nr = nr;
+  event.writer = {.high = 0, .low = writer};
+  return event;
+}
+
+// P36, P37, P38
+TEST(ReplayFilter, PassesWritersThatFollowOneAnother) {
+  ReplayFilter filter({});
+  uint64_t nr = 0;
+  for (const uint64_t writer : {0, 0, 1, 1, 0, 1, 2, 2, 3}) {
+    EXPECT_EQ(filter.Judge(By(++nr, writer)), ReplayFilter::Verdict::kPass) << nr;
+  }
+}
+
+// P40, P41, P42
+TEST(ReplayFilter, FindsEventsOfWritersThatWereReplaced) {
+  using Verdict = ReplayFilter::Verdict;
+  const auto judge = [](ReplayFilterMode mode, size_t max_old_writers) {
+    ReplayFilter filter({.mode = mode, .max_old_writers = max_old_writers});
+    std::vector<Verdict> verdicts;
+    uint64_t nr = 0;
+    for (const uint64_t writer : {1, 2, 1, 3, 2, 1, 3}) verdicts.push_back(filter.Judge(By(++nr, writer)));
+    return verdicts;
+  };
+  const auto expected = [](Verdict late) {
+    return std::vector<Verdict>{Verdict::kPass, Verdict::kPass, late, Verdict::kPass, late, late, Verdict::kPass};
+  };
+  EXPECT_EQ(judge(ReplayFilterMode::kRepairByDiscardOld, 10), expected(Verdict::kDiscard));
+  EXPECT_EQ(judge(ReplayFilterMode::kFail, 10), expected(Verdict::kFail));
+  EXPECT_EQ(judge(ReplayFilterMode::kWarn, 10), expected(Verdict::kPassWithWarning));
+  EXPECT_EQ(judge(ReplayFilterMode::kOff, 10), expected(Verdict::kPass));
+  // One that is forgotten is taken for a new one.
+  EXPECT_EQ(judge(ReplayFilterMode::kRepairByDiscardOld, 1)[5], Verdict::kPass);
+}
+
+// P40, P41, P42
+TEST_F(PersistentActorTest, FiltersWhatWritersOfThePastHaveWritten) {
+  AddStores();
+  uint64_t nr = 0;
+  for (const auto& [text, writer] :
+       std::vector<std::pair<std::string, uint64_t>>{{"1", 1}, {"2", 2}, {"late", 1}, {"3", 2}}) {
+    PersistentRepr event;
+    event.persistence_id = "a";
+    event.sequence_nr = ++nr;
+    event.writer = {.high = 5, .low = writer};
+    event.manifest = "fraktor.string";
+    event.payload = text;
+    ASSERT_TRUE(journal_->inner->Write({AtomicWrite::Make(event).value()}).Take().ok());
+  }
+  const auto recover = [&](ReplayFilterMode mode) {
+    script_.options.replay_filter.mode = mode;
+    const ActorRef actor = Spawn();
+    kit_.Settle();
+    Lines log = std::exchange(script_.log, {});
+    kit_.system().Stop(actor);
+    kit_.Settle();
+    script_.log.clear();
+    return log;
+  };
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "it is left out"}, 1, [&] {
+    EXPECT_EQ(recover(ReplayFilterMode::kRepairByDiscardOld),
+              (Lines{"recover 1", "recover 2", "recover 3", "completed 4"}));
+  });
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "two actors have written"}, 1, [&] {
+    EXPECT_EQ(recover(ReplayFilterMode::kWarn),
+              (Lines{"recover 1", "recover 2", "recover late", "recover 3", "completed 4"}));
+  });
+  const Lines failed = recover(ReplayFilterMode::kFail);
+  ASSERT_EQ(failed.size(), 4u);
+  EXPECT_TRUE(absl::StartsWith(failed[2], "recovery failed on nothing: event 3 of \"a\"")) << failed[2];
+}
+
+// ---- Bulk.
+
+// P24
+TEST_F(PersistentActorTest, KeepsTheOrderOfManyEvents) {
+  AddStores();
+  constexpr int kEvents = 10'000;
+  script_.options.replay_page.max_events = 100;
+  const ActorRef actor = SpawnRecovered();
+  script_.on_text = [](ScriptedActor& a, const std::string& text) {
+    if (text[0] == 's') {
+      a.Persist(text, a.Handler());
+    } else {
+      a.PersistAsync(text, a.Handler());
+    }
+    return absl::OkStatus();
+  };
+  Lines expected;
+  for (int i = 0; i < kEvents; ++i) {
+    const std::string text = (i < kEvents / 2 ? "s" : "a") + std::to_string(i);
+    Say(actor, text);
+    expected.push_back(text);
+  }
+  Lines got;
+  for (const std::string& line : TakeLog()) {
+    if (absl::StartsWith(line, "event ")) got.push_back(line.substr(6));
+  }
+  EXPECT_EQ(got, expected);
+  EXPECT_EQ(Recovered(), expected);
+}
+
+TEST(PersistentActorOptions, NameWhatIsWrong) {
+  EXPECT_TRUE(PersistentActorOptions().Validate().ok());
+  EXPECT_FALSE(PersistentActorOptions{.max_pending_events = 0}.Validate().ok());
+  EXPECT_FALSE(PersistentActorOptions{.write_timeout = absl::ZeroDuration()}.Validate().ok());
+  EXPECT_FALSE(PersistentActorOptions{.max_write_resends = -1}.Validate().ok());
+  EXPECT_FALSE(PersistentActorOptions{.recovery_event_timeout = absl::ZeroDuration()}.Validate().ok());
+  EXPECT_FALSE(PersistentActorOptions{.replay_page = {.max_events = 0}}.Validate().ok());
+  EXPECT_FALSE(PersistentActorOptions{.replay_page = {.max_bytes = 0}}.Validate().ok());
+}
+
+}  // namespace
+}  // namespace fraktor

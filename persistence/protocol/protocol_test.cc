@@ -1,0 +1,668 @@
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/memory/memory_journal.h"
+#include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/protocol/journal_actor.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/snapshot_actor.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor {
+namespace {
+
+constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kInstance = 7;
+
+using Numbers = std::vector<uint64_t>;
+
+PersistentRepr EventOf(std::string_view id, uint64_t nr, uint64_t epoch) {
+  PersistentRepr event;
+  event.persistence_id = id;
+  event.sequence_nr = nr;
+  event.epoch = epoch;
+  event.manifest = "text";
+  event.payload = "event";
+  return event;
+}
+
+std::vector<AtomicWrite> WritesOf(std::string_view id, uint64_t from, uint64_t to, uint64_t epoch) {
+  std::vector<AtomicWrite> writes;
+  for (uint64_t nr = from; nr <= to; ++nr) writes.push_back(AtomicWrite::Make(EventOf(id, nr, epoch)).value());
+  return writes;
+}
+
+// A journal whose answers the test gives, over one in memory.
+class HeldJournal final : public JournalStorage {
+ public:
+  struct Held {
+    size_t writes;
+    Promise<WriteResults> promise;
+    WriteResults results;
+  };
+
+  Future<WriterOpened> OpenWriter(std::string id, std::optional<uint64_t> token) override {
+    calls.push_back("open " + id);
+    return inner->OpenWriter(std::move(id), token);
+  }
+  Future<WriteResults> Write(std::vector<AtomicWrite> writes) override {
+    calls.push_back("write " + std::to_string(writes.size()));
+    if (throws) throw std::runtime_error("no disk");
+    if (!failure.ok()) return MakeReadyFuture<WriteResults>(failure);
+    const size_t count = writes.size();
+    WriteResults results = inner->Write(std::move(writes)).Take().value();
+    if (wrong_result_count) results.resize(count + 1);
+    if (!holds) return MakeReadyFuture<WriteResults>(std::move(results));
+    auto [promise, future] = MakePromise<WriteResults>();
+    held.push_back({count, std::move(promise), std::move(results)});
+    return std::move(future);
+  }
+  Future<EventBatch> Replay(ReplayPage page) override {
+    calls.push_back("replay");
+    return inner->Replay(std::move(page));
+  }
+  Future<uint64_t> HighestSequenceNr(std::string id) override {
+    calls.push_back("highest");
+    if (!failure.ok()) return MakeReadyFuture<uint64_t>(failure);
+    return inner->HighestSequenceNr(std::move(id));
+  }
+  Future<void> DeleteTo(std::string id, uint64_t to) override {
+    calls.push_back("delete");
+    return inner->DeleteTo(std::move(id), to);
+  }
+  Future<EventBatch> EventsByTag(TagPage page) override { return inner->EventsByTag(std::move(page)); }
+  Future<IdBatch> PersistenceIds(IdPage page) override { return inner->PersistenceIds(page); }
+  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override {
+    return inner->AwaitAdvance(std::move(subject), after);
+  }
+  Future<void> Close() override { return inner->Close(); }
+  const JournalLimits& limits() const override { return inner->limits(); }
+
+  void Release() {
+    std::vector<Held> now = std::exchange(held, {});
+    for (Held& one : now) one.promise.Set(std::move(one.results));
+  }
+
+  std::unique_ptr<MemoryJournal> inner = MemoryJournal::Open({}).value();
+  std::vector<std::string> calls;
+  std::vector<Held> held;
+  absl::Status failure;
+  bool holds = false;
+  bool throws = false;
+  bool wrong_result_count = false;
+};
+
+class JournalActorTest : public testing::Test {
+ protected:
+  void Start(const JournalActorOptions& options = {}) {
+    journal_ = kit_.SpawnActor(*MakeProps<JournalActor>({}, std::shared_ptr<JournalStorage>(storage_), options));
+  }
+  uint64_t Open(std::string_view id) {
+    probe_.Send(journal_, OpenWriter{std::string(id), 0, probe_.ref(), kInstance});
+    return probe_.Expect<WriterIsOpen>().epoch;
+  }
+  void SendWrites(TestProbe& client, std::vector<AtomicWrite> writes, uint64_t batch = 1,
+                  std::vector<DeferredEntry> deferred = {}) {
+    client.Send(journal_, WriteMessages{std::move(writes), std::move(deferred), client.ref(), kInstance, batch});
+  }
+  // Events 1 to 5 of "a".
+  void StoreFive() {
+    SendWrites(probe_, WritesOf("a", 1, 5, Open("a")));
+    probe_.Expect<WriteMessagesSuccessful>();
+    for (uint64_t nr = 1; nr <= 5; ++nr) EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, nr);
+  }
+  // All pages of a replay, as a client asks for them.
+  Numbers Replay(ReplayMessages request, uint64_t* highest = nullptr) {
+    Numbers numbers;
+    request.client = probe_.ref();
+    request.instance_id = kInstance;
+    for (;;) {
+      probe_.Send(journal_, ReplayMessages(request));
+      EnvelopePtr answer = probe_.Receive();
+      if (answer == nullptr) return numbers;
+      if (const auto* const page = answer->TryAs<ReplayedMessages>()) {
+        EXPECT_LE(page->events.size(), request.limits.max_events);
+        for (const StoredEvent& event : page->events) numbers.push_back(event.sequence_nr);
+        if (!page->is_last) {
+          request.from_sequence_nr = page->events.resume_at();
+          request.max_events -= page->events.size();
+          continue;
+        }
+        answer = probe_.Receive();
+      }
+      const auto success = answer->As<RecoverySuccess>();
+      EXPECT_EQ(success.instance_id, kInstance);
+      if (highest != nullptr) *highest = success.highest_sequence_nr;
+      return numbers;
+    }
+  }
+
+  TestKit kit_;
+  std::shared_ptr<HeldJournal> storage_ = std::make_shared<HeldJournal>();
+  TestProbe probe_ = kit_.Probe();
+  ActorRef journal_;
+};
+
+// P1, PER-8
+TEST_F(JournalActorTest, AnswersFirstForTheWriteAndThenForEachEventInOrder) {
+  Start();
+  const uint64_t epoch = Open("a");
+  std::vector<AtomicWrite> writes = WritesOf("a", 1, 1, epoch);
+  writes.push_back(AtomicWrite::Make({EventOf("a", 2, epoch), EventOf("a", 3, epoch)}).value());
+  SendWrites(probe_, std::move(writes), 9);
+  const auto whole = probe_.Expect<WriteMessagesSuccessful>();
+  EXPECT_EQ(whole.instance_id, kInstance);
+  EXPECT_EQ(whole.batch, 9u);
+  for (uint64_t nr = 1; nr <= 3; ++nr) {
+    const auto event = probe_.Expect<WriteMessageSuccess>();
+    EXPECT_EQ(event.sequence_nr, nr);
+    EXPECT_EQ(event.instance_id, kInstance);
+    EXPECT_EQ(event.batch, 9u);
+  }
+  probe_.ExpectNoMessage();
+}
+
+// P2, P3, P4, P5, P6, P7, P8, P9, P10, P12, P27, PER-3
+TEST_F(JournalActorTest, ReplaysWhatIsAskedForAndThenSaysTheHighestNumber) {
+  Start();
+  StoreFive();
+  uint64_t highest = 0;
+  const auto replay = [&](uint64_t from, uint64_t to, uint64_t max = kMax) {
+    Numbers numbers =
+        Replay({.persistence_id = "a", .from_sequence_nr = from, .to_sequence_nr = to, .max_events = max}, &highest);
+    EXPECT_EQ(highest, 5u);
+    return numbers;
+  };
+  EXPECT_EQ(replay(1, kMax), (Numbers{1, 2, 3, 4, 5}));
+  EXPECT_EQ(replay(3, kMax), (Numbers{3, 4, 5}));
+  EXPECT_EQ(replay(1, 3), (Numbers{1, 2, 3}));
+  EXPECT_EQ(replay(1, kMax, 3), (Numbers{1, 2, 3}));
+  EXPECT_EQ(replay(2, 3), (Numbers{2, 3}));
+  EXPECT_EQ(replay(2, 5, 2), (Numbers{2, 3}));
+  EXPECT_EQ(replay(2, 2), (Numbers{2}));
+  EXPECT_EQ(replay(1, kMax, 1), (Numbers{1}));
+  EXPECT_EQ(replay(1, kMax, 0), (Numbers{}));
+  EXPECT_EQ(replay(1, 0), (Numbers{}));
+  EXPECT_EQ(Replay({.persistence_id = "nobody"}, &highest), (Numbers{}));
+  EXPECT_EQ(highest, 0u);
+}
+
+// P33, P34: pages are asked for one by one, and the maximum counts over all of them.
+TEST_F(JournalActorTest, ReplaysInPagesThatTheClientAsksFor) {
+  Start();
+  StoreFive();
+  EXPECT_EQ(Replay({.persistence_id = "a", .limits = {.max_events = 2}}), (Numbers{1, 2, 3, 4, 5}));
+  EXPECT_EQ(Replay({.persistence_id = "a", .max_events = 3, .limits = {.max_events = 2}}), (Numbers{1, 2, 3}));
+  storage_->calls.clear();
+  probe_.Send(
+      journal_,
+      ReplayMessages{
+          .persistence_id = "a", .limits = {.max_events = 2}, .client = probe_.ref(), .instance_id = kInstance});
+  EXPECT_FALSE(probe_.Expect<ReplayedMessages>().is_last);
+  probe_.ExpectNoMessage(absl::Minutes(1));
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"highest", "replay"}));
+}
+
+// P13, P14, P15, P16, P18
+TEST_F(JournalActorTest, DeletesAndKeepsTheHighestNumber) {
+  Start({.publish_commands = true});
+  StoreFive();
+  kit_.ExpectEvents<DeleteMessagesTo>(
+      1,
+      [&] {
+        probe_.Send(journal_, DeleteMessagesTo{"a", 3, probe_.ref(), kInstance});
+        EXPECT_EQ(probe_.Expect<DeleteMessagesSuccess>().to_sequence_nr, 3u);
+      },
+      [](const DeleteMessagesTo& command) { return command.persistence_id == "a" && command.to_sequence_nr == 3; });
+  uint64_t highest = 0;
+  EXPECT_EQ(Replay({.persistence_id = "a"}, &highest), (Numbers{4, 5}));
+  EXPECT_EQ(highest, 5u);
+  EXPECT_EQ(Replay({.persistence_id = "a", .from_sequence_nr = 3}), (Numbers{4, 5}));
+  EXPECT_EQ(Replay({.persistence_id = "a", .from_sequence_nr = 4}), (Numbers{4, 5}));
+  probe_.Send(journal_, DeleteMessagesTo{"a", kMax, probe_.ref(), kInstance});
+  probe_.Expect<DeleteMessagesSuccess>();
+  EXPECT_EQ(Replay({.persistence_id = "a"}, &highest), (Numbers{}));
+  EXPECT_EQ(highest, 5u);
+}
+
+TEST_F(JournalActorTest, PublishesNoCommandUnlessToldTo) {
+  Start();
+  kit_.ExpectEvents<DeleteMessagesTo>(0, [&] {
+    probe_.Send(journal_, DeleteMessagesTo{"a", 3, probe_.ref(), kInstance});
+    probe_.Expect<DeleteMessagesSuccess>();
+  });
+}
+
+// PER-8
+TEST_F(JournalActorTest, SaysTheHighestNumberOrWhyItCannot) {
+  Start();
+  StoreFive();
+  probe_.Send(journal_, GetHighestSequenceNr{"a", probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<HighestSequenceNrSuccess>().highest_sequence_nr, 5u);
+  storage_->failure = absl::UnavailableError("no disk");
+  probe_.Send(journal_, GetHighestSequenceNr{"a", probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<HighestSequenceNrFailure>().cause, storage_->failure);
+}
+
+// P19, P87: the neighbours of a rejected write are stored, and the write as a whole went well.
+TEST_F(JournalActorTest, RejectsOneWriteAndStoresItsNeighbours) {
+  Start();
+  const uint64_t epoch = Open("a");
+  std::vector<AtomicWrite> writes = WritesOf("a", 1, 3, epoch);
+  PersistentRepr large = EventOf("a", 2, epoch);
+  large.payload.resize(storage_->limits().max_event_bytes + 1);
+  writes[1] = AtomicWrite::Make(std::move(large)).value();
+  SendWrites(probe_, std::move(writes));
+  probe_.Expect<WriteMessagesSuccessful>();
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 1u);
+  const auto rejected = probe_.Expect<WriteMessageRejected>();
+  EXPECT_EQ(rejected.sequence_nr, 2u);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(rejected.cause), JournalErrorKind::kTooLarge);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 3u);
+  EXPECT_EQ(Replay({.persistence_id = "a"}), (Numbers{1, 3}));
+}
+
+// PER-19: a rejection that ends the writer is a failure.
+TEST_F(JournalActorTest, FailsTheEventsOfAWriterThatWasReplaced) {
+  Start();
+  const uint64_t old_epoch = Open("a");
+  const uint64_t new_epoch = Open("a");
+  EXPECT_GT(new_epoch, old_epoch);
+  SendWrites(probe_, WritesOf("a", 1, 1, old_epoch));
+  probe_.Expect<WriteMessagesSuccessful>();
+  const auto failed = probe_.Expect<WriteMessageFailure>();
+  EXPECT_EQ(failed.sequence_nr, 1u);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(failed.cause), JournalErrorKind::kFenced);
+  probe_.Send(journal_, OpenWriter{"b", 5, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<WriterIsOpen>().epoch, 5u);
+  probe_.Send(journal_, OpenWriter{"b", 4, probe_.ref(), kInstance});
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(probe_.Expect<OpenWriterFailure>().cause), JournalErrorKind::kFenced);
+}
+
+// P29, P26
+TEST_F(JournalActorTest, FailsAWriteThatFailsThrowsOrIsAnsweredWithNonsense) {
+  Start();
+  const uint64_t epoch = Open("a");
+  const auto expect_failure = [&] {
+    SendWrites(probe_, WritesOf("a", 1, 2, epoch), 3, {{.position = 1, .token = 77}, {.position = 2, .token = 78}});
+    const auto whole = probe_.Expect<WriteMessagesFailed>();
+    EXPECT_EQ(whole.write_count, 2u);
+    EXPECT_EQ(whole.batch, 3u);
+    EXPECT_EQ(probe_.Expect<WriteMessageFailure>().sequence_nr, 1u);
+    EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 77u);
+    EXPECT_EQ(probe_.Expect<WriteMessageFailure>().sequence_nr, 2u);
+    EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 78u);
+    return whole.cause;
+  };
+  storage_->failure = absl::UnavailableError("no disk");
+  EXPECT_EQ(expect_failure(), storage_->failure);
+  storage_->failure = absl::OkStatus();
+  storage_->throws = true;
+  EXPECT_EQ(std::string(expect_failure().message()), "exception: no disk");
+  storage_->throws = false;
+  storage_->wrong_result_count = true;
+  EXPECT_FALSE(expect_failure().ok());
+}
+
+// P31
+TEST_F(JournalActorTest, AnswersDeferredEntriesWithoutTheStore) {
+  Start();
+  SendWrites(probe_, {}, 4, {{.position = 0, .token = 1}, {.position = 0, .token = 2}});
+  EXPECT_EQ(probe_.Expect<WriteMessagesSuccessful>().batch, 4u);
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 1u);
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 2u);
+  EXPECT_TRUE(storage_->calls.empty());
+}
+
+TEST_F(JournalActorTest, AnswersDeferredEntriesInTheirPlaces) {
+  Start();
+  const uint64_t epoch = Open("a");
+  SendWrites(probe_, WritesOf("a", 1, 2, epoch), 1,
+             {{.position = 0, .token = 1}, {.position = 1, .token = 2}, {.position = 2, .token = 3}});
+  probe_.Expect<WriteMessagesSuccessful>();
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 1u);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 1u);
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 2u);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 2u);
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 3u);
+}
+
+// PER-9: an answer that is not there yet holds up nobody; when it comes, the actor hears of it by one message.
+TEST_F(JournalActorTest, ServesOthersWhileAWriteIsUnderWay) {
+  Start();
+  TestProbe other = kit_.Probe();
+  const uint64_t epoch = Open("a");
+  storage_->holds = true;
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+  kit_.Settle();
+  ASSERT_EQ(storage_->held.size(), 1u);
+  probe_.ExpectNoMessage(absl::Seconds(5));
+  other.Send(journal_, GetHighestSequenceNr{"b", other.ref(), 1});
+  other.Expect<HighestSequenceNrSuccess>();
+  storage_->Release();
+  probe_.Expect<WriteMessagesSuccessful>();
+  probe_.Expect<WriteMessageSuccess>();
+  probe_.ExpectNoMessage(absl::Minutes(1));
+}
+
+// PER-9, PER-12: what waits goes to the storage as one write.
+TEST_F(JournalActorTest, CollectsTheWritesOfAllClientsWhileOthersAreUnderWay) {
+  Start({.max_writes_in_flight = 1});
+  std::vector<TestProbe> clients;
+  std::vector<uint64_t> epochs;
+  for (int i = 0; i < 5; ++i) {
+    clients.push_back(kit_.Probe());
+    epochs.push_back(Open("id" + std::to_string(i)));
+  }
+  storage_->holds = true;
+  storage_->calls.clear();
+  for (size_t i = 0; i < clients.size(); ++i) {
+    SendWrites(clients[i], WritesOf("id" + std::to_string(i), 1, 2, epochs[i]), 10 + i);
+  }
+  kit_.Settle();
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 2"}));
+  storage_->Release();
+  kit_.Settle();
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 2", "write 8"}));
+  storage_->Release();
+  for (size_t i = 0; i < clients.size(); ++i) {
+    EXPECT_EQ(clients[i].Expect<WriteMessagesSuccessful>().batch, 10 + i);
+    EXPECT_EQ(clients[i].Expect<WriteMessageSuccess>().sequence_nr, 1u);
+    EXPECT_EQ(clients[i].Expect<WriteMessageSuccess>().sequence_nr, 2u);
+  }
+}
+
+// PER-19: otherwise a restarted actor would fence what its former self has sent before.
+TEST_F(JournalActorTest, OpensAWriterBehindTheWritesThatCameBefore) {
+  Start({.max_writes_in_flight = 1});
+  const uint64_t epoch = Open("a");
+  const uint64_t other = Open("b");
+  storage_->holds = true;
+  storage_->calls.clear();
+  SendWrites(probe_, WritesOf("b", 1, 1, other), 1);
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch), 2);
+  probe_.Send(journal_, OpenWriter{"a", 0, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<WriterIsOpen>().highest_sequence_nr, 1u);
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "write 1", "open a"}));
+  storage_->Release();
+  EXPECT_EQ(probe_.Expect<WriteMessagesSuccessful>().batch, 1u);
+  probe_.Expect<WriteMessageSuccess>();
+  EXPECT_EQ(probe_.Expect<WriteMessagesSuccessful>().batch, 2u);
+  probe_.Expect<WriteMessageSuccess>();
+}
+
+// PER-9: nobody waits for an answer that will not come.
+TEST_F(JournalActorTest, AnswersEverythingThatIsUnderWayWithAFailureWhenItStops) {
+  Start({.max_writes_in_flight = 1});
+  const uint64_t epoch = Open("a");
+  storage_->holds = true;
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch), 1);
+  SendWrites(probe_, WritesOf("a", 2, 2, epoch), 2);  // collected
+  kit_.Settle();
+  storage_->calls.clear();
+  kit_.system().Stop(journal_);
+  for (uint64_t batch = 1; batch <= 2; ++batch) {
+    EXPECT_EQ(probe_.Expect<WriteMessagesFailed>().batch, batch);
+    EXPECT_EQ(probe_.Expect<WriteMessageFailure>().sequence_nr, batch);
+  }
+  EXPECT_TRUE(storage_->calls.empty());
+  storage_->Release();  // finds nobody
+  probe_.ExpectNoMessage();
+}
+
+// P32
+TEST_F(JournalActorTest, HasABreakerForWritesAndTheHighestNumberButNotForReplays) {
+  Start({.breaker = {.name = "journal", .max_failures = 2, .reset_timeout = absl::Seconds(30)}});
+  StoreFive();
+  const uint64_t epoch = Open("a");
+  storage_->failure = absl::UnavailableError("no disk");
+  for (int i = 0; i < 2; ++i) {
+    SendWrites(probe_, WritesOf("a", 6, 6, epoch));
+    probe_.Expect<WriteMessagesFailed>();
+    probe_.Expect<WriteMessageFailure>();
+  }
+  storage_->calls.clear();
+  probe_.Send(journal_, GetHighestSequenceNr{"a", probe_.ref(), kInstance});
+  EXPECT_EQ(ErrorKindOf<CircuitBreakerErrorKind>(probe_.Expect<HighestSequenceNrFailure>().cause),
+            CircuitBreakerErrorKind::kOpen);
+  probe_.Send(journal_, ReplayMessages{.persistence_id = "a", .client = probe_.ref(), .instance_id = kInstance});
+  probe_.Expect<ReplayMessagesFailure>();  // without the highest number there is no replay
+  EXPECT_TRUE(storage_->calls.empty());
+  EXPECT_EQ(Replay({.persistence_id = "a", .knows_highest = true, .highest_sequence_nr = 5}), (Numbers{1, 2, 3, 4, 5}));
+  storage_->failure = absl::OkStatus();
+  kit_.Advance(absl::Seconds(31));
+  SendWrites(probe_, WritesOf("a", 6, 6, epoch));
+  probe_.Expect<WriteMessagesSuccessful>();
+  probe_.Expect<WriteMessageSuccess>();
+}
+
+TEST_F(JournalActorTest, FailsAWriteThatTheStoreDoesNotAnswerInTime) {
+  Start();
+  const uint64_t epoch = Open("a");
+  storage_->holds = true;
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+  kit_.Settle();
+  probe_.ExpectNoMessage(absl::Seconds(9));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(probe_.Expect<WriteMessagesFailed>(absl::Seconds(2)).cause));
+  probe_.Expect<WriteMessageFailure>();
+}
+
+TEST(JournalActorOptions, NameWhatIsWrong) {
+  EXPECT_TRUE(JournalActorOptions().Validate().ok());
+  EXPECT_FALSE(JournalActorOptions{.max_writes_in_flight = 0}.Validate().ok());
+  EXPECT_FALSE(SnapshotActorOptions{.max_load_attempts = 0}.Validate().ok());
+}
+
+// A snapshot store that can fail and be counted, over one in memory.
+class WatchedSnapshots final : public SnapshotStorage {
+ public:
+  explicit WatchedSnapshots(RuntimeToolbox& toolbox)
+      : inner(MemorySnapshotStore::Make({.toolbox = &toolbox}).value()) {}
+
+  Future<SnapshotMetadata> Save(Snapshot snapshot) override {
+    if (!failure.ok()) return MakeReadyFuture<SnapshotMetadata>(failure);
+    if (holds) {
+      auto [promise, future] = MakePromise<SnapshotMetadata>();
+      held.push_back(std::move(promise));
+      return std::move(future);
+    }
+    return inner->Save(std::move(snapshot));
+  }
+  Future<std::optional<Snapshot>> Load(std::string id, SnapshotSelectionCriteria criteria) override {
+    ++loads;
+    if (!failure.ok()) return MakeReadyFuture<std::optional<Snapshot>>(failure);
+    absl::StatusOr<std::optional<Snapshot>> found = inner->Load(std::move(id), criteria).Take();
+    if (found.ok() && found->has_value() && (*found)->metadata.sequence_nr >= corrupt_from) {
+      return MakeReadyFuture<std::optional<Snapshot>>(
+          EventError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt, (*found)->metadata.persistence_id,
+                     (*found)->metadata.sequence_nr, "cannot be read"));
+    }
+    return MakeReadyFuture<std::optional<Snapshot>>(std::move(found));
+  }
+  Future<void> Delete(std::string id, uint64_t nr) override {
+    if (!failure.ok()) return MakeReadyFuture<void>(failure);
+    return inner->Delete(std::move(id), nr);
+  }
+  Future<void> DeleteMatching(std::string id, SnapshotSelectionCriteria criteria) override {
+    if (!failure.ok()) return MakeReadyFuture<void>(failure);
+    return inner->DeleteMatching(std::move(id), criteria);
+  }
+  Future<void> Close() override { return inner->Close(); }
+  const SnapshotLimits& limits() const override { return inner->limits(); }
+
+  std::unique_ptr<MemorySnapshotStore> inner;
+  absl::Status failure;
+  uint64_t corrupt_from = kMax;
+  int loads = 0;
+  bool holds = false;
+  std::vector<Promise<SnapshotMetadata>> held;
+};
+
+class SnapshotActorTest : public testing::Test {
+ protected:
+  SnapshotActorTest() {
+    snapshots_ = kit_.SpawnActor(*MakeProps<SnapshotActor>({}, std::shared_ptr<SnapshotStorage>(storage_),
+                                                           SnapshotActorOptions{.publish_commands = true}));
+  }
+  SnapshotMetadata Save(uint64_t nr, std::string payload = "state") {
+    Snapshot snapshot;
+    snapshot.metadata.persistence_id = "a";
+    snapshot.metadata.sequence_nr = nr;
+    snapshot.metadata.metadata = "about";
+    snapshot.payload = std::move(payload);
+    probe_.Send(snapshots_, SaveSnapshot{std::move(snapshot), probe_.ref(), kInstance});
+    return probe_.Expect<SaveSnapshotSuccess>().metadata;
+  }
+  // Snapshots 11 to 15, a second apart.
+  void SaveFive() {
+    for (uint64_t nr = 11; nr <= 15; ++nr) {
+      saved_.push_back(Save(nr));
+      kit_.Advance(absl::Seconds(1));
+    }
+  }
+  // The number of the one that is found; 0 for none.
+  uint64_t Load(std::string_view id, const SnapshotSelectionCriteria& criteria, uint64_t to = kMax) {
+    probe_.Send(snapshots_, LoadSnapshot{std::string(id), criteria, to, probe_.ref(), kInstance});
+    const auto result = probe_.Expect<LoadSnapshotResult>();
+    EXPECT_EQ(result.to_sequence_nr, to);
+    EXPECT_EQ(result.instance_id, kInstance);
+    return result.found ? result.snapshot.metadata.sequence_nr : 0;
+  }
+
+  TestKit kit_;
+  std::shared_ptr<WatchedSnapshots> storage_ = std::make_shared<WatchedSnapshots>(kit_.toolbox());
+  TestProbe probe_ = kit_.Probe();
+  ActorRef snapshots_;
+  std::vector<SnapshotMetadata> saved_;
+};
+
+// P101, P102, PER-8
+TEST_F(SnapshotActorTest, LoadsTheNewestThatMatches) {
+  SaveFive();
+  EXPECT_EQ(Load("nobody", {}), 0u);
+  EXPECT_EQ(Load("a", {.max_timestamp = saved_[0].timestamp - absl::Nanoseconds(1)}), 0u);
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 10}), 0u);
+  EXPECT_EQ(Load("a", {}, 10), 0u);
+  EXPECT_EQ(Load("a", {}), 15u);
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 13}), 13u);
+  EXPECT_EQ(Load("a", {}, 13), 13u);
+  EXPECT_EQ(Load("a", {.max_timestamp = saved_[2].timestamp}), 13u);
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 14, .max_timestamp = saved_[2].timestamp}), 13u);
+}
+
+// P103, P104
+TEST_F(SnapshotActorTest, DeletesOneOrThoseThatMatchAndPublishesThat) {
+  SaveFive();
+  kit_.ExpectEvents<DeleteSnapshot>(1, [&] {
+    SnapshotMetadata other_time = saved_[4];
+    other_time.timestamp += absl::Hours(1);
+    probe_.Send(snapshots_, DeleteSnapshot{other_time, probe_.ref(), kInstance});
+    EXPECT_EQ(probe_.Expect<DeleteSnapshotSuccess>().metadata.sequence_nr, 15u);
+  });
+  EXPECT_EQ(Load("a", {}), 14u);
+  kit_.ExpectEvents<DeleteSnapshots>(1, [&] {
+    probe_.Send(
+        snapshots_,
+        DeleteSnapshots{"a", {.max_sequence_nr = 13, .max_timestamp = saved_[1].timestamp}, probe_.ref(), kInstance});
+    probe_.Expect<DeleteSnapshotsSuccess>();
+  });
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 12}), 0u);
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 13}), 13u);
+  probe_.Send(snapshots_, DeleteSnapshots{"a", {.max_timestamp = saved_[0].timestamp}, probe_.ref(), kInstance});
+  probe_.Expect<DeleteSnapshotsSuccess>();
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 13}), 13u);
+}
+
+// P106, P107, P108
+TEST_F(SnapshotActorTest, SavesWithTheTimeOfTheStoreAndFailsWithWhatWasAskedFor) {
+  kit_.Advance(absl::Seconds(5));
+  const SnapshotMetadata saved = Save(3, std::string(10'000, 's'));
+  EXPECT_EQ(saved.timestamp, kit_.toolbox().WallNow());
+  EXPECT_EQ(saved.metadata, "about");
+  storage_->failure = absl::UnavailableError("no disk");
+  Snapshot snapshot;
+  snapshot.metadata.persistence_id = "a";
+  snapshot.metadata.sequence_nr = 4;
+  probe_.Send(snapshots_, SaveSnapshot{snapshot, probe_.ref(), kInstance});
+  const auto failed = probe_.Expect<SaveSnapshotFailure>();
+  EXPECT_EQ(failed.metadata, snapshot.metadata);
+  EXPECT_EQ(failed.cause, storage_->failure);
+  // Of the failed one nothing is left.
+  storage_->failure = absl::OkStatus();
+  EXPECT_EQ(Load("a", {}), 3u);
+}
+
+// P109
+TEST_F(SnapshotActorTest, DoesNotTouchTheStoreForNoSnapshot) {
+  SaveFive();
+  EXPECT_EQ(Load("a", SnapshotSelectionCriteria::None()), 0u);
+  EXPECT_EQ(storage_->loads, 0);
+}
+
+// P113
+TEST_F(SnapshotActorTest, SaysThatItCouldNotDeleteOrLoad) {
+  storage_->failure = absl::UnavailableError("no disk");
+  probe_.Send(snapshots_, DeleteSnapshot{{.persistence_id = "a", .sequence_nr = 1}, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<DeleteSnapshotFailure>().cause, storage_->failure);
+  probe_.Send(snapshots_, DeleteSnapshots{"a", {}, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<DeleteSnapshotsFailure>().cause, storage_->failure);
+  probe_.Send(snapshots_, LoadSnapshot{"a", {}, kMax, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<LoadSnapshotFailed>().cause, storage_->failure);
+}
+
+TEST_F(SnapshotActorTest, PassesOverAFewThatCannotBeRead) {
+  SaveFive();
+  storage_->corrupt_from = 14;
+  EXPECT_EQ(Load("a", {}), 13u);
+  storage_->corrupt_from = 12;
+  probe_.Send(snapshots_, LoadSnapshot{"a", {}, kMax, probe_.ref(), kInstance});
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(probe_.Expect<LoadSnapshotFailed>().cause), JournalErrorKind::kCorrupt);
+}
+
+// PER-9
+TEST_F(SnapshotActorTest, ServesOthersWhileASaveIsUnderWayAndFailsItWhenItStops) {
+  storage_->holds = true;
+  probe_.Send(snapshots_, SaveSnapshot{{.metadata = {.persistence_id = "a"}}, probe_.ref(), kInstance});
+  probe_.ExpectNoMessage(absl::Seconds(1));
+  EXPECT_EQ(Load("a", {}), 0u);
+  kit_.system().Stop(snapshots_);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(probe_.Expect<SaveSnapshotFailure>().cause), JournalErrorKind::kClosed);
+  storage_->held.clear();
+}
+
+// P114
+TEST(NoSnapshotStore, FindsNothingAndSavesNothing) {
+  TestKit kit;
+  TestProbe probe = kit.Probe();
+  const ActorRef none = kit.SpawnActor(PropsOf<NoSnapshotStore>());
+  probe.Send(none, LoadSnapshot{"a", {}, 9, probe.ref(), kInstance});
+  EXPECT_FALSE(probe.Expect<LoadSnapshotResult>().found);
+  probe.Send(none, SaveSnapshot{{}, probe.ref(), kInstance});
+  EXPECT_TRUE(absl::IsFailedPrecondition(probe.Expect<SaveSnapshotFailure>().cause));
+  probe.Send(none, DeleteSnapshot{{}, probe.ref(), kInstance});
+  probe.Expect<DeleteSnapshotFailure>();
+  probe.Send(none, DeleteSnapshots{"a", {}, probe.ref(), kInstance});
+  probe.Expect<DeleteSnapshotsFailure>();
+}
+
+}  // namespace
+}  // namespace fraktor
