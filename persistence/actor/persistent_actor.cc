@@ -227,6 +227,8 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
       message.Is<RecoveryPermitGranted>() || message.Is<WriterIsOpen>() || message.Is<OpenWriterFailure>() ||
       message.Is<LoadSnapshotResult>() || message.Is<LoadSnapshotFailed>() || message.Is<ReplayedMessages>() ||
       message.Is<RecoverySuccess>() || message.Is<ReplayMessagesFailure>()) {
+    // It may be one that has waited.
+    if (state_ == PersistentActorState::kProcessingCommands) UnstashInternally();
     return absl::OkStatus();
   }
   if (state_ == PersistentActorState::kPersistingEvents) return StashInternally(context, message);
@@ -606,7 +608,7 @@ absl::Status PersistentActor::OnWriteFailed(ActorContext& context, uint64_t sequ
 absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
   Turn& turn = ActorContext::worker().turn;
   Invocation& front = *first_;
-  if (front.sequence_nr != 0) last_sequence_nr_ = front.sequence_nr;
+  if (front.sequence_nr != 0) last_sequence_nr_ = stored_sequence_nr_ = front.sequence_nr;
   // While its handler runs, the event is the message: with the sender of the command, and for whoever restarts the actor.
   // As a system message, since it cannot be put aside.
   Envelope* const event = front.event.get();
@@ -668,7 +670,7 @@ void PersistentActor::AfterHandler() {
 void PersistentActor::SaveState(EnvelopePtr state) {
   Snapshot snapshot;
   snapshot.metadata.persistence_id = persistence_id_;
-  snapshot.metadata.sequence_nr = last_sequence_nr_;
+  snapshot.metadata.sequence_nr = stored_sequence_nr_;
   absl::Status encoded =
       MessageInvoker::Call("the codec of a state", [&] { return codec_->EncodeState(*state, snapshot); });
   if (!encoded.ok()) {
@@ -875,7 +877,7 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
 
 absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr) {
   sequence_nr_ = std::max(highest_sequence_nr, last_sequence_nr_);
-  last_sequence_nr_ = sequence_nr_;
+  last_sequence_nr_ = stored_sequence_nr_ = sequence_nr_;
   is_recovering_ = false;
   if (recovery_->has_timer) ActorContext::worker().toolbox->CancelTimer(recovery_->timer);
   recovery_.reset();

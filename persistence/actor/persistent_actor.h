@@ -193,7 +193,7 @@ class PersistentActor : public ActorInstance {
     return MakeEnvelope<E>(ActorRef(), std::move(event));
   }
 
-  // Saves `state` as what the actor is after its event last_sequence_nr(). Answer: SaveSnapshotSuccess or
+  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Answer: SaveSnapshotSuccess or
   // SaveSnapshotFailure.
   template <class S>
   void SaveSnapshot(S state) {
@@ -226,8 +226,9 @@ class PersistentActor : public ActorInstance {
   const std::string& persistence_id() const { return persistence_id_; }
   // Of the last event that was handled or replayed; 0 before the first.
   uint64_t last_sequence_nr() const { return last_sequence_nr_; }
-  // As it will be stored with a snapshot.
-  uint64_t snapshot_sequence_nr() const { return last_sequence_nr_; }
+  // As it will be stored with a snapshot: of the last of them that is stored. A number that was rejected may be given to
+  // another event after a restart.
+  uint64_t snapshot_sequence_nr() const { return stored_sequence_nr_; }
   // Until OnRecoveryCompleted.
   bool is_recovering() const { return is_recovering_; }
   bool is_recovery_finished() const { return !is_recovering_; }
@@ -329,8 +330,9 @@ class PersistentActor : public ActorInstance {
   WriterId writer_;
   uint64_t instance_id_ = 0;
   uint64_t epoch_ = 0;
-  uint64_t last_sequence_nr_ = 0;  // Handled.
-  uint64_t sequence_nr_ = 0;       // Given to an event.
+  uint64_t last_sequence_nr_ = 0;    // Handled or rejected.
+  uint64_t stored_sequence_nr_ = 0;  // Handled.
+  uint64_t sequence_nr_ = 0;         // Given to an event.
 
   // Invocations in the order of their calls. Those up to last_sent_ are with the journal.
   Invocation* first_ = nullptr;

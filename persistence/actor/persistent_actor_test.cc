@@ -907,7 +907,10 @@ TEST_F(PersistentActorTest, IgnoresAnswersToItsFormerSelf) {
   RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("x"), a.Handler()); });
   RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
   Run(actor, [](ScriptedActor&) { return absl::InternalError("oops"); });
-  EXPECT_EQ(TakeLog(), (Lines{"restart on Do", "stopped", "snapshot 0 s", "recover x", "completed 1"}));
+  kit_.Settle();
+  Say(actor, "y");  // waits behind one of them
+  EXPECT_EQ(TakeLog(),
+            (Lines{"restart on Do", "stopped", "snapshot 0 s", "recover x", "completed 1", "command y", "event y"}));
 }
 
 TEST_F(PersistentActorTest, LimitsHowManyEventsWait) {
@@ -1137,6 +1140,21 @@ TEST_F(PersistentActorTest, SavesAndDeletesByMessages) {
   RunVoid(actor, [](ScriptedActor& a) { a.DeleteMessages(kMax); });
   TakeLog();
   EXPECT_EQ(Recovered(), Lines());
+}
+
+// P87: its number may be that of another event after a restart.
+TEST_F(PersistentActorTest, SavesNoSnapshotWithTheNumberOfARejectedEvent) {
+  AddStores();
+  journal_->reject = [](const AtomicWrite& write) { return write.events()[0].payload == "bad"; };
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "x");
+  Say(actor, "bad");
+  RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+  kit_.Settle();
+  StopAndWait(actor);
+  Store({"y"});
+  Spawn();
+  EXPECT_EQ(TakeLog(), (Lines{"snapshot 1 s", "recover y", "completed 2"}));
 }
 
 // P113, PER-13
