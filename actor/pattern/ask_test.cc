@@ -73,6 +73,40 @@ class Teller : public Actor<Teller, Question> {
   }
 };
 
+// Answers when it is told to, the latest question first.
+struct AnswerAll {};
+class Collector : public Actor<Collector, Question, AnswerAll> {
+ public:
+  void On(Context& context, const Question& question) { asked_.push_back({context.sender(), question.value}); }
+  void On(Context& context, const AnswerAll&) {
+    for (; !asked_.empty(); asked_.pop_back()) context.Tell(asked_.back().first, Answer{asked_.back().second});
+  }
+
+ private:
+  std::vector<std::pair<ActorRef, int>> asked_;
+};
+
+Task<void> AskAndAdd(ActorSystem& system, Collector::Ref collector, int value, std::vector<int>& answers) {
+  Future<Answer> asking = system.Ask(collector, Question{value}, absl::InfiniteDuration());
+  const absl::StatusOr<Answer> answer = co_await asking;
+  if (answer.ok()) answers.push_back(answer->value);
+}
+
+TEST_F(AskTest, TasksThatWaitGoOnInTheOrderInWhichTheyAreWoken) {
+  auto collector = system_->Spawn<Collector>("collector");
+  for (const int count : {3, 1000}) {
+    std::vector<int> answers;
+    for (int i = 0; i < count; ++i) system_->Run(AskAndAdd(*system_, collector, i, answers));
+    Settle();
+    EXPECT_TRUE(answers.empty());
+    collector.Tell(AnswerAll{});
+    Settle();
+    std::vector<int> latest_first;
+    for (int i = count - 1; i >= 0; --i) latest_first.push_back(i);
+    EXPECT_EQ(answers, latest_first);
+  }
+}
+
 // A97
 TEST_F(AskTest, TheFirstReplyCompletesTheFutureAndLaterOnesAreDeadLetters) {
   auto teller = system_->Spawn<Teller>("teller");
@@ -87,6 +121,57 @@ TEST_F(AskTest, TheFirstReplyCompletesTheFutureAndLaterOnesAreDeadLetters) {
   EXPECT_EQ(system_->AskAndWait<Noise>(teller, Question{1}, absl::Seconds(1)).status().code(),
             absl::StatusCode::kInvalidArgument)
       << "an answer of another type is an error";
+}
+
+// What comes to it, in order.
+class Recorder : public Actor<Recorder, Question, Noise> {
+ public:
+  explicit Recorder(std::string* came) : came_(*came) {}
+  Answer On(Context&, const Question& question) {
+    came_ += '?';
+    return {question.value};
+  }
+  void On(Context&, const Noise&) { came_ += '.'; }
+
+ private:
+  std::string& came_;
+};
+
+TEST_F(AskTest, AQuestionFromOutsideKeepsItsPlaceAmongWhatIsTold) {
+  std::string came;
+  auto recorder = system_->Spawn<Recorder>("recorder", &came);
+  recorder.Tell(Noise{});
+  Future<Answer> first = system_->Ask(recorder, Question{1}, absl::Seconds(1));
+  recorder.Tell(Noise{});
+  Future<Answer> second = system_->Ask(recorder, Question{2}, absl::Seconds(1));
+  Settle();
+  EXPECT_EQ(came, ".?.?");
+  EXPECT_EQ(first.Take()->value, 1);
+  EXPECT_EQ(second.Take()->value, 2);
+}
+
+TEST_F(AskTest, AQuestionFromOutsideEndsWithTheSystem) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  Future<Answer> arrived = system_->Ask(silent, Question{}, absl::InfiniteDuration());
+  Settle();
+  ASSERT_EQ(asked.size(), 1u);
+  Future<Answer> on_its_way = system_->Ask(silent, Question{}, absl::InfiniteDuration());
+  system_->Terminate();
+  Settle();
+  EXPECT_EQ(arrived.Take().status().code(), absl::StatusCode::kCancelled);
+  EXPECT_FALSE(on_its_way.Take().ok());
+  Future<Answer> too_late = system_->Ask(silent, Question{}, absl::InfiniteDuration());
+  EXPECT_FALSE(too_late.Take().ok());
+  // Those whose system goes with the question in its hands.
+  ActorSystemOptions options;
+  options.toolbox = toolbox_.get();
+  options.shutdown_timeout = absl::ZeroDuration();
+  system_ = ActorSystem::Create(options).value();
+  auto other = system_->Spawn<Silent>("silent", &asked);
+  Future<Answer> not_even_opened = system_->Ask(other, Question{}, absl::InfiniteDuration());
+  system_.reset();
+  EXPECT_FALSE(not_even_opened.Take().ok());
 }
 
 // A98; no one stands for the dead letters. There is no null: a message is a value.

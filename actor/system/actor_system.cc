@@ -28,7 +28,9 @@
 #include "fraktor/actor/system/guardians.h"
 #include "fraktor/actor/system/remote_provider.h"
 #include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -53,6 +55,17 @@ ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options)
   ReadyQueueSchedulerOptions scheduler = options.scheduler;
   if (options.workers > 0) scheduler.dispatchers.default_pool.workers = options.workers;
   return scheduler;
+}
+
+// From any thread, with the sender that it has.
+void SendAsItIs(ActorRef to, EnvelopePtr message) {
+  if (message->type()->is_marked()) {
+    SendMarked(to, std::move(message));
+  } else if (ActorWorker* const worker = ActorWorker::Current()) {
+    worker->Send(to, message.release());
+  } else {
+    SendForeign(to, std::move(message)).IgnoreError();
+  }
 }
 
 }  // namespace
@@ -296,10 +309,23 @@ absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
 
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
-  // Not by Tell, which may lose it in silence: the completion hears of it.
-  ForeignQuestion foreign{.to = to, .question = std::move(question), .completion = {}};
-  foreign.completion.reset(&completion);
-  Tell(parts_->temp, std::move(foreign));
+  absl::Status refused = CheckQuestion(*parts_->tree, to, completion);
+  if (refused.ok()) {
+    const absl::StatusOr<ActorRef> promise =
+        OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().slots(), *parts_->toolbox,
+                       {.timeout = completion.timeout, .target = to, .completion = &completion});
+    if (promise.ok()) {
+      question->set_sender(*promise);
+      SendAsItIs(to, std::move(question));
+      return;
+    }
+    refused = promise.status();
+  } else if (completion.timeout > absl::ZeroDuration()) {
+    question->set_target_word(to.word());
+    parts_->tree->OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(),
+                               to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
+  }
+  completion.Complete(std::move(refused));
 }
 
 absl::Status ActorSystem::MayWait() const {

@@ -92,8 +92,8 @@ class ActorSystem {
   requires requires(const Ref& ref) { ref.untyped(); }
   void Stop(const Ref& actor) { Stop(actor.untyped()); }
 
-  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there. The question goes by way of /temp, so
-  // what the same thread tells the actor afterwards may arrive before it.
+  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and Unavailable if the system has
+  // ended. The question keeps its place among what the thread tells the actor before and after.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
     EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));

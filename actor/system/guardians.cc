@@ -69,11 +69,4 @@ void SystemGuardian::EndIfReady(ActorContext& context) {
   if (is_ending_ && hooks_.empty()) context.Stop();
 }
 
-absl::Status TempGuardian::Receive(ActorContext& context, Envelope& message) {
-  auto* const foreign = message.TryAs<ForeignQuestion>();
-  if (foreign == nullptr) return context.Unhandled(message);
-  context.OpenQuestion(foreign->to, std::move(foreign->question), *foreign->completion.release());
-  return absl::OkStatus();
-}
-
 }  // namespace fraktor::inline v0

@@ -2,18 +2,15 @@
 #ifndef FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 #define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 
-#include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/reply_promise.h"
 
 namespace fraktor::inline v0 {
 
@@ -31,20 +28,6 @@ struct GuardiansReady {
 };
 // To /system: the users' actors have ended.
 struct EndSystemActors {};
-
-// Tells a completion that there will be no answer.
-struct CompletionRefuser {
-  void operator()(AskCompletion* completion) const {
-    completion->Complete(absl::UnavailableError("the actor system has ended"));
-  }
-};
-
-// To /temp: asks for somebody who is no actor.
-struct ForeignQuestion {
-  ActorRef to;
-  EnvelopePtr question;
-  std::unique_ptr<AskCompletion, CompletionRefuser> completion;
-};
 
 class RootGuardian final : public ActorInstance {
  public:
@@ -79,9 +62,10 @@ class SystemGuardian final : public ActorInstance {
   bool is_ending_ = false;
 };
 
+// Asks and runs tasks for those who are no actors.
 class TempGuardian final : public ActorInstance {
  public:
-  absl::Status Receive(ActorContext& context, Envelope& message) override;
+  absl::Status Receive(ActorContext& context, Envelope& message) override { return context.Unhandled(message); }
 };
 
 }  // namespace fraktor::inline v0

@@ -24,6 +24,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
+#include "fraktor/actor/system/guardians.h"
 
 extern char** environ;
 
@@ -94,6 +95,29 @@ class Office : public Actor<Office, Work, Dismiss> {
   std::vector<RefOf<Clerk>> clerks_;
 };
 
+struct Watchlist {
+  std::vector<ActorRef> actors;
+};
+
+// Watches others until it ends.
+class Watcher : public Actor<Watcher, Watchlist> {
+ public:
+  absl::Status On(Context& context, const Watchlist& list) {
+    for (const ActorRef actor : list.actors) {
+      if (absl::Status watched = context.Watch(actor); !watched.ok()) return watched;
+    }
+    return absl::OkStatus();
+  }
+  void On(Context&, const Terminated&) {}
+};
+
+// Wants to be asked before the system ends.
+class Hook : public Actor<Hook, TerminationHook> {
+ public:
+  void PreStart(Context& context) { context.Tell(context.system().system_guardian(), RegisterTerminationHook{}); }
+  TerminationHookDone On(Context&, const TerminationHook&) { return {}; }
+};
+
 // Everything at once: questions, timers, failures, restarts with a delay, watchers, names. What came out, in order.
 std::string RunOffice(Simulation& sim) {
   sim.TracePayload<int>();
@@ -101,10 +125,19 @@ std::string RunOffice(Simulation& sim) {
   sim.TracePayload<Work>([](const Work& work) { return static_cast<uint64_t>(work.number); });
   auto probe = sim.Probe();
   auto office = sim.SpawnNamed<Office>("office", probe.ref());
+  // What is done for all of a set is done in an order that has nothing to do with addresses.
+  auto watcher = sim.Spawn<Watcher>();
+  Watchlist list;
+  for (int i = 0; i < 8; ++i) {
+    list.actors.push_back(sim.Spawn<Clerk>(probe.ref()).untyped());
+    EXPECT_TRUE(sim.system().SpawnSystemActor(TypedPropsOf<Hook>()).ok());
+  }
+  watcher.Tell(list);
   Random random = sim.MakeRandom("work");
   for (int i = 0; i < 30; ++i) {
     office.Tell(Work{static_cast<int>(random.UniformIn(1, 20))});
     if (i == 15 || i == 20) office.Tell(Dismiss{});
+    if (i == 18) sim.system().Stop(watcher);
     if (sim.Happens("a pause", 0.3)) sim.Advance(absl::Milliseconds(random.UniformIn(0, 9)));
   }
   sim.Advance(absl::Seconds(10));

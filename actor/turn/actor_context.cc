@@ -57,22 +57,18 @@ Future<void> ActorContext::Delay(absl::Duration delay) {
 
 void ActorContext::OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
   ActorWorker& asking = worker();
-  absl::StatusOr<ActorRef> promise = absl::InvalidArgumentError(
-      absl::StrCat("an ask waits for a time that is not positive: ", absl::FormatDuration(completion.timeout)));
-  const bool is_elsewhere = to.IsRemote() || to.IsPromise();
-  if (completion.timeout > absl::ZeroDuration()) {
-    if (to.IsNoOne() || (!is_elsewhere && !to.slot()->IsAt(to.generation()))) {
-      promise = MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-                          absl::StrCat("nobody will answer ", ToAbsl(question->type()->name()), ": ",
-                                       to.IsNoOne() ? "it was asked of no one"
-                                                    : absl::StrCat(asking.lifecycle.PathOf(to), " has ended")));
+  absl::Status refused = CheckQuestion(asking.lifecycle, to, completion);
+  if (!refused.ok()) {
+    if (completion.timeout > absl::ZeroDuration()) {
       question->set_target_word(to.word());
       asking.DeadLetter(question.release(), to.slot(),
                         to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
-    } else {
-      promise = OpenPromise(asking, {.timeout = completion.timeout, .target = to, .completion = &completion});
     }
+    completion.Complete(std::move(refused));
+    return;
   }
+  absl::StatusOr<ActorRef> promise =
+      OpenPromise(asking, {.timeout = completion.timeout, .target = to, .completion = &completion});
   if (!promise.ok()) {
     completion.Complete(promise.status());
     return;

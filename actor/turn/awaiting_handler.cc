@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
+
 #include "fraktor/actor/message/pooled_memory.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_worker.h"
@@ -13,6 +15,9 @@
 
 namespace fraktor::inline v0 {
 namespace {
+
+// So many handlers are found by looking at each.
+constexpr size_t kFewHandlers = 8;
 
 class TaskHandler final : public AwaitingHandler {
  public:
@@ -74,32 +79,67 @@ void AwaitingHandler::Wake(void* slot, uint64_t word, uint64_t wait) noexcept {
   TellSystem(ActorRef(&actor, word), MakeEnvelope<HandlerWoken>(ActorRef(), wait));
 }
 
+struct HandlerQueue::Index {
+  absl::flat_hash_map<uint64_t, AwaitingHandler*> by_wait;
+};
+
+HandlerQueue::HandlerQueue() = default;
+HandlerQueue::~HandlerQueue() { Clear(); }
+
 void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message) {
   handler->mode_ = mode;
   handler->message_ = std::move(message);
-  std::unique_ptr<AwaitingHandler>* at = &first_;
-  while (*at != nullptr) at = &(*at)->next_;
-  woken_ = woken_ || handler->is_woken_;
-  *at = std::move(handler);
+  handler->previous_ = last_;
+  AwaitingHandler* const added = handler.get();
+  (last_ == nullptr ? first_ : last_->next_) = std::move(handler);
+  last_ = added;
+  ++size_;
+  if (mode == AwaitMode::kExclusive) ++exclusive_;
+  if (index_ != nullptr) {
+    index_->by_wait[added->wait_] = added;
+  } else if (size_ > kFewHandlers) {
+    index_ = std::make_unique<Index>();
+    for (AwaitingHandler* each = first_.get(); each != nullptr; each = each->next_.get()) {
+      index_->by_wait[each->wait_] = each;
+    }
+  }
+}
+
+AwaitingHandler* HandlerQueue::Find(uint64_t wait) const {
+  if (index_ != nullptr) {
+    const auto found = index_->by_wait.find(wait);
+    return found == index_->by_wait.end() ? nullptr : found->second;
+  }
+  AwaitingHandler* handler = first_.get();
+  while (handler != nullptr && handler->wait_ != wait) handler = handler->next_.get();
+  return handler;
 }
 
 void HandlerQueue::MarkWoken(uint64_t wait) {
-  for (AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
-    if (handler->wait_ != wait) continue;
-    handler->is_woken_ = true;
-    woken_ = true;
-  }
+  AwaitingHandler* const handler = Find(wait);
+  if (handler == nullptr || handler->is_woken_) return;
+  handler->is_woken_ = true;
+  handler->next_woken_ = nullptr;
+  (last_woken_ == nullptr ? first_woken_ : last_woken_->next_woken_) = handler;
+  last_woken_ = handler;
 }
 
 std::unique_ptr<AwaitingHandler> HandlerQueue::TakeWoken() {
-  for (std::unique_ptr<AwaitingHandler>* at = &first_; *at != nullptr; at = &(*at)->next_) {
-    if (!(*at)->is_woken_) continue;
-    std::unique_ptr<AwaitingHandler> found = std::move(*at);
-    *at = std::move(found->next_);
-    return found;
+  AwaitingHandler* const woken = first_woken_;
+  if (woken == nullptr) return nullptr;
+  first_woken_ = woken->next_woken_;
+  if (first_woken_ == nullptr) last_woken_ = nullptr;
+  std::unique_ptr<AwaitingHandler>& holder = woken->previous_ == nullptr ? first_ : woken->previous_->next_;
+  std::unique_ptr<AwaitingHandler> taken = std::move(holder);
+  holder = std::move(taken->next_);
+  (holder == nullptr ? last_ : holder->previous_) = taken->previous_;
+  --size_;
+  if (taken->mode_ == AwaitMode::kExclusive) --exclusive_;
+  if (index_ != nullptr) {
+    index_->by_wait.erase(taken->wait_);
+    if (size_ == 0) index_.reset();
   }
-  woken_ = false;
-  return nullptr;
+  return taken;
 }
 
 absl::Status HandlerQueue::Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message) {
@@ -138,23 +178,16 @@ absl::Status HandlerQueue::Resume(ActorWorker& worker, std::unique_ptr<AwaitingH
 }
 
 void HandlerQueue::Clear() noexcept {
+  index_.reset();
   // The latest first, as frames go; without recursion over their links.
-  std::unique_ptr<AwaitingHandler> reversed;
-  while (first_ != nullptr) {
-    std::unique_ptr<AwaitingHandler> handler = std::move(first_);
-    first_ = std::move(handler->next_);
-    handler->next_ = std::move(reversed);
-    reversed = std::move(handler);
+  while (last_ != nullptr) {
+    AwaitingHandler* const latest = last_;
+    last_ = latest->previous_;
+    (last_ == nullptr ? first_ : last_->next_).reset();
   }
-  while (reversed != nullptr) reversed = std::move(reversed->next_);
-  woken_ = false;
-}
-
-bool HandlerQueue::HasExclusive() const {
-  for (const AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
-    if (handler->mode_ == AwaitMode::kExclusive) return true;
-  }
-  return false;
+  // At the end: one that goes may wake another.
+  first_woken_ = last_woken_ = nullptr;
+  size_ = exclusive_ = 0;
 }
 
 const MessageType* HandlerQueue::FirstType() const {

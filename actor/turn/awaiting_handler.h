@@ -64,42 +64,53 @@ class AwaitingHandler : protected TaskDriver {
   static void Wake(void* slot, uint64_t generation, uint64_t wait) noexcept;
 
   std::unique_ptr<AwaitingHandler> next_;
+  AwaitingHandler* previous_ = nullptr;
+  AwaitingHandler* next_woken_ = nullptr;
   EnvelopePtr message_;
   uint64_t wait_ = 0;  // 0: it does not wait.
   AwaitMode mode_ = AwaitMode::kExclusive;
   bool is_woken_ = false;
 };
 
-// The handlers of one actor that wait. The holder's; part of its SlotExtension.
+// The handlers of one actor that wait, be they few or very many: nothing here looks at all of them. The holder's; part of
+// its SlotExtension.
 class HandlerQueue {
  public:
-  HandlerQueue() = default;
+  HandlerQueue();
   HandlerQueue(const HandlerQueue&) = delete;
   HandlerQueue& operator=(const HandlerQueue&) = delete;
-  ~HandlerQueue() { Clear(); }
+  ~HandlerQueue();
 
   bool empty() const { return first_ == nullptr; }
-  bool has_woken() const { return woken_; }
+  bool has_woken() const { return first_woken_ != nullptr; }
 
   void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message);
   // The wait with that number is over. Others do not notice.
   void MarkWoken(uint64_t wait);
-  // One that was woken, which is out of the queue then; null if there is none.
+  // The first that was woken, which is out of the queue then; null if there is none.
   std::unique_ptr<AwaitingHandler> TakeWoken();
   // Runs it, with its message as the current one. Puts it back if it waits again. An error is a failure of the actor,
   // on `message`, which is the caller's then.
   absl::Status Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message);
   // Ends all, the latest first. The messages end too.
   void Clear() noexcept;
-  bool HasExclusive() const;
+  bool HasExclusive() const { return exclusive_ != 0; }
   // For whoever describes what the actor is at: the type of the message of the first that waits, or null.
   const MessageType* FirstType() const;
 
  private:
-  friend class AwaitingHandler;
+  struct Index;
+
+  AwaitingHandler* Find(uint64_t wait) const;
 
   std::unique_ptr<AwaitingHandler> first_;
-  bool woken_ = false;
+  AwaitingHandler* last_ = nullptr;
+  AwaitingHandler* first_woken_ = nullptr;
+  AwaitingHandler* last_woken_ = nullptr;
+  size_t size_ = 0;
+  size_t exclusive_ = 0;
+  // By the number of the wait, as soon as there are more than a few.
+  std::unique_ptr<Index> index_;
 };
 
 // In Receive: begins a handler that may wait. An error is a failure of the actor.

@@ -256,7 +256,10 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
     absl::Status status = Guarded([&] { return handlers.Resume(worker, std::move(handler), message); },
                                   [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });
     if (turn.Has(Gate::kAwaiting) && !handlers.HasExclusive()) turn.Clear(Gate::kAwaiting);
-    worker.outbox.EndHandler(true);
+    // One that waits again leaves the user messages where they are.
+    worker.outbox.EndHandler(
+        handlers.has_woken() || turn.lists.system != nullptr ||
+        (!turn.Has(Gate::kAwaiting) && (!turn.lists.user.empty() || slot.mailbox.inbox.HasNodes())));
     if (slot.extension->watches_activity) worker.lifecycle.OnActivity(worker, slot);
     if (!status.ok()) {
       // Whoever restarts the actor may want the message.
@@ -306,8 +309,12 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   if (turn.failures == 0 && !turn.failure.ok()) turn.failure = absl::OkStatus();
 }
 
-bool MessageInvoker::HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, const Envelope& message) {
+bool MessageInvoker::HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   if (message.Is<SignalArrived>()) return true;
+  if (auto* opened = message.TryAs<PromiseOpened>()) {
+    ReceiveOpened(worker, slot, *opened);
+    return true;
+  }
   const auto* const inquiry = message.TryAs<DescribeBusiness>();
   if (inquiry == nullptr) return false;
   SendReport(worker, slot, *inquiry);

@@ -66,7 +66,7 @@ class MessageInvoker {
   void HandleSystemMessages(ActorWorker& worker, ActorSlot& slot);
   bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);
   // Of those that also reach actors that wait for nothing of the scheduler.
-  static bool HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, const Envelope& message);
+  static bool HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);
   Step StepGated(ActorWorker& worker, ActorSlot& slot);
   Step Park(Turn& turn, ActorSlot& slot);
   static bool HasOrder(const ActorSlot& slot);

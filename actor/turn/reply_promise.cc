@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -95,7 +96,7 @@ bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generatio
 absl::Status CheckCircle(const ActorWorker& worker, ActorRef target) {
   const Turn& turn = worker.turn;
   if (!turn.in_task || target.IsNoOne()) return absl::OkStatus();
-  std::vector<ActorRef> chain = {turn.self()};
+  absl::InlinedVector<ActorRef, 8> chain = {turn.self()};
   bool is_circle = IsSame(target, turn.self()) && turn.takes_no_other;
   for (ActorRef promise = Answering(turn); !promise.IsNoOne() && !is_circle && chain.size() < kMaxChain;) {
     const PackedRef answering = FieldOf(promise, &PendingAsk::answering);
@@ -330,14 +331,27 @@ void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, PackedRef aske
 }
 
 absl::Status AskerEnded() { return absl::CancelledError("the actor that asked has ended"); }
+absl::Status SystemEnded() { return absl::UnavailableError("the actor system has ended"); }
+
+Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
+  return timeout == absl::InfiniteDuration() ? Instant::InfiniteFuture() : toolbox.Now() + timeout;
+}
+
+// What others may look at when the promise is active.
+void Fill(ActorSlot& promise, ActorRef asker, ActorRef target, PackedRef answering, Instant deadline) {
+  promise.instance = nullptr;  // No actor.
+  Store(promise.ask.asker, Pack(asker));
+  Store(promise.ask.target, PackActor(target));
+  Store(promise.ask.answering, answering);
+  std::atomic_ref<int64_t>(promise.ask.deadline_ns).store(deadline.nanoseconds(), std::memory_order_relaxed);
+}
 
 }  // namespace
 
 absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckCircle(worker, options.target));
   SlotExtension& extension = SlotExtension::Of(*worker.turn.running());
-  const Instant deadline =
-      options.timeout == absl::InfiniteDuration() ? Instant::InfiniteFuture() : worker.toolbox->Now() + options.timeout;
+  const Instant deadline = DeadlineAfter(*worker.toolbox, options.timeout);
   FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, worker.slots().Reserve());
   if (deadline < Instant::InfiniteFuture()) {
     if (absl::Status armed = ArmTimer(worker, extension, deadline); !armed.ok()) {
@@ -345,19 +359,65 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& 
       return armed;
     }
   }
-  ActorSlot& promise = *handle.slot;
   const Turn& turn = worker.turn;
-  promise.instance = nullptr;  // No actor.
-  promise.completion = options.completion;
-  Store(promise.ask.asker, Pack(turn.self()));
-  Store(promise.ask.target, PackActor(options.target));
   PackedRef answering{.slot = PendingAsk::kFree, .generation = 0};
   if (turn.in_task && turn.takes_no_other) answering = Pack(Answering(turn));
-  Store(promise.ask.answering, answering);
-  std::atomic_ref<int64_t>(promise.ask.deadline_ns).store(deadline.nanoseconds(), std::memory_order_relaxed);
-  Link(extension, promise);
+  Fill(*handle.slot, turn.self(), options.target, answering, deadline);
+  handle.slot->completion = options.completion;
+  Link(extension, *handle.slot);
   ActorSlotPool::Activate(handle);
   return ActorRef(handle.slot, handle.generation | ActorRef::kPromise);
+}
+
+PromiseOpened::~PromiseOpened() {
+  if (completion_ == nullptr) return;
+  Claim(promise_);
+  completion_->Complete(SystemEnded());
+}
+
+absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, RuntimeToolbox& toolbox,
+                                        const PromiseOptions& options) {
+  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, slots.Reserve());
+  Fill(*handle.slot, asker, options.target, {.slot = PendingAsk::kFree, .generation = 0},
+       DeadlineAfter(toolbox, options.timeout));
+  handle.slot->completion = nullptr;
+  ActorSlotPool::Activate(handle);
+  const ActorRef promise(handle.slot, handle.generation | ActorRef::kPromise);
+  EnvelopePtr lost = TellSystem(asker, MakeEnvelope<PromiseOpened>(ActorRef(), promise, options.completion));
+  if (lost == nullptr) return promise;
+  lost->TryAs<PromiseOpened>()->TakeCompletion();
+  Claim(promise);
+  slots.Release(handle.slot);
+  return SystemEnded();
+}
+
+void ReceiveOpened(ActorWorker& worker, ActorSlot& slot, PromiseOpened& opened) {
+  ActorSlot& promise = *opened.promise().slot();
+  SlotExtension& extension = SlotExtension::Of(slot);
+  promise.completion = opened.TakeCompletion();
+  if (promise.ask.deadline_ns != kNever) {
+    absl::Status armed = ArmTimer(worker, extension, Instant::FromNanoseconds(promise.ask.deadline_ns));
+    // Otherwise the answer is on its way already.
+    if (!armed.ok() && Claim(opened.promise())) {
+      AskCompletion* const completion = std::exchange(promise.completion, nullptr);
+      worker.slots().Release(&promise);
+      Conclude(worker, slot, opened.promise(), completion, std::move(armed));
+      return;
+    }
+  }
+  Link(extension, promise);
+}
+
+absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
+  if (completion.timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("an ask waits for a time that is not positive: ", absl::FormatDuration(completion.timeout)));
+  }
+  if (!to.IsNoOne() && (to.IsRemote() || to.IsPromise() || to.slot()->IsAt(to.generation()))) return absl::OkStatus();
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+      absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": ",
+                   to.IsNoOne() ? "it was asked of no one" : absl::StrCat(lifecycle.PathOf(to), " has ended")));
 }
 
 ActorRef AskerOf(ActorRef promise) { return Unpack(FieldOf(promise, &PendingAsk::asker)); }

@@ -22,17 +22,22 @@
 #ifndef FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
 #define FRAKTOR_ACTOR_TURN_REPLY_PROMISE_H_
 
+#include <utility>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
+class ActorLifecycle;
+class RuntimeToolbox;
 struct BusinessReport;
 struct DescribeBusiness;
 
@@ -50,6 +55,24 @@ class AskCompletion {
 
  protected:
   ~AskCompletion() = default;
+};
+
+// To the actor that waits in place of somebody who is no actor: a promise that was opened for it on another thread.
+class PromiseOpened {
+ public:
+  PromiseOpened(ActorRef promise, AskCompletion* completion) : promise_(promise), completion_(completion) {}
+  PromiseOpened(PromiseOpened&& other) noexcept
+      : promise_(other.promise_), completion_(std::exchange(other.completion_, nullptr)) {}
+  // If it does not arrive, there will be no answer.
+  ~PromiseOpened();
+
+  ActorRef promise() const { return promise_; }
+  // It is the caller's from now on.
+  AskCompletion* TakeCompletion() { return std::exchange(completion_, nullptr); }
+
+ private:
+  const ActorRef promise_;
+  AskCompletion* completion_;
 };
 
 // An answer that says why there is none.
@@ -71,6 +94,15 @@ struct PromiseOptions {
 // left, or no timer; kAskCircle if the target waits for this very turn. Then the completion is still the caller's.
 absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& options);
 
+// The same on any thread, for somebody who is no actor: `asker` waits in his place. It hears of the promise before any
+// answer can be there. Unavailable if it has ended.
+absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, RuntimeToolbox& toolbox,
+                                        const PromiseOptions& options);
+
+// Why a question has no answer, whoever asks it: InvalidArgument if it waits for no time, kAskTimeout if it goes to no
+// one or to an actor that has ended.
+absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion);
+
 // Any thread. Takes the envelope over.
 void AnswerPromise(ActorRef promise, Envelope* answer);
 
@@ -84,6 +116,9 @@ Instant DeadlineOf(ActorRef promise);
 // In the asker's turn, when an answer has arrived as a system message: true if it was one. The promise is free
 // afterwards.
 bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message);
+
+// In the asker's turn: a promise was opened for it.
+void ReceiveOpened(ActorWorker& worker, ActorSlot& slot, PromiseOpened& opened);
 
 // In the asker's turn, when its timer for `deadline` has fired: questions that have waited long enough fail.
 void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline);
