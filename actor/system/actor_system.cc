@@ -28,6 +28,7 @@
 #include "fraktor/actor/system/guardians.h"
 #include "fraktor/actor/system/remote_provider.h"
 #include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
@@ -309,7 +310,8 @@ absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
 
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
-  absl::Status refused = CheckQuestion(*parts_->tree, to, completion);
+  ActorLifecycle& lifecycle = *parts_->tree;
+  absl::Status refused = CheckQuestion(lifecycle, to, completion);
   if (refused.ok()) {
     const absl::StatusOr<ActorRef> promise =
         OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().slots(), *parts_->toolbox,
@@ -322,8 +324,8 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
     refused = promise.status();
   } else if (completion.timeout > absl::ZeroDuration()) {
     question->set_target_word(to.word());
-    parts_->tree->OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(),
-                               to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(),
+                           to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
   completion.Complete(std::move(refused));
 }
