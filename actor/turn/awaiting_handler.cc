@@ -126,7 +126,6 @@ void HandlerQueue::MarkWoken(uint64_t wait) {
 
 std::unique_ptr<AwaitingHandler> HandlerQueue::TakeWoken() {
   AwaitingHandler* const woken = first_woken_;
-  if (woken == nullptr) return nullptr;
   first_woken_ = woken->next_woken_;
   if (first_woken_ == nullptr) last_woken_ = nullptr;
   std::unique_ptr<AwaitingHandler>& holder = woken->previous_ == nullptr ? first_ : woken->previous_->next_;

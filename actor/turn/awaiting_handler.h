@@ -87,7 +87,7 @@ class HandlerQueue {
   void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message);
   // The wait with that number is over. Others do not notice.
   void MarkWoken(uint64_t wait);
-  // The first that was woken, which is out of the queue then; null if there is none.
+  // The first that was woken, which is out of the queue then. There is one.
   std::unique_ptr<AwaitingHandler> TakeWoken();
   // Runs it, with its message as the current one. Puts it back if it waits again. An error is a failure of the actor,
   // on `message`, which is the caller's then.

@@ -249,9 +249,8 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
 void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
   HandlerQueue& handlers = slot.extension->handlers;
-  while (turn.failures == 0 && !turn.Has(Gate::kStopping)) {
+  while (handlers.has_woken() && turn.failures == 0 && !turn.Has(Gate::kStopping)) {
     std::unique_ptr<AwaitingHandler> handler = handlers.TakeWoken();
-    if (handler == nullptr) break;
     EnvelopePtr message;
     absl::Status status = Guarded([&] { return handlers.Resume(worker, std::move(handler), message); },
                                   [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });

@@ -93,9 +93,8 @@ ActorRef Answering(const Turn& turn) {
 bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generation() == b.generation(); }
 
 // The chain of those that wait for this turn, if `target` is one of them: it would wait for itself.
-absl::Status CheckCircle(const ActorWorker& worker, ActorRef target) {
+[[gnu::noinline]] absl::Status FindCircle(const ActorWorker& worker, ActorRef target) {
   const Turn& turn = worker.turn;
-  if (!turn.in_task || target.IsNoOne()) return absl::OkStatus();
   absl::InlinedVector<ActorRef, 8> chain = {turn.self()};
   bool is_circle = IsSame(target, turn.self()) && turn.takes_no_other;
   for (ActorRef promise = Answering(turn); !promise.IsNoOne() && !is_circle && chain.size() < kMaxChain;) {
@@ -116,6 +115,15 @@ absl::Status CheckCircle(const ActorWorker& worker, ActorRef target) {
   return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kAskCircle,
                    absl::StrCat("a circle of questions, in which each waits for the next: ", names,
                                 "; let a handler interleave, or tell instead of asking"));
+}
+
+absl::Status CheckCircle(const ActorWorker& worker, ActorRef target) {
+  const Turn& turn = worker.turn;
+  if (!turn.in_task || target.IsNoOne()) return absl::OkStatus();
+  // Nobody waits for this turn, but perhaps itself.
+  if (Answering(turn).IsNoOne() && target.slot() != turn.running()) [[likely]]
+    return absl::OkStatus();
+  return FindCircle(worker, target);
 }
 
 void Link(SlotExtension& extension, ActorSlot& promise) {
@@ -338,7 +346,8 @@ Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
 }
 
 // What others may look at when the promise is active.
-void Fill(ActorSlot& promise, ActorRef asker, ActorRef target, PackedRef answering, Instant deadline) {
+[[gnu::always_inline]] inline void Fill(ActorSlot& promise, ActorRef asker, ActorRef target, PackedRef answering,
+                                        Instant deadline) {
   promise.instance = nullptr;  // No actor.
   Store(promise.ask.asker, Pack(asker));
   Store(promise.ask.target, PackActor(target));
