@@ -140,7 +140,7 @@ class SimNetwork::Node final : public Transport {
     streams_.clear();
     // Who has streams to this one finds out, unless nothing gets through.
     for (const auto& [address, node] : core_->nodes_) {
-      if (core_->IsCut(address_, address)) continue;
+      if (core_->IsCut(address_, address) || core_->options_.survive_restarts) continue;
       for (const auto& stream : node->streams_) {
         if (stream->there_ != life_) continue;
         core_->Later(core_->Delay(), [stream] { stream->End(absl::UnavailableError("the peer is gone")); });
@@ -206,9 +206,15 @@ void SimNetwork::Core::Send(Stream& stream, std::string frame) {
 
 void SimNetwork::Core::Deliver(const std::shared_ptr<Stream>& stream, const std::string& frame) {
   const auto found = nodes_.find(stream->to_);
-  if (found == nodes_.end() || found->second->life_ != stream->there_ || IsCut(stream->from_, stream->to_)) {
+  const bool is_cut = IsCut(stream->from_, stream->to_);
+  const bool is_there =
+      found != nodes_.end() && (found->second->life_ == stream->there_ || options_.survive_restarts);
+  if (is_cut || !is_there) {
     ++counts_.cut;
     Trace(kDropped, stream->id_);
+    if (!is_cut && !options_.survive_restarts && !IsCut(stream->to_, stream->from_)) {
+      Later(Delay(), [stream] { stream->End(absl::UnavailableError("the peer is gone")); });
+    }
     return;
   }
   ++counts_.delivered;

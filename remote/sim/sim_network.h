@@ -13,7 +13,7 @@
 // frames unless a frame is reordered: then it is late, and others overtake it.
 //
 // A cut swallows frames, and lets no stream be opened; streams that are open do not notice. A crash closes those that led
-// to the node, after a while, if they are not cut.
+// to the node, after a while, if they are not cut; otherwise with the first frame that gets through.
 //
 // Thread safety: the thread that pumps the toolbox.
 #ifndef FRAKTOR_REMOTE_SIM_SIM_NETWORK_H_
@@ -50,6 +50,8 @@ struct SimNetworkOptions {
   absl::Duration max_lateness = absl::Milliseconds(50);
   // How long it takes to find out that nobody answers.
   absl::Duration connect_timeout = absl::Seconds(1);
+  // Streams do not end with the node that they lead to: whoever comes after it gets what is sent. As behind a proxy.
+  bool survive_restarts = false;
   // Where what happens is written down; null: nowhere.
   SimTrace* trace = nullptr;
 };

@@ -1,0 +1,621 @@
+// How nodes meet and part: handshakes, lives, quarantine, lanes, limits, the end.
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/registry/authority_events.h"
+#include "fraktor/actor/selection/selection.h"
+#include "fraktor/remote/association/nodes_fixture.h"
+#include "fraktor/remote/association/remote_events.h"
+#include "fraktor/remote/association/remoting.h"
+#include "fraktor/remote/wire/batch_writer.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+// A frame, as it was seen on its way.
+struct Seen {
+  std::string from;
+  std::string to;
+  FrameHeader header;
+  wire::ControlMessage control;
+};
+
+class AssociationTest : public NodesTest {
+ protected:
+  explicit AssociationTest(const SimNetworkOptions& options = {}) : NodesTest(options) {}
+
+  // Writes down all frames from now on; those that `lets` says false to are lost.
+  void Watch(std::function<bool(const Seen&)> lets = nullptr) {
+    network().SetTamper([this, lets = std::move(lets)](const PathAuthority& from, const PathAuthority& to,
+                                                       std::string& frame) {
+      const FrameView view = ReadFrame(frame, WireLimits()).value();
+      Seen seen{.from = std::string(from.host()), .to = std::string(to.host()), .header = view.header, .control = {}};
+      if (view.header.kind == FrameKind::kControl) seen.control = DecodeControl(view.body, WireLimits()).value();
+      const bool passes = lets == nullptr || lets(seen);
+      seen_.push_back(std::move(seen));
+      return passes;
+    });
+  }
+  size_t Count(std::string_view from, wire::ControlMessage::BodyCase kind) const {
+    size_t count = 0;
+    for (const Seen& one : seen_) {
+      if (one.from == from && one.header.kind == FrameKind::kControl && one.control.body_case() == kind) ++count;
+    }
+    return count;
+  }
+  size_t Batches(std::string_view from, Lane lane = Lane::kOrdinary) const {
+    size_t count = 0;
+    for (const Seen& one : seen_) {
+      if (one.from == from && one.header.kind == FrameKind::kBatch && one.header.lane == lane) ++count;
+    }
+    return count;
+  }
+  // A frame of our own making.
+  void Inject(const TestNode& to, std::string frame) {
+    class Silent : public StreamListener {
+      void OnOpened() override {}
+      void OnWritten() override {}
+      void OnClosed(const absl::Status&) override {}
+    };
+    if (stranger_ == nullptr) {
+      stranger_ = network().MakeTransport(AddressOf("stranger"));
+      class Nobody : public FrameReceiver {
+        bool OnFrame(uint64_t, std::string_view) override { return true; }
+      };
+      ASSERT_TRUE(stranger_->Start(std::make_shared<Nobody>()).ok());
+    }
+    const auto stream = stranger_->Connect(to.address, Lane::kControl, std::make_shared<Silent>());
+    Advance(absl::Milliseconds(10));
+    stream->Write(std::move(frame));
+    Advance(absl::Milliseconds(10));
+  }
+
+  std::vector<Seen> seen_;
+  std::unique_ptr<Transport> stranger_;
+};
+
+// R1, R2
+TEST_F(AssociationTest, BeginsEveryStreamWithAHandshakeAndSendsNoMessageBeforeTheAnswer) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  Watch();
+  auto probe = a.kit->Probe();
+  probe.Send(b.From(a, "/user/echo"), Question{1});
+  probe.Expect<Note>();
+  std::map<std::pair<std::string, Lane>, int> frames;
+  bool knows_b = false;
+  for (const Seen& one : seen_) {
+    const int nth = frames[{one.from, one.header.lane}]++;
+    if (nth == 0) {
+      ASSERT_TRUE(one.control.has_handshake_request()) << one.from;
+      EXPECT_EQ(one.control.handshake_request().from().uid(), one.from == "a" ? a.uid() : b.uid());
+      EXPECT_EQ(one.control.handshake_request().to().host(), one.to);
+    }
+    if (one.from == "b" && one.control.body_case() != wire::ControlMessage::BODY_NOT_SET) knows_b = true;
+    if (one.from == "a" && one.header.kind == FrameKind::kBatch) {
+      EXPECT_TRUE(knows_b);
+      EXPECT_EQ(one.header.target_uid, b.uid());
+    }
+  }
+  EXPECT_GE(frames[std::make_pair("a", Lane::kOrdinary)], 2);
+  EXPECT_GE(frames[std::make_pair("b", Lane::kControl)], 2);
+}
+
+// R4
+TEST_F(AssociationTest, DeliversWhatWasSentBeforeThePeerWasThere) {
+  const TestNode a = Add("a");
+  auto probe = a.kit->Probe();
+  const ActorRef early = a.system().Resolve("pekko://b@b:2552/user/echo").value();
+  for (int i = 0; i < 5; ++i) probe.Send(early, Question{i});
+  Advance(absl::Seconds(10));
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(probe.Expect<Note>().number, i + 1);
+}
+
+// R3
+TEST_F(AssociationTest, AsksAgainGivesUpForAWhileAndTellsSelectionsThatNobodyIsThere) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Watch([](const Seen& seen) { return seen.from != "b"; });  // Nothing comes back.
+  auto probe = a.kit->Probe();
+  Select(a.system(), b.Path("/user/echo")).TellAs(probe.ref(), Identify{.id = 4});
+  probe.ExpectNoMessage(absl::Seconds(19));
+  EXPECT_GE(Count("a", wire::ControlMessage::kHandshakeRequest), 18u);
+  const ActorIdentity identity = probe.Expect<ActorIdentity>(absl::Seconds(5));
+  EXPECT_EQ(identity.id, 4u);
+  EXPECT_TRUE(identity.ref.IsNoOne());
+}
+
+// Streams that do not end when the peer does.
+class ProxiedAssociationTest : public AssociationTest {
+ protected:
+  ProxiedAssociationTest() : AssociationTest({.survive_restarts = true}) {}
+};
+
+// R5
+TEST_F(ProxiedAssociationTest, NoticesARestartByHandshakesAheadOfMessages) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  auto probe = a.kit->Probe();
+  const ActorRef echo = b.From(a, "/user/echo");
+  probe.Send(echo, Question{1});
+  const ActorRef old_life = probe.Expect<Note>().ref;
+  Watch();
+  for (int i = 0; i < 50; ++i) {
+    probe.Send(echo, Question{i});
+    Advance(absl::Milliseconds(100));
+  }
+  // Once a second, and not more.
+  size_t injected = 0;
+  for (const Seen& one : seen_) {
+    if (one.from == "a" && one.header.lane == Lane::kOrdinary && one.control.has_handshake_request()) ++injected;
+  }
+  EXPECT_GE(injected, 4u);
+  EXPECT_LE(injected, 6u);
+  while (probe.pending() > 0) probe.Expect<Note>();
+  // The streams of a do not notice that another one is there.
+  network().Crash(b.address);
+  const TestNode again = Add("b");
+  again.kit->SpawnNamed<Echo>("echo");
+  for (int i = 0; i < 50 && !a.IsAssociatedWith(again); ++i) {
+    probe.Send(echo, Question{100});
+    Advance(absl::Milliseconds(100));
+  }
+  EXPECT_EQ(a.Info(again).open_streams, 2u);
+  EXPECT_TRUE(a.IsAssociatedWith(again));
+  while (probe.pending() > 0) probe.Expect<Note>();
+  probe.Send(echo, Question{7});
+  EXPECT_EQ(probe.FishFor<Note>([](const Note& note) { return note.number == 8; }).number, 8);
+  // What meant the one before is lost here.
+  a.kit->ExpectDeadLetters<Question>(1, [&] { probe.Send(old_life, Question{8}); });
+  EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kNewIncarnation), 1u);
+}
+
+wire::ControlMessage RequestTo(const TestNode& node, std::string_view to_host, uint64_t uid) {
+  wire::ControlMessage message;
+  wire::HandshakeRequest& request = *message.mutable_handshake_request();
+  request.mutable_from()->set_protocol("pekko");
+  request.mutable_from()->set_system("stranger");
+  request.mutable_from()->set_host("stranger");
+  request.mutable_from()->set_port(2552);
+  request.mutable_from()->set_uid(uid);
+  request.mutable_to()->set_protocol("pekko");
+  request.mutable_to()->set_system(std::string(node.system().name()));
+  request.mutable_to()->set_host(std::string(to_host));
+  request.mutable_to()->set_port(2552);
+  request.set_min_version(1);
+  request.set_max_version(2);
+  request.set_nonce(77);
+  return message;
+}
+
+// R6
+TEST_F(AssociationTest, DropsAHandshakeForSomebodyElse) {
+  const TestNode a = Add("a");
+  Watch();
+  a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "it is for a@elsewhere:2552"}, 1,
+                   [&] { Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "elsewhere", 5))); });
+  Advance(absl::Seconds(5));
+  EXPECT_EQ(Count("a", wire::ControlMessage::kHandshakeResponse), 0u);
+  EXPECT_TRUE(a.remoting->Peers().empty());
+}
+
+// R7
+TEST_F(AssociationTest, AnswersAHandshakeOverItsOwnControlStream) {
+  const TestNode a = Add("a");
+  Watch();
+  Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5)));
+  Advance(absl::Seconds(1));
+  ASSERT_EQ(Count("a", wire::ControlMessage::kHandshakeResponse), 1u);
+  for (const Seen& one : seen_) {
+    if (!one.control.has_handshake_response()) continue;
+    EXPECT_EQ(one.header.lane, Lane::kControl);
+    EXPECT_EQ(one.to, "stranger");
+    EXPECT_EQ(one.header.target_uid, 5u);
+    EXPECT_EQ(one.control.handshake_response().nonce(), 77u);
+    EXPECT_EQ(one.control.handshake_response().version(), kNewestProtocol);
+    EXPECT_EQ(one.control.handshake_response().from().uid(), a.uid());
+  }
+  ASSERT_EQ(a.remoting->Peers().size(), 1u);
+  EXPECT_TRUE(a.remoting->Peers()[0].is_associated);
+  EXPECT_EQ(a.remoting->Peers()[0].uid, 5u);
+}
+
+std::string BatchTo(const TestNode& node, uint64_t origin, uint64_t number, std::string_view text,
+                    uint64_t target_uid = 0) {
+  BatchWriter batch;
+  batch.AddRef({.path = "/system/sink"});
+  batch.AddManifest("fraktor.string", 0);
+  batch.AddMessage({.to = 1, .manifest = 1, .payload = text});
+  return batch.Seal({.kind = FrameKind::kBatch,
+                     .lane = Lane::kOrdinary,
+                     .origin_uid = origin,
+                     .target_uid = target_uid == 0 ? node.uid() : target_uid,
+                     .number = number});
+}
+
+// R8
+TEST_F(AssociationTest, DropsMessagesOfStrangersAndForEarlierLives) {
+  const TestNode a = Add("a");
+  auto sink = a.kit->Probe("sink");
+  Inject(a, BatchTo(a, 5, 1, "before the handshake"));
+  Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5)));
+  Inject(a, BatchTo(a, 6, 1, "of somebody else"));
+  Inject(a, BatchTo(a, 5, 1, "for another life", a.uid() + 1));
+  Inject(a, BatchTo(a, 5, 2, "two"));
+  Inject(a, BatchTo(a, 5, 2, "again"));
+  Inject(a, BatchTo(a, 5, 1, "late"));
+  Inject(a, BatchTo(a, 5, 9, "nine"));
+  EXPECT_EQ(sink.Expect<std::string>(), "two");
+  EXPECT_EQ(sink.Expect<std::string>(), "nine");
+  sink.ExpectNoMessage();
+}
+
+TEST_F(AssociationTest, CutsAStreamThatTalksNonsenseAndHearsOthers) {
+  const TestNode a = Add("a");
+  auto sink = a.kit->Probe("sink");
+  a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "a stream is cut"}, 2, [&] {
+    Inject(a, "nonsense");
+    Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5)));
+    std::string cut = BatchTo(a, 5, 1, "half of it");
+    cut.resize(cut.size() - 3);
+    Inject(a, cut);
+  });
+  Inject(a, BatchTo(a, 5, 2, "whole"));
+  EXPECT_EQ(sink.Expect<std::string>(), "whole");
+}
+
+TEST_F(AssociationTest, TakesOnlySoManyHandshakesInASecond) {
+  const TestNode a = Add("a", {.max_handshakes_per_second = 3});
+  const std::string frame = EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5));
+  Watch();
+  for (int i = 0; i < 20; ++i) Inject(a, frame);
+  Advance(absl::Milliseconds(100));
+  EXPECT_LE(Count("a", wire::ControlMessage::kHandshakeResponse), 3u);
+  Advance(absl::Seconds(1));
+  const size_t before = Count("a", wire::ControlMessage::kHandshakeResponse);
+  Inject(a, frame);
+  Advance(absl::Milliseconds(100));
+  EXPECT_EQ(Count("a", wire::ControlMessage::kHandshakeResponse), before + 1);
+}
+
+// A late frame of a former life does not bring it back.
+TEST_F(AssociationTest, BelievesAnotherLifeOnlyWhenItAnswers) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  wire::ControlMessage late = RequestTo(a, "a", 1234);
+  late.mutable_handshake_request()->mutable_from()->set_system("b");
+  late.mutable_handshake_request()->mutable_from()->set_host("b");
+  Inject(a, EncodeControl({.origin_uid = 1234}, late));
+  Advance(absl::Seconds(2));
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+}
+
+// R10, R11
+TEST_F(AssociationTest, NeedsTheRightUidForAQuarantine) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  EXPECT_TRUE(absl::IsFailedPrecondition(a.remoting->Quarantine(b.address, b.uid(), {})));
+  Meet(a, b);
+  a.kit->ExpectLog({.level = LogLevel::kInfo, .contains = "no quarantine of"}, 1, [&] {
+    EXPECT_TRUE(absl::IsFailedPrecondition(a.remoting->Quarantine(b.address, b.uid() + 2, {})));
+  });
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok());
+  EXPECT_TRUE(a.HasQuarantined(b));
+}
+
+// R12, R13, R16, PTH-7, PTH-8
+TEST_F(AssociationTest, RefusesAPeerInQuarantineWhichIsToldAndRefusesBack) {
+  RemotingConfig config;
+  config.quarantine_duration = absl::Minutes(1);
+  const TestNode a = nodes_.Add("a", {}, config);
+  const TestNode b = nodes_.Add("b", {}, config);
+  b.kit->SpawnNamed<Echo>("echo");
+  Meet(a, b);
+  Meet(b, a);
+  auto probe = a.kit->Probe();
+  b.kit->ExpectEvents<ThisSystemQuarantined>(
+      1,
+      [&] {
+        a.kit->ExpectEvents<QuarantinedEvent>(
+            1, [&] { EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {.reason = "a test"}).ok()); },
+            [](const QuarantinedEvent& event) { return event.reason == "a test"; });
+      },
+      [](const ThisSystemQuarantined& event) { return event.node == "pekko://a@a:2552" && event.reason == "a test"; });
+  EXPECT_TRUE(b.HasQuarantined(a));
+  a.kit->ExpectEvents<InvalidAssociation>(2, [&] {
+    probe.Send(b.From(a, "/user/echo"), Question{1});
+    Select(a.system(), b.Path("/user/*")).TellAs(probe.ref(), Question{2});  // Selections are refused too.
+  });
+  EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kQuarantined), 2u);
+  Advance(absl::Seconds(10));
+  EXPECT_EQ(a.Info(b).open_streams, 0u);  // They are closed after a while.
+  // R18: it ends at the deadline, and they meet again.
+  Advance(absl::Minutes(1));
+  probe.Send(b.From(a, "/user/echo"), Question{3});
+  EXPECT_EQ(probe.Expect<Note>().number, 4);
+}
+
+// R14
+TEST_F(AssociationTest, DropsWhatAPeerInQuarantineSendsAndSaysSo) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  auto sink = a.kit->Probe("sink");
+  Meet(a, b);
+  Meet(b, a);
+  Watch([](const Seen& seen) { return !(seen.from == "a" && seen.control.has_quarantine_notice()); });
+  EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok());
+  Advance(absl::Seconds(5));
+  const size_t before = Count("a", wire::ControlMessage::kQuarantineNotice);
+  auto probe = b.kit->Probe();
+  probe.Send(a.From(b, "/system/sink"), Note{.number = 1});
+  Advance(absl::Milliseconds(500));
+  sink.ExpectNoMessage();
+  EXPECT_EQ(Count("a", wire::ControlMessage::kQuarantineNotice), before + 1);
+  // A heartbeat is not answered with one.
+  Advance(absl::Seconds(5));
+  const size_t notices = Count("a", wire::ControlMessage::kQuarantineNotice);
+  wire::ControlMessage heartbeat;
+  heartbeat.mutable_heartbeat()->set_number(1);
+  Inject(a, EncodeControl({.origin_uid = b.uid(), .target_uid = a.uid()}, heartbeat));
+  Advance(absl::Milliseconds(500));
+  EXPECT_EQ(Count("a", wire::ControlMessage::kQuarantineNotice), notices);
+}
+
+// R15
+TEST_F(AssociationTest, DoesNotTellAPeerOfAHarmlessQuarantine) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  Watch();
+  a.kit->ExpectEvents<HarmlessQuarantine>(1, [&] {
+    EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {.reason = "it leaves", .is_harmless = true}).ok());
+  });
+  Advance(absl::Milliseconds(900));
+  EXPECT_EQ(Count("a", wire::ControlMessage::kQuarantineNotice), 0u);
+  EXPECT_FALSE(b.HasQuarantined(a));
+  EXPECT_TRUE(a.remoting->EndQuarantine(b.address).ok());
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  Meet(a, b);
+}
+
+// A quarantine does not bind the next life.
+TEST_F(AssociationTest, WelcomesAnotherLifeOfAPeerInQuarantine) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok());
+  Advance(absl::Seconds(5));
+  network().Crash(b.address);
+  const TestNode again = Add("b");
+  Meet(again, a);
+  EXPECT_TRUE(a.IsAssociatedWith(again));
+  Meet(a, again);
+}
+
+// R17: system messages that nobody acknowledges.
+TEST_F(AssociationTest, QuarantinesAPeerForWhichTooManySystemMessagesWait) {
+  const TestNode a = Add("a", {.system = {.max_pending = 10}});
+  const TestNode b = Add("b");
+  Meet(a, b);
+  Watch([](const Seen& seen) { return !seen.control.has_system_ack(); });
+  auto probe = a.kit->Probe();
+  for (int i = 0; i < 10; ++i) probe.Watch(b.From(a, absl::StrCat("/user/nobody-", i)));
+  Advance(absl::Milliseconds(10));
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  EXPECT_EQ(a.Info(b).pending_system, 10u);
+  probe.Watch(b.From(a, "/user/one-more"));
+  Advance(absl::Milliseconds(10));
+  EXPECT_TRUE(a.HasQuarantined(b));
+}
+
+// R17
+TEST_F(AssociationTest, QuarantinesAPeerThatAcknowledgesNothingForTooLong) {
+  const TestNode a = Add("a", {.system = {.give_up_after = absl::Minutes(2)}});
+  const TestNode b = Add("b");
+  Meet(a, b);
+  Watch([](const Seen& seen) { return !seen.control.has_system_ack(); });
+  auto probe = a.kit->Probe();
+  probe.Watch(b.From(a, "/user/nobody"));
+  Advance(absl::Minutes(1));
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  Advance(absl::Seconds(70));
+  EXPECT_TRUE(a.HasQuarantined(b));
+}
+
+// R37
+TEST_F(AssociationTest, QuarantinesAPeerWhoseStreamsFailAgainAndAgain) {
+  const TestNode a = Add("a", {.max_restarts = 3});
+  const TestNode b = Add("b");
+  Meet(a, b);
+  // It cuts every stream with its first batch.
+  network().SetTamper([](const PathAuthority& from, const PathAuthority&, std::string& frame) {
+    if (from.host() == "a" && frame[1] == 2) frame = "nonsense";
+    return true;
+  });
+  auto probe = a.kit->Probe();
+  for (int i = 0; i < 30 && !a.HasQuarantined(b); ++i) {
+    probe.Send(b.From(a, "/system/remote"), Note{.number = i});
+    Advance(absl::Milliseconds(200));
+  }
+  EXPECT_TRUE(a.HasQuarantined(b));
+  EXPECT_FALSE(a.system().IsTerminated());  // A peer can never end our system.
+}
+
+// R37: sporadic ones do not count.
+TEST_F(AssociationTest, ForgivesStreamsThatFailNowAndThen) {
+  const TestNode a = Add("a", {.max_restarts = 3});
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  auto probe = a.kit->Probe();
+  Meet(a, b);
+  int left = 0;
+  network().SetTamper([&](const PathAuthority& from, const PathAuthority&, std::string& frame) {
+    if (from.host() == "a" && frame[1] == 2 && left > 0) {
+      --left;
+      frame = "nonsense";
+    }
+    return true;
+  });
+  for (int i = 0; i < 10; ++i) {
+    left = 1;
+    probe.Send(b.From(a, "/user/echo"), Question{0});
+    Advance(absl::Seconds(6));
+  }
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  probe.Send(b.From(a, "/user/echo"), Question{1});
+  EXPECT_EQ(probe.FishFor<Note>([](const Note& note) { return note.number == 2; }).number, 2);
+}
+
+// R33, R34
+TEST_F(AssociationTest, HasALaneForLargeMessagesAndKeepsTheOrderOfEachRecipient) {
+  const TestNode a = Add("a", {.large_destinations = {"/system/big-*"}});
+  const TestNode b = Add("b");
+  auto big = b.kit->Probe("big-1");
+  auto small = b.kit->Probe("small");
+  auto probe = a.kit->Probe();
+  Meet(a, b);
+  Watch();
+  const std::string blob(1'000'000, 'x');
+  for (int i = 0; i < 5; ++i) {
+    probe.Send(b.From(a, "/system/big-1"), Note{.number = i, .text = blob});
+    probe.Send(b.From(a, "/system/small"), Note{.number = i});
+  }
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(small.Expect<Note>().number, i);
+    EXPECT_EQ(big.Expect<Note>().number, i);
+  }
+  EXPECT_GE(Batches("a", Lane::kLarge), 3u);  // Two of them fit into a frame.
+  EXPECT_GE(Batches("a", Lane::kOrdinary), 1u);
+}
+
+// R35
+TEST_F(AssociationTest, DropsMessagesThatAFullQueueHasNoRoomFor) {
+  const TestNode a = Add("a", {.max_queued_messages = 50});
+  const TestNode b = Add("b");
+  auto sink = b.kit->Probe("sink");
+  const ActorRef there = b.From(a, "/system/sink");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  a.kit->ExpectEvents<Dropped>(49, [&] {
+    for (int i = 0; i < 100; ++i) probe.Send(there, Note{.number = i});  // No time passes: only the first leaves.
+  });
+  for (int i = 0; i < 51; ++i) EXPECT_EQ(sink.Expect<Note>().number, i);
+  sink.ExpectNoMessage(absl::Seconds(1));
+}
+
+// PTH-7: so many wait for a peer that is not there.
+TEST_F(AssociationTest, DefersOnlySoManyMessages) {
+  RemotingConfig config;
+  config.max_deferred_per_authority = 20;
+  const TestNode a = nodes_.Add("a", {}, config);
+  auto probe = a.kit->Probe();
+  const ActorRef early = a.system().Resolve("pekko://b@b:2552/system/sink").value();
+  for (int i = 0; i < 25; ++i) probe.Send(early, Note{.number = i});
+  EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kUnresolvedFull), 5u);
+  const TestNode b = Add("b");
+  auto sink = b.kit->Probe("sink");
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(sink.Expect<Note>().number, i);
+}
+
+// R36
+TEST_F(AssociationTest, ClosesIdleStreamsAndOpensThemAgain) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  auto probe = a.kit->Probe();
+  probe.Send(b.From(a, "/user/echo"), Question{1});
+  const ActorRef echo = probe.Expect<Note>().ref;
+  EXPECT_EQ(a.Info(b).open_streams, 2u);
+  Advance(absl::Minutes(6));
+  EXPECT_EQ(a.Info(b).open_streams, 0u);
+  EXPECT_TRUE(a.IsAssociatedWith(b));  // It is still the same peer.
+  probe.Send(echo, Question{2});
+  EXPECT_EQ(probe.Expect<Note>().number, 3);
+  // Numbers of system messages go on.
+  probe.Watch(echo);
+  b.system().Stop(b.system().Resolve("/user/echo").value());
+  probe.ExpectTerminated(echo);
+}
+
+// R41
+TEST_F(AssociationTest, BringsEverythingOnItsWayAndSaysGoodbyeAtTheEnd) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  auto sink = b.kit->Probe("sink");
+  auto probe = a.kit->Probe();
+  Meet(a, b);
+  auto watcher = b.kit->Probe("watcher");
+  a.kit->SpawnNamed<Echo>("echo");
+  watcher.Send(a.From(b, "/user/echo"), Question{1});
+  const ActorRef there = watcher.Expect<Note>().ref;
+  watcher.Watch(there);
+  Advance(absl::Seconds(1));
+  Watch();
+  for (int i = 0; i < 100; ++i) probe.Send(b.From(a, "/system/sink"), Note{.number = i});
+  b.kit->ExpectEvents<AddressTerminated>(
+      1,
+      [&] {
+        a.system().Terminate();
+        for (int i = 0; i < 100; ++i) EXPECT_EQ(sink.Expect<Note>().number, i);
+      },
+      [&](const AddressTerminated& event) {
+        return event.node == "pekko://a@a:2552" && event.system_uid == a.uid() && event.reason == "it has ended";
+      });
+  watcher.ExpectTerminated(there);
+  EXPECT_GE(Count("a", wire::ControlMessage::kFlush), 1u);
+  EXPECT_EQ(Count("a", wire::ControlMessage::kGoodbye), 1u);
+  EXPECT_FALSE(b.Info(a).is_associated);
+  Advance(absl::Seconds(2));
+  EXPECT_TRUE(a.system().IsTerminated());
+}
+
+TEST_F(AssociationTest, EndsInTimeAlsoIfAPeerDoesNotAnswer) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  network().Cut(a.address, b.address);
+  probe.Send(b.From(a, "/system/remote"), Note{.number = 1});
+  const absl::Duration before = a.kit->Elapsed();
+  a.system().Terminate();
+  a.kit->AwaitThat("the end", [&] { return a.system().IsTerminated(); });
+  EXPECT_LE(a.kit->Elapsed() - before, absl::Seconds(2));
+}
+
+TEST_F(AssociationTest, SendsToReferencesThatOutliveTheirSystemAreDeadLetters) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  const ActorRef there = b.From(a, "/system/remote");
+  ActorRef outlived;
+  {
+    const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+    ActorSystemOptions options;
+    options.toolbox = toolbox.get();
+    options.config.system_name = "short";
+    options.config.remoting = RemotingConfig{.canonical_hostname = "short", .canonical_port = 1};
+    auto system = ActorSystem::Create(options).value();
+    ASSERT_TRUE(Remoting::Start(*system, network().MakeTransport(AddressOf("short"))).ok());
+    outlived = system->Resolve("pekko://b@b:2552/user/x").value();
+  }
+  Tell(outlived, Note{.number = 1});  // Nothing happens.
+  EXPECT_FALSE(there.IsNoOne());
+  EXPECT_EQ(a.system().PathOf(outlived), "pekko://b@b:2552/?");
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,90 @@
+#include "fraktor/remote/association/node_link.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/remote/association/remoting_core.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr uint64_t kTopBit = uint64_t{1} << 63;
+static_assert(kTopBit == ActorRef::kRemote);
+
+// Kept together, so that tools that look for leaks find them: they do not look into the memory of slots.
+void Keep(NodeLink* link) {
+  struct All {
+    Mutex mutex;
+    std::vector<NodeLink*> links ABSL_GUARDED_BY(mutex);
+  };
+  static All& all = *new All;
+  MutexLock lock(all.mutex);
+  all.links.push_back(link);
+}
+
+}  // namespace
+
+absl::StatusOr<NodeLink*> NodeLink::Make(CoreHandle& handle, const ActorPathParts& node, uint64_t life) {
+  auto* const link = new NodeLink(handle, node, life);  // NOLINT(cppcoreguidelines-owning-memory): of the process.
+  Keep(link);
+  FRAKTOR_ASSIGN_OR_RETURN(link->low_, MakeRemoteSlot(*link));
+  if (life != 0) {
+    FRAKTOR_ASSIGN_OR_RETURN(link->high_, MakeRemoteSlot(*link));
+  }
+  return link;
+}
+
+NodeLink& NodeLink::Of(ActorRef ref) { return static_cast<NodeLink&>(*ref.slot()->link); }
+
+ActorRef NodeLink::RefOfUid(uint64_t uid) const {
+  ActorSlot* const slot = (uid & kTopBit) == 0 ? low_ : high_;
+  if (slot->IsAt(static_cast<uint32_t>(uid))) return {};
+  return ActorRef(slot, uid | ActorRef::kRemote);
+}
+
+uint64_t NodeLink::UidOf(ActorRef ref) const {
+  return ref.slot() == high_ ? ref.word() : ref.word() & ~ActorRef::kRemote;
+}
+
+// The lower half is odd, which the generation of a slot that leads elsewhere is not.
+ActorRef NodeLink::RefOfPath(uint32_t index, uint32_t turn) const {
+  return ActorRef(low_, ActorRef::kRemote | uint64_t{turn} << 32 | index << 1 | 1);
+}
+
+uint32_t NodeLink::PathIndexOf(ActorRef ref) { return static_cast<uint32_t>(ref.word()) >> 1; }
+
+uint32_t NodeLink::PathTurnOf(ActorRef ref) { return static_cast<uint32_t>((ref.word() & ~ActorRef::kRemote) >> 32); }
+
+absl::Status NodeLink::Send(ActorRef to, EnvelopePtr message) {
+  Section section(handle_);
+  if (section.core() == nullptr) {
+    section.Later([to, lost = std::move(message)]() mutable {
+      SystemCore::LoseForeign(to.slot(), std::move(lost), DeadLetterReason::kShutdown);
+    });
+    return absl::UnavailableError("the actor system has ended");
+  }
+  section.core()->Send(section, *this, to, std::move(message));
+  return absl::OkStatus();
+}
+
+EnvelopePtr NodeLink::SendSystem(ActorRef to, EnvelopePtr message) {
+  Section section(handle_);
+  if (section.core() == nullptr) return message;
+  return section.core()->SendSystem(section, *this, to, std::move(message));
+}
+
+std::string NodeLink::PathOf(ActorRef to) const {
+  Section section(handle_);
+  std::string path = section.core() == nullptr ? std::string() : section.core()->PathTextOf(*this, to);
+  if (!path.empty()) return absl::StrCat(node_.ToString(), path);
+  return life_ == 0 ? absl::StrCat(node_.ToString(), "/?") : absl::StrCat(node_.ToString(), "/?#", UidOf(to));
+}
+
+}  // namespace fraktor::inline v0

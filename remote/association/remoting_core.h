@@ -1,0 +1,268 @@
+// RemotingCore: what a node does with others: associations, their streams, and what goes over them.
+//
+// All of it is guarded by the lock of its CoreHandle, except what is constant. It calls the transport with the lock, and
+// nothing else that could come back; what is for users is done later, without it (Section).
+#ifndef FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
+#define FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/path/actor_path_parts.h"
+#include "fraktor/actor/path/actor_selection.h"
+#include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/registry/remote_authority_registry.h"
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/remote/association/core_handle.h"
+#include "fraktor/remote/association/node_link.h"
+#include "fraktor/remote/association/peer.h"
+#include "fraktor/remote/association/peer_info.h"
+#include "fraktor/remote/association/remote_options.h"
+#include "fraktor/remote/transport/transport.h"
+#include "fraktor/remote/wire/batch_reader.h"
+#include "fraktor/remote/wire/control.pb.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/random.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+// A message to a peer that is not connected: it waits in the registry of authorities. One that the registry gives up is
+// not lost: it goes to those that are to become dead letters when the lock is free.
+class DeferredMessage {
+ public:
+  using Lost = std::vector<std::pair<ActorRef, EnvelopePtr>>;
+
+  DeferredMessage(ActorRef to, EnvelopePtr envelope, Lost& lost)
+      : to_(to), envelope_(std::move(envelope)), lost_(&lost) {}
+  DeferredMessage(DeferredMessage&&) noexcept = default;
+  DeferredMessage& operator=(DeferredMessage&& other) noexcept {
+    GiveUp();
+    to_ = other.to_;
+    envelope_ = std::move(other.envelope_);
+    lost_ = other.lost_;
+    return *this;
+  }
+  ~DeferredMessage() { GiveUp(); }
+
+  ActorRef to() const { return to_; }
+  const Envelope& envelope() const { return *envelope_; }
+  EnvelopePtr Take() { return std::move(envelope_); }
+
+ private:
+  void GiveUp() {
+    if (envelope_ != nullptr) lost_->emplace_back(to_, std::move(envelope_));
+  }
+
+  ActorRef to_;
+  EnvelopePtr envelope_;
+  Lost* lost_;
+};
+
+// What is constant, and used without the lock as well.
+struct LocalNode {
+  ActorSystem& system;
+  const CodecRegistry& codecs;
+  const RemoteOptions options;
+  const ActorPathParts parts;  // As others know it.
+  const uint64_t uid;
+
+  // Of an actor, or a promise, of this system; 0 if it is none.
+  uint64_t WireUidOf(ActorRef ref) const;
+  // Whoever has that uid here; no one if nobody has, or had.
+  ActorRef FindUid(uint64_t wanted) const;
+  Instant Now() const { return system.toolbox().Now(); }
+  // Not with the lock.
+  void Log(LogLevel level, std::string_view text) const;
+  void Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason) const;
+};
+
+class RemotingCore {
+ public:
+  using Registry = RemoteAuthorityRegistry<DeferredMessage>;
+
+  static absl::StatusOr<std::unique_ptr<RemotingCore>> Make(CoreHandle& handle, ActorSystem& system,
+                                                            std::unique_ptr<Transport> transport,
+                                                            const RemoteOptions& options);
+  ~RemotingCore();
+  RemotingCore(const RemotingCore&) = delete;
+  RemotingCore& operator=(const RemotingCore&) = delete;
+
+  const std::shared_ptr<const LocalNode>& node() const { return node_; }
+  Transport& transport() { return *transport_; }
+
+  // From references.
+  void Send(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message);
+  EnvelopePtr SendSystem(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message);
+  // "/user/cart"; empty if it is not known.
+  std::string PathTextOf(const NodeLink& link, ActorRef ref) const;
+
+  // References by path. Errors: kUnsupportedAuthority, ResourceExhausted.
+  absl::StatusOr<ActorRef> RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection);
+  // To an actor of a life of a node, met or not. No one if there are too many of them.
+  ActorRef RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path);
+
+  // From the transport.
+  void OnOpened(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial);
+  void OnWritten(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial);
+  void OnClosed(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial, const absl::Status& why);
+  void OnControl(Section& section, const FrameHeader& header, wire::ControlMessage message);
+  // The address that a batch comes from, if it is to be read. Null if it is late, or of somebody unknown.
+  std::unique_ptr<const ActorPathParts> MayRead(Section& section, const FrameHeader& header);
+  void OnBatchRead(Section& section, const FrameHeader& header);
+
+  void Tick(Section& section);
+
+  // From programs.
+  absl::Status Quarantine(Section& section, const PathAuthority& authority, uint64_t uid, std::string_view reason,
+                          bool is_harmless);
+  absl::Status EndQuarantine(Section& section, const PathAuthority& authority);
+  std::vector<PeerInfo> Peers() const;
+
+  // Sends what is on its way, says goodbye, and calls `done`, once, later.
+  void Flush(Section& section, absl::AnyInvocable<void() &&> done);
+
+  // Ends all streams; afterwards nobody calls any more. Without the lock.
+  void Close();
+
+ private:
+  friend class OutboundRefs;
+
+  RemotingCore(CoreHandle& handle, std::shared_ptr<const LocalNode> node, std::unique_ptr<Transport> transport);
+
+  // Peers.
+  Peer* FindPeer(const PathAuthority& authority);
+  absl::StatusOr<Peer*> PeerOf(const ActorPathParts& parts);
+  // Of a life that is current.
+  Peer* PeerOfUid(uint64_t uid);
+  PeerLife* LifeOf(Peer& peer, uint64_t uid);
+  bool IsDead(const Peer& peer, uint64_t uid) const;
+  bool IsQuarantined(const Peer& peer) const { return peer.quarantined_uid != 0; }
+
+  // What is for users.
+  void LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason);
+  void LogLater(Section& section, LogLevel level, std::string text) const;
+  void TerminatedLater(Section& section, const Peer& peer, uint64_t uid, std::string reason) const;
+  void ListenToRegistry();
+  // What the registry has said since the last call.
+  void DrainRegistry(Section& section);
+
+  // Sending.
+  void Enqueue(Section& section, Peer& peer, ActorRef to, EnvelopePtr message);
+  Lane LaneOf(const Peer& peer, const NodeLink& link, ActorRef to) const;
+  uint32_t PlaceOf(Peer& peer, OutboundLane& lane, ActorRef ref);
+  void SealBatch(Peer& peer, Lane which);
+  void PushFrame(Section& section, Peer& peer, Lane which, std::string frame, size_t messages);
+  void SendControl(Section& section, Peer& peer, const wire::ControlMessage& message, Lane which = Lane::kControl);
+  void Pump(Section& section, Peer& peer, Lane which);
+  void OpenLane(Section& section, Peer& peer, Lane which);
+  void CloseLane(Peer& peer, Lane which);
+  void DropQueues(Section& section, Peer& peer, std::string_view why);
+
+  // Handshakes.
+  void WantPeer(Section& section, Peer& peer);
+  std::string RequestFrame(Peer& peer, Lane which);
+  void FillNode(wire::Node& node, const ActorPathParts& parts, uint64_t uid) const;
+  absl::StatusOr<ActorPathParts> PartsOf(const wire::Node& node) const;
+  void OnRequest(Section& section, const wire::HandshakeRequest& request);
+  void OnResponse(Section& section, const wire::HandshakeResponse& response);
+  void OnRefusal(Section& section, const wire::HandshakeRefusal& refusal);
+  void Refuse(Section& section, Peer& peer, wire::HandshakeRefusal::Reason reason, std::string_view text);
+  void Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version);
+  void EndLife(Section& section, Peer& peer, std::string_view reason);
+  void GiveUpHandshake(Section& section, Peer& peer);
+
+  // Quarantine.
+  void Quarantine(Section& section, Peer& peer, std::string reason, bool tells_peer);
+  void SendNotice(Section& section, Peer& peer);
+
+  // System messages and watching.
+  bool AddSystem(Section& section, Peer& peer, wire::SystemMessage message);
+  void SendSystemDue(Section& section, Peer& peer);
+  void OnSystemMessages(Section& section, Peer& peer, const wire::SystemMessages& messages);
+  void OnSystemMessage(Section& section, Peer& peer, const wire::SystemMessage& message);
+  void OnWatch(Section& section, Peer& peer, const wire::Watch& watch);
+  void OnDeathNotice(Section& section, Peer& peer, const wire::DeathNotice& notice);
+  void DeliverNotice(Section& section, Peer& peer, const wire::DeathNotice& notice);
+  void DeliverHeld(Section& section, Peer& peer, bool all);
+  void SendDeathNotice(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher, bool existed);
+  void SendWatch(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher);
+  void TellWatches(Section& section, Peer& peer);
+  void EndWatches(Section& section, Peer& peer, uint64_t life, bool by_path);
+  void ForgetWatchers(Section& section, Peer& peer);
+  void FillOurRef(wire::Ref& ref, ActorRef ours) const;
+  bool FillTheirRef(const Peer& peer, wire::Ref& ref, ActorRef theirs) const;
+  ActorRef OurRef(const wire::Ref& ref) const;
+  ActorRef TheirRef(Peer& peer, const wire::Ref& ref);
+
+  // Ticking.
+  void TickPeer(Section& section, Peer& peer, Instant now);
+  void TickWatch(Section& section, Peer& peer, Instant now);
+  void TickIdle(Section& section, Peer& peer, Instant now);
+  void CheckFlush(Section& section, Instant now);
+
+  CoreHandle& handle_;
+  const std::shared_ptr<const LocalNode> node_;
+  const std::unique_ptr<Transport> transport_;
+  std::vector<ActorSelection> large_;
+
+  // The registry publishes while it is called: what it says is kept, and told later.
+  EventStream registry_events_;
+  DeadLetters registry_letters_{registry_events_};
+  std::vector<EventSubscription> listening_;
+  std::vector<std::function<void(const LocalNode&)>> said_;
+  // Why a message was refused, by its payload.
+  struct Refusal {
+    DeadLetterReason reason = DeadLetterReason::kUnsupported;
+    bool is_invalid_association = false;
+    std::string why = {};
+    Instant deadline = {};
+  };
+  absl::flat_hash_map<const void*, Refusal> refusals_;
+  DeferredMessage::Lost lost_;
+  std::unique_ptr<Registry> authorities_;
+
+  std::map<PathAuthority, std::unique_ptr<Peer>> peers_;
+  absl::flat_hash_map<uint64_t, Peer*> by_uid_;
+  uint64_t next_serial_ = 1;
+  Random random_;
+  std::string scratch_;
+
+  // Handshakes of others in this second.
+  Instant handshake_second_;
+  uint32_t handshakes_ = 0;
+
+  bool is_flushing_ = false;
+  bool is_ending_ = false;
+  Instant flush_until_;
+  std::vector<absl::AnyInvocable<void() &&>> flushed_;
+};
+
+// Reads the messages of a batch and gives them to their actors. Without the lock.
+void DeliverBatch(CoreHandle& handle, const LocalNode& node, const ActorPathParts& from, const FrameView& frame);
+
+// Makes what the transport calls.
+std::shared_ptr<FrameReceiver> MakeReceiver(CoreHandle& handle, std::shared_ptr<const LocalNode> node);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
