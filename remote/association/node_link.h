@@ -46,8 +46,7 @@ class NodeLink final : public RemoteLink {
   uint64_t life() const { return life_; }
 
  private:
-  NodeLink(CoreHandle& handle, const ActorPathParts& node, uint64_t life)
-      : handle_(handle), node_(node), life_(life) {}
+  NodeLink(CoreHandle& handle, const ActorPathParts& node, uint64_t life) : handle_(handle), node_(node), life_(life) {}
 
   CoreHandle& handle_;
   const ActorPathParts node_;

@@ -138,8 +138,7 @@ class Nodes {
     kit.patience = absl::Seconds(30);
     TestKit& made = sim_.AddSystem(kit);
     if (options.system_uid == 0) options.system_uid = network_->NextUid();
-    absl::StatusOr<Remoting*> remoting =
-        Remoting::Start(made.system(), network_->MakeTransport(address), options);
+    absl::StatusOr<Remoting*> remoting = Remoting::Start(made.system(), network_->MakeTransport(address), options);
     EXPECT_TRUE(remoting.ok()) << remoting.status();
     return TestNode{.kit = &made, .remoting = *remoting, .address = address};
   }

@@ -124,6 +124,9 @@ struct Peer {
   // Lives that are over: whatever comes from them is late.
   std::vector<uint64_t> dead;
 
+  // Whether that life has answered a question of ours: a request of its own may have been late.
+  bool is_verified = false;
+
   // Handshakes under way. The nonces of the last ones.
   bool is_shaking = false;
   Instant shaking_since;

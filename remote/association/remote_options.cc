@@ -28,8 +28,8 @@ absl::Status RemoteOptions::Validate() const {
         Time{"shutdown_flush", shutdown_flush}, Time{"death_notice_flush", death_notice_flush},
         Time{"heartbeat_interval", heartbeat_interval}, Time{"first_answer_within", first_answer_within}}) {
     if (time.value > absl::ZeroDuration()) continue;
-    return absl::InvalidArgumentError(absl::StrCat("RemoteOptions.", time.name, " is ", absl::FormatDuration(time.value),
-                                                   "; it must be positive"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("RemoteOptions.", time.name, " is ", absl::FormatDuration(time.value), "; it must be positive"));
   }
   struct Count {
     const char* name;

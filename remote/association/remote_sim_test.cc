@@ -85,7 +85,8 @@ class Desk : public Actor<Desk, Note, Question, Terminated> {
     ++oracle_.received;
     int64_t& last = oracle_.last_number[{life_, from}];
     if (note.number <= last) {
-      oracle_.mistakes.push_back(absl::StrCat("life ", life_, " got ", note.number, " of life ", from, " after ", last));
+      oracle_.mistakes.push_back(
+          absl::StrCat("life ", life_, " got ", note.number, " of life ", from, " after ", last));
     }
     last = note.number;
   }
@@ -106,9 +107,7 @@ class Mortal : public Actor<Mortal, int64_t> {
 class World {
  public:
   explicit World(Simulation& sim)
-      : sim_(sim),
-        random_(sim.MakeRandom("world")),
-        nodes_(sim, {.drop = 0.05, .duplicate = 0.05, .reorder = 0.05}) {
+      : sim_(sim), random_(sim.MakeRandom("world")), nodes_(sim, {.drop = 0.05, .duplicate = 0.05, .reorder = 0.05}) {
     for (size_t i = 0; i < kNodes; ++i) Start(i);
   }
 
@@ -140,9 +139,9 @@ class World {
       for (size_t j = 0; j < kNodes; ++j) {
         if (i == j) continue;
         EXPECT_FALSE(at_[i].node.HasQuarantined(at_[j].node)) << i << " and " << j;
-        // All reach all.
-        const absl::StatusOr<Note> hello = at_[i].node.system().AskAndWait<Note>(
-            at_[j].node.From(at_[i].node, "/user/desk"), Question{}, absl::Seconds(10));
+        // All reach all. The first message may be what shows that the peer was restarted, and is lost then.
+        absl::StatusOr<Note> hello = Ask(i, j);
+        if (!hello.ok()) hello = Ask(i, j);
         ASSERT_TRUE(hello.ok()) << i << " to " << j << ": " << hello.status();
         EXPECT_EQ(hello->number, at_[j].life);
       }
@@ -171,6 +170,11 @@ class World {
     ActorRef ref;
   };
 
+  absl::StatusOr<Note> Ask(size_t i, size_t j) {
+    return at_[i].node.system().AskAndWait<Note>(at_[j].node.From(at_[i].node, "/user/desk"), Question{},
+                                                 absl::Seconds(5));
+  }
+
   void Start(size_t i) {
     // Few ticks, for the sake of the machine that runs this.
     at_[i].node = nodes_.Add(absl::StrCat("n", i), {.tick = absl::Milliseconds(250)});
@@ -186,7 +190,8 @@ class World {
       for (size_t j = 0; j < kNodes; ++j) {
         if (i == j || !random_.Bernoulli(0.5)) continue;
         const ActorRef desk = at_[i].node.system().Resolve("/user/desk").value();
-        SendForeign(at_[j].node.From(at_[i].node, "/user/desk"), MakeEnvelope<Question>(desk, Question{})).IgnoreError();
+        SendForeign(at_[j].node.From(at_[i].node, "/user/desk"), MakeEnvelope<Question>(desk, Question{}))
+            .IgnoreError();
       }
     }
   }
@@ -198,8 +203,9 @@ class World {
       for (const auto& [life, desk] : oracle_.known[at_[i].life]) {
         for (uint64_t n = 0; n < count; ++n) {
           const int64_t number = ++next_number_;
-          SendForeign(desk, MakeEnvelope<Note>(ActorRef(), Note{.number = number,
-                                                                .text = absl::StrCat(kData, ":", at_[i].life, ":", life)}))
+          SendForeign(desk,
+                      MakeEnvelope<Note>(
+                          ActorRef(), Note{.number = number, .text = absl::StrCat(kData, ":", at_[i].life, ":", life)}))
               .IgnoreError();
         }
       }
@@ -242,7 +248,8 @@ class World {
     } else {
       nodes_.network().CutOneWay(at_[i].node.address, at_[j].node.address);
     }
-    cut_until_.push_back({sim_.toolbox().Now() + random_.UniformDuration(absl::Milliseconds(100), absl::Seconds(4)), i, j});
+    cut_until_.push_back(
+        {sim_.toolbox().Now() + random_.UniformDuration(absl::Milliseconds(100), absl::Seconds(4)), i, j});
   }
 
   // Not twice within the window in which that would look like a peer that is mad.
@@ -291,13 +298,13 @@ class World {
   int checked_ = 0;
 };
 
-// R21, R24, R26, PTH-7
-TEST(RemoteSimulation, KeepsItsPromisesOnABadNetwork) {
+// Seeds from `first` on; the first ones twice, to see that nothing but the seed decides.
+void RunSeeds(uint64_t first, int seeds, bool twice) {
   int checked = 0;
   uint64_t received = 0;
-  const SimulateReport report = Simulate({.seeds = 200}, [&](Simulation& sim) {
+  const SimulateReport report = Simulate({.seeds = seeds, .first_seed = first, .twice = twice}, [&](Simulation& sim) {
     World world(sim);
-    world.Run(40);
+    world.Run(30);
     world.Settle();
     world.Check();
     checked += world.checked();
@@ -307,8 +314,13 @@ TEST(RemoteSimulation, KeepsItsPromisesOnABadNetwork) {
   EXPECT_TRUE(report.ok);
   // The test has something to say.
   EXPECT_GT(checked, static_cast<int>(report.hashes.size()) * 5);
-  EXPECT_GT(received, report.hashes.size() * 100);
+  EXPECT_GT(received, report.hashes.size() * 50);
 }
+
+// R21, R24, R26, PTH-7
+TEST(RemoteSimulation, KeepsItsPromisesOnABadNetwork) { RunSeeds(21, 180, false); }
+
+TEST(RemoteSimulation, DoesTheSameForTheSameSeed) { RunSeeds(1, 20, true); }
 
 }  // namespace
 }  // namespace fraktor

@@ -141,11 +141,10 @@ absl::StatusOr<Remoting*> Remoting::Start(ActorSystem& system, std::unique_ptr<T
       system.SpawnSystemActor(
           *MakeProps<RemoteDaemon>({}, &handle, std::function<absl::StatusOr<PropsPtr>(const RemoteSpawn&)>(make)),
           "remote"));
-  FRAKTOR_ASSIGN_OR_RETURN(remoting->timer_,
-                           system.toolbox().SchedulePeriodic({.period = options.tick}, [&handle] {
-                             Section section(handle);
-                             if (section.core() != nullptr) section.core()->Tick(section);
-                           }));
+  FRAKTOR_ASSIGN_OR_RETURN(remoting->timer_, system.toolbox().SchedulePeriodic({.period = options.tick}, [&handle] {
+    Section section(handle);
+    if (section.core() != nullptr) section.core()->Tick(section);
+  }));
   system.SetRemoteProvider(remoting.get());
   extension.remoting = std::move(remoting);
   return extension.remoting.get();
@@ -169,9 +168,9 @@ const ActorPathParts& Remoting::address() const { return core_->node()->parts; }
 uint64_t Remoting::system_uid() const { return core_->node()->uid; }
 
 absl::StatusOr<ActorRef> Remoting::RefAt(const ActorPath& path) {
-  const std::string text =
-      path.uid().IsNone() ? std::string(path.TextWithoutAddress())
-                          : absl::StrCat(ToAbsl(path.TextWithoutAddress()), "#", path.uid().value());
+  const std::string text = path.uid().IsNone()
+                               ? std::string(path.TextWithoutAddress())
+                               : absl::StrCat(ToAbsl(path.TextWithoutAddress()), "#", path.uid().value());
   Section section(handle_);
   if (section.core() == nullptr) return absl::UnavailableError("the actor system has ended");
   return section.core()->RefAt(path.parts(), text, false);

@@ -258,9 +258,8 @@ std::string RemotingCore::PathTextOf(const NodeLink& link, ActorRef ref) const {
 // What is for users.
 
 void RemotingCore::LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason) {
-  section.Later([node = node_, to, lost = std::move(message), reason]() mutable {
-    node->Lose(to, std::move(lost), reason);
-  });
+  section.Later(
+      [node = node_, to, lost = std::move(message), reason]() mutable { node->Lose(to, std::move(lost), reason); });
 }
 
 void RemotingCore::LogLater(Section& section, LogLevel level, std::string text) const {
@@ -283,24 +282,24 @@ void RemotingCore::ListenToRegistry() {
     refusal.deadline = invalid.deadline;
   }));
   listening_.push_back(registry_events_.Listen<AuthorityStateChanged>([this](const AuthorityStateChanged& change) {
-    said_.push_back([change = change, authority = change.authority,
-                     reason = std::string(change.reason)](const LocalNode& node) {
-      const AuthorityStateChanged copy{.authority = authority,
-                                       .from = change.from,
-                                       .to = change.to,
-                                       .cause = change.cause,
-                                       .reason = reason,
-                                       .system_uid = change.system_uid,
-                                       .deadline = change.deadline,
-                                       .at = change.at,
-                                       .flushed = change.flushed,
-                                       .lost = change.lost};
-      if (copy.to == AuthorityState::kQuarantine) {
-        node.system.events().Publish(QuarantinedEvent{copy});
-      } else {
-        node.system.events().Publish(copy);
-      }
-    });
+    said_.push_back(
+        [change = change, authority = change.authority, reason = std::string(change.reason)](const LocalNode& node) {
+          const AuthorityStateChanged copy{.authority = authority,
+                                           .from = change.from,
+                                           .to = change.to,
+                                           .cause = change.cause,
+                                           .reason = reason,
+                                           .system_uid = change.system_uid,
+                                           .deadline = change.deadline,
+                                           .at = change.at,
+                                           .flushed = change.flushed,
+                                           .lost = change.lost};
+          if (copy.to == AuthorityState::kQuarantine) {
+            node.system.events().Publish(QuarantinedEvent{copy});
+          } else {
+            node.system.events().Publish(copy);
+          }
+        });
   }));
 }
 
@@ -378,7 +377,8 @@ class OutboundRefs final : public ActorRefCodec {
   absl::Status Write(ActorRef ref, std::string& out) override {
     const uint32_t place = core_.PlaceOf(peer_, lane_, ref);
     if (place == 0) {
-      return absl::InvalidArgumentError("a reference in it is of another system of this process, or there are too many");
+      return absl::InvalidArgumentError(
+          "a reference in it is of another system of this process, or there are too many");
     }
     AppendVarint(out, place);
     return absl::OkStatus();
@@ -412,8 +412,8 @@ uint32_t RemotingCore::PlaceOf(Peer& peer, OutboundLane& lane, ActorRef ref) {
     }
   } else {
     const NodeLink& link = NodeLink::Of(ref);
-    const bool is_theirs = &link.handle() == &handle_ && link.node() == peer.parts &&
-                           (link.life() == 0 || link.life() == peer.uid);
+    const bool is_theirs =
+        &link.handle() == &handle_ && link.node() == peer.parts && (link.life() == 0 || link.life() == peer.uid);
     if (!is_theirs) {
       const auto key = std::make_pair(link.node(), link.life());
       auto found = lane.nodes.find(key);
@@ -619,8 +619,8 @@ void RemotingCore::DropQueues(Section& section, Peer& peer, std::string_view why
   }
   if (messages == 0) return;
   LogLater(section, LogLevel::kWarning,
-           absl::StrCat(messages, " messages to ", peer.parts.ToString(), " that waited for a stream are lost: ",
-                        ToAbsl(why)));
+           absl::StrCat(messages, " messages to ", peer.parts.ToString(),
+                        " that waited for a stream are lost: ", ToAbsl(why)));
 }
 
 void RemotingCore::OnOpened(Section& section, const PathAuthority& authority, Lane which, uint64_t serial) {

@@ -187,7 +187,7 @@ class RemotingCore {
   void OnResponse(Section& section, const wire::HandshakeResponse& response);
   void OnRefusal(Section& section, const wire::HandshakeRefusal& refusal);
   void Refuse(Section& section, Peer& peer, wire::HandshakeRefusal::Reason reason, std::string_view text);
-  void Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version);
+  void Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version, bool is_verified);
   void EndLife(Section& section, Peer& peer, std::string_view reason);
   void GiveUpHandshake(Section& section, Peer& peer);
 

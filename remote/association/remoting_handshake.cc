@@ -128,7 +128,7 @@ void RemotingCore::OnRequest(Section& section, const wire::HandshakeRequest& req
     return;
   }
   if (peer.uid == 0 || peer.uid == uid) {
-    Complete(section, peer, uid, *version);
+    Complete(section, peer, uid, *version, false);
   } else if (now >= peer.lane(Lane::kControl).last_handshake + node_->options.min_backoff) {
     // Another life than the one that is known. Frames can be late, so it is asked, and its answer counts.
     PushFrame(section, peer, Lane::kControl, RequestFrame(peer, Lane::kControl), 0);
@@ -152,7 +152,7 @@ void RemotingCore::OnResponse(Section& section, const wire::HandshakeResponse& r
   const VersionRange& ours = node_->options.versions;
   const bool is_version = response.version() >= ours.min && response.version() <= ours.max;
   if (!is_asked || !is_version || IsDead(*peer, uid) || peer->quarantined_uid == uid) return;
-  Complete(section, *peer, uid, response.version());
+  Complete(section, *peer, uid, response.version(), true);
 }
 
 void RemotingCore::OnRefusal(Section& section, const wire::HandshakeRefusal& refusal) {
@@ -167,12 +167,15 @@ void RemotingCore::OnRefusal(Section& section, const wire::HandshakeRefusal& ref
   });
 }
 
-void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version) {
+void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version, bool is_verified) {
   const Instant now = node_->Now();
   peer.version = version;
   peer.is_shaking = false;
   peer.unanswered_since = Instant::InfiniteFuture();
+  if (peer.uid != uid) peer.is_verified = false;
+  peer.is_verified = peer.is_verified || is_verified;
   if (peer.is_associated && peer.uid == uid) return;
+  peer.next_request = now + node_->options.handshake_retry;
   if (peer.uid != 0 && peer.uid != uid) EndLife(section, peer, "another start of the system answers at its address");
   absl::StatusOr<std::deque<DeferredMessage>> waiting =
       authorities_->Connect(peer.authority, peer.authority.ToString(), uid, now);
@@ -258,10 +261,10 @@ void RemotingCore::SendNotice(Section& section, Peer& peer) {
   if (const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority)) {
     message.mutable_quarantine_notice()->set_reason(info->reason.substr(0, node_->options.limits.max_reason_bytes));
   }
-  PushFrame(section, peer, Lane::kControl,
-            EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = peer.quarantined_uid},
-                          message),
-            0);
+  PushFrame(
+      section, peer, Lane::kControl,
+      EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = peer.quarantined_uid}, message),
+      0);
 }
 
 }  // namespace fraktor::inline v0

@@ -147,9 +147,7 @@ class BatchDelivery final : public ActorRefCodec {
     return false;
   }
 
-  std::string Describe(const Recipient& to) const {
-    return to.path.empty() ? node_.system.PathOf(to.ref) : to.path;
-  }
+  std::string Describe(const Recipient& to) const { return to.path.empty() ? node_.system.PathOf(to.ref) : to.path; }
 
   void LoseUnread(const Recipient& to, ActorRef sender, std::string_view manifest) const {
     const std::string from = sender.IsNoOne() ? std::string() : node_.system.PathOf(sender);
@@ -258,8 +256,8 @@ void RemotingCore::OnControl(Section& section, const FrameHeader& header, wire::
       node->Log(LogLevel::kError, absl::StrCat(who, " has put this system into quarantine: ", why));
       node->system.events().Publish(ThisSystemQuarantined{.node = who, .reason = why});
     });
-    Quarantine(section, *peer, absl::StrCat("it has put this system into quarantine: ", message.quarantine_notice().reason()),
-               false);
+    Quarantine(section, *peer,
+               absl::StrCat("it has put this system into quarantine: ", message.quarantine_notice().reason()), false);
     return;
   }
   if (peer == nullptr) {

@@ -95,11 +95,13 @@ TEST_F(RemotingTest, SaysWhereTheOneIsThatDoesNotAnswer) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
   b.kit->Probe("silent");
-  const absl::StatusOr<Note> note = a.system().AskAndWait<Note>(b.From(a, "/system/silent"), Question{1}, absl::Seconds(5));
+  const absl::StatusOr<Note> note =
+      a.system().AskAndWait<Note>(b.From(a, "/system/silent"), Question{1}, absl::Seconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(note.status()));
-  EXPECT_EQ(note.status().message(),
-            "ask timed out: pekko://b@b:2552 has not answered fraktor::Question of pekko://a/temp within 5s; what it is "
-            "at is not known here");
+  EXPECT_EQ(
+      note.status().message(),
+      "ask timed out: pekko://b@b:2552 has not answered fraktor::Question of pekko://a/temp within 5s; what it is "
+      "at is not known here");
 }
 
 class Grumpy : public Actor<Grumpy, Question> {
@@ -113,7 +115,8 @@ TEST_F(RemotingTest, BringsErrorsBackWithTheirKinds) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
   b.kit->SpawnNamed<Grumpy>("grumpy");
-  const absl::StatusOr<Note> note = a.system().AskAndWait<Note>(b.From(a, "/user/grumpy"), Question{1}, absl::Seconds(5));
+  const absl::StatusOr<Note> note =
+      a.system().AskAndWait<Note>(b.From(a, "/user/grumpy"), Question{1}, absl::Seconds(5));
   EXPECT_TRUE(absl::IsAborted(note.status())) << note.status();
   EXPECT_EQ(note.status().message(), "not today");
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(note.status()), ActorErrorKind::kKilled);
@@ -271,8 +274,8 @@ TEST_F(RemotingTest, SelectsActorsOfAnotherNode) {
   // Nobody.
   Select(a.system(), b.Path("/user/three")).TellAs(probe.ref(), Identify{.id = 3});
   EXPECT_TRUE(probe.Expect<ActorIdentity>().ref.IsNoOne());
-  b.kit->ExpectDeadLetters<Question>(
-      1, [&] { Select(a.system(), b.Path("/user/th*")).TellAs(probe.ref(), Question{4}); });
+  b.kit->ExpectDeadLetters<Question>(1,
+                                     [&] { Select(a.system(), b.Path("/user/th*")).TellAs(probe.ref(), Question{4}); });
   auto resolving = Select(a.system(), b.Path("/user/tw?")).ResolveOne(absl::Seconds(5));
   a.kit->AwaitThat("the answer", [&] { return resolving.IsReady(); });
   EXPECT_EQ(a.system().PathOf(resolving.Take().value()), "pekko://b@b:2552/user/two");
@@ -291,9 +294,8 @@ TEST_F(RemotingTest, DoesNotReachAuthoritiesThatItCannotSpeakTo) {
   Select(a.system(), "pekko://other@b:2552/user/echo").TellAs(probe.ref(), Identify{.id = 1});
   EXPECT_TRUE(probe.Expect<ActorIdentity>(absl::Minutes(1)).ref.IsNoOne());
   // What is wrong with a selection is found out where it leads.
-  b.kit->ExpectEvents<PathFailure>(1, [&] {
-    Select(a.system(), "pekko://b@b:2552/user/../../system").TellAs(probe.ref(), Note{});
-  });
+  b.kit->ExpectEvents<PathFailure>(
+      1, [&] { Select(a.system(), "pekko://b@b:2552/user/../../system").TellAs(probe.ref(), Note{}); });
   EXPECT_EQ(b.system().dead_letters().count(DeadLetterReason::kInvalidPath), 1u);
   // One that cannot be read is nowhere.
   a.kit->ExpectEvents<PathFailure>(
@@ -362,10 +364,10 @@ TEST_F(RemotingTest, DropsWhatIsHarmfulFromPeersThatItDoesNotTrust) {
 
 TEST_F(RemotingTest, RefusesToStartWithoutAnAddressOrTwice) {
   const TestNode a = Add("a");
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      Remoting::Start(a.system(), network().MakeTransport(AddressOf("x"))).status()));
-  EXPECT_TRUE(absl::IsFailedPrecondition(
-      Remoting::Start(sim_.system(), network().MakeTransport(AddressOf("y"))).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(Remoting::Start(a.system(), network().MakeTransport(AddressOf("x"))).status()));
+  EXPECT_TRUE(
+      absl::IsFailedPrecondition(Remoting::Start(sim_.system(), network().MakeTransport(AddressOf("y"))).status()));
   EXPECT_EQ(Remoting::Of(a.system()), a.remoting);
   EXPECT_FALSE(RemoteOptions{.tick = absl::ZeroDuration()}.Validate().ok());
   EXPECT_FALSE((RemoteOptions{.versions = {1, 9}}).Validate().ok());

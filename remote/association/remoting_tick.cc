@@ -59,6 +59,10 @@ void RemotingCore::TickPeer(Section& section, Peer& peer, Instant now) {
       return;
     }
   } else {
+    if (!peer.is_verified && now >= peer.next_request) {
+      peer.next_request = now + options.handshake_retry;
+      PushFrame(section, peer, Lane::kControl, RequestFrame(peer, Lane::kControl), 0);
+    }
     SendSystemDue(section, peer);
     if (peer.outbox.HasGivenUp(now)) {
       Quarantine(section, peer,

@@ -84,8 +84,9 @@ void RemotingCore::SendWatch(Section& section, Peer& peer, ActorRef watchee, Act
 
 EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message) {
   Peer* const peer = FindPeer(*link.node().authority());
-  const bool is_gone = peer == nullptr || (link.life() == 0 && peer->by_path != &link) || IsQuarantined(*peer) ||
-                       (link.life() != 0 && (IsDead(*peer, link.life()) || (peer->uid != 0 && peer->uid != link.life())));
+  const bool is_gone =
+      peer == nullptr || (link.life() == 0 && peer->by_path != &link) || IsQuarantined(*peer) ||
+      (link.life() != 0 && (IsDead(*peer, link.life()) || (peer->uid != 0 && peer->uid != link.life())));
   if (const auto* const watch = message->TryAs<WatchActor>()) {
     if (is_gone || is_ending_) return message;
     OutboundWatch& watched = peer->watches[to];
@@ -113,7 +114,8 @@ EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef 
     if (was_told && !is_gone) {
       wire::SystemMessage gone;
       FillOurRef(*gone.mutable_unwatch()->mutable_watcher(), unwatch->watcher);
-      if (FillTheirRef(*peer, *gone.mutable_unwatch()->mutable_watchee(), to)) AddSystem(section, *peer, std::move(gone));
+      if (FillTheirRef(*peer, *gone.mutable_unwatch()->mutable_watchee(), to))
+        AddSystem(section, *peer, std::move(gone));
     }
     if (peer->watches.empty()) {
       // Nobody asks how it is any more.
@@ -190,9 +192,8 @@ void RemotingCore::EndWatches(Section& section, Peer& peer, uint64_t life, bool 
   std::sort(over.begin(), over.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [order, ref] : over) {
     for (const ActorRef watcher : peer.watches[ref].watchers) {
-      section.Later([watcher, ended = ref] {
-        TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), ended, false, true));
-      });
+      section.Later(
+          [watcher, ended = ref] { TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), ended, false, true)); });
     }
     peer.watches.erase(ref);
   }

@@ -99,7 +99,8 @@ void RunLossy(uint64_t seed, double loss, const std::vector<uint64_t>& lost_firs
     while (outbox.TakeDue(At(ms), 7, due)) {
       bool is_lost = random.Bernoulli(loss);
       for (const uint64_t number : lost_first) {
-        for (const wire::SystemMessage& one : due.messages()) is_lost = is_lost || (ms < 5500 && one.number() == number);
+        for (const wire::SystemMessage& one : due.messages())
+          is_lost = is_lost || (ms < 5500 && one.number() == number);
       }
       if (is_lost) continue;
       late.push_back(due);

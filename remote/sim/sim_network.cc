@@ -67,11 +67,7 @@ class SimNetwork::Stream final : public OutboundStream, public std::enable_share
  public:
   Stream(std::shared_ptr<Core> core, uint64_t id, PathAuthority from, PathAuthority to,
          std::shared_ptr<StreamListener> listener)
-      : core_(std::move(core)),
-        id_(id),
-        from_(std::move(from)),
-        to_(std::move(to)),
-        listener_(std::move(listener)) {}
+      : core_(std::move(core)), id_(id), from_(std::move(from)), to_(std::move(to)), listener_(std::move(listener)) {}
 
   void Write(std::string frame) override {
     if (state_ != State::kOpen) return;
@@ -126,8 +122,8 @@ class SimNetwork::Node final : public Transport {
     auto stream = std::make_shared<Stream>(core_, core_->next_stream_++, address_, to, std::move(listener));
     std::erase_if(streams_, [](const auto& one) { return one->state_ == Stream::State::kClosed; });
     streams_.push_back(stream);
-    const bool answers = IsUp() && core_->nodes_.contains(to) && !core_->IsCut(address_, to) &&
-                         !core_->IsCut(to, address_);
+    const bool answers =
+        IsUp() && core_->nodes_.contains(to) && !core_->IsCut(address_, to) && !core_->IsCut(to, address_);
     core_->Later(answers ? core_->Delay() * 2 : core_->options_.connect_timeout, [stream] { stream->Open(); });
     return stream;
   }
@@ -207,8 +203,7 @@ void SimNetwork::Core::Send(Stream& stream, std::string frame) {
 void SimNetwork::Core::Deliver(const std::shared_ptr<Stream>& stream, const std::string& frame) {
   const auto found = nodes_.find(stream->to_);
   const bool is_cut = IsCut(stream->from_, stream->to_);
-  const bool is_there =
-      found != nodes_.end() && (found->second->life_ == stream->there_ || options_.survive_restarts);
+  const bool is_there = found != nodes_.end() && (found->second->life_ == stream->there_ || options_.survive_restarts);
   if (is_cut || !is_there) {
     ++counts_.cut;
     Trace(kDropped, stream->id_);

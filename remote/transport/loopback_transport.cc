@@ -153,7 +153,8 @@ LoopbackNetwork::~LoopbackNetwork() = default;
 
 absl::StatusOr<std::unique_ptr<Transport>> LoopbackNetwork::MakeTransport(const PathAuthority& address,
                                                                           RuntimeToolbox& toolbox) {
-  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<SerialExecutor> executor, SerialExecutor::Make(toolbox, {.name = "loopback"}));
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<SerialExecutor> executor,
+                           SerialExecutor::Make(toolbox, {.name = "loopback"}));
   auto node = std::make_shared<Node>(std::move(executor));
   FRAKTOR_RETURN_IF_ERROR(hub_->Add(address, node));
   return std::make_unique<NodeTransport>(hub_, address, std::move(node));

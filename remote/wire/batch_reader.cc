@@ -12,8 +12,8 @@ namespace {
 struct Field {
   uint32_t number = 0;
   enum class Form : uint8_t { kVarint = 0, kFixed64 = 1, kSized = 2, kFixed32 = 5 } form = Form::kVarint;
-  uint64_t value = 0;         // of kVarint, kFixed64 and kFixed32
-  std::string_view text = {}; // of kSized
+  uint64_t value = 0;          // of kVarint, kFixed64 and kFixed32
+  std::string_view text = {};  // of kSized
 };
 
 // False at the end, and where the bytes are no field: then the reader is not ok.
@@ -106,7 +106,8 @@ absl::StatusOr<BatchReader::Step> BatchReader::ReadNode(std::string_view body) {
   if (++nodes_ > limits_.max_nodes) return TooMany("nodes", limits_.max_nodes);
   node_ = {};
   absl::Status read = ReadFields(body, "a node", [&](const Field& field) -> absl::Status {
-    if (field.number == 1 && IsText(field)) return TakeText(field, "a protocol", limits_.max_name_bytes, node_.protocol);
+    if (field.number == 1 && IsText(field))
+      return TakeText(field, "a protocol", limits_.max_name_bytes, node_.protocol);
     if (field.number == 2 && IsText(field)) return TakeText(field, "a system", limits_.max_name_bytes, node_.system);
     if (field.number == 3 && IsText(field)) return TakeText(field, "a host", limits_.max_name_bytes, node_.host);
     if (field.number == 4 && IsNumber(field)) {
@@ -148,7 +149,8 @@ absl::StatusOr<BatchReader::Step> BatchReader::ReadManifest(std::string_view bod
       return TakeText(field, "a manifest", limits_.max_manifest_bytes, manifest_.name);
     }
     if (field.number == 2 && IsNumber(field)) {
-      if (field.value > UINT32_MAX) return MalformedFrame("a batch with a manifest whose version is no number of 32 bits");
+      if (field.value > UINT32_MAX)
+        return MalformedFrame("a batch with a manifest whose version is no number of 32 bits");
       manifest_.version = static_cast<uint32_t>(field.value);
     }
     return absl::OkStatus();

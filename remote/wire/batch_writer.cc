@@ -72,9 +72,9 @@ uint32_t BatchWriter::AddManifest(std::string_view name, uint32_t version) {
 }
 
 void BatchWriter::AddMessage(const BatchMessageView& message) {
-  Open(frame_, 4,
-       NumberBytes(message.to) + NumberBytes(message.from) + NumberBytes(message.manifest) +
-           TextBytes(message.payload));
+  Open(
+      frame_, 4,
+      NumberBytes(message.to) + NumberBytes(message.from) + NumberBytes(message.manifest) + TextBytes(message.payload));
   AppendNumber(frame_, 1, message.to);
   AppendNumber(frame_, 2, message.from);
   AppendNumber(frame_, 3, message.manifest);

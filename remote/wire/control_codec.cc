@@ -13,7 +13,8 @@ namespace {
 
 absl::Status CheckText(const char* what, const std::string& text, size_t most) {
   if (text.size() <= most) return absl::OkStatus();
-  return TooLargeFrame(absl::StrCat("a control message with ", what, " of ", text.size(), " bytes; the limit is ", most));
+  return TooLargeFrame(
+      absl::StrCat("a control message with ", what, " of ", text.size(), " bytes; the limit is ", most));
 }
 
 absl::Status CheckNode(const wire::Node& node, const WireLimits& limits) {
@@ -21,7 +22,8 @@ absl::Status CheckNode(const wire::Node& node, const WireLimits& limits) {
   FRAKTOR_RETURN_IF_ERROR(CheckText("a system", node.system(), limits.max_name_bytes));
   FRAKTOR_RETURN_IF_ERROR(CheckText("a host", node.host(), limits.max_name_bytes));
   if (node.port() > UINT16_MAX) return MalformedFrame(absl::StrCat("a control message with port ", node.port()));
-  if (node.system().empty() || node.host().empty()) return MalformedFrame("a control message with a node without a name");
+  if (node.system().empty() || node.host().empty())
+    return MalformedFrame("a control message with a node without a name");
   return absl::OkStatus();
 }
 
@@ -99,8 +101,8 @@ std::string EncodeControl(FrameHeader header, const wire::ControlMessage& messag
 absl::StatusOr<wire::ControlMessage> DecodeControl(std::string_view body, const WireLimits& limits) {
   // What the parser takes is within a small multiple of this.
   if (body.size() > limits.max_control_frame_bytes) {
-    return TooLargeFrame(absl::StrCat("a control message of ", body.size(), " bytes; the limit is ",
-                                      limits.max_control_frame_bytes));
+    return TooLargeFrame(
+        absl::StrCat("a control message of ", body.size(), " bytes; the limit is ", limits.max_control_frame_bytes));
   }
   wire::ControlMessage message;
   if (!message.ParseFromArray(body.data(), static_cast<int>(body.size()))) {

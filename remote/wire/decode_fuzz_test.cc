@@ -42,9 +42,7 @@ constexpr WireLimits kLimits{.max_control_frame_bytes = 4096,
                              .max_reason_bytes = 64,
                              .max_system_messages = 4};
 
-void CheckError(const absl::Status& status) {
-  FRAKTOR_FUZZ_CHECK(ErrorKindOf<WireErrorKind>(status).has_value());
-}
+void CheckError(const absl::Status& status) { FRAKTOR_FUZZ_CHECK(ErrorKindOf<WireErrorKind>(status).has_value()); }
 
 // What has been read, written again, and how often anything was read.
 struct Copy {

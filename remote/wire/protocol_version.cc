@@ -14,10 +14,10 @@ absl::StatusOr<uint32_t> ChooseVersion(VersionRange ours, VersionRange theirs) {
   }
   const uint32_t chosen = std::min(ours.max, theirs.max);
   if (chosen >= std::max(ours.min, theirs.min)) return chosen;
-  return MakeError(absl::StatusCode::kFailedPrecondition, WireErrorKind::kNoCommonVersion,
-                   absl::StrCat("no common version of the protocol: this node speaks ", ours.min, " to ", ours.max,
-                                ", the peer ", theirs.min, " to ", theirs.max, "; update ",
-                                theirs.max < ours.min ? "the peer" : "this node"));
+  return MakeError(
+      absl::StatusCode::kFailedPrecondition, WireErrorKind::kNoCommonVersion,
+      absl::StrCat("no common version of the protocol: this node speaks ", ours.min, " to ", ours.max, ", the peer ",
+                   theirs.min, " to ", theirs.max, "; update ", theirs.max < ours.min ? "the peer" : "this node"));
 }
 
 }  // namespace fraktor::inline v0

@@ -16,12 +16,12 @@ absl::Status AtLeast(const char* option, size_t value, size_t least) {
 absl::Status WireLimits::Validate() const {
   for (const absl::Status& status :
        {AtLeast("max_control_frame_bytes", max_control_frame_bytes, 4096),
-        AtLeast("max_frame_bytes", max_frame_bytes, 1024), AtLeast("max_large_frame_bytes", max_large_frame_bytes, 1024),
-        AtLeast("max_messages", max_messages, 1), AtLeast("max_refs", max_refs, 2),
-        AtLeast("max_manifests", max_manifests, 1), AtLeast("max_nodes", max_nodes, 1),
-        AtLeast("max_path_bytes", max_path_bytes, 64), AtLeast("max_manifest_bytes", max_manifest_bytes, 16),
-        AtLeast("max_name_bytes", max_name_bytes, 16), AtLeast("max_reason_bytes", max_reason_bytes, 64),
-        AtLeast("max_system_messages", max_system_messages, 1)}) {
+        AtLeast("max_frame_bytes", max_frame_bytes, 1024),
+        AtLeast("max_large_frame_bytes", max_large_frame_bytes, 1024), AtLeast("max_messages", max_messages, 1),
+        AtLeast("max_refs", max_refs, 2), AtLeast("max_manifests", max_manifests, 1),
+        AtLeast("max_nodes", max_nodes, 1), AtLeast("max_path_bytes", max_path_bytes, 64),
+        AtLeast("max_manifest_bytes", max_manifest_bytes, 16), AtLeast("max_name_bytes", max_name_bytes, 16),
+        AtLeast("max_reason_bytes", max_reason_bytes, 64), AtLeast("max_system_messages", max_system_messages, 1)}) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();

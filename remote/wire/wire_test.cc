@@ -322,7 +322,8 @@ TEST(Control, IsReadAsItWasWritten) {
 }
 
 TEST(Control, KeepsFieldsOfALaterVersion) {
-  const std::string later = absl::StrCat(Request().SerializeAsString(), std::string("\xfa\x07\x02hi", 5));  // Field 127.
+  const std::string later =
+      absl::StrCat(Request().SerializeAsString(), std::string("\xfa\x07\x02hi", 5));  // Field 127.
   const absl::StatusOr<wire::ControlMessage> message = DecodeControl(later, WireLimits());
   ASSERT_TRUE(message.ok()) << message.status();
   EXPECT_EQ(message->SerializeAsString(), later);
