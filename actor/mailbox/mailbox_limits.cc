@@ -16,6 +16,10 @@ constexpr absl::Duration kForEver = absl::Hours(24 * 365);
 
 void Count(std::atomic<uint64_t>& sum, uint64_t by = 1) { sum.fetch_add(by, std::memory_order_relaxed); }
 
+using Room = LimitWord::Room;
+
+uint32_t GenerationOf(const Envelope& envelope) { return static_cast<uint32_t>(envelope.target_word()); }
+
 absl::Status EndedError(const Envelope& envelope) {
   return absl::UnavailableError(absl::StrCat("the actor ended before its full mailbox had room for a ",
                                              ToAbsl(envelope.type()->name()), "; look the actor up again"));
@@ -44,30 +48,20 @@ MailboxLimits::~MailboxLimits() {
 void MailboxLimits::Configure(uint32_t generation, const MailboxOptions& options) {
   assert(options.Validate().ok() && options.bounded());
   MutexLock lock(mutex_);
-  assert((word_.load(std::memory_order_relaxed) & kOpen) == 0);
   assert(line_.empty() && kept_.empty());
   push_timeout_ = options.push_timeout;
-  rules_.store(RulesOf(options), std::memory_order_relaxed);
-  uint64_t word = word_.load(std::memory_order_relaxed);
-  while (!word_.compare_exchange_weak(word, uint64_t{generation} << kGenerationShift | kOpen | DepthOf(word),
-                                      std::memory_order_release, std::memory_order_relaxed)) {
-  }
+  word_.Open(generation, options.user_capacity(), options.overflow);
 }
 
 Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer producer) {
-  uint64_t word = word_.load(std::memory_order_acquire);
+  uint64_t word = word_.Look();
   for (;;) {
-    if (!IsFor(word, *envelope)) return {.kind = AdmissionKind::kEnded};
-    const uint64_t rules = rules_.load(std::memory_order_relaxed);
-    const OverflowStrategy strategy = StrategyOf(rules);
+    if (!LimitWord::IsFor(word, GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
+    const OverflowStrategy strategy = word_.strategy();
     if (strategy == OverflowStrategy::kDropOldest) return Keep(envelope);
     const bool exempt = producer == Producer::kSelf && strategy == OverflowStrategy::kBlockProducer;
-    const bool has_room =
-        exempt ? DepthOf(word) < kMaxDepth : DepthOf(word) < CapacityOf(rules) && (word & kWaiting) == 0;
-    if (has_room) {
-      if (word_.compare_exchange_weak(word, word + 1, std::memory_order_acquire, std::memory_order_acquire)) {
-        return {.kind = AdmissionKind::kPush};
-      }
+    if (exempt ? LimitWord::DepthOf(word) < LimitWord::kMaxDepth : word_.HasRoom(word)) {
+      if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
       continue;
     }
     switch (strategy) {
@@ -92,13 +86,13 @@ Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer pro
 Admission MailboxLimits::Keep(Envelope* envelope) {
   Admission admission{.kind = AdmissionKind::kKept};
   MutexLock lock(mutex_);
-  if (!IsFor(word_.load(std::memory_order_relaxed), *envelope)) return {.kind = AdmissionKind::kEnded};
-  if (kept_size_ == CapacityOf(rules_.load(std::memory_order_relaxed))) {
+  if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
+  if (kept_size_ == word_.capacity()) {
     admission.victim = kept_.PopFront();
     Count(dropped_oldest_);
   } else {
     ++kept_size_;
-    word_.fetch_add(1, std::memory_order_relaxed);
+    word_.Add();
   }
   kept_.PushBack(envelope);
   admission.ring = !std::exchange(bell_rings_, true);
@@ -112,10 +106,10 @@ Admission MailboxLimits::Hold(Envelope* envelope, ActorRef sender, Producer prod
 
   MutexLock lock(mutex_);
   const bool waits = push_timeout_ > absl::ZeroDuration();
-  const bool may_join = can_be_suspended && waits && held_ < CapacityOf(rules_.load(std::memory_order_relaxed));
+  const bool may_join = can_be_suspended && waits && held_ < word_.capacity();
   // Before anything changes, since it may throw.
   if (may_join) held_of_.try_emplace(sender, 0);
-  const Room room = CountOr(may_join ? kWaiting : 0, *envelope);
+  const Room room = word_.CountOrWait(GenerationOf(*envelope), may_join);
   if (may_join && room == Room::kNone) {
     line_.splice(line_.end(), place);
     ++held_;
@@ -144,7 +138,7 @@ absl::Status MailboxLimits::AwaitRoom(const Envelope& envelope, absl::Duration t
   const auto mine = place.begin();
 
   MutexLock lock(mutex_);
-  switch (CountOr(waits ? kWaiting : 0, envelope)) {
+  switch (word_.CountOrWait(GenerationOf(envelope), waits)) {
     case Room::kCounted:
       return absl::OkStatus();
     case Room::kEnded:
@@ -170,10 +164,9 @@ absl::Status MailboxLimits::AwaitRoom(const Envelope& envelope, absl::Duration t
     StopWaitingIfLineIsEmpty();
   }
   Count(timed_out_);
-  return absl::DeadlineExceededError(
-      absl::StrCat("a mailbox of ", CapacityOf(rules_.load(std::memory_order_relaxed)), " had no room for a ",
-                   ToAbsl(envelope.type()->name()), " within ", absl::FormatDuration(timeout),
-                   "; send less, or give it a larger MailboxOptions.capacity or push_timeout"));
+  return absl::DeadlineExceededError(absl::StrCat(
+      "a mailbox of ", word_.capacity(), " had no room for a ", ToAbsl(envelope.type()->name()), " within ",
+      absl::FormatDuration(timeout), "; send less, or give it a larger MailboxOptions.capacity or push_timeout"));
 }
 
 EnvelopeList MailboxLimits::TimeOut(ActorRef sender) {
@@ -199,17 +192,10 @@ EnvelopeList MailboxLimits::TimeOut(ActorRef sender) {
 std::vector<ActorRef> MailboxLimits::Readmit(absl::FunctionRef<void(EnvelopeList)> push) {
   std::vector<ActorRef> resume;
   MutexLock lock(mutex_);
-  const uint64_t rules = rules_.load(std::memory_order_relaxed);
-  uint64_t word = word_.load(std::memory_order_relaxed);
-  uint64_t count = 0;
-  do {
-    if ((word & kWaiting) == 0 || DepthOf(word) > HalfOf(rules)) return resume;
-    count = std::min<uint64_t>(line_.size(), CapacityOf(rules) - DepthOf(word));
-    resume.reserve(count);
-    // kWaiting stays until they are pushed: who sends meanwhile comes here and waits for the mutex.
-  } while (!word_.compare_exchange_weak(word, word + count, std::memory_order_relaxed, std::memory_order_relaxed));
+  // Room for all of them, before anything changes, since it may throw.
+  resume.reserve(std::min<uint64_t>(line_.size(), word_.capacity()));
   EnvelopeList let_in;
-  for (; count > 0; --count) {
+  for (uint64_t count = word_.CountWaiting(line_.size()); count > 0; --count) {
     const Place place = line_.front();
     line_.pop_front();
     if (place.thread != nullptr) {
@@ -229,7 +215,7 @@ Envelope* MailboxLimits::TakeKept(bool* more) {
   Envelope* const envelope = kept_.PopFront();
   if (envelope != nullptr) {
     --kept_size_;
-    word_.fetch_sub(1, std::memory_order_relaxed);
+    word_.Subtract(1);
   }
   bell_rings_ = !kept_.empty();
   *more = bell_rings_;
@@ -240,9 +226,8 @@ Leftovers MailboxLimits::Close() {
   Leftovers left;
   MutexLock lock(mutex_);
   left.resume.reserve(held_of_.size());
-  // From here on no sender finds the word that it has seen: none counts, keeps or waits any more.
-  word_.fetch_and(~(kOpen | kWaiting), std::memory_order_relaxed);
-  word_.fetch_sub(kept_size_, std::memory_order_relaxed);
+  word_.Close();
+  word_.Subtract(kept_size_);
   left.dead_letters = std::exchange(kept_, {});
   left.kept = std::exchange(kept_size_, 0);
   bell_rings_ = false;
@@ -270,21 +255,8 @@ MailboxCounters MailboxLimits::counters() const {
           .depth = depth()};
 }
 
-MailboxLimits::Room MailboxLimits::CountOr(uint64_t flag, const Envelope& envelope) {
-  const uint64_t capacity = CapacityOf(rules_.load(std::memory_order_relaxed));
-  uint64_t word = word_.load(std::memory_order_relaxed);
-  for (;;) {
-    if (!IsFor(word, envelope)) return Room::kEnded;
-    const bool has_room = (word & kWaiting) == 0 && DepthOf(word) < capacity;
-    if (word_.compare_exchange_weak(word, has_room ? word + 1 : word | flag, std::memory_order_relaxed,
-                                    std::memory_order_relaxed)) {
-      return has_room ? Room::kCounted : Room::kNone;
-    }
-  }
-}
-
 void MailboxLimits::StopWaitingIfLineIsEmpty() {
-  if (line_.empty()) word_.fetch_and(~kWaiting, std::memory_order_relaxed);
+  if (line_.empty()) word_.StopWaiting();
 }
 
 bool MailboxLimits::ForgetHeld(ActorRef sender) {

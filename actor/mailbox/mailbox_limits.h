@@ -41,7 +41,6 @@
 #define FRAKTOR_ACTOR_MAILBOX_MAILBOX_LIMITS_H_
 
 #include <atomic>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -54,6 +53,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/mailbox/limit_word.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -154,12 +154,7 @@ class MailboxLimits {
 
   // A counted message has left the mailbox, for whatever actor of the slot it was. True if somebody may be let in:
   // Readmit.
-  bool TakenOut() {
-    // Acquire: pairs with the release of Configure, for the capacity. For the rest see word_.
-    const uint64_t before = word_.fetch_sub(1, std::memory_order_acquire);
-    assert(DepthOf(before) > 0);
-    return (before & kWaiting) != 0 && DepthOf(before) - 1 <= HalfOf(rules_.load(std::memory_order_relaxed));
-  }
+  bool TakenOut() { return word_.TakenOut(); }
 
   // Lets in those in front of the line if the mailbox is half empty or more: counts their messages and hands them to
   // `push`, in order, to be marked and pushed. `push` runs under the lock, so that nobody overtakes those messages; it
@@ -178,8 +173,8 @@ class MailboxLimits {
   // Each one is what was true a moment ago; together they need not fit.
   MailboxCounters counters() const;
   // For the holder of the mailbox.
-  OverflowStrategy strategy() const { return StrategyOf(rules_.load(std::memory_order_relaxed)); }
-  size_t depth() const { return DepthOf(word_.load(std::memory_order_relaxed)); }
+  OverflowStrategy strategy() const { return word_.strategy(); }
+  size_t depth() const { return word_.depth(); }
 
  private:
   // Where a foreign thread waits. Guarded by mutex_, as is everything on which a thread waits.
@@ -192,49 +187,15 @@ class MailboxLimits {
     BlockedThread* thread = nullptr;
   };
 
-  enum class Room : uint8_t { kCounted, kNone, kEnded };
-
-  // The word: depth | waiting | open | generation.
-  static constexpr uint64_t kMaxDepth = (uint64_t{1} << 30) - 1;
-  static constexpr uint64_t kWaiting = uint64_t{1} << 30;  // The line is not empty.
-  static constexpr uint64_t kOpen = uint64_t{1} << 31;
-  static constexpr int kGenerationShift = 32;
-  static_assert(MailboxOptions::kMaxCapacity < kMaxDepth, "what an actor sends to itself may go past the capacity");
-
-  static uint64_t DepthOf(uint64_t word) { return word & kMaxDepth; }
-  static bool IsFor(uint64_t word, const Envelope& envelope) {
-    return (word & kOpen) != 0 && word >> kGenerationShift == static_cast<uint32_t>(envelope.target_word());
-  }
-
-  // The rules: capacity and strategy.
-  static uint64_t RulesOf(const MailboxOptions& options) {
-    return options.user_capacity() << 8 | static_cast<uint64_t>(options.overflow);
-  }
-  static uint64_t CapacityOf(uint64_t rules) { return rules >> 8; }
-  static uint64_t HalfOf(uint64_t rules) { return CapacityOf(rules) / 2; }
-  static OverflowStrategy StrategyOf(uint64_t rules) { return static_cast<OverflowStrategy>(rules & 0xff); }
-
   Admission Keep(Envelope* envelope);
   Admission Hold(Envelope* envelope, ActorRef sender, Producer producer);
-  // Counts a message if there is room and nobody waits. Otherwise sets `flag`, kWaiting or nothing.
-  Room CountOr(uint64_t flag, const Envelope& envelope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a place was left.
   void StopWaitingIfLineIsEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A held message has left the line. True if it was the last of its sender.
   bool ForgetHeld(ActorRef sender) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // One word, so that no wake-up is lost. A sender goes in line by setting kWaiting on a word that has no room; the
-  // receiver finds out in the subtraction itself whether somebody waits. All changes of one word have one order: if the
-  // sender's comes first, the receiver sees kWaiting; if the receiver's does, the sender's compare-and-swap fails, and
-  // it looks again. With a count and a flag apart, each could miss the other.
-  // As the generation is in it, a sender that was late never counts for another actor.
-  // Whoever sets or clears kWaiting, kOpen or the generation has the mutex.
-  // Relaxed, as it guards no data, but for the rules: Configure releases them with the generation, and who has seen the
-  // generation with acquire may read them. All changes are read-modify-writes, so that the release reaches past them.
-  alignas(64) std::atomic<uint64_t> word_{0};
-
-  // Changes only while the limits are closed. Relaxed; ordered by word_.
-  std::atomic<uint64_t> rules_{0};
+  // Whether there is room, and whether anybody is in line: that is set and cleared with the mutex.
+  alignas(64) LimitWord word_;
 
   // Relaxed: sums that order nothing.
   std::atomic<uint64_t> dropped_oldest_{0};

@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 
@@ -23,6 +22,7 @@
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/actor/ready/stealing_queues.h"
 #include "fraktor/utils/testing/interleaving.h"
+#include "fraktor/utils/testing/model_lock.h"
 
 namespace fraktor {
 namespace {
@@ -205,18 +205,6 @@ struct CounterCase {
 
 // The queues of the work-stealing coordinator.
 
-class ABSL_LOCKABLE ModelLock {
- public:
-  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
-    bool locked = false;
-    return locked_.compare_exchange_strong(locked, true, std::memory_order_acquire, std::memory_order_relaxed);
-  }
-  void Unlock() ABSL_UNLOCK_FUNCTION() { locked_.store(false, std::memory_order_release); }
-
- private:
-  ModelAtomic<bool> locked_{false};
-};
-
 class Node : public BasicReadyNode<ModelAtomics> {
  public:
   // What belongs to the holder of the mailbox: written by who registers the node and by who runs it.
@@ -256,8 +244,14 @@ class QueuePool final : public WorkerWaker {
       Run(static_cast<Node&>(*out));
       return Doing::kBusy;
     }
-    return queues_.BeginWait(me) ? Doing::kAsleep : Doing::kAwake;
+    return Sleep(me);
   }
+  // The two halves of an attempt that finds nothing.
+  void SearchInVain(WorkerIndex me) {
+    BasicReadyNode<ModelAtomics>* out = nullptr;
+    MODEL_ASSERT(queues_.DrainReady(me, absl::MakeSpan(&out, 1)) == 0);
+  }
+  Doing Sleep(WorkerIndex me) { return queues_.BeginWait(me) ? Doing::kAsleep : Doing::kAwake; }
 
   void EndWait(WorkerIndex me) { queues_.EndWait(me); }
   bool AnythingReady() const { return queues_.ReadyCountHint() > 0; }
@@ -319,7 +313,7 @@ void WorkerBesideABusyOne(Model& m) {
   m.After([&] { c.Settle(); });
 }
 
-// Its ring is full: half of it goes to the injection queue.
+// Its ring is full: half of it goes to the overflow queue.
 void WorkerBesideAFullOne(Model& m) {
   auto& c = m.Make<QueueCase>(m);
   c.expected_runs = {1, 1, 1};
@@ -328,6 +322,24 @@ void WorkerBesideAFullOne(Model& m) {
   c.pool.Register(*c.nodes[1], 0);
   m.Thread("busy", [&] { c.pool.Register(*c.nodes[2], 0); });
   m.Thread("worker", [&] { c.doing[1] = c.pool.Attempt(1); });
+  m.After([&] { c.Settle(); });
+}
+
+// A worker whose ring was full runs what is left there, and stays busy with the last. What it has put into the overflow
+// queue is for the other, which has looked before all that, is about to sleep, and finds nothing in any ring.
+void OverflowBesideABusyOne(Model& m) {
+  auto& c = m.Make<QueueCase>(m);
+  c.expected_runs = {1, 1, 1};
+  c.doing[0] = Doing::kBusy;
+  c.pool.SearchInVain(1);
+  c.pool.Register(*c.nodes[0], 0);
+  c.pool.Register(*c.nodes[1], 0);
+  m.Thread("busy", [&] {
+    c.pool.Register(*c.nodes[2], 0);
+    c.pool.Attempt(0);
+    c.doing[0] = c.pool.Attempt(0);
+  });
+  m.Thread("worker", [&] { c.doing[1] = c.pool.Sleep(1); });
   m.After([&] { c.Settle(); });
 }
 
@@ -373,6 +385,7 @@ std::vector<ModelTest> QueueCases() {
           {"worker and two foreign actors", WorkerAndTwoForeignActors},
           {"worker beside a busy one", WorkerBesideABusyOne},
           {"worker beside a full one", WorkerBesideAFullOne},
+          {"overflow beside a busy one", OverflowBesideABusyOne},
           {"two workers at the injection queue", TwoWorkersAtTheInjectionQueue},
           {"two workers at one actor", TwoWorkersAtOneActor},
           {"unregistered while drained", UnregisteredWhileDrained},

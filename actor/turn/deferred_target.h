@@ -15,10 +15,10 @@
 #define FRAKTOR_ACTOR_TURN_DEFERRED_TARGET_H_
 
 #include <atomic>
-#include <utility>
 
 #include "absl/base/thread_annotations.h"
 
+#include "fraktor/utils/queue/atomics.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -34,15 +34,29 @@ enum class DeferralOrder : bool {
 // kBarrier if this kernel can.
 DeferralOrder BestDeferralOrder();
 
-class DeferredTarget {
+// A barrier of which one side costs nothing: what a thread does before and after its Light is ordered, for a thread that
+// has run Heavy, as if both had run a full one.
+class ProcessBarrier {
  public:
-  explicit DeferredTarget(DeferralOrder order = BestDeferralOrder()) : order_(order) {}
-  DeferredTarget(const DeferredTarget&) = delete;
-  DeferredTarget& operator=(const DeferredTarget&) = delete;
+  // Keeps the compiler from moving anything past it; the processor is kept from it by Heavy.
+  static void Light() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+  // Runs a full barrier on every core that runs a thread of this process. False if there was none.
+  static bool Heavy();
+};
+
+// Lock has Lock and Unlock.
+template <typename Atomics = StdAtomics, typename Lock = Mutex, typename Barrier = ProcessBarrier>
+class BasicDeferredTarget {
+ public:
+  explicit BasicDeferredTarget(DeferralOrder order = BestDeferralOrder()) : order_(order) {}
+  BasicDeferredTarget(const BasicDeferredTarget&) = delete;
+  BasicDeferredTarget& operator=(const BasicDeferredTarget&) = delete;
 
   // For the worker.
 
-  bool empty() const { return mine_ == nullptr; }
+  bool empty() const { return mine() == nullptr; }
+  // What was put, whether it was stolen meanwhile or not; null if nothing was.
+  ActorSlot* mine() const { return mine_; }
 
   // Only while it is empty.
   void Put(ActorSlot* slot) {
@@ -52,13 +66,13 @@ class DeferredTarget {
 
   // Null if it was stolen, or empty.
   ActorSlot* Take() {
-    ActorSlot* const slot = std::exchange(mine_, nullptr);
+    ActorSlot* const slot = mine_;
+    mine_ = nullptr;
     if (order_ == DeferralOrder::kExchange) [[unlikely]] {
-      return slot == nullptr ? nullptr : shown_.exchange(nullptr, std::memory_order_acquire);
+      return slot == nullptr ? nullptr : shown_.exchange(nullptr, std::memory_order_relaxed);
     }
     shown_.store(nullptr, std::memory_order_relaxed);
-    // Keeps the compiler from moving the load up; the processor is kept from it by the thief's barrier.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    barrier_.Light();
     if (wanted_.load(std::memory_order_relaxed)) [[unlikely]]
       return Settle(slot);
     return slot;
@@ -73,18 +87,69 @@ class DeferredTarget {
   ActorSlot* Steal(ActorSlot* seen);
 
  private:
+  ActorSlot* StealLocked(ActorSlot* seen) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ActorSlot* Settle(ActorSlot* slot);
 
   const DeferralOrder order_;
-  ActorSlot* mine_ = nullptr;  // The worker's.
+  [[no_unique_address]] Barrier barrier_;
+  typename Atomics::template Plain<ActorSlot*> mine_{nullptr};  // The worker's.
   // What the worker has put off. The release of Put pairs with the acquire of Steal: what the worker wrote to the slot
-  // as the holder of its mailbox.
-  std::atomic<ActorSlot*> shown_{nullptr};
-  // Set by a thief; from then on Take goes to Settle. Stays set after a theft until the worker has seen it.
-  std::atomic<bool> wanted_{false};
-  Mutex mutex_;
-  ActorSlot* stolen_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  // as the holder of its mailbox. With kExchange, who takes it out has it; Take gets back only what the worker has
+  // written itself. With kBarrier, Take is ordered with Steal by the barrier.
+  typename Atomics::template Atomic<ActorSlot*> shown_{nullptr};
+  // Set by a thief; from then on Take goes to Settle. Stays set after a theft until the worker has seen it. Ordered by
+  // the barrier.
+  typename Atomics::template Atomic<bool> wanted_{false};
+  Lock mutex_;
+  typename Atomics::template Plain<ActorSlot*> stolen_ ABSL_GUARDED_BY(mutex_){nullptr};
 };
+
+using DeferredTarget = BasicDeferredTarget<>;
+
+// Only definitions from here on.
+
+template <typename Atomics, typename Lock, typename Barrier>
+ActorSlot* BasicDeferredTarget<Atomics, Lock, Barrier>::Steal(ActorSlot* seen) {
+  if (seen == nullptr) return nullptr;
+  if (order_ == DeferralOrder::kExchange) {
+    return shown_.compare_exchange_strong(seen, nullptr, std::memory_order_acquire, std::memory_order_relaxed)
+               ? seen
+               : nullptr;
+  }
+  mutex_.Lock();
+  ActorSlot* const stolen = StealLocked(seen);
+  mutex_.Unlock();
+  return stolen;
+}
+
+template <typename Atomics, typename Lock, typename Barrier>
+ActorSlot* BasicDeferredTarget<Atomics, Lock, Barrier>::StealLocked(ActorSlot* seen) {
+  // The worker has not seen the last theft yet: what it shows is what was stolen then.
+  if (stolen_ != nullptr) return nullptr;
+  wanted_.store(true, std::memory_order_relaxed);
+  // Without the barrier nobody knows whether the worker has taken it: it stays where it is.
+  if (!barrier_.Heavy() || shown_.load(std::memory_order_acquire) != seen) {
+    wanted_.store(false, std::memory_order_relaxed);
+    return nullptr;
+  }
+  stolen_ = seen;
+  return seen;
+}
+
+template <typename Atomics, typename Lock, typename Barrier>
+ActorSlot* BasicDeferredTarget<Atomics, Lock, Barrier>::Settle(ActorSlot* slot) {
+  mutex_.Lock();
+  // If nothing was stolen, the thief came too late, or has not looked yet and will find nothing.
+  const bool was_stolen = stolen_ != nullptr;
+  if (was_stolen) {
+    stolen_ = nullptr;
+    wanted_.store(false, std::memory_order_relaxed);
+  }
+  mutex_.Unlock();
+  return was_stolen ? nullptr : slot;
+}
+
+extern template class BasicDeferredTarget<>;
 
 }  // namespace fraktor::inline v0
 

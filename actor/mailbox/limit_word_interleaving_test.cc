@@ -1,0 +1,284 @@
+// The two races of a bounded mailbox, in every interleaving: a sender that finds no room while the receiver makes some,
+// and a sender that is late while the slot goes to the next actor. And the proof that these tests can fail: they do as
+// soon as a memory order is weaker, or a step is left out.
+//
+// The word is the real one. The steps around it are those of MailboxLimits with BlockProducer: Admit and Hold, TakenOut
+// and Readmit, Close and Configure.
+//
+// SCH-4
+#include <atomic>
+#include <cstdint>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/mailbox/limit_word.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/utils/testing/interleaving.h"
+#include "fraktor/utils/testing/model_lock.h"
+
+namespace fraktor {
+namespace {
+
+using Word = BasicLimitWord<ModelAtomics>;
+
+enum class Mutation {
+  kNone,
+  kNoSecondLook,       // Joins the line because there was no room a moment ago.
+  kOpensTheDoorFirst,  // Says that nobody waits before those that waited are pushed.
+  kForgetsTheRest,     // Says that nobody waits although somebody is left in line.
+  kNoGeneration,       // A sender takes whoever lives there for its actor.
+};
+
+// The capacity that the actor of a generation has, and so tells whose rules somebody has read.
+uint64_t CapacityOf(uint32_t generation) { return generation; }
+
+// Messages, one digit each, the first one in front.
+uint64_t CountOf(uint64_t digits) {
+  uint64_t count = 0;
+  for (; digits != 0; digits /= 10) ++count;
+  return count;
+}
+uint64_t TakeFirst(uint64_t& digits) {
+  uint64_t scale = 1;
+  while (digits / scale >= 10) scale *= 10;
+  const uint64_t first = digits / scale;
+  digits %= scale;
+  return first;
+}
+
+template <Mutation kMutation>
+class Mailbox {
+ public:
+  // `left`: messages that the actor has sent to itself, past any limit.
+  Mailbox(uint32_t generation, int left) {
+    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer);
+    for (int i = 0; i < left; ++i) {
+      word_.Add();
+      Push(9);
+    }
+  }
+
+  // Message 1 to 8.
+  void Send(uint32_t generation, uint64_t message) {
+    uint64_t word = word_.Look();
+    while (IsFor(word, generation)) {
+      MODEL_ASSERT(word_.capacity() >= CapacityOf(generation), "the rules of an earlier actor");
+      if (!word_.HasRoom(word)) {
+        Hold(generation, message);
+        return;
+      }
+      if (word_.TryCount(word)) {
+        MODEL_ASSERT(Word::IsFor(word, generation), "counted for another actor");
+        Push(message);
+        return;
+      }
+    }
+    ended_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  // One message leaves, if there is any. By one thread at a time.
+  bool Receive() {
+    const uint64_t taken = taken_;
+    if (CountOf(pushed_.load(std::memory_order_acquire)) == taken + lost_.load(std::memory_order_relaxed)) return false;
+    taken_ = taken + 1;
+    if (word_.TakenOut()) Readmit();
+    return true;
+  }
+  // The same by somebody else, for one that is there in any case.
+  void Lose() {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+    if (word_.TakenOut()) Readmit();
+  }
+
+  // The actor ends, and another takes its place.
+  void Replace(uint32_t generation) {
+    mutex_.Lock();
+    word_.Close();
+    ended_.fetch_add(CountOf(line_), std::memory_order_relaxed);
+    line_ = 0;
+    mutex_.Unlock();
+    mutex_.Lock();
+    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer);
+    mutex_.Unlock();
+  }
+
+  // From here on when nobody else runs any more.
+
+  void ExpectNobodyWaitsAtAHalfEmptyMailbox() {
+    MODEL_ASSERT(line_ == 0 || word_.depth() > word_.capacity() / 2, "somebody waits although there is room");
+  }
+  // The receiver goes on until its mailbox is empty.
+  void ExpectAllArrive(uint64_t messages) {
+    while (Receive()) {
+    }
+    MODEL_ASSERT(line_ == 0, "somebody waits at an empty mailbox");
+    MODEL_ASSERT(word_.depth() == 0, "what was counted has not left");
+    MODEL_ASSERT(word_.HasRoom(word_.Look()), "nobody waits, and still a sender would have to");
+    MODEL_ASSERT(taken_ + lost_.load() + ended_.load() == messages, "a message was lost");
+  }
+  uint64_t pushed() const { return pushed_.load(); }
+
+ private:
+  static bool IsFor(uint64_t word, uint32_t generation) {
+    return kMutation == Mutation::kNoGeneration ? Word::IsOpen(word) : Word::IsFor(word, generation);
+  }
+
+  void Push(uint64_t message) {
+    uint64_t pushed = pushed_.load(std::memory_order_relaxed);
+    while (!pushed_.compare_exchange_weak(pushed, pushed * 10 + message, std::memory_order_acq_rel,
+                                          std::memory_order_relaxed)) {
+    }
+  }
+
+  void Hold(uint32_t generation, uint64_t message) {
+    mutex_.Lock();
+    Word::Room room = word_.CountOrWait(generation, true);
+    if (kMutation == Mutation::kNoSecondLook && room == Word::Room::kCounted) {
+      word_.Subtract(1);
+      room = Word::Room::kNone;
+    }
+    if (room == Word::Room::kNone) line_ = line_ * 10 + message;
+    mutex_.Unlock();
+    if (room == Word::Room::kCounted) Push(message);
+    if (room == Word::Room::kEnded) ended_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  void Readmit() {
+    mutex_.Lock();
+    uint64_t line = line_;
+    uint64_t count = word_.CountWaiting(CountOf(line));
+    if (kMutation == Mutation::kOpensTheDoorFirst && count == CountOf(line)) word_.StopWaiting();
+    for (; count > 0; --count) Push(TakeFirst(line));
+    line_ = line;
+    if (line == 0 || kMutation == Mutation::kForgetsTheRest) word_.StopWaiting();
+    mutex_.Unlock();
+  }
+
+  Word word_;
+  ModelLock mutex_;
+  ModelPlain<uint64_t> line_{0};  // With the mutex.
+  // The inbox: all that was pushed, and how many of them have left.
+  ModelAtomic<uint64_t> pushed_{0};
+  ModelPlain<uint64_t> taken_{0};
+  ModelAtomic<uint64_t> lost_{0};
+  ModelAtomic<uint64_t> ended_{0};
+};
+
+template <Mutation kMutation>
+struct Cases {
+  using Box = Mailbox<kMutation>;
+
+  // The only message leaves while somebody finds no room.
+  static void ASenderAtAFullMailbox(Model& m) {
+    auto& box = m.Make<Box>(1u, 1);
+    m.Thread("receiver", [&] { box.Receive(); });
+    m.Thread("sender", [&] { box.Send(1, 1); });
+    m.After([&] { box.ExpectAllArrive(2); });
+  }
+
+  static void TwoSendersAtAFullMailbox(Model& m) {
+    auto& box = m.Make<Box>(1u, 1);
+    m.Thread("receiver", [&] { box.Receive(); });
+    m.Thread("first", [&] { box.Send(1, 1); });
+    m.Thread("second", [&] { box.Send(1, 2); });
+    m.After([&] { box.ExpectAllArrive(3); });
+  }
+
+  // A handler that sends twice while its first message is let in.
+  static void TwoMessagesOfOneSender(Model& m) {
+    auto& box = m.Make<Box>(3u, 3);
+    m.Thread("receiver", [&] {
+      box.Receive();
+      box.Receive();
+    });
+    m.Thread("sender", [&] {
+      box.Send(3, 1);
+      box.Send(3, 2);
+    });
+    m.After([&] {
+      box.ExpectAllArrive(5);
+      MODEL_ASSERT(box.pushed() == 99912, "a message has overtaken an earlier one of its sender");
+    });
+  }
+
+  // One actor after the other: a late sender of the first, one of the second.
+  static void ALateSender(Model& m) {
+    auto& box = m.Make<Box>(1u, 0);
+    m.Thread("holder", [&] { box.Replace(2); });
+    m.Thread("late", [&] { box.Send(1, 1); });
+    m.Thread("new", [&] { box.Send(2, 2); });
+    m.After([&] { box.ExpectAllArrive(2); });
+  }
+
+  // Somebody makes a dead letter of what the first actor has left, while a sender finds no room at the second. By the
+  // rules of the second it is to be let in then, by those of the first it is not.
+  static void WhatAnEarlierActorLeft(Model& m) {
+    auto& box = m.Make<Box>(1u, 2);
+    m.Thread("holder", [&] { box.Replace(2); });
+    m.Thread("new", [&] { box.Send(2, 2); });
+    m.Thread("dead letters", [&] { box.Receive(); });
+    m.After([&] {
+      box.ExpectNobodyWaitsAtAHalfEmptyMailbox();
+      box.ExpectAllArrive(3);
+    });
+  }
+
+  // While one lets in who waits, the other takes one more out.
+  static void TwoWhoTakeOut(Model& m) {
+    auto& box = m.Make<Box>(3u, 3);
+    box.Send(3, 1);
+    m.Thread("receiver", [&] {
+      box.Receive();
+      box.Receive();
+    });
+    m.Thread("dead letters", [&] { box.Lose(); });
+    m.After([&] { box.ExpectAllArrive(4); });
+  }
+
+  static std::vector<ModelTest> All() {
+    return {{"a sender at a full mailbox", ASenderAtAFullMailbox},
+            {"two senders at a full mailbox", TwoSendersAtAFullMailbox},
+            {"two messages of one sender", TwoMessagesOfOneSender},
+            {"a late sender", ALateSender},
+            {"what an earlier actor left", WhatAnEarlierActorLeft},
+            {"two who take out", TwoWhoTakeOut}};
+  }
+};
+
+TEST(LimitWordInterleaving, LosesNoWakeUpAndCountsForTheRightActor) {
+  for (const ModelTest& test : Cases<Mutation::kNone>::All()) {
+    const ModelResult result = CheckInterleavings({}, test.run);
+    EXPECT_TRUE(result.ok()) << test.name << ": " << result;
+    EXPECT_TRUE(result.complete) << test.name;
+    std::cout << test.name << ": " << result << "\n";
+  }
+}
+
+template <Mutation kMutation>
+std::string WhatFails() {
+  for (const ModelTest& test : Cases<kMutation>::All()) {
+    const ModelResult result = CheckInterleavings({}, test.run);
+    if (!result.ok()) return std::string(ModelFailureName(result.failure)) + " in " + test.name;
+  }
+  return "nothing";
+}
+
+TEST(LimitWordInterleaving, FailsIfAStepIsLeftOut) {
+  EXPECT_EQ(WhatFails<Mutation::kNoSecondLook>(), "assertion in a sender at a full mailbox");
+  EXPECT_EQ(WhatFails<Mutation::kOpensTheDoorFirst>(), "assertion in two messages of one sender");
+  EXPECT_EQ(WhatFails<Mutation::kForgetsTheRest>(), "assertion in two senders at a full mailbox");
+  EXPECT_EQ(WhatFails<Mutation::kNoGeneration>(), "assertion in a late sender");
+}
+
+TEST(LimitWordInterleaving, FailsIfAnyMemoryOrderIsWeaker) {
+  const ModelWeakeningReport report = FindUnnoticedWeakenings({}, Cases<Mutation::kNone>::All(), "limit_word.h");
+  EXPECT_TRUE(report.unweakened.ok()) << report.unweakened;
+  EXPECT_EQ(report.unnoticed, std::vector<std::string>{}) << report.text;
+  EXPECT_EQ(report.weakenings, 3) << report.text;
+}
+
+}  // namespace
+}  // namespace fraktor
