@@ -167,6 +167,7 @@ void ObservabilityHub::RemoveWorker(const WorkerMetrics* metrics) {
     const auto id = static_cast<ObservedId>(i);
     carried_[i].enqueued += metrics->enqueued(id);
     carried_[i].handled += metrics->handled(id);
+    carried_[i].passed += metrics->passed(id);
     const DurationHistogram* const durations = metrics->durations(id);
     if (durations != nullptr) durations->AddTo(CarriedDurationsLocked(id));
   }
@@ -210,20 +211,23 @@ void ObservabilityHub::AppendMailboxesLocked(std::vector<Metric>& metrics) const
   const std::vector<ObservedId> ids = IdsLocked();
   std::vector<uint64_t> handled(kObservedIds);
   std::vector<uint64_t> enqueued(kObservedIds);
-  // A message is counted as enqueued first: read last, so that a depth is rather too high than too low.
+  std::vector<uint64_t> passed(kObservedIds);
+  // A message is mostly counted as enqueued first: read last, so that a depth is rather too high than too low.
   for (const ObservedId id : ids) handled[id] = HandledLocked(id);
   for (const ObservedId id : ids) enqueued[id] = EnqueuedLocked(id);
+  for (const ObservedId id : ids) passed[id] = PassedLocked(id);
   for (const ObservedId id : ids) {
     if (!IsObservedActor(id)) continue;
     handled[TypeOfLocked(id)] += handled[id];
     enqueued[TypeOfLocked(id)] += enqueued[id];
+    passed[TypeOfLocked(id)] += passed[id];
   }
   for (const ObservedId id : ids) {
     if (!HasSeriesLocked(id)) continue;
     metrics.push_back({.name = std::string(kMailboxEnqueued),
                        .labels = LabelsLocked(id),
                        .kind = MetricKind::kCounter,
-                       .value = static_cast<double>(enqueued[id])});
+                       .value = static_cast<double>(enqueued[id] + passed[id])});
     metrics.push_back({.name = std::string(kMailboxDepth),
                        .labels = LabelsLocked(id),
                        .kind = MetricKind::kGauge,
@@ -306,6 +310,12 @@ uint64_t ObservabilityHub::HandledLocked(ObservedId id) const {
   return sum;
 }
 
+uint64_t ObservabilityHub::PassedLocked(ObservedId id) const {
+  uint64_t sum = carried_[id].passed;
+  for (const auto& [name, worker] : workers_) sum += worker.metrics->passed(id);
+  return sum;
+}
+
 bool ObservabilityHub::AddDurationsLocked(ObservedId id, DurationTotals& totals) const {
   bool any = carried_[id].durations != nullptr;
   if (any) totals += *carried_[id].durations;
@@ -323,10 +333,13 @@ void ObservabilityHub::FoldLocked(ObservedId actor) {
   const ObservedId type = TypeOfLocked(actor);
   const uint64_t enqueued = EnqueuedLocked(actor);
   const uint64_t handled = HandledLocked(actor);
+  const uint64_t passed = PassedLocked(actor);
   carried_[type].enqueued += enqueued;
   carried_[type].handled += handled;
+  carried_[type].passed += passed;
   carried_[actor].enqueued -= enqueued;
   carried_[actor].handled -= handled;
+  carried_[actor].passed -= passed;
   DurationTotals durations;
   if (!AddDurationsLocked(actor, durations)) return;
   CarriedDurationsLocked(type) += durations;

@@ -59,7 +59,7 @@ TEST(ObservabilityHub, HasEveryMetricByItsName) {
   const GaugeRegistration gauge = *hub->AddGauge("scheduler.ready_queue.depth", {}, [] { return 7.0; });
   const ObservedId greeter = hub->TypeId("Greeter");
   worker->BeginBusy(0);
-  for (int i = 0; i < 5; ++i) worker->CountEnqueued(greeter);
+  for (int i = 0; i < 5; ++i) worker->CountEnqueued(greeter, 1);
   worker->CountHandled(greeter, 3);
   worker->CountDeadLetter(DeadLetterReason::kMailboxFull);
   worker->RecordDuration(greeter, 2'000'000);
@@ -134,8 +134,8 @@ TEST(ObservabilityHub, AddsUpWorkersAndOtherThreads) {
   const ObservedId type = hub->TypeId("T");
   WorkerMetrics* const first = *hub->AddWorker("w-0", Instant());
   WorkerMetrics* const second = *hub->AddWorker("w-1", Instant());
-  first->CountEnqueued(type);
-  second->CountEnqueued(type);
+  first->CountEnqueued(type, 1);
+  second->CountEnqueued(type, 1);
   second->CountHandled(type, 2);
   std::vector<std::thread> others;
   for (int t = 0; t < 6; ++t) {
@@ -163,8 +163,8 @@ TEST(ObservabilityHub, KeepsTheTotalsOfAWorkerThatHasEnded) {
   const auto hub = MakeHub();
   const ObservedId type = hub->TypeId("T");
   WorkerMetrics* const worker = *hub->AddWorker("w", Instant());
-  worker->CountEnqueued(type);
-  worker->CountEnqueued(type);
+  worker->CountEnqueued(type, 1);
+  worker->CountEnqueued(type, 1);
   worker->CountHandled(type, 1);
   worker->CountDeadLetter(DeadLetterReason::kShutdown);
   worker->RecordDuration(type, 1'000);
@@ -196,7 +196,7 @@ TEST(ObservabilityHub, GivesATypeOneId) {
 TEST(ObservabilityHub, CountsTypesBeyondTheLimitAsOther) {
   const auto hub = MakeHub({.max_types = 3});
   WorkerMetrics* const worker = *hub->AddWorker("w", Instant());
-  for (const char* const type : {"A", "B", "C", "D"}) worker->CountEnqueued(hub->TypeId(type));
+  for (const char* const type : {"A", "B", "C", "D"}) worker->CountEnqueued(hub->TypeId(type), 1);
   EXPECT_EQ(hub->TypeId("C"), kOtherTypes);
   const MetricsSnapshot snapshot = hub->Snapshot(At(absl::Seconds(1)));
   EXPECT_EQ(ValueOf(snapshot, kMailboxEnqueued, {{"type", "A"}}), 1);
@@ -234,9 +234,9 @@ TEST(ObservabilityHub, ShowsAnActorAloneAndInItsType) {
   const ObservedId type = hub->TypeId("T");
   const ObservedId actor = *hub->RegisterActor("T", "/user/a");
   EXPECT_TRUE(IsObservedActor(actor));
-  worker->CountEnqueued(type);
-  worker->CountEnqueued(actor);
-  worker->CountEnqueued(actor);
+  worker->CountEnqueued(type, 1);
+  worker->CountEnqueued(actor, 1);
+  worker->CountEnqueued(actor, 1);
   worker->CountHandled(actor, 1);
   worker->RecordDuration(type, 1'000);
   worker->RecordDuration(actor, 1'000);
@@ -255,11 +255,11 @@ TEST(ObservabilityHub, FoldsAReleasedActorIntoItsType) {
   const auto hub = MakeHub();
   WorkerMetrics* const worker = *hub->AddWorker("w", Instant());
   const ObservedId actor = *hub->RegisterActor("T", "/user/a");
-  worker->CountEnqueued(actor);
+  worker->CountEnqueued(actor, 1);
   worker->RecordDuration(actor, 1'000);
   EXPECT_TRUE(hub->Release(actor));
   EXPECT_FALSE(hub->Release(actor));
-  worker->CountEnqueued(actor);  // a sender that was late
+  worker->CountEnqueued(actor, 1);  // a sender that was late
   worker->CountHandled(actor, 2);
   MetricsSnapshot snapshot = hub->Snapshot(At(absl::Seconds(1)));
   EXPECT_EQ(ValueOf(snapshot, kMailboxEnqueued, {{"type", "T"}}), 2);
@@ -285,7 +285,7 @@ TEST(ObservabilityHub, GivesAnIdToAnotherActorOnlyWhenItsCountsAreFolded) {
     const std::string type = i % 2 == 0 ? "Even" : "Odd";
     const ObservedId id = *hub->RegisterActor(type, "/user/a");
     ++uses[id];
-    worker->CountEnqueued(id);
+    worker->CountEnqueued(id, 1);
     worker->CountHandled(id, 1);
     worker->RecordDuration(id, 1'000);
     if (i % 512 == 0) {
@@ -294,7 +294,7 @@ TEST(ObservabilityHub, GivesAnIdToAnotherActorOnlyWhenItsCountsAreFolded) {
       EXPECT_EQ(SamplesOf(snapshot, kInvokeDuration, {{"actor", "/user/a"}, {"type", type}}), 1u);
     }
     EXPECT_TRUE(hub->Release(id));
-    worker->CountEnqueued(id);  // late, and still this type's
+    worker->CountEnqueued(id, 1);  // late, and still this type's
   }
   for (size_t id = kObservedTypes; id < kObservedIds; ++id) EXPECT_EQ(uses[id], 3);
   const MetricsSnapshot snapshot = hub->Snapshot(At(absl::Seconds(2)));
@@ -320,6 +320,44 @@ TEST(ObservabilityHub, RefusesActorsBeyondTheLimitAndTwice) {
   EXPECT_FALSE(hub->Release(hub->TypeId("T")));
   EXPECT_FALSE(hub->Release(kObservedIds - 1));
   EXPECT_FALSE(hub->Release(UINT16_MAX));
+}
+
+// SCH-11
+TEST(ObservabilityHub, CountsForBothAtOnceWhatHasNotWaited) {
+  const auto hub = MakeHub();
+  WorkerMetrics* const worker = *hub->AddWorker("w", Instant());
+  const ObservedId type = hub->TypeId("T");
+  const ObservedId actor = *hub->RegisterActor("T", "/user/a");
+  worker->CountEnqueued(type, 3);
+  worker->CountHandled(type, 1);
+  worker->passes().Count(type);
+  worker->passes().Count(actor);
+  const auto expect = [&] {
+    const MetricsSnapshot snapshot = hub->Snapshot(Instant());
+    EXPECT_EQ(ValueOf(snapshot, "actor.mailbox.enqueued_total", {{"type", "T"}}), 5);
+    EXPECT_EQ(ValueOf(snapshot, "actor.mailbox.depth", {{"type", "T"}}), 2);
+  };
+  expect();
+  EXPECT_EQ(worker->passes().Sum(), 2u);
+  hub->Release(actor);
+  expect();
+  hub->RemoveWorker(worker);
+  expect();
+}
+
+// SCH-11
+TEST(ObservabilityHub, SamplesAsOftenIfSomeMessagesAreSkipped) {
+  const auto hub = MakeHub();
+  WorkerMetrics* const worker = *hub->AddWorker("w", Instant());
+  EXPECT_FALSE(worker->SamplesOften());
+  int sampled = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    worker->Skip(64);
+    if (worker->IsDue()) sampled += worker->Sample() ? 1 : 0;
+  }
+  EXPECT_EQ(sampled, 250);
+  EXPECT_TRUE((*MakeHub({.sample_every = 64})->AddWorker("w", Instant()))->SamplesOften());
+  EXPECT_FALSE((*MakeHub({.sample_every = 0})->AddWorker("w", Instant()))->SamplesOften());
 }
 
 // SCH-11
@@ -513,7 +551,7 @@ TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
         for (int i = 0; i < kMessages / 2; ++i) {
           worker->BeginBusy(i);
           const ObservedId id = i % 4 == 0 ? watched.load(std::memory_order_relaxed) : types[i % 2];
-          worker->CountEnqueued(id);
+          worker->CountEnqueued(id, 1);
           if (worker->Sample()) {
             worker->RecordDuration(id, i);
             worker->RecordLatency(i);

@@ -54,7 +54,8 @@ class BasicIdleWorkers {
   }
 
   // The worker found nothing. True if it is to sleep: from now on TakeSleeper may answer it, once. `anything_ready`
-  // looks, sequentially consistently, whether there is any work; if there is, the worker does not sleep but searches on.
+  // looks, sequentially consistently, whether there is any work; if there is, the worker does not sleep but searches
+  // on.
   template <typename AnythingReady>
   bool BeginWait(WorkerIndex index, AnythingReady anything_ready) {
     EndSearch(index);

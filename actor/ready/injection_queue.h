@@ -53,8 +53,8 @@ class BasicInjectionQueue {
  private:
   using Membership = BasicReadyMembership<Atomics>;
 
-  // In this order: what has left the stack is being moved, or is in the outgoing list. Who sees the stack without it sees
-  // that it is being moved, or acquires the outgoing list as it was afterwards.
+  // In this order: what has left the stack is being moved, or is in the outgoing list. Who sees the stack without it
+  // sees that it is being moved, or acquires the outgoing list as it was afterwards.
   bool LooksEmpty(std::memory_order order) const {
     return pushed_.load(order) == nullptr && !moving_.load(std::memory_order_acquire) &&
            outgoing_.load(std::memory_order_relaxed) == nullptr;

@@ -282,7 +282,8 @@ TEST_P(CoordinatorTest, LetsAWaitingWorkerStealWhatABusyOneKeeps) {
 
 INSTANTIATE_TEST_SUITE_P(Both, CoordinatorTest, testing::Values(Kind::kMutex, Kind::kWorkStealing), NameOf);
 
-// SCH-8: no wake-up is lost. Threads park for real; whoever registers wakes. If a wake-up were lost, the test would hang.
+// SCH-8: no wake-up is lost. Threads park for real; whoever registers wakes. If a wake-up were lost, the test would
+// hang.
 class ParkingWaker : public WorkerWaker {
  public:
   explicit ParkingWaker(size_t workers) {

@@ -137,9 +137,9 @@ class PromisedWork {
 
 }  // namespace blocking_pool_internal
 
-// Runs `f` on the pool. The future's result is what `f` returns (T, absl::StatusOr<T>, absl::Status or void); Internal if
-// it throws; Cancelled if the pool was stopped before its turn; and what Submit answers if the pool did not take it. If
-// the future is dropped before its turn, `f` does not run.
+// Runs `f` on the pool. The future's result is what `f` returns (T, absl::StatusOr<T>, absl::Status or void); Internal
+// if it throws; Cancelled if the pool was stopped before its turn; and what Submit answers if the pool did not take it.
+// If the future is dropped before its turn, `f` does not run.
 template <class F>
 auto RunBlocking(BlockingPool& pool, F f) -> Future<FutureValue<std::invoke_result_t<F>>> {
   using T = FutureValue<std::invoke_result_t<F>>;

@@ -88,8 +88,8 @@ class Dispatchers {
   std::shared_ptr<WorkerExecutor> system_;
   uint16_t default_number_ = 0;
   uint16_t system_number_ = 0;
-  // Changed with the lock. Released when the above are there, for spawning threads, which do not touch the executors: an
-  // actor that comes too late has the number of one that is closed.
+  // Changed with the lock. Released when the above are there, for spawning threads, which do not touch the executors:
+  // an actor that comes too late has the number of one that is closed.
   std::atomic<bool> running_{false};
 
   mutable Mutex mutex_;

@@ -128,8 +128,8 @@ class Mortal final : public ActorInstance {
     const Letter letter = message.As<Letter>();
     graveyard_.handled.fetch_add(1);
     if (letter.for_whom != number_) graveyard_.misdelivered.fetch_add(1);
-    // To whoever was the neighbour at birth, and has ended by now, maybe. All but the first wait in a chain for the end of
-    // this handler: the neighbour lives when they are sent, and is mostly gone when they are pushed.
+    // To whoever was the neighbour at birth, and has ended by now, maybe. All but the first wait in a chain for the end
+    // of this handler: the neighbour lives when they are sent, and is mostly gone when they are pushed.
     for (int i = 0; neighbour_ != nullptr && i < letter.forwards; ++i) {
       graveyard_.sent.fetch_add(1);
       context.Tell(neighbour_->ref, Letter{neighbour_->number, 0});

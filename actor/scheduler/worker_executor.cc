@@ -85,18 +85,22 @@ class WorkerExecutor::Loop final : public Worker {
     const WorkerScope scope(worker);
     const auto budget = static_cast<uint32_t>(executor_.options_.budget);
     const std::atomic<State>& state = executor_.state_;
+    const int most_runs = executor_.options_.runs_per_step;
     ActorSlot* slot = nullptr;
     int streak = 0;  // How many runs in a row have gone past those that are ready.
-    for (int runs = executor_.options_.runs_per_step; runs > 0; --runs) {
+    for (int runs = 0; runs < most_runs; ++runs) {
       if (state.load(std::memory_order_relaxed) == State::kStopping) break;
       if (slot == nullptr) {
         slot = Drain(worker, coordinator);
         if (slot == nullptr) {
           // The destructor of the last message may have sent something. If so, the worker does not get to sleep.
           worker.outbox.Flush();
+          worker.CountUnseen(static_cast<uint32_t>(runs));
+          CountPutBack(nullptr);
           return Progress::kIdle;
         }
         streak = 0;
+        worker.turn.uncounted = CountPutBack(slot);
       }
       const InvokeResult::Kind kind = invoker.Run(worker, *slot, budget);
       if (kind == InvokeResult::Kind::kYielded) worker.Register(*slot, Placement::kYield);
@@ -107,12 +111,34 @@ class WorkerExecutor::Loop final : public Worker {
       // What the last actor made ready is run at once, past those that are ready: it is warm, and needs no queue. Not
       // for long, and not while somebody has been waiting for a worker.
       const bool wants_drain = coordinator.WantsDrain();
+      worker.turn.uncounted = worker.outbox.TakeUncounted();
       if (slot->dispatcher == worker.dispatcher && ++streak <= kStreak && !wants_drain) continue;
+      PutBack(*slot);
       worker.Register(*slot, wants_drain ? Placement::kBack : Placement::kYield);
       slot = nullptr;
     }
-    if (slot != nullptr) coordinator.RegisterReady(worker.index, *slot, Placement::kNext);
+    if (slot != nullptr) {
+      PutBack(*slot);
+      coordinator.RegisterReady(worker.index, *slot, Placement::kNext);
+    }
+    // A run has mostly sent one message that did not have to wait.
+    worker.CountUnseen(static_cast<uint32_t>(most_runs));
     return Progress::kBusy;
+  }
+
+  // An actor is about to be registered that could have been run at once. Its message has to wait, unless nobody comes
+  // before it.
+  void PutBack(const ActorSlot& slot) {
+    if (worker_.turn.uncounted == 0) return;
+    put_back_ = &slot;
+    put_back_type_ = slot.type.load(std::memory_order_relaxed);
+  }
+  // `next` is run next; how many of its messages nobody has counted.
+  uint32_t CountPutBack(const ActorSlot* next) {
+    if (put_back_ == nullptr) return 0;
+    if (std::exchange(put_back_, nullptr) == next) return 1;
+    if (worker_.metrics != nullptr) worker_.metrics->CountEnqueued(put_back_type_, 1);
+    return 0;
   }
 
   static ActorSlot* Drain(const ActorWorker& worker, ReadyQueueCoordinator& coordinator) {
@@ -141,6 +167,9 @@ class WorkerExecutor::Loop final : public Worker {
   WorkerExecutor& executor_;
   ActorWorker& worker_;
   bool waits_ = false;  // The coordinator was told that it sleeps.
+  // To be compared, not to be touched: others may run it.
+  const ActorSlot* put_back_ = nullptr;
+  ObservedId put_back_type_ = 0;
 };
 
 WorkerExecutor::WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services)
@@ -272,7 +301,7 @@ bool WorkerExecutor::IsRunning(const ActorSlot& slot) const {
 
 uint64_t WorkerExecutor::runs() const {
   uint64_t runs = 0;
-  for (const std::unique_ptr<ActorWorker>& worker : workers_) runs += worker->runs.load(std::memory_order_relaxed);
+  for (const std::unique_ptr<ActorWorker>& worker : workers_) runs += worker->runs();
   return runs;
 }
 

@@ -88,7 +88,7 @@ class WorkerExecutor final : private WorkerWaker {
   // was stopped before. On a toolbox without threads it does not wait: whoever pumps it knows.
   bool AwaitQuiet(absl::Duration timeout);
   bool IsQuiet() const;
-  // How many runs of actors have begun. Who sees that a worker sleeps sees all that it has begun before.
+  // How many runs of actors have ended. Who sees that a worker sleeps sees all of them.
   uint64_t runs() const;
 
   // Whether one of its workers is in a run of that actor right now.

@@ -471,6 +471,11 @@ TEST_P(WorkerExecutorTest, CountsForTheHub) {
       EXPECT_LE(busy->value, 1);
     }
     ASSERT_NE(snapshot.Find(kReadyQueueDepth, {{"dispatcher", "counted"}}), nullptr);
+    // One in 256, or nearly so; of each worker.
+    const Metric* const latency = snapshot.Find(kLatency);
+    ASSERT_NE(latency, nullptr);
+    EXPECT_GE(latency->summary.count, 1u);
+    EXPECT_LE(latency->summary.count, 6u);
     // Workers that have ended are not busy.
     const MetricsSnapshot later = hub->Snapshot(now + absl::Seconds(1));
     for (const char* worker : {"counted-0", "counted-1"}) {

@@ -223,12 +223,13 @@ void WorkerWatch::Look(Instant now) {
 }
 
 bool WorkerWatch::LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vector<WorkerStall>& stalls) {
-  const uint64_t runs = worker.runs.load(std::memory_order_relaxed);
   DeferredTarget& target = worker.outbox.deferred();
   ActorSlot* const deferred = target.Peek();
   const ActorSlot* const running = worker.turn.running();
-  if (running == nullptr || runs != seen.runs) {
-    seen = {.runs = runs, .since = now, .deferred = deferred, .deferred_since = now, .reported = false};
+  const uint64_t runs = running == nullptr ? 0 : worker.RunNumber(running->type.load(std::memory_order_relaxed));
+  if (running == nullptr || running != seen.running || runs != seen.runs) {
+    seen = {
+        .running = running, .runs = runs, .since = now, .deferred = deferred, .deferred_since = now, .reported = false};
     return false;
   }
   const absl::Duration held = now - seen.since;

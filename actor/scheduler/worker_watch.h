@@ -1,15 +1,15 @@
 // Looks after the workers of an executor from outside: for actors that a slow handler keeps from running, and for
 // handlers that hold a worker too long.
 //
-// - A handler that has sent to an idle actor and goes on for longer than `publish_after` keeps that actor waiting, since
-//   it is made ready when the handler ends (outbox.h). Then the watch makes it ready.
+// - A handler that has sent to an idle actor and goes on for longer than `publish_after` keeps that actor waiting,
+//   since it is made ready when the handler ends (outbox.h). Then the watch makes it ready.
 // - A run of an actor that takes longer than `stall_after` is reported, once, with the type of the actor.
 //
-// All watches of a toolbox share one thread, the patrol: a timer would have to be driven by one of the workers, and they
-// are the ones that may be stuck, all of them. It also fires timers that no worker comes to. It looks while there is work, slows down as long as it finds nothing, and
-// sleeps while all workers do. How soon it acts is therefore between the limit and the limit plus kSlowest plus what the
-// system takes to run a thread. On a toolbox without threads nobody waits for anybody inside of a handler, and there is
-// no watch.
+// All watches of a toolbox share one thread, the patrol: a timer would have to be driven by one of the workers, and
+// they are the ones that may be stuck, all of them. It also fires timers that no worker comes to. It looks while there
+// is work, slows down as long as it finds nothing, and sleeps while all workers do. How soon it acts is therefore
+// between the limit and the limit plus kSlowest plus what the system takes to run a thread. On a toolbox without
+// threads nobody waits for anybody inside of a handler, and there is no watch.
 #ifndef FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
 #define FRAKTOR_ACTOR_SCHEDULER_WORKER_WATCH_H_
 
@@ -97,6 +97,7 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
  private:
   // What was seen of a worker the last time that it was in another run, or had put off another actor.
   struct Seen {
+    const ActorSlot* running = nullptr;
     uint64_t runs = 0;
     Instant since;
     ActorSlot* deferred = nullptr;

@@ -225,11 +225,11 @@ class WorkerWatchTest : public testing::Test {
   void BeginRun(uint16_t type = 0) {
     running_.type.store(type, std::memory_order_relaxed);
     worker_.turn.slot = &running_;
-    worker_.runs.fetch_add(1);
+    worker_.CountRun(0, 0);
   }
   void EndRun() {
     worker_.turn.slot = nullptr;
-    worker_.runs.fetch_add(1);
+    worker_.CountRun(0, 0);
   }
   DeferredTarget& deferred() { return worker_.outbox.deferred(); }
 

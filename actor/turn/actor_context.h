@@ -50,7 +50,7 @@ class ActorContext {
   }
 
   template <class M>
-  void Tell(ActorRef to, M&& message) {
+  [[gnu::always_inline]] void Tell(ActorRef to, M&& message) {
     worker().Tell(to, std::forward<M>(message));
   }
 

@@ -85,9 +85,10 @@ struct alignas(8) PackedRef {
   bool IsNoOne() const { return generation == 0; }
 };
 
-// A promise: who waits for the answer, of whom, and its place among the questions of that actor, earliest deadline first.
-// Fixed before the reference is given away, except for the links, which are the asker's. Others look at it while they
-// walk along a chain of questions, and may be late: what they find is good only if the generation is still the same.
+// A promise: who waits for the answer, of whom, and its place among the questions of that actor, earliest deadline
+// first. Fixed before the reference is given away, except for the links, which are the asker's. Others look at it while
+// they walk along a chain of questions, and may be late: what they find is good only if the generation is still the
+// same.
 struct PendingAsk {
   // In `answering.slot`: the asker handles other messages while it waits.
   static constexpr uint32_t kFree = UINT32_MAX - 1;

@@ -28,6 +28,9 @@ ActorWorker::ActorWorker(const WorkerSetup& setup)
       toolbox(setup.toolbox),
       metrics(setup.metrics),
       outbox(*this),
+      passes(setup.metrics != nullptr ? &setup.metrics->passes() : new PassCounts()),
+      looks_at_sends_(setup.metrics != nullptr),
+      own_passes_(setup.metrics != nullptr ? nullptr : passes),
       pool_(setup.slots) {}
 
 ActorWorker::~ActorWorker() = default;
@@ -64,6 +67,11 @@ void ActorWorker::DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReas
   outbox.Flush();
 }
 
+void ActorWorker::CountWaitingOf(const ActorSlot& slot, uint32_t messages) {
+  metrics->CountEnqueued(slot.type.load(std::memory_order_relaxed), messages);
+  CountUnseen(messages);
+}
+
 absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
   if (to.IsNoOne() || to.word() <= UINT32_MAX) {
     Send(to, envelope);
@@ -76,7 +84,6 @@ absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
 void ActorWorker::SendMarked(ActorRef to, Envelope* envelope) {
   ActorSlot* const slot = to.slot();
   if (slot != nullptr && slot->generation() == to.word()) {
-    if (metrics != nullptr) CountSend(to);
     envelope->set_target_word(to.word() | kMarked);
     outbox.Send(*slot, envelope);
     return;
@@ -98,7 +105,6 @@ absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
     return SendLimited(*this, to, envelope);
   } else if ((to.word() & ActorRef::kRouter) != 0 && to.slot()->IsAt(to.generation())) {
     if (!envelope->type()->is_marked()) return RouteMessage(to, EnvelopePtr(envelope));
-    if (metrics != nullptr) metrics->CountEnqueued(to.slot()->type.load(std::memory_order_relaxed));
     envelope->set_target_word(to.word() | kMarked);
     outbox.Send(*to.slot(), envelope);
   } else {

@@ -42,6 +42,7 @@ struct Turn {
   bool takes_no_other = false;  // and no other message is handled before it is done.
   bool takes_answer = false;    // An answer, or its absence, is being given to who waits for it in this turn.
   uint32_t dropped = 0;         // Messages that left the mailbox in this run without being handled.
+  uint32_t uncounted = 0;       // Messages that made the actor ready and that nobody has counted.
   absl::Status failure = {};    // The last one of this run.
   // Of an actor that ends: what the lifecycle kept of it, for OnEnded.
   std::unique_ptr<LifecycleState> ended_state;
@@ -81,10 +82,10 @@ class ActorWorker {
 
   // Sends a user message.
   template <class M>
-  void Tell(ActorRef to, M&& message) {
+  [[gnu::always_inline]] void Tell(ActorRef to, M&& message) {
     if constexpr (kIsMarkedMessage<std::decay_t<M>>) {
       SendMarked(to, Make(turn.self(), std::forward<M>(message)));
-    } else if (metrics != nullptr) [[unlikely]] {
+    } else if (looks_at_sends_) [[unlikely]] {
       TellObserved(to, std::forward<M>(message));
     } else {
       Post(to, MakeEnvelope<std::decay_t<M>>(cache(), turn.self(), std::forward<M>(message)).release());
@@ -99,10 +100,7 @@ class ActorWorker {
   }
 
   // An envelope that was made on this thread. Takes it over.
-  void Send(ActorRef to, Envelope* envelope) {
-    if (metrics != nullptr) CountSend(to);
-    Post(to, envelope);
-  }
+  void Send(ActorRef to, Envelope* envelope) { Post(to, envelope); }
   absl::Status TrySend(ActorRef to, Envelope* envelope);
   // With a mark: the lifecycle looks at it first.
   void SendMarked(ActorRef to, Envelope* envelope);
@@ -121,6 +119,16 @@ class ActorWorker {
 
   // For the outbox: the mailbox of `slot` is held by the caller.
   void BecameReady(ActorSlot& slot) { Register(slot, ReadyQueueCoordinator::Placement::kBack); }
+  // Also for the outbox: messages of Post that have to wait.
+  void CountWaiting(const ActorSlot& slot, uint32_t messages) {
+    if (metrics != nullptr) CountWaitingOf(slot, messages);
+  }
+  // So many messages were sent, or nearly so, that Tell has not looked at: one of the next may be sampled.
+  void CountUnseen(uint32_t messages) {
+    if (metrics == nullptr || looks_at_sends_) return;
+    metrics->Skip(messages);
+    looks_at_sends_ = metrics->IsDue();
+  }
   void Register(ActorSlot& slot, ReadyQueueCoordinator::Placement placement);
 
   // The thread's own cache of nodes, once the worker has a thread.
@@ -142,15 +150,29 @@ class ActorWorker {
   Turn turn;
   Outbox<ActorWorker> outbox;
 
-  // Another number for each run; for WorkerWatch. Relaxed: nothing else depends on it.
-  std::atomic<uint64_t> runs{0};
+  // Never null. Of the metrics, if there are any.
+  PassCounts* const passes;
+
+  // A run has ended that has handled so many messages of an actor of that type, and was no pass.
+  void CountRun(ObservedId type, uint32_t handled) {
+    runs_.store(runs_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (metrics == nullptr) return;
+    metrics->CountEnqueued(type, turn.uncounted);
+    metrics->CountHandled(type, handled);
+  }
+  // How many runs have ended. For anybody.
+  uint64_t runs() const { return runs_.load(std::memory_order_relaxed) + passes->Sum(); }
+  // Another number after each run of an actor of that type.
+  uint64_t RunNumber(ObservedId type) const { return runs_.load(std::memory_order_relaxed) + passes->of(type); }
 
  private:
   friend class WorkerScope;
 
   template <class M>
-  [[gnu::noinline]] void TellObserved(ActorRef to, M&& message) {
-    Send(to, Make(turn.self(), std::forward<M>(message)));
+  [[gnu::noinline, gnu::cold]] void TellObserved(ActorRef to, M&& message) {
+    Envelope* const envelope = Make(turn.self(), std::forward<M>(message));
+    looks_at_sends_ = metrics->SamplesOften() || metrics->IsDue();
+    Post(to, envelope);
   }
 
   [[gnu::always_inline]] void Post(ActorRef to, Envelope* envelope) {
@@ -164,18 +186,15 @@ class ActorWorker {
     outbox.Send(*slot, envelope);
   }
 
-  // Of those that Post sends; the others are counted when they are let in.
-  void CountSend(ActorRef to) {
-    const ActorSlot* const slot = to.slot();
-    if (slot != nullptr && slot->generation() == to.word()) {
-      metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
-    }
-  }
-
+  void CountWaitingOf(const ActorSlot& slot, uint32_t messages);
   absl::Status SendElsewhere(ActorRef to, Envelope* envelope);
   void SendElsewhereOrDrop(ActorRef to, Envelope* envelope);
   MessageTrace TraceNow() const;
 
+  // Whether the next message of Tell may be one to sample. Most are not looked at.
+  bool looks_at_sends_;
+  std::atomic<uint64_t> runs_{0};  // Without the passes. It pairs with nothing.
+  const std::unique_ptr<PassCounts> own_passes_;
   ActorSlotPool* const pool_;
   NodeCache* cache_ = nullptr;
   std::unique_ptr<ActorSlotPool::Cache> slots_;

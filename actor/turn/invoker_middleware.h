@@ -8,11 +8,11 @@
 //     void AfterReceive(const Interception& at, const absl::Status& status) override {}
 //   };
 //
-// BeforeReceive is called in the order of the chain, AfterReceive in reverse, and only for those whose BeforeReceive has
-// said Continue. A break leaves the message in the mailbox, in front, and suspends the actor until the condition holds:
-// then BeforeReceive is asked again. What a middleware throws is a failure of the actor, as if its handler had thrown.
-// A handler that puts its message aside (ActorContext::Stash) has not ended it: there is no AfterReceive, and when the
-// message comes back BeforeReceive is asked again.
+// BeforeReceive is called in the order of the chain, AfterReceive in reverse, and only for those whose BeforeReceive
+// has said Continue. A break leaves the message in the mailbox, in front, and suspends the actor until the condition
+// holds: then BeforeReceive is asked again. What a middleware throws is a failure of the actor, as if its handler had
+// thrown. A handler that puts its message aside (ActorContext::Stash) has not ended it: there is no AfterReceive, and
+// when the message comes back BeforeReceive is asked again.
 //
 // Thread safety: one chain serves all workers at once, so a middleware must be thread-safe.
 #ifndef FRAKTOR_ACTOR_TURN_INVOKER_MIDDLEWARE_H_

@@ -79,7 +79,7 @@ void Suspend(ActorWorker& worker, ActorRef to, absl::Duration push_timeout) {
 void CountIn(ActorWorker* worker, const ActorSlot& slot) {
   const ObservedId type = slot.type.load(std::memory_order_relaxed);
   if (worker != nullptr) {
-    if (worker->metrics != nullptr) worker->metrics->CountEnqueued(type);
+    if (worker->metrics != nullptr) worker->metrics->CountEnqueued(type, 1);
   } else if (const SystemCore* const core = SystemCore::Of(slot)) {
     if (ForeignMetrics* const metrics = core->metrics()) metrics->CountEnqueued(type);
   }

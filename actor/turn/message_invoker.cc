@@ -136,17 +136,25 @@ inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) cons
   turn.failures = slot.failures;
   turn.gate = slot.gate | run_gate_;
   slot.mailbox.lists.user.first = nullptr;
-  worker.runs.store(worker.runs.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 inline InvokeResult::Kind MessageInvoker::EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind) {
-  if (worker.metrics != nullptr) {
-    const ActorSlot& slot = *worker.turn.running();
-    worker.metrics->CountHandled(slot.type.load(std::memory_order_relaxed),
-                                 handled + std::exchange(worker.turn.dropped, 0));
-  }
+  worker.CountRun(worker.turn.running()->type.load(std::memory_order_relaxed), handled);
   worker.turn.slot.store(nullptr, std::memory_order_relaxed);
   return kind;
+}
+
+// The same for an actor that has handled something and gone idle.
+inline InvokeResult::Kind MessageInvoker::EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled) {
+  const ObservedId type = slot.type.load(std::memory_order_relaxed);
+  // Mostly it was one message, which had not waited.
+  if (handled == worker.turn.uncounted) [[likely]] {
+    worker.passes->Count(type);
+  } else {
+    worker.CountRun(type, handled);
+  }
+  worker.turn.slot.store(nullptr, std::memory_order_relaxed);
+  return InvokeResult::Kind::kCompleted;
 }
 
 inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
@@ -187,7 +195,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
     if (turn.gated()) [[unlikely]] {
       const Step step = StepGated(worker, slot);
       if (step == Step::kIdle) return EndTurn(worker, handled, Kind::kCompleted);
-      if (step == Step::kEnded) return EndTurn(worker, handled, Kind::kStopped);
+      if (step == Step::kEnded) return EndTurn(worker, handled + std::exchange(turn.dropped, 0), Kind::kStopped);
       if (step == Step::kParked) return EndTurn(worker, handled, turn.failure.ok() ? Kind::kSuspended : Kind::kFailed);
       look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
       if (step == Step::kGoOn) continue;
@@ -204,7 +212,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
       if (envelope->target_word() == turn.word) [[likely]] {
         const bool more = envelope->is_traced() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
         // Mostly there was one message. Not if a system message has come meanwhile.
-        if (!more && !turn.gated() && inbox.TryGoIdle()) return EndTurn(worker, handled + 1, Kind::kCompleted);
+        if (!more && !turn.gated() && inbox.TryGoIdle()) return EndShortTurn(worker, slot, handled + 1);
       } else if (!HandleMarked(worker, slot, envelope)) {
         worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
       }

@@ -62,6 +62,7 @@ class MessageInvoker {
 
   void BeginTurn(ActorWorker& worker, ActorSlot& slot) const;
   static InvokeResult::Kind EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind);
+  static InvokeResult::Kind EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled);
   static void WriteBack(const Turn& turn, ActorSlot& slot);
   void HandleSystemMessages(ActorWorker& worker, ActorSlot& slot);
   bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);

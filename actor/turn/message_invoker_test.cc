@@ -184,7 +184,8 @@ TEST_F(InvokerTest, AMessageForAnEarlierActorOfTheSlotIsADeadLetter) {
   ASSERT_EQ(second.slot(), first.slot());
   ASSERT_NE(second, first);
 
-  // Sent to the first in time, pushed too late: between the look at the generation and the push, the slot was used again.
+  // Sent to the first in time, pushed too late: between the look at the generation and the push, the slot was used
+  // again.
   EnvelopePtr late = MakeEnvelope<Number>(ActorRef(), 9);
   late->set_target_word(first.word());
   Envelope* pushed = late.release();

@@ -9,10 +9,14 @@
 // soon, and then this worker runs the target next, with the message in its cache, without any queue, and nobody is
 // woken. It waits for at most kDeferredSends sends, or until the worker goes on with another message, and WorkerWatch
 // makes ready what a slow handler holds back.
+//
+// What is counted: a message that has to wait. One that finds its target idle is not counted here, as long as it may be
+// that this worker runs the target next: then the run counts it.
 #ifndef FRAKTOR_ACTOR_TURN_OUTBOX_H_
 #define FRAKTOR_ACTOR_TURN_OUTBOX_H_
 
 #include <cstdint>
+#include <utility>
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/turn/actor_slot.h"
@@ -21,8 +25,9 @@
 
 namespace fraktor::inline v0 {
 
-// Sink has `void BecameReady(ActorSlot& slot)`: the mailbox of `slot` was idle and is held by the caller. A template, so
-// that the call is no virtual one.
+// Sink has `void BecameReady(ActorSlot& slot)`: the mailbox of `slot` was idle and is held by the caller; and
+// `void CountWaiting(const ActorSlot& slot, uint32_t messages)`: so many messages have to wait there. A template, so
+// that the calls are no virtual ones.
 template <class Sink>
 class Outbox {
  public:
@@ -41,18 +46,22 @@ class Outbox {
       PushChain();
     target_ = &slot;
     if (slot.mailbox.Post(envelope)) {
-      MakeReady(slot);
+      Claimed(slot);
     } else {
+      sink_.CountWaiting(slot, 1);
       CountSend();
     }
   }
 
-  // A slot whose mailbox the caller holds is to be made ready, at the end of the run at the latest.
-  [[gnu::always_inline]] void MakeReady(ActorSlot& slot) {
-    if (!deferred_.empty() || sends_ >= kDeferredSends) [[unlikely]] {
-      MakeAnotherReady(slot);
+  // A slot whose mailbox the caller holds is to be made ready, at the end of the run at the latest: not for a message
+  // of Send, but for one that is counted already, or is none.
+  void MakeReady(ActorSlot& slot) {
+    Publish();
+    if (sends_ >= kDeferredSends) {
+      sink_.BecameReady(slot);
     } else {
       deferred_.Put(&slot);
+      uncounted_ = 0;
     }
   }
 
@@ -72,8 +81,16 @@ class Outbox {
     if (more && !deferred_.empty()) Publish();
   }
 
-  // The run has ended: the actor to run next, or null.
-  ActorSlot* TakeDeferred() { return deferred_.empty() ? nullptr : deferred_.Take(); }
+  // The run has ended: the actor to run next, or null. How many of its messages nobody has counted is TakeUncounted.
+  ActorSlot* TakeDeferred() {
+    ActorSlot* const slot = deferred_.mine();
+    if (slot == nullptr) return nullptr;
+    ActorSlot* const taken = deferred_.Take();
+    if (taken == nullptr) [[unlikely]]
+      CountUncounted(*slot);
+    return taken;
+  }
+  uint32_t TakeUncounted() { return std::exchange(uncounted_, 1); }
 
   // What WorkerWatch looks at.
   DeferredTarget& deferred() { return deferred_; }
@@ -85,6 +102,15 @@ class Outbox {
       Publish();
   }
 
+  // A slot was idle and is held by the caller, with one message in it.
+  [[gnu::always_inline]] void Claimed(ActorSlot& slot) {
+    if (!deferred_.empty() || sends_ >= kDeferredSends) [[unlikely]] {
+      ClaimedAnother(slot);
+    } else {
+      deferred_.Put(&slot);
+    }
+  }
+
   // A further message to the last target.
   [[gnu::noinline]] void SendOneMore(Envelope* envelope) {
     chain_.Add(envelope);
@@ -94,22 +120,27 @@ class Outbox {
 
   [[gnu::noinline]] void PushChain() {
     ActorSlot& slot = *target_;
-    if (slot.mailbox.PostChain(chain_)) MakeReady(slot);
+    const auto messages = static_cast<uint32_t>(chain_.size());
+    const bool claimed = slot.mailbox.PostChain(chain_);
+    sink_.CountWaiting(slot, claimed ? messages - 1 : messages);
+    if (claimed) Claimed(slot);
   }
 
-  [[gnu::noinline]] void MakeAnotherReady(ActorSlot& slot) {
+  [[gnu::noinline]] void ClaimedAnother(ActorSlot& slot) {
     // The one before has waited long enough; the newest is the warmest.
     Publish();
-    if (sends_ >= kDeferredSends) {
-      sink_.BecameReady(slot);
-    } else {
-      deferred_.Put(&slot);
-    }
+    deferred_.Put(&slot);
+    if (sends_ >= kDeferredSends) Publish();
   }
 
   [[gnu::noinline]] void Publish() {
     if (deferred_.empty()) return;
+    CountUncounted(*deferred_.mine());
     if (ActorSlot* const slot = deferred_.Take()) sink_.BecameReady(*slot);
+  }
+
+  void CountUncounted(const ActorSlot& slot) {
+    if (TakeUncounted() != 0) sink_.CountWaiting(slot, 1);
   }
 
   Sink& sink_;
@@ -117,6 +148,8 @@ class Outbox {
   InboxChain chain_;
   uint32_t sends_ = 0;  // In this handler, while something was put off.
   DeferredTarget deferred_;
+  // Of the messages of the one that is put off: 1, unless it is there for something else.
+  uint32_t uncounted_ = 1;
 };
 
 }  // namespace fraktor::inline v0

@@ -42,6 +42,7 @@ METRICS = {
     "cores": Metric("cores", False),
     "bytes_per_actor": Metric("bytes", False),
     "growth": Metric("share", False),
+    "ratio": Metric("times", True),
 }
 
 # Where one of these is reported, the time of an iteration says the same again, or nothing.
