@@ -15,6 +15,7 @@ import shutil
 import statistics
 import subprocess
 
+from benchmarking import machine
 from benchmarking import results
 from benchmarking.suites import RunError, say
 
@@ -218,6 +219,7 @@ def run_peer(peer, program):
     if program in _NOT_IN.get(peer.name, ()):
         return None
     command, environment = peer.command(program)
+    machine.touch_memory()
     try:
         done = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=_RUN_SECONDS, check=False

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+from benchmarking import machine
 from benchmarking import results
 
 # A benchmark that hangs must not hang the run.
@@ -74,6 +75,7 @@ class Suite:
         return document
 
     def _run_one(self, run_name, min_time):
+        machine.touch_memory()
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.json"
             done = self._call(
@@ -188,11 +190,11 @@ class Recorder:
         else:
             self._documents[suite] = document
 
-    def write(self, machine):
+    def write(self, described):
         """Writes all files; machine.json goes last, so that a folder which has it is complete."""
         for suite, document in self._documents.items():
             path = self._folder / f"{suite}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(json.dumps(document, indent=1) + "\n")
         self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / results.MACHINE_FILE).write_text(json.dumps(machine, indent=2) + "\n")
+        (self._folder / results.MACHINE_FILE).write_text(json.dumps(described, indent=2) + "\n")

@@ -5,7 +5,9 @@ import pathlib
 import stat
 import tempfile
 import unittest
+from unittest import mock
 
+from benchmarking import machine
 from benchmarking import suites
 
 # Knows two benchmarks, takes --benchmark_min_time with a unit or without, depending on its version, and records its
@@ -28,11 +30,20 @@ json.dump({{"context": {{"flags": flags}}, "benchmarks": [{{"name": name, "real_
 """
 
 
+class TouchMemoryTest(unittest.TestCase):
+    def test_takes_any_size(self):
+        for size in (1, 10_000, 1 << 20):
+            machine.touch_memory(size)
+
+
 class SuiteTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
+        touching = mock.patch.object(machine, "touch_memory")
+        self.touch_memory = touching.start()
+        self.addCleanup(touching.stop)
 
     def _suite(self, old):
         path = self.folder / "program"
@@ -50,6 +61,10 @@ class SuiteTest(unittest.TestCase):
         for old, expected in ((True, "0.05"), (False, "0.05s")):
             flags = self._suite(old).run(["Push<int>/1"], 0.05)["context"]["flags"]
             self.assertEqual(flags["benchmark_min_time"], expected)
+
+    def test_each_program_finds_memory_that_the_machine_has(self):
+        self._suite(old=True).run(["Push<int>/1", "Push<int>/1"], 0.05)
+        self.assertEqual(self.touch_memory.call_count, 2)
 
     def test_a_failing_program_is_named_with_what_it_said(self):
         with self.assertRaisesRegex(suites.RunError, "s/Fail ended with code 1:\nbroken on purpose"):
