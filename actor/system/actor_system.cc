@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <thread>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
@@ -209,7 +208,7 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
   names = std::make_unique<ActorNames>(std::move(registry));
   ReadyQueueSchedulerOptions scheduling = SchedulerOptionsOf(options);
   if (options.workers == 0 && toolbox->has_threads()) {
-    scheduling.dispatchers.default_pool.workers = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    scheduling.dispatchers.default_pool.workers = StdToolbox::HardwareThreads();
   }
   FRAKTOR_ASSIGN_OR_RETURN(scheduler, ReadyQueueScheduler::Make(scheduling, *toolbox));
   tree = std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler->mailboxes(),

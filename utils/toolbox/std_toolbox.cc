@@ -15,6 +15,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -476,6 +477,12 @@ StdToolbox::StdToolbox(uint64_t seed, std::unique_ptr<Floor> floor) : RuntimeToo
 
 // While it stops, its threads still call it: nothing of it may be gone.
 StdToolbox::~StdToolbox() { floor_->Stop(); }
+
+int StdToolbox::HardwareThreads() {
+  // 0 where it is not known.
+  const unsigned int threads = std::thread::hardware_concurrency();
+  return threads == 0 ? 1 : static_cast<int>(threads);
+}
 
 absl::StatusOr<std::unique_ptr<StdToolbox>> StdToolbox::Make(const StdToolboxOptions& options) {
   if (options.name.empty() || options.name.size() > kMaxNameBytes) {

@@ -55,6 +55,9 @@ class StdToolbox final : public RuntimeToolbox {
   // InvalidArgument if an option is out of its limits.
   static absl::StatusOr<std::unique_ptr<StdToolbox>> Make(const StdToolboxOptions& options);
 
+  // How many threads the machine runs at the same time; at least 1.
+  static int HardwareThreads();
+
   ~StdToolbox() override;
 
   Instant Now() const override;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -413,6 +414,10 @@ TEST(StdToolboxStress, EveryTimerFiresOrIsCancelledAndNeverBoth) {
   EXPECT_EQ(early, 0);
   EXPECT_GT(cancelled, 0);
   for (std::atomic<int>& n : fired) EXPECT_TRUE(n == 1 || n == 1000) << n;
+}
+
+TEST(StdToolbox, KnowsHowManyThreadsTheMachineRuns) {
+  EXPECT_EQ(StdToolbox::HardwareThreads(), std::max(1, static_cast<int>(std::thread::hardware_concurrency())));
 }
 
 TEST(StdToolboxStress, WorkersComeAndGoWhileTimersFire) {
