@@ -67,6 +67,7 @@ void ActorTree::OnWatchedEnded(ActorWorker& worker, ActorSlot& slot, const Actor
   EnvelopePtr terminated = MakeEnvelope<Terminated>(worker.cache(), ended.actor, ended.actor, ended.existence_confirmed,
                                                     ended.address_terminated);
   terminated->set_target_word(worker.turn.word | kMarked);
+  if (worker.metrics != nullptr) worker.metrics->CountEnqueued(slot.type.load(std::memory_order_relaxed), 1);
   worker.turn.lists.user.PushBack(terminated.release());
 }
 

@@ -11,6 +11,7 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -292,6 +293,30 @@ TEST_F(DeathWatch, DoesNotOvertakeWhatWasSentBefore) {
     return absl::OkStatus();
   });
   EXPECT_EQ(Heard(), (Lines{"w got 2", "w got 3", "w got 4", "w got 1", "w heard of a"}));
+}
+
+// SCH-11: what tells of an end is counted when it goes into the mailbox, as it is when it leaves.
+TEST_F(DeathWatch, KeepsTheDepthOfTheMailboxRight) {
+  const ActorRef watcher = SpawnWatcher("w");
+  for (const char* name : {"a", "b", "c"}) {
+    const ActorRef actor = SpawnNamed(name);
+    Watch(watcher, actor);
+    Let(actor, [](ActorContext& context) {
+      context.Stop();
+      return absl::OkStatus();
+    });
+  }
+  EXPECT_EQ(Heard().size(), 3u);
+  double depth = 0;
+  Let(watcher, [&](ActorContext& context) {
+    for (int i = 0; i < 3; ++i) context.Tell(context.self(), Gone{i});
+    context.Flush();
+    for (const Metric& metric : system_->hub().Snapshot(toolbox_->Now()).metrics) {
+      if (metric.name == kMailboxDepth) depth += metric.value;
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_GE(depth, 3);
 }
 
 }  // namespace
