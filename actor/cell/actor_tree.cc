@@ -636,6 +636,7 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
     return;
   }
   dead_letter_count_.fetch_add(1, std::memory_order_relaxed);
+  envelope = UnwrapRouted(std::move(envelope));
   // Who asked need not wait until the time is over.
   const ActorRef sender = envelope->sender();
   const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;

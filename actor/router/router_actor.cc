@@ -134,7 +134,7 @@ RoutingPlan RouterProps::Plan() const {
 
 // On the spawner's thread: when it has the reference, messages can be routed.
 void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
-  InstallRouting(&Route);
+  InstallRouting(&Route, &Unwrap);
   const ActorRef router = slot.ref();
   uint64_t seed = HashOfRoutingKey(tree.PathOf(router));
   if (ActorSystem* const system = tree.system()) seed = system->toolbox().MakeRandom(kRoutingStream ^ seed).Next();

@@ -23,6 +23,7 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -330,6 +331,24 @@ TEST_F(RouterTest, ScatterGatherFailsWhenNobodyAnswersWithinItsTime) {
   // Or when who asked does not wait as long.
   EXPECT_FALSE(system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(1)).ok());
   EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(3));
+}
+
+// What a router has put aside for its own turn is a dead letter as it was sent.
+TEST_F(RouterTest, WhatWaitsForARouterThatEndsIsADeadLetterOfItsOwnType) {
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::ScatterGather(), .size = 3});
+  Settle();
+  std::vector<std::string> lost;
+  const EventSubscription subscription = system_->events().Listen<DeadLetter>(
+      [&](const DeadLetter& letter) { lost.emplace_back(letter.message.type_name); });
+  Tell(router, Question{});
+  system_->Stop(router);
+  Settle();
+  const auto losses_of = [&](std::string_view type) {
+    return std::count_if(lost.begin(), lost.end(),
+                         [&](const std::string& name) { return name.find(type) != std::string::npos; });
+  };
+  EXPECT_EQ(losses_of("Question"), 1);
+  EXPECT_EQ(losses_of("RouteInTurn"), 0);
 }
 
 TEST_F(RouterTest, ScatterGatherGetsAnAnswerAlthoughOneOfTheRouteesHasEnded) {

@@ -350,4 +350,9 @@ absl::Status Route(ActorRef router, EnvelopePtr message) {
   return RouteOn(*table, router, std::move(message));
 }
 
+EnvelopePtr Unwrap(EnvelopePtr message) {
+  auto* const routed = message->TryAs<RouteInTurn>();
+  return routed == nullptr || routed->envelope == nullptr ? std::move(message) : std::move(routed->envelope);
+}
+
 }  // namespace fraktor::inline v0

@@ -16,6 +16,8 @@ namespace fraktor::inline v0 {
 
 // The RouteFunction of all routers.
 absl::Status Route(ActorRef router, EnvelopePtr message);
+// And their UnwrapFunction.
+EnvelopePtr Unwrap(EnvelopePtr message);
 
 // The questions of ScatterGather and TailChopping: sends `message` to some routees, as a question of `promise`. It is a
 // dead letter if there are none, or several and it cannot be copied.

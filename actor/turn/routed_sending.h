@@ -22,10 +22,15 @@ inline constexpr uint8_t kRouterFlag = static_cast<uint8_t>(ActorRef::kRouter >>
 // mailbox is full and says so.
 using RouteFunction = absl::Status (*)(ActorRef router, EnvelopePtr message);
 
-// Before the first router is spawned; the same one each time.
-void InstallRouting(RouteFunction route);
+// What a message was that a router has put into one of its own, to send it on in its turn; others stay as they are.
+using UnwrapFunction = EnvelopePtr (*)(EnvelopePtr message);
+
+// Before the first router is spawned; the same ones each time.
+void InstallRouting(RouteFunction route, UnwrapFunction unwrap);
 
 absl::Status RouteMessage(ActorRef router, EnvelopePtr message);
+// For dead letters: what somebody has sent, whatever has become of it on the way.
+EnvelopePtr UnwrapRouted(EnvelopePtr message);
 
 }  // namespace fraktor::inline v0
 
