@@ -16,48 +16,7 @@
 #include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/queue/inbox.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-// A sanitizer takes over malloc itself.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FRAKTOR_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FRAKTOR_SANITIZED 1
-#endif
-#endif
-
-#if defined(__GLIBC__) && !defined(FRAKTOR_SANITIZED)
-constexpr bool kCounts = true;
-
-// glibc's own, behind the names that are taken over below.
-extern "C" void* __libc_malloc(size_t size);                      // NOLINT
-extern "C" void* __libc_memalign(size_t alignment, size_t size);  // NOLINT
-extern "C" void* __libc_calloc(size_t count, size_t size);        // NOLINT
-extern "C" void* __libc_realloc(void* memory, size_t size);       // NOLINT
-
-extern "C" void* malloc(size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_malloc(size);
-}
-extern "C" void* calloc(size_t count, size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_calloc(count, size);
-}
-extern "C" void* realloc(void* memory, size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_realloc(memory, size);
-}
-extern "C" void* aligned_alloc(size_t alignment, size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_memalign(alignment, size);
-}
-#else
-constexpr bool kCounts = false;
-#endif
+#include "fraktor/utils/testing/counted_allocations.h"
 
 namespace fraktor {
 namespace {
@@ -67,17 +26,10 @@ struct Sized {
   std::array<unsigned char, kBytes> bytes;
 };
 
-template <class Work>
-int64_t AllocationsIn(Work work) {
-  const int64_t before = allocations.load();
-  work();
-  return allocations.load() - before;
-}
-
 class SteadyState : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!kCounts) GTEST_SKIP() << "malloc cannot be taken over here: it belongs to a sanitizer, or is not glibc's";
+    if (!kCountsAllocations) GTEST_SKIP() << kWhyNoAllocationsAreCounted;
   }
 };
 

@@ -17,6 +17,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/scheduler/each_toolbox.h"
 #include "fraktor/actor/scheduler/worker_executor.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
@@ -32,29 +33,9 @@
 namespace fraktor {
 namespace {
 
-enum class Kind { kStd, kLocal, kSim };
-
-std::string NameOf(const testing::TestParamInfo<Kind>& kind) {
-  return kind.param == Kind::kStd ? "Std" : kind.param == Kind::kLocal ? "Local" : "Sim";
-}
-
-class BlockingPoolTest : public testing::TestWithParam<Kind> {
+class BlockingPoolTest : public testing::TestWithParam<ToolboxKind> {
  protected:
-  BlockingPoolTest() {
-    switch (GetParam()) {
-      case Kind::kStd:
-        toolbox_ = StdToolbox::Make({}).value();
-        break;
-      case Kind::kLocal:
-        toolbox_ = LocalToolbox::Make({}).value();
-        break;
-      case Kind::kSim:
-        toolbox_ = SimToolbox::Make({.seed = 5}).value();
-        break;
-    }
-  }
-
-  bool has_threads() const { return GetParam() == Kind::kStd; }
+  bool has_threads() const { return GetParam() == ToolboxKind::kStd; }
   void Pump() {
     if (!has_threads()) {
       ASSERT_TRUE(static_cast<PumpedToolbox&>(*toolbox_).RunUntilIdle().ok());
@@ -66,7 +47,7 @@ class BlockingPoolTest : public testing::TestWithParam<Kind> {
     return future.Wait();
   }
 
-  std::unique_ptr<RuntimeToolbox> toolbox_;
+  std::unique_ptr<RuntimeToolbox> toolbox_ = MakeToolbox(GetParam());
 };
 
 TEST_P(BlockingPoolTest, RunsWhatItIsGiven) {
@@ -221,18 +202,7 @@ TEST_P(BlockingPoolTest, MayBeGivenWorkByItsWork) {
 }
 
 TEST_P(BlockingPoolTest, SaysWhenTheToolboxHasNoThread) {
-  std::unique_ptr<RuntimeToolbox> small;
-  switch (GetParam()) {
-    case Kind::kStd:
-      small = StdToolbox::Make({.max_workers = 1}).value();
-      break;
-    case Kind::kLocal:
-      small = LocalToolbox::Make({.max_workers = 1}).value();
-      break;
-    case Kind::kSim:
-      small = SimToolbox::Make({.max_workers = 1}).value();
-      break;
-  }
+  const std::unique_ptr<RuntimeToolbox> small = MakeToolbox(GetParam(), /*max_workers=*/1);
   auto first = BlockingPool::Start({.max_threads = 2}, *small).value();
   auto second = BlockingPool::Start({}, *small).value();
   // The first does with the one thread that it got.
@@ -258,7 +228,7 @@ class BlockingForActorsTest : public BlockingPoolTest {
   }
 
   NoLifecycle lifecycle_;
-  MailboxRegistry mailboxes_{GetParam() == Kind::kStd};
+  MailboxRegistry mailboxes_{GetParam() == ToolboxKind::kStd};
   std::vector<std::unique_ptr<ActorInstance>> instances_;
 };
 
@@ -323,8 +293,8 @@ TEST_P(BlockingForActorsTest, HasWhatTheActorSentBeforeDelivered) {
   EXPECT_EQ(ready_after, 1u);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, BlockingPoolTest, testing::Values(Kind::kStd, Kind::kLocal, Kind::kSim), NameOf);
-INSTANTIATE_TEST_SUITE_P(All, BlockingForActorsTest, testing::Values(Kind::kStd, Kind::kLocal, Kind::kSim), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, BlockingPoolTest, EachToolbox(), NameOfToolbox);
+INSTANTIATE_TEST_SUITE_P(All, BlockingForActorsTest, EachToolbox(), NameOfToolbox);
 
 TEST(BlockingPoolOptions, RefuseAbsurdValuesByName) {
   auto toolbox = LocalToolbox::Make({}).value();

@@ -19,6 +19,7 @@
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/ready/work_stealing_coordinator.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/scheduler/each_toolbox.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_slot.h"
@@ -139,32 +140,12 @@ class CountingMiddleware final : public InvokerMiddleware {
   std::atomic<int> after{0};
 };
 
-enum class Kind { kStd, kLocal, kSim };
-
-std::string NameOf(const testing::TestParamInfo<Kind>& kind) {
-  return kind.param == Kind::kStd ? "Std" : kind.param == Kind::kLocal ? "Local" : "Sim";
-}
-
 // SCH-12 in small: pairs of actors that play, on each toolbox and with both coordinators.
-class WorkerExecutorTest : public testing::TestWithParam<Kind> {
+class WorkerExecutorTest : public testing::TestWithParam<ToolboxKind> {
  protected:
-  WorkerExecutorTest() {
-    switch (GetParam()) {
-      case Kind::kStd:
-        toolbox_ = StdToolbox::Make({}).value();
-        break;
-      case Kind::kLocal:
-        toolbox_ = LocalToolbox::Make({}).value();
-        break;
-      case Kind::kSim:
-        toolbox_ = SimToolbox::Make({.seed = 5}).value();
-        break;
-    }
-  }
-
   ExecutorServices Services() { return {*toolbox_, lifecycle_, lifecycle_.mailboxes}; }
 
-  bool has_threads() const { return GetParam() == Kind::kStd; }
+  bool has_threads() const { return GetParam() == ToolboxKind::kStd; }
 
   ActorRef Spawn(const WorkerExecutor& executor, Scripted::Script script, uint16_t type = 0) {
     return lifecycle_.Spawn(executor, std::make_unique<Scripted>(std::move(script)), type);
@@ -181,7 +162,7 @@ class WorkerExecutorTest : public testing::TestWithParam<Kind> {
   // Lets the workers run until `semaphore` can be taken.
   template <class Semaphore>
   void Await(Semaphore& semaphore) {
-    if (GetParam() == Kind::kStd) {
+    if (GetParam() == ToolboxKind::kStd) {
       semaphore.acquire();
     } else {
       ASSERT_TRUE(static_cast<PumpedToolbox&>(*toolbox_).RunUntilIdle().ok());
@@ -216,8 +197,8 @@ class WorkerExecutorTest : public testing::TestWithParam<Kind> {
     (*executor)->Stop();
   }
 
-  std::unique_ptr<RuntimeToolbox> toolbox_;
-  TestLifecycle lifecycle_{GetParam() == Kind::kStd};
+  std::unique_ptr<RuntimeToolbox> toolbox_ = MakeToolbox(GetParam());
+  TestLifecycle lifecycle_{GetParam() == ToolboxKind::kStd};
 };
 
 TEST_P(WorkerExecutorTest, RunsActorsOnOneWorker) { Play(CoordinatorKind::kWorkStealing, 1); }
@@ -271,11 +252,11 @@ TEST_P(WorkerExecutorTest, LetsOthersHaveTheirTurnBesidesAFullMailbox) {
   Tell(source, Ball{});
   Await(over);
   executor->Stop();
-  if (GetParam() == Kind::kSim) {
+  if (GetParam() == ToolboxKind::kSim) {
     // The seed chooses among the two again and again.
     EXPECT_GE(before_the_other, 0);
     EXPECT_EQ(before_the_other % kBudget, 0);
-  } else if (GetParam() == Kind::kLocal) {
+  } else if (GetParam() == ToolboxKind::kLocal) {
     EXPECT_EQ(before_the_other, kBudget);
   }
   EXPECT_LT(before_the_other, kFlood);
@@ -365,19 +346,7 @@ TEST_P(WorkerExecutorTest, MayBeStoppedAgainAndWithoutEverHavingWorked) {
 }
 
 TEST_P(WorkerExecutorTest, StartsAllWorkersOrNone) {
-  std::unique_ptr<RuntimeToolbox> small;
-  constexpr int kRoom = 3;
-  switch (GetParam()) {
-    case Kind::kStd:
-      small = StdToolbox::Make({.max_workers = kRoom}).value();
-      break;
-    case Kind::kLocal:
-      small = LocalToolbox::Make({.max_workers = kRoom}).value();
-      break;
-    case Kind::kSim:
-      small = SimToolbox::Make({.max_workers = kRoom}).value();
-      break;
-  }
+  const std::unique_ptr<RuntimeToolbox> small = MakeToolbox(GetParam(), /*max_workers=*/3);
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(WorkerExecutor::Start({.workers = 5}, {*small, lifecycle_, lifecycle_.mailboxes}).status().code(),
               absl::StatusCode::kResourceExhausted);
@@ -401,7 +370,7 @@ TEST_P(WorkerExecutorTest, TakesMessagesOfForeignThreads) {
   const auto send = [&] {
     for (int i = 0; i < kMessages; ++i) Tell(actors[static_cast<size_t>(i) % actors.size()], Ball{});
   };
-  if (GetParam() == Kind::kSim) {
+  if (GetParam() == ToolboxKind::kSim) {
     // All of a simulation belongs to one thread.
     for (int i = 0; i < kThreads; ++i) send();
   } else {
@@ -611,7 +580,7 @@ TEST_P(WorkerExecutorTest, CarriesSystemMessagesToAnotherExecutor) {
   right->Stop();
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WorkerExecutorTest, testing::Values(Kind::kStd, Kind::kLocal, Kind::kSim), NameOf);
+INSTANTIATE_TEST_SUITE_P(All, WorkerExecutorTest, EachToolbox(), NameOfToolbox);
 
 // Both are stuck until the one has run all that the other has made ready: others must be able to steal it.
 TEST(WorkerExecutorOnThreads, LetsWorkersStealFromOneThatIsBusy) {

@@ -1,6 +1,5 @@
 // Counts what is allocated from the system while actors talk: by operator new and by malloc, whichever library asks.
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -20,48 +19,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/invoker_fixture.h"
 #include "fraktor/actor/turn/mailing.h"
-
-namespace {
-std::atomic<int64_t> allocations{0};
-}  // namespace
-
-// A sanitizer takes over malloc itself.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define FRAKTOR_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define FRAKTOR_SANITIZED 1
-#endif
-#endif
-
-#if defined(__GLIBC__) && !defined(FRAKTOR_SANITIZED)
-constexpr bool kCounts = true;
-
-// glibc's own, behind the names that are taken over below.
-extern "C" void* __libc_malloc(size_t size);                      // NOLINT
-extern "C" void* __libc_memalign(size_t alignment, size_t size);  // NOLINT
-extern "C" void* __libc_calloc(size_t count, size_t size);        // NOLINT
-extern "C" void* __libc_realloc(void* memory, size_t size);       // NOLINT
-
-extern "C" void* malloc(size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_malloc(size);
-}
-extern "C" void* calloc(size_t count, size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_calloc(count, size);
-}
-extern "C" void* realloc(void* memory, size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_realloc(memory, size);
-}
-extern "C" void* aligned_alloc(size_t alignment, size_t size) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_memalign(alignment, size);
-}
-#else
-constexpr bool kCounts = false;
-#endif
+#include "fraktor/utils/testing/counted_allocations.h"
 
 namespace fraktor {
 namespace {
@@ -129,16 +87,16 @@ class Echo final : public ActorInstance {
 class SteadyState : public InvokerTest {
  protected:
   void SetUp() override {
-    if (!kCounts) GTEST_SKIP() << "malloc cannot be taken over here: it belongs to a sanitizer, or is not glibc's";
+    if (!kCountsAllocations) GTEST_SKIP() << kWhyNoAllocationsAreCounted;
   }
 
   // Has `starter` go on until `left_` messages were received; how much that allocated.
   int64_t AllocationsIn(ActorRef starter, int messages) {
     left_ = messages;
     Tell(starter, Kick{});
-    const int64_t before = allocations.load();
+    const int64_t before = AllocationCount();
     RunAll();
-    const int64_t after = allocations.load();
+    const int64_t after = AllocationCount();
     EXPECT_EQ(left_, 0);
     return after - before;
   }
@@ -166,12 +124,12 @@ class SteadyState : public InvokerTest {
 };
 
 TEST_F(SteadyState, IsWatchedByACounterThatCounts) {
-  const int64_t before = allocations.load();
+  const int64_t before = AllocationCount();
   void* volatile memory = std::malloc(10);
   std::free(memory);
   int* volatile number = new int(1);
   delete number;
-  EXPECT_EQ(allocations.load() - before, 2);
+  EXPECT_EQ(AllocationCount() - before, 2);
 }
 
 TEST_F(SteadyState, AllocatesNothingForMessagesUpTo88Bytes) {

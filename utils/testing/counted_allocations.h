@@ -1,0 +1,46 @@
+// Counts what a test allocates from the system: by operator new and by malloc, whichever library asks.
+//
+//   if (!kCountsAllocations) GTEST_SKIP() << kWhyNoAllocationsAreCounted;
+//   EXPECT_EQ(AllocationsIn([&] { SendAMessage(); }), 0);
+//
+// A program that links this has another malloc than others. Under a sanitizer, which takes over malloc itself, and
+// without glibc nothing is counted.
+//
+// Thread safety: any thread may call anything; the allocations of all threads are counted.
+#ifndef FRAKTOR_UTILS_TESTING_COUNTED_ALLOCATIONS_H_
+#define FRAKTOR_UTILS_TESTING_COUNTED_ALLOCATIONS_H_
+
+#include <cstdint>
+#include <cstdlib>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define FRAKTOR_MALLOC_IS_TAKEN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define FRAKTOR_MALLOC_IS_TAKEN 1
+#endif
+#endif
+
+namespace fraktor::inline v0 {
+
+#if defined(__GLIBC__) && !defined(FRAKTOR_MALLOC_IS_TAKEN)
+inline constexpr bool kCountsAllocations = true;
+#else
+inline constexpr bool kCountsAllocations = false;
+#endif
+inline constexpr char kWhyNoAllocationsAreCounted[] =
+    "malloc cannot be taken over here: it belongs to a sanitizer, or is not glibc's";
+
+// Since the program began.
+int64_t AllocationCount();
+
+template <class Work>
+int64_t AllocationsIn(Work work) {
+  const int64_t before = AllocationCount();
+  work();
+  return AllocationCount() - before;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_TESTING_COUNTED_ALLOCATIONS_H_
