@@ -1,7 +1,5 @@
 // Whole programs of actors. //benchmarks/limit has programs of the same names on the bare mechanism, and the peers have
 // them too: `<program>[/<parameter>]/w:<workers>`. A message is one int64.
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -30,36 +28,17 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/benchmarks/measuring/countdown.h"
+#include "fraktor/benchmarks/measuring/latency_probe.h"
+#include "fraktor/benchmarks/measuring/program_time.h"
 
 namespace fraktor {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = ProgramClock;
 
-// Lets the measuring thread wait for what actors count down. One program runs at a time, so one is enough.
-class Countdown {
- public:
-  void Arm(int64_t count) {
-    done_.store(0, std::memory_order_relaxed);
-    left_.store(count, std::memory_order_release);
-  }
-
-  void Hit() {
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    done_.store(1, std::memory_order_release);
-    done_.notify_all();
-  }
-
-  void Await() { done_.wait(0, std::memory_order_acquire); }
-
- private:
-  std::atomic<int64_t> left_{0};  // the last to count sees what all before it did: acquire-release among themselves
-  std::atomic<int> done_{0};      // store-release in Hit, load-acquire in Await
-};
-
+// One program runs at a time, so one is enough.
 Countdown countdown;
-
-double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // A system with so many workers.
 class World {
@@ -111,10 +90,6 @@ void Measure(benchmark::State& state, int workers, int64_t items, Setup setup, S
   World world(workers);
   MeasureIn(world, state, items, setup, start);
 }
-
-// A program runs once per process, as long as it takes: the more often pools are used, the more they are shuffled, and
-// what a second run measures is mostly the cache. `tools/bench` gives each benchmark a process of its own.
-void Once(benchmark::internal::Benchmark* benchmark) { benchmark->UseManualTime()->Iterations(1); }
 
 class Pong final : public ActorInstance {
  public:
@@ -177,13 +152,6 @@ BENCHMARK(Pairs)
     ->Args({100, 2})
     ->Args({1000, 2})
     ->Apply(Once);
-
-// What the process has used of processors.
-double CpuSeconds() {
-  timespec now;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 // What counting and sampling cost: the two differ in nothing else.
 void ObservedPingPong(benchmark::State& state) {
@@ -682,38 +650,8 @@ void IdleActors(benchmark::State& state) {
 }
 BENCHMARK(IdleActors)->Name("idle_actors")->Arg(1'000'000)->Apply(Once);
 
-// A foreign thread sends one message per millisecond and the receiver notes how long each was on its way.
-class Probe {
- public:
-  explicit Probe(size_t messages) { latencies_.reserve(messages); }
-
-  // Called by the receiver only.
-  void Receive(int64_t sent) {
-    latencies_.push_back(Clock::now() - Clock::time_point(Clock::duration(sent)));
-    received_.fetch_add(1, std::memory_order_release);
-  }
-
-  size_t received() const { return received_.load(std::memory_order_acquire); }
-
-  // The share of messages that arrived and the percentiles of those. Only when the receiver is idle.
-  void Report(benchmark::State& state, size_t sent) {
-    state.counters["delivered"] = static_cast<double>(latencies_.size()) / static_cast<double>(sent);
-    if (latencies_.empty()) return;
-    std::sort(latencies_.begin(), latencies_.end());
-    const auto percentile = [&](double share) {
-      return 1e6 * Seconds(latencies_[static_cast<size_t>(share * static_cast<double>(latencies_.size() - 1))]);
-    };
-    state.counters["p50_us"] = percentile(0.50);
-    state.counters["p95_us"] = percentile(0.95);
-    state.counters["p99_us"] = percentile(0.99);
-  }
-
- private:
-  std::vector<Clock::duration> latencies_;
-  std::atomic<size_t> received_{0};  // release by the receiver after each entry, acquire by the measuring thread
-};
-
-Probe* probe;
+// A foreign thread sends one message per millisecond.
+LatencyProbe* probe;
 std::atomic<bool> busy;  // tells busy pairs to go on; nothing else depends on it, so relaxed
 
 class Receiver final : public ActorInstance {
@@ -742,7 +680,7 @@ void MeasureLatency(benchmark::State& state, int64_t pairs, int workers) {
   constexpr std::chrono::milliseconds kPeriod(1);
   constexpr int kLastWaits = 2000;
   World world(workers);
-  Probe own(kMessages);
+  LatencyProbe own(kMessages);
   probe = &own;
   busy.store(true, std::memory_order_relaxed);
   for (auto _ : state) {
@@ -755,7 +693,7 @@ void MeasureLatency(benchmark::State& state, int64_t pairs, int workers) {
     const Clock::time_point begin = Clock::now();
     for (size_t i = 0; i < kMessages; ++i) {
       std::this_thread::sleep_for(kPeriod);
-      Tell(receiver, int64_t{Clock::now().time_since_epoch().count()});
+      Tell(receiver, LatencyProbe::Now());
     }
     for (int i = 0; i < kLastWaits && own.received() < kMessages; ++i) std::this_thread::sleep_for(kPeriod);
     const double elapsed = Seconds(Clock::now() - begin);

@@ -50,13 +50,17 @@ inline void Relax() {
 #endif
 }
 
-// One message: a cache line, like the product's envelope.
-struct alignas(kCacheLine) Message {
+// One message: a cache line, like the product's envelope. With -DFRAKTOR_LIMIT_NODE_BYTES=32 half of one: that is less
+// memory to go through where many messages wait, and README.md says what it brings.
+#ifndef FRAKTOR_LIMIT_NODE_BYTES
+#define FRAKTOR_LIMIT_NODE_BYTES 64
+#endif
+struct alignas(FRAKTOR_LIMIT_NODE_BYTES) Message {
   std::atomic<Message*> next;  // store-release by the producer that follows in the queue, load-acquire by the consumer
   int64_t value;
   uint32_t kind;
 };
-static_assert(sizeof(Message) == kCacheLine);
+static_assert(sizeof(Message) == FRAKTOR_LIMIT_NODE_BYTES);
 
 class Port;
 class Worker;

@@ -1,8 +1,5 @@
 // What the bare mechanism reaches, program by program. The product's benchmarks and the peers have programs of the same
 // names: `<program>[/<parameter>]/w:<workers>`. A message is one int64.
-#include <sys/resource.h>
-
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -13,36 +10,17 @@
 #include "benchmark/benchmark.h"
 
 #include "fraktor/benchmarks/limit/bare_runtime.h"
+#include "fraktor/benchmarks/measuring/countdown.h"
+#include "fraktor/benchmarks/measuring/latency_probe.h"
+#include "fraktor/benchmarks/measuring/program_time.h"
 
 namespace fraktor::limit {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = ProgramClock;
 
-// Lets the measuring thread wait for what actors count down. One program runs at a time, so one is enough.
-class Countdown {
- public:
-  void Arm(int64_t count) {
-    done_.store(0, std::memory_order_relaxed);
-    left_.store(count, std::memory_order_release);
-  }
-
-  void Hit() {
-    if (left_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    done_.store(1, std::memory_order_release);
-    done_.notify_all();
-  }
-
-  void Await() { done_.wait(0, std::memory_order_acquire); }
-
- private:
-  std::atomic<int64_t> left_{0};  // the last to count sees what all before it did: acquire-release among themselves
-  std::atomic<int> done_{0};      // store-release in Hit, load-acquire in Await
-};
-
+// One program runs at a time, so one is enough.
 Countdown countdown;
-
-double Seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 // Waits without work for the processor: the machine has few of them, and the sender must not be one of the busy ones.
 void SleepFor(std::chrono::nanoseconds duration) { std::this_thread::sleep_for(duration); }
@@ -69,10 +47,6 @@ void Measure(benchmark::State& state, int workers, int64_t items, Setup setup, S
   }
   state.SetItemsProcessed(state.iterations() * items);
 }
-
-// A program runs once per process, as long as it takes: the more often pools are used, the more they are shuffled, and
-// what a second run measures is mostly the cache. `tools/bench` gives each benchmark a process of its own.
-void Once(benchmark::internal::Benchmark* benchmark) { benchmark->UseManualTime()->Iterations(1); }
 
 void Ping(Actor& self, const Message& message, Port& port) {
   if (--self.count > 0) {
@@ -274,43 +248,11 @@ void Skynet(benchmark::State& state) {
 }
 BENCHMARK(Skynet)->Name("skynet")->ArgName("w")->Arg(2)->Apply(Once);
 
-// A foreign thread sends one message per millisecond and the receiver notes how long each was on its way.
-class Probe {
- public:
-  explicit Probe(size_t messages) { latencies_.reserve(messages); }
-
-  void Send(Port& port, Actor& receiver) { port.Send(receiver, Clock::now().time_since_epoch().count()); }
-
-  // Called by the receiver only.
-  void Receive(const Message& message) {
-    latencies_.push_back(Clock::now() - Clock::time_point(Clock::duration(message.value)));
-    received_.fetch_add(1, std::memory_order_release);
-  }
-
-  size_t received() const { return received_.load(std::memory_order_acquire); }
-
-  // The share of messages that arrived and the percentiles of those. Only when the receiver is idle.
-  void Report(benchmark::State& state, size_t sent) {
-    state.counters["delivered"] = static_cast<double>(latencies_.size()) / static_cast<double>(sent);
-    if (latencies_.empty()) return;
-    std::sort(latencies_.begin(), latencies_.end());
-    const auto percentile = [&](double share) {
-      return 1e6 * Seconds(latencies_[static_cast<size_t>(share * static_cast<double>(latencies_.size() - 1))]);
-    };
-    state.counters["p50_us"] = percentile(0.50);
-    state.counters["p95_us"] = percentile(0.95);
-    state.counters["p99_us"] = percentile(0.99);
-  }
-
- private:
-  std::vector<Clock::duration> latencies_;
-  std::atomic<size_t> received_{0};  // release by the receiver after each entry, acquire by the measuring thread
-};
-
-Probe* probe;
+// A foreign thread sends one message per millisecond.
+LatencyProbe* probe;
 std::atomic<bool> busy;  // tells busy pairs to go on; nothing else depends on it, so relaxed
 
-void Receive(Actor&, const Message& message, Port&) { probe->Receive(message); }
+void Receive(Actor&, const Message& message, Port&) { probe->Receive(message.value); }
 
 void BusyPing(Actor& self, const Message& message, Port& port) {
   if (busy.load(std::memory_order_relaxed)) port.Send(*self.peer, message.value);
@@ -322,7 +264,7 @@ void MeasureLatency(benchmark::State& state, int64_t pairs, int workers) {
   constexpr int kLastWaits = 2000;
   BareRuntime runtime(workers);
   Port port(runtime);
-  Probe own(kMessages);
+  LatencyProbe own(kMessages);
   probe = &own;
   busy.store(true, std::memory_order_relaxed);
   for (auto _ : state) {
@@ -330,23 +272,17 @@ void MeasureLatency(benchmark::State& state, int64_t pairs, int workers) {
     std::vector<Actor*> actors = SpawnPairs(port, pairs, 0, &BusyPing);
     runtime.AwaitIdle();
     for (size_t i = 0; i < actors.size(); i += 2) port.Send(*actors[i], 1);
-    rusage before;
-    getrusage(RUSAGE_SELF, &before);
+    const double cpu_before = CpuSeconds();
     const Clock::time_point begin = Clock::now();
     for (size_t i = 0; i < kMessages; ++i) {
       SleepFor(kPeriod);
-      own.Send(port, receiver);
+      port.Send(receiver, LatencyProbe::Now());
     }
     for (int i = 0; i < kLastWaits && own.received() < kMessages; ++i) SleepFor(kPeriod);
     const double elapsed = Seconds(Clock::now() - begin);
-    rusage after;
-    getrusage(RUSAGE_SELF, &after);
+    const double cpu = CpuSeconds() - cpu_before;
     state.SetIterationTime(elapsed);
-    const auto cpu_seconds = [](const rusage& usage) {
-      return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-             1e-6 * static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
-    };
-    if (pairs == 0) state.counters["cores"] = (cpu_seconds(after) - cpu_seconds(before)) / elapsed;
+    if (pairs == 0) state.counters["cores"] = cpu / elapsed;
     busy.store(false, std::memory_order_relaxed);
     runtime.AwaitIdle();
     own.Report(state, kMessages);
