@@ -109,7 +109,9 @@ absl::Status Live(const std::string& folder, bool is_first) {
   std::shared_ptr<fraktor::SnapshotStorage> snapshots =
       fraktor::RocksDbSnapshotStore::Open(*toolbox, {.path = folder + "/snapshots"}).value();
 
-  fraktor::ActorSystemOptions options{.config = {.system_name = "bank"}, .toolbox = toolbox.get()};
+  fraktor::ActorSystemOptions options;
+  options.config.system_name = "bank";
+  options.toolbox = toolbox.get();
   options.codecs = fraktor::CodecSetup().Add<Deposited, Withdrawn, AccountState>().Build().value();
   auto system = fraktor::ActorSystem::Create(options).value();
   auto& persistence = system->Extension<fraktor::PersistenceExtension>();

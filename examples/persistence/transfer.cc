@@ -114,7 +114,8 @@ class Account
 using AccountRef = fraktor::RefOf<Account>;
 
 std::unique_ptr<fraktor::ActorSystem> Start(std::shared_ptr<fraktor::JournalStorage> journal) {
-  fraktor::ActorSystemOptions options{.config = {.system_name = "bank"}};
+  fraktor::ActorSystemOptions options;
+  options.config.system_name = "bank";
   options.codecs = fraktor::CodecSetup().Add<Given, Taken, Confirmed>().Build().value();
   auto system = fraktor::ActorSystem::Create(options).value();
   const absl::Status added =

@@ -133,7 +133,10 @@ TEST(CrashChild, DISABLED_Persists) {
   std::shared_ptr<RocksDbJournal> journal = RocksDbJournal::Open(*toolbox, {.path = folder}).value();
   Report("open\n");
   const int log_fd = ::open(NewestLog(folder).c_str(), O_RDONLY | O_CLOEXEC);
-  ActorSystemOptions options{.config = {.system_name = "crash"}, .toolbox = toolbox.get(), .workers = 2};
+  ActorSystemOptions options;
+  options.config.system_name = "crash";
+  options.toolbox = toolbox.get();
+  options.workers = 2;
   options.codecs = CodecSetup().Add<Written>().Build().value();
   const auto system = ActorSystem::Create(options).value();
   ASSERT_TRUE(system->Extension<PersistenceExtension>().AddJournal("rocksdb", {.storage = journal}).ok());
