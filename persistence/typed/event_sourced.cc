@@ -16,6 +16,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/actor_log.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
@@ -50,15 +51,21 @@ absl::Status EventSourcedActor::OnRecoveryCompleted(ActorContext& context) {
 
 void EventSourcedActor::OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
   PersistentActor::OnPersistRejected(cause, event, sequence_nr);
-  // Once for all events of a command.
-  if (!std::exchange(is_rejected_, true) && !event.sender().IsNoOne()) {
-    context().Tell(event.sender(), ErrorReply{cause});
-  }
+  AnswerError(cause, event.sender());
+}
+
+void EventSourcedActor::OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
+  PersistentActor::OnPersistFailure(cause, event, sequence_nr);
+  AnswerError(cause, event.sender());
+}
+
+void EventSourcedActor::AnswerError(const absl::Status& cause, ActorRef sender) {
+  if (!std::exchange(is_answered_, true) && !sender.IsNoOne()) context().Tell(sender, ErrorReply{cause});
 }
 
 void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events,
                                         absl::AnyInvocable<absl::Status(ActorContext&)> then) {
-  is_rejected_ = false;
+  is_answered_ = false;
   size_t left = events.size();
   uint64_t first = 0;
   PersistEvents(std::move(events),

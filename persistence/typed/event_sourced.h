@@ -28,7 +28,8 @@
 // Apply: State Apply(State, const Event&), or void Apply(State&, const Event&). It only computes: it runs again whenever
 // the actor comes back. What is to happen once goes into ThenRun.
 //
-// An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come.
+// An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come. So is
+// one that could not be stored, and the actor stops.
 //
 // Snapshots need a codec for State, events one for each. All else is as in persistent_actor.h.
 //
@@ -85,6 +86,7 @@ class EventSourcedActor : public PersistentActor {
   absl::Status ReceiveRecover(ActorContext& context, Envelope& event) final;
   absl::Status OnRecoveryCompleted(ActorContext& context) final;
   void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) override;
+  void OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) override;
 
   // Texts.
   static absl::Status UnknownEvent(const Envelope& event, std::string_view actor);
@@ -102,8 +104,11 @@ class EventSourcedActor : public PersistentActor {
   void SaveIfDue(uint64_t first);
   void OnSaved(const SnapshotMetadata& saved);
 
-  // Whether an event of the command at hand was rejected: further commands wait for it, so there is one.
-  bool is_rejected_ = false;
+  // Once for all events of a command.
+  void AnswerError(const absl::Status& cause, ActorRef sender);
+
+  // Whether the sender of the command at hand has got an error: further commands wait for it, so there is one.
+  bool is_answered_ = false;
 };
 
 template <class Self, class State, class CommandList, class EventList>

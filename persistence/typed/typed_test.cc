@@ -254,6 +254,18 @@ TEST_F(EventSourcedTest, AnswersTheErrorOnceIfItsEventsAreRejectedAndGoesOnWitho
   EXPECT_EQ(Stored(), (std::vector<uint64_t>{1, 4}));
 }
 
+// P86
+TEST_F(EventSourcedTest, AnswersTheErrorAndStopsIfItsEventCannotBeStored) {
+  const auto account = Start();
+  EXPECT_EQ(Ask(account, 1), 1);
+  ASSERT_TRUE(journal_->Close().Take().ok());
+  const absl::StatusOr<Balance> failed = kit_.AskAndWait(account, DepositTwice{2});
+  EXPECT_NE(failed.status().message().find("closed"), absl::string_view::npos) << failed.status();
+  kit_.Settle();
+  EXPECT_FALSE(kit_.IsAlive(account));
+  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1"}));
+}
+
 TEST_F(EventSourcedTest, PutsCommandsAsideAndTakesThemBackInOrder) {
   const auto account = Start();
   auto probe = kit_.Probe();
