@@ -69,7 +69,7 @@ struct RocksDbJournalOptions {
   // Live queries that may wait.
   size_t max_live_queries = 65'536;
   // What RocksDB keeps of its files in memory, and what it gathers before it writes a file.
-  size_t block_cache_bytes = size_t{64} << 20;
+  size_t block_cache_bytes = size_t{32} << 20;
   size_t write_buffer_bytes = size_t{64} << 20;
   // Another world of files, for tests. Outlives the journal.
   rocksdb::Env* env = nullptr;
