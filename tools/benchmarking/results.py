@@ -43,6 +43,11 @@ METRICS = {
     "bytes_per_actor": Metric("bytes", False),
     "growth": Metric("share", False),
     "ratio": Metric("times", True),
+    "growth_mib": Metric("MiB", False),
+    "bytes_more": Metric("bytes", False),
+    "of_bare": Metric("x", True),
+    "of_asks": Metric("x", True),
+    "mean_batch": Metric("events", True),
 }
 
 # Where one of these is reported, the time of an iteration says the same again, or nothing.
