@@ -11,7 +11,6 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/journal_error.h"
-#include "fraktor/persistence/protocol/guarded_call.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 
@@ -53,14 +52,7 @@ JournalActor::JournalActor(std::shared_ptr<JournalStorage> storage, const Journa
 
 absl::Status JournalActor::PreStart(ActorContext& context) {
   FRAKTOR_RETURN_IF_ERROR(options_.Validate());
-  FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(context.system().toolbox(),
-                                                          protocol_internal::WithStorageFailures(options_.breaker)));
-  return absl::OkStatus();
-}
-
-template <class Call>
-auto JournalActor::Guarded(Call call) {
-  return protocol_internal::GuardedCall(*breaker_, std::move(call));
+  return breaker_.Start(context.system().toolbox(), options_.breaker);
 }
 
 absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
@@ -85,12 +77,12 @@ absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
 void JournalActor::Open(ActorContext& context, OpenWriter& request) {
   // What came before goes before.
   WriteCollected(context);
-  Future<WriterOpened> opening = Guarded([&] {
+  const auto open = [&] {
     return storage_->OpenWriter(std::move(request.persistence_id),
                                 request.token == 0 ? std::nullopt : std::make_optional(request.token));
-  });
-  operations_.Await(
-      context, std::move(opening),
+  };
+  breaker_.Run(
+      context, operations_, open,
       [&context, client = request.client, instance_id = request.instance_id](absl::StatusOr<WriterOpened> opened) {
         if (opened.ok()) {
           context.Tell(client, WriterIsOpen{.epoch = opened->epoch,
@@ -130,14 +122,14 @@ void JournalActor::Collect(ActorContext& context, WriteMessages& request) {
 void JournalActor::WriteCollected(ActorContext& context) {
   if (collected_.writes.empty() || is_ending_) return;
   Collected sent = std::exchange(collected_, {});
-  Future<WriteResults> writing = Guarded([&] { return storage_->Write(std::move(sent.writes)); });
   ++writes_in_flight_;
-  operations_.Await(context, std::move(writing),
-                    [this, &context, sent = std::move(sent)](const absl::StatusOr<WriteResults>& results) {
-                      --writes_in_flight_;
-                      AnswerWrites(context, sent, results);
-                      if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
-                    });
+  auto write = [this, writes = std::move(sent.writes)]() mutable { return storage_->Write(std::move(writes)); };
+  breaker_.Run(context, operations_, std::move(write),
+               [this, &context, sent = std::move(sent)](const absl::StatusOr<WriteResults>& results) {
+                 --writes_in_flight_;
+                 AnswerWrites(context, sent, results);
+                 if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+               });
 }
 
 void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
@@ -181,23 +173,22 @@ void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
 void JournalActor::Delete(ActorContext& context, DeleteMessagesTo& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
   WriteCollected(context);
-  Future<void> deleting =
-      Guarded([&] { return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr); });
-  operations_.Await(context, std::move(deleting),
-                    [&context, client = request.client, to = request.to_sequence_nr,
-                     instance_id = request.instance_id](const absl::Status& deleted) {
-                      if (deleted.ok()) {
-                        context.Tell(client, DeleteMessagesSuccess{to, instance_id});
-                      } else {
-                        context.Tell(client, DeleteMessagesFailure{deleted, to, instance_id});
-                      }
-                    });
+  const auto remove = [&] { return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr); };
+  breaker_.Run(context, operations_, remove,
+               [&context, client = request.client, to = request.to_sequence_nr,
+                instance_id = request.instance_id](const absl::Status& deleted) {
+                 if (deleted.ok()) {
+                   context.Tell(client, DeleteMessagesSuccess{to, instance_id});
+                 } else {
+                   context.Tell(client, DeleteMessagesFailure{deleted, to, instance_id});
+                 }
+               });
 }
 
 void JournalActor::FindHighest(ActorContext& context, GetHighestSequenceNr& request) {
-  Future<uint64_t> finding = Guarded([&] { return storage_->HighestSequenceNr(std::move(request.persistence_id)); });
-  operations_.Await(
-      context, std::move(finding),
+  const auto find = [&] { return storage_->HighestSequenceNr(std::move(request.persistence_id)); };
+  breaker_.Run(
+      context, operations_, find,
       [&context, client = request.client, instance_id = request.instance_id](const absl::StatusOr<uint64_t>& highest) {
         if (highest.ok()) {
           context.Tell(client, HighestSequenceNrSuccess{*highest, instance_id});
@@ -212,17 +203,17 @@ void JournalActor::Replay(ActorContext& context, ReplayMessages request) {
     ReadPage(context, std::move(request));
     return;
   }
-  Future<uint64_t> finding = Guarded([&] { return storage_->HighestSequenceNr(request.persistence_id); });
-  operations_.Await(context, std::move(finding),
-                    [this, &context, request = std::move(request)](const absl::StatusOr<uint64_t>& highest) mutable {
-                      if (!highest.ok()) {
-                        context.Tell(request.client, ReplayMessagesFailure{highest.status(), request.instance_id});
-                        return;
-                      }
-                      request.knows_highest = true;
-                      request.highest_sequence_nr = *highest;
-                      ReadPage(context, std::move(request));
-                    });
+  const auto find = [this, id = request.persistence_id] { return storage_->HighestSequenceNr(id); };
+  breaker_.Run(context, operations_, find,
+               [this, &context, request = std::move(request)](const absl::StatusOr<uint64_t>& highest) mutable {
+                 if (!highest.ok()) {
+                   context.Tell(request.client, ReplayMessagesFailure{highest.status(), request.instance_id});
+                   return;
+                 }
+                 request.knows_highest = true;
+                 request.highest_sequence_nr = *highest;
+                 ReadPage(context, std::move(request));
+               });
 }
 
 void JournalActor::ReadPage(ActorContext& context, ReplayMessages request) {

@@ -22,6 +22,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -36,6 +37,7 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
+#include "fraktor/persistence/protocol/store_breaker.h"
 
 namespace fraktor::inline v0 {
 
@@ -75,8 +77,8 @@ class JournalActor final : public ActorInstance {
   };
   struct Collected {
     std::vector<AtomicWrite> writes;
-    std::vector<WriteClient> clients;
-    std::vector<WriteNumbers> numbers;
+    absl::InlinedVector<WriteClient, 1> clients;
+    absl::InlinedVector<WriteNumbers, 1> numbers;
   };
 
   void Open(ActorContext& context, OpenWriter& request);
@@ -90,13 +92,9 @@ class JournalActor final : public ActorInstance {
   void AnswerPage(ActorContext& context, ReplayMessages request, absl::StatusOr<EventBatch> page);
   void FailEverything(ActorContext& context);
 
-  // Calls the storage through the breaker.
-  template <class Call>
-  auto Guarded(Call call);
-
   const std::shared_ptr<JournalStorage> storage_;
   const JournalActorOptions options_;
-  std::unique_ptr<CircuitBreaker> breaker_;
+  protocol_internal::StoreBreaker breaker_;
   PendingOperations operations_;
   size_t writes_in_flight_ = 0;
   Collected collected_;

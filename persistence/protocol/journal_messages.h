@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/event/event_type.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -178,6 +179,30 @@ struct HighestSequenceNrFailure {
   absl::Status cause = {};
   uint64_t instance_id = 0;
 };
+
+// Whoever stops while it waits for an answer does not miss it.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<WriterIsOpen> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<OpenWriterFailure> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<WriteMessagesSuccessful> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<WriteMessagesFailed> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<WriteMessageSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<WriteMessageRejected> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<WriteMessageFailure> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<LoopMessageSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<ReplayedMessages> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<RecoverySuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<ReplayMessagesFailure> = true;
 
 }  // namespace fraktor::inline v0
 

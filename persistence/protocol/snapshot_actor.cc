@@ -9,7 +9,6 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/journal_error.h"
-#include "fraktor/persistence/protocol/guarded_call.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -37,9 +36,7 @@ SnapshotActor::SnapshotActor(std::shared_ptr<SnapshotStorage> storage, const Sna
 
 absl::Status SnapshotActor::PreStart(ActorContext& context) {
   FRAKTOR_RETURN_IF_ERROR(options_.Validate());
-  FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(context.system().toolbox(),
-                                                          protocol_internal::WithStorageFailures(options_.breaker)));
-  return absl::OkStatus();
+  return breaker_.Start(context.system().toolbox(), options_.breaker);
 }
 
 absl::Status SnapshotActor::Receive(ActorContext& context, Envelope& message) {
@@ -67,10 +64,11 @@ void SnapshotActor::Load(ActorContext& context, LoadSnapshot request, int attemp
                                                     .instance_id = request.instance_id});
     return;
   }
-  Future<std::optional<Snapshot>> loading = protocol_internal::GuardedCall(
-      *breaker_, [&] { return storage_->Load(request.persistence_id, request.criteria); });
-  operations_.Await(
-      context, std::move(loading),
+  const auto load = [this, id = request.persistence_id, criteria = request.criteria] {
+    return storage_->Load(id, criteria);
+  };
+  breaker_.Run(
+      context, operations_, load,
       [this, &context, request = std::move(request), attempt](absl::StatusOr<std::optional<Snapshot>> loaded) mutable {
         AnswerLoad(context, std::move(request), attempt, std::move(loaded));
       });
@@ -102,47 +100,46 @@ void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int 
 
 void SnapshotActor::Save(ActorContext& context, SaveSnapshot& request) {
   SnapshotMetadata metadata = request.snapshot.metadata;
-  Future<SnapshotMetadata> saving =
-      protocol_internal::GuardedCall(*breaker_, [&] { return storage_->Save(std::move(request.snapshot)); });
-  operations_.Await(context, std::move(saving),
-                    [&context, client = request.client, metadata = std::move(metadata),
-                     instance_id = request.instance_id](absl::StatusOr<SnapshotMetadata> saved) mutable {
-                      if (saved.ok()) {
-                        context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
-                      } else {
-                        context.Tell(client, SaveSnapshotFailure{std::move(metadata), saved.status(), instance_id});
-                      }
-                    });
+  const auto save = [&] { return storage_->Save(std::move(request.snapshot)); };
+  breaker_.Run(context, operations_, save,
+               [&context, client = request.client, metadata = std::move(metadata),
+                instance_id = request.instance_id](absl::StatusOr<SnapshotMetadata> saved) mutable {
+                 if (saved.ok()) {
+                   context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
+                 } else {
+                   context.Tell(client, SaveSnapshotFailure{std::move(metadata), saved.status(), instance_id});
+                 }
+               });
 }
 
 void SnapshotActor::Delete(ActorContext& context, DeleteSnapshot& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
-  Future<void> deleting = protocol_internal::GuardedCall(
-      *breaker_, [&] { return storage_->Delete(request.metadata.persistence_id, request.metadata.sequence_nr); });
-  operations_.Await(context, std::move(deleting),
-                    [&context, client = request.client, metadata = std::move(request.metadata),
-                     instance_id = request.instance_id](const absl::Status& deleted) mutable {
-                      if (deleted.ok()) {
-                        context.Tell(client, DeleteSnapshotSuccess{std::move(metadata), instance_id});
-                      } else {
-                        context.Tell(client, DeleteSnapshotFailure{std::move(metadata), deleted, instance_id});
-                      }
-                    });
+  const auto remove = [this, id = request.metadata.persistence_id, nr = request.metadata.sequence_nr] {
+    return storage_->Delete(id, nr);
+  };
+  breaker_.Run(context, operations_, remove,
+               [&context, client = request.client, metadata = std::move(request.metadata),
+                instance_id = request.instance_id](const absl::Status& deleted) mutable {
+                 if (deleted.ok()) {
+                   context.Tell(client, DeleteSnapshotSuccess{std::move(metadata), instance_id});
+                 } else {
+                   context.Tell(client, DeleteSnapshotFailure{std::move(metadata), deleted, instance_id});
+                 }
+               });
 }
 
 void SnapshotActor::DeleteMatching(ActorContext& context, DeleteSnapshots& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
-  Future<void> deleting = protocol_internal::GuardedCall(
-      *breaker_, [&] { return storage_->DeleteMatching(std::move(request.persistence_id), request.criteria); });
-  operations_.Await(context, std::move(deleting),
-                    [&context, client = request.client, criteria = request.criteria,
-                     instance_id = request.instance_id](const absl::Status& deleted) {
-                      if (deleted.ok()) {
-                        context.Tell(client, DeleteSnapshotsSuccess{criteria, instance_id});
-                      } else {
-                        context.Tell(client, DeleteSnapshotsFailure{criteria, deleted, instance_id});
-                      }
-                    });
+  const auto remove = [&] { return storage_->DeleteMatching(std::move(request.persistence_id), request.criteria); };
+  breaker_.Run(context, operations_, remove,
+               [&context, client = request.client, criteria = request.criteria,
+                instance_id = request.instance_id](const absl::Status& deleted) {
+                 if (deleted.ok()) {
+                   context.Tell(client, DeleteSnapshotsSuccess{criteria, instance_id});
+                 } else {
+                   context.Tell(client, DeleteSnapshotsFailure{criteria, deleted, instance_id});
+                 }
+               });
 }
 
 void SnapshotActor::PostStop(ActorContext& /*context*/) {

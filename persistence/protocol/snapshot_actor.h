@@ -27,6 +27,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/protocol/store_breaker.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 
@@ -65,7 +66,7 @@ class SnapshotActor final : public ActorInstance {
 
   const std::shared_ptr<SnapshotStorage> storage_;
   const SnapshotActorOptions options_;
-  std::unique_ptr<CircuitBreaker> breaker_;
+  protocol_internal::StoreBreaker breaker_;
   PendingOperations operations_;
 };
 

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/event/event_type.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 
@@ -106,6 +107,12 @@ struct DeleteSnapshotsFailure {
   absl::Status cause = {};
   uint64_t instance_id = 0;
 };
+
+// Whoever stops while it waits for an answer does not miss it.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<LoadSnapshotResult> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<LoadSnapshotFailed> = true;
 
 }  // namespace fraktor::inline v0
 

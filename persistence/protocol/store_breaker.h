@@ -1,7 +1,8 @@
-// A call of a store through a circuit breaker, which costs little when the answer is there at once.
-#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_GUARDED_CALL_H_
-#define FRAKTOR_PERSISTENCE_PROTOCOL_GUARDED_CALL_H_
+// Calls of a store through a circuit breaker, which cost little when the answer is there at once.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 
+#include <memory>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -10,10 +11,14 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0::protocol_internal {
 
@@ -65,21 +70,44 @@ std::invoke_result_t<Call&> CheckedCall(Call& call) {
   }
 }
 
-template <class Call>
-std::invoke_result_t<Call> GuardedCall(CircuitBreaker& breaker, Call call) {
-  using T = typename std::invoke_result_t<Call>::value_type;
-  if (breaker.state() != CircuitState::kClosed) return breaker.Call(std::move(call));
-  Future<T> future = CheckedCall(call);
-  if (!future.IsReady()) return breaker.Call([&future] { return std::move(future); });
-  FutureResult<T> result = future.Take();
-  if (IsStorageFailure(StatusOf(result))) {
-    breaker.Fail();
-  } else {
-    breaker.Succeed();
+// The breaker of one store.
+class StoreBreaker {
+ public:
+  absl::Status Start(RuntimeToolbox& toolbox, const CircuitBreakerOptions& options) {
+    FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(toolbox, WithStorageFailures(options)));
+    return absl::OkStatus();
   }
-  return MakeReadyFuture<T>(std::move(result));
-}
+
+  // Makes the call unless the breaker is open, and gives `done` the result, now or in a later turn.
+  template <class Call, class Done>
+  void Run(ActorContext& context, PendingOperations& operations, Call call, Done done) {
+    using T = typename std::invoke_result_t<Call&>::value_type;
+    if (!is_clean_ && breaker_->state() != CircuitState::kClosed) {
+      operations.Await(context, breaker_->Call(std::move(call)), std::move(done));
+      return;
+    }
+    Future<T> future = CheckedCall(call);
+    if (!future.IsReady()) {
+      is_clean_ = false;
+      operations.Await(context, breaker_->Call([&future] { return std::move(future); }), std::move(done));
+      return;
+    }
+    FutureResult<T> result = future.Take();
+    if (IsStorageFailure(StatusOf(result))) {
+      is_clean_ = false;
+      breaker_->Fail();
+    } else if (!std::exchange(is_clean_, true)) {
+      breaker_->Succeed();
+    }
+    done(std::move(result));
+  }
+
+ private:
+  std::unique_ptr<CircuitBreaker> breaker_;
+  // The breaker is closed and has seen no failure: it need not be asked.
+  bool is_clean_ = true;
+};
 
 }  // namespace fraktor::inline v0::protocol_internal
 
-#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_GUARDED_CALL_H_
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
