@@ -156,8 +156,6 @@ absl::Status PersistentActor::PostRestart(ActorContext& context, const absl::Sta
 }
 
 absl::Status PersistentActor::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) {
-  // What was persisted is stored, also if nobody will handle it here.
-  Flush();
   LetGo();
   GiveStashesBack(context);
   // The journal's answers are none of the actor's business.
