@@ -17,6 +17,7 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_journal.h"
+#include "fraktor/persistence/query/slice.h"
 #include "fraktor/persistence/testing/faulty_journal.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
@@ -176,6 +177,33 @@ TEST_F(Query, IsToldOfErrorsAndOfTheEnd) {
   ASSERT_TRUE(journal_->Close().Take().ok());
   ASSERT_TRUE(toolbox_->RunFor(absl::Minutes(1)).ok());
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(waiting.Take().status()), JournalErrorKind::kClosed);
+}
+
+// P135
+TEST(Slice, OfAnIdIsTheRemainderOfItsHashOnTheJvm) {
+  EXPECT_EQ(SliceOf("pid-1"), 111);
+  EXPECT_EQ(SliceOf("pid-2"), 112);
+  EXPECT_EQ(SliceOf("pid-6712"), 92);
+  EXPECT_EQ(SliceOf(""), 0);
+  EXPECT_EQ(SliceOf("polygenelubricants"), 0) << "the hash that has no absolute value";
+  EXPECT_EQ(SliceOf("account-7"), 873) << "a negative hash";
+  EXPECT_EQ(SliceOf("\u00e4"), 228);
+  EXPECT_EQ(SliceOf("\u65e5\u672c"), 487);
+  EXPECT_EQ(SliceOf("\U0001F600"), 355) << "two units of UTF-16";
+  const int replaced = SliceOf("\uFFFD");
+  for (const char* bad : {"\x80", "\xC1", "\xE4", "\xFF"}) EXPECT_EQ(SliceOf(bad), replaced);
+}
+
+// P135
+TEST(Slice, RangesCutAllSlicesIntoEqualParts) {
+  EXPECT_EQ(SliceRanges(4).value(), (std::vector<SliceRange>{{0, 255}, {256, 511}, {512, 767}, {768, 1023}}));
+  EXPECT_EQ(SliceRanges(1).value(), (std::vector<SliceRange>{{0, 1023}}));
+  EXPECT_EQ(SliceRanges(1024).value().back(), (SliceRange{1023, 1023}));
+  EXPECT_TRUE(SliceRange({256, 511}).Contains(256) && SliceRange({256, 511}).Contains(511));
+  EXPECT_FALSE(SliceRange({256, 511}).Contains(255) || SliceRange({256, 511}).Contains(512));
+  for (const int bad : {-1, 0, 3, 2048}) {
+    EXPECT_EQ(SliceRanges(bad).status().code(), absl::StatusCode::kInvalidArgument) << bad;
+  }
 }
 
 }  // namespace
