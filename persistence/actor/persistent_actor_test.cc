@@ -424,8 +424,9 @@ TEST_F(PersistentActorTest, StopsIfTheRecoveryStandsStill) {
   auto open = journal_probe_.Expect<OpenWriter>();
   journal_probe_.Send(open.client, WriterIsOpen{1, 2, open.instance_id});
   snapshot_probe_.Expect<LoadSnapshot>();
+  kit_.Advance(absl::Seconds(20));
   Say(without_snapshot, "not a sign of life of the journal");
-  kit_.Advance(absl::Seconds(29));
+  kit_.Advance(absl::Seconds(9));
   EXPECT_TRUE(kit_.IsAlive(without_snapshot));
   kit_.Advance(absl::Seconds(2));
   probe_.ExpectTerminated(without_snapshot);
@@ -465,9 +466,16 @@ TEST_F(PersistentActorTest, FailsToStartIfTheCompletionOfTheRecoveryFails) {
   ASSERT_TRUE(persistence().Configure({.max_concurrent_recoveries = 1}).ok());
   script_.on_completed = [](ScriptedActor&) { return absl::InternalError("oops"); };
   probe_.ExpectTerminated(Spawn());
-  // The permit is free again.
+  // The permit is free again, also while those live that have had it.
   script_.on_completed = nullptr;
-  EXPECT_EQ(Recovered(), Lines());
+  script_.log.clear();
+  Spawn();
+  Script& other = scripts_.emplace_back();
+  other.id = "b";
+  Spawn(other);
+  kit_.Settle();
+  EXPECT_EQ(script_.log, (Lines{"completed 0"}));
+  EXPECT_EQ(other.log, (Lines{"completed 0"}));
 }
 
 // P66, P67, P69, PER-11
@@ -900,6 +908,36 @@ TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   EXPECT_EQ(script_.log, (Lines{"command z", "failed 4 z", "stopped"}));
 }
 
+// PER-8: answers to a former self, with the number of an event that is under way again.
+TEST_F(PersistentActorTest, TellsItsOwnAnswersFromThoseToItsFormerSelf) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const auto recover = [&] {
+    const auto open = journal_probe_.Expect<OpenWriter>();
+    journal_probe_.Send(open.client, WriterIsOpen{1, 0, open.instance_id});
+    snapshot_probe_.Expect<LoadSnapshot>();
+    snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+    journal_probe_.Expect<ReplayMessages>();
+    journal_probe_.Send(open.client, RecoverySuccess{0, open.instance_id});
+    return open;
+  };
+  const auto former = recover();
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("x"), a.Handler()); });
+  EXPECT_EQ(journal_probe_.Expect<WriteMessages>().instance_id, former.instance_id);
+  Run(actor, [](ScriptedActor&) { return absl::InternalError("oops"); });
+  const auto now = recover();
+  EXPECT_NE(now.instance_id, former.instance_id);
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("y"), a.Handler()); });
+  EXPECT_EQ(journal_probe_.Expect<WriteMessages>().writes[0].lowest_sequence_nr(), 1u);
+  script_.log.clear();
+  journal_probe_.Send(now.client, WriteMessageSuccess{1, former.instance_id, 1});
+  journal_probe_.Send(now.client, WriteMessageRejected{1, absl::InternalError("no"), former.instance_id, 1});
+  journal_probe_.Send(now.client, WriteMessageFailure{1, absl::InternalError("no"), former.instance_id, 1});
+  EXPECT_EQ(TakeLog(), Lines());
+  journal_probe_.Send(now.client, WriteMessageSuccess{1, now.instance_id, 1});
+  EXPECT_EQ(TakeLog(), (Lines{"event y"}));
+}
+
 // PER-8: answers to a former self.
 TEST_F(PersistentActorTest, IgnoresAnswersToItsFormerSelf) {
   AddSlowStores();
@@ -1105,13 +1143,11 @@ TEST_F(PersistentActorTest, GetsTheJournalsAnswersWhenItsMailboxIsFull) {
   const ActorRef actor = kit_.SpawnActor(*MakeProps<ScriptedActor>(options, &script_));
   kit_.Advance(absl::Seconds(1));
   script_.log.clear();
-  Say(actor, "x");
-  kit_.Settle();
-  // Nothing runs between these and the answer.
-  kit_.Advance(absl::Seconds(1));
-  Say(actor, "y");
-  Say(actor, "z");
-  EXPECT_EQ(TakeLog(), (Lines{"command x", "event x", "command y", "event y", "command z", "event z"}));
+  // Their answers come all at once.
+  RunVoid(actor, [](ScriptedActor& a) {
+    for (int i = 0; i < 5; ++i) a.PersistAsync(std::to_string(i), a.Handler());
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"event 0", "event 1", "event 2", "event 3", "event 4"}));
 }
 
 // ---- Snapshots and deletions.
