@@ -1,5 +1,6 @@
 #include "fraktor/persistence/typed/event_sourced.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -94,14 +95,26 @@ void EventSourcedActor::SaveIfDue(uint64_t first) {
 }
 
 void EventSourcedActor::OnSaved(const SnapshotMetadata& saved) {
+  NoteSnapshot(saved.sequence_nr);
   const Retention keep = retention();
-  if (keep.keep_snapshots == 0) return;
-  // The oldest that is kept has the number above this one.
-  const uint64_t span = keep.snapshot_every * keep.keep_snapshots;
-  if (saved.sequence_nr <= span) return;
-  const uint64_t upper = saved.sequence_nr - span;
+  // One that is saved by hand is the user's to delete.
+  if (keep.snapshot_every == 0 || keep.keep_snapshots == 0) return;
+  const uint64_t newest = snapshots_.back();
+  if (keep.keep_snapshots > newest / keep.snapshot_every) return;
+  // What was saved in former lives is not known: spans tell how old it is. What is known is counted: snapshots may be
+  // further apart than a span, and a single one would be all that is left.
+  const uint64_t upper =
+      std::min(newest - keep.snapshot_every * keep.keep_snapshots, std::max<uint64_t>(1, snapshots_.front()) - 1);
+  if (upper == 0) return;
   if (keep.delete_events) DeleteMessages(upper);
   DeleteSnapshots({.max_sequence_nr = upper});
+}
+
+void EventSourcedActor::NoteSnapshot(uint64_t sequence_nr) {
+  const uint64_t keep = std::max<uint64_t>(1, retention().keep_snapshots);
+  const auto at = std::lower_bound(snapshots_.begin(), snapshots_.end(), sequence_nr);
+  if (at == snapshots_.end() || *at != sequence_nr) snapshots_.insert(at, sequence_nr);
+  if (snapshots_.size() > keep) snapshots_.erase(snapshots_.begin());
 }
 
 absl::Status EventSourcedActor::UnknownEvent(const Envelope& event, std::string_view actor) {

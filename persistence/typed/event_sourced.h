@@ -26,7 +26,10 @@
 // not compile.
 //
 // Apply: State Apply(State, const Event&), or void Apply(State&, const Event&). It only computes: it runs again whenever
-// the actor comes back. What is to happen once goes into ThenRun.
+// the actor comes back. What is to happen once goes into ThenRun. If it throws and the actor is resumed, the effect of the
+// event is missing: so the first form gets a copy of the state, unless it is noexcept, or events are replayed, or State
+// cannot be copied (then what was given to it is lost: restart such an actor). The second form copies nothing, and answers
+// for what it leaves behind when it throws.
 //
 // An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come. So is
 // one that could not be stored, and the actor stops.
@@ -63,11 +66,13 @@ namespace fraktor::inline v0 {
 
 // What is kept.
 struct Retention {
-  // A snapshot is saved after so many events; 0: none.
+  // A snapshot is saved after so many events; 0: none, and nothing is deleted.
   uint64_t snapshot_every = 0;
-  // So many are kept; older ones are deleted when a new one is stored. 0: all.
+  // When a snapshot is stored, those are deleted that are older than so many spans of `snapshot_every` events; but none of
+  // the last so many that the actor has saved, and come back from, since it was started. 0: all are kept.
   uint64_t keep_snapshots = 2;
-  // Events are deleted that are older than all snapshots that are kept.
+  // Events of the same numbers are deleted too. So all that are younger than the oldest snapshot that is kept stay, and
+  // up to a span of older ones.
   bool delete_events = false;
 };
 
@@ -76,7 +81,7 @@ class EventSourcedActor : public PersistentActor {
  protected:
   virtual Retention retention() const { return {}; }
   // Its deliveries, if it has any. Their state is saved with snapshots if State has a member `DeliverySnapshot deliveries`;
-  // an actor that has both and no such member fails at its first snapshot.
+  // of an actor that has both and no such member no snapshot is saved, and an error is logged each time.
   virtual AtLeastOnceDelivery* delivery() { return nullptr; }
 
   // All events of the past have been applied; commands come next.
@@ -92,6 +97,9 @@ class EventSourcedActor : public PersistentActor {
   static absl::Status UnknownEvent(const Envelope& event, std::string_view actor);
   static absl::Status NoPlaceForDeliveries(std::string_view state);
   static absl::Status NotCopyable(std::string_view state);
+
+  // A snapshot that is stored: one more to keep.
+  void NoteSnapshot(uint64_t sequence_nr);
 
   // Stores the events together, applies each when they are stored, and then calls `then`.
   void PersistAndApply(std::vector<EnvelopePtr> events, absl::AnyInvocable<absl::Status(ActorContext&)> then);
@@ -109,6 +117,8 @@ class EventSourcedActor : public PersistentActor {
 
   // Whether the sender of the command at hand has got an error: further commands wait for it, so there is one.
   bool is_answered_ = false;
+  // The numbers of the last snapshots that are known to be stored, rising; at most as many as are to be kept.
+  std::vector<uint64_t> snapshots_;
 };
 
 template <class Self, class State, class CommandList, class EventList>
@@ -212,6 +222,13 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
     if constexpr (requires {
                     { self.Apply(std::move(state_), typed) } -> std::same_as<State>;
                   }) {
+      // A recovery that fails is the end of the actor.
+      if constexpr (std::is_copy_constructible_v<State> && !noexcept(self.Apply(std::move(state_), typed))) {
+        if (!is_recovering()) {
+          state_ = self.Apply(State(state_), typed);
+          return true;
+        }
+      }
       state_ = self.Apply(std::move(state_), typed);
     } else {
       self.Apply(state_, typed);
@@ -219,8 +236,9 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
     return true;
   }
 
-  absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata&, Envelope& saved) final {
+  absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& saved) final {
     if (!saved.Is<State>()) return UnknownEvent(saved, TypeName<Self>());
+    NoteSnapshot(metadata.sequence_nr);
     state_ = saved.Take<State>();
     if constexpr (kHasDeliveries) {
       if (delivery() != nullptr) {

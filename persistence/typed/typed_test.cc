@@ -1,5 +1,7 @@
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,8 @@
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
@@ -51,6 +55,12 @@ struct DepositUnstorable {
   using Reply = Balance;
 };
 struct Gift {};
+// Saves a snapshot now.
+struct SaveNow {};
+struct DepositMany {
+  using Reply = Balance;
+  int64_t count = 0;
+};
 
 struct Deposited {
   int64_t amount = 0;
@@ -94,10 +104,10 @@ struct AccountSetup {
   std::vector<std::string>* seen = nullptr;
 };
 
-class Account : public EventSourced<
-                    Account, AccountState,
-                    Commands<Deposit, DepositTwice, Withdraw, GetBalance, Freeze, Thaw, Close, DepositUnstorable, Gift>,
-                    Events<Deposited, Withdrawn, Closed, Unstorable>> {
+class Account : public EventSourced<Account, AccountState,
+                                    Commands<Deposit, DepositTwice, DepositMany, Withdraw, GetBalance, Freeze, Thaw,
+                                             Close, DepositUnstorable, Gift, SaveNow>,
+                                    Events<Deposited, Withdrawn, Closed, Unstorable>> {
  public:
   explicit Account(AccountSetup setup) : setup_(std::move(setup)) {}
   std::string PersistenceId() const override { return setup_.id; }
@@ -115,6 +125,11 @@ class Account : public EventSourced<
       return Balance{state().balance};
     });
   }
+  Effect Handle(const AccountState&, const DepositMany& command) {
+    return PersistAll(std::vector<Deposited>(static_cast<size_t>(command.count), Deposited{1}))
+        .ThenReply([](const AccountState& now) { return Balance{now.balance}; });
+  }
+  void Handle(const AccountState& state, const SaveNow&) { SaveSnapshot(state); }
   absl::StatusOr<Balance> Handle(const AccountState& state, const Withdraw& command) {
     return absl::FailedPreconditionError(absl::StrCat(command.amount, " of ", state.balance));
   }
@@ -158,17 +173,18 @@ class Account : public EventSourced<
 using Seen = std::vector<std::string>;
 
 class EventSourcedTest : public testing::Test {
+ public:
+  static TestKitOptions Options() {
+    TestKitOptions options;
+    options.system.codecs = CodecSetup().Add<Deposited, Withdrawn, Closed, AccountState>().Build().value();
+    return options;
+  }
+
  protected:
   EventSourcedTest() {
     auto& persistence = kit_.system().Extension<PersistenceExtension>();
     EXPECT_TRUE(persistence.AddJournal("memory", {.storage = journal_}).ok());
     EXPECT_TRUE(persistence.AddSnapshotStore("memory", {.storage = snapshots_}).ok());
-  }
-
-  static TestKitOptions Options() {
-    TestKitOptions options;
-    options.system.codecs = CodecSetup().Add<Deposited, Withdrawn, Closed, AccountState>().Build().value();
-    return options;
   }
 
   RefOf<Account> Start(Retention retention = {}) {
@@ -312,11 +328,86 @@ TEST_F(EventSourcedTest, DeletesEventsThatAreOlderThanAllSnapshotsThatItKeeps) {
   EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 13);
 }
 
+TEST_F(EventSourcedTest, KeepsASnapshotThatIsSavedByHand) {
+  const Retention by_hand = {.delete_events = true};
+  auto account = Start(by_hand);
+  for (int i = 0; i < 3; ++i) Ask(account, 1);
+  account.Tell(SaveNow{});
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), std::vector<uint64_t>{3});
+  EXPECT_EQ(Stored().size(), 3u);
+  End(account);
+  account = Start(by_hand);
+  EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 3);
+  EXPECT_EQ(seen_, Seen{"recovered 3"});
+}
+
+TEST_F(EventSourcedTest, KeepsSoManySnapshotsHoweverFarTheyAreApart) {
+  const Retention retention = {.snapshot_every = 2, .keep_snapshots = 2, .delete_events = true};
+  auto account = Start(retention);
+  for (int i = 0; i < 3; ++i) kit_.AskAndWait(account, DepositMany{10}).value();
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{20, 30}));
+  EXPECT_EQ(Stored().front(), 20u);
+  End(account);
+  // One that it came back from counts too, and what is older than all of them goes.
+  account = Start(retention);
+  kit_.AskAndWait(account, DepositMany{10}).value();
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{30, 40}));
+  EXPECT_EQ(Stored().front(), 30u);
+  End(account);
+  account = Start(retention);
+  EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 40);
+}
+
+TEST_F(EventSourcedTest, KeepsAllSnapshotsIfItIsToKeepVeryMany) {
+  const auto account = Start({.snapshot_every = 2, .keep_snapshots = uint64_t{1} << 63});
+  for (int i = 0; i < 4; ++i) Ask(account, 1);
+  kit_.Settle();
+  EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{2, 4}));
+}
+
 TEST_F(EventSourcedTest, SavesOneSnapshotIfOneCommandPassesSeveralMarks) {
   const auto account = Start({.snapshot_every = 1, .keep_snapshots = 0});
   EXPECT_EQ(kit_.AskAndWait(account, DepositTwice{4}).value().amount, 8);
   kit_.Settle();
   EXPECT_EQ(Snapshots(), (std::vector<uint64_t>{2}));
+}
+
+// What is lost if it is moved from.
+struct Lines {
+  std::vector<int64_t> amounts = {};
+};
+
+// Refuses zero when it is too late.
+class Diary : public EventSourced<Diary, Lines, Commands<Deposit>, Events<Deposited>> {
+ public:
+  std::string PersistenceId() const override { return "diary"; }
+  Effect Handle(const Lines&, const Deposit& command) {
+    return Persist(Deposited{command.amount}).ThenReply([](const Lines& now) {
+      return Balance{static_cast<int64_t>(now.amounts.size())};
+    });
+  }
+  Lines Apply(Lines state, const Deposited& event) {
+    if (event.amount == 0) throw std::runtime_error("nothing");
+    state.amounts.push_back(event.amount);
+    return state;
+  }
+};
+
+TEST(EventSourced, KeepsItsStateIfAnEventCannotBeAppliedAndItIsResumed) {
+  TestKitOptions options = EventSourcedTest::Options();
+  options.system.guardian_strategy.decider = [](const Failure&) { return Resume(); };
+  TestKit kit(options);
+  std::shared_ptr<MemoryJournal> journal = MemoryJournal::Open({}).value();
+  ASSERT_TRUE(kit.system().Extension<PersistenceExtension>().AddJournal("memory", {.storage = journal}).ok());
+  const auto diary = kit.Spawn<Diary>();
+  EXPECT_EQ(kit.AskAndWait(diary, Deposit{1}).value().amount, 1);
+  EXPECT_EQ(kit.AskAndWait(diary, Deposit{2}).value().amount, 2);
+  diary.Tell(Deposit{0});
+  kit.Settle();
+  EXPECT_EQ(kit.AskAndWait(diary, Deposit{3}).value().amount, 3);
 }
 
 TEST_F(EventSourcedTest, NamesAnEventThatIsNotInItsList) {
