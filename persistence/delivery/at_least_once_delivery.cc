@@ -48,11 +48,20 @@ absl::Status CheckDestination(std::string_view path) {
         absl::StrCat("a delivery to ", QuotedForText(path),
                      ", which has wildcards: each delivery is confirmed once, so it goes to one actor; name it"));
   }
-  if (path.starts_with('/') && path.size() > 1) return absl::OkStatus();
-  const absl::StatusOr<ActorPath> parsed = ActorPathParser::Parse(path);
-  if (parsed.ok()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("a delivery to ", QuotedForText(path),
-                                                 ", which is no path of an actor: ", parsed.status().message()));
+  // As the system resolves it, whatever it is called.
+  const absl::StatusOr<ActorPath> parsed = path.starts_with('/')
+                                               ? ActorPathParser::Parse(absl::StrCat("pekko://system", ToAbsl(path)))
+                                               : ActorPathParser::Parse(path);
+  if (parsed.ok() && !parsed->IsRoot()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a delivery to ", QuotedForText(path), ", which is no path of an actor: ",
+                   parsed.ok() ? "it names the root; name an actor below it" : parsed.status().message()));
+}
+
+const DeliveryOptions& Checked(const DeliveryOptions& options) {
+  const absl::Status status = options.Validate();
+  if (!status.ok()) throw DeliveryError(status);
+  return options;
 }
 
 }  // namespace
@@ -75,16 +84,21 @@ absl::Status DeliveryOptions::Validate() const {
   return absl::OkStatus();
 }
 
+AtLeastOnceDelivery::AtLeastOnceDelivery(const DeliveryOptions& options) : options_(Checked(options)) {}
+
+absl::Status AtLeastOnceDelivery::CheckDelivery(std::string_view destination, size_t count) const {
+  FRAKTOR_RETURN_IF_ERROR(CheckDestination(destination));
+  const size_t max = options_.max_unconfirmed;
+  if (count <= max && pending_.size() <= max - count) return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrCat(
+      pending_.size(), " deliveries are unconfirmed, and with ", count, " more there would be more than the ", max,
+      " that are allowed: wait for confirmations, or raise DeliveryOptions::max_unconfirmed"));
+}
+
 absl::StatusOr<uint64_t> AtLeastOnceDelivery::Add(std::string_view destination,
                                                   absl::FunctionRef<EnvelopePtr(uint64_t id)> make) {
-  FRAKTOR_RETURN_IF_ERROR(CheckDestination(destination));
-  if (pending_.size() >= options_.max_unconfirmed) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(pending_.size(),
-                     " deliveries are unconfirmed, and no more are allowed: wait for confirmations, or "
-                     "raise DeliveryOptions::max_unconfirmed"));
-  }
   const uint64_t id = ++last_id_;
+  if (context_ != nullptr) FRAKTOR_RETURN_IF_ERROR(CheckDelivery(destination));
   Pending& delivery =
       pending_.emplace(id, Pending{std::string(destination), make(id), Instant::InfinitePast()}).first->second;
   if (context_ != nullptr) {
@@ -126,9 +140,16 @@ void AtLeastOnceDelivery::Send(Pending& delivery, Instant now) {
 void AtLeastOnceDelivery::RedeliverOverdue(Instant now) {
   UnconfirmedWarning warning;
   size_t sent = 0;
-  for (auto& [id, delivery] : pending_) {
+  auto next = pending_.lower_bound(std::exchange(next_round_, 0));
+  for (size_t left = pending_.size(); left > 0; --left, ++next) {
+    if (next == pending_.end()) next = pending_.begin();
+    auto& [id, delivery] = *next;
     if (now - delivery.sent_at < options_.redeliver_interval) continue;
-    if (sent == options_.redelivery_burst_limit) break;
+    if (sent == options_.redelivery_burst_limit) {
+      // Each has its turn, also behind many that nobody confirms.
+      next_round_ = id;
+      break;
+    }
     ++sent;
     if (delivery.attempts == options_.warn_after_attempts && delivery.attempts > 0) {
       warning.deliveries.push_back({id, delivery.destination, std::string(delivery.message->type()->name())});

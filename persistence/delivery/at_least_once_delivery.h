@@ -1,8 +1,14 @@
 // AtLeastOnceDelivery: a part of a persistent actor that sends messages again until their receipt is confirmed.
 //
+//   // In the handler of a command, as long as it can be refused:
+//   Effect Handle(const State&, const Transfer& command) {
+//     const absl::Status status = delivery_.CheckDelivery("/user/" + command.to);
+//     if (!status.ok()) return Reply(ErrorReply{status});
+//     return Persist(TransferStarted{command.to, command.amount});
+//   }
 //   // In the handler of an event, which also runs when it is replayed:
 //   void Apply(State& state, const TransferStarted& event) {
-//     delivery_.Deliver("/user/bob", [&](uint64_t id) { return Credit{id, event.amount}; });
+//     delivery_.Deliver("/user/" + event.to, [&](uint64_t id) { return Credit{id, event.amount}; });
 //   }
 //   // The receiver answers with the id, perhaps several times; that is an event too:
 //   void Apply(State& state, const TransferConfirmed& event) { delivery_.Confirm(event.delivery_id); }
@@ -57,7 +63,7 @@ struct DeliveryOptions {
   size_t redelivery_burst_limit = 10'000;
   // After so many attempts the actor gets an UnconfirmedWarning, once. 0: never.
   int warn_after_attempts = 5;
-  // One more is an error.
+  // One more is an error, unless events are replayed.
   size_t max_unconfirmed = 100'000;
 
   // InvalidArgument that names the option.
@@ -121,14 +127,23 @@ class DeliveryError : public std::runtime_error {
 class AtLeastOnceDelivery {
  public:
   AtLeastOnceDelivery() = default;
-  // The options must be good.
-  explicit AtLeastOnceDelivery(const DeliveryOptions& options) : options_(options) {}
+  // Throws DeliveryError if the options are not good.
+  explicit AtLeastOnceDelivery(const DeliveryOptions& options);
   AtLeastOnceDelivery(const AtLeastOnceDelivery&) = delete;
   AtLeastOnceDelivery& operator=(const AtLeastOnceDelivery&) = delete;
 
+  // Whether so many deliveries to the path could be made now: ResourceExhausted if too many would be unconfirmed,
+  // InvalidArgument for a path that is none or has wildcards. For handlers of commands: when an event is stored it is too
+  // late to refuse it.
+  absl::Status CheckDelivery(std::string_view destination, size_t count = 1) const;
+
   // Sends `make(id)`, a copyable message, to the actor that has the path, now (or when the recovery is complete) and
-  // again until it is confirmed. Ids begin with 1 and rise by one, whatever the destination. Throws DeliveryError:
-  // ResourceExhausted if too many are unconfirmed, InvalidArgument for a path that is none or has wildcards.
+  // again until it is confirmed. Ids begin with 1 and rise by one, whatever the destination. Throws DeliveryError
+  // with what CheckDelivery says.
+  //
+  // While events are replayed nothing is refused, or the actor could never come back: not what was refused when it was
+  // new (its id is used up, so that ids are the same then), nor what was allowed by other options. To a path that is none
+  // nothing is sent; an UnconfirmedWarning names it.
   template <class Make>
   uint64_t Deliver(std::string_view destination, Make make) {
     absl::StatusOr<uint64_t> id = TryDeliver(destination, std::move(make));
@@ -174,6 +189,8 @@ class AtLeastOnceDelivery {
   const DeliveryOptions options_;
   ActorContext* context_ = nullptr;  // None while events are replayed.
   uint64_t last_id_ = 0;
+  // Where the next round begins, since the last one was full.
+  uint64_t next_round_ = 0;
   bool has_timer_ = false;
   std::map<uint64_t, Pending> pending_;
 };

@@ -18,6 +18,8 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
@@ -40,6 +42,7 @@ namespace {
 struct Order {
   std::string to = "/system/probe";
   std::string text = {};
+  bool is_checked = false;
 };
 struct CountTimers {
   using Reply = uint64_t;
@@ -113,6 +116,10 @@ class Sender : public EventSourced<Sender, SenderState,
   AtLeastOnceDelivery* delivery() override { return &delivery_; }
 
   Effect Handle(const SenderState&, const Order& order) {
+    if (order.is_checked) {
+      const absl::Status status = delivery_.CheckDelivery(order.to);
+      if (!status.ok()) return Reply(ErrorReply{status});
+    }
     return Persist(Ordered{order.to, order.text}).ThenReply([text = order.text] { return Accepted{text}; });
   }
   uint64_t Handle(ActorContext& context, const SenderState&, const CountTimers&) { return Timers(context).size(); }
@@ -146,10 +153,15 @@ TestKitOptions KitWithCodecs() {
 
 class DeliveryTest : public testing::Test {
  protected:
-  DeliveryTest() {
+  DeliveryTest() : kit_(Options(&verdict_)) {
     auto& persistence = kit_.system().Extension<PersistenceExtension>();
     EXPECT_TRUE(persistence.AddJournal("memory", {.storage = journal_}).ok());
     EXPECT_TRUE(persistence.AddSnapshotStore("memory", {.storage = snapshots_}).ok());
+  }
+  static TestKitOptions Options(const SupervisionDirective* verdict) {
+    TestKitOptions options = KitWithCodecs();
+    options.system.guardian_strategy.decider = [verdict](const Failure&) { return *verdict; };
+    return options;
   }
   RefOf<Sender> Start(SenderSetup setup = {}) {
     setup.warnings = &warnings_;
@@ -167,7 +179,8 @@ class DeliveryTest : public testing::Test {
     return ids;
   }
 
-  TestKit kit_{KitWithCodecs()};
+  SupervisionDirective verdict_ = Restart();
+  TestKit kit_;
   std::shared_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
   std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = &kit_.toolbox()}).value();
   std::vector<UnconfirmedDelivery> warnings_;
@@ -286,27 +299,73 @@ TEST_F(DeliveryTest, SendsNothingIfTheActorDiesDuringItsReplay) {
 
 // P129
 TEST(AtLeastOnceDelivery, RefusesWildcardsAndWhatIsNoPath) {
-  AtLeastOnceDelivery delivery;
-  const auto make = [](uint64_t id) { return Parcel{id, ""}; };
-  for (const char* const path : {"/user/*", "/user/a?c", "pekko://s/user/*/b", "", "user/a", "/", "bob"}) {
-    EXPECT_EQ(delivery.TryDeliver(path, make).status().code(), absl::StatusCode::kInvalidArgument) << path;
+  const AtLeastOnceDelivery delivery;
+  for (const char* const path : {"/user/*", "/user/a?c", "pekko://s/user/*/b", "", "user/a", "/", "bob", "//",
+                                 "pekko://s", "/user/a b", "/user/%zz", "/user/a#b"}) {
+    EXPECT_EQ(delivery.CheckDelivery(path).code(), absl::StatusCode::kInvalidArgument) << path;
   }
-  EXPECT_THROW(delivery.Deliver("/user/*", make), DeliveryError);
-  EXPECT_EQ(delivery.Deliver("/user/a", make), 1u);
-  EXPECT_EQ(delivery.Deliver("pekko://s/user/a", make), 2u);
+  for (const char* const path : {"/user/a", "/user/a/b#7", "pekko://s/user/a", "pekko://s@host:1/user/a"}) {
+    EXPECT_TRUE(delivery.CheckDelivery(path).ok()) << delivery.CheckDelivery(path);
+  }
 }
 
 // P132
-TEST(AtLeastOnceDelivery, RefusesMoreThanMayBeUnconfirmed) {
-  AtLeastOnceDelivery delivery({.max_unconfirmed = 2});
-  const auto make = [](uint64_t id) { return Parcel{id, ""}; };
-  delivery.Deliver("/user/a", make);
-  delivery.Deliver("/user/a", make);
-  EXPECT_EQ(delivery.TryDeliver("/user/a", make).status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THROW(delivery.Deliver("/user/a", make), DeliveryError);
-  EXPECT_TRUE(delivery.Confirm(1));
-  EXPECT_EQ(delivery.Deliver("/user/a", make), 3u);
-  EXPECT_EQ(delivery.unconfirmed_count(), 2u);
+TEST_F(DeliveryTest, RefusesMoreThanMayBeUnconfirmed) {
+  auto probe = kit_.Probe("probe");
+  const auto sender = Start({.options = {.max_unconfirmed = 2}});
+  for (const char* const text : {"a", "b"}) sender.Tell(Order{.text = text, .is_checked = true});
+  EXPECT_EQ(Arrived(probe), (Ids{1, 2}));
+  probe.Send(sender, Order{.text = "c", .is_checked = true});
+  EXPECT_EQ(probe.Expect<ErrorReply>().status.code(), absl::StatusCode::kResourceExhausted);
+  // Nobody asks: it is a failure, which an actor that is resumed gets over.
+  verdict_ = Resume();
+  kit_.ExpectLog({.contains = "2 deliveries are unconfirmed"}, 1, [&] {
+    sender.Tell(Order{.text = "c"});
+    kit_.Settle();
+  });
+  EXPECT_EQ(kit_.AskAndWait(sender, GetUnconfirmed{}).value(), 2u);
+  probe.Send(sender, Receipt{1});
+  probe.Expect<ReceiptTaken>();
+  sender.Tell(Order{.text = "d", .is_checked = true});
+  EXPECT_EQ(Arrived(probe), Ids{4});
+}
+
+// P132, P127
+TEST_F(DeliveryTest, ComesBackWithMoreThanMayBeUnconfirmed) {
+  auto probe = kit_.Probe("probe");
+  auto sender = Start({.options = {.max_unconfirmed = 2}});
+  for (const char* const text : {"a", "b"}) sender.Tell(Order{.text = text});
+  EXPECT_EQ(Arrived(probe), (Ids{1, 2}));
+  // Its event is stored: so when the actor is restarted, it is delivered.
+  sender.Tell(Order{.text = "c"});
+  EXPECT_EQ(Arrived(probe), (Ids{1, 2, 3}));
+  End(sender);
+  sender = Start({.options = {.max_unconfirmed = 1}});
+  EXPECT_EQ(Arrived(probe), (Ids{1, 2, 3}));
+  for (const uint64_t id : {1, 2, 3}) {
+    probe.Send(sender, Receipt{id});
+    EXPECT_TRUE(probe.Expect<ReceiptTaken>().was_first);
+  }
+  sender.Tell(Order{.text = "d"});
+  EXPECT_EQ(Arrived(probe), Ids{4});
+}
+
+// P127, P129
+TEST_F(DeliveryTest, ComesBackWithADestinationThatIsNoneAndWithTheSameIds) {
+  auto probe = kit_.Probe("probe");
+  verdict_ = Resume();
+  auto sender = Start();
+  sender.Tell(Order{.to = "/user/*", .text = "a"});
+  sender.Tell(Order{.to = "/user/a b", .text = "b"});
+  sender.Tell(Order{.text = "c"});
+  EXPECT_EQ(Arrived(probe), Ids{3});
+  End(sender);
+  sender = Start({.options = {.redeliver_interval = absl::Seconds(2), .warn_after_attempts = 1}});
+  EXPECT_EQ(Arrived(probe), Ids{3});
+  kit_.Advance(absl::Seconds(3));
+  ASSERT_EQ(warnings_.size(), 3u);
+  EXPECT_EQ(warnings_[0].destination, "/user/*");
+  EXPECT_EQ(warnings_[1].destination, "/user/a b");
 }
 
 TEST(AtLeastOnceDelivery, ChecksItsOptions) {
@@ -315,6 +374,7 @@ TEST(AtLeastOnceDelivery, ChecksItsOptions) {
   EXPECT_FALSE(DeliveryOptions{.redelivery_burst_limit = 0}.Validate().ok());
   EXPECT_FALSE(DeliveryOptions{.warn_after_attempts = -1}.Validate().ok());
   EXPECT_FALSE(DeliveryOptions{.max_unconfirmed = 0}.Validate().ok());
+  EXPECT_THROW(AtLeastOnceDelivery({.redelivery_burst_limit = 0}), DeliveryError);
 }
 
 // P131
@@ -327,6 +387,23 @@ TEST_F(DeliveryTest, SendsNoMoreThanABurstAgainAtATime) {
   EXPECT_EQ(Arrived(probe), (Ids{1, 2, 3}));
   kit_.Advance(absl::Seconds(1));
   EXPECT_EQ(Arrived(probe), (Ids{4, 5}));
+}
+
+// P131
+TEST_F(DeliveryTest, GivesEachItsTurnIfMoreThanABurstGoToNobody) {
+  auto probe = kit_.Probe("probe");
+  const SenderSetup setup = {.options = {.redeliver_interval = absl::Seconds(2), .redelivery_burst_limit = 2}};
+  auto sender = Start(setup);
+  for (int i = 0; i < 5; ++i) sender.Tell(Order{.to = "/user/nobody", .text = "x"});
+  sender.Tell(Order{.text = "y"});
+  EXPECT_EQ(Arrived(probe), Ids{6});
+  kit_.Advance(absl::Seconds(10));
+  EXPECT_EQ(Arrived(probe), (Ids{6, 6, 6}));
+  // Also for the first time after a recovery.
+  End(sender);
+  sender = Start(setup);
+  kit_.Advance(absl::Seconds(3));
+  EXPECT_EQ(Arrived(probe), Ids{6});
 }
 
 // PER-16
