@@ -241,12 +241,11 @@ TEST_F(AdapterTest, MayOnlyReadAndMakeNoneOneOrSeveralEventsOfOne) {
 }
 
 // P118
-TEST_F(AdapterTest, ReadAllOfThemIfThereAreSeveralAndWriteNone) {
+TEST_F(AdapterTest, ReadAllOfThemIfThereAreSeveral) {
   const auto add = [](int64_t more) {
-    return ReadWriteAdapter<Plain, Plain>([](const Plain&) { return Plain{-1}; },
-                                          [more](const Plain& plain) {
-                                            return std::vector<Added>{{plain.amount + more}, {plain.amount + more + 1}};
-                                          });
+    return ReadAdapter<Plain>([more](const Plain& plain) {
+      return std::vector<Added>{{plain.amount + more}, {plain.amount + more + 1}};
+    });
   };
   AddJournal("several", EventAdapters().Add("10", add(10)).Add("20", add(20)).Bind<Plain>({"10", "20"}));
   Write("several", AddPlain{1});
@@ -254,7 +253,7 @@ TEST_F(AdapterTest, ReadAllOfThemIfThereAreSeveralAndWriteNone) {
 }
 
 // P120
-TEST_F(AdapterTest, AreNotBuiltIfOneIsMissing) {
+TEST_F(AdapterTest, AreNotBuiltIfOneIsMissingOrSeveralWrite) {
   const absl::Status missing =
       EventAdapters().Add("a", Cents()).Add("b", Cents()).Bind<Added>({"c"}).Build(kit_.system()).status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kInvalidArgument);
@@ -262,6 +261,17 @@ TEST_F(AdapterTest, AreNotBuiltIfOneIsMissing) {
     EXPECT_NE(missing.message().find(word), absl::string_view::npos) << missing;
   }
   EXPECT_FALSE(EventAdapters().Bind<Added>({}).Build(kit_.system()).ok());
+  // Neither would be written.
+  const absl::Status two = EventAdapters()
+                               .Add("cents", Cents())
+                               .Add("tags", TagEvents({"red"}))
+                               .Bind<Added>({"cents", "tags"})
+                               .Build(kit_.system())
+                               .status();
+  EXPECT_EQ(two.code(), absl::StatusCode::kInvalidArgument);
+  for (const char* const word : {"Added", "\"cents\"", "only reads"}) {
+    EXPECT_NE(two.message().find(word), absl::string_view::npos) << two;
+  }
   EXPECT_FALSE(EventAdapters().Add("a", Cents()).Bind<Added>({"a"}).Bind<Added>({"a"}).Build(kit_.system()).ok());
 }
 

@@ -32,6 +32,8 @@ class Tagger final : public EventAdapter {
 
 absl::StatusOr<AdaptedEvent> EventAdapter::ToJournal(const Envelope&) const { return AdaptedEvent::Unchanged(); }
 
+bool EventAdapter::OnlyReads() const { return false; }
+
 absl::Status EventAdapter::FromJournal(EnvelopePtr event, const StoredEvent&, EventSink sink) const {
   return sink(std::move(event));
 }

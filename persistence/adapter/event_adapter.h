@@ -75,6 +75,9 @@ class EventAdapter {
   // Gives the events that a stored one stands for to `sink`: none, one or several; returns what that returns, if it is an
   // error. `stored` says with which manifest, number and tags it was stored. The usual one passes it on.
   virtual absl::Status FromJournal(EnvelopePtr event, const StoredEvent& stored, EventSink sink) const;
+
+  // Whether ToJournal changes nothing, ever: only such adapters can share the events of a type (event_adapters.h).
+  virtual bool OnlyReads() const;
 };
 
 // Events of several types, for adapters that make more than one of one:
@@ -168,6 +171,7 @@ class FunctionAdapter final : public EventAdapter {
     }
     return EventAdapter::FromJournal(std::move(event), stored, sink);
   }
+  bool OnlyReads() const override { return std::is_same_v<Write, std::nullptr_t>; }
 
  private:
   const Write write_;

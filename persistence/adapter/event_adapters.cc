@@ -39,6 +39,7 @@ class AdaptingEventCodec final : public EventCodec {
 
   absl::Status Encode(const Envelope& event, PersistentRepr& repr) const override {
     const AdapterList* const adapters = Find(event.type());
+    // Several only read.
     if (adapters == nullptr || adapters->size() != 1) return codec_.Encode(event, repr);
     FRAKTOR_ASSIGN_OR_RETURN(AdaptedEvent adapted, adapters->front()->ToJournal(event));
     const Envelope& stored = adapted.event == nullptr ? event : *adapted.event;
@@ -113,6 +114,12 @@ absl::StatusOr<std::shared_ptr<const EventCodec>> EventAdapters::Build(const Act
         return absl::InvalidArgumentError(absl::StrCat("events of type ", ToAbsl(type),
                                                        " are bound to the event adapter \"", name,
                                                        "\", which there is not. There are: ", known));
+      }
+      if (binding.names.size() > 1 && !found->second->OnlyReads()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "events of type ", ToAbsl(type), " are bound to ", binding.names.size(), " event adapters, and \"", name,
+            "\" is not one that only reads: an event is stored in one form, so let one adapter do all that is to be "
+            "done when it is written"));
       }
       adapters.push_back(found->second);
     }

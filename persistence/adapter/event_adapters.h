@@ -9,8 +9,9 @@
 //   persistence.AddJournal("main", {.storage = journal, .codec = codec});
 //
 // An event is adapted by the adapter of its own type; without one by that of BindOthers; without that it is left as it is.
-// Of several adapters for one type, each gets what is read, and all that they make of it comes in their order; when it is
-// written they leave it alone, since an event can be stored in one form only.
+// Of several adapters for one type, each gets what is read, and all that they make of it comes in their order. They must
+// be such that only read, since an event can be stored in one form only: one adapter that gives it another form may give
+// it tags too (AdaptedEvent::WithTags).
 //
 // Snapshots are not adapted.
 //
@@ -49,8 +50,8 @@ class EventAdapters {
   }
 
   // A codec that adapts, and then uses the codecs of the system, which must outlive it. InvalidArgument: a binding to a
-  // name that there is not (it names the type, the name, and the names that there are), to no name, or of a type that
-  // has one.
+  // name that there is not (it names the type, the name, and the names that there are), to no name, to several
+  // of which one writes, or of a type that has one.
   absl::StatusOr<std::shared_ptr<const EventCodec>> Build(const ActorSystem& system) const;
 
  private:
