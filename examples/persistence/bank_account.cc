@@ -71,11 +71,13 @@ class Account : public fraktor::EventSourced<Account, AccountState, fraktor::Com
   }
 
   Effect Handle(const AccountState&, const Deposit& command) {
+    if (command.cents <= 0) return Refuse(absl::InvalidArgumentError("a deposit is of at least one cent"));
     return Persist(Deposited{command.cents}).ThenReply([](const AccountState& now) { return Balance{now.cents}; });
   }
   Effect Handle(const AccountState& state, const Withdraw& command) {
+    if (command.cents <= 0) return Refuse(absl::InvalidArgumentError("a withdrawal is of at least one cent"));
     if (command.cents > state.cents) {
-      return Reply(fraktor::ErrorReply{absl::FailedPreconditionError("there is not so much on the account")});
+      return Refuse(absl::FailedPreconditionError("there is not so much on the account"));
     }
     return Persist(Withdrawn{command.cents}).ThenReply([](const AccountState& now) { return Balance{now.cents}; });
   }
@@ -92,6 +94,8 @@ class Account : public fraktor::EventSourced<Account, AccountState, fraktor::Com
   }
 
  private:
+  static Effect Refuse(absl::Status why) { return Reply(fraktor::ErrorReply{std::move(why)}); }
+
   absl::Status OnRecovered(fraktor::ActorContext&) override {
     std::cout << id_ << " is back after " << applied_ << " events" << std::endl;
     return absl::OkStatus();
@@ -127,6 +131,8 @@ absl::Status Live(const std::string& folder, bool is_first) {
     }
     absl::StatusOr<Balance> refused = system->AskAndWait(account, Withdraw{1'000'000}, absl::Seconds(10));
     std::cout << "withdraw a million: " << refused.status().message() << std::endl;
+    refused = system->AskAndWait(account, Deposit{-1}, absl::Seconds(10));
+    std::cout << "deposit less than nothing: " << refused.status().message() << std::endl;
   }
   absl::StatusOr<Balance> balance = system->AskAndWait(account, GetBalance{}, absl::Seconds(10));
   if (!balance.ok()) return balance.status();

@@ -1,10 +1,12 @@
 // A transfer between two accounts that loses no money, whatever is lost on the way. The one who gives stores that it has
 // given, and sends the money again and again until the one who takes has confirmed it; the one who takes remembers what it
-// has taken. The receiver is not even there when the transfer begins, and the sender dies before it comes.
+// has taken. The receiver is not even there when the first transfer begins, the sender dies before it comes, and a second
+// transfer overtakes the first.
 #include <cstdint>
 #include <iostream>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,8 +70,9 @@ struct fraktor::Codec<Confirmed> : fraktor::FieldCodec<Confirmed, &Confirmed::de
 
 struct AccountState {
   int64_t cents = 0;
-  // The last delivery of each account that was taken; ids of one account rise.
-  std::map<std::string, uint64_t> taken = {};
+  // The deliveries of each account that were taken. All of them, since one may overtake another: it does not do to know
+  // the last. (Accounts that live for ever would let the sender say up to which id all is confirmed, and forget those.)
+  std::map<std::string, std::set<uint64_t>> taken = {};
 };
 
 class Account
@@ -81,15 +84,22 @@ class Account
   fraktor::AtLeastOnceDelivery* delivery() override { return &delivery_; }
 
   Balance Handle(const AccountState& state, const GetBalance&) { return {state.cents, delivery_.unconfirmed_count()}; }
-  Effect Handle(const AccountState&, const Transfer& command) {
+  Effect Handle(const AccountState& state, const Transfer& command) {
+    // Events are facts: what cannot be done is refused before there is one.
+    if (command.cents <= 0) return Refuse(absl::InvalidArgumentError("a transfer moves at least one cent"));
+    if (command.cents > state.cents) {
+      return Refuse(absl::FailedPreconditionError("there is not so much on the account"));
+    }
+    const absl::Status deliverable = delivery_.CheckDelivery("/user/" + command.to);
+    if (!deliverable.ok()) return Refuse(deliverable);
     return Persist(Given{command.to, command.cents}).ThenReply([this](const AccountState& now) {
       return Balance{now.cents, delivery_.unconfirmed_count()};
     });
   }
   Effect Handle(const AccountState& state, const Credit& command) {
-    const auto last = state.taken.find(command.from);
+    const auto taken = state.taken.find(command.from);
     const Credited confirmation{command.delivery_id};
-    if (last != state.taken.end() && command.delivery_id <= last->second) return Reply(confirmation);  // once more
+    if (taken != state.taken.end() && taken->second.contains(command.delivery_id)) return Reply(confirmation);
     return Persist(Taken{command.delivery_id, command.from, command.cents}).ThenReply([confirmation] {
       return confirmation;
     });
@@ -102,13 +112,15 @@ class Account
   }
   void Apply(AccountState& state, const Taken& event) {
     state.cents += event.cents;
-    state.taken[event.from] = event.delivery_id;
+    state.taken[event.from].insert(event.delivery_id);
   }
   void Apply(AccountState&, const Confirmed& event) { delivery_.Confirm(event.delivery_id); }
 
  private:
+  static Effect Refuse(absl::Status why) { return Reply(fraktor::ErrorReply{std::move(why)}); }
+
   const std::string id_;
-  fraktor::AtLeastOnceDelivery delivery_{{.redeliver_interval = absl::Milliseconds(50)}};
+  fraktor::AtLeastOnceDelivery delivery_{{.redeliver_interval = absl::Milliseconds(200)}};
 };
 
 using AccountRef = fraktor::RefOf<Account>;
@@ -137,8 +149,15 @@ int main() {
   }
   auto system = Start(journal);
   AccountRef alice = system->Spawn<Account>("alice", "alice", 100);
-  AccountRef bob = system->Spawn<Account>("bob", "bob", 0);
+  // She is back, and has sent the money to nobody once more.
   absl::StatusOr<Balance> of_alice = system->AskAndWait(alice, GetBalance{}, timeout);
+  for (const Transfer& transfer : {Transfer{"bob", 71}, Transfer{"bob", -1}, Transfer{"*", 1}}) {
+    absl::StatusOr<Balance> refused = system->AskAndWait(alice, transfer, timeout);
+    std::cout << transfer.cents << " to " << transfer.to << ": " << (refused.ok() ? "given" : "refused") << std::endl;
+  }
+  AccountRef bob = system->Spawn<Account>("bob", "bob", 0);
+  // This one finds him at once, before the first is sent again.
+  of_alice = system->AskAndWait(alice, Transfer{"bob", 20}, timeout);
   while (of_alice.ok() && of_alice->on_the_way > 0) of_alice = system->AskAndWait(alice, GetBalance{}, timeout);
   absl::StatusOr<Balance> of_bob = system->AskAndWait(bob, GetBalance{}, timeout);
   if (!of_alice.ok() || !of_bob.ok()) return 1;
