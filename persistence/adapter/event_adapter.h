@@ -13,6 +13,10 @@
 // EventAdapters (event_adapters.h) says which events they are for. The handlers of an actor and its replies see its own
 // events, always; adapters work behind their back.
 //
+// What an adapter writes must follow from the event alone, byte by byte: an event may be adapted again when its write is
+// sent again, and is then compared with what is stored. Protobuf messages with maps have no such bytes: keep the entries in
+// a repeated field, in order.
+//
 // An adapter may throw, or return an error: an event that cannot be adapted for the journal is rejected, one that cannot
 // be adapted back fails the recovery.
 //
