@@ -666,6 +666,8 @@ void PersistentActor::AfterHandler() {
 // Snapshots and deletions.
 
 void PersistentActor::SaveState(EnvelopePtr state) {
+  // While it recovers, the number does not say what the state has seen.
+  if (!MayPersist("SaveSnapshot", 0)) return;
   Snapshot snapshot;
   snapshot.metadata.persistence_id = persistence_id_;
   snapshot.metadata.sequence_nr = stored_sequence_nr_;

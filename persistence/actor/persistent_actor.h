@@ -39,7 +39,8 @@
 //   number is used up.
 // - A command fails: what it has persisted is stored all the same. A handler of an event fails: with a verdict to resume
 //   its effect is missing, with one to restart the event is replayed.
-// - Misuse (persisting while events are replayed, Stash in a handler of an event) is a failure of the actor.
+// - Misuse (persisting or saving a snapshot while events are replayed, Stash in a handler of an event) is a failure of
+//   the actor.
 //
 // Two actors must not have the same persistence id at the same time. If they have, the one that was started last wins:
 // the other one's writes are refused (JournalErrorKind::kFenced), and it stops.
@@ -193,8 +194,8 @@ class PersistentActor : public ActorInstance {
     return MakeEnvelope<E>(ActorRef(), std::move(event));
   }
 
-  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Answer: SaveSnapshotSuccess or
-  // SaveSnapshotFailure.
+  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Not while it recovers.
+  // Answer: SaveSnapshotSuccess or SaveSnapshotFailure.
   template <class S>
   void SaveSnapshot(S state) {
     SaveState(MakeEnvelope<S>(ActorRef(), std::move(state)));

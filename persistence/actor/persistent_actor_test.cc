@@ -310,6 +310,8 @@ TEST_F(PersistentActorTest, MustNotPersistWhileItRecovers) {
       [](ScriptedActor& a) { a.PersistAll(std::vector<std::string>{"y"}, a.Handler()); },
       [](ScriptedActor& a) { a.Defer(std::string("y"), a.Handler()); },
       [](ScriptedActor& a) { a.DeferAsync(std::string("y"), a.Handler()); },
+      // It would have the number of an event that is yet to come, and the events after it would be applied twice.
+      [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); },
   };
   for (const auto& misuse : misuses) {
     script_.on_recover = [&](ScriptedActor& a, Envelope&) {
@@ -322,6 +324,7 @@ TEST_F(PersistentActorTest, MustNotPersistWhileItRecovers) {
     EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on x: \"a\" calls ")) << log[1];
   }
   script_.on_recover = nullptr;
+  EXPECT_FALSE(snapshots_->Load("a", {}).Take()->has_value());
   EXPECT_EQ(Recovered(), (Lines{"x"}));
 }
 
