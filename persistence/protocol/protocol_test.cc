@@ -638,6 +638,22 @@ TEST_F(SnapshotActorTest, PassesOverAFewThatCannotBeRead) {
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(probe_.Expect<LoadSnapshotFailed>().cause), JournalErrorKind::kCorrupt);
 }
 
+// PER-18: events before it may be gone, so that is not the same as none.
+TEST_F(SnapshotActorTest, FailsIfThereIsNoOlderOneThatCanBeRead) {
+  for (const uint64_t nr : {1, 2}) {
+    storage_->corrupt_from = kMax;
+    Save(nr);
+    storage_->corrupt_from = 1;
+    for (const uint64_t lowest : {uint64_t{0}, nr}) {
+      probe_.Send(snapshots_, LoadSnapshot{"a", {.min_sequence_nr = lowest}, kMax, probe_.ref(), kInstance});
+      const absl::Status cause = probe_.Expect<LoadSnapshotFailed>().cause;
+      EXPECT_EQ(ErrorKindOf<JournalErrorKind>(cause), JournalErrorKind::kCorrupt);
+      // The newest, which is the one that is missed.
+      EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(cause, "nr"), static_cast<int64_t>(nr));
+    }
+  }
+}
+
 // PER-9
 TEST_F(SnapshotActorTest, ServesOthersWhileASaveIsUnderWayAndFailsItWhenItStops) {
   storage_->holds = true;

@@ -43,7 +43,7 @@ absl::Status SnapshotActor::Receive(ActorContext& context, Envelope& message) {
   if (operations_.Resume(message)) return absl::OkStatus();
   if (auto* const load = message.TryAs<LoadSnapshot>()) {
     load->criteria = load->criteria.Limit(load->to_sequence_nr);
-    Load(context, std::move(*load), 1);
+    Load(context, std::move(*load), 1, absl::OkStatus());
   } else if (auto* const save = message.TryAs<SaveSnapshot>()) {
     Save(context, *save);
   } else if (auto* const one = message.TryAs<DeleteSnapshot>()) {
@@ -56,26 +56,28 @@ absl::Status SnapshotActor::Receive(ActorContext& context, Envelope& message) {
   return absl::OkStatus();
 }
 
-void SnapshotActor::Load(ActorContext& context, LoadSnapshot request, int attempt) {
+void SnapshotActor::Load(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable) {
   if (request.criteria.MatchesNothing()) {
-    context.Tell(request.client, LoadSnapshotResult{.found = false,
-                                                    .snapshot = {},
-                                                    .to_sequence_nr = request.to_sequence_nr,
-                                                    .instance_id = request.instance_id});
+    AnswerLoad(context, std::move(request), attempt, std::move(unreadable), std::optional<Snapshot>());
     return;
   }
   const auto load = [this, id = request.persistence_id, criteria = request.criteria] {
     return storage_->Load(id, criteria);
   };
-  breaker_.Run(
-      context, operations_, load,
-      [this, &context, request = std::move(request), attempt](absl::StatusOr<std::optional<Snapshot>> loaded) mutable {
-        AnswerLoad(context, std::move(request), attempt, std::move(loaded));
-      });
+  breaker_.Run(context, operations_, load,
+               [this, &context, request = std::move(request), attempt,
+                unreadable = std::move(unreadable)](absl::StatusOr<std::optional<Snapshot>> loaded) mutable {
+                 AnswerLoad(context, std::move(request), attempt, std::move(unreadable), std::move(loaded));
+               });
 }
 
-void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt,
+void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable,
                                absl::StatusOr<std::optional<Snapshot>> loaded) {
+  if (loaded.ok() && !loaded->has_value() && !unreadable.ok()) {
+    // Events before the one that cannot be read may be gone: whoever goes on without it has to know.
+    context.Tell(request.client, LoadSnapshotFailed{std::move(unreadable), request.instance_id});
+    return;
+  }
   if (loaded.ok()) {
     LoadSnapshotResult result{.found = loaded->has_value(),
                               .snapshot = {},
@@ -91,7 +93,8 @@ void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int 
     const std::optional<int64_t> nr = ErrorDetailNumberOf<JournalErrorKind>(loaded.status(), "nr");
     if (nr.has_value() && *nr > 0) {
       request.criteria = request.criteria.Limit(static_cast<uint64_t>(*nr) - 1);
-      Load(context, std::move(request), attempt + 1);
+      if (unreadable.ok()) unreadable = loaded.status();
+      Load(context, std::move(request), attempt + 1, std::move(unreadable));
       return;
     }
   }

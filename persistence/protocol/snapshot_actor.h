@@ -5,8 +5,8 @@
 //   Tell(snapshots, SaveSnapshot{...});                       // snapshot_messages.h
 //
 // It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot that cannot be read
-// is passed over for the one before it, a few times. When the actor stops or is restarted, everything that is under way
-// is answered with a failure.
+// is passed over for the one before it, a few times; if there is none, that is a failure, and not the same as no
+// snapshot at all. When the actor stops or is restarted, everything that is under way is answered with a failure.
 //
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //
@@ -57,8 +57,9 @@ class SnapshotActor final : public ActorInstance {
   void PostStop(ActorContext& context) override;
 
  private:
-  void Load(ActorContext& context, LoadSnapshot request, int attempt);
-  void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt,
+  // `unreadable` is why the newest one was passed over; OK at the first attempt.
+  void Load(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable);
+  void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable,
                   absl::StatusOr<std::optional<Snapshot>> loaded);
   void Save(ActorContext& context, SaveSnapshot& request);
   void Delete(ActorContext& context, DeleteSnapshot& request);
