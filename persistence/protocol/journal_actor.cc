@@ -22,6 +22,8 @@ bool EndsWriter(const absl::Status& rejection) {
   const std::optional<JournalErrorKind> kind = ErrorKindOf<JournalErrorKind>(rejection);
   if (!kind.has_value()) return false;
   switch (*kind) {
+    // Something is stored there: perhaps what the event was when it was first sent.
+    case JournalErrorKind::kSequenceMismatch:
     case JournalErrorKind::kFenced:
     case JournalErrorKind::kNotOpen:
     case JournalErrorKind::kCorrupt:

@@ -323,6 +323,19 @@ TEST_F(JournalActorTest, FailsAWriteThatFailsThrowsOrIsAnsweredWithNonsense) {
   EXPECT_FALSE(expect_failure().ok());
 }
 
+// PER-14: something else is stored there, perhaps an earlier form of the event. So its writer must find out.
+TEST_F(JournalActorTest, FailsAWriteWhoseNumberIsTaken) {
+  Start();
+  StoreFive();
+  PersistentRepr other = EventOf("a", 5, Open("a"));
+  other.payload = "another";
+  SendWrites(probe_, {AtomicWrite::Make(other).value()});
+  probe_.Expect<WriteMessagesSuccessful>();
+  const auto failed = probe_.Expect<WriteMessageFailure>();
+  EXPECT_EQ(failed.sequence_nr, 5u);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(failed.cause), JournalErrorKind::kSequenceMismatch);
+}
+
 // P31
 TEST_F(JournalActorTest, AnswersDeferredEntriesWithoutTheStore) {
   Start();
