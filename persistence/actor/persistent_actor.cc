@@ -1,6 +1,7 @@
 #include "fraktor/persistence/actor/persistent_actor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -156,6 +157,7 @@ absl::Status PersistentActor::PostRestart(ActorContext& context, const absl::Sta
 }
 
 absl::Status PersistentActor::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) {
+  SendRest(context);
   LetGo();
   GiveStashesBack(context);
   // The journal's answers are none of the actor's business.
@@ -166,6 +168,7 @@ absl::Status PersistentActor::PreRestart(ActorContext& context, const absl::Stat
 }
 
 void PersistentActor::PostStop(ActorContext& context) {
+  SendRest(context);
   LetGo();
   // Now they are dead letters.
   GiveStashesBack(context);
@@ -215,7 +218,8 @@ absl::Status PersistentActor::Handle(ActorContext& context, Envelope& message) {
 // Commands.
 
 absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message) {
-  if (&message == unstashed_) unstashed_ = nullptr;
+  const bool has_waited = &message == unstashed_;
+  if (has_waited) unstashed_ = nullptr;
   // Answers to a former self.
   const auto is_stale = [&](const auto* answer) { return answer != nullptr && answer->instance_id != instance_id_; };
   if (is_stale(message.TryAs<SaveSnapshotSuccess>()) || is_stale(message.TryAs<SaveSnapshotFailure>()) ||
@@ -229,7 +233,15 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
     if (state_ == PersistentActorState::kProcessingCommands) UnstashInternally();
     return absl::OkStatus();
   }
-  if (state_ == PersistentActorState::kPersistingEvents) return StashInternally(context, message);
+  if (state_ == PersistentActorState::kPersistingEvents) {
+    if (!has_waited) return StashInternally(context, message);
+    // A coroutine has persisted something meanwhile. It goes before those that it went before.
+    if (EnvelopePtr stashed = context.Stash()) {
+      stash_.PushFront(stashed.release());
+      ++stash_size_;
+    }
+    return absl::OkStatus();
+  }
   absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), [&] {
     if (const auto* const save = message.TryAs<SaveSnapshotFailure>()) {
       OnSnapshotFailure(save->cause);
@@ -516,6 +528,7 @@ void PersistentActor::AfterEnqueue() {
 void PersistentActor::Flush() {
   if (last_sent_ != nullptr || (batch_.empty() && batch_deferred_.empty())) return;
   last_sent_ = last_;
+  resends_ = 0;
   context_->Tell(journal_, WriteMessages{.writes = std::exchange(batch_, {}),
                                          .deferred = std::exchange(batch_deferred_, {}),
                                          .client = self_,
@@ -542,12 +555,10 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
   if (last_sent_ == nullptr) return absl::OkStatus();
   if (ticked_batch_ != batch_nr_) {
     ticked_batch_ = batch_nr_;
-    resends_ = 0;
     ArmWriteTimer();
     return absl::OkStatus();
   }
-  const bool is_whole = first_->token != 0 || first_->group_size > 0;
-  if (resends_ >= options_->max_write_resends || !is_whole) {
+  if (resends_ >= options_->max_write_resends) {
     return FailFront(
         context,
         EventError(absl::StatusCode::kDeadlineExceeded, JournalErrorKind::kIo, persistence_id_, first_->sequence_nr,
@@ -555,19 +566,16 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
                                 ", ", resends_ + 1, " times; whether it is stored is not known")));
   }
   ++resends_;
+  const bool is_whole = first_->token != 0 || first_->group_size > 0;
+  if (!is_whole) {
+    // Some events of an atomic write are answered, so all are stored, and the other answers are on their way.
+    ArmWriteTimer();
+    return absl::OkStatus();
+  }
   // The same again: what is stored already is a success.
   std::vector<AtomicWrite> writes;
   std::vector<DeferredEntry> deferred;
-  for (const Invocation* at = first_;; at = at->next) {
-    if (at->token != 0) {
-      deferred.push_back({.position = writes.size(), .token = at->token});
-    } else if (at->group_size > 0) {
-      absl::StatusOr<AtomicWrite> write = Encode(*at, at->group_size);
-      if (!write.ok()) return FailFront(context, write.status());
-      writes.push_back(*std::move(write));
-    }
-    if (at == last_sent_) break;
-  }
+  if (absl::Status encoded = EncodeSent(writes, deferred); !encoded.ok()) return FailFront(context, encoded);
   // It may be another actor by now.
   if (absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId()); journal.ok()) journal_ = *journal;
   context.Tell(journal_, WriteMessages{.writes = std::move(writes),
@@ -577,6 +585,41 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
                                        .batch = batch_nr_});
   ArmWriteTimer();
   return absl::OkStatus();
+}
+
+absl::Status PersistentActor::EncodeSent(std::vector<AtomicWrite>& writes, std::vector<DeferredEntry>& deferred) const {
+  if (last_sent_ == nullptr) return absl::OkStatus();
+  for (const Invocation* at = first_;; at = at->next) {
+    if (at->token != 0) {
+      deferred.push_back({.position = writes.size(), .token = at->token});
+    } else if (at->group_size > 0) {
+      FRAKTOR_ASSIGN_OR_RETURN(AtomicWrite write, Encode(*at, at->group_size));
+      writes.push_back(std::move(write));
+    }
+    if (at == last_sent_) return absl::OkStatus();
+  }
+}
+
+void PersistentActor::SendRest(ActorContext& context) {
+  if (batch_.empty()) return;
+  std::vector<AtomicWrite> rest = std::exchange(batch_, {});
+  // What is under way goes along: if that write fails, nothing must be stored behind the gap.
+  std::vector<AtomicWrite> writes;
+  std::vector<DeferredEntry> deferred;
+  if (const absl::Status encoded = EncodeSent(writes, deferred); !encoded.ok()) {
+    fraktor::Log(context, LogLevel::kError,
+                 absl::StrCat("\"", persistence_id_, "\" ends, and ", rest.size(), " writes from event ",
+                              rest.front().lowest_sequence_nr(), " on are not stored: ", encoded.message()));
+    return;
+  }
+  writes.insert(writes.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  // Nobody waits for the answers. At once, so that it goes before the opening of whoever comes next.
+  context.Tell(journal_, WriteMessages{.writes = std::move(writes),
+                                       .deferred = {},
+                                       .client = self_,
+                                       .instance_id = instance_id_,
+                                       .batch = ++batch_nr_});
+  context.Flush();
 }
 
 // Answers come in the order of the invocations. One that is not for the first of them is the second answer to a write
@@ -649,6 +692,8 @@ absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Statu
     return absl::OkStatus();
   });
   if (!told.ok()) fraktor::Log(context, LogLevel::kError, ToStd(told.message()));
+  // Nothing is stored behind an event that may be missing.
+  batch_.clear();
   context.Stop();
   return absl::OkStatus();
 }

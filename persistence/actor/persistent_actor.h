@@ -286,6 +286,10 @@ class PersistentActor : public ActorInstance {
   absl::Status FailFront(ActorContext& context, const absl::Status& cause);
   std::unique_ptr<Invocation> PopFront();
   void AfterHandler();
+  // What is under way, as it was sent; without an atomic write that is answered in part, since that is stored.
+  absl::Status EncodeSent(std::vector<AtomicWrite>& writes, std::vector<DeferredEntry>& deferred) const;
+  // At the end of an instance: what waits for the write under way.
+  void SendRest(ActorContext& context);
   void ArmWriteTimer();
   absl::Status OnWriteTick(ActorContext& context);
 

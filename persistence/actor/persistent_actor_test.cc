@@ -30,6 +30,8 @@
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
 
 namespace fraktor {
 namespace {
@@ -94,6 +96,17 @@ class PersistentActorTest : public testing::Test {
       todo(a);
       return absl::OkStatus();
     });
+  }
+  // Answers the recovery of an actor that has no past, in the place of its stores.
+  OpenWriter RecoverByProbes() {
+    const auto open = journal_probe_.Expect<OpenWriter>();
+    journal_probe_.Send(open.client, WriterIsOpen{1, 0, open.instance_id});
+    snapshot_probe_.Expect<LoadSnapshot>();
+    snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+    journal_probe_.Expect<ReplayMessages>();
+    journal_probe_.Send(open.client, RecoverySuccess{0, open.instance_id});
+    TakeLog();
+    return open;
   }
   void Say(ActorRef actor, std::string text) { probe_.Send(actor, std::move(text)); }
   Lines TakeLog() {
@@ -873,13 +886,7 @@ TEST_F(PersistentActorTest, StopsIfAnotherOneHasTakenItsPlace) {
 TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   AddProbes();
   const ActorRef actor = Spawn();
-  const auto open = journal_probe_.Expect<OpenWriter>();
-  journal_probe_.Send(open.client, WriterIsOpen{1, 0, open.instance_id});
-  snapshot_probe_.Expect<LoadSnapshot>();
-  snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
-  journal_probe_.Expect<ReplayMessages>();
-  journal_probe_.Send(open.client, RecoverySuccess{0, open.instance_id});
-  TakeLog();
+  const OpenWriter open = RecoverByProbes();
   RunVoid(actor, [](ScriptedActor& a) {
     a.PersistAll(std::vector<std::string>{"x", "y"}, a.Handler());
     a.Defer(std::string("d"), a.Handler());
@@ -909,6 +916,117 @@ TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   kit_.Advance(absl::Seconds(16));
   probe_.ExpectTerminated(actor);
   EXPECT_EQ(script_.log, (Lines{"command z", "failed 4 z", "stopped"}));
+}
+
+// PER-14
+TEST_F(PersistentActorTest, SendsEachWriteAgainAsOftenAsTheFirst) {
+  AddProbes();
+  script_.options.max_write_resends = 1;
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  for (uint64_t nr = 1; nr <= 3; ++nr) {
+    Say(actor, "x");
+    journal_probe_.Expect<WriteMessages>();
+    const auto again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+    journal_probe_.Send(open.client, WriteMessageSuccess{nr, open.instance_id, again.batch});
+    // The timer finds nothing under way.
+    kit_.Advance(absl::Seconds(16));
+    EXPECT_EQ(TakeLog(), (Lines{"command x", "event x"}));
+  }
+  EXPECT_TRUE(kit_.IsAlive(actor));
+}
+
+// PER-14: what has been answered in part is stored as a whole.
+TEST_F(PersistentActorTest, WaitsForTheRestOfTheAnswersToAnAtomicWrite) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  const auto persist_two = [](ScriptedActor& a) { a.PersistAll(std::vector<std::string>{"x", "y"}, a.Handler()); };
+  RunVoid(actor, persist_two);
+  uint64_t batch = journal_probe_.Expect<WriteMessages>().batch;
+  journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, batch});
+  kit_.Advance(absl::Seconds(20));
+  EXPECT_EQ(TakeLog(), (Lines{"event x"}));
+  journal_probe_.Send(open.client, WriteMessageSuccess{2, open.instance_id, batch});
+  EXPECT_EQ(TakeLog(), (Lines{"event y"}));
+  // But not for ever.
+  RunVoid(actor, persist_two);
+  batch = journal_probe_.Expect<WriteMessages>().batch;
+  journal_probe_.Send(open.client, WriteMessageSuccess{3, open.instance_id, batch});
+  kit_.Advance(absl::Minutes(2));
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "failed 4 y", "stopped"}));
+}
+
+// P88: also what waits behind a write that is under way.
+TEST_F(PersistentActorTest, StoresWhatItHasPersistedAlsoIfItIsRestartedOrStopped) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("1"), a.Handler()); });
+  Run(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("2"), a.Handler());
+    return absl::InternalError("oops");
+  });
+  EXPECT_EQ(TakeLog(), (Lines{"restart on Do", "stopped", "recover 1", "recover 2", "completed 2"}));
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("3"), a.Handler()); });
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("4"), a.Handler()); });
+  kit_.Settle();
+  StopAndWait(actor);
+  EXPECT_EQ(TakeLog(), (Lines{"stopped"}));
+  EXPECT_EQ(Recovered(), (Lines{"1", "2", "3", "4"}));
+}
+
+// P88, PER-2: nothing is stored without what was persisted before it.
+TEST_F(PersistentActorTest, SendsAtItsEndWhatIsUnderWayAgainAndNothingBehindAFailure) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  const auto persist = [](ScriptedActor& a) { a.PersistAsync(std::string("x"), a.Handler()); };
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAllAsync(std::vector<std::string>{"x", "x"}, a.Handler());
+    a.PersistAsync(std::string("x"), a.Handler());
+  });
+  RunVoid(actor, persist);
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  ASSERT_EQ(sent.writes.size(), 2u);
+  // So the first write is stored, of the second nobody knows.
+  journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, sent.batch});
+  Run(actor, [](ScriptedActor&) { return absl::InternalError("oops"); });
+  const auto rest = journal_probe_.Expect<WriteMessages>();
+  ASSERT_EQ(rest.writes.size(), 2u);
+  EXPECT_EQ(rest.writes[0].events(), sent.writes[1].events());
+  EXPECT_EQ(rest.writes[1].lowest_sequence_nr(), 4u);
+  const OpenWriter next = RecoverByProbes();
+  // A write fails.
+  RunVoid(actor, persist);
+  RunVoid(actor, persist);
+  const uint64_t batch = journal_probe_.Expect<WriteMessages>().batch;
+  journal_probe_.Send(next.client, WriteMessageFailure{1, absl::InternalError("no"), next.instance_id, batch});
+  probe_.ExpectTerminated(actor);
+  journal_probe_.ExpectNoMessage();
+}
+
+Task<void> PersistAfter(ScriptedActor& actor, Future<void> future) {
+  const absl::Status done = co_await future;
+  if (done.ok()) actor.Persist(std::string("late"), actor.Handler());
+}
+
+// PER-11
+TEST_F(PersistentActorTest, KeepsTheOrderOfCommandsIfACoroutinePersistsBetweenThem) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  auto [promise, future] = MakePromise<void>();
+  auto shared = std::make_shared<Promise<void>>(std::move(promise));
+  auto waiting = std::make_shared<Future<void>>(std::move(future));
+  Run(actor, [shared, waiting](ScriptedActor& a) {
+    a.Persist(std::string("x"), [&a, shared](const std::string& event) {
+      a.Apply(event);
+      shared->Set(absl::OkStatus());
+    });
+    return a.context().Run(PersistAfter(a, std::move(*waiting)));
+  });
+  for (const char* text : {"1", "2", "3"}) Say(actor, text);
+  EXPECT_EQ(TakeLog(),
+            (Lines{"event x", "event late", "command 1", "event 1", "command 2", "event 2", "command 3", "event 3"}));
 }
 
 // PER-8: answers to a former self, with the number of an event that is under way again.
