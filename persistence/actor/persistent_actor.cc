@@ -890,10 +890,11 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     context.Flush();
   }
   EnvelopePtr current;
-  const absl::Status applied = MessageInvoker::Call("ReceiveRecover", [&]() -> absl::Status {
+  absl::Status applied = MessageInvoker::Call("the codec of an event", [&]() -> absl::Status {
     const auto apply = [&](EnvelopePtr event) -> absl::Status {
       current = std::move(event);
-      FRAKTOR_RETURN_IF_ERROR(WithMisuse(ReceiveRecover(context, *current)));
+      FRAKTOR_RETURN_IF_ERROR(
+          MessageInvoker::Call("ReceiveRecover", [&] { return WithMisuse(ReceiveRecover(context, *current)); }));
       current.reset();
       return absl::OkStatus();
     };
@@ -916,8 +917,12 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     }
     return absl::OkStatus();
   });
-  if (!applied.ok()) return FailRecovery(context, applied, current.get());
-  return absl::OkStatus();
+  if (applied.ok()) return absl::OkStatus();
+  if (current == nullptr && !ErrorKindOf<JournalErrorKind>(applied).has_value()) {
+    applied = EventError(applied.code(), JournalErrorKind::kCorrupt, persistence_id_, last_sequence_nr_,
+                         ToStd(applied.message()));
+  }
+  return FailRecovery(context, applied, current.get());
 }
 
 absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr) {

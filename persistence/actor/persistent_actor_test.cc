@@ -22,6 +22,7 @@
 #include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/persistence/actor/event_codec.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
 #include "fraktor/persistence/actor/replay_filter.h"
@@ -393,6 +394,43 @@ TEST_F(PersistentActorTest, StopsIfAnEventOfThePastCannotBeApplied) {
   Say(thrower, "lost");
   kit_.ExpectDeadLetters<std::string>(1, [&] { probe_.ExpectTerminated(thrower); });
   EXPECT_EQ(TakeLog(), (Lines{"recover x", "recovery failed on y: ReceiveRecover threw: cannot", "stopped"}));
+}
+
+// A codec that cannot read everything.
+class Picky final : public EventCodec {
+ public:
+  explicit Picky(const ActorSystem& system) : codec_(system) {}
+
+  absl::Status Encode(const Envelope& event, PersistentRepr& repr) const override { return codec_.Encode(event, repr); }
+  absl::Status Decode(const StoredEvent& stored, EventSink sink) const override {
+    if (stored.payload == "bad") return absl::InternalError("unreadable");
+    if (stored.payload == "worse") throw std::runtime_error("no idea");
+    return codec_.Decode(stored, sink);
+  }
+  absl::Status EncodeState(const Envelope& state, Snapshot& snapshot) const override {
+    return codec_.EncodeState(state, snapshot);
+  }
+  absl::StatusOr<EnvelopePtr> DecodeState(const Snapshot& snapshot) const override {
+    return codec_.DecodeState(snapshot);
+  }
+
+ private:
+  const RegistryEventCodec codec_;
+};
+
+// PER-13
+TEST_F(PersistentActorTest, NamesTheEventThatCannotBeRead) {
+  ASSERT_TRUE(
+      persistence().AddJournal("main", {.storage = journal_, .codec = std::make_shared<Picky>(kit_.system())}).ok());
+  ASSERT_TRUE(persistence().AddSnapshotStore("main", {.storage = snapshots_}).ok());
+  Store({"x", "bad"});
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog(), (Lines{"recover x", "recovery failed on nothing: event 2 of \"a\": unreadable", "stopped"}));
+  script_.id = "b";
+  Store({"worse"});
+  probe_.ExpectTerminated(Spawn());
+  EXPECT_EQ(TakeLog(),
+            (Lines{"recovery failed on nothing: event 1 of \"b\": the codec of an event threw: no idea", "stopped"}));
 }
 
 // P60
