@@ -468,6 +468,38 @@ TEST_F(JournalActorTest, HasABreakerForWritesAndTheHighestNumberButNotForReplays
   probe_.Expect<WriteMessageSuccess>();
 }
 
+TEST_F(JournalActorTest, LetsTheOptionsSayWhatAFailureIs) {
+  JournalActorOptions options;
+  options.breaker.max_failures = 1;
+  options.breaker.harmless_codes = {absl::StatusCode::kUnavailable};
+  Start(options);
+  const auto ask = [&] {
+    probe_.Send(journal_, GetHighestSequenceNr{"a", probe_.ref(), kInstance});
+    return probe_.Expect<HighestSequenceNrFailure>().cause;
+  };
+  storage_->failure = absl::UnavailableError("later");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask(), storage_->failure);
+  storage_->failure = absl::InternalError("broken");
+  EXPECT_EQ(ask(), storage_->failure);
+  EXPECT_EQ(ErrorKindOf<CircuitBreakerErrorKind>(ask()), CircuitBreakerErrorKind::kOpen);
+}
+
+TEST_F(JournalActorTest, OpensItsBreakerForAWriteThatIsLateAlsoIfOtherCallsHaveWorkedMeanwhile) {
+  JournalActorOptions options;
+  options.breaker.max_failures = 1;
+  Start(options);
+  const uint64_t epoch = Open("a");
+  storage_->holds = true;
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+  probe_.Send(journal_, GetHighestSequenceNr{"a", probe_.ref(), kInstance});
+  probe_.Expect<HighestSequenceNrSuccess>();
+  probe_.Expect<WriteMessagesFailed>(absl::Seconds(11));
+  probe_.Expect<WriteMessageFailure>();
+  probe_.Send(journal_, GetHighestSequenceNr{"a", probe_.ref(), kInstance});
+  EXPECT_EQ(ErrorKindOf<CircuitBreakerErrorKind>(probe_.Expect<HighestSequenceNrFailure>().cause),
+            CircuitBreakerErrorKind::kOpen);
+}
+
 TEST_F(JournalActorTest, FailsAWriteThatTheStoreDoesNotAnswerInTime) {
   Start();
   const uint64_t epoch = Open("a");

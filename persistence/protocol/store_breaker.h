@@ -2,6 +2,8 @@
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 #define FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -74,7 +76,8 @@ std::invoke_result_t<Call&> CheckedCall(Call& call) {
 class StoreBreaker {
  public:
   absl::Status Start(RuntimeToolbox& toolbox, const CircuitBreakerOptions& options) {
-    FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(toolbox, WithStorageFailures(options)));
+    options_ = WithStorageFailures(options);
+    FRAKTOR_ASSIGN_OR_RETURN(breaker_, CircuitBreaker::Make(toolbox, options_));
     return absl::OkStatus();
   }
 
@@ -83,28 +86,49 @@ class StoreBreaker {
   void Run(ActorContext& context, PendingOperations& operations, Call call, Done done) {
     using T = typename std::invoke_result_t<Call&>::value_type;
     if (!is_clean_ && breaker_->state() != CircuitState::kClosed) {
-      operations.Await(context, breaker_->Call(std::move(call)), std::move(done));
+      Await(context, operations, breaker_->Call(std::move(call)), std::move(done));
       return;
     }
     Future<T> future = CheckedCall(call);
     if (!future.IsReady()) {
       is_clean_ = false;
-      operations.Await(context, breaker_->Call([&future] { return std::move(future); }), std::move(done));
+      Await(context, operations, breaker_->Call([&future] { return std::move(future); }), std::move(done));
       return;
     }
     FutureResult<T> result = future.Take();
-    if (IsStorageFailure(StatusOf(result))) {
+    if (IsFailure(StatusOf(result))) {
       is_clean_ = false;
       breaker_->Fail();
-    } else if (!std::exchange(is_clean_, true)) {
+    } else if (!is_clean_) {
       breaker_->Succeed();
+      is_clean_ = waiting_ == 0;
     }
     done(std::move(result));
   }
 
  private:
+  // As the breaker judges.
+  bool IsFailure(const absl::Status& status) const {
+    if (status.ok()) return false;
+    if (options_.is_failure != nullptr) return options_.is_failure(status);
+    const auto& harmless = options_.harmless_codes;
+    return std::find(harmless.begin(), harmless.end(), status.code()) == harmless.end();
+  }
+
+  template <class T, class Done>
+  void Await(ActorContext& context, PendingOperations& operations, Future<T> future, Done done) {
+    ++waiting_;
+    operations.Await(context, std::move(future), [this, done = std::move(done)](FutureResult<T> result) mutable {
+      --waiting_;
+      done(std::move(result));
+    });
+  }
+
+  CircuitBreakerOptions options_;
   std::unique_ptr<CircuitBreaker> breaker_;
-  // The breaker is closed and has seen no failure: it need not be asked.
+  // Calls without an answer: each of them may open the breaker yet.
+  size_t waiting_ = 0;
+  // The breaker is closed, has seen no failure, and waits for nothing: it need not be asked.
   bool is_clean_ = true;
 };
 
