@@ -22,6 +22,7 @@
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_actor.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_actor.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/utils/future/future.h"
@@ -110,6 +111,66 @@ class HeldJournal final : public JournalStorage {
   bool throws = false;
   bool wrong_result_count = false;
 };
+
+// Waits for futures, and counts the messages that it gets.
+class Waiter final : public ActorInstance {
+ public:
+  struct Await {
+    std::shared_ptr<Future<int>> future;
+  };
+
+  explicit Waiter(std::vector<std::string>* log) : log_(*log) {}
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (auto* const await = message.TryAs<Await>()) {
+      operations_.Await(context, std::move(*await->future), [this](const absl::StatusOr<int>& result) {
+        log_.push_back(result.ok() ? std::to_string(*result) : std::string(result.status().message()));
+      });
+      return absl::OkStatus();
+    }
+    log_.push_back("message");
+    EXPECT_TRUE(operations_.Resume(message));
+    return absl::OkStatus();
+  }
+  void PostStop(ActorContext& /*context*/) override { operations_.FailAll(absl::UnavailableError("ended")); }
+
+ private:
+  std::vector<std::string>& log_;
+  PendingOperations operations_;
+};
+
+// PER-9
+TEST(PendingOperations, GetOneMessageForEachResultThatComesLater) {
+  using Log = std::vector<std::string>;
+  Log log;
+  TestKit kit;
+  TestProbe probe = kit.Probe();
+  const ActorRef waiter = kit.SpawnActor(*MakeProps<Waiter>({}, &log));
+  std::vector<Promise<int>> promises;
+  const auto await = [&] {
+    auto [promise, future] = MakePromise<int>();
+    promises.push_back(std::move(promise));
+    probe.Send(waiter, Waiter::Await{std::make_shared<Future<int>>(std::move(future))});
+    kit.Settle();
+  };
+  const auto take_log = [&] {
+    kit.Settle();
+    return std::exchange(log, {});
+  };
+  probe.Send(waiter, Waiter::Await{std::make_shared<Future<int>>(MakeReadyFuture<int>(1))});
+  EXPECT_EQ(take_log(), (Log{"1"}));
+  for (int i = 0; i < 4; ++i) await();
+  EXPECT_EQ(take_log(), Log());
+  promises[1].Set(12);
+  EXPECT_EQ(take_log(), (Log{"message", "12"}));
+  promises[0].Set(11);
+  EXPECT_EQ(take_log(), (Log{"message", "11"}));
+  // Those that are left fail when it ends, and what comes later is for nobody.
+  kit.system().Stop(waiter);
+  EXPECT_EQ(take_log(), (Log{"ended", "ended"}));
+  promises[2].Set(13);
+  EXPECT_EQ(take_log(), Log());
+}
 
 class JournalActorTest : public testing::Test {
  protected:
