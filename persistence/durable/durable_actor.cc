@@ -46,6 +46,9 @@ bool IsRejection(const absl::Status& status) {
   return kind == JournalErrorKind::kTooLarge || kind == JournalErrorKind::kInvalid;
 }
 
+// Past any limit of the mailbox: an answer of the store must not be dropped.
+ActorRef ClientOf(const ActorContext& context) { return {context.self().slot(), context.self().generation()}; }
+
 void EndAll(EnvelopeList& list) {
   while (Envelope* const envelope = list.PopFront()) const EnvelopePtr ended(envelope);
 }
@@ -68,7 +71,7 @@ absl::Status DurableStateActor::PreStart(ActorContext& context) {
   auto& extension = context.system().Extension<StateExtension>();
   FRAKTOR_ASSIGN_OR_RETURN(store_, extension.Store(StatePluginId()));
   instance_id_ = extension.NextInstance();
-  context.Tell(store_, LoadState{persistence_id_, context.self(), instance_id_});
+  context.Tell(store_, LoadState{persistence_id_, ClientOf(context), instance_id_});
   Expect(context);
   return absl::OkStatus();
 }
@@ -124,7 +127,7 @@ void DurableStateActor::Change(ActorContext& context, EnvelopePtr state,
                                absl::AnyInvocable<absl::Status(ActorContext&)> then) {
   ChangeState change{
       .change = {.exists = state != nullptr, .state = {.persistence_id = persistence_id_, .revision = revision_ + 1}},
-      .client = context.self(),
+      .client = ClientOf(context),
       .instance_id = instance_id_};
   if (state != nullptr) {
     PathRefs refs(context.system());
@@ -215,6 +218,8 @@ absl::Status DurableStateActor::GiveUp(ActorContext& context, const absl::Status
   Log(context, LogLevel::kError,
       absl::StrCat("\"", persistence_id_, "\" ", is_loaded_ ? "could not be stored" : "could not be loaded",
                    "; the actor stops: ", cause.message()));
+  // The one whose change it was.
+  if (is_loaded_ && is_busy_ && !sender_.IsNoOne()) context.Tell(sender_, ErrorReply{cause});
   context.Stop();
   return absl::OkStatus();
 }

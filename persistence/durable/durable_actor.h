@@ -24,8 +24,9 @@
 // sees all changes before it. The state changes when it is stored.
 //
 // What may go wrong: the state cannot be loaded, a change cannot be stored or is not answered in time, or somebody else
-// has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, and stops. A state that is too large or has no
-// codec is answered with an ErrorReply, and the actor goes on without the change.
+// has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, answers the command with an ErrorReply, and
+// stops. A state that is too large or has no codec is answered with an ErrorReply, and the actor goes on without the
+// change.
 //
 // Thread safety: as any actor, in its turns.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_DURABLE_ACTOR_H_

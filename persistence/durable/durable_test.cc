@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -90,8 +92,12 @@ class Cart : public DurableActor<Cart, CartState, Commands<AddItem, GetItems, Cl
 // Answers when the test says so.
 class HeldStore final : public StateStorage {
  public:
-  Future<StoredState> Load(std::string persistence_id) override { return store_.Load(std::move(persistence_id)); }
+  Future<StoredState> Load(std::string persistence_id) override {
+    if (throws) throw std::runtime_error("no disk");
+    return store_.Load(std::move(persistence_id));
+  }
   Future<void> Upsert(DurableState state) override {
+    if (throws) throw std::runtime_error("no disk");
     if (!is_held) return store_.Upsert(std::move(state));
     auto [promise, future] = MakePromise<void>();
     held.emplace_back(std::move(state), std::move(promise));
@@ -110,6 +116,7 @@ class HeldStore final : public StateStorage {
   }
 
   bool is_held = false;
+  bool throws = false;
   std::vector<std::pair<DurableState, Promise<void>>> held;
 
  private:
@@ -227,10 +234,47 @@ TEST_F(DurableTest, StopsIfSomebodyElseHasChangedItsState) {
   EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
   ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 2, .manifest = "cart"}).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "another writer has changed it"}, 1, [&] {
-    cart.Tell(AddItem{"jam"});
-    kit_.Settle();
+    // Nobody waits in vain.
+    EXPECT_NE(Ask(cart, AddItem{"jam"}).find("another writer has changed it"), std::string::npos);
   });
   EXPECT_FALSE(kit_.IsAlive(cart));
+}
+
+TEST_F(DurableTest, GetsTheStoresAnswersWhenItsMailboxIsFull) {
+  PropsOptions options;
+  options.mailbox.capacity = 2;
+  options.mailbox.overflow = OverflowStrategy::kDropNewest;
+  const ActorRef cart = kit_.SpawnActor(*MakeProps<Cart>(options, "cart"));
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  store_->is_held = true;
+  probe.Send(cart, AddItem{"a"});
+  kit_.Settle();
+  // The answer comes behind these.
+  store_->Release();
+  for (int i = 0; i < 3; ++i) probe.Send(cart, GetItems{});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(probe.Expect<Items>().text, "a");
+}
+
+TEST_F(DurableTest, HearsOfAStoreThatThrowsAndOthersAreNotConcerned) {
+  const auto cart = Start();
+  const auto other = kit_.Spawn<Cart>("other");
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  store_->is_held = true;
+  probe.Send(other, AddItem{"milk"});
+  kit_.Settle();
+  store_->throws = true;
+  EXPECT_NE(Ask(cart, AddItem{"jam"}).find("no disk"), std::string::npos);
+  EXPECT_FALSE(kit_.IsAlive(cart));
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "could not be loaded; the actor stops: exception: no disk"}, 1,
+                 [&] {
+                   Start();
+                   kit_.Settle();
+                 });
+  store_->throws = false;
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "milk");
 }
 
 TEST_F(DurableTest, RefusesAStateThatIsTooLargeAndGoesOnWithoutIt) {

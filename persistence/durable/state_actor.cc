@@ -11,6 +11,7 @@
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
+#include "fraktor/persistence/protocol/store_breaker.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
 
@@ -21,7 +22,8 @@ StateActor::StateActor(std::shared_ptr<StateStorage> storage) : storage_(std::mo
 absl::Status StateActor::Receive(ActorContext& context, Envelope& message) {
   if (operations_.Resume(message)) return absl::OkStatus();
   if (auto* const load = message.TryAs<LoadState>()) {
-    operations_.Await(context, storage_->Load(load->persistence_id),
+    auto call = [&] { return storage_->Load(load->persistence_id); };
+    operations_.Await(context, protocol_internal::CheckedCall(call),
                       [client = load->client, instance_id = load->instance_id](absl::StatusOr<StoredState> loaded) {
                         StateLoaded answer{.cause = loaded.status(), .instance_id = instance_id};
                         if (loaded.ok()) answer.stored = *std::move(loaded);
@@ -32,9 +34,11 @@ absl::Status StateActor::Receive(ActorContext& context, Envelope& message) {
   if (auto* const change = message.TryAs<ChangeState>()) {
     DurableState& state = change->change.state;
     const uint64_t revision = state.revision;
-    Future<void> changing = change->change.exists ? storage_->Upsert(std::move(state))
-                                                  : storage_->Delete(std::move(state.persistence_id), revision);
-    operations_.Await(context, std::move(changing),
+    auto call = [&] {
+      return change->change.exists ? storage_->Upsert(std::move(state))
+                                   : storage_->Delete(std::move(state.persistence_id), revision);
+    };
+    operations_.Await(context, protocol_internal::CheckedCall(call),
                       [client = change->client, instance_id = change->instance_id, revision](absl::Status changed) {
                         Tell(client, StateChanged{std::move(changed), revision, instance_id});
                       });

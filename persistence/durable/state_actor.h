@@ -1,8 +1,8 @@
 // StateActor: the one actor of a system that talks to a store of durable states; all others talk to it, by
 // state_messages.h.
 //
-// It serves many clients at once and waits for none. When it stops or is restarted, everything that is under way is
-// answered with a failure.
+// It serves many clients at once and waits for none. What a store throws is its answer. When it stops or is restarted,
+// everything that is under way is answered with a failure.
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_ACTOR_H_
