@@ -1,7 +1,12 @@
 #include "fraktor/actor/selection/selection.h"
 
-#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/actor_names.h"
@@ -28,44 +33,62 @@ namespace {
 
 bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
 
-// Follows elements that have to be matched against living actors.
+// So many actors are looked at for one selection: a text of a few bytes could ask for all, again and again.
+constexpr size_t kMaxSteps = 1'000'000;
+
+// Follows elements that have to be matched against living actors, one after the other, so that an actor which is reached
+// in several ways is looked at once.
 class Walk {
  public:
-  Walk(ActorSystem& system, const std::vector<SelectionElement>& elements) : system_(system), elements_(elements) {}
+  explicit Walk(ActorSystem& system) : system_(system) {}
 
-  void From(ActorRef actor, size_t at) {
-    if (at == elements_.size()) {
-      if (std::find(found_.begin(), found_.end(), actor) == found_.end()) found_.push_back(actor);
-      return;
+  // Those at the end, each once. ResourceExhausted if it is too much.
+  absl::StatusOr<std::vector<ActorRef>> Follow(ActorRef start, const std::vector<SelectionElement>& elements) {
+    std::vector<ActorRef> here = {start};
+    for (const SelectionElement& element : elements) {
+      std::vector<ActorRef> next;
+      absl::flat_hash_set<ActorRef> seen;
+      const auto reach = [&](ActorRef actor) {
+        if (seen.insert(actor).second) next.push_back(actor);
+      };
+      for (const ActorRef actor : here) Step(actor, element, reach);
+      if (steps_ > kMaxSteps) {
+        return absl::ResourceExhaustedError(
+            absl::StrCat("the selection leads past more than ", kMaxSteps, " actors; use fewer wildcards"));
+      }
+      here = std::move(next);
     }
-    const SelectionElement& element = elements_[at];
+    return here;
+  }
+
+ private:
+  template <class Reach>
+  void Step(ActorRef actor, const SelectionElement& element, Reach reach) {
+    ++steps_;
     switch (element.kind()) {
       case SelectionElement::Kind::kParent: {
         const ActorRef parent = system_.tree().ParentOf(*actor.slot());
         // What was read of an actor that has ended meanwhile is nobody's parent.
-        if (IsAlive(actor) && IsAlive(parent)) From(parent, at + 1);
+        if (IsAlive(actor) && IsAlive(parent)) reach(parent);
         break;
       }
       case SelectionElement::Kind::kName: {
         const ActorRef child = system_.names().FindChild(*actor.slot(), element.text());
         if (child.IsNoOne() || !IsAlive(actor)) break;
-        if (element.uid().IsNone() || system_.names().UidOf(child) == element.uid()) From(child, at + 1);
+        if (element.uid().IsNone() || system_.names().UidOf(child) == element.uid()) reach(child);
         break;
       }
       case SelectionElement::Kind::kPattern:
         for (const ActorRef child : system_.tree().ChildrenOf(*actor.slot())) {
-          if (IsAlive(actor) && element.Matches(system_.names().NameOf(child))) From(child, at + 1);
+          ++steps_;
+          if (IsAlive(actor) && element.Matches(system_.names().NameOf(child))) reach(child);
         }
         break;
     }
   }
 
-  std::vector<ActorRef> Take() { return std::move(found_); }
-
- private:
   ActorSystem& system_;
-  const std::vector<SelectionElement>& elements_;
-  std::vector<ActorRef> found_;
+  size_t steps_ = 0;
 };
 
 absl::StatusOr<ActorPath> AnchorOf(const absl::StatusOr<ActorSelection>& parsed, std::string_view here) {
@@ -126,9 +149,13 @@ Selection::Receivers Selection::Look() const {
   }
   const ActorRef start = system_.names().Find(resolved->prefix);
   if (!start.IsNoOne()) {
-    Walk walk(system_, resolved->rest);
-    walk.From(start, 0);
-    receivers.refs = walk.Take();
+    absl::StatusOr<std::vector<ActorRef>> found = Walk(system_).Follow(start, resolved->rest);
+    if (!found.ok()) {
+      receivers.missing = found.status();
+      receivers.meant = ToWireText();
+      return receivers;
+    }
+    receivers.refs = *std::move(found);
     if (!receivers.refs.empty()) return receivers;
   }
   if (resolved->rest.empty()) {

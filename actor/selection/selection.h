@@ -18,6 +18,8 @@
 // A text with the address of another system (pekko://shop@10.0.0.7:2552/user/a) is sent there as it is, and what is said
 // above happens there, if the system has a RemoteProvider.
 //
+// Limit: a selection leads past a million actors at most; one that leads past more reaches nobody, and says so.
+//
 // Cost: looking for receivers takes the lock of the names. Who sends often resolves once, and keeps the ActorRef.
 //
 // Thread safety: an immutable value; any thread may use it while the system lives.

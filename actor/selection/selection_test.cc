@@ -11,6 +11,7 @@
 #include "absl/hash/hash.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -192,6 +193,23 @@ TEST_F(SelectionTest, WildcardsReachEachMatchOnce) {
 }
 
 // Vector 106
+TEST_F(SelectionTest, LooksAtAnActorOnceHoweverManyWaysLeadToIt) {
+  for (int i = 0; i < 10; ++i) Spawn(absl::StrCat("way", i));
+  // Ten ways at each of thirty wildcards.
+  std::string text = "/user";
+  for (int i = 0; i < 30; ++i) text += "/way*/..";
+  EXPECT_EQ(Select(*system_, text + "/way3").Find().size(), 1u);
+  EXPECT_EQ(Select(*system_, text + "/way*").Find().size(), 10u);
+}
+
+TEST_F(SelectionTest, RefusesToLookAtTooManyActors) {
+  for (int i = 0; i < 1000; ++i) Spawn(absl::StrCat("many", i));
+  std::string text = "/user";
+  for (int i = 0; i < 6000; ++i) text += "/*/..";
+  Future<ActorRef> resolving = Select(*system_, text).ResolveOne(absl::Seconds(1));
+  EXPECT_EQ(resolving.Take().status().code(), absl::StatusCode::kResourceExhausted);
+}
+
 TEST_F(SelectionTest, DeadEndsBehindAWildcardAreSilent) {
   EXPECT_EQ(IdentifiedFrom(c21_, "../../*/c21"), std::vector<ActorRef>{c21_});
   const uint64_t before = system_->dead_letters().total();
