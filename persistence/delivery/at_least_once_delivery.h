@@ -186,7 +186,7 @@ class AtLeastOnceDelivery {
   void RedeliverOverdue(Instant now);
   void SetTimer();
 
-  const DeliveryOptions options_;
+  const DeliveryOptions options_ = {};
   ActorContext* context_ = nullptr;  // None while events are replayed.
   uint64_t last_id_ = 0;
   // Where the next round begins, since the last one was full.
