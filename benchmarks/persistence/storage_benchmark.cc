@@ -27,6 +27,7 @@
 #include "rocksdb/options.h"
 #include "rocksdb/write_batch.h"
 
+#include "fraktor/benchmarks/persistence/bare_reader.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -305,47 +306,6 @@ const std::string& Filled(size_t ids, uint64_t events) {
   RocksDbJournal::Open(*toolbox, {.path = path}).value().reset();
   return path;
 }
-
-// RocksDB alone on the journal's database.
-class BareReader {
- public:
-  explicit BareReader(const std::string& path) {
-    std::vector<std::string> names;
-    rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names).PermitUncheckedError();
-    std::vector<rocksdb::ColumnFamilyDescriptor> families;
-    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
-    rocksdb::DB* db = nullptr;
-    if (!rocksdb::DB::OpenForReadOnly(rocksdb::DBOptions(), path, families, &handles_, &db).ok()) std::abort();
-    db_.reset(db);
-    for (size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == "events") events_ = handles_[i];
-    }
-  }
-  ~BareReader() {
-    for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
-      db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
-    }
-  }
-  // Iterates over one id, and looks at each value.
-  int64_t Read(const std::string& id) {
-    const std::string upper = EventKey(id, UINT64_MAX);
-    const rocksdb::Slice upper_slice = upper;
-    rocksdb::ReadOptions read;
-    read.iterate_upper_bound = &upper_slice;
-    const std::unique_ptr<rocksdb::Iterator> events(db_->NewIterator(read, events_));
-    int64_t count = 0;
-    for (events->Seek(EventKey(id, 0)); events->Valid(); events->Next()) {
-      benchmark::DoNotOptimize(events->value().data()[events->value().size() - 1]);
-      ++count;
-    }
-    return count;
-  }
-
- private:
-  std::vector<rocksdb::ColumnFamilyHandle*> handles_;
-  std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::ColumnFamilyHandle* events_ = nullptr;
-};
 
 double ResidentMebibytes() {
   std::ifstream statm("/proc/self/statm");
