@@ -34,7 +34,7 @@ struct RemoteOptions {
   absl::Duration handshake_timeout = absl::Seconds(20);
   absl::Duration handshake_retry = absl::Seconds(1);
   absl::Duration inject_handshake = absl::Seconds(1);
-  // Of all peers together; further ones are dropped.
+  // Of all strangers together; further ones are dropped.
   uint32_t max_handshakes_per_second = 100;
 
   SystemOutboxOptions system = {};
