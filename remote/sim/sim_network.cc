@@ -65,9 +65,14 @@ class SimNetwork::Core : public std::enable_shared_from_this<SimNetwork::Core> {
 
 class SimNetwork::Stream final : public OutboundStream, public std::enable_shared_from_this<Stream> {
  public:
-  Stream(std::shared_ptr<Core> core, uint64_t id, PathAuthority from, PathAuthority to,
+  Stream(std::shared_ptr<Core> core, uint64_t id, PathAuthority from, std::vector<std::string> hosts, PathAuthority to,
          std::shared_ptr<StreamListener> listener)
-      : core_(std::move(core)), id_(id), from_(std::move(from)), to_(std::move(to)), listener_(std::move(listener)) {}
+      : core_(std::move(core)),
+        id_(id),
+        from_(std::move(from)),
+        hosts_(std::move(hosts)),
+        to_(std::move(to)),
+        listener_(std::move(listener)) {}
 
   void Write(std::string frame) override {
     if (state_ != State::kOpen) return;
@@ -88,25 +93,33 @@ class SimNetwork::Stream final : public OutboundStream, public std::enable_share
     if (state_ == State::kClosed) return;
     state_ = State::kClosed;
     core_->Trace(kClosed, id_);
+    TellClosed();
     const std::shared_ptr<StreamListener> listener = std::move(listener_);
     listener->OnClosed(why);
   }
+  // Who it leads to hears of it, if nothing is in the way.
+  bool TellOpened(const Node& there);
+  void TellClosed();
 
   enum class State : uint8_t { kConnecting, kOpen, kClosing, kClosed };
 
   const std::shared_ptr<Core> core_;
   const uint64_t id_;
   const PathAuthority from_;
+  const std::vector<std::string> hosts_;
   const PathAuthority to_;
   State state_ = State::kConnecting;
   std::shared_ptr<StreamListener> listener_;
-  uint64_t there_ = 0;  // Which life of the other node it was opened to.
+  uint64_t there_ = 0;       // Which life of the other node it was opened to.
+  uint64_t heard_by_ = 0;    // Which life has been told that it is open; 0 for none.
+  bool is_refused_ = false;  // By the receiver, which wants no more of it.
   Instant last_arrival_;
 };
 
 class SimNetwork::Node final : public Transport {
  public:
-  Node(std::shared_ptr<Core> core, PathAuthority address) : core_(std::move(core)), address_(std::move(address)) {
+  Node(std::shared_ptr<Core> core, PathAuthority address, std::vector<std::string> hosts)
+      : core_(std::move(core)), address_(std::move(address)), hosts_(std::move(hosts)) {
     life_ = core_->next_stream_++;
     core_->nodes_.insert_or_assign(address_, this);
   }
@@ -119,7 +132,11 @@ class SimNetwork::Node final : public Transport {
 
   std::shared_ptr<OutboundStream> Connect(const PathAuthority& to, Lane /*lane*/,
                                           std::shared_ptr<StreamListener> listener) override {
-    auto stream = std::make_shared<Stream>(core_, core_->next_stream_++, address_, to, std::move(listener));
+    auto stream = std::make_shared<Stream>(core_, core_->next_stream_++, address_, hosts_, to, std::move(listener));
+    if (is_over_) {
+      stream->state_ = Stream::State::kClosed;
+      return stream;
+    }
     std::erase_if(streams_, [](const auto& one) { return one->state_ == Stream::State::kClosed; });
     streams_.push_back(stream);
     const bool answers =
@@ -128,7 +145,18 @@ class SimNetwork::Node final : public Transport {
     return stream;
   }
 
+  void Cut(uint64_t stream) override {
+    for (const auto& [address, node] : core_->nodes_) {
+      for (const auto& one : node->streams_) {
+        if (one->id_ != stream || one->to_ != address_) continue;
+        core_->Later(core_->Delay(), [one] { one->End(absl::AbortedError("the peer has cut the stream")); });
+        return;
+      }
+    }
+  }
+
   void Shutdown() override {
+    if (std::exchange(is_over_, true)) return;
     receiver_ = nullptr;
     const auto found = core_->nodes_.find(address_);
     if (found != core_->nodes_.end() && found->second == this) core_->nodes_.erase(found);
@@ -145,12 +173,15 @@ class SimNetwork::Node final : public Transport {
   }
 
   uint16_t port() const override { return address_.port(); }
+  TransportLimits limits() const override { return core_->options_.limits; }
 
   bool IsUp() const { return receiver_ != nullptr; }
 
   const std::shared_ptr<Core> core_;
   const PathAuthority address_;
+  const std::vector<std::string> hosts_;
   uint64_t life_ = 0;
+  bool is_over_ = false;
   std::shared_ptr<FrameReceiver> receiver_;
   std::vector<std::shared_ptr<Stream>> streams_;
 };
@@ -164,9 +195,34 @@ void SimNetwork::Stream::Open() {
     return;
   }
   there_ = found->second->life_;
+  if (!TellOpened(*found->second)) {
+    End(absl::AbortedError("the peer does not want the stream"));
+    return;
+  }
   state_ = State::kOpen;
   core_->Trace(kOpened, id_);
   listener_->OnOpened();
+}
+
+bool SimNetwork::Stream::TellOpened(const Node& there) {
+  if (heard_by_ == there.life_) return true;
+  if (!there.receiver_->OnStreamOpened(id_, {.endpoint = absl::StrCat("sim:", from_.ToString()), .hosts = hosts_})) {
+    return false;
+  }
+  heard_by_ = there.life_;
+  return true;
+}
+
+void SimNetwork::Stream::TellClosed() {
+  if (heard_by_ == 0) return;
+  // After the last frame that may still come.
+  core_->Later(core_->options_.max_delay + core_->options_.max_lateness * 2 + absl::Microseconds(1),
+               [self = shared_from_this()] {
+                 const auto found = self->core_->nodes_.find(self->to_);
+                 if (found == self->core_->nodes_.end() || found->second->life_ != self->heard_by_) return;
+                 if (self->core_->IsCut(self->from_, self->to_) || !found->second->IsUp()) return;
+                 found->second->receiver_->OnStreamClosed(self->id_);
+               });
 }
 
 void SimNetwork::Core::Send(Stream& stream, std::string frame) {
@@ -215,7 +271,11 @@ void SimNetwork::Core::Deliver(const std::shared_ptr<Stream>& stream, const std:
   ++counts_.delivered;
   Trace(kDelivered, stream->id_);
   const std::shared_ptr<FrameReceiver> receiver = found->second->receiver_;
-  if (receiver == nullptr || receiver->OnFrame(stream->id_, frame)) return;
+  if (receiver == nullptr || stream->is_refused_) return;
+  const bool goes_on = frame.size() <= options_.limits.max_frame_bytes && stream->TellOpened(*found->second) &&
+                       receiver->OnFrame(stream->id_, frame);
+  if (goes_on) return;
+  stream->is_refused_ = true;
   // Cut by the receiver.
   Later(Delay(), [stream] { stream->End(absl::AbortedError("the peer has cut the stream")); });
 }
@@ -225,8 +285,8 @@ SimNetwork::SimNetwork(RuntimeToolbox& toolbox, const SimNetworkOptions& options
 
 SimNetwork::~SimNetwork() = default;
 
-std::unique_ptr<Transport> SimNetwork::MakeTransport(const PathAuthority& address) {
-  return std::make_unique<Node>(core_, address);
+std::unique_ptr<Transport> SimNetwork::MakeTransport(const PathAuthority& address, std::vector<std::string> hosts) {
+  return std::make_unique<Node>(core_, address, std::move(hosts));
 }
 
 void SimNetwork::CutOneWay(const PathAuthority& from, const PathAuthority& to) { core_->cuts_.insert({from, to}); }

@@ -27,6 +27,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/time/time.h"
 
@@ -52,6 +53,8 @@ struct SimNetworkOptions {
   absl::Duration connect_timeout = absl::Seconds(1);
   // Streams do not end with the node that they lead to: whoever comes after it gets what is sent. As behind a proxy.
   bool survive_restarts = false;
+  // Of each node. What waits to be handled has no time to pile up here, so only the size of a frame counts.
+  TransportLimits limits = {};
   // Where what happens is written down; null: nowhere.
   SimTrace* trace = nullptr;
 };
@@ -74,8 +77,9 @@ class SimNetwork {
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  // A node at an address, which takes the place of an earlier one there. Must not outlive the network.
-  std::unique_ptr<Transport> MakeTransport(const PathAuthority& address);
+  // A node at an address, which takes the place of an earlier one there. Must not outlive the network. `hosts` is what
+  // others are told that it has proved to be: see StreamOrigin.
+  std::unique_ptr<Transport> MakeTransport(const PathAuthority& address, std::vector<std::string> hosts = {});
 
   void Cut(const PathAuthority& a, const PathAuthority& b);
   void CutOneWay(const PathAuthority& from, const PathAuthority& to);

@@ -17,12 +17,23 @@ namespace {
 
 class Received : public FrameReceiver {
  public:
+  bool OnStreamOpened(uint64_t stream, const StreamOrigin& origin) override {
+    opened.push_back(stream);
+    hosts = origin.hosts;
+    return wants_streams;
+  }
   bool OnFrame(uint64_t, std::string_view frame) override {
     frames.emplace_back(frame);
     return !refuses;
   }
+  void OnStreamClosed(uint64_t stream) override { closed.push_back(stream); }
+
+  std::vector<uint64_t> opened;
+  std::vector<uint64_t> closed;
+  std::vector<std::string> hosts;
   std::vector<std::string> frames;
   bool refuses = false;
+  bool wants_streams = true;
 };
 
 class Listener : public StreamListener {
@@ -165,6 +176,53 @@ TEST_F(SimNetworkTest, ClosesAStreamWhoseReceiverWantsNoMore) {
   Run(absl::Seconds(1));
   EXPECT_EQ(at_b_->frames.size(), 1u);
   EXPECT_EQ(listener_->closed, 1);
+}
+
+TEST_F(SimNetworkTest, TellsTheReceiverOfEachStreamAndLetsItCutOne) {
+  const std::unique_ptr<Transport> other = network_.MakeTransport(Address("c"), {"c", "*.example"});
+  const auto stream = other->Connect(b_, Lane::kControl, listener_);
+  Run(absl::Seconds(1));
+  ASSERT_EQ(at_b_->opened.size(), 1u);
+  EXPECT_EQ(at_b_->hosts, (std::vector<std::string>{"c", "*.example"}));
+  stream->Write("one");
+  Run(absl::Seconds(1));
+  node_b_->Cut(at_b_->opened[0]);
+  Run(absl::Seconds(1));
+  EXPECT_EQ(listener_->closed, 1);
+  EXPECT_EQ(at_b_->closed, at_b_->opened);
+  // One that is not wanted is never open.
+  at_b_->wants_streams = false;
+  const auto second = std::make_shared<Listener>();
+  const auto refused = other->Connect(b_, Lane::kControl, second);
+  Run(absl::Seconds(1));
+  EXPECT_EQ(second->opened, 0);
+  EXPECT_EQ(second->closed, 1);
+  EXPECT_EQ(at_b_->closed.size(), 1u);
+}
+
+TEST_F(SimNetworkTest, CutsAStreamWithAFrameThatIsTooLarge) {
+  const auto stream = node_a_->Connect(b_, Lane::kControl, listener_);
+  Run(absl::Seconds(1));
+  stream->Write(std::string(node_b_->limits().max_frame_bytes + 1, 'x'));
+  Run(absl::Seconds(1));
+  EXPECT_TRUE(at_b_->frames.empty());
+  EXPECT_EQ(listener_->closed, 1);
+}
+
+TEST_F(SimNetworkTest, SaysNothingAfterItsEnd) {
+  const auto stream = node_a_->Connect(b_, Lane::kControl, listener_);
+  Run(absl::Seconds(1));
+  node_a_->Shutdown();
+  const auto second = std::make_shared<Listener>();
+  const auto late = node_a_->Connect(b_, Lane::kControl, second);
+  ASSERT_NE(late, nullptr);
+  late->Write("late");
+  late->Close();
+  stream->Write("late");
+  node_a_->Cut(1);
+  Run(absl::Seconds(5));
+  EXPECT_EQ(second->opened + second->closed, 0);
+  EXPECT_TRUE(at_b_->frames.empty());
 }
 
 TEST(SimNetwork, DoesTheSameWithTheSameSeed) {

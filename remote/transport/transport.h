@@ -1,7 +1,7 @@
 // Transport: how frames get from one node to another. gRPC is one (remote/grpc), the simulated network another
 // (remote/sim).
 //
-//   transport->Start(receiver);                                                  // frames of others come from now on
+//   transport->Start(receiver);                                                  // streams of others come from now on
 //   std::shared_ptr<OutboundStream> stream = transport->Connect(peer, Lane::kOrdinary, listener);
 //   // listener->OnOpened(): stream->Write(frame); listener->OnWritten(): the next one
 //
@@ -11,17 +11,23 @@
 //
 // Nothing is promised about frames: they may be lost, come twice, or late. The association copes with it.
 //
+// What comes in is limited before memory is taken for it (TransportLimits). The next frame of a stream is read when
+// OnFrame of the one before has returned, and not while the frames that were read and have not been handled, of all
+// streams together, have max_inbound_bytes: so whoever sends too much is slowed down, and nothing piles up.
+//
 // Callbacks never run inside of a call of the one who gets them. Those of one stream come one after the other; those of
 // different streams may come from different threads. They must not block.
 //
-// Thread safety: any thread may call anything, except Shutdown.
+// Thread safety: any thread may call anything, except Start and Shutdown.
 #ifndef FRAKTOR_REMOTE_TRANSPORT_TRANSPORT_H_
 #define FRAKTOR_REMOTE_TRANSPORT_TRANSPORT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -39,7 +45,7 @@ class StreamListener {
   virtual void OnOpened() = 0;
   // The last frame has left: the next one may be written.
   virtual void OnWritten() = 0;
-  // It is over, or could not be opened. Once, at the end, also after Close.
+  // It is over, or could not be opened. Once, at the end, also after Close; not after Shutdown.
   virtual void OnClosed(const absl::Status& why) = 0;
 };
 
@@ -53,14 +59,34 @@ class OutboundStream {
   virtual void Close() = 0;
 };
 
-// Who gets the frames of others.
+// Who is at the other end of a stream that another node has opened, as far as the transport knows.
+struct StreamOrigin {
+  // Where it comes from, for logs: "ipv4:10.0.0.7:41002".
+  std::string endpoint = {};
+  // The hosts that it has proved to be, by its certificate: it may not say that it is another one. "*.shop.example"
+  // stands for one more label. Empty if nothing was proved, or if certificates do not stand for hosts.
+  std::vector<std::string> hosts = {};
+};
+
+// Who gets the frames of others. `stream` tells streams apart: no number is used twice as long as the transport lives.
 class FrameReceiver {
  public:
   virtual ~FrameReceiver() = default;
 
-  // `stream` tells the streams of others apart; the frame is only there during the call. False: nothing more is wanted
-  // from this stream, which is cut.
+  // Before the first frame of a stream. False: it is not wanted, and is cut; nothing more is heard of it.
+  virtual bool OnStreamOpened(uint64_t /*stream*/, const StreamOrigin& /*origin*/) { return true; }
+  // The frame is only there during the call. False: nothing more is wanted from this stream, which is cut.
   virtual bool OnFrame(uint64_t stream, std::string_view frame) = 0;
+  // After its last frame, once, whoever has ended it; also after a false of OnFrame.
+  virtual void OnStreamClosed(uint64_t /*stream*/) {}
+};
+
+// What a transport takes in. Whoever makes one decides on it.
+struct TransportLimits {
+  // A larger frame is refused before memory is taken for it, and its stream is cut.
+  size_t max_frame_bytes = size_t{2} << 20;
+  // Of frames that were read and have not been handled, of all streams together. At least one frame fits.
+  size_t max_inbound_bytes = size_t{64} << 20;
 };
 
 class Transport {
@@ -70,15 +96,23 @@ class Transport {
   // Once, before anything else.
   virtual absl::Status Start(std::shared_ptr<FrameReceiver> receiver) = 0;
 
-  // Begins to open a stream. The listener is kept until OnClosed.
+  // Begins to open a stream. The listener is kept until OnClosed. Never null; after Shutdown it is a stream that is over,
+  // of which nothing is heard.
   virtual std::shared_ptr<OutboundStream> Connect(const PathAuthority& to, Lane lane,
                                                   std::shared_ptr<StreamListener> listener) = 0;
 
-  // Ends all streams. When it returns, no callback runs, and none will. Not from a callback, nor from a worker.
+  // Cuts a stream that another node has opened. OnStreamClosed follows, unless it has come already.
+  virtual void Cut(uint64_t stream) = 0;
+
+  // Ends all streams. When it returns, no callback runs, and none will, whatever is called afterwards: Connect, Cut, and
+  // what streams are told, do nothing then. Not from a callback, nor from a worker.
   virtual void Shutdown() = 0;
 
-  // The port at which others reach it, which may have been picked when it was made.
+  // The port at which it listens, from when it was made on; what was picked, if 0 was asked for. It goes into the address
+  // by which others know the node, unless something in between maps it to another one.
   virtual uint16_t port() const = 0;
+
+  virtual TransportLimits limits() const = 0;
 };
 
 }  // namespace fraktor::inline v0
