@@ -44,8 +44,9 @@ namespace fraktor::inline v0 {
 struct JournalActorOptions {
   // If it does not say which errors are failures, those are that the storage is to blame for.
   CircuitBreakerOptions breaker = {.name = "journal", .max_failures = 10, .reset_timeout = absl::Seconds(30)};
-  // So many writes may be under way in the storage; what comes meanwhile is collected.
-  size_t max_writes_in_flight = 2;
+  // So many writes may be under way in the storage; what comes meanwhile is collected. With one, half of all that write
+  // all the time share a sync; with two, a third of them. More serve a storage that works on several at once.
+  size_t max_writes_in_flight = 1;
   // DeleteMessagesTo is published as an event.
   bool publish_commands = false;
 
