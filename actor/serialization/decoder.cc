@@ -7,11 +7,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/encoder.h"
 #include "fraktor/actor/serialization/serialization_error.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
@@ -26,6 +29,20 @@ ActorRef Decoder::Ref() {
   if (ref.ok()) return *ref;
   Fail(ref.status());
   return {};
+}
+
+absl::Status Decoder::Status() {
+  const auto code = Value<int32_t>();
+  const std::string_view text = Bytes();
+  const bool is_known = code >= 0 && code <= static_cast<int32_t>(absl::StatusCode::kUnauthenticated);
+  absl::Status status(is_known ? static_cast<absl::StatusCode>(code) : absl::StatusCode::kUnknown, ToAbsl(text));
+  const uint64_t payloads = Varint();
+  if (payloads > kMaxStatusPayloads) Fail("an error with too many payloads");
+  for (uint64_t i = 0; i < payloads && ok(); ++i) {
+    const std::string_view url = Bytes();
+    status.SetPayload(ToAbsl(url), absl::Cord(ToAbsl(Bytes())));
+  }
+  return ok() ? status : absl::OkStatus();
 }
 
 size_t Decoder::Count(size_t min_bytes) {

@@ -67,6 +67,8 @@ class Decoder {
   // What Encoder::Raw wrote.
   std::string_view Raw(size_t size) { return reader_.Take(size); }
   ActorRef Ref();
+  // A code that this build does not know is kUnknown.
+  absl::Status Status();
   // How many elements follow: a number of which each takes at least `min_bytes`.
   size_t Count(size_t min_bytes = 1);
 
@@ -135,8 +137,13 @@ T Decoder::Value() {
     return std::bit_cast<float>(Fixed32());
   } else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>) {
     return T(Bytes());
+  } else if constexpr (std::is_same_v<T, absl::Status>) {
+    return Status();
   } else if constexpr (std::is_same_v<T, absl::Time>) {
-    return absl::FromUnixNanos(Signed());
+    const int64_t nanoseconds = Signed();
+    if (nanoseconds == std::numeric_limits<int64_t>::max()) return absl::InfiniteFuture();
+    if (nanoseconds == std::numeric_limits<int64_t>::min()) return absl::InfinitePast();
+    return absl::FromUnixNanos(nanoseconds);
   } else if constexpr (std::is_same_v<T, absl::Duration>) {
     const int64_t nanoseconds = Signed();
     if (nanoseconds == std::numeric_limits<int64_t>::max()) return absl::InfiniteDuration();

@@ -2,17 +2,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/utils/bytes/bytes.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
@@ -30,6 +33,17 @@ void Encoder::Ref(ActorRef ref) {
   AppendVarint(length, out_.size() - at);
   out_.insert(at, length);
   MayAppend(0);
+}
+
+void Encoder::Status(const absl::Status& status) {
+  Value(static_cast<int32_t>(status.raw_code()));
+  Bytes(ToStd(status.message()));
+  // In a known order, which a status does not have.
+  std::map<std::string, std::string> payloads;
+  status.ForEachPayload([&](auto url, const absl::Cord& payload) {
+    if (payloads.size() < kMaxStatusPayloads) payloads.emplace(std::string(url), std::string(payload));
+  });
+  Value(payloads);
 }
 
 void Encoder::Fail(absl::Status why) {

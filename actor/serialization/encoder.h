@@ -6,9 +6,9 @@
 //     out.Value(event.from);                         // an ActorRef, as the context says
 //   }
 //
-// Value knows bool, integers, enums, float and double, texts, absl::Time and absl::Duration (nanoseconds), ActorRef and
-// TypedRef, and std::vector, std::optional and std::map of these, and every type that has a Codec. Maps without an order
-// are left out: equal messages have equal bytes.
+// Value knows bool, integers, enums, float and double, texts, absl::Time and absl::Duration (nanoseconds), absl::Status,
+// ActorRef and TypedRef, and std::vector, std::optional and std::map of these, and every type that has a Codec. Maps
+// without an order are left out: equal messages have equal bytes.
 //
 // What goes wrong is remembered, and nothing is written from then on: a codec need not look. The registry looks at the
 // end, and puts the buffer back to what it was.
@@ -40,6 +40,9 @@ namespace fraktor::inline v0 {
 template <class T>
 struct Codec;
 
+// A status has one or two; one that comes from a stranger may claim more.
+inline constexpr uint64_t kMaxStatusPayloads = 16;
+
 class Encoder {
  public:
   // Both must outlive it.
@@ -69,6 +72,8 @@ class Encoder {
     if (MayAppend(bytes.size())) out_.append(bytes);
   }
   void Ref(ActorRef ref);
+  // Code, text, and up to kMaxStatusPayloads payloads: the kind of a typed error is one.
+  void Status(const absl::Status& status);
 
   // Whatever it is: see the top.
   template <class T>
@@ -176,6 +181,8 @@ void Encoder::Value(const T& value) {
     Fixed32(std::bit_cast<uint32_t>(value));
   } else if constexpr (std::is_convertible_v<const T&, std::string_view>) {
     Bytes(value);
+  } else if constexpr (std::is_same_v<T, absl::Status>) {
+    Status(value);
   } else if constexpr (std::is_same_v<T, absl::Time>) {
     Signed(absl::ToUnixNanos(value));
   } else if constexpr (std::is_same_v<T, absl::Duration>) {

@@ -29,6 +29,12 @@
 #include "fraktor/actor/serialization/decoder.h"
 #include "fraktor/actor/serialization/encoder.h"
 
+// Whoever has a protobuf message has their definitions.
+namespace google::protobuf::io {
+class ArrayOutputStream;
+class CodedOutputStream;
+}  // namespace google::protobuf::io
+
 namespace fraktor::inline v0 {
 
 class MessageCodec {
@@ -88,6 +94,20 @@ constexpr uint32_t CodecVersionOf() {
   }
 }
 
+// Equal messages have equal bytes, also those with maps, if they are full ones: the lite ones have no way to say so.
+template <ProtobufMessage T, class Array = google::protobuf::io::ArrayOutputStream,
+          class Coded = google::protobuf::io::CodedOutputStream>
+bool WriteProtobuf(const T& message, char* bytes, int size) {
+  if constexpr (requires { T::descriptor(); }) {
+    Array array(bytes, size);
+    Coded coded(&array);
+    coded.SetSerializationDeterministic(true);
+    return message.SerializeToCodedStream(&coded);
+  } else {
+    return message.SerializeToArray(bytes, size);
+  }
+}
+
 template <ProtobufMessage T>
 void EncodeProtobuf(const T& message, Encoder& out) {
   if (!message.IsInitialized()) return out.Fail("a required field is not set");
@@ -97,7 +117,7 @@ void EncodeProtobuf(const T& message, Encoder& out) {
   }
   char* const bytes = out.Extend(size);
   if (bytes == nullptr) return;
-  if (!message.SerializeToArray(bytes, static_cast<int>(size))) out.Fail("protobuf cannot write it");
+  if (!WriteProtobuf(message, bytes, static_cast<int>(size))) out.Fail("protobuf cannot write it");
 }
 
 template <ProtobufMessage T>

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "google/protobuf/descriptor.pb.h"
+#include "google/protobuf/struct.pb.h"
 #include "google/protobuf/wrappers.pb.h"
 #include "gtest/gtest.h"
 
@@ -65,6 +66,8 @@ struct Everything {
   std::vector<bool> bits = {};
   std::optional<std::string> name = {};
   std::map<std::string, int64_t> counts = {};
+  absl::Time end = absl::InfiniteFuture();
+  absl::Status error = {};
   friend bool operator==(const Everything&, const Everything&) = default;
 };
 
@@ -107,7 +110,7 @@ template <>
 struct Codec<Everything>
     : FieldCodec<Everything, &Everything::flag, &Everything::small, &Everything::port, &Everything::ratio,
                  &Everything::part, &Everything::color, &Everything::when, &Everything::pause, &Everything::deposits,
-                 &Everything::bits, &Everything::name, &Everything::counts> {
+                 &Everything::bits, &Everything::name, &Everything::counts, &Everything::end, &Everything::error> {
   static constexpr std::string_view kManifest = "test.everything";
 };
 template <>
@@ -185,7 +188,9 @@ Everything Full() {
           .deposits = {{.amount = std::numeric_limits<int64_t>::min(), .note = "a"}, {.amount = -1}},
           .bits = {true, false, true},
           .name = "name",
-          .counts = {{"a", 1}, {"b", std::numeric_limits<int64_t>::max()}}};
+          .counts = {{"a", 1}, {"b", std::numeric_limits<int64_t>::max()}},
+          .end = absl::InfinitePast(),
+          .error = SerializationError(SerializationErrorKind::kTooLarge, "m", "text")};
 }
 
 // P20, P107
@@ -205,6 +210,39 @@ TEST(CodecRegistry, TakesAProtobufMessageWithoutCeremony) {
   std::string bytes;
   ASSERT_TRUE(registry->Encode(value, bytes).ok());
   EXPECT_EQ(bytes, value.SerializeAsString());
+}
+
+TEST(CodecRegistry, WritesEqualProtobufMessagesAsEqualBytes) {
+  const auto registry = CodecSetup().Add<google::protobuf::Struct>().Build().value();
+  // Filled in another order, its map has another one inside.
+  google::protobuf::Struct up;
+  google::protobuf::Struct down;
+  for (int i = 0; i < 100; ++i) {
+    (*up.mutable_fields())[std::to_string(i)].set_number_value(i);
+    (*down.mutable_fields())[std::to_string(99 - i)].set_number_value(99 - i);
+  }
+  std::string up_bytes;
+  std::string down_bytes;
+  ASSERT_TRUE(registry->Encode(up, up_bytes).ok());
+  ASSERT_TRUE(registry->Encode(down, down_bytes).ok());
+  EXPECT_EQ(up_bytes, down_bytes);
+  EXPECT_EQ(ThereAndBack(*registry, up).value().fields_size(), 100);
+}
+
+// A status that comes from a stranger.
+TEST(Decoder, TakesAnUnknownCodeAsUnknownAndRefusesTooManyPayloads) {
+  const auto read = [](std::string_view bytes) {
+    const CodecContext context;
+    Decoder in(bytes, 0, 0, context);
+    const absl::Status status = in.Status();
+    return std::make_pair(status, in.Finish());
+  };
+  EXPECT_EQ(read(std::string_view("\x7e\x01x\x00", 4)).first.code(), absl::StatusCode::kUnknown);
+  EXPECT_EQ(read(std::string_view("\x03\x01x\x00", 4)).first.code(), absl::StatusCode::kUnknown);  // -2
+  EXPECT_TRUE(read(std::string_view("\x00\x00\x00", 3)).first.ok());
+  EXPECT_EQ(read(std::string_view("\x04\x01x\x00", 4)).first, absl::UnknownError("x"));
+  EXPECT_FALSE(read(std::string("\x04\x01x\x11", 4) + std::string(34, '\0')).second.ok());
+  EXPECT_FALSE(read(std::string_view("\x04\x05x", 3)).second.ok());
 }
 
 TEST(CodecRegistry, RefusesAProtobufMessageThatLacksARequiredField) {
