@@ -127,8 +127,8 @@ class JournalStorage {
   //   an answer was lost. Numbers may leave gaps.
   // - kTooLarge, kInvalid: see CheckAtomicWrite.
   // - kCorrupt, kNewerSchema, kIo: what the journal knows of this id cannot be read. Others are not concerned.
-  // A writer that hears of kFenced, kNotOpen, kCorrupt, kNewerSchema or kIo cannot go on; the other rejections concern
-  // the events.
+  // A writer that hears of kSequenceMismatch, kFenced, kNotOpen, kCorrupt, kNewerSchema or kIo cannot go on: what is stored
+  // is not what it believes. The other rejections concern the events.
   // An error of the future itself means that nothing is known: each of the writes may or may not be stored.
   virtual Future<WriteResults> Write(std::vector<AtomicWrite> writes) = 0;
 

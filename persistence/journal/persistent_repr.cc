@@ -141,18 +141,17 @@ absl::StatusOr<AtomicWrite> AtomicWrite::Make(Events events) {
                                      "; numbers begin at 1 and rise by one"));
     }
   }
-  return AtomicWrite(std::move(events));
+  return AtomicWrite(MakeShared<Held>(std::move(events)));
 }
 
 absl::StatusOr<AtomicWrite> AtomicWrite::Make(PersistentRepr event) {
-  Events events;
-  events.push_back(std::move(event));
-  return Make(std::move(events));
+  if (event.sequence_nr == 0) return Make(Events{std::move(event)});
+  return AtomicWrite(MakeShared<Held>(std::move(event)));
 }
 
 size_t AtomicWrite::ByteSize() const {
   size_t bytes = 0;
-  for (const PersistentRepr& event : events_) bytes += event.ByteSize();
+  for (const PersistentRepr& event : events()) bytes += event.ByteSize();
   return bytes;
 }
 

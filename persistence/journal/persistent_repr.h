@@ -7,7 +7,7 @@
 // A journal deals in bytes. What the bytes mean is said by the manifest, an explicit and stable name, and its version:
 // whoever wrote the event must find a decoder by them years later, so a C++ type name will not do.
 //
-// Thread safety: values.
+// Thread safety: values. Copies of an AtomicWrite share its events, which do not change.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
 #define FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
 
@@ -18,9 +18,11 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/utils/shared/shared.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::inline v0 {
@@ -77,7 +79,10 @@ struct PersistentRepr {
 
 class AtomicWrite {
  public:
-  using Events = std::vector<PersistentRepr>;
+  using Events = absl::InlinedVector<PersistentRepr, 1>;
+
+  // None: only to be assigned to.
+  AtomicWrite() = default;
 
   // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence id, epoch and writer,
   // and the numbers rise by one from a first that is not 0.
@@ -85,18 +90,27 @@ class AtomicWrite {
   // The usual case. The same conditions.
   static absl::StatusOr<AtomicWrite> Make(PersistentRepr event);
 
-  const std::string& persistence_id() const { return events_.front().persistence_id; }
-  uint64_t lowest_sequence_nr() const { return events_.front().sequence_nr; }
-  uint64_t highest_sequence_nr() const { return events_.back().sequence_nr; }
-  uint64_t epoch() const { return events_.front().epoch; }
-  const Events& events() const { return events_; }
+  bool is_none() const { return held_ == nullptr; }
+
+  // Not of none.
+  const std::string& persistence_id() const { return events().front().persistence_id; }
+  uint64_t lowest_sequence_nr() const { return events().front().sequence_nr; }
+  uint64_t highest_sequence_nr() const { return events().back().sequence_nr; }
+  uint64_t epoch() const { return events().front().epoch; }
+  const Events& events() const { return held_->events; }
 
   size_t ByteSize() const;
 
  private:
-  explicit AtomicWrite(Events events) : events_(std::move(events)) {}
+  struct Held : SharedObject {
+    explicit Held(Events its_events) : events(std::move(its_events)) {}
+    explicit Held(PersistentRepr&& event) { events.push_back(std::move(event)); }
+    Events events;
+  };
 
-  Events events_;
+  explicit AtomicWrite(Shared<Held> held) : held_(std::move(held)) {}
+
+  Shared<Held> held_;
 };
 
 }  // namespace fraktor::inline v0

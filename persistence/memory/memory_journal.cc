@@ -172,6 +172,7 @@ absl::Status MemoryJournal::CheckOpen() const {
 MemoryJournal::Id& MemoryJournal::Find(const std::string& persistence_id, Advances& advances) {
   const auto [found, is_new] = ids_.try_emplace(persistence_id);
   if (is_new) {
+    found->second.prefix_crc = ExtendCrc32c(0, IdPrefix(persistence_id));
     ids_by_offset_.emplace_back(next_offset_, persistence_id);
     advances.emplace_back(JournalSubject::OfAllIds(), next_offset_);
     ++next_offset_;
@@ -257,14 +258,13 @@ absl::Status MemoryJournal::WriteOne(const AtomicWrite& write, std::string& fram
   if (write.lowest_sequence_nr() <= state.highest_sequence_nr) {
     return IsStored(found->second, write) ? absl::OkStatus() : SequenceMismatch(state, write);
   }
-  Id& id = Find(write.persistence_id(), advances);
-  const uint32_t prefix_crc = ExtendCrc32c(0, IdPrefix(write.persistence_id()));
+  Id& id = found == ids_.end() ? Find(write.persistence_id(), advances) : found->second;
   for (const PersistentRepr& event : write.events()) {
     const uint64_t offset = next_offset_++;
     std::string record;
     record.reserve(event.ByteSize() + 64);
     AppendEventBody(event, record);
-    SealRecord(ExtendEventKeyCrc(prefix_crc, event.sequence_nr), offset, record);
+    SealRecord(ExtendEventKeyCrc(id.prefix_crc, event.sequence_nr), offset, record);
     if (options_.disk != nullptr) AppendEventChange(frame, event.persistence_id, event.sequence_nr, record);
     id.records.push_back({event.sequence_nr, std::move(record)});
     for (const std::string& tag : event.tags) {
@@ -311,7 +311,7 @@ absl::StatusOr<EventBatch> MemoryJournal::ReplayNow(const ReplayPage& page) {
   const std::deque<StoredRecord>& records = found->second.records;
   auto next = std::lower_bound(records.begin(), records.end(), page.from_sequence_nr,
                                [](const StoredRecord& record, uint64_t number) { return record.sequence_nr < number; });
-  const uint32_t prefix_crc = ExtendCrc32c(0, IdPrefix(page.persistence_id));
+  const uint32_t prefix_crc = found->second.prefix_crc;
   StoredEvent event;
   event.persistence_id = batch.Keep(page.persistence_id);
   for (; next != records.end() && next->sequence_nr <= page.to_sequence_nr; ++next) {

@@ -87,6 +87,7 @@ class MemoryJournal final : public JournalStorage {
   };
   struct Id {
     IdState state;
+    uint32_t prefix_crc = 0;           // of its keys
     std::deque<StoredRecord> records;  // rising
   };
   struct TagEntry {
