@@ -77,8 +77,7 @@ absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
 }
 
 void JournalActor::Open(ActorContext& context, OpenWriter& request) {
-  // What came before goes before.
-  WriteCollected(context);
+  WriteCollectedOf(context, request.persistence_id);
   const auto open = [&] {
     return storage_->OpenWriter(std::move(request.persistence_id),
                                 request.token == 0 ? std::nullopt : std::make_optional(request.token));
@@ -112,26 +111,31 @@ void JournalActor::Collect(ActorContext& context, WriteMessages& request) {
     collected_.numbers.push_back({.lowest = write.lowest_sequence_nr(), .count = write.events().size()});
   }
   collected_.clients.push_back(std::move(client));
-  if (collected_.writes.empty()) {
-    collected_.writes = std::move(request.writes);
-  } else {
-    collected_.writes.insert(collected_.writes.end(), std::make_move_iterator(request.writes.begin()),
-                             std::make_move_iterator(request.writes.end()));
-  }
+  collected_.writes.insert(collected_.writes.end(), std::make_move_iterator(request.writes.begin()),
+                           std::make_move_iterator(request.writes.end()));
   if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+}
+
+void JournalActor::WriteCollectedOf(ActorContext& context, std::string_view persistence_id) {
+  for (const AtomicWrite& write : collected_.writes) {
+    if (write.persistence_id() == persistence_id) return WriteCollected(context);
+  }
 }
 
 void JournalActor::WriteCollected(ActorContext& context) {
   if (collected_.writes.empty() || is_ending_) return;
-  Collected sent = std::exchange(collected_, {});
   ++writes_in_flight_;
-  auto write = [this, writes = std::move(sent.writes)]() mutable { return storage_->Write(std::move(writes)); };
-  breaker_.Run(context, operations_, std::move(write),
-               [this, &context, sent = std::move(sent)](const absl::StatusOr<WriteResults>& results) {
-                 --writes_in_flight_;
-                 AnswerWrites(context, sent, results);
-                 if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
-               });
+  auto write = [this, writes = std::exchange(collected_.writes, {})]() mutable {
+    return storage_->Write(std::move(writes));
+  };
+  auto answer = [this, &context, sent = std::move(collected_)](const absl::StatusOr<WriteResults>& results) {
+    --writes_in_flight_;
+    AnswerWrites(context, sent, results);
+    if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+  };
+  collected_.clients.clear();
+  collected_.numbers.clear();
+  breaker_.Run(context, operations_, std::move(write), std::move(answer));
 }
 
 void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
@@ -174,7 +178,7 @@ void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
 
 void JournalActor::Delete(ActorContext& context, DeleteMessagesTo& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
-  WriteCollected(context);
+  WriteCollectedOf(context, request.persistence_id);
   const auto remove = [&] { return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr); };
   breaker_.Run(context, operations_, remove,
                [&context, client = request.client, to = request.to_sequence_nr,
@@ -219,33 +223,44 @@ void JournalActor::Replay(ActorContext& context, ReplayMessages request) {
 }
 
 void JournalActor::ReadPage(ActorContext& context, ReplayMessages request) {
-  const uint64_t to = std::min(request.to_sequence_nr, request.highest_sequence_nr);
-  if (request.max_events == 0 || request.from_sequence_nr > to) {
-    context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
-    return;
+  // In a loop: a store may have long stretches of deleted events, and be ready at once.
+  for (;;) {
+    const uint64_t to = std::min(request.to_sequence_nr, request.highest_sequence_nr);
+    if (request.max_events == 0 || request.from_sequence_nr > to) {
+      context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
+      return;
+    }
+    ReplayPage page{.persistence_id = request.persistence_id,
+                    .from_sequence_nr = request.from_sequence_nr,
+                    .to_sequence_nr = to,
+                    .limits = request.limits};
+    page.limits.max_events = static_cast<size_t>(std::min<uint64_t>(page.limits.max_events, request.max_events));
+    auto read = [&] { return storage_->Replay(std::move(page)); };
+    Future<EventBatch> reading = protocol_internal::CheckedCall(read);
+    if (!reading.IsReady()) {
+      operations_.Await(context, std::move(reading),
+                        [this, &context, request = std::move(request)](absl::StatusOr<EventBatch> events) mutable {
+                          if (!AnswerPage(context, request, std::move(events))) ReadPage(context, std::move(request));
+                        });
+      return;
+    }
+    if (AnswerPage(context, request, reading.Take())) return;
   }
-  ReplayPage page{.persistence_id = request.persistence_id,
-                  .from_sequence_nr = request.from_sequence_nr,
-                  .to_sequence_nr = to,
-                  .limits = request.limits};
-  page.limits.max_events = static_cast<size_t>(std::min<uint64_t>(page.limits.max_events, request.max_events));
-  auto read = [&] { return storage_->Replay(std::move(page)); };
-  operations_.Await(context, protocol_internal::CheckedCall(read),
-                    [this, &context, request = std::move(request)](absl::StatusOr<EventBatch> events) mutable {
-                      AnswerPage(context, std::move(request), std::move(events));
-                    });
 }
 
-void JournalActor::AnswerPage(ActorContext& context, ReplayMessages request, absl::StatusOr<EventBatch> page) {
+bool JournalActor::AnswerPage(ActorContext& context, ReplayMessages& request, absl::StatusOr<EventBatch> page) {
+  if (page.ok() && page->empty() && !page->at_end()) {
+    if (page->resume_at() > request.from_sequence_nr) {
+      request.from_sequence_nr = page->resume_at();
+      return false;
+    }
+    page =
+        EventError(absl::StatusCode::kInternal, JournalErrorKind::kIo, request.persistence_id, request.from_sequence_nr,
+                   "the storage has given an empty page that ends where it begins: a fault of the storage");
+  }
   if (!page.ok()) {
     context.Tell(request.client, ReplayMessagesFailure{page.status(), request.instance_id});
-    return;
-  }
-  if (page->empty() && !page->at_end()) {
-    // A long stretch of deleted events.
-    request.from_sequence_nr = page->resume_at();
-    ReadPage(context, std::move(request));
-    return;
+    return true;
   }
   const bool is_last = page->at_end() || page->size() >= request.max_events;
   if (!page->empty()) {
@@ -253,6 +268,7 @@ void JournalActor::AnswerPage(ActorContext& context, ReplayMessages request, abs
                  ReplayedMessages{.events = *std::move(page), .is_last = is_last, .instance_id = request.instance_id});
   }
   if (is_last) context.Tell(request.client, RecoverySuccess{request.highest_sequence_nr, request.instance_id});
+  return true;
 }
 
 void JournalActor::FailEverything(ActorContext& context) {

@@ -8,7 +8,7 @@
 // that come while others are under way are collected, from all clients, and go to the storage as one: so one sync of a
 // disk serves many.
 //
-// Openings, writes and deletions reach the storage in the order in which they came here.
+// Openings, writes and deletions of one persistence id reach the storage in the order in which they came here.
 //
 // Whatever changes the storage, and the look for the highest number, goes through a circuit breaker; replays do not. When
 // the journal actor stops or is restarted, everything that is under way is answered with a failure.
@@ -20,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -85,12 +86,15 @@ class JournalActor final : public ActorInstance {
   void Open(ActorContext& context, OpenWriter& request);
   void Collect(ActorContext& context, WriteMessages& request);
   void WriteCollected(ActorContext& context);
+  // What was collected of the id goes before what comes now.
+  void WriteCollectedOf(ActorContext& context, std::string_view persistence_id);
   static void AnswerWrites(ActorContext& context, const Collected& sent, const absl::StatusOr<WriteResults>& results);
   void Delete(ActorContext& context, DeleteMessagesTo& request);
   void FindHighest(ActorContext& context, GetHighestSequenceNr& request);
   void Replay(ActorContext& context, ReplayMessages request);
   void ReadPage(ActorContext& context, ReplayMessages request);
-  void AnswerPage(ActorContext& context, ReplayMessages request, absl::StatusOr<EventBatch> page);
+  // False: there was nothing in the page, and the request is for the next one now.
+  static bool AnswerPage(ActorContext& context, ReplayMessages& request, absl::StatusOr<EventBatch> page);
   void FailEverything(ActorContext& context);
 
   const std::shared_ptr<JournalStorage> storage_;

@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 
 #include "fraktor/actor/event/event_type.h"
@@ -48,12 +49,15 @@ struct DeferredEntry {
   uint64_t token = 0;
 };
 
+// Few, mostly: copies share their events.
+using AtomicWrites = absl::InlinedVector<AtomicWrite, 2>;
+
 // Stores atomic writes. Answer: WriteMessagesSuccessful, then for each event in order WriteMessageSuccess,
 // WriteMessageRejected or, if the writer cannot go on, WriteMessageFailure; or WriteMessagesFailed, and then a
 // WriteMessageFailure for each. Deferred entries are answered in any case. Of deferred entries alone the store hears
 // nothing.
 struct WriteMessages {
-  std::vector<AtomicWrite> writes = {};
+  AtomicWrites writes = {};
   std::vector<DeferredEntry> deferred = {};  // rising
   ActorRef client = {};
   uint64_t instance_id = 0;

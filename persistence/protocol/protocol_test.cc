@@ -46,8 +46,8 @@ PersistentRepr EventOf(std::string_view id, uint64_t nr, uint64_t epoch) {
   return event;
 }
 
-std::vector<AtomicWrite> WritesOf(std::string_view id, uint64_t from, uint64_t to, uint64_t epoch) {
-  std::vector<AtomicWrite> writes;
+AtomicWrites WritesOf(std::string_view id, uint64_t from, uint64_t to, uint64_t epoch) {
+  AtomicWrites writes;
   for (uint64_t nr = from; nr <= to; ++nr) writes.push_back(AtomicWrite::Make(EventOf(id, nr, epoch)).value());
   return writes;
 }
@@ -78,6 +78,11 @@ class HeldJournal final : public JournalStorage {
     return std::move(future);
   }
   Future<EventBatch> Replay(ReplayPage page) override {
+    if (empty_pages) {
+      EventBatch empty;
+      empty.Finish(page.from_sequence_nr + (gets_on ? 1 : 0), false);
+      return MakeReadyFuture<EventBatch>(std::move(empty));
+    }
     calls.push_back("replay");
     return inner->Replay(std::move(page));
   }
@@ -110,6 +115,8 @@ class HeldJournal final : public JournalStorage {
   bool holds = false;
   bool throws = false;
   bool wrong_result_count = false;
+  bool empty_pages = false;
+  bool gets_on = true;
 };
 
 // Waits for futures, and counts the messages that it gets.
@@ -181,7 +188,7 @@ class JournalActorTest : public testing::Test {
     probe_.Send(journal_, OpenWriter{std::string(id), 0, probe_.ref(), kInstance});
     return probe_.Expect<WriterIsOpen>().epoch;
   }
-  void SendWrites(TestProbe& client, std::vector<AtomicWrite> writes, uint64_t batch = 1,
+  void SendWrites(TestProbe& client, AtomicWrites writes, uint64_t batch = 1,
                   std::vector<DeferredEntry> deferred = {}) {
     client.Send(journal_, WriteMessages{std::move(writes), std::move(deferred), client.ref(), kInstance, batch});
   }
@@ -227,7 +234,7 @@ class JournalActorTest : public testing::Test {
 TEST_F(JournalActorTest, AnswersFirstForTheWriteAndThenForEachEventInOrder) {
   Start();
   const uint64_t epoch = Open("a");
-  std::vector<AtomicWrite> writes = WritesOf("a", 1, 1, epoch);
+  AtomicWrites writes = WritesOf("a", 1, 1, epoch);
   writes.push_back(AtomicWrite::Make({EventOf("a", 2, epoch), EventOf("a", 3, epoch)}).value());
   SendWrites(probe_, std::move(writes), 9);
   const auto whole = probe_.Expect<WriteMessagesSuccessful>();
@@ -328,7 +335,7 @@ TEST_F(JournalActorTest, SaysTheHighestNumberOrWhyItCannot) {
 TEST_F(JournalActorTest, RejectsOneWriteAndStoresItsNeighbours) {
   Start();
   const uint64_t epoch = Open("a");
-  std::vector<AtomicWrite> writes = WritesOf("a", 1, 3, epoch);
+  AtomicWrites writes = WritesOf("a", 1, 3, epoch);
   PersistentRepr large = EventOf("a", 2, epoch);
   large.payload.resize(storage_->limits().max_event_bytes + 1);
   writes[1] = AtomicWrite::Make(std::move(large)).value();
@@ -484,6 +491,45 @@ TEST_F(JournalActorTest, OpensAWriterBehindTheWritesThatCameBefore) {
   probe_.Expect<WriteMessageSuccess>();
 }
 
+// Many actors that start must not cut what is collected from others into small pieces.
+TEST_F(JournalActorTest, OpensAWriterWithoutWritingWhatIsCollectedOfOthers) {
+  Start({.max_writes_in_flight = 1});
+  const uint64_t epoch = Open("a");
+  storage_->holds = true;
+  storage_->calls.clear();
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch), 1);
+  SendWrites(probe_, WritesOf("a", 2, 2, epoch), 2);
+  probe_.Send(journal_, OpenWriter{"b", 0, probe_.ref(), kInstance});
+  probe_.Expect<WriterIsOpen>();
+  probe_.Send(journal_, DeleteMessagesTo{"b", 1, probe_.ref(), kInstance});
+  probe_.Expect<DeleteMessagesSuccess>();
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "open b", "delete"}));
+  probe_.Send(journal_, DeleteMessagesTo{"a", 1, probe_.ref(), kInstance});
+  probe_.Expect<DeleteMessagesSuccess>();
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "open b", "delete", "write 1", "delete"}));
+  storage_->Release();
+}
+
+// A store whose events of a million numbers are deleted, and that says so one number at a time.
+TEST_F(JournalActorTest, PassesOverEmptyPagesInALoopAndRefusesOneThatLeadsNowhere) {
+  Start({});
+  const auto replay = [&](uint64_t from) {
+    probe_.Send(journal_, ReplayMessages{.persistence_id = "a",
+                                         .from_sequence_nr = from,
+                                         .knows_highest = true,
+                                         .highest_sequence_nr = 1'000'000,
+                                         .client = probe_.ref(),
+                                         .instance_id = kInstance});
+  };
+  storage_->empty_pages = true;
+  replay(1);
+  EXPECT_EQ(probe_.Expect<RecoverySuccess>().highest_sequence_nr, 1'000'000u);
+  storage_->gets_on = false;
+  replay(5);
+  const absl::Status cause = probe_.Expect<ReplayMessagesFailure>().cause;
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(cause, "nr"), 5) << cause;
+}
+
 // PER-9: nobody waits for an answer that will not come.
 TEST_F(JournalActorTest, AnswersEverythingThatIsUnderWayWithAFailureWhenItStops) {
   Start({.max_writes_in_flight = 1});
@@ -587,9 +633,14 @@ class WatchedSnapshots final : public SnapshotStorage {
   Future<SnapshotMetadata> Save(Snapshot snapshot) override {
     if (!failure.ok()) return MakeReadyFuture<SnapshotMetadata>(failure);
     if (holds) {
+      if (saves_what_it_holds) inner->Save(std::move(snapshot)).Take().IgnoreError();
       auto [promise, future] = MakePromise<SnapshotMetadata>();
       held.push_back(std::move(promise));
       return std::move(future);
+    }
+    if (!fails_late.ok()) {
+      inner->Save(std::move(snapshot)).Take().IgnoreError();
+      return MakeReadyFuture<SnapshotMetadata>(fails_late);
     }
     return inner->Save(std::move(snapshot));
   }
@@ -620,6 +671,8 @@ class WatchedSnapshots final : public SnapshotStorage {
   uint64_t corrupt_from = kMax;
   int loads = 0;
   bool holds = false;
+  bool saves_what_it_holds = false;
+  absl::Status fails_late;  // Says so when it has saved.
   std::vector<Promise<SnapshotMetadata>> held;
 };
 
@@ -715,6 +768,36 @@ TEST_F(SnapshotActorTest, SavesWithTheTimeOfTheStoreAndFailsWithWhatWasAskedFor)
   // Of the failed one nothing is left.
   storage_->failure = absl::OkStatus();
   EXPECT_EQ(Load("a", {}), 3u);
+}
+
+// P108: it is as if it had never been, also if it was stored; and one of the same number that was saved before stays.
+TEST_F(SnapshotActorTest, DeletesWhatIsLeftOfASaveThatFailed) {
+  Save(3, "before");
+  kit_.Advance(absl::Seconds(1));
+  storage_->fails_late = absl::UnavailableError("the answer was lost");
+  for (const uint64_t nr : {3, 4}) {
+    probe_.Send(snapshots_, SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = nr}, .payload = "partial"},
+                                         probe_.ref(),
+                                         kInstance});
+    EXPECT_EQ(probe_.Expect<SaveSnapshotFailure>().cause, storage_->fails_late);
+  }
+  probe_.Send(snapshots_, LoadSnapshot{"a", {}, kMax, probe_.ref(), kInstance});
+  const auto found = probe_.Expect<LoadSnapshotResult>();
+  ASSERT_TRUE(found.found);
+  EXPECT_EQ(found.snapshot.metadata.sequence_nr, 3u);
+  EXPECT_EQ(found.snapshot.payload, "before");
+}
+
+// P108
+TEST_F(SnapshotActorTest, DeletesWhatIsLeftOfASaveThatTookTooLong) {
+  storage_->holds = true;
+  storage_->saves_what_it_holds = true;
+  probe_.Send(snapshots_,
+              SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = 4}}, probe_.ref(), kInstance});
+  kit_.Advance(SnapshotActorOptions().breaker.call_timeout);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(probe_.Expect<SaveSnapshotFailure>().cause));
+  EXPECT_EQ(Load("a", {}), 0u);
+  storage_->held.clear();
 }
 
 // P109

@@ -1,17 +1,21 @@
 #include "fraktor/persistence/protocol/snapshot_actor.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -103,16 +107,41 @@ void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int 
 
 void SnapshotActor::Save(ActorContext& context, SaveSnapshot& request) {
   SnapshotMetadata metadata = request.snapshot.metadata;
-  const auto save = [&] { return storage_->Save(std::move(request.snapshot)); };
-  breaker_.Run(context, operations_, save,
-               [&context, client = request.client, metadata = std::move(metadata),
+  // What the store gives a time from now on, if anything. It is set if the store is asked.
+  auto begun = std::make_shared<absl::Time>(absl::InfiniteFuture());
+  auto save = [this, begun, now = context.system().toolbox().WallNow(),
+               snapshot = std::move(request.snapshot)]() mutable {
+    *begun = now;
+    return storage_->Save(std::move(snapshot));
+  };
+  breaker_.Run(context, operations_, std::move(save),
+               [this, &context, begun, client = request.client, metadata = std::move(metadata),
                 instance_id = request.instance_id](absl::StatusOr<SnapshotMetadata> saved) mutable {
                  if (saved.ok()) {
                    context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
-                 } else {
-                   context.Tell(client, SaveSnapshotFailure{std::move(metadata), saved.status(), instance_id});
+                   return;
                  }
+                 DeleteRemains(context, metadata, *begun);
+                 context.Tell(client, SaveSnapshotFailure{std::move(metadata), saved.status(), instance_id});
                });
+}
+
+void SnapshotActor::DeleteRemains(ActorContext& context, const SnapshotMetadata& metadata, absl::Time begun) {
+  // The actor's end has failed it, or the store was never asked.
+  if (is_ending_ || begun == absl::InfiniteFuture()) return;
+  // It may have been stored in part, or as a whole but too late: the client has been told that there is none. One of the
+  // same number that was saved before stays.
+  const auto remove = [&] {
+    return storage_->DeleteMatching(
+        metadata.persistence_id,
+        {.max_sequence_nr = metadata.sequence_nr, .min_sequence_nr = metadata.sequence_nr, .min_timestamp = begun});
+  };
+  operations_.Await(context, protocol_internal::CheckedCall(remove), [&context, metadata](const absl::Status& deleted) {
+    if (deleted.ok()) return;
+    Log(context, LogLevel::kWarning,
+        absl::StrCat("what may be left of snapshot ", metadata.sequence_nr, " of \"", metadata.persistence_id,
+                     "\", which could not be saved, could not be deleted: ", deleted.message()));
+  });
 }
 
 void SnapshotActor::Delete(ActorContext& context, DeleteSnapshot& request) {
@@ -146,6 +175,7 @@ void SnapshotActor::DeleteMatching(ActorContext& context, DeleteSnapshots& reque
 }
 
 void SnapshotActor::PostStop(ActorContext& /*context*/) {
+  is_ending_ = true;
   operations_.FailAll(
       MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
                 "the snapshot actor stops or is restarted: whether the request took effect is not known; ask again"));

@@ -6,7 +6,7 @@
 //
 // It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot that cannot be read
 // is passed over for the one before it, a few times; if there is none, that is a failure, and not the same as no
-// snapshot at all. When the actor stops or is restarted, everything that is under way is answered with a failure.
+// snapshot at all. What may be left of one that could not be saved is deleted. When the actor stops or is restarted, everything that is under way is answered with a failure.
 //
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //
@@ -62,6 +62,7 @@ class SnapshotActor final : public ActorInstance {
   void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable,
                   absl::StatusOr<std::optional<Snapshot>> loaded);
   void Save(ActorContext& context, SaveSnapshot& request);
+  void DeleteRemains(ActorContext& context, const SnapshotMetadata& metadata, absl::Time begun);
   void Delete(ActorContext& context, DeleteSnapshot& request);
   void DeleteMatching(ActorContext& context, DeleteSnapshots& request);
 
@@ -69,6 +70,7 @@ class SnapshotActor final : public ActorInstance {
   const SnapshotActorOptions options_;
   protocol_internal::StoreBreaker breaker_;
   PendingOperations operations_;
+  bool is_ending_ = false;
 };
 
 class NoSnapshotStore final : public ActorInstance {

@@ -83,16 +83,16 @@ class StoreBreaker {
 
   // Makes the call unless the breaker is open, and gives `done` the result, now or in a later turn.
   template <class Call, class Done>
-  void Run(ActorContext& context, PendingOperations& operations, Call call, Done done) {
+  void Run(ActorContext& context, PendingOperations& operations, Call&& call, Done&& done) {
     using T = typename std::invoke_result_t<Call&>::value_type;
     if (!is_clean_ && breaker_->state() != CircuitState::kClosed) {
-      Await(context, operations, breaker_->Call(std::move(call)), std::move(done));
+      Await(context, operations, breaker_->Call(std::forward<Call>(call)), std::forward<Done>(done));
       return;
     }
     Future<T> future = CheckedCall(call);
     if (!future.IsReady()) {
       is_clean_ = false;
-      Await(context, operations, breaker_->Call([&future] { return std::move(future); }), std::move(done));
+      Await(context, operations, breaker_->Call([&future] { return std::move(future); }), std::forward<Done>(done));
       return;
     }
     FutureResult<T> result = future.Take();
@@ -116,12 +116,13 @@ class StoreBreaker {
   }
 
   template <class T, class Done>
-  void Await(ActorContext& context, PendingOperations& operations, Future<T> future, Done done) {
+  void Await(ActorContext& context, PendingOperations& operations, Future<T> future, Done&& done) {
     ++waiting_;
-    operations.Await(context, std::move(future), [this, done = std::move(done)](FutureResult<T> result) mutable {
-      --waiting_;
-      done(std::move(result));
-    });
+    operations.Await(context, std::move(future),
+                     [this, done = std::forward<Done>(done)](FutureResult<T> result) mutable {
+                       --waiting_;
+                       done(std::move(result));
+                     });
   }
 
   CircuitBreakerOptions options_;

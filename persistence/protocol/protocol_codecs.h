@@ -1,0 +1,23 @@
+// The codecs of journal_messages.h and snapshot_messages.h: what lets a journal be an actor of another node.
+//
+//   CodecSetup codecs;
+//   codecs.Add<Deposited, Withdrawn>().Add(ProtocolCodecs());               // on both nodes
+//   FRAKTOR_ASSIGN_OR_RETURN(options.codecs, codecs.Build());
+//
+// Events travel as the bytes that are stored: the node with the journal needs no codecs of events. Errors keep their kind.
+//
+// Messages must fit into a frame of the transport: see JournalSetup::max_message_bytes.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_PERSISTENCE_PROTOCOL_PROTOCOL_CODECS_H_
+#define FRAKTOR_PERSISTENCE_PROTOCOL_PROTOCOL_CODECS_H_
+
+#include "fraktor/actor/serialization/codec_registry.h"
+
+namespace fraktor::inline v0 {
+
+const CodecSetup& ProtocolCodecs();
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_PROTOCOL_PROTOCOL_CODECS_H_
