@@ -19,6 +19,14 @@ namespace {
 // How large an event or a state may be is the store's to say.
 constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
 
+// Of what could not be decoded.
+JournalErrorKind KindOf(const absl::Status& status) {
+  const auto kind = ErrorKindOf<SerializationErrorKind>(status);
+  return kind == SerializationErrorKind::kUnknownManifest ? JournalErrorKind::kUnknownManifest
+         : kind == SerializationErrorKind::kNewerVersion  ? JournalErrorKind::kNewerSchema
+                                                          : JournalErrorKind::kCorrupt;
+}
+
 }  // namespace
 
 absl::Status RegistryEventCodec::Encode(const Envelope& event, PersistentRepr& repr) const {
@@ -36,12 +44,8 @@ absl::Status RegistryEventCodec::Decode(const StoredEvent& stored, EventSink sin
       registry_.Decode({.manifest = stored.manifest, .version = stored.manifest_version, .bytes = stored.payload}, {},
                        {.refs = &refs, .max_bytes = kNoLimit});
   if (!event.ok()) {
-    const auto kind = ErrorKindOf<SerializationErrorKind>(event.status());
-    return EventError(event.status().code(),
-                      kind == SerializationErrorKind::kUnknownManifest ? JournalErrorKind::kUnknownManifest
-                      : kind == SerializationErrorKind::kNewerVersion  ? JournalErrorKind::kNewerSchema
-                                                                       : JournalErrorKind::kCorrupt,
-                      stored.persistence_id, stored.sequence_nr, ToStd(event.status().message()));
+    return EventError(event.status().code(), KindOf(event.status()), stored.persistence_id, stored.sequence_nr,
+                      ToStd(event.status().message()));
   }
   return sink(*std::move(event));
 }
@@ -61,9 +65,9 @@ absl::StatusOr<EnvelopePtr> RegistryEventCodec::DecodeState(const Snapshot& snap
       registry_.Decode({.manifest = snapshot.manifest, .version = snapshot.manifest_version, .bytes = snapshot.payload},
                        {}, {.refs = &refs, .max_bytes = kNoLimit});
   if (!state.ok()) {
-    return absl::Status(state.status().code(),
-                        absl::StrCat("snapshot ", snapshot.metadata.sequence_nr, " of \"",
-                                     snapshot.metadata.persistence_id, "\": ", state.status().message()));
+    return MakeError(state.status().code(), KindOf(state.status()),
+                     absl::StrCat("snapshot ", snapshot.metadata.sequence_nr, " of \"",
+                                  snapshot.metadata.persistence_id, "\": ", state.status().message()));
   }
   return state;
 }

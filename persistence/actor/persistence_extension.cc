@@ -10,6 +10,7 @@
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
+#include "fraktor/persistence/protocol/plugin_id.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/random.h"
@@ -20,10 +21,16 @@ namespace {
 
 bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
 
+// Less would hardly hold an event and what goes with it.
+constexpr size_t kMinMessageBytes = 1024;
+
 template <class Setup>
 absl::Status CheckSetup(std::string_view what, std::string_view plugin_id, const Setup& setup) {
-  if (plugin_id.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat("a ", ToAbsl(what), " needs an id that is not empty"));
+  FRAKTOR_RETURN_IF_ERROR(CheckPluginId(what, plugin_id));
+  if (setup.max_message_bytes < kMinMessageBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("the ", ToAbsl(what), " \"", ToAbsl(plugin_id),
+                                                   "\" has max_message_bytes = ", setup.max_message_bytes, "; ",
+                                                   kMinMessageBytes, " is the least"));
   }
   if ((setup.storage == nullptr) == setup.actor.IsNoOne()) {
     return absl::InvalidArgumentError(
@@ -145,6 +152,18 @@ absl::StatusOr<ActorRef> PersistenceExtension::RecoveryPermitter() {
                                                                   "recovery-permitter"));
   }
   return permitter_;
+}
+
+size_t PersistenceExtension::JournalMessageBytes(std::string_view plugin_id) {
+  MutexLock lock(mutex_);
+  const auto found = journals_.find(plugin_id.empty() ? first_journal_ : plugin_id);
+  return found == journals_.end() ? 0 : found->second.setup.max_message_bytes;
+}
+
+size_t PersistenceExtension::SnapshotMessageBytes(std::string_view plugin_id) {
+  MutexLock lock(mutex_);
+  const auto found = snapshot_stores_.find(plugin_id.empty() ? first_snapshot_store_ : plugin_id);
+  return found == snapshot_stores_.end() ? 0 : found->second.setup.max_message_bytes;
 }
 
 const PersistentActorOptions& PersistenceExtension::actor_options() {

@@ -41,10 +41,17 @@
 
 namespace fraktor::inline v0 {
 
+// What fits into a frame of the ordinary lane, with room to spare.
+inline constexpr size_t kDefaultStoreMessageBytes = size_t{128} << 10;
+
 struct JournalSetup {
   std::shared_ptr<JournalStorage> storage = nullptr;
-  // Instead of a storage: an actor that understands journal_messages.h, perhaps on another node.
+  // Instead of a storage: an actor that understands journal_messages.h, perhaps on another node. Then both nodes need the
+  // codecs of fraktor/persistence/protocol/protocol_codecs.h.
   ActorRef actor = {};
+  // To and from an actor of another node. Larger writes go in several messages; what is stored together and does not fit
+  // is rejected. RemoteOptions has the limits of the transport.
+  size_t max_message_bytes = kDefaultStoreMessageBytes;
   // Null: the codecs of the system.
   std::shared_ptr<const EventCodec> codec = nullptr;
   JournalActorOptions options = {};
@@ -52,8 +59,10 @@ struct JournalSetup {
 
 struct SnapshotStoreSetup {
   std::shared_ptr<SnapshotStorage> storage = nullptr;
-  // Instead of a storage: an actor that understands snapshot_messages.h.
+  // Instead of a storage: an actor that understands snapshot_messages.h, perhaps on another node.
   ActorRef actor = {};
+  // To an actor of another node: saving a larger one fails.
+  size_t max_message_bytes = kDefaultStoreMessageBytes;
   SnapshotActorOptions options = {};
 };
 
@@ -71,8 +80,8 @@ class PersistenceExtension {
   // Before the first persistent actor: FailedPrecondition afterwards. InvalidArgument that names the option.
   absl::Status Configure(const PersistenceOptions& options);
 
-  // InvalidArgument for an empty id, a setup without a store or with two, and bad options; AlreadyExists if there is one
-  // with the id.
+  // InvalidArgument for an id that cannot be part of an actor's name, a setup without a store or with two, and bad
+  // options; AlreadyExists if there is one with the id.
   absl::Status AddJournal(std::string_view plugin_id, JournalSetup setup);
   absl::Status AddSnapshotStore(std::string_view plugin_id, SnapshotStoreSetup setup);
 
@@ -82,6 +91,9 @@ class PersistenceExtension {
   // Does not start the journal. Lives as long as the extension.
   absl::StatusOr<const EventCodec*> CodecOf(std::string_view journal_plugin_id = {});
   absl::StatusOr<ActorRef> RecoveryPermitter();
+  // JournalSetup::max_message_bytes and SnapshotStoreSetup::max_message_bytes; 0 if there is none with the id.
+  size_t JournalMessageBytes(std::string_view plugin_id = {});
+  size_t SnapshotMessageBytes(std::string_view plugin_id = {});
 
   // Constant from the first persistent actor on.
   const PersistentActorOptions& actor_options();

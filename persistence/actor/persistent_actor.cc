@@ -49,6 +49,16 @@ inline constexpr bool kIsSuppressedDeadLetter<persistent_actor_internal::Tick> =
 
 using persistent_actor_internal::Tick;
 
+namespace {
+
+// What an atomic write takes on its way to another node, at most.
+size_t MessageBytesOf(const AtomicWrite& write) {
+  constexpr size_t kOverheadBytes = 96;
+  return write.ByteSize() + write.events().size() * (write.persistence_id().size() + kOverheadBytes);
+}
+
+}  // namespace
+
 struct PersistentActor::Invocation {
   static void* operator new(size_t size) { return AllocatePooled(size); }
   static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
@@ -60,9 +70,8 @@ struct PersistentActor::Invocation {
   EventHandler handler;
   uint64_t sequence_nr = 0;  // 0: deferred.
   uint64_t token = 0;        // Of an entry that the journal does not store; 0 for others.
-  int64_t timestamp_ns = 0;
-  // Of the first event of an atomic write: how many it has. 0 for the others.
-  size_t group_size = 0;
+  // Of the first event of an atomic write: what was sent, and is sent again. None for the others.
+  AtomicWrite write;
   // Why the event cannot be stored. Null for most.
   std::unique_ptr<absl::Status> rejection;
   Kind kind = Kind::kStashing;
@@ -77,6 +86,8 @@ struct PersistentActor::RecoveryProgress {
   // What has not been asked for.
   uint64_t next_sequence_nr = 1;
   uint64_t events_left = 0;
+  uint64_t events_seen = 0;
+  bool HasSeenMax() const { return events_seen >= from.replay_max; }
   Instant last_progress;
   TimerId timer;
   bool has_timer = false;
@@ -95,9 +106,6 @@ PersistentActor::~PersistentActor() {
   // Of an instance that has seen no last hook.
   if (!permitter_.IsNoOne()) Tell(permitter_, ReturnRecoveryPermit{instance_id_});
   while (first_ != nullptr) PopFront();
-  for (EnvelopeList* list : {&stash_, &user_stash_}) {
-    while (Envelope* const envelope = list->PopFront()) const EnvelopePtr ended(envelope);
-  }
 }
 
 // Hooks that do what is usual.
@@ -159,7 +167,7 @@ absl::Status PersistentActor::PostRestart(ActorContext& context, const absl::Sta
 absl::Status PersistentActor::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) {
   SendRest(context);
   LetGo();
-  GiveStashesBack(context);
+  stash_.GiveBack(context);
   // The journal's answers are none of the actor's business.
   const bool is_internal = message != nullptr && (message->Is<RecoverySuccess>() || message->Is<WriterIsOpen>() ||
                                                   message->Is<WriteMessageRejected>() ||
@@ -171,7 +179,7 @@ void PersistentActor::PostStop(ActorContext& context) {
   SendRest(context);
   LetGo();
   // Now they are dead letters.
-  GiveStashesBack(context);
+  stash_.GiveBack(context);
   OnStop(context);
 }
 
@@ -218,8 +226,7 @@ absl::Status PersistentActor::Handle(ActorContext& context, Envelope& message) {
 // Commands.
 
 absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message) {
-  const bool has_waited = &message == unstashed_;
-  if (has_waited) unstashed_ = nullptr;
+  const bool has_waited = stash_.TookBack(message);
   // Answers to a former self.
   const auto is_stale = [&](const auto* answer) { return answer != nullptr && answer->instance_id != instance_id_; };
   if (is_stale(message.TryAs<SaveSnapshotSuccess>()) || is_stale(message.TryAs<SaveSnapshotFailure>()) ||
@@ -230,16 +237,13 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
       message.Is<LoadSnapshotResult>() || message.Is<LoadSnapshotFailed>() || message.Is<ReplayedMessages>() ||
       message.Is<RecoverySuccess>() || message.Is<ReplayMessagesFailure>()) {
     // It may be one that has waited.
-    if (state_ == PersistentActorState::kProcessingCommands) UnstashInternally();
+    if (state_ == PersistentActorState::kProcessingCommands) stash_.ReturnNext(*context_);
     return absl::OkStatus();
   }
   if (state_ == PersistentActorState::kPersistingEvents) {
     if (!has_waited) return StashInternally(context, message);
     // A coroutine has persisted something meanwhile. It goes before those that it went before.
-    if (EnvelopePtr stashed = context.Stash()) {
-      stash_.PushFront(stashed.release());
-      ++stash_size_;
-    }
+    stash_.WaitAgain(context);
     return absl::OkStatus();
   }
   absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), [&] {
@@ -263,16 +267,13 @@ void PersistentActor::AfterCommand() {
   if (pending_stashing_ > 0) {
     SetState(PersistentActorState::kPersistingEvents);
   } else {
-    UnstashInternally();
+    stash_.ReturnNext(*context_);
   }
 }
 
 absl::Status PersistentActor::StashInternally(ActorContext& context, Envelope& message) {
-  if (stash_size_ < options_->stash_capacity) {
-    EnvelopePtr stashed = context.Stash();
-    if (stashed == nullptr) return absl::OkStatus();
-    stash_.PushBack(stashed.release());
-    ++stash_size_;
+  if (stash_.waiting() < options_->stash_capacity) {
+    stash_.Wait(context);
     return absl::OkStatus();
   }
   switch (options_->stash_overflow.answer()) {
@@ -288,33 +289,10 @@ absl::Status PersistentActor::StashInternally(ActorContext& context, Envelope& m
       break;
   }
   return MakeError(absl::StatusCode::kResourceExhausted, ActorErrorKind::kStashOverflow,
-                   absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ", stash_size_,
-                                " commands wait in state ", ToAbsl(NameOf(state_)),
+                   absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ",
+                                stash_.waiting(), " commands wait in state ", ToAbsl(NameOf(state_)),
                                 "; send slower, raise PersistentActorOptions::stash_capacity, or choose another "
                                 "stash_overflow"));
-}
-
-void PersistentActor::UnstashInternally() {
-  // One by one: the next may have to wait for what this one persists.
-  if (unstashed_ != nullptr || stash_.empty()) return;
-  Envelope* const next = stash_.PopFront();
-  --stash_size_;
-  unstashed_ = next;
-  EnvelopeList list;
-  list.PushBack(next);
-  context_->Unstash(list);
-}
-
-void PersistentActor::GiveStashesBack(ActorContext& context) {
-  EnvelopeList all = std::exchange(user_stash_, {});
-  Turn& turn = ActorContext::worker().turn;
-  // It goes before those that it went before.
-  if (unstashed_ != nullptr && turn.lists.user.first == unstashed_) all.PushBack(turn.lists.user.PopFront());
-  all.Append(std::exchange(stash_, {}));
-  unstashed_ = nullptr;
-  stash_size_ = 0;
-  user_stash_size_ = 0;
-  if (!all.empty()) context.Unstash(all);
 }
 
 absl::Status PersistentActor::Stash() {
@@ -324,27 +302,21 @@ absl::Status PersistentActor::Stash() {
                      "\" has no command to stash: ", is_recovering_ ? "it recovers" : "this is the handler of an event",
                      "; only a command that is being handled can be put aside"));
   }
-  if (user_stash_size_ >= options_->user_stash_capacity) {
+  if (stash_.put_aside() >= options_->user_stash_capacity) {
     return MakeError(absl::StatusCode::kResourceExhausted, ActorErrorKind::kStashOverflow,
-                     absl::StrCat(context_->Path(), " has stashed ", user_stash_size_,
+                     absl::StrCat(context_->Path(), " has stashed ", stash_.put_aside(),
                                   " commands already; unstash earlier, or raise "
                                   "PersistentActorOptions::user_stash_capacity"));
   }
-  EnvelopePtr stashed = context_->Stash();
-  if (stashed == nullptr) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        context_->Path(), " has no command to stash: only the one that is being handled can be, and once"));
-  }
-  user_stash_.PushBack(stashed.release());
-  ++user_stash_size_;
-  return absl::OkStatus();
+  if (stash_.PutAside(*context_)) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(context_->Path(), " has no command to stash: only the one that is being handled can be, and once"));
 }
 
 void PersistentActor::UnstashAll() {
-  if (user_stash_.empty()) return;
-  stash_.Prepend(std::exchange(user_stash_, {}));
-  stash_size_ += std::exchange(user_stash_size_, 0);
-  if (!in_receive_ && state_ == PersistentActorState::kProcessingCommands) UnstashInternally();
+  if (stash_.put_aside() == 0) return;
+  stash_.TakeBack();
+  if (!in_receive_ && state_ == PersistentActorState::kProcessingCommands) stash_.ReturnNext(*context_);
 }
 
 void PersistentActor::Become(CommandHandler handler) {
@@ -485,29 +457,45 @@ void PersistentActor::AppendLoop(Invocation& invocation) {
   batch_deferred_.push_back({.position = batch_.size(), .token = invocation.token});
 }
 
+absl::Status PersistentActor::EncodeOne(const Invocation& invocation, int64_t now_ns, PersistentRepr& repr) const {
+  repr.persistence_id = persistence_id_;
+  repr.sequence_nr = invocation.sequence_nr;
+  repr.writer = writer_;
+  repr.epoch = epoch_;
+  repr.timestamp = absl::FromUnixNanos(now_ns);
+  return MessageInvoker::Call("the codec of an event", [&] { return codec_->Encode(*invocation.event, repr); });
+}
+
 absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, size_t count) const {
-  AtomicWrite::Events events;
-  events.reserve(count);
-  const Invocation* at = &first;
-  for (size_t i = 0; i < count; ++i, at = at->next) {
-    PersistentRepr& repr = events.emplace_back();
-    repr.persistence_id = persistence_id_;
-    repr.sequence_nr = at->sequence_nr;
-    repr.writer = writer_;
-    repr.epoch = epoch_;
-    repr.timestamp = absl::FromUnixNanos(at->timestamp_ns);
-    FRAKTOR_RETURN_IF_ERROR(
-        MessageInvoker::Call("the codec of an event", [&] { return codec_->Encode(*at->event, repr); }));
+  const int64_t now_ns = absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow());
+  absl::StatusOr<AtomicWrite> write = absl::UnknownError("");
+  if (count == 1) {
+    PersistentRepr repr;
+    FRAKTOR_RETURN_IF_ERROR(EncodeOne(first, now_ns, repr));
+    write = AtomicWrite::Make(std::move(repr));
+  } else {
+    AtomicWrite::Events events;
+    events.reserve(count);
+    const Invocation* at = &first;
+    for (size_t i = 0; i < count; ++i, at = at->next) {
+      FRAKTOR_RETURN_IF_ERROR(EncodeOne(*at, now_ns, events.emplace_back()));
+    }
+    write = AtomicWrite::Make(std::move(events));
   }
-  return AtomicWrite::Make(std::move(events));
+  if (max_journal_message_bytes_ == 0 || !write.ok() || MessageBytesOf(*write) <= max_journal_message_bytes_) {
+    return write;
+  }
+  return EventError(
+      absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge, persistence_id_, first.sequence_nr,
+      absl::StrCat("what is stored together takes ", MessageBytesOf(*write), " bytes; ", max_journal_message_bytes_,
+                   " may be sent to the journal, which is on another node: split it, or raise "
+                   "JournalSetup::max_message_bytes and the limits of the transport"));
 }
 
 void PersistentActor::AppendWrite(Invocation& first, size_t count) {
-  const int64_t now_ns = absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow());
-  for (Invocation* at = &first; at != nullptr; at = at->next) at->timestamp_ns = now_ns;
-  first.group_size = count;
   absl::StatusOr<AtomicWrite> write = Encode(first, count);
   if (write.ok()) {
+    first.write = *write;
     batch_.push_back(*std::move(write));
     return;
   }
@@ -527,10 +515,31 @@ void PersistentActor::AfterEnqueue() {
 
 void PersistentActor::Flush() {
   if (last_sent_ != nullptr || (batch_.empty() && batch_deferred_.empty())) return;
-  last_sent_ = last_;
   resends_ = 0;
-  context_->Tell(journal_, WriteMessages{.writes = std::exchange(batch_, {}),
-                                         .deferred = std::exchange(batch_deferred_, {}),
+  AtomicWrites writes;
+  std::vector<DeferredEntry> deferred;
+  if (const size_t count = CountThatFit(); count == batch_.size()) {
+    writes = std::exchange(batch_, {});
+    deferred = std::exchange(batch_deferred_, {});
+    last_sent_ = last_;
+  } else {
+    const auto end = batch_.begin() + static_cast<std::ptrdiff_t>(count);
+    writes.assign(std::make_move_iterator(batch_.begin()), std::make_move_iterator(end));
+    batch_.erase(batch_.begin(), end);
+    const auto later = std::find_if(batch_deferred_.begin(), batch_deferred_.end(),
+                                    [count](const DeferredEntry& entry) { return entry.position > count; });
+    deferred.assign(batch_deferred_.begin(), later);
+    batch_deferred_.erase(batch_deferred_.begin(), later);
+    for (DeferredEntry& entry : batch_deferred_) entry.position -= count;
+    size_t parts_left = writes.size() + deferred.size();
+    for (Invocation* at = first_;; at = at->next) {
+      const bool begins_a_part = at->token != 0 || !at->write.is_none();
+      if (begins_a_part && parts_left-- == 0) break;
+      last_sent_ = at;
+    }
+  }
+  context_->Tell(journal_, WriteMessages{.writes = std::move(writes),
+                                         .deferred = std::move(deferred),
                                          .client = self_,
                                          .instance_id = instance_id_,
                                          .batch = ++batch_nr_});
@@ -566,16 +575,16 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
                                 ", ", resends_ + 1, " times; whether it is stored is not known")));
   }
   ++resends_;
-  const bool is_whole = first_->token != 0 || first_->group_size > 0;
+  const bool is_whole = first_->token != 0 || !first_->write.is_none();
   if (!is_whole) {
     // Some events of an atomic write are answered, so all are stored, and the other answers are on their way.
     ArmWriteTimer();
     return absl::OkStatus();
   }
   // The same again: what is stored already is a success.
-  std::vector<AtomicWrite> writes;
+  AtomicWrites writes;
   std::vector<DeferredEntry> deferred;
-  if (absl::Status encoded = EncodeSent(writes, deferred); !encoded.ok()) return FailFront(context, encoded);
+  GatherSent(writes, deferred);
   // It may be another actor by now.
   if (absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId()); journal.ok()) journal_ = *journal;
   context.Tell(journal_, WriteMessages{.writes = std::move(writes),
@@ -587,32 +596,55 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
   return absl::OkStatus();
 }
 
-absl::Status PersistentActor::EncodeSent(std::vector<AtomicWrite>& writes, std::vector<DeferredEntry>& deferred) const {
-  if (last_sent_ == nullptr) return absl::OkStatus();
+void PersistentActor::GatherSent(AtomicWrites& writes, std::vector<DeferredEntry>& deferred) const {
+  if (last_sent_ == nullptr) return;
   for (const Invocation* at = first_;; at = at->next) {
     if (at->token != 0) {
       deferred.push_back({.position = writes.size(), .token = at->token});
-    } else if (at->group_size > 0) {
-      FRAKTOR_ASSIGN_OR_RETURN(AtomicWrite write, Encode(*at, at->group_size));
-      writes.push_back(std::move(write));
+    } else if (!at->write.is_none()) {
+      writes.push_back(at->write);
     }
-    if (at == last_sent_) return absl::OkStatus();
+    if (at == last_sent_) return;
   }
+}
+
+size_t PersistentActor::CountThatFit() const {
+  if (max_journal_message_bytes_ == 0) return batch_.size();
+  size_t count = 0;
+  // Each of them fits by itself.
+  for (size_t bytes = 0; count < batch_.size(); ++count) {
+    bytes += MessageBytesOf(batch_[count]);
+    if (bytes > max_journal_message_bytes_ && count > 0) break;
+  }
+  return count;
 }
 
 void PersistentActor::SendRest(ActorContext& context) {
   if (batch_.empty()) return;
-  std::vector<AtomicWrite> rest = std::exchange(batch_, {});
   // What is under way goes along: if that write fails, nothing must be stored behind the gap.
-  std::vector<AtomicWrite> writes;
+  AtomicWrites writes;
   std::vector<DeferredEntry> deferred;
-  if (const absl::Status encoded = EncodeSent(writes, deferred); !encoded.ok()) {
-    fraktor::Log(context, LogLevel::kError,
-                 absl::StrCat("\"", persistence_id_, "\" ends, and ", rest.size(), " writes from event ",
-                              rest.front().lowest_sequence_nr(), " on are not stored: ", encoded.message()));
-    return;
+  GatherSent(writes, deferred);
+  const size_t sent = writes.size();
+  batch_.insert(batch_.begin(), std::make_move_iterator(writes.begin()), std::make_move_iterator(writes.end()));
+  writes = std::exchange(batch_, {});
+  // And in one message, for the same reason.
+  size_t count = writes.size();
+  if (max_journal_message_bytes_ != 0) {
+    size_t bytes = 0;
+    count = 0;
+    while (count < writes.size() && (bytes += MessageBytesOf(writes[count])) <= max_journal_message_bytes_) ++count;
   }
-  writes.insert(writes.end(), std::make_move_iterator(rest.begin()), std::make_move_iterator(rest.end()));
+  if (count < writes.size()) {
+    fraktor::Log(
+        context, LogLevel::kError,
+        absl::StrCat("\"", persistence_id_, "\" ends, and ", writes.size() - std::max(count, sent),
+                     " writes from event ", writes[std::max(count, sent)].lowest_sequence_nr(),
+                     " on are not stored: they do not fit into one message to the journal, which is on another "
+                     "node"));
+    writes.resize(count);
+  }
+  if (count <= sent) return;
   // Nobody waits for the answers. At once, so that it goes before the opening of whoever comes next.
   context.Tell(journal_, WriteMessages{.writes = std::move(writes),
                                        .deferred = {},
@@ -704,7 +736,7 @@ void PersistentActor::AfterHandler() {
     SetState(PersistentActorState::kPersistingEvents);
   } else {
     SetState(PersistentActorState::kProcessingCommands);
-    UnstashInternally();
+    stash_.ReturnNext(*context_);
   }
 }
 
@@ -716,8 +748,22 @@ void PersistentActor::SaveState(EnvelopePtr state) {
   Snapshot snapshot;
   snapshot.metadata.persistence_id = persistence_id_;
   snapshot.metadata.sequence_nr = stored_sequence_nr_;
+  if (is_partial_) {
+    absl::Status refused = absl::FailedPreconditionError(absl::StrCat(
+        "snapshot ", stored_sequence_nr_, " of \"", persistence_id_,
+        "\" is not saved: RecoverFrom() has left out events before it, which would be lost with it; recover from all"));
+    Tell(self_, SaveSnapshotFailure{std::move(snapshot.metadata), std::move(refused), instance_id_});
+    return;
+  }
   absl::Status encoded =
       MessageInvoker::Call("the codec of a state", [&] { return codec_->EncodeState(*state, snapshot); });
+  if (encoded.ok() && max_snapshot_message_bytes_ != 0 && snapshot.payload.size() > max_snapshot_message_bytes_) {
+    encoded = MakeError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge,
+                        absl::StrCat("snapshot ", stored_sequence_nr_, " of \"", persistence_id_, "\" takes ",
+                                     snapshot.payload.size(), " bytes; ", max_snapshot_message_bytes_,
+                                     " may be sent to the snapshot store, which is on another node: raise "
+                                     "SnapshotStoreSetup::max_message_bytes and the limits of the transport"));
+  }
   if (!encoded.ok()) {
     Tell(self_, SaveSnapshotFailure{std::move(snapshot.metadata), std::move(encoded), instance_id_});
     return;
@@ -765,6 +811,8 @@ absl::Status PersistentActor::Begin(ActorContext& context) {
   FRAKTOR_ASSIGN_OR_RETURN(journal_, extension_->Journal(JournalPluginId()));
   FRAKTOR_ASSIGN_OR_RETURN(codec_, extension_->CodecOf(JournalPluginId()));
   FRAKTOR_ASSIGN_OR_RETURN(snapshots_, extension_->SnapshotStore(SnapshotPluginId()));
+  if (journal_.IsRemote()) max_journal_message_bytes_ = extension_->JournalMessageBytes(JournalPluginId());
+  if (snapshots_.IsRemote()) max_snapshot_message_bytes_ = extension_->SnapshotMessageBytes(SnapshotPluginId());
   instance_id_ = extension_->NextInstance();
   writer_ = extension_->WriterOf(instance_id_);
   FRAKTOR_ASSIGN_OR_RETURN(const ActorRef permitter, extension_->RecoveryPermitter());
@@ -870,11 +918,14 @@ absl::Status PersistentActor::BeginReplay(ActorContext& context) {
 }
 
 void PersistentActor::AskForPage(ActorContext& context) {
+  PageLimits limits = options_->replay_page;
+  // A page may be more by one event.
+  if (max_journal_message_bytes_ != 0) limits.max_bytes = std::min(limits.max_bytes, max_journal_message_bytes_ / 2);
   context.Tell(journal_, ReplayMessages{.persistence_id = persistence_id_,
                                         .from_sequence_nr = recovery_->next_sequence_nr,
                                         .to_sequence_nr = recovery_->from.to_sequence_nr,
                                         .max_events = recovery_->events_left,
-                                        .limits = options_->replay_page,
+                                        .limits = limits,
                                         .knows_highest = true,
                                         .highest_sequence_nr = recovery_->highest_sequence_nr,
                                         .client = self_,
@@ -898,6 +949,7 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
       current.reset();
       return absl::OkStatus();
     };
+    recovery_->events_seen += page.events.size();
     for (const StoredEvent& stored : page.events) {
       last_sequence_nr_ = stored.sequence_nr;
       switch (recovery_->filter.Judge(stored)) {
@@ -926,6 +978,9 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
 }
 
 absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr) {
+  const Recovery& from = recovery_->from;
+  is_partial_ = last_sequence_nr_ < highest_sequence_nr &&
+                (from.is_none() || from.to_sequence_nr < highest_sequence_nr || recovery_->HasSeenMax());
   sequence_nr_ = std::max(highest_sequence_nr, last_sequence_nr_);
   last_sequence_nr_ = stored_sequence_nr_ = sequence_nr_;
   is_recovering_ = false;
@@ -939,7 +994,7 @@ absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& 
     SetState(PersistentActorState::kPersistingEvents);
   } else {
     SetState(PersistentActorState::kProcessingCommands);
-    UnstashInternally();
+    stash_.ReturnNext(*context_);
   }
   ReturnPermit();
   if (completed.ok()) return WithMisuse(absl::OkStatus());

@@ -70,11 +70,11 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/actor/persistent_actor_options.h"
 #include "fraktor/persistence/actor/persistent_actor_state.h"
 #include "fraktor/persistence/actor/recovery.h"
@@ -194,7 +194,8 @@ class PersistentActor : public ActorInstance {
     return MakeEnvelope<E>(ActorRef(), std::move(event));
   }
 
-  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Not while it recovers.
+  // Saves `state` as what the actor is after its event snapshot_sequence_nr(). Not while it recovers; and it fails after a
+  // recovery that was bounded (recovery.h), since the state has not seen all events up to that number.
   // Answer: SaveSnapshotSuccess or SaveSnapshotFailure.
   template <class S>
   void SaveSnapshot(S state) {
@@ -274,6 +275,7 @@ class PersistentActor : public ActorInstance {
   void AppendLoop(Invocation& invocation);
   // The bytes of `count` invocations from `first` on; an error rejects them.
   absl::StatusOr<AtomicWrite> Encode(const Invocation& first, size_t count) const;
+  absl::Status EncodeOne(const Invocation& invocation, int64_t now_ns, PersistentRepr& repr) const;
   void AppendWrite(Invocation& first, size_t count);
   void AfterEnqueue();
   void Flush();
@@ -286,8 +288,10 @@ class PersistentActor : public ActorInstance {
   absl::Status FailFront(ActorContext& context, const absl::Status& cause);
   std::unique_ptr<Invocation> PopFront();
   void AfterHandler();
+  // How many of the writes that wait fit into one message.
+  size_t CountThatFit() const;
   // What is under way, as it was sent; without an atomic write that is answered in part, since that is stored.
-  absl::Status EncodeSent(std::vector<AtomicWrite>& writes, std::vector<DeferredEntry>& deferred) const;
+  void GatherSent(AtomicWrites& writes, std::vector<DeferredEntry>& deferred) const;
   // At the end of an instance: what waits for the write under way.
   void SendRest(ActorContext& context);
   void ArmWriteTimer();
@@ -299,8 +303,6 @@ class PersistentActor : public ActorInstance {
   absl::Status HandleRecovery(ActorContext& context, Envelope& message);
   void AfterCommand();
   absl::Status StashInternally(ActorContext& context, Envelope& message);
-  void UnstashInternally();
-  void GiveStashesBack(ActorContext& context);
   void SetState(PersistentActorState to);
   void Misuse(absl::Status error);
   // `status`, or the misuse that happened meanwhile.
@@ -331,6 +333,9 @@ class PersistentActor : public ActorInstance {
   ActorRef journal_;
   ActorRef snapshots_;
   ActorRef permitter_;  // No one, if the permit was not asked for or has been returned.
+  // Of messages to stores on other nodes; 0: no limit.
+  size_t max_journal_message_bytes_ = 0;
+  size_t max_snapshot_message_bytes_ = 0;
 
   WriterId writer_;
   uint64_t instance_id_ = 0;
@@ -346,18 +351,14 @@ class PersistentActor : public ActorInstance {
   size_t pending_ = 0;
   size_t pending_stashing_ = 0;
   // What goes with the next write.
-  std::vector<AtomicWrite> batch_;
+  AtomicWrites batch_;
   std::vector<DeferredEntry> batch_deferred_;
   uint64_t batch_nr_ = 0;
   uint64_t last_token_ = 0;
   TimerId write_timer_;
   uint64_t ticked_batch_ = 0;  // That was under way at the last tick.
 
-  EnvelopeList stash_;  // Commands that wait.
-  size_t stash_size_ = 0;
-  const Envelope* unstashed_ = nullptr;  // One of them, which is at the front of the mailbox again.
-  EnvelopeList user_stash_;
-  size_t user_stash_size_ = 0;
+  CommandStash stash_;
 
   std::unique_ptr<RecoveryProgress> recovery_;
   std::unique_ptr<Behaviors> behaviors_;
@@ -371,6 +372,8 @@ class PersistentActor : public ActorInstance {
   bool in_receive_ = false;
   bool in_handler_ = false;
   bool has_write_timer_ = false;
+  // Its recovery was bounded: there are events that its state has not seen.
+  bool is_partial_ = false;
 };
 
 }  // namespace fraktor::inline v0

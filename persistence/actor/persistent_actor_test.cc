@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,9 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/actor/event_codec.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
@@ -49,12 +53,27 @@ struct Busy {
   friend bool operator==(const Busy&, const Busy&) = default;
 };
 
+// An event with somebody in it.
+struct Met {
+  ActorRef who = {};
+};
+
+}  // namespace
+
+template <>
+struct Codec<Met> : FieldCodec<Met, &Met::who> {
+  static constexpr std::string_view kManifest = "test.met";
+};
+
+namespace {
+
 class PersistentActorTest : public testing::Test {
  protected:
   PersistentActorTest() : kit_(Options(&verdict_)) {}
 
   static TestKitOptions Options(SupervisionDirective* verdict) {
     TestKitOptions options;
+    options.system.codecs = CodecSetup().Add<Met>().Build().value();
     options.system.guardian_strategy.decider = [verdict](const Failure& failure) {
       return failure.Is(ActorErrorKind::kInitialization) ? Stop() : *verdict;
     };
@@ -918,6 +937,42 @@ TEST_F(PersistentActorTest, StopsIfAnotherOneHasTakenItsPlace) {
   Say(new_one, "y");
   kit_.Settle();
   EXPECT_EQ(Recovered(), (Lines{"y"}));
+}
+
+// PER-14: what was stored the first time is compared with it.
+TEST_F(PersistentActorTest, SendsTheSameBytesAgainWhateverHasBecomeOfTheEventSince) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  RecoverByProbes();
+  const ActorRef somebody = Spawn(scripts_.emplace_back());
+  journal_probe_.Expect<OpenWriter>();  // It recovers, and will not come to an end.
+  RunVoid(actor, [somebody](ScriptedActor& a) { a.Persist(Met{somebody}, [](const Met&) {}); });
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  EXPECT_FALSE(sent.writes[0].events()[0].payload.empty());
+  // Its path cannot be written any more.
+  StopAndWait(somebody);
+  const auto again = journal_probe_.Expect<WriteMessages>(absl::Seconds(16));
+  EXPECT_EQ(again.writes[0].events(), sent.writes[0].events());
+}
+
+// What a bounded recovery has left out would be lost with the snapshot.
+TEST_F(PersistentActorTest, SavesNoSnapshotAfterARecoveryThatHasLeftOutEvents) {
+  AddStores();
+  Store({"e1", "e2", "e3"});
+  for (const Recovery& bounded : {Recovery{.to_sequence_nr = 2}, Recovery{.replay_max = 1}, Recovery::None()}) {
+    Script& script = scripts_.emplace_back();
+    script.recovery = bounded;
+    const ActorRef actor = Spawn(script);
+    RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+    kit_.Advance(absl::Seconds(1));
+    EXPECT_EQ(script.log.back(), "message SaveSnapshotFailure");
+    StopAndWait(actor);
+  }
+  // One that has seen all of them may, whatever its bounds are.
+  script_.recovery = {.to_sequence_nr = 3, .replay_max = 3};
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(std::string("s")); });
+  EXPECT_EQ(TakeLog().back(), "message SaveSnapshotSuccess");
 }
 
 // PER-14: requests and answers get lost on the way to a journal on another node.

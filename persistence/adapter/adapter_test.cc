@@ -207,6 +207,40 @@ TEST_F(AdapterTest, AreChosenByTheEventsOwnTypeThenForAllOthersThenNot) {
   EXPECT_EQ(Recovered("both"), (Seen{"added 1", "plain 1", "plain 2"}));
 }
 
+// What others are declared as.
+struct Anything {};
+struct Change {};
+struct Growth {};
+
+// P117
+TEST_F(AdapterTest, AreChosenByTheMostSpecificBaseThatIsDeclaredAndBound) {
+  const auto adapters = [] {
+    return EventAdapters()
+        .Add("anything", TagEvents({"anything"}))
+        .Add("change", TagEvents({"change"}))
+        .Add("mine", TagEvents({"mine"}))
+        .Add("others", TagEvents({"others"}))
+        .BindOthers({"others"})
+        .Declare<Anything, Change, Plain>()
+        .Declare<Change, Growth, Plain>()
+        .Declare<Growth, Added>();
+  };
+  // Growth has no binding: the next one above it has. Of two bases, the one that is the other's kind.
+  AddJournal("near", adapters().Bind<Anything>({"anything"}).Bind<Change>({"change"}));
+  Write("near", Add{1});
+  Write("near", AddPlain{1});
+  Write("near", AddPair{1, 2});
+  EXPECT_EQ(Stored(), (Seen{"added change", "plain change", "pair others"}));
+  // Its own type goes before all of them.
+  AddJournal("own", adapters().Bind<Anything>({"anything"}).Bind<Added>({"mine"}));
+  Write("own", Add{2});
+  Write("own", AddPlain{2});
+  EXPECT_EQ(Stored()[3], "added mine");
+  EXPECT_EQ(Stored()[4], "plain anything");
+  const EventAdapters circle = EventAdapters().Declare<Growth, Change>().Declare<Change, Growth>();
+  EXPECT_FALSE(circle.Build(kit_.system()).ok());
+}
+
 // P118
 TEST_F(AdapterTest, MayOnlyWrite) {
   AddJournal("write",

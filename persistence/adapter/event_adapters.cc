@@ -1,5 +1,6 @@
 #include "fraktor/persistence/adapter/event_adapters.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -101,6 +102,19 @@ EventAdapters& EventAdapters::Add(std::string name, std::shared_ptr<const EventA
   return *this;
 }
 
+std::vector<const MessageType*> EventAdapters::BasesOf(const MessageType* type) const {
+  std::vector<const MessageType*> found;
+  const auto add_bases = [&](const MessageType* of) {
+    for (const DeclaredBase& declared : bases_) {
+      if (declared.type != of || std::find(found.begin(), found.end(), declared.base) != found.end()) continue;
+      found.push_back(declared.base);
+    }
+  };
+  add_bases(type);
+  for (size_t i = 0; i < found.size(); ++i) add_bases(found[i]);
+  return found;
+}
+
 absl::StatusOr<std::shared_ptr<const EventCodec>> EventAdapters::Build(const ActorSystem& system) const {
   absl::flat_hash_map<const MessageType*, AdapterList> bound;
   for (const Binding& binding : bindings_) {
@@ -132,6 +146,27 @@ absl::StatusOr<std::shared_ptr<const EventCodec>> EventAdapters::Build(const Act
           absl::StrCat("events of type ", ToAbsl(type), " are bound twice: name all their adapters in one binding"));
     }
   }
+  // What is bound by its bases.
+  std::vector<std::pair<const MessageType*, AdapterList>> inherited;
+  for (const DeclaredBase& declared : bases_) {
+    const std::vector<const MessageType*> bases = BasesOf(declared.type);
+    if (std::find(bases.begin(), bases.end(), declared.type) != bases.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("events of type ", ToAbsl(declared.type->name()), " are declared as their own base"));
+    }
+    if (bound.contains(declared.type)) continue;
+    const MessageType* nearest = nullptr;
+    for (const MessageType* const base : bases) {
+      if (!bound.contains(base)) continue;
+      if (nearest != nullptr) {
+        const std::vector<const MessageType*> above = BasesOf(base);
+        if (std::find(above.begin(), above.end(), nearest) == above.end()) continue;
+      }
+      nearest = base;
+    }
+    if (nearest != nullptr) inherited.emplace_back(declared.type, bound.at(nearest));
+  }
+  for (auto& [type, adapters] : inherited) bound.try_emplace(type, std::move(adapters));
   return std::make_shared<const AdaptingEventCodec>(system, std::move(bound));
 }
 

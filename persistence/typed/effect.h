@@ -11,6 +11,7 @@
 #ifndef FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_
 #define FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -91,15 +92,15 @@ class Effect {
     return std::move(*this);
   }
 
-  // For the actor that runs it.
+  // For the actor that runs it. `unstash_all` is called if it is to take back what was put aside, whatever fails.
   Kind kind() const { return kind_; }
-  bool unstashes() const { return unstashes_; }
   std::vector<EnvelopePtr>& envelopes() { return envelopes_; }
-  absl::Status Run(ActorContext& context, const State& state) {
-    for (SideEffect& side_effect : side_effects_) {
-      if (absl::Status status = side_effect(context, state); !status.ok()) return status;
-    }
-    return absl::OkStatus();
+  template <class UnstashAll>
+  absl::Status Run(ActorContext& context, const State& state, UnstashAll unstash_all) {
+    absl::Status status;
+    for (size_t i = 0; i < side_effects_.size() && status.ok(); ++i) status = side_effects_[i](context, state);
+    if (unstashes_) unstash_all();
+    return status;
   }
 
  private:
@@ -119,6 +120,22 @@ class Effect {
   // Events, or the new state.
   std::vector<EnvelopePtr> envelopes_;
   std::vector<SideEffect> side_effects_;
+};
+
+// What handlers of commands say. The base of the actors that have them.
+template <class State>
+class EffectWords {
+ protected:
+  using Effect = fraktor::Effect<State>;
+
+  static Effect Nothing() { return Effect(); }
+  template <class R>
+  static Effect Reply(R answer) {
+    return Effect().ThenReply([answer = std::move(answer)]() mutable { return std::move(answer); });
+  }
+  static Effect Unhandled() { return Effect(Effect::Kind::kUnhandled); }
+  static Effect Stash() { return Effect(Effect::Kind::kStash); }
+  static Effect Stop() { return Effect().ThenStop(); }
 };
 
 namespace typed_internal {
@@ -159,6 +176,18 @@ absl::Status HandleCommand(Self& self, ActorContext& context, const State& state
   } else {
     return Answer(context, call());
   }
+}
+
+// Calls the handler of whichever of Cs the command is. False if it is none of them.
+template <class Self, class State, class... Cs>
+bool HandleAnyCommand(Self& self, ActorContext& context, const State& state, Envelope& command, Effect<State>& effect,
+                      absl::Status& status) {
+  const auto try_one = [&]<class C>(const C* typed) {
+    if (typed == nullptr) return false;
+    status = HandleCommand<Self, State, C>(self, context, state, *typed, effect);
+    return true;
+  };
+  return (try_one(std::as_const(command).TryAs<Cs>()) || ...);
 }
 
 }  // namespace typed_internal

@@ -22,13 +22,26 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
+#include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+namespace {
+
+// The same error, with the event that it is about.
+absl::Status Naming(const absl::Status& cause, std::string_view id, uint64_t sequence_nr) {
+  if (ErrorDetailNumberOf<JournalErrorKind>(cause, "nr").has_value()) return cause;
+  absl::Status named(cause.code(), absl::StrCat("event ", sequence_nr, " of \"", ToAbsl(id), "\": ", cause.message()));
+  cause.ForEachPayload([&named](auto url, const auto& payload) { named.SetPayload(url, payload); });
+  return named;
+}
+
+}  // namespace
 
 absl::Status EventSourcedActor::OnRecovered(ActorContext&) { return absl::OkStatus(); }
 
@@ -52,12 +65,12 @@ absl::Status EventSourcedActor::OnRecoveryCompleted(ActorContext& context) {
 
 void EventSourcedActor::OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
   PersistentActor::OnPersistRejected(cause, event, sequence_nr);
-  AnswerError(cause, event.sender());
+  AnswerError(Naming(cause, persistence_id(), sequence_nr), event.sender());
 }
 
 void EventSourcedActor::OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
   PersistentActor::OnPersistFailure(cause, event, sequence_nr);
-  AnswerError(cause, event.sender());
+  AnswerError(Naming(cause, persistence_id(), sequence_nr), event.sender());
 }
 
 void EventSourcedActor::AnswerError(const absl::Status& cause, ActorRef sender) {

@@ -125,7 +125,8 @@ template <class Self, class State, class CommandList, class EventList>
 class EventSourced;
 
 template <class Self, class StateType, class... Cs, class... Es>
-class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public EventSourcedActor {
+class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public EventSourcedActor,
+                                                                      protected EffectWords<StateType> {
  public:
   using State = StateType;
   using Effect = fraktor::Effect<State>;
@@ -154,14 +155,11 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
     for (E& event : events) effect.envelopes().push_back(MakeEvent(std::move(event)));
     return effect;
   }
-  static Effect Nothing() { return Effect(); }
-  template <class R>
-  static Effect Reply(R answer) {
-    return Effect().ThenReply([answer = std::move(answer)]() mutable { return std::move(answer); });
-  }
-  static Effect Unhandled() { return Effect(Effect::Kind::kUnhandled); }
-  static Effect Stash() { return Effect(Effect::Kind::kStash); }
-  static Effect Stop() { return Effect().ThenStop(); }
+  using EffectWords<State>::Nothing;
+  using EffectWords<State>::Reply;
+  using EffectWords<State>::Unhandled;
+  using EffectWords<State>::Stash;
+  using EffectWords<State>::Stop;
 
   const State& state() const { return state_; }
 
@@ -177,8 +175,10 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   absl::Status OnCommand(ActorContext& context, Envelope& command) final {
     Effect effect;
     absl::Status status;
-    const bool is_known = (Try<Cs>(context, command, effect, status) || ...);
-    if (!is_known) return PersistentActor::Unhandled(command);
+    if (!typed_internal::HandleAnyCommand<Self, State, Cs...>(static_cast<Self&>(*this), context, state_, command,
+                                                              effect, status)) {
+      return PersistentActor::Unhandled(command);
+    }
     if (!status.ok()) return status;
     switch (effect.kind()) {
       case Effect::Kind::kUnhandled:
@@ -197,17 +197,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   }
 
   absl::Status Finish(ActorContext& context, Effect& effect) {
-    absl::Status status = effect.Run(context, state_);
-    if (effect.unstashes()) UnstashAll();
-    return status;
-  }
-
-  template <class C>
-  bool Try(ActorContext& context, Envelope& command, Effect& effect, absl::Status& status) {
-    if (!command.Is<C>()) return false;
-    status = typed_internal::HandleCommand<Self, State, C>(static_cast<Self&>(*this), context, state_, command.As<C>(),
-                                                           effect);
-    return true;
+    return effect.Run(context, state_, [this] { UnstashAll(); });
   }
 
   absl::Status ApplyEvent(Envelope& event) final {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -264,6 +265,7 @@ TEST_F(EventSourcedTest, AnswersTheErrorOnceIfItsEventsAreRejectedAndGoesOnWitho
   absl::StatusOr<Balance> refused = absl::UnknownError("");
   kit_.ExpectDeadLetters<ErrorReply>(0, [&] { refused = kit_.AskAndWait(account, DepositUnstorable{}); });
   EXPECT_NE(refused.status().message().find("Unstorable"), std::string::npos) << refused.status();
+  EXPECT_TRUE(absl::StartsWith(refused.status().message(), "event 2 of \"account\": ")) << refused.status();
   EXPECT_EQ(Ask(account, 1), 2);
   EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1", "apply 1", "run 2"}));
   // Their numbers are used up.
@@ -277,6 +279,7 @@ TEST_F(EventSourcedTest, AnswersTheErrorAndStopsIfItsEventCannotBeStored) {
   ASSERT_TRUE(journal_->Close().Take().ok());
   const absl::StatusOr<Balance> failed = kit_.AskAndWait(account, DepositTwice{2});
   EXPECT_NE(failed.status().message().find("closed"), absl::string_view::npos) << failed.status();
+  EXPECT_TRUE(absl::StartsWith(failed.status().message(), "event 2 of \"account\": ")) << failed.status();
   kit_.Settle();
   EXPECT_FALSE(kit_.IsAlive(account));
   EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1"}));

@@ -1,0 +1,86 @@
+#include "fraktor/persistence/actor/command_stash.h"
+
+#include <utility>
+
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/slot_extension.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+void EndAll(EnvelopeList& list) {
+  while (Envelope* const envelope = list.PopFront()) const EnvelopePtr ended(envelope);
+}
+
+}  // namespace
+
+CommandStash::~CommandStash() {
+  EndAll(waiting_);
+  EndAll(put_aside_);
+}
+
+void CommandStash::Wait(ActorContext& context) {
+  if (EnvelopePtr stashed = context.Stash()) {
+    waiting_.PushBack(stashed.release());
+    ++waiting_size_;
+  }
+}
+
+void CommandStash::WaitAgain(ActorContext& context) {
+  if (EnvelopePtr stashed = context.Stash()) {
+    waiting_.PushFront(stashed.release());
+    ++waiting_size_;
+  }
+}
+
+bool CommandStash::PutAside(ActorContext& context) {
+  EnvelopePtr stashed = context.Stash();
+  if (stashed == nullptr) return false;
+  put_aside_.PushBack(stashed.release());
+  ++put_aside_size_;
+  return true;
+}
+
+void CommandStash::TakeBack() {
+  waiting_.Prepend(std::exchange(put_aside_, {}));
+  waiting_size_ += std::exchange(put_aside_size_, 0);
+}
+
+void CommandStash::ReturnNext(ActorContext& context) {
+  if (returned_ != nullptr || waiting_.empty()) return;
+  Envelope* const next = waiting_.PopFront();
+  --waiting_size_;
+  returned_ = next;
+  EnvelopeList list;
+  list.PushBack(next);
+  context.Unstash(list);
+}
+
+void CommandStash::GiveBack(ActorContext& context) {
+  EnvelopeList all = std::exchange(put_aside_, {});
+  // The one that is at the front of the mailbox again goes before those that it went before.
+  if (returned_ != nullptr) {
+    SlotExtension* const extension = context.slot().extension;
+    OrderedEnvelopes* const order = extension == nullptr ? nullptr : extension->order.get();
+    EnvelopeList& user = ActorContext::worker().turn.lists.user;
+    if (order == nullptr) {
+      if (user.first == returned_) all.PushBack(user.PopFront());
+    } else if (Envelope* const front = order->PopFront()) {
+      EnvelopeList list;
+      list.PushBack(front);
+      if (front == returned_) {
+        all.Append(list);
+      } else {
+        order->AddFront(list);
+      }
+    }
+    returned_ = nullptr;
+  }
+  all.Append(std::exchange(waiting_, {}));
+  waiting_size_ = 0;
+  put_aside_size_ = 0;
+  if (!all.empty()) context.Unstash(all);
+}
+
+}  // namespace fraktor::inline v0

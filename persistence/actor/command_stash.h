@@ -1,0 +1,68 @@
+// CommandStash: the commands of an actor that have to wait until it has stored something, and those that it has put aside
+// by itself.
+//
+//   if (is_busy_) { stash_.Wait(context); return absl::OkStatus(); }
+//   ... later ...
+//   stash_.ReturnNext(context);                       // one goes to the front of the mailbox
+//   ... in Receive ...
+//   const bool has_waited = stash_.TookBack(message);
+//
+// They come back one by one, since each may make the others wait again, and in the order in which they came.
+//
+// Limits are the owner's business. What is still there when a CommandStash ends is ended too.
+//
+// Thread safety: in the actor's turns.
+#ifndef FRAKTOR_PERSISTENCE_ACTOR_COMMAND_STASH_H_
+#define FRAKTOR_PERSISTENCE_ACTOR_COMMAND_STASH_H_
+
+#include <cstddef>
+
+#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_context.h"
+
+namespace fraktor::inline v0 {
+
+class CommandStash {
+ public:
+  CommandStash() = default;
+  CommandStash(const CommandStash&) = delete;
+  CommandStash& operator=(const CommandStash&) = delete;
+  ~CommandStash();
+
+  size_t waiting() const { return waiting_size_; }
+  size_t put_aside() const { return put_aside_size_; }
+
+  // The message that is being handled goes behind those that wait; or before them, if it has waited already. Nothing
+  // happens if it cannot be put aside.
+  void Wait(ActorContext& context);
+  void WaitAgain(ActorContext& context);
+
+  // The message that is being handled is put aside until TakeBack. False if there is none, or it is put aside already.
+  bool PutAside(ActorContext& context);
+  // All that were put aside go before those that wait.
+  void TakeBack();
+
+  // The next of those that wait goes to the front of the mailbox, unless one is there.
+  void ReturnNext(ActorContext& context);
+  // Whether the message is the one that ReturnNext has put there. It is asked for each message, and once.
+  bool TookBack(const Envelope& message) {
+    if (&message != returned_) return false;
+    returned_ = nullptr;
+    return true;
+  }
+
+  // All go back to the front of the mailbox, in order: for whoever comes next, or to be dead letters.
+  void GiveBack(ActorContext& context);
+
+ private:
+  EnvelopeList waiting_;
+  EnvelopeList put_aside_;
+  const Envelope* returned_ = nullptr;
+  size_t waiting_size_ = 0;
+  size_t put_aside_size_ = 0;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ACTOR_COMMAND_STASH_H_
