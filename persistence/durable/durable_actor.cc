@@ -9,10 +9,10 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/actor_log.h"
@@ -49,25 +49,26 @@ bool IsRejection(const absl::Status& status) {
 // Past any limit of the mailbox: an answer of the store must not be dropped.
 ActorRef ClientOf(const ActorContext& context) { return {context.self().slot(), context.self().generation()}; }
 
-void EndAll(EnvelopeList& list) {
-  while (Envelope* const envelope = list.PopFront()) const EnvelopePtr ended(envelope);
-}
-
 }  // namespace
 
-DurableStateActor::~DurableStateActor() {
-  EndAll(waiting_);
-  EndAll(put_aside_);
+absl::Status DurableActorOptions::Validate() const {
+  if (stash_capacity == 0) return absl::InvalidArgumentError("DurableActorOptions::stash_capacity must be above 0");
+  if (store_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("DurableActorOptions::store_timeout is ",
+                                                   absl::FormatDuration(store_timeout), "; it must be above 0"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DurableStateActor::OnRecovered(ActorContext&) { return absl::OkStatus(); }
 
 absl::Status DurableStateActor::PreStart(ActorContext& context) {
   persistence_id_ = PersistenceId();
-  if (persistence_id_.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(context.Path(), " has an empty persistence id: name what its state is stored under"));
+  if (absl::StripAsciiWhitespace(persistence_id_).empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(context.Path(), " has the persistence id \"", persistence_id_,
+                                                   "\": PersistenceId() must say a name that is not blank"));
   }
+  FRAKTOR_RETURN_IF_ERROR(options().Validate());
   auto& extension = context.system().Extension<StateExtension>();
   FRAKTOR_ASSIGN_OR_RETURN(store_, extension.Store(StatePluginId()));
   instance_id_ = extension.NextInstance();
@@ -77,20 +78,20 @@ absl::Status DurableStateActor::PreStart(ActorContext& context) {
 }
 
 absl::Status DurableStateActor::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) {
-  GiveStashBack(context);
+  stash_.GiveBack(context);
   return ActorInstance::PreRestart(context, reason, message);
 }
 
-void DurableStateActor::PostStop(ActorContext& context) { GiveStashBack(context); }
+void DurableStateActor::PostStop(ActorContext& context) { stash_.GiveBack(context); }
 
 absl::Status DurableStateActor::Receive(ActorContext& context, Envelope& message) {
-  if (&message == unstashed_) unstashed_ = nullptr;
-  absl::Status status = Handle(context, message);
-  if (!is_busy_) UnstashNext(context);
+  const bool has_waited = stash_.TookBack(message);
+  absl::Status status = Handle(context, message, has_waited);
+  if (!is_busy_) stash_.ReturnNext(context);
   return status;
 }
 
-absl::Status DurableStateActor::Handle(ActorContext& context, Envelope& message) {
+absl::Status DurableStateActor::Handle(ActorContext& context, Envelope& message, bool has_waited) {
   if (auto* const loaded = message.TryAs<StateLoaded>()) {
     return loaded->instance_id == instance_id_ && !is_loaded_ ? OnLoaded(context, *loaded) : absl::OkStatus();
   }
@@ -101,7 +102,10 @@ absl::Status DurableStateActor::Handle(ActorContext& context, Envelope& message)
                                "the store has not answered for ", absl::FormatDuration(options().store_timeout),
                                ": look at it, or raise DurableActorOptions::store_timeout")));
   }
-  return is_busy_ ? Wait(context, message) : OnCommand(context, message);
+  if (!is_busy_) return OnCommand(context, message);
+  if (!has_waited) return Wait(context, message);
+  stash_.WaitAgain(context);
+  return absl::OkStatus();
 }
 
 absl::Status DurableStateActor::OnLoaded(ActorContext& context, StateLoaded& loaded) {
@@ -173,45 +177,23 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
 }
 
 absl::Status DurableStateActor::Wait(ActorContext& context, const Envelope& message) {
-  if (waiting_size_ >= options().stash_capacity) {
+  if (stash_.waiting() >= options().stash_capacity) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ", waiting_size_,
+        absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ", stash_.waiting(),
                      " commands wait for the store; send slower, or raise DurableActorOptions::stash_capacity"));
   }
-  if (EnvelopePtr stashed = context.Stash()) {
-    waiting_.PushBack(stashed.release());
-    ++waiting_size_;
-  }
+  stash_.Wait(context);
   return absl::OkStatus();
 }
 
 absl::Status DurableStateActor::StashCommand(ActorContext& context) {
-  if (put_aside_size_ >= options().stash_capacity) {
+  if (stash_.put_aside() >= options().stash_capacity) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(context.Path(), " has put ", put_aside_size_,
+        absl::StrCat(context.Path(), " has put ", stash_.put_aside(),
                      " commands aside: unstash earlier, or raise DurableActorOptions::stash_capacity"));
   }
-  if (EnvelopePtr stashed = context.Stash()) {
-    put_aside_.PushBack(stashed.release());
-    ++put_aside_size_;
-  }
+  stash_.PutAside(context);
   return absl::OkStatus();
-}
-
-void DurableStateActor::UnstashAll() {
-  waiting_.Prepend(std::exchange(put_aside_, {}));
-  waiting_size_ += std::exchange(put_aside_size_, 0);
-}
-
-void DurableStateActor::UnstashNext(ActorContext& context) {
-  // One by one: the next may have to wait for what this one changes.
-  if (unstashed_ != nullptr || waiting_.empty()) return;
-  Envelope* const next = waiting_.PopFront();
-  --waiting_size_;
-  unstashed_ = next;
-  EnvelopeList list;
-  list.PushBack(next);
-  context.Unstash(list);
 }
 
 absl::Status DurableStateActor::GiveUp(ActorContext& context, const absl::Status& cause) {
@@ -233,17 +215,5 @@ void DurableStateActor::Expect(ActorContext& context) {
 }
 
 void DurableStateActor::NoLongerExpect(ActorContext& context) { Timers(context).Cancel(kTimer); }
-
-void DurableStateActor::GiveStashBack(ActorContext& context) {
-  EnvelopeList all = std::exchange(put_aside_, {});
-  // The one that is at the front of the mailbox again goes before those that it went before.
-  Turn& turn = ActorContext::worker().turn;
-  if (unstashed_ != nullptr && turn.lists.user.first == unstashed_) all.PushBack(turn.lists.user.PopFront());
-  unstashed_ = nullptr;
-  all.Append(std::exchange(waiting_, {}));
-  put_aside_size_ = 0;
-  waiting_size_ = 0;
-  if (!all.empty()) context.Unstash(all);
-}
 
 }  // namespace fraktor::inline v0

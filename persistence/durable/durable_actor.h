@@ -43,11 +43,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/typed/effect.h"
 
@@ -58,13 +58,15 @@ struct DurableActorOptions {
   size_t stash_capacity = 100'000;
   // An answer of the store that does not come for so long is a failure.
   absl::Duration store_timeout = absl::Seconds(30);
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
 };
 
 // What does not depend on types.
 class DurableStateActor : public ActorInstance {
  public:
   DurableStateActor() = default;
-  ~DurableStateActor() override;
 
   absl::Status Receive(ActorContext& context, Envelope& message) final;
   absl::Status PreStart(ActorContext& context) final;
@@ -72,7 +74,7 @@ class DurableStateActor : public ActorInstance {
   void PostStop(ActorContext& context) override;
 
  protected:
-  // The name under which its state is stored: stable, not empty, and of no other actor.
+  // The name under which its state is stored: stable, not blank, and of no other actor.
   virtual std::string PersistenceId() const = 0;
   // Which store, of those that the extension has; empty for the first.
   virtual std::string_view StatePluginId() const { return {}; }
@@ -87,7 +89,7 @@ class DurableStateActor : public ActorInstance {
   // Stores a state, or deletes it if there is none; `then` follows when that is done. One at a time.
   void Change(ActorContext& context, EnvelopePtr state, absl::AnyInvocable<absl::Status(ActorContext&)> then);
   absl::Status StashCommand(ActorContext& context);
-  void UnstashAll();
+  void UnstashAll() { stash_.TakeBack(); }
 
  private:
   struct StoreTimeout {
@@ -97,15 +99,13 @@ class DurableStateActor : public ActorInstance {
   virtual absl::Status OnCommand(ActorContext& context, Envelope& command) = 0;
   virtual absl::Status TakeState(Envelope& state) = 0;
 
-  absl::Status Handle(ActorContext& context, Envelope& message);
+  absl::Status Handle(ActorContext& context, Envelope& message, bool has_waited);
   absl::Status OnLoaded(ActorContext& context, StateLoaded& loaded);
   absl::Status OnChanged(ActorContext& context, Envelope& message);
   absl::Status Wait(ActorContext& context, const Envelope& message);
-  void UnstashNext(ActorContext& context);
   absl::Status GiveUp(ActorContext& context, const absl::Status& cause);
   void Expect(ActorContext& context);
   void NoLongerExpect(ActorContext& context);
-  void GiveStashBack(ActorContext& context);
 
   std::string persistence_id_;
   ActorRef store_;
@@ -116,18 +116,14 @@ class DurableStateActor : public ActorInstance {
   bool is_busy_ = true;
   ActorRef sender_;  // Of the command whose change is being stored.
   absl::AnyInvocable<absl::Status(ActorContext&)> then_;
-  EnvelopeList waiting_;
-  EnvelopeList put_aside_;
-  const Envelope* unstashed_ = nullptr;  // One that has waited, and is at the front of the mailbox again.
-  size_t waiting_size_ = 0;
-  size_t put_aside_size_ = 0;
+  CommandStash stash_;
 };
 
 template <class Self, class State, class CommandList>
 class DurableActor;
 
 template <class Self, class StateType, class... Cs>
-class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor {
+class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor, protected EffectWords<StateType> {
  public:
   using State = StateType;
   using Effect = fraktor::Effect<State>;
@@ -144,14 +140,11 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor 
   }
   // The state is State{} again.
   static Effect Delete() { return Effect(Effect::Kind::kDelete); }
-  static Effect Nothing() { return Effect(); }
-  template <class R>
-  static Effect Reply(R answer) {
-    return Effect().ThenReply([answer = std::move(answer)]() mutable { return std::move(answer); });
-  }
-  static Effect Unhandled() { return Effect(Effect::Kind::kUnhandled); }
-  static Effect Stash() { return Effect(Effect::Kind::kStash); }
-  static Effect Stop() { return Effect().ThenStop(); }
+  using EffectWords<State>::Nothing;
+  using EffectWords<State>::Reply;
+  using EffectWords<State>::Unhandled;
+  using EffectWords<State>::Stash;
+  using EffectWords<State>::Stop;
 
   const State& state() const { return state_; }
 
@@ -159,7 +152,10 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor 
   absl::Status OnCommand(ActorContext& context, Envelope& command) final {
     Effect effect;
     absl::Status status;
-    if (!(Try<Cs>(context, command, effect, status) || ...)) return context.Unhandled(command);
+    if (!typed_internal::HandleAnyCommand<Self, State, Cs...>(static_cast<Self&>(*this), context, state_, command,
+                                                              effect, status)) {
+      return context.Unhandled(command);
+    }
     if (!status.ok()) return status;
     switch (effect.kind()) {
       case Effect::Kind::kUnhandled:
@@ -190,16 +186,7 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor 
     return absl::OkStatus();
   }
   absl::Status Finish(ActorContext& context, Effect& effect) {
-    absl::Status status = effect.Run(context, state_);
-    if (effect.unstashes()) UnstashAll();
-    return status;
-  }
-  template <class C>
-  bool Try(ActorContext& context, Envelope& command, Effect& effect, absl::Status& status) {
-    if (!command.Is<C>()) return false;
-    status = typed_internal::HandleCommand<Self, State, C>(static_cast<Self&>(*this), context, state_, command.As<C>(),
-                                                           effect);
-    return true;
+    return effect.Run(context, state_, [this] { UnstashAll(); });
   }
 
   State state_{};

@@ -22,7 +22,10 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/durable/durable_actor.h"
+#include "fraktor/persistence/durable/state_actor.h"
+#include "fraktor/persistence/durable/state_codecs.h"
 #include "fraktor/persistence/durable/state_extension.h"
+#include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/memory/memory_state_store.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -125,7 +128,12 @@ class HeldStore final : public StateStorage {
 
 class DurableTest : public testing::Test {
  protected:
-  DurableTest() { EXPECT_TRUE(kit_.system().Extension<StateExtension>().AddStore("memory", store_).ok()); }
+  DurableTest() {
+    StateStoreSetup setup{.storage = store_};
+    // The patience of the actors is looked at, not that of the breaker.
+    setup.options.breaker.call_timeout = absl::Hours(1);
+    EXPECT_TRUE(kit_.system().Extension<StateExtension>().AddStore("memory", setup).ok());
+  }
 
   static TestKitOptions Options() {
     TestKitOptions options;
@@ -277,6 +285,78 @@ TEST_F(DurableTest, HearsOfAStoreThatThrowsAndOthersAreNotConcerned) {
   EXPECT_EQ(probe.Expect<Items>().text, "milk");
 }
 
+// A store that is down is not asked again and again.
+TEST_F(DurableTest, HearsAtOnceWhileTheBreakerOfAStoreIsOpen) {
+  StateExtension& states = kit_.system().Extension<StateExtension>();
+  store_->throws = true;
+  const ActorRef store = states.Store().value();
+  auto probe = kit_.Probe();
+  const auto load = [&] {
+    probe.Send(store, LoadState{"cart", probe.ref(), 7});
+    return probe.Expect<StateLoaded>().cause;
+  };
+  for (int i = 0; i < StateActorOptions().breaker.max_failures; ++i) {
+    EXPECT_NE(load().message().find("no disk"), absl::string_view::npos);
+  }
+  store_->throws = false;
+  EXPECT_TRUE(absl::IsUnavailable(load())) << load();
+  kit_.Advance(StateActorOptions().breaker.reset_timeout);
+  EXPECT_TRUE(load().ok());
+}
+
+// Cannot start as it is.
+class Hasty final : public DurableActor<Hasty, CartState, Commands<GetItems>> {
+ public:
+  explicit Hasty(DurableActorOptions options) : options_(options) {}
+  std::string PersistenceId() const override { return "hasty"; }
+  DurableActorOptions options() const override { return options_; }
+  Items Handle(const CartState&, const GetItems&) { return {}; }
+
+ private:
+  const DurableActorOptions options_;
+};
+
+TEST_F(DurableTest, DoesNotStartWithOptionsThatMakeNoSense) {
+  for (const DurableActorOptions& options :
+       {DurableActorOptions{.stash_capacity = 0}, DurableActorOptions{.store_timeout = absl::ZeroDuration()}}) {
+    kit_.ExpectLog({.level = LogLevel::kError, .contains = "DurableActorOptions::"}, 1, [&] {
+      const auto hasty = kit_.Spawn<Hasty>(options);
+      kit_.Settle();
+      EXPECT_FALSE(kit_.IsAlive(hasty));
+    });
+  }
+}
+
+// PER-14
+TEST(StateCodecs, BringEveryMessageBackEqual) {
+  const auto codecs = CodecSetup().Add(StateCodecs()).Build().value();
+  const auto round = [&](auto message) {
+    using M = decltype(message);
+    std::string bytes;
+    const auto codec = codecs->Encode(*MakeEnvelope<M>(ActorRef(), std::move(message)), bytes);
+    EXPECT_TRUE(codec.ok()) << codec.status();
+    return std::move((*codecs->Decode({(*codec)->manifest(), (*codec)->version(), bytes}).value()).template As<M>());
+  };
+  const DurableState state{
+      .persistence_id = "cart", .revision = 3, .manifest = "m", .manifest_version = 4, .payload = "bytes"};
+  EXPECT_EQ(round(LoadState{"cart", {}, 8}).persistence_id, "cart");
+  EXPECT_EQ(round(LoadState{"cart", {}, 8}).instance_id, 8u);
+  const auto change = round(ChangeState{{.exists = true, .state = state}, {}, 8});
+  EXPECT_EQ(change.change.state, state);
+  EXPECT_TRUE(change.change.exists);
+  EXPECT_EQ(change.instance_id, 8u);
+  const absl::Status error = absl::UnavailableError("no disk");
+  const auto loaded = round(StateLoaded{error, {.exists = true, .state = state}, 8});
+  EXPECT_EQ(loaded.cause, error);
+  EXPECT_EQ(loaded.stored.state, state);
+  EXPECT_TRUE(loaded.stored.exists);
+  EXPECT_EQ(loaded.instance_id, 8u);
+  const auto changed = round(StateChanged{error, 5, 8});
+  EXPECT_EQ(changed.cause, error);
+  EXPECT_EQ(changed.revision, 5u);
+  EXPECT_EQ(changed.instance_id, 8u);
+}
+
 TEST_F(DurableTest, RefusesAStateThatIsTooLargeAndGoesOnWithoutIt) {
   const auto cart = Start();
   EXPECT_NE(Ask(cart, AddItem{std::string(200, 'x')}).find("max_state_bytes"), std::string::npos);
@@ -302,16 +382,21 @@ TEST_F(DurableTest, StopsIfItsStateCannotBeReadOrTheStoreDoesNotAnswer) {
 }
 
 TEST_F(DurableTest, NeedsAnIdAndAStore) {
-  const auto nameless = kit_.Spawn<Cart>("");
-  kit_.Settle();
-  EXPECT_FALSE(kit_.IsAlive(nameless));
+  for (const char* const blank : {"", " "}) {
+    const auto nameless = kit_.Spawn<Cart>(blank);
+    kit_.Settle();
+    EXPECT_FALSE(kit_.IsAlive(nameless));
+  }
   TestKit bare{Options()};
   const auto homeless = bare.Spawn<Cart>("cart");
   bare.Settle();
   EXPECT_FALSE(bare.IsAlive(homeless));
   StateExtension& states = kit_.system().Extension<StateExtension>();
-  EXPECT_EQ(states.AddStore("memory", store_).code(), absl::StatusCode::kAlreadyExists);
-  EXPECT_EQ(states.AddStore("", store_).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(states.AddStore("memory", {.storage = store_}).code(), absl::StatusCode::kAlreadyExists);
+  for (const char* const id : {"", "my store", "$a", "a/b"}) {
+    EXPECT_EQ(states.AddStore(id, {.storage = store_}).code(), absl::StatusCode::kInvalidArgument) << id;
+  }
+  EXPECT_EQ(states.AddStore("none", {}).code(), absl::StatusCode::kInvalidArgument);
   const absl::Status missing = states.Store("other").status();
   EXPECT_NE(missing.message().find("\"memory\""), absl::string_view::npos) << missing;
 }

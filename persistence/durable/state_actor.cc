@@ -1,5 +1,6 @@
 #include "fraktor/persistence/durable/state_actor.h"
 
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -7,48 +8,63 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/persistence/durable/state_messages.h"
-#include "fraktor/persistence/protocol/pending_operations.h"
-#include "fraktor/persistence/protocol/store_breaker.h"
+#include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor::inline v0 {
 
-StateActor::StateActor(std::shared_ptr<StateStorage> storage) : storage_(std::move(storage)) {}
+StateActor::StateActor(std::shared_ptr<StateStorage> storage, const StateActorOptions& options)
+    : storage_(std::move(storage)), options_(options) {}
+
+absl::Status StateActor::PreStart(ActorContext& context) {
+  FRAKTOR_RETURN_IF_ERROR(options_.Validate());
+  return breaker_.Start(context.system().toolbox(), options_.breaker);
+}
 
 absl::Status StateActor::Receive(ActorContext& context, Envelope& message) {
   if (operations_.Resume(message)) return absl::OkStatus();
   if (auto* const load = message.TryAs<LoadState>()) {
-    auto call = [&] { return storage_->Load(load->persistence_id); };
-    operations_.Await(context, protocol_internal::CheckedCall(call),
-                      [client = load->client, instance_id = load->instance_id](absl::StatusOr<StoredState> loaded) {
-                        StateLoaded answer{.cause = loaded.status(), .instance_id = instance_id};
-                        if (loaded.ok()) answer.stored = *std::move(loaded);
-                        Tell(client, std::move(answer));
-                      });
-    return absl::OkStatus();
+    Load(context, *load);
+  } else if (auto* const change = message.TryAs<ChangeState>()) {
+    Change(context, *change);
+  } else {
+    return context.Unhandled(message);
   }
-  if (auto* const change = message.TryAs<ChangeState>()) {
-    DurableState& state = change->change.state;
-    const uint64_t revision = state.revision;
-    auto call = [&] {
-      return change->change.exists ? storage_->Upsert(std::move(state))
-                                   : storage_->Delete(std::move(state.persistence_id), revision);
-    };
-    operations_.Await(context, protocol_internal::CheckedCall(call),
-                      [client = change->client, instance_id = change->instance_id, revision](absl::Status changed) {
-                        Tell(client, StateChanged{std::move(changed), revision, instance_id});
-                      });
-    return absl::OkStatus();
-  }
-  return context.Unhandled(message);
+  return absl::OkStatus();
+}
+
+void StateActor::Load(ActorContext& context, LoadState& request) {
+  const auto load = [this, id = std::move(request.persistence_id)] { return storage_->Load(id); };
+  breaker_.Run(
+      context, operations_, load,
+      [&context, client = request.client, instance_id = request.instance_id](absl::StatusOr<StoredState> loaded) {
+        StateLoaded answer{.cause = loaded.status(), .instance_id = instance_id};
+        if (loaded.ok()) answer.stored = *std::move(loaded);
+        context.Tell(client, std::move(answer));
+      });
+}
+
+void StateActor::Change(ActorContext& context, ChangeState& request) {
+  const uint64_t revision = request.change.state.revision;
+  auto change = [this, to = std::move(request.change), revision]() mutable {
+    return to.exists ? storage_->Upsert(std::move(to.state))
+                     : storage_->Delete(std::move(to.state.persistence_id), revision);
+  };
+  breaker_.Run(context, operations_, std::move(change),
+               [&context, client = request.client, instance_id = request.instance_id, revision](absl::Status changed) {
+                 context.Tell(client, StateChanged{std::move(changed), revision, instance_id});
+               });
 }
 
 void StateActor::PostStop(ActorContext&) {
-  operations_.FailAll(absl::UnavailableError("the state actor has stopped; whether the change is stored nobody knows"));
+  operations_.FailAll(MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
+                                "the state actor stops or is restarted: whether the change is stored is not known"));
 }
 
 }  // namespace fraktor::inline v0

@@ -1,8 +1,8 @@
 // StateActor: the one actor of a system that talks to a store of durable states; all others talk to it, by
 // state_messages.h.
 //
-// It serves many clients at once and waits for none. What a store throws is its answer. When it stops or is restarted,
-// everything that is under way is answered with a failure.
+// It serves many clients at once and waits for none. All goes through a circuit breaker; what a store throws is its
+// answer. When the actor stops or is restarted, everything that is under way is answered with a failure.
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_ACTOR_H_
@@ -11,24 +11,42 @@
 #include <memory>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/pattern/circuit_breaker.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
+#include "fraktor/persistence/protocol/store_breaker.h"
 #include "fraktor/persistence/state/state_storage.h"
 
 namespace fraktor::inline v0 {
 
+struct StateActorOptions {
+  // If it does not say which errors are failures, those are that the store is to blame for.
+  CircuitBreakerOptions breaker = {.name = "state store", .max_failures = 10, .reset_timeout = absl::Seconds(30)};
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const { return breaker.Validate(); }
+};
+
 class StateActor final : public ActorInstance {
  public:
-  explicit StateActor(std::shared_ptr<StateStorage> storage);
+  StateActor(std::shared_ptr<StateStorage> storage, const StateActorOptions& options);
 
+  absl::Status PreStart(ActorContext& context) override;
   absl::Status Receive(ActorContext& context, Envelope& message) override;
   void PostStop(ActorContext& context) override;
 
  private:
+  void Load(ActorContext& context, LoadState& request);
+  void Change(ActorContext& context, ChangeState& request);
+
   const std::shared_ptr<StateStorage> storage_;
+  const StateActorOptions options_;
+  protocol_internal::StoreBreaker breaker_;
   PendingOperations operations_;
 };
 

@@ -14,19 +14,23 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/persistence/durable/state_actor.h"
-#include "fraktor/persistence/state/state_storage.h"
+#include "fraktor/persistence/protocol/plugin_id.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
-absl::Status StateExtension::AddStore(std::string_view plugin_id, std::shared_ptr<StateStorage> storage) {
-  if (plugin_id.empty() || storage == nullptr) {
-    return absl::InvalidArgumentError("a store of durable states needs an id that is not empty, and a storage");
+absl::Status StateExtension::AddStore(std::string_view plugin_id, StateStoreSetup setup) {
+  FRAKTOR_RETURN_IF_ERROR(CheckPluginId("store of durable states", plugin_id));
+  if ((setup.storage == nullptr) == setup.actor.IsNoOne()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the store of durable states \"", ToAbsl(plugin_id), "\" needs either a storage or an actor"));
   }
+  FRAKTOR_RETURN_IF_ERROR(setup.options.Validate());
   MutexLock lock(mutex_);
-  if (!stores_.try_emplace(std::string(plugin_id), Entry{std::move(storage)}).second) {
+  const ActorRef actor = setup.actor;
+  if (!stores_.try_emplace(std::string(plugin_id), Entry{std::move(setup), actor}).second) {
     return absl::AlreadyExistsError(
         absl::StrCat("there is a store of durable states \"", ToAbsl(plugin_id), "\" already"));
   }
@@ -45,9 +49,11 @@ absl::StatusOr<ActorRef> StateExtension::Store(std::string_view plugin_id) {
                                             ". Add it to the StateExtension before actors are started"));
   }
   Entry& entry = found->second;
+  if (entry.setup.storage == nullptr) return entry.actor;
   if (entry.actor.IsNoOne() || !entry.actor.slot()->IsAt(entry.actor.generation())) {
-    FRAKTOR_ASSIGN_OR_RETURN(entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({}, entry.storage),
-                                                                   absl::StrCat("states-", found->first)));
+    FRAKTOR_ASSIGN_OR_RETURN(
+        entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({}, entry.setup.storage, entry.setup.options),
+                                              absl::StrCat("states-", found->first)));
   }
   return entry.actor;
 }

@@ -1,7 +1,7 @@
 // StateExtension: the stores of durable states of an actor system, for its durable actors.
 //
 //   auto& states = system.Extension<StateExtension>();
-//   FRAKTOR_RETURN_IF_ERROR(states.AddStore("main", store));
+//   FRAKTOR_RETURN_IF_ERROR(states.AddStore("main", {.storage = store}));
 //   auto cart = system.Spawn<Cart>("cart-7", "cart-7");
 //
 // The first that is added is the one of actors that name none. Its actor is started below /system when it is first asked
@@ -25,17 +25,27 @@
 
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/persistence/durable/state_actor.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
+struct StateStoreSetup {
+  std::shared_ptr<StateStorage> storage = nullptr;
+  // Instead of a storage: an actor that understands state_messages.h, perhaps on another node. Then both nodes need the
+  // codecs of state_codecs.h, and a state must fit into a frame of the transport.
+  ActorRef actor = {};
+  StateActorOptions options = {};
+};
+
 class StateExtension {
  public:
   explicit StateExtension(ActorSystem& system) : system_(system) {}
 
-  // InvalidArgument for an empty id and no store; AlreadyExists if there is one with the id.
-  absl::Status AddStore(std::string_view plugin_id, std::shared_ptr<StateStorage> storage);
+  // InvalidArgument for an id that cannot be part of an actor's name, a setup without a store or with two, and bad
+  // options; AlreadyExists if there is one with the id.
+  absl::Status AddStore(std::string_view plugin_id, StateStoreSetup setup);
 
   // The actor; an empty id means the first. NotFound, with the ids that there are.
   absl::StatusOr<ActorRef> Store(std::string_view plugin_id = {});
@@ -45,7 +55,7 @@ class StateExtension {
 
  private:
   struct Entry {
-    std::shared_ptr<StateStorage> storage;
+    StateStoreSetup setup;
     ActorRef actor = {};
   };
 

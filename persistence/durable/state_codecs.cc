@@ -1,0 +1,47 @@
+#include "fraktor/persistence/durable/state_codecs.h"
+
+#include <string_view>
+
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/state/state_storage.h"
+
+namespace fraktor::inline v0 {
+
+template <>
+struct Codec<DurableState>
+    : FieldCodec<DurableState, &DurableState::persistence_id, &DurableState::revision, &DurableState::manifest,
+                 &DurableState::manifest_version, &DurableState::payload> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.durable_state";
+};
+template <>
+struct Codec<StoredState> : FieldCodec<StoredState, &StoredState::exists, &StoredState::state> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.stored_state";
+};
+template <>
+struct Codec<LoadState>
+    : FieldCodec<LoadState, &LoadState::persistence_id, &LoadState::client, &LoadState::instance_id> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.load_state";
+};
+template <>
+struct Codec<ChangeState>
+    : FieldCodec<ChangeState, &ChangeState::change, &ChangeState::client, &ChangeState::instance_id> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.change_state";
+};
+template <>
+struct Codec<StateLoaded>
+    : FieldCodec<StateLoaded, &StateLoaded::cause, &StateLoaded::stored, &StateLoaded::instance_id> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.state_loaded";
+};
+template <>
+struct Codec<StateChanged>
+    : FieldCodec<StateChanged, &StateChanged::cause, &StateChanged::revision, &StateChanged::instance_id> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.state_changed";
+};
+
+const CodecSetup& StateCodecs() {
+  static const CodecSetup& codecs = (*new CodecSetup).Add<LoadState, ChangeState, StateLoaded, StateChanged>();
+  return codecs;
+}
+
+}  // namespace fraktor::inline v0
