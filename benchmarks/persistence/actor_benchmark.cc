@@ -40,6 +40,7 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/benchmarks/persistence/bare_reader.h"
+#include "fraktor/benchmarks/persistence/filled_journal.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/journal/event_batch.h"
@@ -55,8 +56,6 @@
 
 namespace fraktor {
 namespace {
-
-constexpr size_t kPayloadBytes = 100;
 
 struct Deposited {
   std::string payload = {};
@@ -104,8 +103,6 @@ const Folder& TheFolder() {
   static const Folder folder;
   return folder;
 }
-
-std::string IdOf(size_t actor) { return absl::StrCat("account-", actor); }
 
 Instant Now() {
   static StdToolbox& clock = *StdToolbox::Make({}).value().release();
@@ -314,28 +311,9 @@ BENCHMARK(BM_Persist)
 const std::string& Filled(size_t ids, uint64_t events) {
   static std::string paths[2];
   std::string& path = paths[ids == 1 ? 0 : 1];
-  if (!path.empty()) return path;
-  path = TheFolder().Fresh(absl::StrCat("filled-", ids));
-  const auto toolbox = StdToolbox::Make({}).value();
-  {
-    const auto journal = RocksDbJournal::Open(*toolbox, {.path = path, .sync = false}).value();
-    const std::string payload(kPayloadBytes, 'x');
-    for (uint64_t from = 1; from <= events; from += 100) {
-      for (size_t i = 0; i < ids; ++i) {
-        std::vector<AtomicWrite> writes;
-        for (uint64_t number = from; number < from + 100; ++number) {
-          writes.push_back(AtomicWrite::Make(PersistentRepr{.persistence_id = IdOf(i),
-                                                            .sequence_nr = number,
-                                                            .manifest = "deposited",
-                                                            .payload = payload})
-                               .value());
-        }
-        if (!journal->Write(std::move(writes)).Wait().ok()) std::abort();
-      }
-    }
+  if (path.empty()) {
+    path = FilledJournal(TheFolder().Fresh(absl::StrCat("filled-", ids)), {.ids = ids, .events = events});
   }
-  // Opening it again writes what is in the log to files.
-  RocksDbJournal::Open(*toolbox, {.path = path}).value().reset();
   return path;
 }
 

@@ -28,6 +28,7 @@
 #include "rocksdb/write_batch.h"
 
 #include "fraktor/benchmarks/persistence/bare_reader.h"
+#include "fraktor/benchmarks/persistence/filled_journal.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -43,7 +44,6 @@
 namespace fraktor {
 namespace {
 
-constexpr size_t kPayloadBytes = 100;
 constexpr int64_t kEventsPerRound = 20'000;
 
 // A folder that is gone when the program ends.
@@ -282,28 +282,9 @@ BENCHMARK(BM_MemoryJournalWrite)
 const std::string& Filled(size_t ids, uint64_t events) {
   static std::string paths[2];
   std::string& path = paths[ids == 1 ? 0 : 1];
-  if (!path.empty()) return path;
-  path = TheFolder().Fresh(absl::StrCat("filled-", ids));
-  const auto toolbox = StdToolbox::Make({}).value();
-  {
-    const auto journal = RocksDbJournal::Open(*toolbox, {.path = path, .sync = false}).value();
-    const std::string payload(kPayloadBytes, 'x');
-    for (uint64_t from = 1; from <= events; from += 100) {
-      for (size_t i = 0; i < ids; ++i) {
-        std::vector<AtomicWrite> writes;
-        for (uint64_t number = from; number < from + 100; ++number) {
-          writes.push_back(AtomicWrite::Make(PersistentRepr{.persistence_id = absl::StrCat("account-", i),
-                                                            .sequence_nr = number,
-                                                            .manifest = "deposited",
-                                                            .payload = payload})
-                               .value());
-        }
-        if (!journal->Write(std::move(writes)).Wait().ok()) std::abort();
-      }
-    }
+  if (path.empty()) {
+    path = FilledJournal(TheFolder().Fresh(absl::StrCat("filled-", ids)), {.ids = ids, .events = events});
   }
-  // Opening it again writes what is in the log to files.
-  RocksDbJournal::Open(*toolbox, {.path = path}).value().reset();
   return path;
 }
 

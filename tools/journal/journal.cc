@@ -1,4 +1,4 @@
-// The command line tool for journals, without decoders: payloads are shown in hex.
+// The command line tool for journals, without the events of a program: those are shown in hex.
 #include <unistd.h>
 
 #include <iostream>

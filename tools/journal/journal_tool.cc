@@ -536,6 +536,26 @@ class JournalTool {
 
 }  // namespace
 
+EventTexts::EventTexts() {
+  const auto add_built_in = [this]<class T>(const T*, auto show) {
+    const std::string_view manifest = Codec<T>::kManifest;
+    Register(std::string(manifest), [manifest, show](uint32_t version, std::string_view payload) {
+      const absl::StatusOr<T> value =
+          CodecRegistry::BuiltIn().DecodeAs<T>({manifest, version, payload}, {.max_bytes = payload.size()});
+      return value.ok() ? std::optional<std::string>(show(*value)) : std::nullopt;
+    });
+  };
+  const auto number = [](auto value) { return absl::StrCat(value); };
+  add_built_in(static_cast<const bool*>(nullptr), [](bool value) { return std::string(value ? "true" : "false"); });
+  add_built_in(static_cast<const int32_t*>(nullptr), number);
+  add_built_in(static_cast<const uint32_t*>(nullptr), number);
+  add_built_in(static_cast<const int64_t*>(nullptr), number);
+  add_built_in(static_cast<const uint64_t*>(nullptr), number);
+  add_built_in(static_cast<const float*>(nullptr), number);
+  add_built_in(static_cast<const double*>(nullptr), number);
+  add_built_in(static_cast<const std::string*>(nullptr), [](const std::string& value) { return value; });
+}
+
 int RunJournalTool(const std::vector<std::string>& words, ToolStreams streams, const EventTexts& texts) {
   for (const std::string& word : words) {
     if (word == "--help" || word == "-h") {

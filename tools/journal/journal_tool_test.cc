@@ -19,6 +19,7 @@
 #include "rocksdb/db.h"
 #include "rocksdb/options.h"
 
+#include "fraktor/actor/serialization/codec.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -194,6 +195,44 @@ TEST_F(JournalToolTest, ShowsEventsInHexOrAsTheirDecoderSays) {
   EXPECT_FALSE(Out("--full")) << out_;
   EXPECT_EQ(Run({"show", path_, "nobody"}), 0);
   EXPECT_TRUE(Err("has no such events; journal list shows the ids")) << err_;
+}
+
+struct Deposited {
+  std::string text = {};
+};
+
+}  // namespace
+
+template <>
+struct Codec<Deposited> {
+  static constexpr std::string_view kManifest = "deposited";
+  static void Encode(const Deposited& event, Encoder& out) { out.Raw(event.text); }
+  static Deposited Decode(Decoder& in) {
+    // The one of them that it cannot read.
+    if (in.rest() == "amount 3") in.Fail("not in this test");
+    return {std::string(in.Raw(in.rest().size()))};
+  }
+};
+
+namespace {
+
+TEST_F(JournalToolTest, ShowsEventsThatHaveACodecAsText) {
+  Fill();
+  texts_.Add<Deposited>([](const Deposited& event) { return absl::StrCat("a deposit, ", event.text); });
+  EXPECT_EQ(Run({"show", path_, "account-1"}), 0) << err_;
+  EXPECT_TRUE(Out("a deposit, amount 1\n")) << out_;
+  EXPECT_TRUE(Out("a deposit, amount 2\n")) << out_;
+  EXPECT_TRUE(Out("616d6f756e742033\n")) << out_;
+}
+
+TEST(EventTexts, KnowNumbersAndTexts) {
+  const EventTexts texts;
+  EXPECT_EQ(texts.Show("fraktor.int64", 0, "\x03"), "-2");
+  EXPECT_EQ(texts.Show("fraktor.uint32", 0, "\x03"), "3");
+  EXPECT_EQ(texts.Show("fraktor.bool", 0, "\x01"), "true");
+  EXPECT_EQ(texts.Show("fraktor.string", 0, "text"), "text");
+  EXPECT_EQ(texts.Show("fraktor.int64", 0, "no number"), std::nullopt);
+  EXPECT_EQ(texts.Show("others", 0, "text"), std::nullopt);
 }
 
 TEST_F(JournalToolTest, CountsEventsAndBytes) {
