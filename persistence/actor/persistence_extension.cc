@@ -1,5 +1,6 @@
 #include "fraktor/persistence/actor/persistence_extension.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
+#include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/protocol/plugin_id.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -23,6 +25,8 @@ bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(act
 
 // Less would hardly hold an event and what goes with it.
 constexpr size_t kMinMessageBytes = 1024;
+// Of one journal.
+constexpr size_t kMaxActors = 1024;
 
 template <class Setup>
 absl::Status CheckSetup(std::string_view what, std::string_view plugin_id, const Setup& setup) {
@@ -76,9 +80,17 @@ absl::Status PersistenceExtension::Configure(const PersistenceOptions& options) 
 
 absl::Status PersistenceExtension::AddJournal(std::string_view plugin_id, JournalSetup setup) {
   FRAKTOR_RETURN_IF_ERROR(CheckSetup("journal", plugin_id, setup));
+  if (setup.actors > kMaxActors) {
+    return absl::InvalidArgumentError(absl::StrCat("the journal \"", ToAbsl(plugin_id), "\" is to have ", setup.actors,
+                                                   " actors; ", kMaxActors, " are the most"));
+  }
+  std::vector<ActorRef> actors(1, setup.actor);
+  if (setup.storage != nullptr) {
+    const size_t count = setup.actors == 0 ? setup.storage->UsefulActors() : setup.actors;
+    actors.resize(std::clamp<size_t>(count, 1, kMaxActors));
+  }
   MutexLock lock(mutex_);
-  const ActorRef actor = setup.actor;
-  if (!journals_.try_emplace(std::string(plugin_id), JournalEntry{std::move(setup), actor}).second) {
+  if (!journals_.try_emplace(std::string(plugin_id), JournalEntry{std::move(setup), std::move(actors)}).second) {
     return absl::AlreadyExistsError(absl::StrCat("there is a journal \"", ToAbsl(plugin_id), "\" already"));
   }
   if (first_journal_.empty()) first_journal_ = plugin_id;
@@ -96,18 +108,23 @@ absl::Status PersistenceExtension::AddSnapshotStore(std::string_view plugin_id, 
   return absl::OkStatus();
 }
 
-absl::StatusOr<ActorRef> PersistenceExtension::Journal(std::string_view plugin_id) {
+absl::StatusOr<ActorRef> PersistenceExtension::Journal(std::string_view plugin_id, std::string_view persistence_id) {
   MutexLock lock(mutex_);
   const auto found = journals_.find(plugin_id.empty() ? first_journal_ : plugin_id);
   if (found == journals_.end()) return NoSuch("journal", plugin_id, journals_);
   JournalEntry& entry = found->second;
-  if (entry.setup.storage == nullptr) return entry.actor;
-  if (!IsAlive(entry.actor)) {
+  if (entry.setup.storage == nullptr) return entry.actors[0];
+  // The same in every run.
+  const size_t index =
+      entry.actors.size() == 1 || persistence_id.empty() ? 0 : ExtendCrc32c(0, persistence_id) % entry.actors.size();
+  ActorRef& actor = entry.actors[index];
+  if (!IsAlive(actor)) {
     FRAKTOR_ASSIGN_OR_RETURN(
-        entry.actor, system_.SpawnSystemActor(*MakeProps<JournalActor>({}, entry.setup.storage, entry.setup.options),
-                                              absl::StrCat("journal-", found->first)));
+        actor, system_.SpawnSystemActor(*MakeProps<JournalActor>({}, entry.setup.storage, entry.setup.options),
+                                        index == 0 ? absl::StrCat("journal-", found->first)
+                                                   : absl::StrCat("journal-", found->first, "-", index)));
   }
-  return entry.actor;
+  return actor;
 }
 
 absl::StatusOr<ActorRef> PersistenceExtension::SnapshotStore(std::string_view plugin_id) {

@@ -23,6 +23,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -52,6 +53,8 @@ struct JournalSetup {
   // To and from an actor of another node. Larger writes go in several messages; what is stored together and does not fit
   // is rejected. RemoteOptions has the limits of the transport.
   size_t max_message_bytes = kDefaultStoreMessageBytes;
+  // So many actors talk to the storage, and those of one persistence id to the same. 0: as many as the storage says.
+  size_t actors = 0;
   // Null: the codecs of the system.
   std::shared_ptr<const EventCodec> codec = nullptr;
   JournalActorOptions options = {};
@@ -85,8 +88,9 @@ class PersistenceExtension {
   absl::Status AddJournal(std::string_view plugin_id, JournalSetup setup);
   absl::Status AddSnapshotStore(std::string_view plugin_id, SnapshotStoreSetup setup);
 
-  // The actor; an empty id means the first. NotFound, with the ids that there are.
-  absl::StatusOr<ActorRef> Journal(std::string_view plugin_id = {});
+  // The actor; an empty id means the first. NotFound, with the ids that there are. Of several actors of a journal it is the
+  // one that serves the persistence id; they are /system/journal-main, /system/journal-main-1 and so on.
+  absl::StatusOr<ActorRef> Journal(std::string_view plugin_id = {}, std::string_view persistence_id = {});
   absl::StatusOr<ActorRef> SnapshotStore(std::string_view plugin_id = {});
   // Does not start the journal. Lives as long as the extension.
   absl::StatusOr<const EventCodec*> CodecOf(std::string_view journal_plugin_id = {});
@@ -105,7 +109,7 @@ class PersistenceExtension {
  private:
   struct JournalEntry {
     JournalSetup setup;
-    ActorRef actor;
+    std::vector<ActorRef> actors;
   };
   struct SnapshotEntry {
     SnapshotStoreSetup setup;

@@ -586,7 +586,8 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
   std::vector<DeferredEntry> deferred;
   GatherSent(writes, deferred);
   // It may be another actor by now.
-  if (absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId()); journal.ok()) journal_ = *journal;
+  absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId(), persistence_id_);
+  if (journal.ok()) journal_ = *journal;
   context.Tell(journal_, WriteMessages{.writes = std::move(writes),
                                        .deferred = std::move(deferred),
                                        .client = self_,
@@ -808,7 +809,7 @@ absl::Status PersistentActor::Begin(ActorContext& context) {
   extension_ = &context.system().Extension<PersistenceExtension>();
   options_ = &options();
   FRAKTOR_RETURN_IF_ERROR(options_->Validate());
-  FRAKTOR_ASSIGN_OR_RETURN(journal_, extension_->Journal(JournalPluginId()));
+  FRAKTOR_ASSIGN_OR_RETURN(journal_, extension_->Journal(JournalPluginId(), persistence_id_));
   FRAKTOR_ASSIGN_OR_RETURN(codec_, extension_->CodecOf(JournalPluginId()));
   FRAKTOR_ASSIGN_OR_RETURN(snapshots_, extension_->SnapshotStore(SnapshotPluginId()));
   if (journal_.IsRemote()) max_journal_message_bytes_ = extension_->JournalMessageBytes(JournalPluginId());

@@ -955,6 +955,24 @@ TEST_F(PersistentActorTest, SendsTheSameBytesAgainWhateverHasBecomeOfTheEventSin
   EXPECT_EQ(again.writes[0].events(), sent.writes[0].events());
 }
 
+// One actor for all would be what they wait for, if the storage answers at once.
+TEST_F(PersistentActorTest, SharesSeveralActorsOfAJournalByPersistenceId) {
+  EXPECT_FALSE(persistence().AddJournal("many", {.storage = journal_, .actors = 5000}).ok());
+  ASSERT_TRUE(persistence().AddJournal("main", {.storage = journal_, .actors = 4}).ok());
+  std::vector<ActorRef> actors;
+  for (int i = 0; i < 50; ++i) {
+    const std::string id = "id-" + std::to_string(i);
+    const ActorRef actor = persistence().Journal({}, id).value();
+    EXPECT_EQ(persistence().Journal("main", id).value(), actor);
+    if (std::find(actors.begin(), actors.end(), actor) == actors.end()) actors.push_back(actor);
+  }
+  EXPECT_EQ(actors.size(), 4u);
+  // Who names no id gets the one that others find by its path.
+  EXPECT_EQ(kit_.system().Resolve("/system/journal-main").value(), persistence().Journal().value());
+  Store({"x", "y"});
+  EXPECT_EQ(Recovered(), (Lines{"x", "y"}));
+}
+
 // What a bounded recovery has left out would be lost with the snapshot.
 TEST_F(PersistentActorTest, SavesNoSnapshotAfterARecoveryThatHasLeftOutEvents) {
   AddStores();

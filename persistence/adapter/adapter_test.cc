@@ -133,7 +133,7 @@ class AdapterTest : public testing::Test {
   void AddJournal(const std::string& name, const EventAdapters& adapters) {
     absl::StatusOr<std::shared_ptr<const EventCodec>> codec = adapters.Build(kit_.system());
     ASSERT_TRUE(codec.ok()) << codec.status();
-    ASSERT_TRUE(persistence().AddJournal(name, {.storage = storage_, .codec = *std::move(codec)}).ok());
+    ASSERT_TRUE(persistence().AddJournal(name, {.storage = storage_, .actors = 1, .codec = *std::move(codec)}).ok());
   }
   void AddPlainJournal() { ASSERT_TRUE(persistence().AddJournal("none", {.storage = storage_}).ok()); }
 

@@ -62,16 +62,28 @@ void AppendEventBody(const PersistentRepr& event, std::string& record) {
   if (!event.writer.is_none()) flags |= kHasWriter;
   if (!event.tags.empty()) flags |= kHasTags;
   if (!event.metadata.empty()) flags |= kHasMetadata;
-  record.push_back(static_cast<char>(kRecordVersion));
-  record.push_back(static_cast<char>(flags));
-  AppendFixed64(record, static_cast<uint64_t>(absl::ToUnixNanos(event.timestamp)));
-  AppendVarint(record, event.epoch);
+  // What is small is put together first: appending costs more than writing.
+  char head[64];
+  char* at = head;
+  const auto put_fixed64 = [&at](uint64_t value) {
+    for (size_t i = 0; i < sizeof(value); ++i) *at++ = static_cast<char>(value >> (8 * i));
+  };
+  const auto put_varint = [&at](uint64_t value) {
+    for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+    *at++ = static_cast<char>(value);
+  };
+  *at++ = static_cast<char>(kRecordVersion);
+  *at++ = static_cast<char>(flags);
+  put_fixed64(static_cast<uint64_t>(absl::ToUnixNanos(event.timestamp)));
+  put_varint(event.epoch);
   if (!event.writer.is_none()) {
-    AppendFixed64(record, event.writer.high);
-    AppendFixed64(record, event.writer.low);
+    put_fixed64(event.writer.high);
+    put_fixed64(event.writer.low);
   }
-  AppendVarint(record, event.manifest_version);
-  AppendSized(record, event.manifest);
+  put_varint(event.manifest_version);
+  put_varint(event.manifest.size());
+  record.append(head, static_cast<size_t>(at - head));
+  record.append(event.manifest);
   if (!event.tags.empty()) {
     std::string tags;
     for (const std::string& tag : event.tags) AppendSized(tags, tag);

@@ -159,6 +159,10 @@ class JournalStorage {
   virtual Future<void> Close() = 0;
 
   virtual const JournalLimits& limits() const = 0;
+
+  // How many journal actors it serves best. One, if it gains from writes that are collected from all clients; more, if it
+  // answers at once, so that one actor would be what all others wait for.
+  virtual size_t UsefulActors() const { return 1; }
 };
 
 }  // namespace fraktor::inline v0

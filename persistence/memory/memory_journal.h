@@ -76,6 +76,8 @@ class MemoryJournal final : public JournalStorage {
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override;
   Future<void> Close() override;
   const JournalLimits& limits() const override { return options_.limits; }
+  // Several, unless it takes its time.
+  size_t UsefulActors() const override { return options_.toolbox == nullptr ? 16 : 1; }
 
   // What Open cut off the disk's end.
   size_t dropped_bytes() const { return dropped_bytes_; }
