@@ -1,0 +1,242 @@
+#include "fraktor/cluster/membership/membership_session.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor::inline v0 {
+
+absl::StatusOr<std::shared_ptr<MembershipSession>> MembershipSession::Make(Parts parts, MemberCandidate candidate,
+                                                                           const MembershipSessionOptions& options) {
+  const absl::Duration zero = absl::ZeroDuration();
+  if (options.join_pause <= zero || options.tick_period <= zero || options.answer_timeout <= zero ||
+      options.hand_over_timeout <= zero) {
+    return absl::InvalidArgumentError(
+        "membership session: join_pause, tick_period, answer_timeout and hand_over_timeout must be positive");
+  }
+  auto session =
+      std::shared_ptr<MembershipSession>(new MembershipSession(std::move(parts), std::move(candidate), options));
+  FRAKTOR_ASSIGN_OR_RETURN(session->timer_, session->toolbox_.SchedulePeriodic(
+                                                {.period = options.tick_period, .cadence = Cadence::kFixedDelay},
+                                                [weak = session->weak_from_this()] {
+                                                  const auto self = weak.lock();
+                                                  if (self == nullptr) return;
+                                                  self->executor_.Post([weak] {
+                                                    if (const auto still = weak.lock()) still->Tick();
+                                                  });
+                                                }));
+  return session;
+}
+
+MembershipSession::MembershipSession(Parts parts, MemberCandidate candidate, const MembershipSessionOptions& options)
+    : options_(options),
+      toolbox_(parts.toolbox),
+      executor_(parts.executor),
+      provider_(std::move(parts.provider)),
+      duties_(std::move(parts.duties)),
+      candidate_(std::move(candidate)) {}
+
+MembershipSession::~MembershipSession() { toolbox_.CancelTimer(timer_); }
+
+absl::Status MembershipSession::Join() {
+  {
+    MutexLock lock(mutex_);
+    if (state_ != State::kIdle) return absl::FailedPreconditionError("a membership session is begun once");
+    state_ = State::kJoining;
+  }
+  PostTick();
+  return absl::OkStatus();
+}
+
+Future<void> MembershipSession::Leave() {
+  auto [promise, future] = MakePromise<void>();
+  {
+    MutexLock lock(mutex_);
+    if (state_ == State::kIdle || state_ == State::kLeft) {
+      state_ = State::kLeft;
+      return MakeReadyFuture();
+    }
+    wants_to_leave_ = true;
+    until_left_.push_back(std::move(promise));
+  }
+  PostTick();
+  return std::move(future);
+}
+
+MembershipSession::State MembershipSession::state() const {
+  MutexLock lock(mutex_);
+  return state_;
+}
+
+std::string MembershipSession::member_id() const {
+  MutexLock lock(mutex_);
+  return state_ == State::kMember || state_ == State::kHandingOver ? term_.member.id() : std::string();
+}
+
+void MembershipSession::PostTick() {
+  executor_.Post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->Tick();
+  });
+}
+
+void MembershipSession::SetState(State state) {
+  MutexLock lock(mutex_);
+  state_ = state;
+}
+
+template <class T, class Step>
+Future<void> MembershipSession::After(Future<T> future, Step step) {
+  return std::move(future).Then(executor_, [weak = weak_from_this(), step](FutureResult<T> result) {
+    if (const auto self = weak.lock()) step(*self, std::move(result));
+  });
+}
+
+void MembershipSession::Tick() {
+  State state = State::kIdle;
+  bool wants_to_leave = false;
+  Instant valid_until;
+  {
+    MutexLock lock(mutex_);
+    state = state_;
+    wants_to_leave = wants_to_leave_;
+    valid_until = term_.valid_until;
+  }
+  const Instant now = toolbox_.Now();
+  switch (state) {
+    case State::kIdle:
+    case State::kLeft:
+      return;
+    case State::kEnding:
+      if (now >= answer_until_) OnLeft();
+      return;
+    case State::kJoining:
+      // A Join that is under way is waited for, so that it can be taken back.
+      if (wants_to_leave && (!asking_.valid() || now >= ask_again_at_)) {
+        OnLeft();
+      } else if (now >= ask_again_at_) {
+        Ask(now);
+      }
+      return;
+    case State::kMember:
+    case State::kHandingOver:
+      if (now >= valid_until || now >= hand_over_until_) {
+        EndDuties();
+        return;
+      }
+      if (wants_to_leave && state == State::kMember) Announce(now);
+      if (now >= answer_until_) BeginHandOver();
+      if (now >= ask_again_at_) Ask(now);
+      return;
+  }
+}
+
+// To join or to renew; a former question is not heard any more.
+void MembershipSession::Ask(Instant now) {
+  asked_at_ = now;
+  ask_again_at_ = now + options_.answer_timeout;
+  std::string id = member_id();
+  if (id.empty()) {
+    asking_ = After(provider_->Join(candidate_, now), [](MembershipSession& self, absl::StatusOr<MembershipTerm> term) {
+      self.OnJoined(std::move(term));
+    });
+  } else {
+    asking_ =
+        After(provider_->Renew(std::move(id), now),
+              [](MembershipSession& self, absl::StatusOr<MembershipTerm> term) { self.OnRenewed(std::move(term)); });
+  }
+}
+
+void MembershipSession::OnJoined(absl::StatusOr<MembershipTerm> term) {
+  asking_ = {};
+  const Instant now = toolbox_.Now();
+  if (!term.ok() || now >= term->valid_until) {
+    ask_again_at_ = now + options_.join_pause;
+    Tick();
+    return;
+  }
+  ask_again_at_ = asked_at_ + (term->valid_until - asked_at_) / 3;
+  {
+    MutexLock lock(mutex_);
+    state_ = State::kMember;
+    term_ = *term;
+  }
+  duties_->Begin(*term);
+  Tick();
+}
+
+void MembershipSession::OnRenewed(absl::StatusOr<MembershipTerm> term) {
+  asking_ = {};
+  if (term.ok()) {
+    ask_again_at_ = asked_at_ + (term->valid_until - asked_at_) / 3;
+    {
+      MutexLock lock(mutex_);
+      term_.valid_until = term->valid_until;
+    }
+    duties_->Renew(term->valid_until);
+  } else if (ErrorKindOf<MembershipError>(term.status()) == MembershipError::kHasLeft) {
+    EndDuties();
+  }
+  // Anything else is asked again when the timeout is over.
+}
+
+void MembershipSession::Announce(Instant now) {
+  SetState(State::kHandingOver);
+  hand_over_until_ = now + options_.hand_over_timeout;
+  answer_until_ = now + options_.answer_timeout;
+  // Whether or not the others hear that it is leaving: what it hands over they activate when they need it.
+  changing_ = After(provider_->BeginLeaving(member_id()),
+                    [](MembershipSession& self, const absl::Status&) { self.BeginHandOver(); });
+}
+
+void MembershipSession::BeginHandOver() {
+  answer_until_ = Instant::InfiniteFuture();
+  changing_ = After(duties_->HandOver(), [](MembershipSession& self, const absl::Status&) { self.EndDuties(); });
+}
+
+void MembershipSession::EndDuties() {
+  SetState(State::kEnding);
+  asking_ = {};
+  hand_over_until_ = answer_until_ = Instant::InfiniteFuture();
+  changing_ = After(duties_->End(), [](MembershipSession& self, const absl::Status&) { self.OnEnded(); });
+}
+
+void MembershipSession::OnEnded() {
+  bool wants_to_leave = false;
+  std::string id;
+  {
+    MutexLock lock(mutex_);
+    wants_to_leave = wants_to_leave_;
+    id = term_.member.id();
+  }
+  if (!wants_to_leave) {
+    SetState(State::kJoining);
+    ask_again_at_ = toolbox_.Now();
+    Tick();
+    return;
+  }
+  // A provider that cannot be told finds out when the term is over.
+  answer_until_ = toolbox_.Now() + options_.answer_timeout;
+  changing_ =
+      After(provider_->Leave(std::move(id)), [](MembershipSession& self, const absl::Status&) { self.OnLeft(); });
+}
+
+void MembershipSession::OnLeft() {
+  changing_ = {};
+  std::vector<Promise<void>> left;
+  {
+    MutexLock lock(mutex_);
+    state_ = State::kLeft;
+    left.swap(until_left_);
+  }
+  for (Promise<void>& promise : left) promise.Set();
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,140 @@
+// MembershipSession: makes a node a member and keeps it one: joins, renews in time, leaves in order, and begins anew
+// when the membership was lost.
+//
+//   auto session = MembershipSession::Make({toolbox, executor, provider, duties},
+//                                          {.authority = "10.0.0.7:2552", .kinds = {"account"}}, {}).value();
+//   session->Join();
+//   ...
+//   Future<void> left = session->Leave();        // hands over first
+//
+// A term is renewed three times within its length. If it is over here all the same, or the provider says that this
+// member has left, duties end, and when they have ended the node joins again: as another member. A join that fails is
+// tried again.
+//
+// Thread safety: any thread may call anything. Duties are called on the executor, one at a time. The toolbox and the
+// executor must outlive it.
+#ifndef FRAKTOR_CLUSTER_MEMBERSHIP_MEMBERSHIP_SESSION_H_
+#define FRAKTOR_CLUSTER_MEMBERSHIP_MEMBERSHIP_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/cluster/membership/membership_provider.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/toolbox/executor.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+// What only a member may do. Extension point: PlacementCoordinatorDriver does most of it.
+class MemberDuties {
+ public:
+  virtual ~MemberDuties() = default;
+
+  // The node is this member now.
+  virtual void Begin(const MembershipTerm& term) = 0;
+  // It stays one until then.
+  virtual void Renew(Instant valid_until) = 0;
+  // Gives others what it has; ready when that is done. It is still a member, which is leaving.
+  virtual Future<void> HandOver() = 0;
+  // It is none any more: ends everything; ready when that is done.
+  virtual Future<void> End() = 0;
+};
+
+struct MembershipSessionOptions {
+  // The pause between two attempts to join.
+  absl::Duration join_pause = absl::Seconds(1);
+  // How often it is looked whether something is due.
+  absl::Duration tick_period = absl::Milliseconds(200);
+  // A question to the provider that is not answered for so long is asked again; when leaving, it goes on without.
+  absl::Duration answer_timeout = absl::Seconds(2);
+  // Handing over may take so long; then the member leaves all the same, and its duties end.
+  absl::Duration hand_over_timeout = absl::Seconds(60);
+};
+
+class MembershipSession final : public std::enable_shared_from_this<MembershipSession> {
+ public:
+  enum class State { kIdle, kJoining, kMember, kHandingOver, kEnding, kLeft };
+
+  struct Parts {
+    RuntimeToolbox& toolbox;
+    Executor& executor;  // one that runs one task at a time, such as a SerialExecutor
+    std::shared_ptr<MembershipProvider> provider;
+    std::shared_ptr<MemberDuties> duties;
+  };
+
+  // InvalidArgument for times that are not positive; what the toolbox says if it has no timer left.
+  static absl::StatusOr<std::shared_ptr<MembershipSession>> Make(Parts parts, MemberCandidate candidate,
+                                                                 const MembershipSessionOptions& options);
+  ~MembershipSession();
+  MembershipSession(const MembershipSession&) = delete;
+  MembershipSession& operator=(const MembershipSession&) = delete;
+
+  // Begins; once. FailedPrecondition otherwise.
+  absl::Status Join();
+
+  // Hands over, ends duties and leaves; ready when that is done, and the session is over. OK as well if it never
+  // joined.
+  Future<void> Leave();
+
+  State state() const;
+  // Which member it is; empty if it is none.
+  std::string member_id() const;
+
+ private:
+  MembershipSession(Parts parts, MemberCandidate candidate, const MembershipSessionOptions& options);
+
+  // These run on the executor.
+  void Tick();
+  void Ask(Instant now);
+  void OnJoined(absl::StatusOr<MembershipTerm> term);
+  void OnRenewed(absl::StatusOr<MembershipTerm> term);
+  void Announce(Instant now);
+  void BeginHandOver();
+  void EndDuties();
+  void OnEnded();
+  void OnLeft();
+
+  void PostTick();
+  void SetState(State state);
+  // Keeps `step` until `future` is ready, then runs it on the executor, unless another one has taken its place.
+  template <class T, class Step>
+  Future<void> After(Future<T> future, Step step);
+
+  const MembershipSessionOptions options_;
+  RuntimeToolbox& toolbox_;
+  Executor& executor_;
+  const std::shared_ptr<MembershipProvider> provider_;
+  const std::shared_ptr<MemberDuties> duties_;
+  const MemberCandidate candidate_;
+  TimerId timer_;
+
+  // Used on the executor only.
+  Instant asked_at_;
+  Instant ask_again_at_;
+  Instant hand_over_until_ = Instant::InfiniteFuture();
+  // An answer that is waited for until then: to BeginLeaving, or to Leave.
+  Instant answer_until_ = Instant::InfiniteFuture();
+  Future<void> asking_;
+  Future<void> changing_;  // handing over, ending, leaving: one after the other
+
+  mutable Mutex mutex_;
+  State state_ ABSL_GUARDED_BY(mutex_) = State::kIdle;
+  bool wants_to_leave_ ABSL_GUARDED_BY(mutex_) = false;
+  MembershipTerm term_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Promise<void>> until_left_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_MEMBERSHIP_MEMBERSHIP_SESSION_H_

@@ -1,0 +1,55 @@
+// MemoryPlacementStore: the lock and the storage of placement in memory: for tests, and for a cluster of one process.
+// What is in it ends with it, and so do the grains.
+//
+//   auto store = std::make_shared<MemoryPlacementStore>(toolbox);
+//   PlacementCoordinatorDriver::Make({..., .lock = store, .storage = store, ...}, {});
+//
+// Futures are ready when they are returned.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_CLUSTER_MEMORY_MEMORY_PLACEMENT_STORE_H_
+#define FRAKTOR_CLUSTER_MEMORY_MEMORY_PLACEMENT_STORE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/memory/placement_table.h"
+#include "fraktor/cluster/placement/activation_entry.h"
+#include "fraktor/cluster/placement/activation_storage.h"
+#include "fraktor/cluster/placement/placement_lease.h"
+#include "fraktor/cluster/placement/placement_lock.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+
+class MemoryPlacementStore final : public PlacementLock, public ActivationStorage {
+ public:
+  // Its clock is the toolbox's, which must outlive it.
+  explicit MemoryPlacementStore(const RuntimeToolbox& toolbox, const PlacementTableOptions& options = {})
+      : toolbox_(toolbox), table_(options) {}
+
+  Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override;
+  Future<void> Release(PlacementLease lease) override;
+  Future<LoadedActivation> Load(GrainKey key) override;
+  Future<void> Store(GrainKey key, ActivationEntry entry, uint64_t expected_token) override;
+  Future<void> Remove(GrainKey key, uint64_t token) override;
+
+  size_t locks() const;
+  size_t activations() const;
+
+ private:
+  const RuntimeToolbox& toolbox_;
+  mutable Mutex mutex_;
+  PlacementTable table_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_MEMORY_MEMORY_PLACEMENT_STORE_H_

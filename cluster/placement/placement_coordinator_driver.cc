@@ -1,0 +1,528 @@
+#include "fraktor/cluster/placement/placement_coordinator_driver.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/utils/status/status_macros.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// What its random numbers are for; see RuntimeToolbox::MakeRandom.
+constexpr uint64_t kBackoffStream = 0x706c6163656d656e;
+
+template <class Result>
+PlacementCommandResult MakeFailure(PlacementRequestId request_id, absl::Status status) {
+  return Result{.request_id = request_id, .result = std::move(status)};
+}
+
+absl::Status NoAnswer(absl::Duration timeout) {
+  return absl::DeadlineExceededError(absl::StrCat("no answer in ", absl::FormatDuration(timeout)));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<PlacementCoordinatorDriver>> PlacementCoordinatorDriver::Make(
+    Parts parts, const PlacementDriverOptions& options) {
+  const absl::Duration zero = absl::ZeroDuration();
+  if (options.command_timeout <= zero || options.tick_period <= zero || options.lookup_timeout <= zero ||
+      options.min_backoff <= zero || options.max_backoff < options.min_backoff || options.max_retries < 0) {
+    return absl::InvalidArgumentError(
+        "placement driver: command_timeout, tick_period, lookup_timeout and min_backoff must be positive, max_backoff "
+        "not "
+        "below min_backoff, max_retries not negative");
+  }
+  auto driver = std::shared_ptr<PlacementCoordinatorDriver>(new PlacementCoordinatorDriver(std::move(parts), options));
+  FRAKTOR_ASSIGN_OR_RETURN(driver->timer_, driver->toolbox_.SchedulePeriodic(
+                                               {.period = options.tick_period, .cadence = Cadence::kFixedDelay},
+                                               [weak = driver->weak_from_this()] {
+                                                 const auto self = weak.lock();
+                                                 if (self == nullptr) return;
+                                                 self->executor_.Post([weak] {
+                                                   if (const auto still = weak.lock()) still->Tick();
+                                                 });
+                                               }));
+  return driver;
+}
+
+PlacementCoordinatorDriver::PlacementCoordinatorDriver(Parts parts, const PlacementDriverOptions& options)
+    : options_(options),
+      toolbox_(parts.toolbox),
+      executor_(parts.executor),
+      lock_(std::move(parts.lock)),
+      storage_(std::move(parts.storage)),
+      activations_(std::move(parts.activations)),
+      events_(parts.events),
+      core_(options.placement),
+      random_(toolbox_.MakeRandom(kBackoffStream)) {}
+
+PlacementCoordinatorDriver::~PlacementCoordinatorDriver() { toolbox_.CancelTimer(timer_); }
+
+absl::Status PlacementCoordinatorDriver::StartMember(const Member& self) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.StartMember(self, toolbox_.Now()));
+    Apply(std::move(outcome), effects);
+  }
+  Run(std::move(effects));
+  return absl::OkStatus();
+}
+
+absl::Status PlacementCoordinatorDriver::StartClient() {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.StartClient(toolbox_.Now()));
+    Apply(std::move(outcome), effects);
+  }
+  Run(std::move(effects));
+  return absl::OkStatus();
+}
+
+void PlacementCoordinatorDriver::UpdateTopology(ClusterTopologyPtr topology) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    Apply(core_.UpdateTopology(std::move(topology), toolbox_.Now()), effects);
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::RenewMembership(Instant valid_until) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    Apply(core_.RenewMembership(valid_until, toolbox_.Now()), effects);
+  }
+  Run(std::move(effects));
+}
+
+Future<void> PlacementCoordinatorDriver::Stop() {
+  Effects effects;
+  auto [promise, future] = MakePromise<void>();
+  {
+    MutexLock lock(mutex_);
+    absl::StatusOr<Outcome> outcome = core_.Stop(toolbox_.Now());
+    if (!outcome.ok()) return MakeReadyFuture<void>(outcome.status());
+    until_nothing_runs_.push_back(std::move(promise));
+    Apply(*std::move(outcome), effects);
+  }
+  Run(std::move(effects));
+  return std::move(future);
+}
+
+Future<void> PlacementCoordinatorDriver::Leave() {
+  Effects effects;
+  auto [promise, future] = MakePromise<void>();
+  {
+    MutexLock lock(mutex_);
+    absl::StatusOr<Outcome> outcome = core_.BeginLeaving(toolbox_.Now());
+    if (!outcome.ok()) return MakeReadyFuture<void>(outcome.status());
+    until_nothing_runs_.push_back(std::move(promise));
+    Apply(*std::move(outcome), effects);
+  }
+  Run(std::move(effects));
+  return std::move(future);
+}
+
+Future<PlacementResolutionPtr> PlacementCoordinatorDriver::Resolve(const GrainKey& key, const ResolveOptions& options) {
+  Effects effects;
+  auto [promise, future] = MakePromise<PlacementResolutionPtr>();
+  {
+    MutexLock lock(mutex_);
+    const Instant now = toolbox_.Now();
+    if (!options.is_redirected) {
+      if (PlacementResolutionPtr cached = core_.Cached(key, now)) {
+        return MakeReadyFuture<PlacementResolutionPtr>(std::move(cached));
+      }
+    }
+    if (waiters_ >= options_.max_waiting) {
+      return MakeReadyFuture<PlacementResolutionPtr>(
+          MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted, key,
+                          absl::StrCat(waiters_, " lookups wait already; try again later")));
+    }
+    Waiting& waiting = waiting_[key];
+    const bool is_first = waiting.waiters.empty();
+    waiting.waiters.push_back(Waiter{.promise = std::move(promise),
+                                     .deadline = now + options_.lookup_timeout,
+                                     .retries_left = options_.max_retries});
+    waiting.is_redirected |= options.is_redirected;
+    ++waiters_;
+    if (is_first) {
+      std::vector<Outcome> outcomes;
+      Ask(key, outcomes, effects);
+      for (Outcome& outcome : outcomes) Apply(std::move(outcome), effects);
+    }
+  }
+  Run(std::move(effects));
+  return std::move(future);
+}
+
+absl::StatusOr<PlacementResolutionPtr> PlacementCoordinatorDriver::TryResolve(const GrainKey& key, Instant now) {
+  Effects effects;
+  PlacementResolutionPtr resolution;
+  {
+    MutexLock lock(mutex_);
+    if (PlacementResolutionPtr cached = core_.Cached(key, now)) return cached;
+    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.Resolve(key, now));
+    resolution = outcome.resolution;
+    Apply(std::move(outcome), effects);
+  }
+  Run(std::move(effects));
+  if (resolution != nullptr) return resolution;
+  return MakeLookupError(LookupError::kPending, absl::StatusCode::kUnavailable, key,
+                         "it is being found out; try again");
+}
+
+void PlacementCoordinatorDriver::Learn(PlacementResolutionPtr resolution) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    core_.Learn(std::move(resolution), toolbox_.Now());
+    Apply({}, effects);
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::RemovePid(const GrainKey& key, std::string_view pid) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    core_.RemovePid(key, pid, toolbox_.Now());
+    Apply({}, effects);
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::ActivationEnded(const GrainKey& key, uint64_t token) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    Apply(core_.ActivationEnded(key, token, toolbox_.Now()), effects);
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::Passivate(const GrainKey& key) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    Apply(core_.Passivate(key, toolbox_.Now()), effects);
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::Touch(const GrainKey& key) {
+  MutexLock lock(mutex_);
+  core_.Touch(key, toolbox_.Now());
+}
+
+PlacementResolutionPtr PlacementCoordinatorDriver::Cached(const GrainKey& key) {
+  MutexLock lock(mutex_);
+  return core_.Cached(key, toolbox_.Now());
+}
+
+PlacementResolutionPtr PlacementCoordinatorDriver::Local(const GrainKey& key) const {
+  MutexLock lock(mutex_);
+  return core_.Local(key, toolbox_.Now());
+}
+
+PlacementSnapshot PlacementCoordinatorDriver::Snapshot() const {
+  MutexLock lock(mutex_);
+  return core_.Snapshot();
+}
+
+ClusterTopologyPtr PlacementCoordinatorDriver::topology() const {
+  MutexLock lock(mutex_);
+  return core_.topology();
+}
+
+uint64_t PlacementCoordinatorDriver::mismatches() const {
+  MutexLock lock(mutex_);
+  return mismatches_;
+}
+
+void PlacementCoordinatorDriver::Apply(Outcome first, Effects& effects) {
+  std::vector<Outcome> outcomes;
+  outcomes.push_back(std::move(first));
+  // Those who were told to wait may ask now, which leads to further outcomes.
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    Outcome outcome = std::move(outcomes[i]);
+    std::move(outcome.events.begin(), outcome.events.end(), std::back_inserter(unpublished_));
+    std::move(outcome.commands.begin(), outcome.commands.end(), std::back_inserter(effects.commands));
+    for (const SettledLookup& settled : outcome.settled) {
+      if (settled.status.ok()) {
+        Settle(settled.key, settled.resolution, effects);
+      } else if (IsRetryableLookup(settled.status)) {
+        RetryLater(settled.key, settled.status, effects);
+      } else {
+        Settle(settled.key, settled.status, effects);
+      }
+    }
+    for (const GrainKey& key : outcome.idle_keys) {
+      const auto waiting = waiting_.find(key);
+      if (waiting != waiting_.end() && !waiting->second.is_paused) Ask(key, outcomes, effects);
+    }
+  }
+  for (PidCacheEvent& event : core_.DrainCacheEvents()) unpublished_.emplace_back(std::move(event));
+  for (VirtualActorEvent& event : core_.DrainVirtualActorEvents()) unpublished_.emplace_back(std::move(event));
+  if (!until_nothing_runs_.empty()) {
+    const PlacementSnapshot snapshot = core_.Snapshot();
+    if (snapshot.activations == 0 && snapshot.busy_keys == 0) {
+      std::move(until_nothing_runs_.begin(), until_nothing_runs_.end(), std::back_inserter(effects.done));
+      until_nothing_runs_.clear();
+    }
+  }
+}
+
+void PlacementCoordinatorDriver::Ask(const GrainKey& key, std::vector<Outcome>& outcomes, Effects& effects) {
+  Waiting& waiting = waiting_.find(key)->second;
+  waiting.is_paused = false;
+  absl::StatusOr<Outcome> outcome =
+      core_.Resolve(key, toolbox_.Now(), ResolveOptions{.is_redirected = waiting.is_redirected});
+  if (outcome.ok()) {
+    if (outcome->resolution != nullptr) Settle(key, outcome->resolution, effects);
+    outcomes.push_back(*std::move(outcome));
+    return;
+  }
+  const absl::Status& status = outcome.status();
+  if (ErrorKindOf<LookupError>(status) == LookupError::kPending && !absl::IsResourceExhausted(status)) {
+    return;  // it will be among the idle keys
+  }
+  if (IsRetryableLookup(status)) {
+    RetryLater(key, status, effects);
+  } else {
+    Settle(key, status, effects);
+  }
+}
+
+void PlacementCoordinatorDriver::Settle(const GrainKey& key, const absl::StatusOr<PlacementResolutionPtr>& result,
+                                        Effects& effects) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  waiters_ -= found->second.waiters.size();
+  for (Waiter& waiter : found->second.waiters) effects.answers.emplace_back(std::move(waiter.promise), result);
+  waiting_.erase(found);
+}
+
+void PlacementCoordinatorDriver::RetryLater(const GrainKey& key, const absl::Status& status, Effects& effects) {
+  const auto found = waiting_.find(key);
+  if (found == waiting_.end()) return;
+  Waiting& waiting = found->second;
+  std::vector<Waiter> patient;
+  for (Waiter& waiter : waiting.waiters) {
+    if (waiter.retries_left-- > 0) {
+      patient.push_back(std::move(waiter));
+    } else {
+      effects.answers.emplace_back(std::move(waiter.promise), status);
+      --waiters_;
+    }
+  }
+  waiting.waiters = std::move(patient);
+  if (waiting.waiters.empty()) {
+    waiting_.erase(found);
+    return;
+  }
+  absl::Duration pause = options_.min_backoff;
+  for (int i = 0; i < waiting.failures && pause < options_.max_backoff; ++i) pause *= 2;
+  pause = std::min(pause, options_.max_backoff);
+  pause += random_.UniformDuration(absl::ZeroDuration(), pause / 5);
+  ++waiting.failures;
+  waiting.is_paused = true;
+  waiting.retry_at = toolbox_.Now() + pause;
+  effects.retries.emplace_back(key, waiting.retry_at);
+}
+
+void PlacementCoordinatorDriver::Run(Effects effects) {
+  Publish();
+  effects.dropped.clear();
+  for (auto& [promise, answer] : effects.answers) promise.Set(std::move(answer));
+  for (Promise<void>& promise : effects.done) promise.Set();
+  for (const auto& [key, at] : effects.retries) {
+    // Without a timer the next tick does it.
+    toolbox_
+        .ScheduleAt(at,
+                    [weak = weak_from_this(), key = key] {
+                      const auto self = weak.lock();
+                      if (self == nullptr) return;
+                      self->executor_.Post([weak, key] {
+                        if (const auto still = weak.lock()) still->Retry(key);
+                      });
+                    })
+        .status()
+        .IgnoreError();
+  }
+  for (PlacementCommand& command : effects.commands) Execute(command);
+}
+
+void PlacementCoordinatorDriver::Publish() {
+  for (;;) {
+    std::vector<AnyEvent> events;
+    {
+      MutexLock lock(mutex_);
+      if (is_publishing_ || unpublished_.empty()) return;
+      is_publishing_ = true;
+      events.swap(unpublished_);
+    }
+    if (events_ != nullptr) {
+      for (const AnyEvent& event : events) {
+        try {
+          std::visit([this](const auto& each) { events_->Publish(each); }, event);
+        } catch (...) {
+          // A subscriber's own fault must not end placement; others behind it miss this event.
+        }
+      }
+    }
+    MutexLock lock(mutex_);
+    is_publishing_ = false;
+  }
+}
+
+void PlacementCoordinatorDriver::Execute(PlacementCommand& command) {
+  struct Visitor {
+    PlacementCoordinatorDriver& driver;
+    void operator()(TryAcquireLock& c) {
+      driver.Await<LockAcquired>(c.request_id, driver.lock_->TryAcquire(std::move(c.key), std::move(c.owner), c.now));
+    }
+    void operator()(LoadActivation& c) {
+      driver.Await<ActivationLoaded>(c.request_id, driver.storage_->Load(std::move(c.key)));
+    }
+    void operator()(EnsureActivation& c) {
+      driver.Await<ActivationEnsured>(
+          c.request_id, driver.activations_->EnsureActivation(std::move(c.key), std::move(c.owner), c.token));
+    }
+    void operator()(StoreActivation& c) {
+      driver.Await<ActivationStored>(c.request_id,
+                                     driver.storage_->Store(std::move(c.key), std::move(c.entry), c.expected_token));
+    }
+    void operator()(StopActivation& c) {
+      driver.Await<ActivationStopped>(c.request_id, driver.activations_->StopActivation(std::move(c.key), c.token));
+    }
+    void operator()(RemoveActivation& c) {
+      driver.Await<ActivationRemoved>(c.request_id, driver.storage_->Remove(std::move(c.key), c.token));
+    }
+    void operator()(ReleaseLock& c) {
+      driver.Await<LockReleased>(c.request_id, driver.lock_->Release(std::move(c.lease)));
+    }
+  };
+  std::visit(Visitor{*this}, command);
+}
+
+template <class Result, class T>
+void PlacementCoordinatorDriver::Await(PlacementRequestId request_id, Future<T> future) {
+  uint64_t number = 0;
+  {
+    MutexLock lock(mutex_);
+    number = next_operation_++;
+    operations_.emplace_hint(operations_.end(), number,
+                             Operation{.request_id = request_id,
+                                       .deadline = toolbox_.Now() + options_.command_timeout,
+                                       .fail = &MakeFailure<Result>});
+  }
+  Future<void> watching =
+      std::move(future).Then(executor_, [weak = weak_from_this(), number, request_id](FutureResult<T> result) {
+        if (const auto self = weak.lock()) {
+          self->Finish(number, Result{.request_id = request_id, .result = std::move(result)});
+        }
+      });
+  MutexLock lock(mutex_);
+  // It may have finished meanwhile; then nobody needs to watch.
+  const auto operation = operations_.find(number);
+  if (operation != operations_.end()) operation->second.watching = std::move(watching);
+}
+
+void PlacementCoordinatorDriver::Finish(uint64_t number, PlacementCommandResult result) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    const auto operation = operations_.find(number);
+    if (operation == operations_.end()) return;  // too late
+    effects.dropped.push_back(std::move(operation->second.watching));
+    operations_.erase(operation);
+    absl::StatusOr<Outcome> outcome = core_.HandleCommandResult(std::move(result), toolbox_.Now());
+    if (outcome.ok()) {
+      Apply(*std::move(outcome), effects);
+    } else {
+      ++mismatches_;
+    }
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::Retry(const GrainKey& key) {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    const auto waiting = waiting_.find(key);
+    if (waiting == waiting_.end() || !waiting->second.is_paused || toolbox_.Now() < waiting->second.retry_at) return;
+    std::vector<Outcome> outcomes;
+    Ask(key, outcomes, effects);
+    for (Outcome& outcome : outcomes) Apply(std::move(outcome), effects);
+  }
+  Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::Tick() {
+  Effects effects;
+  {
+    MutexLock lock(mutex_);
+    const Instant now = toolbox_.Now();
+    while (!operations_.empty() && operations_.begin()->second.deadline <= now) {
+      Operation operation = std::move(operations_.begin()->second);
+      operations_.erase(operations_.begin());
+      effects.dropped.push_back(std::move(operation.watching));
+      absl::StatusOr<Outcome> outcome =
+          core_.HandleCommandResult(operation.fail(operation.request_id, NoAnswer(options_.command_timeout)), now);
+      if (outcome.ok()) {
+        Apply(*std::move(outcome), effects);
+      } else {
+        ++mismatches_;
+      }
+    }
+    Apply(core_.Tick(now), effects);
+    std::vector<GrainKey> due;
+    for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
+      std::vector<Waiter> patient;
+      for (Waiter& waiter : waiting->second.waiters) {
+        if (now < waiter.deadline) {
+          patient.push_back(std::move(waiter));
+          continue;
+        }
+        --waiters_;
+        effects.answers.emplace_back(
+            std::move(waiter.promise),
+            MakeLookupError(LookupError::kTimeout, absl::StatusCode::kDeadlineExceeded, waiting->first,
+                            absl::StrCat("not found in ", absl::FormatDuration(options_.lookup_timeout))));
+      }
+      waiting->second.waiters = std::move(patient);
+      if (waiting->second.waiters.empty()) {
+        waiting = waiting_.erase(waiting);
+        continue;
+      }
+      if (waiting->second.is_paused && waiting->second.retry_at <= now) due.push_back(waiting->first);
+      ++waiting;
+    }
+    for (const GrainKey& key : due) {
+      std::vector<Outcome> outcomes;
+      Ask(key, outcomes, effects);
+      for (Outcome& outcome : outcomes) Apply(std::move(outcome), effects);
+    }
+  }
+  Run(std::move(effects));
+}
+
+}  // namespace fraktor::inline v0
