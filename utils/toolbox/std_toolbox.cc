@@ -135,8 +135,8 @@ absl::Status ThreadSeat::Join() {
 // Who drives timers, all under mutex_: driver_ is the sleeping worker that has driver_deadline_ as its timeout. It is
 // taken by the driving worker that finds, when it parks, that no other driving worker is awake, and left when that
 // worker stirs. While it is empty, some driving worker is awake and looks between its steps, or is firing and will look
-// again before it sleeps. A timer that is earlier than driver_deadline_ nudges the driver, unless it is armed by an
-// awake driving worker, which will look itself.
+// again before it sleeps, or another thread is firing, which nudges one of the sleepers when it is done. A timer that is
+// earlier than driver_deadline_ nudges the driver, unless it is armed by an awake driving worker, which will look itself.
 class StdToolbox::Floor {
  public:
   using Wheel = TimingWheel<TimerTask>;
@@ -156,8 +156,14 @@ class StdToolbox::Floor {
   void FireIfDue() {
     const int64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
     if (next == Instant::InfiniteFuture().nanoseconds() || SteadyNow().nanoseconds() < next) return;
-    MutexLock lock(mutex_);
-    if (!stopping()) Fire();
+    std::shared_ptr<ThreadSeat> heir;
+    {
+      MutexLock lock(mutex_);
+      if (stopping()) return;
+      Fire();
+      heir = NudgeHeir();
+    }
+    if (heir != nullptr) heir->Shake();
   }
 
  private:
@@ -168,6 +174,10 @@ class StdToolbox::Floor {
   void SleepDriving(ThreadSeat& seat);
   void SleepOnly(ThreadSeat& seat);
   void Leave(ThreadSeat& seat);
+
+  // If all driving workers sleep without a timeout, one of them must take the timers over: the one that the caller has
+  // to shake when the mutex is free, or null.
+  std::shared_ptr<ThreadSeat> NudgeHeir() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Fires what is due, unless another thread is about it. Releases the mutex around each task.
   void Fire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -385,6 +395,15 @@ void StdToolbox::Floor::SleepDriving(ThreadSeat& seat) {
   mutex_.Unlock();
 }
 
+std::shared_ptr<ThreadSeat> StdToolbox::Floor::NudgeHeir() {
+  if (awake_drivers_ > 0 || driver_ != nullptr || firing_) return nullptr;
+  for (const std::shared_ptr<ThreadSeat>& seat : seats_) {
+    // One that does not sleep is about to look by itself.
+    if (seat->drives_timers && !seat->left && seat.get() != current_seat) return seat->word().Nudge() ? seat : nullptr;
+  }
+  return nullptr;
+}
+
 void StdToolbox::Floor::Leave(ThreadSeat& seat) {
   std::shared_ptr<ThreadSeat> heir;
   {
@@ -393,13 +412,8 @@ void StdToolbox::Floor::Leave(ThreadSeat& seat) {
       --drivers_;
       --awake_drivers_;
     }
-    if (!stopping() && seat.drives_timers && awake_drivers_ == 0 && driver_ == nullptr && !firing_) {
-      // All other driving workers sleep without a timeout. One of them, or a keeper, must take over.
-      for (const std::shared_ptr<ThreadSeat>& other : seats_) {
-        if (!other->drives_timers || other->left || other.get() == &seat) continue;
-        if (other->word().Nudge()) heir = other;
-        break;  // one that does not sleep is about to look by itself
-      }
+    if (!stopping() && seat.drives_timers) {
+      heir = NudgeHeir();
       // Without a thread to spare, timers wait until the next worker starts or the next timer is armed, which reports
       // the failure.
       if (drivers_ == 0 && wheel_->pending() > 0) KeepTimers().IgnoreError();

@@ -256,6 +256,55 @@ TEST(StdToolbox, AnybodyMayFireTheTimersOfAWorkerThatIsStuck) {
   signs.out.release();
 }
 
+// A worker that parks while another thread fires does not take the timers; the one who fires gives them back.
+TEST(StdToolbox, TimersOfAStuckWorkerAreDrivenAgainWhenItParks) {
+  // Is stuck in its first step, then parks.
+  class StuckOnce : public Worker {
+   public:
+    StuckOnce(Tally& in, std::binary_semaphore& out, Tally& parking) : in_(in), out_(out), parking_(parking) {}
+    Progress RunSome() override {
+      if (!std::exchange(was_stuck_, true)) {
+        in_.Add();
+        out_.acquire();
+      }
+      return Progress::kIdle;
+    }
+    Progress BeforePark() override {
+      parking_.Add();
+      return Progress::kIdle;
+    }
+
+   private:
+    Tally& in_;
+    std::binary_semaphore& out_;
+    Tally& parking_;
+    bool was_stuck_ = false;
+  };
+  for (int round = 0; round < 20; ++round) {
+    Tally in;
+    std::binary_semaphore out{0};
+    Tally parking;
+    Tally second;
+    auto toolbox = StdToolbox::Make({}).value();
+    toolbox->StartWorker({}, std::make_unique<StuckOnce>(in, out, parking)).value();
+    in.WaitFor(1);
+    std::atomic<bool> fired = false;
+    toolbox
+        ->ScheduleAfter(absl::ZeroDuration(),
+                        [&] {
+                          out.release();
+                          parking.WaitFor(1);
+                          // Each takes the lock that the worker needs to fall asleep.
+                          for (int i = 0; i < 2000; ++i) toolbox->CancelTimer(TimerId());
+                          toolbox->ScheduleAfter(absl::Milliseconds(1), [&] { second.Add(); }).value();
+                          fired = true;
+                        })
+        .value();
+    while (!fired) toolbox->FireDueTimers();
+    second.WaitFor(1);
+  }
+}
+
 TEST(StdToolbox, KnowsThreadsThatMustNotBlock) {
   Stuck::Signs driving;
   Stuck::Signs blocking;
