@@ -36,6 +36,10 @@ class SimNetwork::Core : public std::enable_shared_from_this<SimNetwork::Core> {
 
   bool IsCut(const PathAuthority& from, const PathAuthority& to) const { return cuts_.contains({from, to}); }
   absl::Duration Delay() { return faults_.UniformDuration(options_.min_delay, options_.max_delay); }
+  absl::Duration TimeFor(const std::string& frame) const {
+    if (options_.bytes_per_second == 0) return absl::ZeroDuration();
+    return absl::Seconds(static_cast<double>(frame.size()) / static_cast<double>(options_.bytes_per_second));
+  }
   void Later(absl::Duration delay, std::function<void()> task) {
     toolbox_
         .ScheduleAfter(delay,
@@ -76,8 +80,9 @@ class SimNetwork::Stream final : public OutboundStream, public std::enable_share
 
   void Write(std::string frame) override {
     if (state_ != State::kOpen) return;
+    const absl::Duration takes = core_->TimeFor(frame);
     core_->Send(*this, std::move(frame));
-    core_->Later(core_->options_.min_delay, [self = shared_from_this()] {
+    core_->Later(core_->options_.min_delay + takes, [self = shared_from_this()] {
       if (self->state_ == State::kOpen) self->listener_->OnWritten();
     });
   }
@@ -240,7 +245,7 @@ void SimNetwork::Core::Send(Stream& stream, std::string frame) {
     Trace(kDropped, stream.id_);
     return;
   }
-  Instant arrival = toolbox_.Now() + delay;
+  Instant arrival = toolbox_.Now() + delay + TimeFor(frame);
   if (is_late) {
     ++counts_.reordered;
     arrival += lateness;

@@ -53,6 +53,8 @@ struct SimNetworkOptions {
   absl::Duration connect_timeout = absl::Seconds(1);
   // Streams do not end with the node that they lead to: whoever comes after it gets what is sent. As behind a proxy.
   bool survive_restarts = false;
+  // Of each stream; 0: any number. A frame is written, and arrives, when its bytes have gone through.
+  uint64_t bytes_per_second = 0;
   // Of each node. What waits to be handled has no time to pile up here, so only the size of a frame counts.
   TransportLimits limits = {};
   // Where what happens is written down; null: nowhere.
