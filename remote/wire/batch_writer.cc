@@ -89,6 +89,14 @@ std::string BatchWriter::Seal(const FrameHeader& header) {
   return sealed;
 }
 
+void BatchWriter::Rollback(const Mark& mark) {
+  frame_.resize(mark.bytes);
+  messages_ = mark.messages;
+  refs_ = mark.refs;
+  manifests_ = mark.manifests;
+  nodes_ = mark.nodes;
+}
+
 void BatchWriter::Clear() {
   frame_.clear();
   frame_.resize(kFrameHeaderBytes);

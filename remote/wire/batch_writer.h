@@ -82,6 +82,17 @@ class BatchWriter {
   std::string Seal(const FrameHeader& header);
   void Clear();
 
+  // How far it is; Rollback takes back what has been added since.
+  struct Mark {
+    size_t bytes = 0;
+    size_t messages = 0;
+    size_t refs = 0;
+    size_t manifests = 0;
+    size_t nodes = 0;
+  };
+  Mark mark() const { return {frame_.size(), messages_, refs_, manifests_, nodes_}; }
+  void Rollback(const Mark& mark);
+
  private:
   std::string frame_;
   size_t messages_ = 0;
