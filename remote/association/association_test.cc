@@ -1,5 +1,9 @@
 // How nodes meet and part: handshakes, lives, quarantine, lanes, limits, the end.
+#include <algorithm>
 #include <map>
+#include <memory>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,8 +14,10 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/selection/selection.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting.h"
@@ -59,28 +65,14 @@ class AssociationTest : public NodesTest {
     }
     return count;
   }
-  // A frame of our own making.
+  // A frame of our own making, all on one stream as long as it lives.
   void Inject(const TestNode& to, std::string frame) {
-    class Silent : public StreamListener {
-      void OnOpened() override {}
-      void OnWritten() override {}
-      void OnClosed(const absl::Status&) override {}
-    };
-    if (stranger_ == nullptr) {
-      stranger_ = network().MakeTransport(AddressOf("stranger"));
-      class Nobody : public FrameReceiver {
-        bool OnFrame(uint64_t, std::string_view) override { return true; }
-      };
-      ASSERT_TRUE(stranger_->Start(std::make_shared<Nobody>()).ok());
-    }
-    const auto stream = stranger_->Connect(to.address, Lane::kControl, std::make_shared<Silent>());
-    Advance(absl::Milliseconds(10));
-    stream->Write(std::move(frame));
-    Advance(absl::Milliseconds(10));
+    if (stranger_ == nullptr) stranger_ = std::make_unique<Stranger>(sim_, network(), "stranger");
+    stranger_->Write(to, std::move(frame));
   }
 
   std::vector<Seen> seen_;
-  std::unique_ptr<Transport> stranger_;
+  std::unique_ptr<Stranger> stranger_;
 };
 
 // R1, R2
@@ -183,30 +175,12 @@ TEST_F(ProxiedAssociationTest, NoticesARestartByHandshakesAheadOfMessages) {
   EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kNewIncarnation), 1u);
 }
 
-wire::ControlMessage RequestTo(const TestNode& node, std::string_view to_host, uint64_t uid) {
-  wire::ControlMessage message;
-  wire::HandshakeRequest& request = *message.mutable_handshake_request();
-  request.mutable_from()->set_protocol("pekko");
-  request.mutable_from()->set_system("stranger");
-  request.mutable_from()->set_host("stranger");
-  request.mutable_from()->set_port(2552);
-  request.mutable_from()->set_uid(uid);
-  request.mutable_to()->set_protocol("pekko");
-  request.mutable_to()->set_system(std::string(node.system().name()));
-  request.mutable_to()->set_host(std::string(to_host));
-  request.mutable_to()->set_port(2552);
-  request.set_min_version(1);
-  request.set_max_version(2);
-  request.set_nonce(77);
-  return message;
-}
-
 // R6
 TEST_F(AssociationTest, DropsAHandshakeForSomebodyElse) {
   const TestNode a = Add("a");
   Watch();
   a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "it is for a@elsewhere:2552"}, 1,
-                   [&] { Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "elsewhere", 5))); });
+                   [&] { Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "stranger", 5, "elsewhere"))); });
   Advance(absl::Seconds(5));
   EXPECT_EQ(Count("a", wire::ControlMessage::kHandshakeResponse), 0u);
   EXPECT_TRUE(a.remoting->Peers().empty());
@@ -216,7 +190,7 @@ TEST_F(AssociationTest, DropsAHandshakeForSomebodyElse) {
 TEST_F(AssociationTest, AnswersAHandshakeOverItsOwnControlStream) {
   const TestNode a = Add("a");
   Watch();
-  Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5)));
+  Inject(a, RequestFrame(a, "stranger", 5));
   Advance(absl::Seconds(1));
   ASSERT_EQ(Count("a", wire::ControlMessage::kHandshakeResponse), 1u);
   for (const Seen& one : seen_) {
@@ -251,8 +225,7 @@ TEST_F(AssociationTest, DropsMessagesOfStrangersAndForEarlierLives) {
   const TestNode a = Add("a");
   auto sink = a.kit->Probe("sink");
   Inject(a, BatchTo(a, 5, 1, "before the handshake"));
-  Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5)));
-  Inject(a, BatchTo(a, 6, 1, "of somebody else"));
+  Inject(a, RequestFrame(a, "stranger", 5));
   Inject(a, BatchTo(a, 5, 1, "for another life", a.uid() + 1));
   Inject(a, BatchTo(a, 5, 2, "two"));
   Inject(a, BatchTo(a, 5, 2, "again"));
@@ -268,29 +241,39 @@ TEST_F(AssociationTest, CutsAStreamThatTalksNonsenseAndHearsOthers) {
   auto sink = a.kit->Probe("sink");
   a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "a stream is cut"}, 2, [&] {
     Inject(a, "nonsense");
-    Inject(a, EncodeControl({.origin_uid = 5}, RequestTo(a, "a", 5)));
+    Inject(a, RequestFrame(a, "stranger", 5));
     std::string cut = BatchTo(a, 5, 1, "half of it");
     cut.resize(cut.size() - 3);
     Inject(a, cut);
   });
+  EXPECT_TRUE(stranger_->is_cut());
+  Inject(a, RequestFrame(a, "stranger", 5));
   Inject(a, BatchTo(a, 5, 2, "whole"));
   EXPECT_EQ(sink.Expect<std::string>(), "whole");
 }
 
 TEST_F(AssociationTest, TakesOnlySoManyHandshakesOfStrangersInASecond) {
   const TestNode a = Add("a", {.max_handshakes_per_second = 3});
-  const auto request = [&](uint64_t uid) { return EncodeControl({.origin_uid = uid}, RequestTo(a, "a", uid)); };
-  Watch();
-  for (uint64_t i = 0; i < 20; ++i) Inject(a, request(100 + i));
-  Advance(absl::Milliseconds(100));
-  EXPECT_LE(Count("a", wire::ControlMessage::kHandshakeResponse), 3u);
+  const TestNode b = Add("b");
+  Meet(a, b);
   Advance(absl::Seconds(1));
-  const size_t before = Count("a", wire::ControlMessage::kHandshakeResponse);
-  Inject(a, request(200));
+  for (int i = 0; i < 20; ++i) {
+    Stranger one(sim_, network(), absl::StrCat("s", i));
+    one.Write(a, RequestFrame(a, absl::StrCat("s", i), 100 + static_cast<uint64_t>(i)));
+  }
+  EXPECT_EQ(a.remoting->Peers().size(), 4u);
   // The one that is known may ask as often as it likes.
-  for (int i = 0; i < 10; ++i) Inject(a, request(100));
-  Advance(absl::Milliseconds(100));
-  EXPECT_EQ(Count("a", wire::ControlMessage::kHandshakeResponse), before + 11);
+  Watch();
+  Stranger as_b(sim_, network(), "somewhere");
+  for (int i = 0; i < 10; ++i) {
+    as_b.Write(a, RequestFrame(a, "b", b.uid()));
+    Advance(absl::Milliseconds(10));
+  }
+  EXPECT_GE(Count("a", wire::ControlMessage::kHandshakeResponse), 10u);
+  Advance(absl::Seconds(1));
+  Stranger late(sim_, network(), "late");
+  late.Write(a, RequestFrame(a, "late", 300));
+  EXPECT_EQ(a.remoting->Peers().size(), 5u);
 }
 
 // A late frame of a former life does not bring it back.
@@ -298,10 +281,7 @@ TEST_F(AssociationTest, BelievesAnotherLifeOnlyWhenItAnswers) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
   Meet(a, b);
-  wire::ControlMessage late = RequestTo(a, "a", 1234);
-  late.mutable_handshake_request()->mutable_from()->set_system("b");
-  late.mutable_handshake_request()->mutable_from()->set_host("b");
-  Inject(a, EncodeControl({.origin_uid = 1234}, late));
+  Inject(a, RequestFrame(a, "b", 1234));
   Advance(absl::Seconds(2));
   EXPECT_TRUE(a.IsAssociatedWith(b));
 }
@@ -370,6 +350,8 @@ TEST_F(AssociationTest, DropsWhatAPeerInQuarantineSendsAndSaysSo) {
   EXPECT_EQ(Count("a", wire::ControlMessage::kQuarantineNotice), before + 1);
   // A heartbeat is not answered with one.
   Advance(absl::Seconds(5));
+  Inject(a, RequestFrame(a, "b", b.uid()));
+  Advance(absl::Seconds(2));
   const size_t notices = Count("a", wire::ControlMessage::kQuarantineNotice);
   wire::ControlMessage heartbeat;
   heartbeat.mutable_heartbeat()->set_number(1);
@@ -387,7 +369,13 @@ TEST_F(AssociationTest, DoesNotTellAPeerOfAHarmlessQuarantine) {
   a.kit->ExpectEvents<HarmlessQuarantine>(1, [&] {
     EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {.reason = "it leaves", .is_harmless = true}).ok());
   });
-  Advance(absl::Milliseconds(900));
+  // Nor when it goes on sending.
+  auto probe = b.kit->Probe();
+  for (int i = 0; i < 5; ++i) {
+    probe.Send(a.From(b, "/system/remote"), Note{.number = i});
+    Advance(absl::Seconds(1));
+  }
+  EXPECT_GE(Batches("b"), 5u);
   EXPECT_EQ(Count("a", wire::ControlMessage::kQuarantineNotice), 0u);
   EXPECT_FALSE(b.HasQuarantined(a));
   EXPECT_TRUE(a.remoting->EndQuarantine(b.address).ok());
@@ -436,6 +424,50 @@ TEST_F(AssociationTest, QuarantinesAPeerThatAcknowledgesNothingForTooLong) {
   Advance(absl::Minutes(1));
   EXPECT_TRUE(a.IsAssociatedWith(b));
   Advance(absl::Seconds(70));
+  EXPECT_TRUE(a.HasQuarantined(b));
+}
+
+// R17: the control queue.
+TEST_F(AssociationTest, QuarantinesAPeerForWhichTooMuchControlWaits) {
+  const TestNode a = Add("a", {.max_queued_control = 5});
+  const TestNode b = Add("b");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  const auto watch = [&](int from, int to) {
+    for (int i = from; i < to; ++i) probe.Watch(b.From(a, absl::StrCat("/user/nobody-", i)));
+  };
+  watch(0, 4);
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  // All at once: only the first leaves.
+  a.kit->ExpectEvents<QuarantinedEvent>(
+      1, [&] { watch(4, 20); },
+      [](const QuarantinedEvent& event) { return event.reason == "too much waits for the control stream"; });
+}
+
+// R17: bytes count as well.
+TEST_F(AssociationTest, QuarantinesAPeerForWhichTooManyBytesOfControlWait) {
+  const TestNode a = Add("a", {.max_queued_bytes = 100'000});
+  const TestNode b = Add("b");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  for (int i = 0; i < 4; ++i) probe.Watch(b.From(a, absl::StrCat("/user/", std::string(50'000, 'x'), i)));
+  Advance(absl::Milliseconds(1));
+  EXPECT_TRUE(a.HasQuarantined(b));
+}
+
+// R17: nobody answers for hours.
+TEST_F(AssociationTest, QuarantinesAPeerThatAnswersNoHandshakeForTooLong) {
+  const TestNode a = Add("a", {.unanswered_limit = absl::Minutes(10)});
+  const TestNode b = Add("b");
+  Meet(a, b);
+  network().Crash(b.address);
+  Advance(absl::Seconds(1));
+  auto probe = a.kit->Probe();
+  probe.Send(b.From(a, "/system/remote"), Note{.number = 1});  // It is wanted.
+  Advance(absl::Minutes(9));
+  EXPECT_FALSE(a.HasQuarantined(b));
+  Advance(absl::Minutes(2));
   EXPECT_TRUE(a.HasQuarantined(b));
 }
 
@@ -505,6 +537,57 @@ TEST_F(AssociationTest, HasALaneForLargeMessagesAndKeepsTheOrderOfEachRecipient)
   EXPECT_GE(Batches("a", Lane::kOrdinary), 1u);
 }
 
+// R34
+class NarrowAssociationTest : public AssociationTest {
+ protected:
+  NarrowAssociationTest() : AssociationTest({.bytes_per_second = 100'000}) {}
+};
+TEST_F(NarrowAssociationTest, LargeMessagesDelayNeitherOthersNorHeartbeats) {
+  const TestNode a = Add("a", {.large_destinations = {"/system/big"}});
+  const TestNode b = Add("b");
+  auto big = b.kit->Probe("big");
+  auto small = b.kit->Probe("small");
+  const ActorRef echo = b.kit->SpawnNamed<Echo>("echo").untyped();
+  auto probe = a.kit->Probe();
+  Meet(a, b);
+  probe.Watch(b.From(a, "/user/echo"));
+  Advance(absl::Seconds(2));
+  const uint64_t before = a.Info(b).heartbeats;
+  probe.Send(b.From(a, "/system/big"), Note{.number = 1, .text = std::string(1'500'000, 'x')});  // 15 seconds.
+  const absl::Duration start = a.kit->Elapsed();
+  for (int i = 0; i < 10; ++i) {
+    probe.Send(b.From(a, "/system/small"), Note{.number = i});
+    EXPECT_EQ(small.Expect<Note>().number, i);
+    Advance(absl::Milliseconds(900));
+  }
+  EXPECT_LT(a.kit->Elapsed() - start, absl::Seconds(10));
+  EXPECT_GE(a.Info(b).heartbeats, before + 8);
+  big.ExpectNoMessage();
+  EXPECT_EQ(big.Expect<Note>().number, 1);
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  EXPECT_TRUE(b.kit->IsAlive(echo));
+}
+
+// R33: the lane of an actor does not change, however many paths are told meanwhile.
+TEST_F(AssociationTest, StaysOnTheLaneOfAnActorWhosePathIsForgotten) {
+  const TestNode a = Add("a", {.max_path_texts = 2, .large_destinations = {"/user/big-*"}});
+  const TestNode b = Add("b", {.max_path_texts = 2});
+  auto probe = a.kit->Probe();
+  b.kit->SpawnNamed<Echo>("big-1");
+  probe.Send(b.From(a, "/user/big-1"), Question{1});
+  const ActorRef big = probe.Expect<Note>().ref;
+  for (int i = 0; i < 10; ++i) {
+    b.kit->SpawnNamed<Echo>(absl::StrCat("other-", i));
+    probe.Send(b.From(a, absl::StrCat("/user/other-", i)), Question{1});
+    probe.Expect<Note>();
+  }
+  Watch();
+  probe.Send(big, Question{2});
+  probe.Expect<Note>();
+  EXPECT_EQ(Batches("a", Lane::kLarge), 1u);
+  EXPECT_EQ(Batches("a", Lane::kOrdinary), 0u);
+}
+
 // R35
 TEST_F(AssociationTest, DropsMessagesThatAFullQueueHasNoRoomFor) {
   const TestNode a = Add("a", {.max_queued_messages = 50});
@@ -542,6 +625,13 @@ TEST_F(AssociationTest, ClosesIdleStreamsAndOpensThemAgain) {
   auto probe = a.kit->Probe();
   probe.Send(b.From(a, "/user/echo"), Question{1});
   const ActorRef echo = probe.Expect<Note>().ref;
+  // Some system messages, so that the numbers are above those of a new start.
+  for (int i = 0; i < 3; ++i) {
+    probe.Watch(echo);
+    probe.Unwatch(echo);
+  }
+  Advance(absl::Seconds(3));
+  EXPECT_EQ(a.Info(b).pending_system, 0u);
   EXPECT_EQ(a.Info(b).open_streams, 2u);
   Advance(absl::Minutes(6));
   EXPECT_EQ(a.Info(b).open_streams, 0u);
@@ -552,6 +642,245 @@ TEST_F(AssociationTest, ClosesIdleStreamsAndOpensThemAgain) {
   probe.Watch(echo);
   b.system().Stop(b.system().Resolve("/user/echo").value());
   probe.ExpectTerminated(echo);
+}
+
+// A message that does not fit takes nothing else with it.
+TEST_F(AssociationTest, LosesAMessageWithTooManyReferencesAndNoOther) {
+  const WireLimits limits{.max_frame_bytes = 4096};
+  const TestNode a = Add("a", {.limits = limits});
+  const TestNode b = Add("b", {.limits = limits});
+  auto sink = b.kit->Probe("sink");
+  const ActorRef there = b.From(a, "/system/sink");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  Refs giant{.number = 2};
+  for (int i = 0; i < 100; ++i) {
+    giant.refs.push_back(a.kit->SpawnNamed<Echo>(absl::StrCat("an-actor-whose-name-is-of-some-length-", i)).untyped());
+  }
+  a.kit->ExpectDeadLetters<Refs>(2, [&] {
+    probe.Send(there, giant);  // Alone,
+    Advance(absl::Seconds(1));
+    probe.Send(there, Note{.number = 1});
+    probe.Send(there, giant);  // and behind others.
+    for (int i = 3; i < 10; ++i) probe.Send(there, Note{.number = i});
+    EXPECT_EQ(sink.Expect<Note>().number, 1);
+    for (int i = 3; i < 10; ++i) EXPECT_EQ(sink.Expect<Note>().number, i);
+  });
+  EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kNotSerializable), 2u);
+}
+
+// References fill a frame too, to the last byte and no further.
+TEST_F(AssociationTest, FillsFramesWithReferencesAndMakesNoneTooLarge) {
+  const WireLimits limits{.max_frame_bytes = 4096};
+  const TestNode a = Add("a", {.limits = limits});
+  const TestNode b = Add("b", {.limits = limits});
+  auto sink = b.kit->Probe("sink");
+  const ActorRef there = b.From(a, "/system/sink");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  std::vector<ActorRef> actors;
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = absl::StrCat("n-", i, "-", std::string(static_cast<size_t>(i) % 61, 'x'));
+    actors.push_back(a.kit->SpawnNamed<Echo>(name).untyped());
+  }
+  size_t largest = 0;
+  network().SetTamper([&](const PathAuthority& from, const PathAuthority&, std::string& frame) {
+    if (from.host() == "a" && frame[1] == 2) largest = std::max(largest, frame.size());
+    return true;
+  });
+  b.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "a stream is cut"}, 0, [&] {
+    for (int i = 0; i < 200; ++i) {
+      const auto at = static_cast<size_t>(i);
+      // From itself, with two references: three new ones in each.
+      SendForeign(there,
+                  MakeEnvelope<Refs>(actors[at], Refs{.number = i, .refs = {actors[(at + 7) % 200], actors[at]}}))
+          .IgnoreError();
+    }
+    for (int i = 0; i < 200; ++i) {
+      const Refs refs = sink.Expect<Refs>();
+      ASSERT_EQ(refs.number, i);
+      ASSERT_EQ(refs.refs.size(), 2u);
+      EXPECT_EQ(refs.refs[1], sink.LastSender());
+    }
+  });
+  EXPECT_LE(largest, 4096u);
+  EXPECT_GT(largest, 3500u);
+}
+
+// What is watched by long paths goes out in frames that the peer takes.
+TEST_F(AssociationTest, FillsFramesOfSystemMessagesByTheirBytes) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b", {.limits = {.max_system_messages = 8}});
+  const TestNode c = Add("c", {.limits = {.max_system_messages = 8}});
+  Meet(a, b);
+  Meet(c, b);
+  auto probe = a.kit->Probe();
+  b.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "a stream is cut"}, 0, [&] {
+    for (int i = 0; i < 100; ++i) probe.Watch(b.From(a, absl::StrCat("/user/", std::string(2000, 'x'), i)));
+    for (int i = 0; i < 100; ++i) probe.Expect<Terminated>();
+  });
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+  // Nor more of them than it may.
+  auto other = c.kit->Probe();
+  network().CutOneWay(b.address, c.address);
+  for (int i = 0; i < 50; ++i) other.Watch(b.From(c, absl::StrCat("/user/nobody-", i)));
+  Advance(absl::Seconds(3));
+  network().Heal();
+  for (int i = 0; i < 50; ++i) other.Expect<Terminated>();
+  // One that is longer than any frame is no reference at all.
+  EXPECT_TRUE(absl::IsInvalidArgument(
+      a.remoting->SelectionAt(ActorPathParser::Parse(b.Path("/user")).value(), std::string(70'000, 'x')).status()));
+}
+
+// What was sent before the peer answered goes in the order in which it was sent, whatever it is.
+TEST_F(AssociationTest, KeepsTheOrderOfWhatHasWaited) {
+  const TestNode a = Add("a");
+  auto probe = a.kit->Probe();
+  const ActorRef early = a.system().Resolve("pekko://b@b:2552/user/echo").value();
+  probe.Send(early, Question{1});
+  probe.Send(early, Identify{.id = 2});
+  probe.Send(early, Question{3});
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  EXPECT_EQ(probe.Expect<Note>().number, 2);
+  EXPECT_EQ(probe.Expect<ActorIdentity>().id, 2u);
+  EXPECT_EQ(probe.Expect<Note>().number, 4);
+}
+
+// A codec may do as it likes: it does not run with the node's lock.
+TEST_F(AssociationTest, LetsCodecsSendAndAskForPaths) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  auto sink = b.kit->Probe("sink");
+  const ActorRef there = b.From(a, "/system/sink");
+  auto probe = a.kit->Probe();
+  std::string path;
+  const auto restless = [&](int64_t number) {
+    return Restless{.number = number, .do_it = [&, number] {
+                      path = a.system().PathOf(there);
+                      Tell(there, Note{.number = number, .text = "on the way"});
+                    }};
+  };
+  probe.Send(there, restless(1));  // Deferred,
+  Meet(a, b);
+  probe.Send(there, restless(2));  // and at once.
+  EXPECT_EQ(sink.FishFor<Restless>([](const Restless& one) { return one.number == 1; }).number, 1);
+  EXPECT_EQ(sink.FishFor<Restless>([](const Restless& one) { return one.number == 2; }).number, 2);
+  EXPECT_EQ(path, "pekko://b@b:2552/system/sink");
+}
+
+// Nor does a listener that throws end a thread of the transport's.
+TEST_F(AssociationTest, OutlivesListenersThatThrow) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  int heard = 0;
+  const EventSubscription listening =
+      a.system().events().Listen<AuthorityStateChanged>([&](const AuthorityStateChanged&) {
+        ++heard;
+        throw std::runtime_error("not now");
+      });
+  Meet(a, b);
+  EXPECT_GE(heard, 1);
+  EXPECT_TRUE(a.IsAssociatedWith(b));
+}
+
+// Numbers go on when the same life comes back after a quarantine: nothing is delivered twice.
+TEST_F(AssociationTest, DeliversNothingTwiceAfterAQuarantine) {
+  RemotingConfig config;
+  config.quarantine_duration = absl::Seconds(30);
+  const TestNode a = nodes_.Add("a", {}, config);
+  const TestNode b = nodes_.Add("b");
+  auto victim = a.kit->SpawnNamed<Echo>("victim");
+  Meet(b, a);
+  Meet(a, b);
+  // b asks a to stop an actor, and a's answer does not get through.
+  network().CutOneWay(a.address, b.address);
+  b.system().Stop(a.From(b, "/user/victim"));
+  Advance(absl::Seconds(1));
+  EXPECT_FALSE(a.kit->IsAlive(victim));
+  EXPECT_EQ(b.Info(a).pending_system, 1u);
+  EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {.is_harmless = true}).ok());
+  auto second = a.kit->SpawnNamed<Echo>("victim");
+  Advance(absl::Seconds(40));
+  network().Heal();
+  // The same message comes again, and is known.
+  Advance(absl::Seconds(20));
+  Meet(a, b);
+  EXPECT_EQ(b.Info(a).pending_system, 0u);
+  EXPECT_TRUE(a.kit->IsAlive(second));
+}
+
+// What waited in a queue as bytes is counted.
+TEST_F(AssociationTest, CountsWhatIsLostInTheQueuesOfAPeerThatIsGone) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  auto probe = a.kit->Probe();
+  for (int i = 0; i < 10; ++i) probe.Send(b.From(a, "/system/remote"), Note{.number = i});
+  a.kit->ExpectEvents<QueuedMessagesLost>(
+      1, [&] { EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok()); },
+      [](const QueuedMessagesLost& lost) { return lost.count == 9 && lost.node == "pekko://b@b:2552"; });
+  EXPECT_EQ(a.Info(b).lost, 9u);
+}
+
+// One AddressTerminated for each life.
+TEST_F(AssociationTest, SaysOnceThatALifeIsGone) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  a.kit->ExpectEvents<AddressTerminated>(1, [&] {
+    EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok());
+    network().Crash(b.address);
+    const TestNode again = Add("b");
+    Meet(again, a);
+    EXPECT_TRUE(a.IsAssociatedWith(again));
+  });
+}
+
+// A name that nobody has there does not stand in the way of the one that somebody has.
+TEST_F(AssociationTest, ForgetsAWrongNameOfANode) {
+  const TestNode a = Add("a");
+  auto probe = a.kit->Probe();
+  const ActorRef right = a.system().Resolve("pekko://b@b:2552/user/echo").value();
+  a.system().Resolve("pekko://typo@b:2552/user/echo").IgnoreError();
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  probe.Send(right, Question{1});
+  EXPECT_EQ(probe.Expect<Note>().number, 2);
+  // Once somebody was met, another name leads nowhere.
+  EXPECT_FALSE(a.system().Resolve("pekko://typo@b:2552/user/echo").ok());
+}
+
+// Two nodes, and two starts of one, are never taken for each other.
+TEST_F(AssociationTest, DrawsAnotherUidForEachStart) {
+  std::set<uint64_t> uids;
+  for (const char* const host : {"x", "y", "x"}) {
+    const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();  // The same seed each time.
+    ActorSystemOptions options;
+    options.toolbox = toolbox.get();
+    options.config.remoting = RemotingConfig{.canonical_hostname = host, .canonical_port = 1};
+    auto system = ActorSystem::Create(options).value();
+    uids.insert(Remoting::Start(*system, network().MakeTransport(AddressOf(host))).value()->system_uid());
+  }
+  EXPECT_EQ(uids.size(), 3u);
+}
+
+// R44: the port that a transport has picked has to be said; what it takes in has to be enough.
+TEST_F(AssociationTest, RefusesAnAddressWithoutAPortAndATransportThatIsTooNarrow) {
+  const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+  ActorSystemOptions options;
+  options.toolbox = toolbox.get();
+  options.config.remoting = RemotingConfig{.canonical_hostname = "x"};
+  auto system = ActorSystem::Create(options).value();
+  const absl::Status no_port = Remoting::Start(*system, network().MakeTransport(AddressOf("x"))).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(no_port)) << no_port;
+  EXPECT_NE(std::string(no_port.message()).find("listens at 2552"), std::string::npos) << no_port;
+  options.config.remoting->canonical_port = 2552;
+  auto second = ActorSystem::Create(options).value();
+  const absl::Status narrow = Remoting::Start(*second, network().MakeTransport(AddressOf("x")),
+                                              {.limits = {.max_large_frame_bytes = size_t{8} << 20}})
+                                  .status();
+  EXPECT_TRUE(absl::IsInvalidArgument(narrow)) << narrow;
 }
 
 // R41
@@ -599,7 +928,7 @@ TEST_F(AssociationTest, EndsInTimeAlsoIfAPeerDoesNotAnswer) {
   EXPECT_LE(a.kit->Elapsed() - before, absl::Seconds(2));
 }
 
-TEST_F(AssociationTest, SendsToReferencesThatOutliveTheirSystemAreDeadLetters) {
+TEST_F(AssociationTest, DoesNotFallOverReferencesThatOutliveTheirSystem) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
   const ActorRef there = b.From(a, "/system/remote");

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/turn/system_core.h"
+#include "fraktor/remote/association/outgoing_message.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -31,17 +32,30 @@ void Keep(NodeLink* link) {
 
 }  // namespace
 
+// Both slots, whatever it is for: it may be for something else later.
 absl::StatusOr<NodeLink*> NodeLink::Make(CoreHandle& handle, const ActorPathParts& node, uint64_t life) {
   auto* const link = new NodeLink(handle, node, life);  // NOLINT(cppcoreguidelines-owning-memory): of the process.
   Keep(link);
   FRAKTOR_ASSIGN_OR_RETURN(link->low_, MakeRemoteSlot(*link));
-  if (life != 0) {
-    FRAKTOR_ASSIGN_OR_RETURN(link->high_, MakeRemoteSlot(*link));
-  }
+  FRAKTOR_ASSIGN_OR_RETURN(link->high_, MakeRemoteSlot(*link));
   return link;
 }
 
 NodeLink& NodeLink::Of(ActorRef ref) { return static_cast<NodeLink&>(*ref.slot()->link); }
+
+void NodeLink::Recycle(const ActorPathParts& node, uint64_t life) {
+  node_ = node;
+  life_ = life;
+  peer = nullptr;
+  watches = 0;
+  paths = {};
+  path_index = {};
+  selections = {};
+  next_selection = 0;
+  texts = {};
+  text_bytes = 0;
+  lanes = {};
+}
 
 ActorRef NodeLink::RefOfUid(uint64_t uid) const {
   ActorSlot* const slot = (uid & kTopBit) == 0 ? low_ : high_;
@@ -62,16 +76,31 @@ uint32_t NodeLink::PathIndexOf(ActorRef ref) { return static_cast<uint32_t>(ref.
 
 uint32_t NodeLink::PathTurnOf(ActorRef ref) { return static_cast<uint32_t>((ref.word() & ~ActorRef::kRemote) >> 32); }
 
+const PathEntry* NodeLink::FindPath(ActorRef ref) const {
+  const uint32_t index = PathIndexOf(ref);
+  if (life_ != 0 || index >= paths.size() || paths[index].turn != PathTurnOf(ref)) return nullptr;
+  return &paths[index];
+}
+
 absl::Status NodeLink::Send(ActorRef to, EnvelopePtr message) {
-  Section section(handle_);
-  if (section.core() == nullptr) {
-    section.Later([to, lost = std::move(message)]() mutable {
-      SystemCore::LoseForeign(to.slot(), std::move(lost), DeadLetterReason::kShutdown);
-    });
-    return absl::UnavailableError("the actor system has ended");
+  const Visit visit(handle_);
+  if (visit.node() != nullptr) {
+    OutgoingMessage outgoing(*visit.node());
+    outgoing.Encode(*message, places_.load(std::memory_order_relaxed));
+    for (;;) {
+      bool is_done = false;
+      {
+        Section section(handle_);
+        if (section.core() == nullptr) break;
+        is_done = section.core()->Send(section, *this, to, message, outgoing);
+        if (is_done) places_.store(outgoing.places(), std::memory_order_relaxed);
+      }
+      if (is_done) return absl::OkStatus();
+      outgoing.Encode(*message, 0);
+    }
   }
-  section.core()->Send(section, *this, to, std::move(message));
-  return absl::OkStatus();
+  SystemCore::LoseForeign(to.slot(), std::move(message), DeadLetterReason::kShutdown);
+  return absl::UnavailableError("the actor system has ended");
 }
 
 EnvelopePtr NodeLink::SendSystem(ActorRef to, EnvelopePtr message) {
@@ -85,6 +114,11 @@ std::string NodeLink::PathOf(ActorRef to) const {
   std::string path = section.core() == nullptr ? std::string() : section.core()->PathTextOf(*this, to);
   if (!path.empty()) return absl::StrCat(node_.ToString(), path);
   return life_ == 0 ? absl::StrCat(node_.ToString(), "/?") : absl::StrCat(node_.ToString(), "/?#", UidOf(to));
+}
+
+std::string NodeLink::NodeText() const {
+  const MutexLock lock(handle_.mutex);
+  return node_.ToString();
 }
 
 }  // namespace fraktor::inline v0

@@ -3,12 +3,14 @@
 #define FRAKTOR_REMOTE_ASSOCIATION_NODES_FIXTURE_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -19,6 +21,7 @@
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/sim/sim_network.h"
+#include "fraktor/remote/transport/transport.h"
 #include "fraktor/remote/wire/control_codec.h"
 #include "fraktor/remote/wire/frame_header.h"
 
@@ -32,6 +35,16 @@ struct Note {
 struct Question {
   using Reply = Note;
   int64_t number = 0;
+};
+// Many references.
+struct Refs {
+  int64_t number = 0;
+  std::vector<ActorRef> refs = {};
+};
+// Does something while it is encoded.
+struct Restless {
+  int64_t number = 0;
+  std::function<void()> do_it = nullptr;
 };
 // Has no codec.
 struct Private {
@@ -49,6 +62,30 @@ struct Codec<Note> : FieldCodec<Note, &Note::number, &Note::text, &Note::ref> {
 template <>
 struct Codec<Question> : FieldCodec<Question, &Question::number> {
   static constexpr std::string_view kManifest = "test.question";
+};
+template <>
+struct Codec<Refs> {
+  static constexpr std::string_view kManifest = "test.refs";
+  static void Encode(const Refs& refs, Encoder& out) {
+    out.Value(refs.number);
+    out.Varint(refs.refs.size());
+    for (const ActorRef ref : refs.refs) out.Ref(ref);
+  }
+  static Refs Decode(Decoder& in) {
+    Refs refs{.number = in.Value<int64_t>()};
+    const size_t count = in.Count(1);
+    for (size_t i = 0; i < count && in.ok(); ++i) refs.refs.push_back(in.Ref());
+    return refs;
+  }
+};
+template <>
+struct Codec<Restless> {
+  static constexpr std::string_view kManifest = "test.restless";
+  static void Encode(const Restless& restless, Encoder& out) {
+    if (restless.do_it != nullptr) restless.do_it();
+    out.Value(restless.number);
+  }
+  static Restless Decode(Decoder& in) { return {.number = in.Value<int64_t>()}; }
 };
 template <>
 struct Codec<Rare> : FieldCodec<Rare, &Rare::number> {
@@ -116,6 +153,87 @@ struct TestNode {
 
 inline PathAuthority AddressOf(std::string_view host) { return PathAuthority::Create("pekko", host, 2552).value(); }
 
+// Hears nothing, and says nothing.
+class SilentListener final : public StreamListener {
+ public:
+  void OnOpened() override {}
+  void OnWritten() override {}
+  void OnClosed(const absl::Status&) override { is_closed = true; }
+  bool is_closed = false;
+};
+
+// A node that is none: it writes what it is told, and keeps what comes.
+class Stranger {
+ public:
+  Stranger(Simulation& sim, SimNetwork& network, std::string_view host, std::vector<std::string> proved = {})
+      : sim_(sim),
+        transport_(network.MakeTransport(AddressOf(host), std::move(proved))),
+        ear_(std::make_shared<Ear>()) {
+    EXPECT_TRUE(transport_->Start(ear_).ok());
+  }
+
+  // On a stream of its own, which is opened if there is none, or none any more.
+  void Write(const TestNode& to, std::string frame, Lane lane = Lane::kControl) {
+    if (listener_ == nullptr || listener_->is_closed) Open(to, lane);
+    stream_->Write(std::move(frame));
+    sim_.Advance(absl::Milliseconds(5));
+  }
+  void Open(const TestNode& to, Lane lane = Lane::kControl) {
+    listener_ = std::make_shared<SilentListener>();
+    stream_ = transport_->Connect(to.address, lane, listener_);
+    sim_.Advance(absl::Milliseconds(5));
+  }
+  bool is_cut() const { return listener_ != nullptr && listener_->is_closed; }
+
+  // Control messages that have come, of one kind.
+  size_t Count(wire::ControlMessage::BodyCase kind) const {
+    size_t count = 0;
+    for (const wire::ControlMessage& one : ear_->control) count += one.body_case() == kind ? 1 : 0;
+    return count;
+  }
+  const std::vector<wire::ControlMessage>& control() const { return ear_->control; }
+
+ private:
+  class Ear final : public FrameReceiver {
+   public:
+    bool OnFrame(uint64_t, std::string_view frame) override {
+      const FrameView view = ReadFrame(frame, WireLimits()).value();
+      if (view.header.kind == FrameKind::kControl) control.push_back(DecodeControl(view.body, WireLimits()).value());
+      return true;
+    }
+    std::vector<wire::ControlMessage> control;
+  };
+
+  Simulation& sim_;
+  const std::unique_ptr<Transport> transport_;
+  const std::shared_ptr<Ear> ear_;
+  std::shared_ptr<SilentListener> listener_;
+  std::shared_ptr<OutboundStream> stream_;
+};
+
+// What a node at `host` says when it meets `node`.
+inline wire::ControlMessage RequestTo(const TestNode& node, std::string_view host, uint64_t uid,
+                                      std::string_view to_host = {}) {
+  wire::ControlMessage message;
+  wire::HandshakeRequest& request = *message.mutable_handshake_request();
+  request.mutable_from()->set_protocol("pekko");
+  request.mutable_from()->set_system(std::string(host.substr(0, host.find('.'))));
+  request.mutable_from()->set_host(std::string(host));
+  request.mutable_from()->set_port(2552);
+  request.mutable_from()->set_uid(uid);
+  request.mutable_to()->set_protocol("pekko");
+  request.mutable_to()->set_system(std::string(node.system().name()));
+  request.mutable_to()->set_host(to_host.empty() ? std::string(node.address.host()) : std::string(to_host));
+  request.mutable_to()->set_port(2552);
+  request.set_min_version(1);
+  request.set_max_version(2);
+  request.set_nonce(77);
+  return message;
+}
+inline std::string RequestFrame(const TestNode& node, std::string_view host, uint64_t uid) {
+  return EncodeControl({.origin_uid = uid}, RequestTo(node, host, uid));
+}
+
 // Several nodes of one simulation.
 class Nodes {
  public:
@@ -127,7 +245,7 @@ class Nodes {
   TestNode Add(std::string_view name, RemoteOptions options = {}, RemotingConfig config = {}, bool has_rare = false) {
     const PathAuthority address = AddressOf(name);
     CodecSetup codecs;
-    codecs.Add<Note, Question>();
+    codecs.Add<Note, Question, Refs, Restless>();
     if (has_rare) codecs.Add<Rare>();
     TestKitOptions kit;
     config.canonical_hostname = std::string(name);

@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
@@ -48,10 +49,30 @@ struct OutboundLane {
   std::deque<Frame> frames;
   size_t frame_bytes = 0;
   size_t frame_messages = 0;
+
+  // The batch, and what is in its tables. The last ones are looked at first.
+  using NodeKey = std::pair<ActorPathParts, uint64_t>;
   BatchWriter batch;
   absl::flat_hash_map<ActorRef, uint32_t> refs;
   absl::flat_hash_map<const void*, uint32_t> manifests;  // By codec.
-  std::map<std::pair<ActorPathParts, uint64_t>, uint32_t> nodes;
+  std::map<NodeKey, uint32_t> nodes;
+  struct Place {
+    ActorRef ref = {};
+    uint32_t place = 0;
+  };
+  Place last_to;
+  Place last_from;
+  const void* last_codec = nullptr;
+  uint32_t last_manifest = 0;
+
+  // What the message that is being added has brought into the tables, in case that it does not fit.
+  struct Added {
+    absl::InlinedVector<ActorRef, 4> refs;
+    absl::InlinedVector<NodeKey, 1> nodes;
+    absl::InlinedVector<uint64_t, 4> told_paths;
+    const void* codec = nullptr;
+  };
+  Added added;
 
   uint64_t next_number = 1;
   Instant last_use;
@@ -72,21 +93,37 @@ struct OutboundLane {
     refs.clear();
     manifests.clear();
     nodes.clear();
+    last_to = last_from = {};
+    last_codec = nullptr;
   }
 };
 
-// One life of the peer that references lead to.
-struct PeerLife {
-  NodeLink* link = nullptr;
-  // What its actors are called, as far as it was said: for people.
-  absl::flat_hash_map<uint64_t, std::string> paths;
+// What goes over the control stream of a peer ahead of the rest, one of each at most: however often a peer that cannot be
+// reached asks, nothing piles up.
+struct PendingControl {
+  bool request = false;
+  // The answer to the last request, for which life of the peer.
+  uint64_t response_to = 0;
+  uint64_t response_nonce = 0;
+  uint32_t response_version = 0;
+  // A frame that refuses it.
+  std::string refusal = {};
+  bool notice = false;
+
+  bool any() const { return request || response_to != 0 || !refusal.empty() || notice; }
 };
 
-// A reference by path.
-struct PathEntry {
-  std::string path;
-  bool is_selection = false;
-  uint32_t turn = 0;  // How often the place was used.
+// What comes from the peer on one lane. Batches are handled one after the other, whatever streams they come on.
+struct InboundLane {
+  uint64_t received = 0;  // The number of the last frame that was taken.
+  uint64_t handled = 0;   // And of the last one whose messages are in their mailboxes.
+  bool is_busy = false;
+  struct Waiting {
+    uint64_t stream;
+    uint64_t number;
+    std::string frame;
+  };
+  std::deque<Waiting> waiting;
 };
 
 // An actor there that is watched from here.
@@ -97,9 +134,10 @@ struct OutboundWatch {
   uint64_t order = 0;
 };
 
-// An actor here that is watched from there.
+// An actor here that is watched from there: by its uid, and by paths; each name is told of the end.
 struct InboundWatch {
-  std::string path;  // By which it was named; empty if by its uid.
+  bool by_uid = false;
+  std::vector<std::string> paths = {};
   uint64_t order = 0;
 };
 
@@ -109,55 +147,73 @@ struct HeldNotice {
   Instant until;
 };
 
+// A message that waits for the peer, and when it came among all.
+struct WaitingMessage {
+  uint64_t order;
+  ActorRef to;
+  EnvelopePtr message;
+};
+
 struct Peer {
   Peer(const ActorPathParts& its_parts, const SystemOutboxOptions& system)
       : parts(its_parts), authority(*its_parts.authority()), outbox(system) {}
 
   ActorPathParts parts;
   const PathAuthority authority;
+  uint64_t last_use = 0;
 
   // Whom this node has dealings with: the life that answered last. Kept while the streams are down.
   uint64_t uid = 0;
   bool is_associated = false;
   uint32_t version = 0;
-  bool was_told_goodbye = false;
   // Lives that are over: whatever comes from them is late.
   std::vector<uint64_t> dead;
+  // The life that the numbers of frames and system messages belong to: they go on if it comes back after a quarantine.
+  uint64_t numbered_uid = 0;
+  // Changes with each life.
+  uint64_t session = 0;
+  // The last life of which it was told that it is gone.
+  uint64_t terminated_uid = 0;
 
   // Whether that life has answered a question of ours: a request of its own may have been late.
   bool is_verified = false;
+  Instant unverified_since;
 
   // Handshakes under way. The nonces of the last ones.
   bool is_shaking = false;
   Instant shaking_since;
   Instant next_request;
-  std::array<uint64_t, 4> nonces{};
+  std::array<uint64_t, 16> nonces{};
   size_t next_nonce = 0;
   Instant unanswered_since = Instant::InfiniteFuture();
-  // Selections that asked who is there, and are answered if nobody is.
-  std::vector<std::pair<ActorRef, EnvelopePtr>> identifies;
+  PendingControl pending;
+  Instant pending_since;
+  // Those that ask who is there, and are answered if nobody is.
+  std::vector<WaitingMessage> identifies;
+  // Messages that waited, while they are being encoded; others wait behind them.
+  std::deque<WaitingMessage> backlog;
+  bool is_draining = false;
 
   std::array<OutboundLane, kLaneCount> lanes;
   std::deque<Instant> failures;
   SystemOutbox outbox;
+  // Messages that have waited for a stream in vain.
+  uint64_t lost = 0;
 
   // What has come from the current life.
   SystemInbox inbox;
-  std::array<uint64_t, kLaneCount> received{};
-  std::vector<HeldNotice> held;
+  std::array<InboundLane, kLaneCount> inbound;
+  std::deque<HeldNotice> held;
 
   // In quarantine: since when, and when a notice was sent last.
   uint64_t quarantined_uid = 0;
+  bool is_harmless = false;
   Instant quarantined_at;
   Instant last_notice = Instant::InfinitePast();
 
   // References.
   NodeLink* by_path = nullptr;
-  std::vector<PathEntry> paths;
-  absl::flat_hash_map<std::string, uint32_t> path_index;
-  std::vector<uint32_t> selections;  // Places that are used again, the oldest first.
-  size_t next_selection = 0;
-  std::map<uint64_t, PeerLife> lives;
+  absl::flat_hash_map<uint64_t, NodeLink*> lives;
   absl::flat_hash_set<uint64_t> told_paths;  // Uids of ours whose paths the current life has been told.
 
   // Watching. By reference; what is done for all is done by their order.
@@ -165,15 +221,18 @@ struct Peer {
   uint64_t next_watch = 0;
   // By watchee, here, and watcher, there.
   absl::flat_hash_map<std::pair<ActorRef, ActorRef>, InboundWatch> watched_here;
+  size_t watch_bytes = 0;
   std::unique_ptr<FailureDetector> detector;
   Instant next_heartbeat = Instant::InfinitePast();
   Instant first_heartbeat = Instant::InfiniteFuture();
   uint64_t heartbeats = 0;
 
-  // A flush under way: lanes that have not been answered.
+  // A flush under way: its number, and lanes that have not been answered.
+  uint64_t flush = 0;
   uint32_t unflushed = 0;
 
   OutboundLane& lane(Lane which) { return lanes[IndexOf(which)]; }
+  InboundLane& in(Lane which) { return inbound[IndexOf(which)]; }
 };
 
 }  // namespace fraktor::inline v0

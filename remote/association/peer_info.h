@@ -20,6 +20,8 @@ struct PeerInfo {
   // Messages that wait for a stream, and system messages that wait for an answer.
   size_t queued = 0;
   size_t pending_system = 0;
+  // Messages that have waited in vain: the peer was gone, or put into quarantine, before they left.
+  uint64_t lost = 0;
   // Actors there that are watched from here.
   size_t watches = 0;
   size_t open_streams = 0;

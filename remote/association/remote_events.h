@@ -35,6 +35,15 @@ struct HarmlessQuarantine {
   std::string_view reason;
 };
 
+// Messages to a peer that were encoded, and waited for a stream, are lost with it. They are counted as dead letters, and
+// nothing else is known of them any more.
+struct QueuedMessagesLost {
+  static constexpr EventInfo<QueuedMessagesLost> kEvent{"QueuedMessagesLost"};
+  std::string_view node;
+  uint64_t count;
+  std::string_view reason;
+};
+
 // A handshake was refused, here or there.
 struct HandshakeRefused {
   static constexpr EventInfo<HandshakeRefused> kEvent{"HandshakeRefused"};

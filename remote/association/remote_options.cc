@@ -26,7 +26,9 @@ absl::Status RemoteOptions::Validate() const {
         Time{"quarantine_stop", quarantine_stop}, Time{"min_backoff", min_backoff}, Time{"max_backoff", max_backoff},
         Time{"restart_window", restart_window}, Time{"unanswered_limit", unanswered_limit},
         Time{"shutdown_flush", shutdown_flush}, Time{"death_notice_flush", death_notice_flush},
-        Time{"heartbeat_interval", heartbeat_interval}, Time{"first_answer_within", first_answer_within}}) {
+        Time{"heartbeat_interval", heartbeat_interval}, Time{"first_answer_within", first_answer_within},
+        Time{"deadline_detector.acceptable_pause", deadline_detector.acceptable_pause},
+        Time{"deadline_detector.heartbeat_interval", deadline_detector.heartbeat_interval}}) {
     if (time.value > absl::ZeroDuration()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat("RemoteOptions.", time.name, " is ", absl::FormatDuration(time.value), "; it must be positive"));
@@ -39,8 +41,10 @@ absl::Status RemoteOptions::Validate() const {
        {Count{"max_handshakes_per_second", max_handshakes_per_second}, Count{"system.max_pending", system.max_pending},
         Count{"max_queued_messages", max_queued_messages}, Count{"max_queued_large", max_queued_large},
         Count{"max_queued_control", max_queued_control}, Count{"max_queued_bytes", max_queued_bytes},
-        Count{"max_paths", max_paths}, Count{"max_lives", max_lives}, Count{"max_watches", max_watches},
-        Count{"max_path_texts", max_path_texts}}) {
+        Count{"system.max_pending_bytes", system.max_pending_bytes}, Count{"max_inbound_streams", max_inbound_streams},
+        Count{"max_paths", max_paths}, Count{"max_path_table_bytes", max_path_table_bytes},
+        Count{"max_links", max_links}, Count{"max_watches", max_watches}, Count{"max_watch_bytes", max_watch_bytes},
+        Count{"max_path_texts", max_path_texts}, Count{"max_held_notices", max_held_notices}}) {
     if (count.value > 0) continue;
     return absl::InvalidArgumentError(absl::StrCat("RemoteOptions.", count.name, " is 0; use at least 1"));
   }

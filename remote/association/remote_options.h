@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/remote/association/system_delivery.h"
+#include "fraktor/remote/watch/deadline_detector.h"
 #include "fraktor/remote/watch/phi_accrual_detector.h"
 #include "fraktor/remote/wire/protocol_version.h"
 #include "fraktor/remote/wire/wire_limits.h"
@@ -20,7 +21,8 @@
 namespace fraktor::inline v0 {
 
 struct RemoteOptions {
-  // Of this start of the system: another one each time. 0: drawn from the toolbox.
+  // Of this start of the system: another one each time. 0: drawn, by the toolbox and the machine; by the toolbox alone if
+  // that simulates, so that runs repeat.
   uint64_t system_uid = 0;
 
   WireLimits limits = {};
@@ -39,13 +41,16 @@ struct RemoteOptions {
 
   SystemOutboxOptions system = {};
 
-  // So many messages wait for one peer's stream; further ones are dropped. Of the control lane that is a reason for
-  // quarantine.
+  // So many messages wait for one peer's stream; further ones are dropped. Of the control lane, where it is frames, that
+  // is a reason for quarantine.
   size_t max_queued_messages = 20'000;
   size_t max_queued_large = 256;
   size_t max_queued_control = 20'000;
-  // The same of bytes, for each lane.
+  // The same of bytes, for each of the three lanes.
   size_t max_queued_bytes = size_t{16} << 20;
+
+  // So many streams of others are open at once. When there is no more room, one that has not said whose it is makes place.
+  size_t max_inbound_streams = 16'384;
 
   // A stream without traffic is closed.
   absl::Duration idle_stop = absl::Minutes(5);
@@ -57,7 +62,8 @@ struct RemoteOptions {
   // A peer whose open streams fail more often than that is put into quarantine.
   int max_restarts = 5;
   absl::Duration restart_window = absl::Seconds(5);
-  // A peer that is wanted and has not answered a handshake for so long is forgotten, with what waited for it.
+  // A peer that was met, is wanted, and has not answered a handshake for so long is put into quarantine. What waits for
+  // one that was never met goes on waiting.
   absl::Duration unanswered_limit = absl::Hours(6);
 
   // How long the end of the system waits for what is on its way.
@@ -65,12 +71,19 @@ struct RemoteOptions {
   // How long the news of an end waits for messages that were sent before.
   absl::Duration death_notice_flush = absl::Seconds(3);
 
-  // Of each peer: references by path, lives that were met, actors here that it watches.
+  // References by path to one node, and what the paths of all nodes take. Half of it is for what peers bring.
   size_t max_paths = 65'536;
-  size_t max_lives = 1024;
+  size_t max_path_table_bytes = size_t{16} << 20;
+  // Nodes, and lives of nodes, that references lead to, of all peers. When there is no more room, a life that nobody has
+  // used for long makes place: references to it reach nobody any more.
+  size_t max_links = 16'384;
+  // Actors here that one peer watches, and what is kept for them.
   size_t max_watches = 1'000'000;
-  // Paths of remote actors that are remembered for logs, for each life of a peer.
+  size_t max_watch_bytes = size_t{64} << 20;
+  // Paths of remote actors that are remembered for logs, for each life of a peer. Long ones are not.
   size_t max_path_texts = 1024;
+  // Ends of actors that wait for messages that were sent before, of each peer; further ones do not wait.
+  size_t max_held_notices = 1024;
 
   // Actors, by their paths there, whose messages go by the large lane: "/user/files/*".
   std::vector<std::string> large_destinations = {};
@@ -79,7 +92,11 @@ struct RemoteOptions {
   absl::Duration heartbeat_interval = absl::Seconds(1);
   // A peer that has not answered the first heartbeat is taken for silent from then on.
   absl::Duration first_answer_within = absl::Seconds(1);
+  // Who decides that heartbeats have stopped.
+  enum class Detector : uint8_t { kPhiAccrual, kDeadline };
+  Detector detector_kind = Detector::kPhiAccrual;
   PhiAccrualOptions detector = {};
+  DeadlineDetectorOptions deadline_detector = {};
 
   // Peers may not stop or watch actors here, nor spawn any, nor select others than these paths.
   bool untrusted = false;

@@ -1,6 +1,8 @@
-// Three nodes on a bad network: frames are lost, doubled and reordered, links are cut, nodes crash and come back. Whatever
-// happens: messages of one actor to another keep their order and come at most once, none reaches a later life of its
-// receiver, every actor that ends is reported exactly once to who watches it, and when the faults stop all is well again.
+// Three nodes on a bad network: frames are lost, doubled and reordered, links are cut, for a moment or until each takes the
+// other for dead, nodes crash and come back. Whatever happens: messages of one actor to another keep their order and come
+// at most once, on either lane, none reaches a later life of its receiver, every actor that ends, here or by the word of
+// another node, is reported exactly once to who watches it, and not to who has stopped, and when the faults stop all is
+// well again.
 #include <array>
 #include <map>
 #include <memory>
@@ -33,27 +35,46 @@ struct Oracle {
   std::map<std::pair<int64_t, int64_t>, int> watches;
   // Mortals that have ended, by themselves or with their node.
   std::map<int64_t, bool> has_ended;
-  // By life: the desks of others that it has heard of, and of which life they were.
+  // By life: the desks of others that it has heard of, and of which life they were; and those for bulk.
   std::map<int64_t, std::map<int64_t, ActorRef>> known;
+  std::map<int64_t, std::map<int64_t, ActorRef>> bulk;
+  // By life: the mortals of others that it knows.
+  std::map<int64_t, std::map<int64_t, ActorRef>> mortals;
+  // Whether nodes may take each other for dead.
+  bool has_long_cuts = false;
+  uint64_t unwatched = 0;
+  uint64_t taken_for_dead = 0;
+  uint64_t stopped_from_afar = 0;
+  uint64_t bulk_received = 0;
   std::vector<std::string> mistakes;
 };
 
 // Kinds of notes.
 constexpr char kData[] = "data";
 constexpr char kWatch[] = "watch";
+constexpr char kUnwatch[] = "unwatch";
 
 class Desk : public Actor<Desk, Note, Question, Terminated> {
  public:
-  Desk(Oracle* oracle, int64_t life) : oracle_(*oracle), life_(life) {}
+  Desk(Oracle* oracle, int64_t life, bool is_bulk) : oracle_(*oracle), life_(life), is_bulk_(is_bulk) {}
 
   // An introduction: who is here.
   Note On(Context& context, const Question&) {
-    return {.number = life_, .text = "hello", .ref = context.self().untyped()};
+    return {.number = life_, .text = is_bulk_ ? "bulk" : "hello", .ref = context.self().untyped()};
   }
   void On(Context& context, const Note& note) {
     if (note.text == "hello") {
       oracle_.known[life_].insert_or_assign(note.number, note.ref);
+    } else if (note.text == "bulk") {
+      oracle_.bulk[life_].insert_or_assign(note.number, note.ref);
+    } else if (note.text == kUnwatch) {
+      const auto found = oracle_.mortals[life_].find(note.number);
+      if (found == oracle_.mortals[life_].end() || watching_.erase(found->second) == 0) return;
+      if (oracle_.watches[{life_, note.number}] == 0) ++oracle_.unwatched;
+      oracle_.watches.erase({life_, note.number});
+      context.Unwatch(found->second);
     } else if (note.text == kWatch) {
+      oracle_.mortals[life_].insert_or_assign(note.number, note.ref);
       if (!watching_.emplace(note.ref, note.number).second) return;
       oracle_.watches.emplace(std::make_pair(life_, note.number), 0);
       ASSERT_TRUE(context.Watch(note.ref).ok());
@@ -68,6 +89,13 @@ class Desk : public Actor<Desk, Note, Question, Terminated> {
       return;
     }
     if (!oracle_.living.contains(life_)) return;
+    if (!oracle_.has_ended[found->second] && terminated.address_terminated && oracle_.has_long_cuts) {
+      // Its node was taken for dead; it may be watched anew.
+      ++oracle_.taken_for_dead;
+      oracle_.watches.erase({life_, found->second});
+      watching_.erase(found);
+      return;
+    }
     ++oracle_.watches[{life_, found->second}];
     if (!oracle_.has_ended[found->second]) {
       oracle_.mistakes.push_back(absl::StrCat("mortal ", found->second, " was reported, and lives"));
@@ -83,7 +111,8 @@ class Desk : public Actor<Desk, Note, Question, Terminated> {
       oracle_.mistakes.push_back(absl::StrCat("life ", life_, " got what was meant for life ", parts[2]));
     }
     ++oracle_.received;
-    int64_t& last = oracle_.last_number[{life_, from}];
+    if (is_bulk_) ++oracle_.bulk_received;
+    int64_t& last = oracle_.last_number[{is_bulk_ ? -life_ : life_, from}];
     if (note.number <= last) {
       oracle_.mistakes.push_back(
           absl::StrCat("life ", life_, " got ", note.number, " of life ", from, " after ", last));
@@ -93,6 +122,7 @@ class Desk : public Actor<Desk, Note, Question, Terminated> {
 
   Oracle& oracle_;
   const int64_t life_;
+  const bool is_bulk_;
   std::map<ActorRef, int64_t, decltype([](ActorRef a, ActorRef b) {
              return std::make_pair(a.slot(), a.word()) < std::make_pair(b.slot(), b.word());
            })>
@@ -101,7 +131,13 @@ class Desk : public Actor<Desk, Note, Question, Terminated> {
 
 class Mortal : public Actor<Mortal, int64_t> {
  public:
+  Mortal(Oracle* oracle, int64_t number) : oracle_(*oracle), number_(number) {}
   void On(Context&, const int64_t&) {}
+  void PostStop(Context&) { oracle_.has_ended[number_] = true; }
+
+ private:
+  Oracle& oracle_;
+  const int64_t number_;
 };
 
 class World {
@@ -117,7 +153,14 @@ class World {
       SendBursts();
       if (random_.Bernoulli(0.4)) Bear();
       if (random_.Bernoulli(0.3)) EndOne();
-      if (random_.Bernoulli(0.15)) Cut();
+      if (random_.Bernoulli(0.2)) Unwatch();
+      if (random_.Bernoulli(0.15)) Cut(absl::Milliseconds(100), absl::Seconds(3));
+      if (random_.Bernoulli(0.008)) {
+        // Until each takes the other for dead.
+        oracle_.has_long_cuts = true;
+        Cut(absl::Seconds(10), absl::Seconds(12));
+        Pass(absl::Seconds(11));
+      }
       if (random_.Bernoulli(0.08)) Crash(random_.Uniform(kNodes));
       Pass(random_.UniformDuration(absl::Milliseconds(50), absl::Milliseconds(700)));
     }
@@ -128,7 +171,8 @@ class World {
     nodes_.network().SetFaults(0, 0, 0);
     nodes_.network().Heal();
     cut_until_.clear();
-    Pass(absl::Seconds(10));
+    // A quarantine takes ten seconds, on one side and then on the other.
+    Pass(oracle_.has_long_cuts ? absl::Seconds(30) : absl::Seconds(10));
     for (Mortality& mortal : mortals_) AnnounceTo(mortal);
     Pass(absl::Seconds(15));
   }
@@ -177,11 +221,18 @@ class World {
 
   void Start(size_t i) {
     // Few ticks, for the sake of the machine that runs this.
-    at_[i].node = nodes_.Add(absl::StrCat("n", i), {.tick = absl::Milliseconds(250)});
+    RemotingConfig config;
+    config.quarantine_duration = absl::Seconds(10);
+    at_[i].node = nodes_.Add(absl::StrCat("n", i),
+                             {.tick = absl::Milliseconds(400),
+                              .large_destinations = {"/user/bulk"},
+                              .detector = {.acceptable_pause = absl::Seconds(6)}},
+                             config);
     at_[i].life = ++lives_;
     oracle_.living.insert(at_[i].life);
     at_[i].since = sim_.toolbox().Now();
-    at_[i].node.kit->SpawnNamed<Desk>("desk", &oracle_, at_[i].life);
+    at_[i].node.kit->SpawnNamed<Desk>("desk", &oracle_, at_[i].life, false);
+    at_[i].node.kit->SpawnNamed<Desk>("bulk", &oracle_, at_[i].life, true);
   }
 
   // Each desk asks the others who they are, by their paths.
@@ -190,8 +241,9 @@ class World {
       for (size_t j = 0; j < kNodes; ++j) {
         if (i == j || !random_.Bernoulli(0.5)) continue;
         const ActorRef desk = at_[i].node.system().Resolve("/user/desk").value();
-        SendForeign(at_[j].node.From(at_[i].node, "/user/desk"), MakeEnvelope<Question>(desk, Question{}))
-            .IgnoreError();
+        for (const char* const path : {"/user/desk", "/user/bulk"}) {
+          SendForeign(at_[j].node.From(at_[i].node, path), MakeEnvelope<Question>(desk, Question{})).IgnoreError();
+        }
       }
     }
   }
@@ -209,14 +261,23 @@ class World {
               .IgnoreError();
         }
       }
+      for (const auto& [life, desk] : oracle_.bulk[at_[i].life]) {
+        const std::string text = absl::StrCat(kData, ":", at_[i].life, ":", life, ":", std::string(3000, 'x'));
+        SendForeign(desk, MakeEnvelope<Note>(ActorRef(), Note{.number = ++next_number_, .text = text})).IgnoreError();
+      }
     }
   }
 
   void Bear() {
     const size_t i = random_.Uniform(kNodes);
-    const ActorRef ref = at_[i].node.kit->Spawn<Mortal>().untyped();
     const auto number = static_cast<int64_t>(mortals_.size()) + 1;
     oracle_.has_ended[number] = false;
+    // Some have long names.
+    const size_t length = random_.Bernoulli(0.2) ? random_.Uniform(900) : 0;
+    const ActorRef ref =
+        at_[i]
+            .node.kit->SpawnNamed<Mortal>(absl::StrCat("m-", number, "-", std::string(length, 'x')), &oracle_, number)
+            .untyped();
     mortals_.push_back({number, at_[i].life, i, ref});
     AnnounceTo(mortals_.back());
   }
@@ -236,11 +297,28 @@ class World {
     if (mortals_.empty()) return;
     const Mortality& mortal = mortals_[random_.Uniform(mortals_.size())];
     if (at_[mortal.place].life != mortal.life || oracle_.has_ended[mortal.number]) return;
-    oracle_.has_ended[mortal.number] = true;
-    at_[mortal.place].node.system().Stop(mortal.ref);
+    // By its own node, or by another one that knows it.
+    const size_t by = random_.Uniform(kNodes);
+    const auto& known = oracle_.mortals[at_[by].life];
+    const auto found = known.find(mortal.number);
+    if (by != mortal.place && found != known.end()) {
+      ++oracle_.stopped_from_afar;
+      at_[by].node.system().Stop(found->second);
+    } else {
+      at_[mortal.place].node.system().Stop(mortal.ref);
+    }
   }
 
-  void Cut() {
+  void Unwatch() {
+    if (mortals_.empty()) return;
+    const Mortality& mortal = mortals_[random_.Uniform(mortals_.size())];
+    const size_t i = random_.Uniform(kNodes);
+    SendForeign(at_[i].node.system().Resolve("/user/desk").value(),
+                MakeEnvelope<Note>(ActorRef(), Note{.number = mortal.number, .text = kUnwatch}))
+        .IgnoreError();
+  }
+
+  void Cut(absl::Duration least, absl::Duration most) {
     const size_t i = random_.Uniform(kNodes);
     const size_t j = (i + 1 + random_.Uniform(kNodes - 1)) % kNodes;
     if (random_.Bernoulli(0.5)) {
@@ -248,8 +326,7 @@ class World {
     } else {
       nodes_.network().CutOneWay(at_[i].node.address, at_[j].node.address);
     }
-    cut_until_.push_back(
-        {sim_.toolbox().Now() + random_.UniformDuration(absl::Milliseconds(100), absl::Seconds(4)), i, j});
+    cut_until_.push_back({sim_.toolbox().Now() + random_.UniformDuration(least, most), i, j});
   }
 
   // Not twice within the window in which that would look like a peer that is mad.
@@ -302,18 +379,31 @@ class World {
 void RunSeeds(uint64_t first, int seeds, bool twice) {
   int checked = 0;
   uint64_t received = 0;
+  Oracle sum;
   const SimulateReport report = Simulate({.seeds = seeds, .first_seed = first, .twice = twice}, [&](Simulation& sim) {
     World world(sim);
-    world.Run(30);
+    world.Run(27);
     world.Settle();
     world.Check();
     checked += world.checked();
     received += world.oracle().received;
+    sum.unwatched += world.oracle().unwatched;
+    sum.taken_for_dead += world.oracle().taken_for_dead;
+    sum.stopped_from_afar += world.oracle().stopped_from_afar;
+    sum.bulk_received += world.oracle().bulk_received;
     sim.Finish();
   });
   EXPECT_TRUE(report.ok);
   // The test has something to say.
   EXPECT_GT(checked, static_cast<int>(report.hashes.size()) * 5);
+  if (report.hashes.size() < 100) {
+    EXPECT_GT(received, report.hashes.size() * 50);
+    return;
+  }
+  EXPECT_GT(sum.unwatched, report.hashes.size());
+  EXPECT_GT(sum.taken_for_dead, report.hashes.size() / 10);
+  EXPECT_GT(sum.stopped_from_afar, report.hashes.size());
+  EXPECT_GT(sum.bulk_received, report.hashes.size() * 10);
   EXPECT_GT(received, report.hashes.size() * 50);
 }
 

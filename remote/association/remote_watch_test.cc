@@ -212,23 +212,11 @@ TEST_F(RemoteWatchTest, BringsTheLastWordsOfAnActorBeforeTheNewsOfItsEnd) {
   probe.ExpectNoMessage();
   ASSERT_FALSE(late.empty());
   network().SetTamper(nullptr);
-  // They arrive after all, on whatever stream.
-  class Silent : public StreamListener {
-    void OnOpened() override {}
-    void OnWritten() override {}
-    void OnClosed(const absl::Status&) override {}
-  };
-  const std::unique_ptr<Transport> other = network().MakeTransport(AddressOf("other"));
-  const auto stream = other->Connect(a.address, Lane::kOrdinary, std::make_shared<Silent>());
-  class Nobody : public FrameReceiver {
-    bool OnFrame(uint64_t, std::string_view) override { return true; }
-  };
-  ASSERT_TRUE(other->Start(std::make_shared<Nobody>()).ok());
+  // They arrive after all, on whatever stream of b.
+  Stranger other(sim_, network(), "other");
+  other.Write(a, RequestFrame(a, "b", b.uid()));
   Advance(absl::Milliseconds(1100));
-  for (const std::string& frame : late) {
-    stream->Write(frame);
-    Advance(absl::Milliseconds(5));
-  }
+  for (const std::string& frame : late) other.Write(a, frame);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(probe.Expect<Note>().number, i + 1);
   EXPECT_EQ(probe.Expect<Terminated>().actor, there);
 }
@@ -250,6 +238,43 @@ TEST_F(RemoteWatchTest, DoesNotWaitForLastWordsForEver) {
   EXPECT_EQ(probe.Expect<Terminated>().actor, there);
   EXPECT_GE(a.kit->Elapsed() - before, absl::Seconds(3));
   EXPECT_LE(a.kit->Elapsed() - before, absl::Seconds(4));
+}
+
+// Who knows an actor by its path and by its uid hears of both.
+TEST_F(RemoteWatchTest, TellsOfTheEndByEachNameByWhichAnActorIsWatched) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  const auto [here, there] = EchoAt(b, a);
+  const ActorRef path = b.From(a, "/user/echo");
+  auto both = a.kit->Probe();
+  auto one = a.kit->Probe();
+  both.Watch(there);
+  both.Watch(path);
+  one.Watch(path);
+  one.Watch(there);
+  one.Unwatch(there);
+  Advance(absl::Seconds(1));
+  b.system().Stop(here);
+  const ActorRef first = both.Expect<Terminated>().actor;
+  const ActorRef second = both.Expect<Terminated>().actor;
+  EXPECT_TRUE((first == there && second == path) || (first == path && second == there));
+  EXPECT_EQ(one.Expect<Terminated>().actor, path);
+  one.ExpectNoMessage(absl::Seconds(5));
+  both.ExpectNoMessage();
+}
+
+// R32: another detector decides by the deadline alone.
+TEST_F(RemoteWatchTest, TakesANodeForDeadByTheDetectorOfItsOptions) {
+  const TestNode a = Add("a", {.detector_kind = RemoteOptions::Detector::kDeadline,
+                               .deadline_detector = {.acceptable_pause = absl::Seconds(40)}});
+  const TestNode b = Add("b");
+  const auto [here, there] = EchoAt(b, a);
+  auto probe = a.kit->Probe();
+  probe.Watch(there);
+  Advance(absl::Seconds(30));
+  network().Cut(a.address, b.address);
+  probe.ExpectNoMessage(absl::Seconds(39));
+  EXPECT_TRUE(probe.Expect<Terminated>(absl::Seconds(3)).address_terminated);
 }
 
 TEST_F(RemoteWatchTest, ForgetsWatchersOfANodeThatIsGone) {

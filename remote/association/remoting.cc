@@ -1,5 +1,6 @@
 #include "fraktor/remote/association/remoting.h"
 
+#include <exception>
 #include <map>
 #include <utility>
 
@@ -85,7 +86,15 @@ class RemoteDaemon final : public ActorInstance {
 
  private:
   absl::StatusOr<ActorRef> Spawn(ActorContext& context, const RemoteSpawn& spawn) {
-    FRAKTOR_ASSIGN_OR_RETURN(const PropsPtr props, make_(spawn));
+    PropsPtr props;
+    try {
+      FRAKTOR_ASSIGN_OR_RETURN(props, make_(spawn));
+    } catch (const std::exception& error) {
+      return absl::InternalError(absl::StrCat("the factory \"", spawn.factory, "\" threw: ", error.what()));
+    }
+    if (props == nullptr) {
+      return absl::InternalError(absl::StrCat("the factory \"", spawn.factory, "\" made no recipe: it is null"));
+    }
     return context.Spawn(*props, spawn.name);
   }
 
@@ -117,6 +126,7 @@ absl::StatusOr<Remoting*> Remoting::Start(ActorSystem& system, std::unique_ptr<T
   {
     MutexLock lock(handle.mutex);
     handle.core = remoting->core_.get();
+    handle.node.store(node.get(), std::memory_order_seq_cst);
   }
   // From here on its destructor has something to end.
   FRAKTOR_RETURN_IF_ERROR(remoting->core_->transport().Start(MakeReceiver(handle, node)));
@@ -158,9 +168,10 @@ void Remoting::Stop() {
   system_.toolbox().CancelTimer(timer_);
   // Streams end, and nobody calls from there any more.
   core_->Close();
+  handle_.node.store(nullptr, std::memory_order_seq_cst);
   MutexLock lock(handle_.mutex);
   handle_.core = nullptr;
-  while (handle_.busy > 0) handle_.idle.wait(lock);
+  while (handle_.busy > 0 || handle_.visitors.load(std::memory_order_seq_cst) > 0) handle_.idle.wait(lock);
 }
 
 const ActorPathParts& Remoting::address() const { return core_->node()->parts; }

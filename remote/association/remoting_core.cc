@@ -1,12 +1,14 @@
 #include "fraktor/remote/association/remoting_core.h"
 
 #include <algorithm>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/serialization/serialization_error.h"
@@ -27,15 +29,34 @@ namespace {
 
 constexpr uint64_t kUidStream = 0x72656d6f74657569;  // Of the toolbox's generator.
 constexpr uint64_t kNonceStream = 0x72656d6f746e6f6e;
-// Besides the payload.
-constexpr size_t kMessageOverhead = BatchWriter::kMaxEntryBytes;
 // Places for selections, which are used again.
 constexpr size_t kSelectionPlaces = 1024;
 constexpr size_t kMaxIdentifies = 1000;
+// A path that is longer than that is not remembered for logs.
+constexpr size_t kMaxTextBytes = 1024;
+// Of all of them.
+constexpr size_t kMaxAllTextBytes = size_t{16} << 20;
+// Links that are looked at when one is needed that nobody uses.
+constexpr int kRecycleCandidates = 16;
+constexpr std::string_view kRefsOfOthers =
+    "a reference in it is of another system of this process, or there are too many";
 
 AllDeadLetters Describe(const DeferredMessage& message) {
   const Envelope& envelope = message.envelope();
   return {.message = {.type_name = envelope.type()->name(), .type = envelope.type(), .message = envelope.payload()}};
+}
+
+// Two nodes must not have the same one, nor two starts of a node, also where the toolbox begins with the same seed each
+// time. A toolbox that chooses simulates: then it alone decides.
+uint64_t DrawUid(RuntimeToolbox& toolbox, const ActorPathParts& parts) {
+  Random random = toolbox.MakeRandom(kUidStream);
+  uint64_t uid = random.Next();
+  for (const char c : parts.ToString()) uid = (uid ^ static_cast<uint8_t>(c)) * 0x100000001b3;
+  if (!toolbox.chooses()) {
+    std::random_device machine;
+    uid ^= uint64_t{machine()} << 32 | machine();
+  }
+  return uid | 1;
 }
 
 // Tells the core what becomes of a stream.
@@ -86,8 +107,14 @@ ActorRef LocalNode::FindUid(uint64_t wanted) const {
   return ActorRef(slot, pid->generation);
 }
 
-void LocalNode::Log(LogLevel level, std::string_view text) const {
-  system.log().Log(level, {.at = system.toolbox().WallNow(), .path = "remote", .text = text});
+ActorRef LocalNode::FindPath(std::string_view text) const {
+  const absl::StatusOr<ActorPath> path =
+      ActorPathParser::Parse(absl::StrCat("pekko://", ToAbsl(system.name()), ToAbsl(text)));
+  return path.ok() ? system.names().Find(*path) : ActorRef();
+}
+
+void LocalNode::Log(LogLevel level, std::string_view text, LogSite site) const {
+  system.log().Log(level, {.at = system.toolbox().WallNow(), .path = "remote", .text = text}, site);
 }
 
 void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason) const {
@@ -110,11 +137,19 @@ absl::StatusOr<std::unique_ptr<RemotingCore>> RemotingCore::Make(CoreHandle& han
         "the system has no RemotingConfig: set ActorSystemConfig.remoting to the address that others know");
   }
   FRAKTOR_ASSIGN_OR_RETURN(ActorPathParts parts, config.CanonicalParts());
-  uint64_t uid = options.system_uid;
-  if (uid == 0) {
-    Random random = system.toolbox().MakeRandom(kUidStream);
-    uid = random.Next() | 1;
+  if (parts.authority()->port() == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("RemotingConfig.canonical_port is 0, and others have to know the port; the transport listens at ",
+                     transport->port(), ": use that, or what it is mapped to"));
   }
+  const size_t largest = std::max(
+      {options.limits.max_control_frame_bytes, options.limits.max_frame_bytes, options.limits.max_large_frame_bytes});
+  if (transport->limits().max_frame_bytes < largest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the transport takes frames of ", transport->limits().max_frame_bytes, " bytes, and ",
+                     "RemoteOptions.limits allows ", largest, "; raise TransportLimits.max_frame_bytes"));
+  }
+  const uint64_t uid = options.system_uid == 0 ? DrawUid(system.toolbox(), parts) : options.system_uid;
   auto node = std::make_shared<const LocalNode>(
       LocalNode{.system = system, .codecs = CodecsOf(system), .options = options, .parts = parts, .uid = uid});
   std::unique_ptr<RemotingCore> core(new RemotingCore(handle, std::move(node), std::move(transport)));
@@ -155,104 +190,229 @@ absl::StatusOr<Peer*> RemotingCore::PeerOf(const ActorPathParts& parts) {
   if (!parts.authority().has_value()) return unsupported("it has no host and port");
   if (!IsKnownProtocol(parts.authority()->protocol())) return unsupported("its protocol is not known here");
   if (Peer* const known = FindPeer(*parts.authority())) {
+    known->last_use = ++uses_;
     if (known->parts == parts) return known;
-    if (known->uid != 0) {
+    if (known->uid != 0 || known->is_shaking || !IsIdle(*known)) {
       return unsupported(absl::StrCat("the system there is called ", ToAbsl(known->parts.system())));
     }
+    // Nobody was met there, and nothing waits for the other name: this one may be right. References to the other one find
+    // out when they are used.
+    Detach(*known);
     known->parts = parts;
-    known->by_path = nullptr;  // References by path to the other name lead on to it, in vain.
-    known->paths.clear();
-    known->path_index.clear();
-    known->selections.clear();
     return known;
   }
-  if (peers_.size() >= node_->system.options().config.remoting->max_authorities) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(parts.ToString(), " would be one peer too many; raise RemotingConfig.max_authorities"));
+  if (peers_.size() >= node_->system.options().config.remoting->max_authorities && !MakeRoomForPeer()) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        parts.ToString(), " would be one peer too many, and none is idle; raise RemotingConfig.max_authorities"));
   }
-  return peers_.emplace(*parts.authority(), std::make_unique<Peer>(parts, node_->options.system)).first->second.get();
+  Peer* const made =
+      peers_.emplace(*parts.authority(), std::make_unique<Peer>(parts, node_->options.system)).first->second.get();
+  made->last_use = ++uses_;
+  return made;
 }
 
-Peer* RemotingCore::PeerOfUid(uint64_t uid) {
-  const auto found = by_uid_.find(uid);
-  return found == by_uid_.end() ? nullptr : found->second;
+// Whether somebody here waits for something from it.
+bool RemotingCore::IsWanted(const Peer& peer) const {
+  if (!peer.watches.empty() || peer.outbox.pending() != 0 || !peer.identifies.empty() || peer.is_draining) return true;
+  const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority);
+  if (info.has_value() && info->deferred != 0) return true;
+  return std::any_of(peer.lanes.begin(), peer.lanes.end(), [](const OutboundLane& lane) { return lane.has_work(); });
+}
+
+// Whether nothing would be lost with it.
+bool RemotingCore::IsIdle(const Peer& peer) const {
+  if (peer.is_associated || IsQuarantined(peer) || !peer.watched_here.empty() || IsWanted(peer)) return false;
+  return std::none_of(peer.inbound.begin(), peer.inbound.end(),
+                      [](const InboundLane& lane) { return lane.is_busy || !lane.waiting.empty(); });
+}
+
+bool RemotingCore::MakeRoomForPeer() {
+  Peer* oldest = nullptr;
+  for (const auto& [authority, peer] : peers_) {
+    if ((oldest == nullptr || peer->last_use < oldest->last_use) && IsIdle(*peer)) oldest = peer.get();
+  }
+  if (oldest == nullptr) return false;
+  Detach(*oldest);
+  for (const Lane lane : {Lane::kControl, Lane::kOrdinary, Lane::kLarge}) CloseLane(*oldest, lane);
+  for (auto& [id, stream] : streams_) {
+    if (stream.peer != oldest) continue;
+    stream.peer = nullptr;
+    stream.uid = 0;
+  }
+  const PathAuthority gone = oldest->authority;
+  peers_.erase(gone);
+  return true;
+}
+
+void RemotingCore::Detach(Peer& peer) {
+  for (const auto& [life, link] : peer.lives) link->peer = nullptr;
+  peer.lives.clear();
+  if (peer.by_path != nullptr) peer.by_path->peer = nullptr;
+  peer.by_path = nullptr;
+}
+
+Peer* RemotingCore::PeerOfLink(NodeLink& link) {
+  link.last_use = ++uses_;
+  if (link.peer != nullptr) return link.peer;
+  const absl::StatusOr<Peer*> found = PeerOf(link.node());
+  if (!found.ok()) return nullptr;
+  link.peer = *found;
+  if (link.life() == 0) {
+    link.peer->by_path = &link;
+  } else {
+    link.peer->lives.insert_or_assign(link.life(), &link);
+  }
+  return link.peer;
 }
 
 bool RemotingCore::IsDead(const Peer& peer, uint64_t uid) const {
   return std::find(peer.dead.begin(), peer.dead.end(), uid) != peer.dead.end();
 }
 
-PeerLife* RemotingCore::LifeOf(Peer& peer, uint64_t uid) {
-  const auto found = peer.lives.find(uid);
-  if (found != peer.lives.end()) return &found->second;
-  if (peer.lives.size() >= node_->options.max_lives) return nullptr;
-  const absl::StatusOr<NodeLink*> link = NodeLink::Make(handle_, peer.parts, uid);
-  if (!link.ok()) return nullptr;
-  return &peer.lives.emplace(uid, PeerLife{.link = *link, .paths = {}}).first->second;
+absl::StatusOr<NodeLink*> RemotingCore::LinkTo(Peer& peer, uint64_t life) {
+  NodeLink* link = nullptr;
+  if (life == 0) {
+    link = peer.by_path;
+  } else if (const auto found = peer.lives.find(life); found != peer.lives.end()) {
+    link = found->second;
+  }
+  if (link == nullptr) {
+    const auto key = std::make_pair(peer.parts, life);
+    if (const auto known = links_.find(key); known != links_.end()) {
+      link = known->second;
+    } else {
+      link = links_.size() < node_->options.max_links ? nullptr : RecycleLink(peer.parts, life);
+      if (link == nullptr && links_.size() >= node_->options.max_links) {
+        return absl::ResourceExhaustedError(absl::StrCat("references lead to ", links_.size(),
+                                                         " nodes and lives of nodes, all of them in use; raise ",
+                                                         "RemoteOptions.max_links"));
+      }
+      if (link == nullptr) {
+        FRAKTOR_ASSIGN_OR_RETURN(link, NodeLink::Make(handle_, peer.parts, life));
+        all_links_.push_back(link);
+      }
+      links_.emplace(key, link);
+    }
+    link->peer = &peer;
+    if (life == 0) {
+      peer.by_path = link;
+    } else {
+      peer.lives.insert_or_assign(life, link);
+    }
+  }
+  link->last_use = ++uses_;
+  return link;
+}
+
+// One that was not used for long, among a few that are looked at, if nobody has to do with whom it leads to. References by
+// path stay: a peer that makes lives up must not take those of the program.
+NodeLink* RemotingCore::RecycleLink(const ActorPathParts& parts, uint64_t life) {
+  NodeLink* oldest = nullptr;
+  int candidates = 0;
+  for (size_t i = 0; i < all_links_.size() && candidates < kRecycleCandidates; ++i) {
+    NodeLink* const link = all_links_[next_recycled_++ % all_links_.size()];
+    if (link->life() == 0 || link->watches != 0) continue;
+    if (link->peer != nullptr && link->peer->uid == link->life()) continue;
+    ++candidates;
+    if (oldest == nullptr || link->last_use < oldest->last_use) oldest = link;
+  }
+  if (oldest == nullptr) return nullptr;
+  if (oldest->peer != nullptr) oldest->peer->lives.erase(oldest->life());
+  links_.erase(std::make_pair(oldest->node(), oldest->life()));
+  text_bytes_ -= oldest->text_bytes;
+  lanes_ -= oldest->lanes.size();
+  oldest->Recycle(parts, life);
+  return oldest;
 }
 
 // References.
 
-absl::StatusOr<ActorRef> RemotingCore::RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection) {
-  FRAKTOR_ASSIGN_OR_RETURN(Peer* const peer, PeerOf(parts));
-  if (peer->by_path == nullptr) {
-    FRAKTOR_ASSIGN_OR_RETURN(peer->by_path, NodeLink::Make(handle_, parts, 0));
+absl::StatusOr<ActorRef> RemotingCore::RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection,
+                                             bool is_of_peer) {
+  const RemoteOptions& options = node_->options;
+  // What peers bring has half of the room, so that there is always some for the program.
+  const size_t max_bytes = is_of_peer ? options.max_path_table_bytes / 2 : options.max_path_table_bytes;
+  if (is_of_peer && links_.size() >= options.max_links / 2 && !links_.contains(std::make_pair(parts, uint64_t{0}))) {
+    return absl::ResourceExhaustedError(absl::StrCat("no more room for references to ", parts.ToString(), " by path"));
   }
-  const std::string key = absl::StrCat(is_selection ? "?" : "", ToAbsl(path));
-  if (const auto found = peer->path_index.find(key); found != peer->path_index.end()) {
-    return peer->by_path->RefOfPath(found->second, peer->paths[found->second].turn);
+  if (path.size() > options.limits.max_path_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat("a path at ", parts.ToString(), " has ", path.size(),
+                                                   " bytes; WireLimits.max_path_bytes is ",
+                                                   options.limits.max_path_bytes));
+  }
+  FRAKTOR_ASSIGN_OR_RETURN(Peer* const peer, PeerOf(parts));
+  FRAKTOR_ASSIGN_OR_RETURN(NodeLink* const link, LinkTo(*peer, 0));
+  std::string key = absl::StrCat(is_selection ? "?" : "", ToAbsl(path));
+  if (const auto found = link->path_index.find(key); found != link->path_index.end()) {
+    return link->RefOfPath(found->second, link->paths[found->second].turn);
   }
   uint32_t index = 0;
-  if (is_selection && peer->selections.size() >= kSelectionPlaces) {
+  if (is_selection && link->selections.size() >= kSelectionPlaces) {
     // The place of the one that was made longest ago.
-    index = peer->selections[peer->next_selection];
-    peer->next_selection = (peer->next_selection + 1) % kSelectionPlaces;
-    PathEntry& entry = peer->paths[index];
-    peer->path_index.erase(absl::StrCat("?", entry.path));
-    entry = {.path = std::string(path), .is_selection = true, .turn = (entry.turn + 1) & 0x7fffffff};
+    index = link->selections[link->next_selection];
+    link->next_selection = (link->next_selection + 1) % kSelectionPlaces;
+    path_bytes_ -= 2 * link->paths[index].path.size();
+    link->path_index.erase(absl::StrCat("?", link->paths[index].path));
   } else {
-    if (peer->paths.size() >= node_->options.max_paths) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("a reference to ", parts.ToString(), ToAbsl(path), " would be one too many by path; keep the ",
-                       "references that answers bring, or raise RemoteOptions.max_paths"));
+    if (link->paths.size() >= options.max_paths || path_bytes_ + 2 * path.size() > max_bytes) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a reference to ", parts.ToString(), ToAbsl(path.substr(0, 200)), " would be one too many by path; keep the ",
+          "references that answers bring, or raise RemoteOptions.max_paths and max_path_table_bytes"));
     }
-    index = static_cast<uint32_t>(peer->paths.size());
-    peer->paths.push_back({.path = std::string(path), .is_selection = is_selection});
-    if (is_selection) peer->selections.push_back(index);
+    index = static_cast<uint32_t>(link->paths.size());
+    link->paths.emplace_back();
+    if (is_selection) link->selections.push_back(index);
   }
-  peer->path_index.insert_or_assign(key, index);
-  return peer->by_path->RefOfPath(index, peer->paths[index].turn);
+  // The text stands in the entry and in the index.
+  path_bytes_ += 2 * path.size();
+  link->paths[index] = {
+      .path = std::string(path), .is_selection = is_selection, .turn = link->NextTurn(), .lane = LaneOfPath(path)};
+  link->path_index.insert_or_assign(std::move(key), index);
+  return link->RefOfPath(index, link->paths[index].turn);
 }
 
 ActorRef RemotingCore::RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path) {
-  if (uid == 0 || life == 0) return RefAt(parts, path, false).value_or(ActorRef());
+  if (uid == 0 || life == 0) return RefAt(parts, path, false, true).value_or(ActorRef());
   const absl::StatusOr<Peer*> peer = PeerOf(parts);
   if (!peer.ok()) return {};
-  PeerLife* const known = LifeOf(**peer, life);
-  if (known == nullptr) return {};
+  const absl::StatusOr<NodeLink*> link = LinkTo(**peer, life);
+  if (!link.ok()) return {};
   if (!path.empty()) {
-    // Enough for logs: when there are too many, they begin anew.
-    if (known->paths.size() >= node_->options.max_path_texts) known->paths.clear();
-    known->paths.insert_or_assign(uid, std::string(path));
+    if (!large_.empty() && lanes_ < node_->options.max_paths) {
+      if ((*link)->lanes.try_emplace(uid, LaneOfPath(path)).second) ++lanes_;
+    }
+    RememberText(**link, uid, path);
   }
-  const ActorRef ref = known->link->RefOfUid(uid);
+  const ActorRef ref = (*link)->RefOfUid(uid);
   // One uid in four thousand millions has no word of its own.
-  return ref.IsNoOne() ? RefAt(parts, absl::StrCat("#", uid), false).value_or(ActorRef()) : ref;
+  return ref.IsNoOne() ? RefAt(parts, absl::StrCat("#", uid), false, true).value_or(ActorRef()) : ref;
+}
+
+// Enough for logs: when there are too many, they begin anew.
+void RemotingCore::RememberText(NodeLink& link, uint64_t uid, std::string_view path) {
+  if (path.size() > kMaxTextBytes) return;
+  const auto known = link.texts.find(uid);
+  if (known != link.texts.end() && known->second == path) return;
+  if (link.texts.size() >= node_->options.max_path_texts || text_bytes_ + path.size() > kMaxAllTextBytes) {
+    text_bytes_ -= link.text_bytes;
+    link.text_bytes = 0;
+    link.texts.clear();
+    if (text_bytes_ + path.size() > kMaxAllTextBytes) return;
+  }
+  std::string& text = link.texts[uid];
+  const size_t grown = path.size() - std::min(path.size(), text.size());
+  link.text_bytes += grown;
+  text_bytes_ += grown;
+  text = std::string(path);
 }
 
 std::string RemotingCore::PathTextOf(const NodeLink& link, ActorRef ref) const {
-  const auto peer = peers_.find(*link.node().authority());
-  if (peer == peers_.end()) return {};
   if (link.life() == 0) {
-    const uint32_t index = NodeLink::PathIndexOf(ref);
-    if (peer->second->by_path != &link || index >= peer->second->paths.size()) return {};
-    const PathEntry& entry = peer->second->paths[index];
-    return entry.turn == NodeLink::PathTurnOf(ref) ? entry.path : std::string();
+    const PathEntry* const entry = link.FindPath(ref);
+    return entry == nullptr ? std::string() : entry->path;
   }
-  const auto life = peer->second->lives.find(link.life());
-  if (life == peer->second->lives.end()) return {};
-  const auto path = life->second.paths.find(link.UidOf(ref));
-  return path == life->second.paths.end() ? std::string() : path->second;
+  const auto path = link.texts.find(link.UidOf(ref));
+  return path == link.texts.end() ? std::string() : path->second;
 }
 
 // What is for users.
@@ -262,11 +422,13 @@ void RemotingCore::LoseLater(Section& section, ActorRef to, EnvelopePtr message,
       [node = node_, to, lost = std::move(message), reason]() mutable { node->Lose(to, std::move(lost), reason); });
 }
 
-void RemotingCore::LogLater(Section& section, LogLevel level, std::string text) const {
-  section.Later([node = node_, level, text = std::move(text)] { node->Log(level, text); });
+void RemotingCore::LogLater(Section& section, LogLevel level, std::string text, LogSite site) const {
+  section.Later([node = node_, level, text = std::move(text), site] { node->Log(level, text, site); });
 }
 
-void RemotingCore::TerminatedLater(Section& section, const Peer& peer, uint64_t uid, std::string reason) const {
+void RemotingCore::TerminatedLater(Section& section, Peer& peer, uint64_t uid, std::string reason) const {
+  // Once for each life.
+  if (uid != 0 && std::exchange(peer.terminated_uid, uid) == uid) return;
   section.Later([node = node_, text = peer.parts.ToString(), uid, reason = std::move(reason)] {
     node->system.events().Publish(AddressTerminated{.node = text, .system_uid = uid, .reason = reason});
   });
@@ -335,65 +497,91 @@ void RemotingCore::DrainRegistry(Section& section) {
 
 // Sending.
 
-void RemotingCore::Send(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message) {
-  Peer* const peer = FindPeer(*link.node().authority());
-  if (peer == nullptr || (link.life() == 0 && peer->by_path != &link)) {
+bool RemotingCore::Send(Section& section, NodeLink& link, ActorRef to, EnvelopePtr& message, OutgoingMessage& outgoing,
+                        bool is_backlog) {
+  Peer* const peer = PeerOfLink(link);
+  if (peer == nullptr) {
     LoseLater(section, to, std::move(message), DeadLetterReason::kUnsupported);
-    return;
+    return true;
   }
   if (is_ending_) {
     LoseLater(section, to, std::move(message), DeadLetterReason::kShutdown);
-    return;
+    return true;
   }
-  if (link.life() != 0 && (IsDead(*peer, link.life()) || (peer->uid != 0 && peer->uid != link.life()))) {
-    // A life that was not met yet may be there by now.
-    if (!IsDead(*peer, link.life())) WantPeer(section, *peer);
-    LoseLater(section, to, std::move(message), DeadLetterReason::kNewIncarnation);
-    return;
+  if (link.life() != 0 && link.life() != peer->uid) {
+    const bool is_dead = IsDead(*peer, link.life());
+    if (is_dead || peer->uid != 0) {
+      // A life that was not met yet may be there by now.
+      if (!is_dead) WantPeer(section, *peer);
+      LoseLater(section, to, std::move(message), DeadLetterReason::kNewIncarnation);
+      return true;
+    }
   }
-  if (peer->is_associated) {
-    Enqueue(section, *peer, to, std::move(message));
-    return;
+  if (peer->is_draining && !is_backlog) {
+    // Behind those that have waited longer.
+    if (peer->backlog.size() < node_->options.max_queued_messages) {
+      peer->backlog.push_back({next_order_++, to, std::move(message)});
+    } else {
+      LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull);
+    }
+    return true;
   }
+  if (peer->is_associated) return Append(section, *peer, to, message, outgoing);
   const bool may_be_none = link.life() == 0 && message->Is<Identify>();
   if (may_be_none && !IsQuarantined(*peer) && peer->identifies.size() < kMaxIdentifies) {
-    peer->identifies.emplace_back(to, std::move(message));
+    peer->identifies.push_back({next_order_++, to, std::move(message)});
   } else {
-    absl::StatusOr<std::optional<DeferredMessage>> now_or_later =
-        authorities_->Offer(peer->authority, DeferredMessage(to, std::move(message), lost_), node_->Now());
-    if (now_or_later.ok() && now_or_later->has_value()) {
-      Enqueue(section, *peer, to, (*now_or_later)->Take());
-    }
+    // It never is to be sent now: the registry knows of a connection when the peer does.
+    authorities_->Offer(peer->authority, DeferredMessage(next_order_++, to, std::move(message), lost_), node_->Now())
+        .status()
+        .IgnoreError();
     DrainRegistry(section);
   }
   if (!IsQuarantined(*peer)) WantPeer(section, *peer);
+  return true;
 }
 
-// Writes references as places in the tables of a batch.
-class OutboundRefs final : public ActorRefCodec {
- public:
-  OutboundRefs(RemotingCore& core, Peer& peer, OutboundLane& lane) : core_(core), peer_(peer), lane_(lane) {}
-
-  absl::Status Write(ActorRef ref, std::string& out) override {
-    const uint32_t place = core_.PlaceOf(peer_, lane_, ref);
-    if (place == 0) {
-      return absl::InvalidArgumentError(
-          "a reference in it is of another system of this process, or there are too many");
-    }
-    AppendVarint(out, place);
-    return absl::OkStatus();
+bool RemotingCore::TakeBacklog(const PathAuthority& authority, ActorRef& to, EnvelopePtr& message) {
+  Peer* const peer = FindPeer(authority);
+  if (peer == nullptr) return false;
+  if (peer->backlog.empty()) {
+    peer->is_draining = false;
+    return false;
   }
-  absl::StatusOr<ActorRef> Read(std::string_view) override { return absl::UnimplementedError("this side writes"); }
+  to = peer->backlog.front().to;
+  message = std::move(peer->backlog.front().message);
+  peer->backlog.pop_front();
+  return true;
+}
 
- private:
-  RemotingCore& core_;
-  Peer& peer_;
-  OutboundLane& lane_;
-};
+void DrainBacklog(CoreHandle& handle, const PathAuthority& authority) {
+  const Visit visit(handle);
+  if (visit.node() == nullptr) return;
+  for (;;) {
+    ActorRef to;
+    EnvelopePtr message;
+    {
+      Section section(handle);
+      if (section.core() == nullptr || !section.core()->TakeBacklog(authority, to, message)) return;
+    }
+    OutgoingMessage outgoing(*visit.node());
+    for (bool is_done = false; !is_done;) {
+      outgoing.Encode(*message, 0);
+      Section section(handle);
+      if (section.core() == nullptr) return;
+      is_done = section.core()->Send(section, NodeLink::Of(to), to, message, outgoing, true);
+    }
+  }
+}
 
+// The place of a reference in the tables of the batch; 0 if it cannot have one.
 uint32_t RemotingCore::PlaceOf(Peer& peer, OutboundLane& lane, ActorRef ref) {
   if (ref.IsNoOne()) return 0;
-  if (const auto found = lane.refs.find(ref); found != lane.refs.end()) return found->second;
+  const auto found = lane.refs.find(ref);
+  return found != lane.refs.end() ? found->second : AddPlace(peer, lane, ref);
+}
+
+uint32_t RemotingCore::AddPlace(Peer& peer, OutboundLane& lane, ActorRef ref) {
   const WireLimits& limits = node_->options.limits;
   if (lane.batch.refs() >= limits.max_refs) return 0;
   BatchRefView view;
@@ -403,19 +591,37 @@ uint32_t RemotingCore::PlaceOf(Peer& peer, OutboundLane& lane, ActorRef ref) {
     view.uid = node_->WireUidOf(ref);
     if (view.uid == 0) return 0;
     if (!ref.IsPromise() && !peer.told_paths.contains(view.uid)) {
-      if (peer.told_paths.size() >= node_->options.max_path_texts) peer.told_paths.clear();
-      peer.told_paths.insert(view.uid);
       path = node_->system.names().TextOf(ref);
       // Without the address, which the receiver knows.
       const size_t root = path.find('/', path.find("://") + 3);
-      view.path = root == std::string::npos ? std::string_view() : std::string_view(path).substr(root);
+      if (root != std::string::npos && path.size() - root <= limits.max_path_bytes) {
+        if (peer.told_paths.size() >= node_->options.max_path_texts) peer.told_paths.clear();
+        peer.told_paths.insert(view.uid);
+        lane.added.told_paths.push_back(view.uid);
+        view.path = std::string_view(path).substr(root);
+      }
     }
   } else {
     const NodeLink& link = NodeLink::Of(ref);
-    const bool is_theirs =
-        &link.handle() == &handle_ && link.node() == peer.parts && (link.life() == 0 || link.life() == peer.uid);
+    // A reference of another system of this process: its lock is not to be taken.
+    if (&link.handle() != &handle_) return 0;
+    const bool is_theirs = link.node() == peer.parts && (link.life() == 0 || link.life() == peer.uid);
+    if (link.life() != 0) {
+      view.uid = link.UidOf(ref);
+      if (!is_theirs) path = PathTextOf(link, ref);
+      view.path = path;
+    } else {
+      const PathEntry* const entry = link.FindPath(ref);
+      if (entry == nullptr) return 0;
+      if (entry->path.front() == '#') {
+        view.uid = std::strtoull(entry->path.c_str() + 1, nullptr, 10);
+      } else {
+        view.path = entry->path;
+        view.is_selection = entry->is_selection;
+      }
+    }
     if (!is_theirs) {
-      const auto key = std::make_pair(link.node(), link.life());
+      auto key = std::make_pair(link.node(), link.life());
       auto found = lane.nodes.find(key);
       if (found == lane.nodes.end()) {
         if (lane.batch.nodes() >= limits.max_nodes) return 0;
@@ -427,37 +633,22 @@ uint32_t RemotingCore::PlaceOf(Peer& peer, OutboundLane& lane, ActorRef ref) {
                                                       .port = authority.port(),
                                                       .uid = link.life()}))
                     .first;
+        lane.added.nodes.push_back(std::move(key));
       }
       view.home = found->second;
     }
-    if (link.life() != 0) view.uid = link.UidOf(ref);
-    // A reference of another system of this process: its lock is not to be taken.
-    if (&link.handle() == &handle_) path = PathTextOf(link, ref);
-    if (link.life() == 0) {
-      if (path.empty()) return 0;
-      if (path.front() == '#') {
-        view.uid = std::strtoull(path.c_str() + 1, nullptr, 10);
-      } else {
-        view.path = path;
-        view.is_selection = FindPeer(*link.node().authority())->paths[NodeLink::PathIndexOf(ref)].is_selection;
-      }
-    } else if (!is_theirs) {
-      view.path = path;
-    }
   }
-  if (view.path.size() > limits.max_path_bytes) return 0;
   const uint32_t place = lane.batch.AddRef(view);
-  lane.refs.emplace(ref, place);
+  if (lane.refs.emplace(ref, place).second) lane.added.refs.push_back(ref);
   return place;
 }
 
-Lane RemotingCore::LaneOf(const Peer& peer, const NodeLink& link, ActorRef to) const {
+Lane RemotingCore::LaneOfPath(std::string_view path) const {
   if (large_.empty()) return Lane::kOrdinary;
-  const std::string path = PathTextOf(link, to);
-  if (path.empty()) return Lane::kOrdinary;
+  const absl::StatusOr<ActorSelection> elements = ActorSelection::Parse(path);
+  if (!elements.ok()) return Lane::kOrdinary;
   for (const ActorSelection& pattern : large_) {
-    const absl::StatusOr<ActorSelection> elements = ActorSelection::Parse(path);
-    if (!elements.ok() || elements->elements().size() != pattern.elements().size()) continue;
+    if (elements->elements().size() != pattern.elements().size()) continue;
     bool matches = true;
     for (size_t i = 0; i < pattern.elements().size() && matches; ++i) {
       const SelectionElement& wanted = pattern.elements()[i];
@@ -466,67 +657,110 @@ Lane RemotingCore::LaneOf(const Peer& peer, const NodeLink& link, ActorRef to) c
     }
     if (matches) return Lane::kLarge;
   }
-  static_cast<void>(peer);
   return Lane::kOrdinary;
 }
 
-void RemotingCore::Enqueue(Section& section, Peer& peer, ActorRef to, EnvelopePtr message) {
-  const RemoteOptions& options = node_->options;
-  const NodeLink& link = NodeLink::Of(to);
-  if (link.life() != 0 && link.life() != peer.uid) {
-    LoseLater(section, to, std::move(message), DeadLetterReason::kNewIncarnation);
-    return;
+Lane RemotingCore::LaneOf(NodeLink& link, ActorRef to) {
+  if (large_.empty()) return Lane::kOrdinary;
+  if (link.life() == 0) {
+    const PathEntry* const entry = link.FindPath(to);
+    return entry == nullptr ? Lane::kOrdinary : entry->lane;
   }
-  const Lane which = LaneOf(peer, link, to);
+  // An actor whose path is not known when it is first sent to stays on the ordinary lane, as do those that there is no
+  // room to remember.
+  const uint64_t uid = link.UidOf(to);
+  if (const auto known = link.lanes.find(uid); known != link.lanes.end()) return known->second;
+  if (lanes_ < node_->options.max_paths) {
+    link.lanes.emplace(uid, Lane::kOrdinary);
+    ++lanes_;
+  }
+  return Lane::kOrdinary;
+}
+
+// Puts it into the batch, which may become too large by it: see TakeBack.
+absl::Status RemotingCore::AddToBatch(Peer& peer, OutboundLane& lane, ActorRef to, ActorRef sender,
+                                      const OutgoingMessage& outgoing) {
+  for (const ActorRef ref : outgoing.refs()) {
+    if (AddPlace(peer, lane, ref) == 0) return absl::InvalidArgumentError(ToAbsl(kRefsOfOthers));
+  }
+  if (lane.last_to.place == 0 || lane.last_to.ref != to) lane.last_to = {to, PlaceOf(peer, lane, to)};
+  if (lane.last_to.place == 0) return absl::InvalidArgumentError("there is no such path any more");
+  // No one is no answer to a message from another system of this process.
+  if (lane.last_from.place == 0 || lane.last_from.ref != sender) lane.last_from = {sender, PlaceOf(peer, lane, sender)};
+  const MessageCodec* const codec = outgoing.codec();
+  if (lane.last_codec != codec) {
+    auto manifest = lane.manifests.find(codec);
+    if (manifest == lane.manifests.end()) {
+      manifest = lane.manifests.emplace(codec, lane.batch.AddManifest(codec->manifest(), codec->version())).first;
+      lane.added.codec = codec;
+    }
+    lane.last_codec = codec;
+    lane.last_manifest = manifest->second;
+  }
+  lane.batch.AddMessage({.to = lane.last_to.place,
+                         .from = lane.last_from.place,
+                         .manifest = lane.last_manifest,
+                         .payload = outgoing.payload()});
+  return absl::OkStatus();
+}
+
+void RemotingCore::TakeBack(Peer& peer, OutboundLane& lane, const BatchWriter::Mark& mark) {
+  lane.batch.Rollback(mark);
+  for (const ActorRef ref : lane.added.refs) lane.refs.erase(ref);
+  for (const OutboundLane::NodeKey& key : lane.added.nodes) lane.nodes.erase(key);
+  for (const uint64_t uid : lane.added.told_paths) peer.told_paths.erase(uid);
+  if (lane.added.codec != nullptr) lane.manifests.erase(lane.added.codec);
+  lane.last_to = lane.last_from = {};
+  lane.last_codec = nullptr;
+}
+
+bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr& message, OutgoingMessage& outgoing) {
+  const RemoteOptions& options = node_->options;
+  const WireLimits& limits = options.limits;
+  const Lane which = LaneOf(NodeLink::Of(to), to);
   OutboundLane& lane = peer.lane(which);
   const size_t most = which == Lane::kLarge ? options.max_queued_large : options.max_queued_messages;
   if (lane.queued() >= most || lane.queued_bytes() >= options.max_queued_bytes) {
     LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull);
-    return;
+    return true;
   }
-  const MessageCodec* codec = node_->codecs.FindType(message->type());
-  const CodecRegistry& codecs = codec != nullptr ? node_->codecs : RuntimeCodecs();
-  const size_t max_frame = MaxFrameBytes(which, options.limits);
-  const size_t max_payload = max_frame - kFrameHeaderBytes - kMessageOverhead - options.limits.max_manifest_bytes;
-  OutboundRefs refs(*this, peer, lane);
-  absl::Status encoded;
-  for (int attempt = 0; attempt < 2; ++attempt) {
+  absl::Status why = outgoing.status();
+  const bool has_refs = !outgoing.refs().empty();
+  const size_t max_frame = MaxFrameBytes(which, limits);
+  while (why.ok()) {
     BatchWriter& batch = lane.batch;
-    if (batch.refs() > options.limits.max_refs / 2 || batch.nodes() > options.limits.max_nodes / 2 ||
-        batch.manifests() >= options.limits.max_manifests || batch.messages() >= options.limits.max_messages) {
-      SealBatch(peer, which);
+    const bool is_full = batch.refs() + outgoing.refs().size() + 2 > limits.max_refs ||
+                         batch.nodes() > limits.max_nodes / 2 || batch.manifests() >= limits.max_manifests ||
+                         batch.messages() >= limits.max_messages;
+    const bool is_misplaced = has_refs && outgoing.base() != batch.refs();
+    if (is_full || (is_misplaced && outgoing.attempts() > 1)) SealBatch(peer, which);
+    // Its references would stand elsewhere than it says. The second time it says that it begins a batch.
+    if (has_refs && outgoing.base() != batch.refs()) return false;
+    const bool was_empty = batch.empty();
+    const BatchWriter::Mark mark = batch.mark();
+    lane.added = {};
+    why = AddToBatch(peer, lane, to, message->sender(), outgoing);
+    if (why.ok() && batch.bytes() <= max_frame) {
+      outgoing.set_places(batch.refs());
+      Pump(section, peer, which);
+      return true;
     }
-    const uint32_t place = PlaceOf(peer, lane, to);
-    // No one is no answer to a message from another system of this process.
-    const uint32_t from = PlaceOf(peer, lane, message->sender());
-    scratch_.clear();
-    const absl::StatusOr<const MessageCodec*> written =
-        codecs.Encode(*message, scratch_, {.refs = &refs, .max_bytes = max_payload});
-    encoded = place == 0 ? absl::InvalidArgumentError("there is no such path any more") : written.status();
-    if (!encoded.ok()) break;
-    codec = *written;
-    const size_t manifest_bytes = codec->manifest().size() + kMessageOverhead;
-    const bool fits = batch.bytes() + scratch_.size() + manifest_bytes + kMessageOverhead <= max_frame;
-    if (!fits && !batch.empty()) {
-      SealBatch(peer, which);  // The places begin anew.
-      continue;
-    }
-    if (!fits) {
-      encoded = absl::OutOfRangeError(absl::StrCat("with its references it is larger than a frame of ", max_frame));
+    // In a batch of its own it may have room.
+    TakeBack(peer, lane, mark);
+    if (was_empty) {
+      if (why.ok()) {
+        why = absl::OutOfRangeError(absl::StrCat("with its references it is larger than a frame of the ",
+                                                 ToAbsl(NameOf(which)), " lane, ", max_frame, " bytes"));
+      }
       break;
     }
-    auto manifest = lane.manifests.find(codec);
-    if (manifest == lane.manifests.end()) {
-      manifest = lane.manifests.emplace(codec, batch.AddManifest(codec->manifest(), codec->version())).first;
-    }
-    batch.AddMessage({.to = place, .from = from, .manifest = manifest->second, .payload = scratch_});
-    Pump(section, peer, which);
-    return;
+    why = absl::OkStatus();
+    SealBatch(peer, which);
   }
-  // What was written for it, such as references, does no harm.
   LogLater(section, LogLevel::kWarning,
-           absl::StrCat(ToAbsl(message->type()->name()), " cannot leave this node: ", encoded.message()));
+           absl::StrCat(ToAbsl(message->type()->name()), " cannot leave this node: ", why.message()));
   LoseLater(section, to, std::move(message), DeadLetterReason::kNotSerializable);
+  return true;
 }
 
 void RemotingCore::SealBatch(Peer& peer, Lane which) {
@@ -548,44 +782,71 @@ void RemotingCore::SealBatch(Peer& peer, Lane which) {
   lane.ForgetTables();
 }
 
-void RemotingCore::PushFrame(Section& section, Peer& peer, Lane which, std::string frame, size_t messages) {
-  OutboundLane& lane = peer.lane(which);
-  lane.frame_bytes += frame.size();
-  lane.frame_messages += messages;
-  lane.frames.push_back({std::move(frame), messages});
-  Pump(section, peer, which);
-}
-
 void RemotingCore::SendControl(Section& section, Peer& peer, const wire::ControlMessage& message, Lane which) {
   OutboundLane& lane = peer.lane(which);
-  if (which == Lane::kControl && lane.frames.size() >= node_->options.max_queued_control) {
+  if (which == Lane::kControl && (lane.frames.size() >= node_->options.max_queued_control ||
+                                  lane.queued_bytes() >= node_->options.max_queued_bytes)) {
     if (!IsQuarantined(peer)) Quarantine(section, peer, "too much waits for the control stream", false);
     return;
   }
   if (which != Lane::kControl) SealBatch(peer, which);  // It must not overtake.
-  PushFrame(section, peer, which,
-            EncodeControl({.lane = which, .origin_uid = node_->uid, .target_uid = peer.uid}, message), 0);
+  std::string frame = EncodeControl({.lane = which, .origin_uid = node_->uid, .target_uid = peer.uid}, message);
+  lane.frame_bytes += frame.size();
+  lane.frames.push_back({std::move(frame), 0});
+  Pump(section, peer, which);
+}
+
+std::string RemotingCore::TakePending(Peer& peer) {
+  PendingControl& pending = peer.pending;
+  if (std::exchange(pending.request, false)) return RequestFrame(peer, Lane::kControl);
+  if (!pending.refusal.empty()) return std::exchange(pending.refusal, {});
+  wire::ControlMessage message;
+  if (const uint64_t to = std::exchange(pending.response_to, 0); to != 0) {
+    wire::HandshakeResponse& response = *message.mutable_handshake_response();
+    FillNode(*response.mutable_from(), node_->parts, node_->uid);
+    response.set_version(pending.response_version);
+    response.set_nonce(pending.response_nonce);
+    return EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = to}, message);
+  }
+  if (!std::exchange(pending.notice, false) || !IsQuarantined(peer)) return {};
+  message.mutable_quarantine_notice()->set_quarantined_uid(peer.quarantined_uid);
+  if (const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority)) {
+    message.mutable_quarantine_notice()->set_reason(info->reason.substr(0, node_->options.limits.max_reason_bytes));
+  }
+  return EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = peer.quarantined_uid}, message);
 }
 
 void RemotingCore::Pump(Section& section, Peer& peer, Lane which) {
   OutboundLane& lane = peer.lane(which);
+  const bool is_pending = which == Lane::kControl && peer.pending.any();
   if (lane.stream == nullptr) {
-    if (lane.has_work()) OpenLane(section, peer, which);
+    if (lane.has_work() || is_pending) OpenLane(section, peer, which);
     return;
   }
   if (!lane.is_open || lane.is_writing || lane.is_closing) return;
-  if (lane.frames.empty()) {
+  if (!is_pending && lane.frames.empty()) {
     if (lane.batch.empty()) return;
     SealBatch(peer, which);
   }
   const Instant now = node_->Now();
   lane.last_use = now;
-  lane.is_writing = true;
   if (now >= lane.last_handshake + node_->options.inject_handshake) {
     // Ahead of the rest: a peer that has been restarted answers with another uid.
+    lane.is_writing = true;
+    if (which == Lane::kControl) peer.pending.request = false;
     lane.stream->Write(RequestFrame(peer, which));
     return;
   }
+  if (is_pending) {
+    std::string frame = TakePending(peer);
+    if (!frame.empty()) {
+      lane.is_writing = true;
+      lane.stream->Write(std::move(frame));
+      return;
+    }
+    if (lane.frames.empty()) return;
+  }
+  lane.is_writing = true;
   OutboundLane::Frame frame = std::move(lane.frames.front());
   lane.frames.pop_front();
   lane.frame_bytes -= frame.bytes.size();
@@ -617,10 +878,20 @@ void RemotingCore::DropQueues(Section& section, Peer& peer, std::string_view why
     messages += lane.queued();
     lane.DropAll();
   }
+  for (WaitingMessage& waiting : std::exchange(peer.backlog, {})) {
+    LoseLater(section, waiting.to, std::move(waiting.message), DeadLetterReason::kNewIncarnation);
+  }
   if (messages == 0) return;
-  LogLater(section, LogLevel::kWarning,
-           absl::StrCat(messages, " messages to ", peer.parts.ToString(),
-                        " that waited for a stream are lost: ", ToAbsl(why)));
+  // They are bytes by now: who asked hears by the timeout.
+  peer.lost += messages;
+  section.Later([node = node_, messages, who = peer.parts.ToString(), why = std::string(why)] {
+    if (ForeignMetrics* const metrics = node->system.tree().options().mailboxes.core().metrics()) {
+      for (size_t i = 0; i < messages; ++i) metrics->CountDeadLetter(DeadLetterReason::kNewIncarnation);
+    }
+    node->Log(LogLevel::kWarning,
+              absl::StrCat(messages, " messages to ", who, " that waited for a stream are lost: ", why));
+    node->system.events().Publish(QueuedMessagesLost{.node = who, .count = messages, .reason = why});
+  });
 }
 
 void RemotingCore::OnOpened(Section& section, const PathAuthority& authority, Lane which, uint64_t serial) {
@@ -631,6 +902,7 @@ void RemotingCore::OnOpened(Section& section, const PathAuthority& authority, La
   lane.backoff = absl::ZeroDuration();
   if (lane.is_closing) return;
   // The first thing on every stream.
+  if (which == Lane::kControl) peer->pending.request = false;
   lane.is_writing = true;
   lane.last_use = node_->Now();
   lane.stream->Write(RequestFrame(*peer, which));
@@ -682,7 +954,8 @@ void RemotingCore::OnClosed(Section& section, const PathAuthority& authority, La
       DrainRegistry(section);
     }
   }
-  if (lane.has_work() || (which == Lane::kControl && !peer->watches.empty())) WantPeer(section, *peer);
+  const bool is_pending = which == Lane::kControl && (peer->pending.any() || !peer->watches.empty());
+  if (lane.has_work() || is_pending) WantPeer(section, *peer);
 }
 
 // From programs.
@@ -696,6 +969,7 @@ std::vector<PeerInfo> RemotingCore::Peers() const {
                   .is_quarantined = IsQuarantined(*peer),
                   .version = peer->version,
                   .pending_system = peer->outbox.pending(),
+                  .lost = peer->lost,
                   .watches = peer->watches.size(),
                   .heartbeats = peer->heartbeats,
                   .has_detector = peer->detector != nullptr};
@@ -724,7 +998,7 @@ absl::Status RemotingCore::Quarantine(Section& section, const PathAuthority& aut
       node->system.events().Publish(HarmlessQuarantine{.node = text, .system_uid = uid, .reason = why});
     });
   }
-  Quarantine(section, *peer, std::string(reason), !is_harmless);
+  Quarantine(section, *peer, std::string(reason), !is_harmless, is_harmless);
   return absl::OkStatus();
 }
 
@@ -734,7 +1008,7 @@ absl::Status RemotingCore::EndQuarantine(Section& section, const PathAuthority& 
   if (ended.ok() && peer != nullptr) {
     peer->quarantined_uid = 0;
     peer->is_associated = true;
-    by_uid_.insert_or_assign(peer->uid, peer);
+    peer->pending.notice = false;
     TellWatches(section, *peer);
   }
   DrainRegistry(section);
@@ -748,9 +1022,11 @@ void RemotingCore::Flush(Section& section, absl::AnyInvocable<void() &&> done) {
   flush_until_ = node_->Now() + node_->options.shutdown_flush;
   for (const auto& [authority, peer] : peers_) {
     if (!peer->is_associated) continue;
+    ++peer->flush;
     for (const Lane lane : {Lane::kOrdinary, Lane::kLarge}) {
       if (peer->lane(lane).stream == nullptr && !peer->lane(lane).has_work()) continue;
       wire::ControlMessage message;
+      message.mutable_flush()->set_number(peer->flush);
       message.mutable_flush()->set_lane(static_cast<uint32_t>(lane));
       peer->unflushed |= 1u << static_cast<uint32_t>(lane);
       SendControl(section, *peer, message, lane);
@@ -763,7 +1039,10 @@ void RemotingCore::CheckFlush(Section& section, Instant now) {
   const bool is_late = now >= flush_until_;
   if (!is_ending_) {
     for (const auto& [authority, peer] : peers_) {
-      if (!is_late && peer->is_associated && (peer->unflushed != 0 || peer->outbox.pending() != 0)) return;
+      if (!is_late && peer->is_associated &&
+          (peer->unflushed != 0 || peer->outbox.pending() != 0 || peer->is_draining)) {
+        return;
+      }
     }
     is_ending_ = true;
     for (const auto& [authority, peer] : peers_) {

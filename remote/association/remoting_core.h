@@ -34,6 +34,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/remote/association/core_handle.h"
 #include "fraktor/remote/association/node_link.h"
+#include "fraktor/remote/association/outgoing_message.h"
 #include "fraktor/remote/association/peer.h"
 #include "fraktor/remote/association/peer_info.h"
 #include "fraktor/remote/association/remote_options.h"
@@ -52,11 +53,12 @@ class DeferredMessage {
  public:
   using Lost = std::vector<std::pair<ActorRef, EnvelopePtr>>;
 
-  DeferredMessage(ActorRef to, EnvelopePtr envelope, Lost& lost)
-      : to_(to), envelope_(std::move(envelope)), lost_(&lost) {}
+  DeferredMessage(uint64_t order, ActorRef to, EnvelopePtr envelope, Lost& lost)
+      : order_(order), to_(to), envelope_(std::move(envelope)), lost_(&lost) {}
   DeferredMessage(DeferredMessage&&) noexcept = default;
   DeferredMessage& operator=(DeferredMessage&& other) noexcept {
     GiveUp();
+    order_ = other.order_;
     to_ = other.to_;
     envelope_ = std::move(other.envelope_);
     lost_ = other.lost_;
@@ -64,6 +66,8 @@ class DeferredMessage {
   }
   ~DeferredMessage() { GiveUp(); }
 
+  // When it was sent, among all.
+  uint64_t order() const { return order_; }
   ActorRef to() const { return to_; }
   const Envelope& envelope() const { return *envelope_; }
   EnvelopePtr Take() { return std::move(envelope_); }
@@ -73,6 +77,7 @@ class DeferredMessage {
     if (envelope_ != nullptr) lost_->emplace_back(to_, std::move(envelope_));
   }
 
+  uint64_t order_;
   ActorRef to_;
   EnvelopePtr envelope_;
   Lost* lost_;
@@ -90,10 +95,34 @@ struct LocalNode {
   uint64_t WireUidOf(ActorRef ref) const;
   // Whoever has that uid here; no one if nobody has, or had.
   ActorRef FindUid(uint64_t wanted) const;
+  // Whoever has the path "/user/cart" here.
+  ActorRef FindPath(std::string_view text) const;
   Instant Now() const { return system.toolbox().Now(); }
   // Not with the lock.
-  void Log(LogLevel level, std::string_view text) const;
+  void Log(LogLevel level, std::string_view text, LogSite site = LogSite::Here()) const;
   void Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason) const;
+};
+
+// A stream that a peer has opened, and whose it is: the first handshake says so, for as long as it lasts.
+struct InboundStream {
+  StreamOrigin origin = {};
+  Instant since = {};
+  Peer* peer = nullptr;
+  uint64_t uid = 0;
+};
+
+// A batch that is to be read: of whom. Nobody changes what this points to until the batch has been read.
+struct Admission {
+  enum class Verdict : uint8_t { kRead, kDrop, kCut };
+  Verdict verdict = Verdict::kDrop;
+  Peer* peer = nullptr;
+  // Where references of the sender lead.
+  NodeLink* link = nullptr;
+  uint64_t uid = 0;
+  uint64_t session = 0;
+  Lane lane = Lane::kOrdinary;
+  uint64_t stream = 0;
+  uint64_t number = 0;
 };
 
 class RemotingCore {
@@ -110,14 +139,18 @@ class RemotingCore {
   const std::shared_ptr<const LocalNode>& node() const { return node_; }
   Transport& transport() { return *transport_; }
 
-  // From references.
-  void Send(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message);
+  // From references. False if the message is to be encoded again, with base 0.
+  bool Send(Section& section, NodeLink& link, ActorRef to, EnvelopePtr& message, OutgoingMessage& outgoing,
+            bool is_backlog = false);
   EnvelopePtr SendSystem(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message);
+  // The next of those that have waited for a peer; false if there is none, and others need not wait any more.
+  bool TakeBacklog(const PathAuthority& authority, ActorRef& to, EnvelopePtr& message);
   // "/user/cart"; empty if it is not known.
   std::string PathTextOf(const NodeLink& link, ActorRef ref) const;
 
   // References by path. Errors: kUnsupportedAuthority, ResourceExhausted.
-  absl::StatusOr<ActorRef> RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection);
+  absl::StatusOr<ActorRef> RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection,
+                                 bool is_of_peer = false);
   // To an actor of a life of a node, met or not. No one if there are too many of them.
   ActorRef RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path);
 
@@ -125,10 +158,15 @@ class RemotingCore {
   void OnOpened(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial);
   void OnWritten(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial);
   void OnClosed(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial, const absl::Status& why);
-  void OnControl(Section& section, const FrameHeader& header, wire::ControlMessage message);
-  // The address that a batch comes from, if it is to be read. Null if it is late, or of somebody unknown.
-  std::unique_ptr<const ActorPathParts> MayRead(Section& section, const FrameHeader& header);
-  void OnBatchRead(Section& section, const FrameHeader& header);
+  // From streams of others. False: the stream is cut.
+  bool OnStreamOpened(Section& section, uint64_t stream, const StreamOrigin& origin);
+  void OnStreamClosed(uint64_t stream);
+  bool OnControl(Section& section, uint64_t stream, const FrameHeader& header, wire::ControlMessage message);
+  // Whether a batch is to be read now. One that comes while another one of its lane is being read waits: the frame is kept.
+  Admission Admit(Section& section, uint64_t stream, const FrameHeader& header, std::string_view frame);
+  // A batch has been read. True if another one has waited: it is `next` and `frame` now.
+  bool OnBatchRead(Section& section, const Admission& read, Admission& next, std::string& frame);
+  void CutStream(uint64_t stream);
 
   void Tick(Section& section);
 
@@ -145,34 +183,45 @@ class RemotingCore {
   void Close();
 
  private:
-  friend class OutboundRefs;
-
   RemotingCore(CoreHandle& handle, std::shared_ptr<const LocalNode> node, std::unique_ptr<Transport> transport);
 
   // Peers.
   Peer* FindPeer(const PathAuthority& authority);
   absl::StatusOr<Peer*> PeerOf(const ActorPathParts& parts);
-  // Of a life that is current.
-  Peer* PeerOfUid(uint64_t uid);
-  PeerLife* LifeOf(Peer& peer, uint64_t uid);
+  // Null if there is none, and none can be.
+  Peer* PeerOfLink(NodeLink& link);
+  absl::StatusOr<NodeLink*> LinkTo(Peer& peer, uint64_t life);
+  bool IsWanted(const Peer& peer) const;
+  bool IsIdle(const Peer& peer) const;
+  bool MakeRoomForPeer();
+  NodeLink* RecycleLink(const ActorPathParts& parts, uint64_t life);
+  void RememberText(NodeLink& link, uint64_t uid, std::string_view path);
+  // References to it find out anew where they lead.
+  void Detach(Peer& peer);
   bool IsDead(const Peer& peer, uint64_t uid) const;
   bool IsQuarantined(const Peer& peer) const { return peer.quarantined_uid != 0; }
 
   // What is for users.
   void LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason);
-  void LogLater(Section& section, LogLevel level, std::string text) const;
-  void TerminatedLater(Section& section, const Peer& peer, uint64_t uid, std::string reason) const;
+  void LogLater(Section& section, LogLevel level, std::string text, LogSite site = LogSite::Here()) const;
+  void TerminatedLater(Section& section, Peer& peer, uint64_t uid, std::string reason) const;
   void ListenToRegistry();
   // What the registry has said since the last call.
   void DrainRegistry(Section& section);
 
   // Sending.
-  void Enqueue(Section& section, Peer& peer, ActorRef to, EnvelopePtr message);
-  Lane LaneOf(const Peer& peer, const NodeLink& link, ActorRef to) const;
+  bool Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr& message, OutgoingMessage& outgoing);
+  absl::Status AddToBatch(Peer& peer, OutboundLane& lane, ActorRef to, ActorRef sender,
+                          const OutgoingMessage& outgoing);
+  void TakeBack(Peer& peer, OutboundLane& lane, const BatchWriter::Mark& mark);
+  Lane LaneOfPath(std::string_view path) const;
+  Lane LaneOf(NodeLink& link, ActorRef to);
   uint32_t PlaceOf(Peer& peer, OutboundLane& lane, ActorRef ref);
+  uint32_t AddPlace(Peer& peer, OutboundLane& lane, ActorRef ref);
   void SealBatch(Peer& peer, Lane which);
-  void PushFrame(Section& section, Peer& peer, Lane which, std::string frame, size_t messages);
   void SendControl(Section& section, Peer& peer, const wire::ControlMessage& message, Lane which = Lane::kControl);
+  // The next of what goes ahead of the rest; empty if there is nothing.
+  std::string TakePending(Peer& peer);
   void Pump(Section& section, Peer& peer, Lane which);
   void OpenLane(Section& section, Peer& peer, Lane which);
   void CloseLane(Peer& peer, Lane which);
@@ -183,16 +232,22 @@ class RemotingCore {
   std::string RequestFrame(Peer& peer, Lane which);
   void FillNode(wire::Node& node, const ActorPathParts& parts, uint64_t uid) const;
   absl::StatusOr<ActorPathParts> PartsOf(const wire::Node& node) const;
-  void OnRequest(Section& section, const wire::HandshakeRequest& request);
-  void OnResponse(Section& section, const wire::HandshakeResponse& response);
-  void OnRefusal(Section& section, const wire::HandshakeRefusal& refusal);
-  void Refuse(Section& section, Peer& peer, wire::HandshakeRefusal::Reason reason, std::string_view text);
+  // False: the stream is cut.
+  bool OnRequest(Section& section, InboundStream& stream, const FrameHeader& header,
+                 const wire::HandshakeRequest& request);
+  bool OnResponse(Section& section, InboundStream& stream, const FrameHeader& header,
+                  const wire::HandshakeResponse& response);
+  void OnRefusal(Section& section, const InboundStream& stream, const wire::HandshakeRefusal& refusal);
+  bool Bind(Section& section, InboundStream& stream, Peer& peer, uint64_t uid);
+  void Refuse(Section& section, Peer& peer, uint64_t nonce, std::string_view text);
+  void WantPending(Section& section, Peer& peer);
   void Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version, bool is_verified);
-  void EndLife(Section& section, Peer& peer, std::string_view reason);
+  // `is_over`: nothing of it counts any more.
+  void EndLife(Section& section, Peer& peer, std::string_view reason, bool is_over);
   void GiveUpHandshake(Section& section, Peer& peer);
 
   // Quarantine.
-  void Quarantine(Section& section, Peer& peer, std::string reason, bool tells_peer);
+  void Quarantine(Section& section, Peer& peer, std::string reason, bool tells_peer, bool is_harmless = false);
   void SendNotice(Section& section, Peer& peer);
 
   // System messages and watching.
@@ -204,6 +259,8 @@ class RemotingCore {
   void OnDeathNotice(Section& section, Peer& peer, const wire::DeathNotice& notice);
   void DeliverNotice(Section& section, Peer& peer, const wire::DeathNotice& notice);
   void DeliverHeld(Section& section, Peer& peer, bool all);
+  void ForgetDetector(Peer& peer);
+  void EraseWatch(Peer& peer, ActorRef watchee);
   void SendDeathNotice(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher, bool existed);
   void SendWatch(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher);
   void TellWatches(Section& section, Peer& peer);
@@ -242,10 +299,18 @@ class RemotingCore {
   std::unique_ptr<Registry> authorities_;
 
   std::map<PathAuthority, std::unique_ptr<Peer>> peers_;
-  absl::flat_hash_map<uint64_t, Peer*> by_uid_;
+  std::map<std::pair<ActorPathParts, uint64_t>, NodeLink*> links_;
+  std::vector<NodeLink*> all_links_;
+  size_t next_recycled_ = 0;
+  // What they keep together: paths, twice; texts for people; lanes.
+  size_t path_bytes_ = 0;
+  size_t text_bytes_ = 0;
+  size_t lanes_ = 0;
+  std::map<uint64_t, InboundStream> streams_;
   uint64_t next_serial_ = 1;
+  uint64_t next_order_ = 1;
+  uint64_t uses_ = 0;
   Random random_;
-  std::string scratch_;
 
   // Handshakes of others in this second.
   Instant handshake_second_;
@@ -257,8 +322,8 @@ class RemotingCore {
   std::vector<absl::AnyInvocable<void() &&>> flushed_;
 };
 
-// Reads the messages of a batch and gives them to their actors. Without the lock.
-void DeliverBatch(CoreHandle& handle, const LocalNode& node, const ActorPathParts& from, const FrameView& frame);
+// Sends what has waited for a peer. Without the lock.
+void DrainBacklog(CoreHandle& handle, const PathAuthority& authority);
 
 // Makes what the transport calls.
 std::shared_ptr<FrameReceiver> MakeReceiver(CoreHandle& handle, std::shared_ptr<const LocalNode> node);

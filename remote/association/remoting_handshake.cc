@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -17,6 +18,17 @@ namespace {
 
 // Lives of a peer whose late frames are known as such.
 constexpr size_t kMaxDead = 64;
+
+// Whether who has shown these names may say that it is at `host`.
+bool MaySpeakFor(const StreamOrigin& origin, std::string_view host) {
+  if (origin.hosts.empty()) return true;
+  return std::any_of(origin.hosts.begin(), origin.hosts.end(), [&](std::string_view name) {
+    if (name == host) return true;
+    if (name.substr(0, 2) != "*.") return false;
+    const size_t dot = host.find('.');
+    return dot != std::string_view::npos && dot > 0 && host.substr(dot) == name.substr(1);
+  });
+}
 
 }  // namespace
 
@@ -69,99 +81,143 @@ void RemotingCore::GiveUpHandshake(Section& section, Peer& peer) {
   LogLater(section, LogLevel::kWarning,
            absl::StrCat(peer.parts.ToString(), " has not answered a handshake within ",
                         absl::FormatDuration(node_->options.handshake_timeout), "; it is tried again later"));
-  for (auto& [to, message] : peer.identifies) {
-    const ActorRef sender = message->sender();
-    const uint64_t id = message->As<Identify>().id;
+  for (const WaitingMessage& waiting : std::exchange(peer.identifies, {})) {
+    const ActorRef sender = waiting.message->sender();
+    const uint64_t id = waiting.message->As<Identify>().id;
     if (sender.IsNoOne()) continue;
     section.Later([sender, id] { fraktor::Tell(sender, ActorIdentity{.id = id, .ref = ActorRef()}); });
   }
-  peer.identifies.clear();
 }
 
-void RemotingCore::Refuse(Section& section, Peer& peer, wire::HandshakeRefusal::Reason reason, std::string_view text) {
+// What is pending goes out, if there is a way.
+void RemotingCore::WantPending(Section& section, Peer& peer) {
+  peer.pending_since = node_->Now();
+  Pump(section, peer, Lane::kControl);
+}
+
+void RemotingCore::Refuse(Section& section, Peer& peer, uint64_t nonce, std::string_view text) {
   wire::ControlMessage message;
   wire::HandshakeRefusal& refusal = *message.mutable_handshake_refusal();
   FillNode(*refusal.mutable_from(), node_->parts, node_->uid);
-  refusal.set_reason(reason);
+  refusal.set_reason(wire::HandshakeRefusal::NO_COMMON_VERSION);
   refusal.set_text(std::string(text.substr(0, node_->options.limits.max_reason_bytes)));
   refusal.set_min_version(node_->options.versions.min);
   refusal.set_max_version(node_->options.versions.max);
-  SendControl(section, peer, message);
+  refusal.set_nonce(nonce);
+  peer.pending.refusal = EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid}, message);
+  WantPending(section, peer);
   section.Later([node = node_, who = peer.parts.ToString(), why = std::string(text)] {
     node->system.events().Publish(HandshakeRefused{.node = who, .reason = why});
   });
 }
 
-void RemotingCore::OnRequest(Section& section, const wire::HandshakeRequest& request) {
-  const Instant now = node_->Now();
-  if (now >= handshake_second_ + absl::Seconds(1)) {
-    handshake_second_ = now;
-    handshakes_ = 0;
+// From now on the stream is of this life of the peer, and of nobody else.
+bool RemotingCore::Bind(Section& section, InboundStream& stream, Peer& peer, uint64_t uid) {
+  if (stream.peer == nullptr) {
+    stream.peer = &peer;
+    stream.uid = uid;
   }
-  // Those of peers that are known come all the time, and cost little.
-  const bool is_known = PeerOfUid(request.from().uid()) != nullptr;
-  if (!is_known && ++handshakes_ > node_->options.max_handshakes_per_second) return;
+  if (stream.peer == &peer && stream.uid == uid) return true;
+  LogLater(section, LogLevel::kWarning,
+           absl::StrCat("a stream of ", stream.peer->parts.ToString(), " is cut: a handshake of ",
+                        peer.parts.ToString(), " came on it"));
+  return false;
+}
+
+bool RemotingCore::OnRequest(Section& section, InboundStream& stream, const FrameHeader& header,
+                             const wire::HandshakeRequest& request) {
+  const Instant now = node_->Now();
   const absl::StatusOr<ActorPathParts> from = PartsOf(request.from());
   const absl::StatusOr<ActorPathParts> to = PartsOf(request.to());
   const uint64_t uid = request.from().uid();
+  // Those of peers that are known come all the time, and cost little.
+  const Peer* const known = from.ok() ? FindPeer(*from->authority()) : nullptr;
+  if (known == nullptr || known->uid != uid) {
+    if (now >= handshake_second_ + absl::Seconds(1)) {
+      handshake_second_ = now;
+      handshakes_ = 0;
+    }
+    if (++handshakes_ > node_->options.max_handshakes_per_second) return true;
+  }
+  const auto cut = [&](std::string_view why) {
+    LogLater(section, LogLevel::kWarning,
+             absl::StrCat("a stream from ", stream.origin.endpoint, " is cut: ", ToAbsl(why)));
+    return false;
+  };
   if (!from.ok() || !to.ok() || *to != node_->parts) {
     LogLater(section, LogLevel::kWarning,
              absl::StrCat("a handshake was dropped: it is for ", request.to().system(), "@", request.to().host(), ":",
                           request.to().port(), ", and this is ", node_->parts.ToString(),
                           from.ok() ? absl::StrCat("; it came from ", from->ToString()) : std::string()));
-    return;
+    return true;
   }
-  if (uid == 0 || uid == node_->uid || *from == node_->parts) return;
+  if (uid == 0 || uid != header.origin_uid) return cut("a handshake without the uid of who sends it");
+  if (*from == node_->parts) return true;
+  if (uid == node_->uid) {
+    return cut(absl::StrCat(from->ToString(), " has the same uid as this node; give each start of a node its own, or ",
+                            "leave RemoteOptions.system_uid 0"));
+  }
+  if (!MaySpeakFor(stream.origin, from->authority()->host())) {
+    return cut(absl::StrCat("a handshake of ", from->ToString(), ", and its certificate is for ",
+                            absl::StrJoin(stream.origin.hosts, ", ")));
+  }
   const absl::StatusOr<Peer*> found = PeerOf(*from);
   if (!found.ok()) {
     LogLater(section, LogLevel::kWarning, absl::StrCat("a handshake was dropped: ", found.status().message()));
-    return;
+    return true;
   }
   Peer& peer = **found;
-  if (IsDead(peer, uid)) return;
+  if (IsDead(peer, uid)) return true;
+  if (!Bind(section, stream, peer, uid)) return false;
   if (peer.quarantined_uid == uid) {
     SendNotice(section, peer);
-    return;
+    return true;
   }
   const absl::StatusOr<uint32_t> version =
       ChooseVersion(node_->options.versions, {.min = request.min_version(), .max = request.max_version()});
   if (!version.ok()) {
-    Refuse(section, peer, wire::HandshakeRefusal::NO_COMMON_VERSION, ToStd(version.status().message()));
-    return;
+    Refuse(section, peer, request.nonce(), ToStd(version.status().message()));
+    return true;
   }
+  peer.pending.response_to = uid;
+  peer.pending.response_nonce = request.nonce();
+  peer.pending.response_version = *version;
   if (peer.uid == 0 || peer.uid == uid) {
     Complete(section, peer, uid, *version, false);
   } else if (now >= peer.lane(Lane::kControl).last_handshake + node_->options.min_backoff) {
     // Another life than the one that is known. Frames can be late, so it is asked, and its answer counts.
-    PushFrame(section, peer, Lane::kControl, RequestFrame(peer, Lane::kControl), 0);
+    peer.pending.request = true;
   }
-  wire::ControlMessage answer;
-  wire::HandshakeResponse& response = *answer.mutable_handshake_response();
-  FillNode(*response.mutable_from(), node_->parts, node_->uid);
-  response.set_version(*version);
-  response.set_nonce(request.nonce());
-  PushFrame(section, peer, Lane::kControl,
-            EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = uid}, answer), 0);
+  WantPending(section, peer);
+  return true;
 }
 
-void RemotingCore::OnResponse(Section& section, const wire::HandshakeResponse& response) {
+bool RemotingCore::OnResponse(Section& section, InboundStream& stream, const FrameHeader& header,
+                              const wire::HandshakeResponse& response) {
   const absl::StatusOr<ActorPathParts> from = PartsOf(response.from());
   const uint64_t uid = response.from().uid();
-  if (!from.ok() || uid == 0) return;
+  if (!from.ok() || uid == 0 || uid != header.origin_uid) return true;
   Peer* const peer = FindPeer(*from->authority());
-  if (peer == nullptr || peer->parts != *from || response.nonce() == 0) return;
+  if (peer == nullptr || peer->parts != *from || response.nonce() == 0) return true;
   const bool is_asked = std::find(peer->nonces.begin(), peer->nonces.end(), response.nonce()) != peer->nonces.end();
   const VersionRange& ours = node_->options.versions;
   const bool is_version = response.version() >= ours.min && response.version() <= ours.max;
-  if (!is_asked || !is_version || IsDead(*peer, uid) || peer->quarantined_uid == uid) return;
+  if (!is_asked || !is_version || IsDead(*peer, uid) || peer->quarantined_uid == uid) return true;
+  // Who knows the number that was sent there is there: its request may have been lost.
+  if (!MaySpeakFor(stream.origin, from->authority()->host()) || !Bind(section, stream, *peer, uid)) return false;
   Complete(section, *peer, uid, response.version(), true);
+  return true;
 }
 
-void RemotingCore::OnRefusal(Section& section, const wire::HandshakeRefusal& refusal) {
+void RemotingCore::OnRefusal(Section& section, const InboundStream& stream, const wire::HandshakeRefusal& refusal) {
   const absl::StatusOr<ActorPathParts> from = PartsOf(refusal.from());
-  if (!from.ok()) return;
+  if (!from.ok() || !MaySpeakFor(stream.origin, from->authority()->host())) return;
   Peer* const peer = FindPeer(*from->authority());
   if (peer == nullptr || peer->parts != *from || peer->is_associated) return;
+  // Version 2 and older do not say what they answer.
+  const bool is_asked = refusal.nonce() == 0 ||
+                        std::find(peer->nonces.begin(), peer->nonces.end(), refusal.nonce()) != peer->nonces.end();
+  if (!is_asked || !peer->is_shaking) return;
   GiveUpHandshake(section, *peer);
   section.Later([node = node_, who = peer->parts.ToString(), why = refusal.text()] {
     node->Log(LogLevel::kError, absl::StrCat(who, " refuses this node: ", why));
@@ -175,10 +231,13 @@ void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, uint32_t
   peer.is_shaking = false;
   peer.unanswered_since = Instant::InfiniteFuture();
   if (peer.uid != uid) peer.is_verified = false;
+  if (!peer.is_verified) peer.unverified_since = peer.is_associated && peer.uid == uid ? peer.unverified_since : now;
   peer.is_verified = peer.is_verified || is_verified;
   if (peer.is_associated && peer.uid == uid) return;
   peer.next_request = now + node_->options.handshake_retry;
-  if (peer.uid != 0 && peer.uid != uid) EndLife(section, peer, "another start of the system answers at its address");
+  if (peer.uid != 0 && peer.uid != uid) {
+    EndLife(section, peer, "another start of the system answers at its address", true);
+  }
   absl::StatusOr<std::deque<DeferredMessage>> waiting =
       authorities_->Connect(peer.authority, peer.authority.ToString(), uid, now);
   if (!waiting.ok()) {
@@ -186,42 +245,60 @@ void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, uint32_t
     DrainRegistry(section);
     return;
   }
+  if (peer.numbered_uid != uid) {
+    // The numbers of the one before mean nothing to it.
+    peer.numbered_uid = uid;
+    peer.outbox.Restart();
+    peer.inbox.Reset();
+    for (InboundLane& lane : peer.inbound) lane.received = lane.handled = 0;
+    ++peer.session;
+  }
   peer.uid = uid;
   peer.quarantined_uid = 0;
+  peer.is_harmless = false;
   peer.is_associated = true;
-  by_uid_.insert_or_assign(uid, &peer);
   DrainRegistry(section);
-  TellWatches(section, peer);
+  // What has waited is encoded without the lock, in the order in which it was sent; what comes meanwhile waits behind it.
   for (DeferredMessage& message : *waiting) {
+    const uint64_t order = message.order();
     const ActorRef to = message.to();
-    Enqueue(section, peer, to, message.Take());
+    peer.backlog.push_back({order, to, message.Take()});
   }
-  for (auto& [to, message] : std::exchange(peer.identifies, {})) Enqueue(section, peer, to, std::move(message));
+  for (WaitingMessage& identify : std::exchange(peer.identifies, {})) peer.backlog.push_back(std::move(identify));
+  std::stable_sort(peer.backlog.begin(), peer.backlog.end(),
+                   [](const WaitingMessage& a, const WaitingMessage& b) { return a.order < b.order; });
+  if (!peer.backlog.empty() && !peer.is_draining) {
+    peer.is_draining = true;
+    section.Later([handle = &handle_, authority = peer.authority] { DrainBacklog(*handle, authority); });
+  }
+  TellWatches(section, peer);
   for (const Lane lane : {Lane::kControl, Lane::kOrdinary, Lane::kLarge}) Pump(section, peer, lane);
 }
 
-void RemotingCore::EndLife(Section& section, Peer& peer, std::string_view reason) {
+void RemotingCore::EndLife(Section& section, Peer& peer, std::string_view reason, bool is_over) {
   if (peer.uid == 0) return;
   DeliverHeld(section, peer, true);
   const uint64_t uid = std::exchange(peer.uid, 0);
-  if (peer.dead.size() >= kMaxDead) peer.dead.erase(peer.dead.begin());
-  peer.dead.push_back(uid);
-  by_uid_.erase(uid);
+  if (is_over) {
+    if (peer.dead.size() >= kMaxDead) peer.dead.erase(peer.dead.begin());
+    peer.dead.push_back(uid);
+  }
   peer.is_associated = false;
+  peer.is_verified = false;
   DropQueues(section, peer, reason);
-  peer.outbox.Reset();
-  peer.inbox.Reset();
-  peer.received = {};
+  for (InboundLane& lane : peer.inbound) lane.waiting.clear();
+  if (is_over) peer.numbered_uid = 0;
+  ++peer.session;
+  peer.outbox.Clear();
   peer.told_paths.clear();
-  peer.detector = nullptr;
-  peer.first_heartbeat = Instant::InfiniteFuture();
+  ForgetDetector(peer);
   EndWatches(section, peer, uid, false);
   ForgetWatchers(section, peer);
   for (auto& [ref, watch] : peer.watches) watch.told = 0;
   TerminatedLater(section, peer, uid, std::string(reason));
 }
 
-void RemotingCore::Quarantine(Section& section, Peer& peer, std::string reason, bool tells_peer) {
+void RemotingCore::Quarantine(Section& section, Peer& peer, std::string reason, bool tells_peer, bool is_harmless) {
   const Instant now = node_->Now();
   const uint64_t uid = peer.uid;
   const absl::Status quarantined = authorities_->Quarantine(peer.authority, uid, reason, now);
@@ -236,12 +313,13 @@ void RemotingCore::Quarantine(Section& section, Peer& peer, std::string reason, 
   peer.is_associated = false;
   peer.is_shaking = false;
   peer.quarantined_uid = uid;
+  peer.is_harmless = is_harmless;
   peer.quarantined_at = now;
-  by_uid_.erase(uid);
   DropQueues(section, peer, "it is in quarantine");
+  for (InboundLane& lane : peer.inbound) lane.waiting.clear();
+  peer.pending = {};
   peer.outbox.Clear();
-  peer.detector = nullptr;
-  peer.first_heartbeat = Instant::InfiniteFuture();
+  ForgetDetector(peer);
   peer.failures.clear();
   EndWatches(section, peer, uid, true);
   ForgetWatchers(section, peer);
@@ -255,18 +333,12 @@ void RemotingCore::Quarantine(Section& section, Peer& peer, std::string reason, 
 
 void RemotingCore::SendNotice(Section& section, Peer& peer) {
   const Instant now = node_->Now();
-  if (now < peer.last_notice + absl::Seconds(1)) return;
+  // One that goes by its own will is left in peace.
+  if (peer.is_harmless || now < peer.last_notice + absl::Seconds(1)) return;
   peer.last_notice = now;
   peer.quarantined_at = std::max(peer.quarantined_at, now);  // Its streams stay for a moment.
-  wire::ControlMessage message;
-  message.mutable_quarantine_notice()->set_quarantined_uid(peer.quarantined_uid);
-  if (const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority)) {
-    message.mutable_quarantine_notice()->set_reason(info->reason.substr(0, node_->options.limits.max_reason_bytes));
-  }
-  PushFrame(
-      section, peer, Lane::kControl,
-      EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = peer.quarantined_uid}, message),
-      0);
+  peer.pending.notice = true;
+  WantPending(section, peer);
 }
 
 }  // namespace fraktor::inline v0

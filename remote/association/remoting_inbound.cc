@@ -22,6 +22,19 @@
 namespace fraktor::inline v0 {
 namespace {
 
+// Frames that wait until the one before, which came on another stream, has been read. A peer writes one after the other, so
+// more of them come only if streams fail again and again.
+constexpr size_t kMaxWaitingFrames = 4;
+
+// Of the wire, it names an actor of this node: it leads nowhere else, and to one at most.
+bool IsPlainPath(std::string_view path) {
+  if (path.empty() || path.front() != '/' || path.find_first_of("*?") != std::string_view::npos) return false;
+  for (size_t at = 0; (at = path.find("/..", at)) != std::string_view::npos; at += 3) {
+    if (at + 3 == path.size() || path[at + 3] == '/') return false;
+  }
+  return true;
+}
+
 // Whom a message is for.
 struct Recipient {
   ActorRef ref = {};
@@ -32,8 +45,8 @@ struct Recipient {
 
 class BatchDelivery final : public ActorRefCodec {
  public:
-  BatchDelivery(CoreHandle& handle, const LocalNode& node, const ActorPathParts& from, uint64_t life)
-      : handle_(handle), node_(node), from_(from), life_(life) {}
+  BatchDelivery(CoreHandle& handle, const LocalNode& node, const Admission& admission)
+      : handle_(handle), node_(node), from_(admission.peer->parts), life_(admission.uid), link_(admission.link) {}
 
   absl::Status Run(std::string_view body) {
     BatchReader reader(body, node_.options.limits);
@@ -47,7 +60,7 @@ class BatchDelivery final : public ActorRefCodec {
           refs_.push_back(Resolve(reader.ref()));
           break;
         case BatchReader::Step::kManifest:
-          manifests_.push_back(reader.manifest());
+          AddManifest(reader.manifest());
           break;
         case BatchReader::Step::kMessage:
           Deliver(reader.message());
@@ -70,6 +83,11 @@ class BatchDelivery final : public ActorRefCodec {
   }
 
  private:
+  struct Manifest {
+    BatchManifestView view = {};
+    const MessageCodec* codec = nullptr;
+  };
+
   void AddNode(const BatchNodeView& view) {
     absl::StatusOr<PathAuthority> authority = PathAuthority::Create(view.protocol, view.host, view.port);
     absl::StatusOr<ActorPathParts> parts =
@@ -77,55 +95,70 @@ class BatchDelivery final : public ActorRefCodec {
     nodes_.emplace_back(std::move(parts), view.uid);
   }
 
+  void AddManifest(const BatchManifestView& view) {
+    const MessageCodec* codec = node_.codecs.FindManifest(view.name);
+    if (codec == nullptr) codec = RuntimeCodecs().FindManifest(view.name);
+    manifests_.push_back({view, codec});
+  }
+
   Recipient Resolve(const BatchRefView& view) {
     if (view.home == BatchHome::kReceiver) return ResolveHere(view);
-    if (view.home == BatchHome::kSender) return {.ref = RefThere(from_, life_, view)};
+    if (view.home == BatchHome::kSender) return {.ref = RefOfSender(view)};
     const auto& [parts, life] = nodes_[view.home - BatchHome::kFirstNode];
     if (!parts.ok()) return {};
     if (*parts == node_.parts) return life == 0 || life == node_.uid ? ResolveHere(view) : Recipient();
     return {.ref = RefThere(*parts, life, view)};
   }
 
+  // Most have been told before, and need no lock.
+  ActorRef RefOfSender(const BatchRefView& view) {
+    if (link_ != nullptr && view.uid != 0 && view.path.empty() && !view.is_selection) {
+      const ActorRef ref = link_->RefOfUid(view.uid);
+      if (!ref.IsNoOne()) return ref;
+    }
+    return RefThere(from_, life_, view);
+  }
+
   ActorRef RefThere(const ActorPathParts& parts, uint64_t life, const BatchRefView& view) {
-    if (view.is_selection) return {};
+    if (view.is_selection || (view.uid == 0 && !IsPlainPath(view.path))) return {};
     Section section(handle_);
     if (section.core() == nullptr) return {};
     return section.core()->RefOfActor(parts, life, view.uid, view.path);
   }
 
+  // A uid means one actor, whoever has its path by now.
   Recipient ResolveHere(const BatchRefView& view) {
-    if (view.uid != 0 && view.path.empty()) return {.ref = node_.FindUid(view.uid)};
+    if (view.uid != 0) return {.ref = node_.FindUid(view.uid)};
     Recipient recipient{.path = std::string(view.path), .is_selection = view.is_selection};
-    if (!view.is_selection) recipient.ref = FindPath(recipient.path);
+    if (!view.is_selection && IsPlainPath(view.path)) recipient.ref = node_.FindPath(view.path);
     return recipient;
-  }
-
-  ActorRef FindPath(const std::string& text) const {
-    const absl::StatusOr<ActorPath> path =
-        ActorPathParser::Parse(absl::StrCat("pekko://", ToAbsl(node_.system.name()), text));
-    return path.ok() ? node_.system.names().Find(*path) : ActorRef();
   }
 
   void Deliver(const BatchMessageView& message) {
     const Recipient& to = refs_[message.to - 1];
     const ActorRef sender = message.from == 0 ? ActorRef() : refs_[message.from - 1].ref;
-    const BatchManifestView& manifest = manifests_[message.manifest - 1];
-    const bool is_users = node_.codecs.FindManifest(manifest.name) != nullptr;
-    const CodecRegistry& codecs = is_users ? node_.codecs : RuntimeCodecs();
+    const Manifest& manifest = manifests_[message.manifest - 1];
     absl::StatusOr<EnvelopePtr> decoded =
-        codecs.Decode({.manifest = manifest.name, .version = manifest.version, .bytes = message.payload}, sender,
-                      {.refs = this, .max_bytes = message.payload.size()});
+        manifest.codec == nullptr ? absl::StatusOr<EnvelopePtr>(CodecRegistry::UnknownManifest(manifest.view.name))
+                                  : manifest.codec->Decode(manifest.view.version, message.payload, sender,
+                                                           {.refs = this, .max_bytes = message.payload.size()});
     if (!decoded.ok()) {
       // The link lives on.
       node_.Log(LogLevel::kWarning, absl::StrCat("a message from ", from_.ToString(), " for ", Describe(to),
                                                  " cannot be read: ", decoded.status().message()));
-      LoseUnread(to, sender, manifest.name);
+      LoseUnread(to, sender, manifest.view.name);
       return;
     }
     EnvelopePtr envelope = *std::move(decoded);
     if (!MayReceive(to, *envelope)) return;
-    if (to.is_selection || (to.ref.IsNoOne() && !to.path.empty())) {
-      Select(node_.system, to.path).Send(std::move(envelope));
+    if (!to.path.empty() && to.ref.IsNoOne()) {
+      // A selection is one of this node. What is not marked as one is a path that nobody has: no wildcard, no other node.
+      const bool may_look = to.is_selection ? to.path.front() == '/' : IsPlainPath(to.path);
+      if (may_look) {
+        Select(node_.system, to.path).Send(std::move(envelope));
+      } else {
+        LoseAt(to.path, *envelope);
+      }
     } else if (to.ref.IsNoOne()) {
       node_.Lose(ActorRef(), std::move(envelope), DeadLetterReason::kStopped);
     } else if (envelope->type()->is_marked()) {
@@ -149,6 +182,17 @@ class BatchDelivery final : public ActorRefCodec {
 
   std::string Describe(const Recipient& to) const { return to.path.empty() ? node_.system.PathOf(to.ref) : to.path; }
 
+  void LoseAt(const std::string& path, const Envelope& message) const {
+    const std::string from = message.sender().IsNoOne() ? std::string() : node_.system.PathOf(message.sender());
+    node_.system.dead_letters().Publish(
+        DeadLetter{
+            {.reason = DeadLetterReason::kInvalidPath,
+             .sender = from,
+             .recipient = path,
+             .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()}}},
+        node_.Now());
+  }
+
   void LoseUnread(const Recipient& to, ActorRef sender, std::string_view manifest) const {
     const std::string from = sender.IsNoOne() ? std::string() : node_.system.PathOf(sender);
     const std::string recipient = Describe(to);
@@ -163,16 +207,27 @@ class BatchDelivery final : public ActorRefCodec {
   const LocalNode& node_;
   const ActorPathParts& from_;
   const uint64_t life_;
+  const NodeLink* const link_;
   std::vector<std::pair<absl::StatusOr<ActorPathParts>, uint64_t>> nodes_;
   std::vector<Recipient> refs_;
-  std::vector<BatchManifestView> manifests_;
+  std::vector<Manifest> manifests_;
 };
 
 class Receiver final : public FrameReceiver {
  public:
   Receiver(CoreHandle& handle, std::shared_ptr<const LocalNode> node) : handle_(handle), node_(std::move(node)) {}
 
-  bool OnFrame(uint64_t /*stream*/, std::string_view bytes) override {
+  bool OnStreamOpened(uint64_t stream, const StreamOrigin& origin) override {
+    Section section(handle_);
+    return section.core() != nullptr && section.core()->OnStreamOpened(section, stream, origin);
+  }
+
+  void OnStreamClosed(uint64_t stream) override {
+    Section section(handle_);
+    if (section.core() != nullptr) section.core()->OnStreamClosed(stream);
+  }
+
+  bool OnFrame(uint64_t stream, std::string_view bytes) override {
     // A full mailbox must not hold the stream up.
     const NonBlockingScope non_blocking;
     const absl::StatusOr<FrameView> frame = ReadFrame(bytes, node_->options.limits);
@@ -181,25 +236,44 @@ class Receiver final : public FrameReceiver {
       absl::StatusOr<wire::ControlMessage> message = DecodeControl(frame->body, node_->options.limits);
       if (!message.ok()) return Refuse(message.status());
       Section section(handle_);
-      if (section.core() != nullptr) section.core()->OnControl(section, frame->header, *std::move(message));
-      return true;
+      if (section.core() == nullptr) return true;
+      return section.core()->OnControl(section, stream, frame->header, *std::move(message));
     }
-    std::unique_ptr<const ActorPathParts> from;
+    Admission admission;
     {
       Section section(handle_);
-      if (section.core() != nullptr) from = section.core()->MayRead(section, frame->header);
+      if (section.core() != nullptr) admission = section.core()->Admit(section, stream, frame->header, bytes);
     }
-    if (from == nullptr) return true;
-    BatchDelivery delivery(handle_, *node_, *from, frame->header.origin_uid);
-    const absl::Status delivered = delivery.Run(frame->body);
-    {
-      Section section(handle_);
-      if (section.core() != nullptr) section.core()->OnBatchRead(section, frame->header);
-    }
-    return delivered.ok() || Refuse(delivered);
+    if (admission.verdict != Admission::Verdict::kRead) return admission.verdict == Admission::Verdict::kDrop;
+    return ReadBatches(admission, frame->body);
   }
 
  private:
+  // This one, and those of its lane that come meanwhile on other streams.
+  bool ReadBatches(Admission admission, std::string_view body) {
+    const uint64_t stream = admission.stream;
+    bool goes_on = true;
+    std::string kept;
+    for (;;) {
+      BatchDelivery delivery(handle_, *node_, admission);
+      const absl::Status delivered = delivery.Run(body);
+      if (!delivered.ok()) Refuse(delivered);
+      Section section(handle_);
+      if (section.core() == nullptr) return true;
+      if (!delivered.ok()) {
+        if (admission.stream == stream) {
+          goes_on = false;
+        } else {
+          section.core()->CutStream(admission.stream);
+        }
+      }
+      Admission next;
+      if (!section.core()->OnBatchRead(section, admission, next, kept)) return goes_on;
+      admission = next;
+      body = std::string_view(kept).substr(kFrameHeaderBytes);
+    }
+  }
+
   bool Refuse(const absl::Status& why) {
     node_->Log(LogLevel::kWarning, absl::StrCat("a stream is cut: ", why.message()));
     return false;
@@ -215,58 +289,138 @@ std::shared_ptr<FrameReceiver> MakeReceiver(CoreHandle& handle, std::shared_ptr<
   return std::make_shared<Receiver>(handle, std::move(node));
 }
 
-std::unique_ptr<const ActorPathParts> RemotingCore::MayRead(Section& section, const FrameHeader& header) {
-  if (header.target_uid != node_->uid) return nullptr;  // For an earlier life of this node.
-  Peer* const peer = PeerOfUid(header.origin_uid);
-  if (peer == nullptr) {
-    for (const auto& [authority, one] : peers_) {
-      if (one->quarantined_uid == header.origin_uid) SendNotice(section, *one);
+bool RemotingCore::OnStreamOpened(Section& section, uint64_t stream, const StreamOrigin& origin) {
+  if (streams_.size() >= node_->options.max_inbound_streams) {
+    // One that has not said whose it is makes place, the oldest first.
+    auto oldest = streams_.end();
+    for (auto one = streams_.begin(); one != streams_.end(); ++one) {
+      if (one->second.peer != nullptr) continue;
+      if (oldest == streams_.end() || one->second.since < oldest->second.since) oldest = one;
     }
-    return nullptr;
+    if (oldest == streams_.end()) {
+      LogLater(section, LogLevel::kWarning,
+               absl::StrCat("a stream from ", origin.endpoint, " was refused: ", streams_.size(),
+                            " are open; raise RemoteOptions.max_inbound_streams"));
+      return false;
+    }
+    transport_->Cut(oldest->first);
+    streams_.erase(oldest);
   }
-  uint64_t& last = peer->received[IndexOf(header.lane)];
-  if (header.number <= last) return nullptr;
-  last = header.number;
-  return std::make_unique<const ActorPathParts>(peer->parts);
+  streams_.insert_or_assign(stream, InboundStream{.origin = origin, .since = node_->Now()});
+  return true;
 }
 
-void RemotingCore::OnBatchRead(Section& section, const FrameHeader& header) {
-  if (Peer* const peer = PeerOfUid(header.origin_uid)) DeliverHeld(section, *peer, false);
+void RemotingCore::OnStreamClosed(uint64_t stream) { streams_.erase(stream); }
+
+void RemotingCore::CutStream(uint64_t stream) {
+  streams_.erase(stream);
+  transport_->Cut(stream);
 }
 
-void RemotingCore::OnControl(Section& section, const FrameHeader& header, wire::ControlMessage message) {
+Admission RemotingCore::Admit(Section& section, uint64_t id, const FrameHeader& header, std::string_view frame) {
+  Admission admission{.uid = header.origin_uid, .lane = header.lane, .stream = id, .number = header.number};
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) {
+    admission.verdict = Admission::Verdict::kCut;
+    return admission;
+  }
+  const InboundStream& stream = found->second;
+  if (stream.peer == nullptr) return admission;  // Nobody has said whose it is.
+  if (stream.uid != header.origin_uid) {
+    LogLater(section, LogLevel::kWarning,
+             absl::StrCat("a stream of ", stream.peer->parts.ToString(), " is cut: a frame on it is of somebody else"));
+    admission.verdict = Admission::Verdict::kCut;
+    return admission;
+  }
+  Peer& peer = *stream.peer;
+  if (header.target_uid != node_->uid) return admission;  // For an earlier life of this node.
+  if (peer.quarantined_uid == stream.uid) {
+    SendNotice(section, peer);
+    return admission;
+  }
+  if (peer.uid != stream.uid) return admission;
+  InboundLane& lane = peer.in(header.lane);
+  if (header.number <= lane.received) return admission;
+  if (lane.is_busy) {
+    if (lane.waiting.size() >= kMaxWaitingFrames) return admission;
+    lane.received = header.number;
+    lane.waiting.push_back({id, header.number, std::string(frame)});
+    return admission;
+  }
+  lane.received = header.number;
+  lane.is_busy = true;
+  admission.verdict = Admission::Verdict::kRead;
+  admission.peer = &peer;
+  admission.link = LinkTo(peer, stream.uid).value_or(nullptr);
+  admission.session = peer.session;
+  return admission;
+}
+
+bool RemotingCore::OnBatchRead(Section& section, const Admission& read, Admission& next, std::string& frame) {
+  Peer& peer = *read.peer;
+  InboundLane& lane = peer.in(read.lane);
+  if (read.session == peer.session) {
+    lane.handled = read.number;
+    DeliverHeld(section, peer, false);
+  }
+  if (lane.waiting.empty()) {
+    lane.is_busy = false;
+    return false;
+  }
+  // What waits is of the current life: that of another one was dropped with it.
+  next = read;
+  next.verdict = Admission::Verdict::kRead;
+  next.session = peer.session;
+  next.uid = peer.uid;
+  next.link = LinkTo(peer, peer.uid).value_or(nullptr);
+  next.stream = lane.waiting.front().stream;
+  next.number = lane.waiting.front().number;
+  frame = std::move(lane.waiting.front().frame);
+  lane.waiting.pop_front();
+  return true;
+}
+
+bool RemotingCore::OnControl(Section& section, uint64_t id, const FrameHeader& header, wire::ControlMessage message) {
+  const auto found = streams_.find(id);
+  if (found == streams_.end()) return false;
+  InboundStream& stream = found->second;
   switch (message.body_case()) {
     case wire::ControlMessage::kHandshakeRequest:
-      OnRequest(section, message.handshake_request());
-      return;
+      return OnRequest(section, stream, header, message.handshake_request());
     case wire::ControlMessage::kHandshakeResponse:
-      if (header.target_uid == node_->uid) OnResponse(section, message.handshake_response());
-      return;
+      if (header.target_uid != node_->uid) return true;
+      return OnResponse(section, stream, header, message.handshake_response());
     case wire::ControlMessage::kHandshakeRefusal:
-      OnRefusal(section, message.handshake_refusal());
-      return;
+      OnRefusal(section, stream, message.handshake_refusal());
+      return true;
     default:
       break;
   }
-  if (header.target_uid != node_->uid) return;
-  Peer* const peer = PeerOfUid(header.origin_uid);
+  if (stream.peer == nullptr) return true;  // Nobody has said whose it is.
+  Peer* const peer = stream.peer;
+  if (header.origin_uid != stream.uid) {
+    LogLater(section, LogLevel::kWarning,
+             absl::StrCat("a stream of ", peer->parts.ToString(), " is cut: a frame on it is of somebody else"));
+    return false;
+  }
+  if (header.target_uid != node_->uid) return true;
+  if (peer->quarantined_uid == stream.uid) {
+    const bool is_answered = message.body_case() != wire::ControlMessage::kHeartbeat &&
+                             message.body_case() != wire::ControlMessage::kHeartbeatAnswer &&
+                             message.body_case() != wire::ControlMessage::kQuarantineNotice;
+    if (is_answered) SendNotice(section, *peer);
+    return true;
+  }
+  if (peer->uid != stream.uid) return true;
   if (message.body_case() == wire::ControlMessage::kQuarantineNotice) {
-    if (peer == nullptr || message.quarantine_notice().quarantined_uid() != node_->uid) return;
+    if (message.quarantine_notice().quarantined_uid() != node_->uid) return true;
     section.Later([node = node_, who = peer->parts.ToString(), why = message.quarantine_notice().reason()] {
       node->Log(LogLevel::kError, absl::StrCat(who, " has put this system into quarantine: ", why));
       node->system.events().Publish(ThisSystemQuarantined{.node = who, .reason = why});
     });
     Quarantine(section, *peer,
                absl::StrCat("it has put this system into quarantine: ", message.quarantine_notice().reason()), false);
-    return;
-  }
-  if (peer == nullptr) {
-    const bool is_heartbeat = message.body_case() == wire::ControlMessage::kHeartbeat ||
-                              message.body_case() == wire::ControlMessage::kHeartbeatAnswer;
-    for (const auto& [authority, one] : peers_) {
-      if (one->quarantined_uid == header.origin_uid && !is_heartbeat) SendNotice(section, *one);
-    }
-    return;
+    return true;
   }
   switch (message.body_case()) {
     case wire::ControlMessage::kSystemMessages:
@@ -294,12 +448,13 @@ void RemotingCore::OnControl(Section& section, const FrameHeader& header, wire::
       break;
     }
     case wire::ControlMessage::kFlushDone:
+      if (message.flush_done().number() != peer->flush) break;
       peer->unflushed &= ~(1u << message.flush_done().lane());
       if (is_flushing_) CheckFlush(section, node_->Now());
       break;
     case wire::ControlMessage::kGoodbye: {
       LogLater(section, LogLevel::kInfo, absl::StrCat(peer->parts.ToString(), " has ended"));
-      EndLife(section, *peer, "it has ended");
+      EndLife(section, *peer, "it has ended", true);
       // By path nobody is there either, until another start of it answers.
       EndWatches(section, *peer, 0, true);
       authorities_->Disconnect(peer->authority, node_->Now()).IgnoreError();
@@ -310,6 +465,7 @@ void RemotingCore::OnControl(Section& section, const FrameHeader& header, wire::
     default:
       break;
   }
+  return true;
 }
 
 }  // namespace fraktor::inline v0

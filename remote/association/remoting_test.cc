@@ -1,6 +1,7 @@
 // Nodes that talk: references, answers, selections, what cannot be sent.
 #include "fraktor/remote/association/remoting.h"
 
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -222,6 +223,28 @@ TEST_F(RemotingTest, LosesMessagesToActorsThatAreNotThereAtTheirNode) {
   });
 }
 
+// R43: what was found is the same reference each time, also across a quarantine; who is meant by it is not.
+TEST_F(RemotingTest, RemembersReferencesAndNotWhoWasThere) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  auto probe = a.kit->Probe();
+  const ActorRef by_path = b.From(a, "/user/echo");
+  probe.Send(by_path, Question{1});
+  const ActorRef by_uid = probe.Expect<Note>().ref;
+  EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok());
+  network().Crash(b.address);
+  const TestNode again = Add("b");
+  again.kit->SpawnNamed<Echo>("echo");
+  Meet(again, a);
+  EXPECT_EQ(again.From(a, "/user/echo"), by_path);
+  probe.Send(by_path, Question{2});
+  const Note note = probe.Expect<Note>();
+  EXPECT_EQ(note.number, 3);
+  EXPECT_NE(note.ref, by_uid);
+  a.kit->ExpectDeadLetters<Question>(1, [&] { probe.Send(by_uid, Question{3}); });
+}
+
 // R43
 TEST_F(RemotingTest, FindsAPathAnewForEachBatch) {
   const TestNode a = Add("a");
@@ -325,6 +348,23 @@ TEST_F(RemotingTest, SpawnsActorsByAFactoryOfAnotherNode) {
   EXPECT_TRUE(absl::IsInvalidArgument(spawn("echo", "now").status()));
   EXPECT_TRUE(absl::IsNotFound(spawn("other", "please").status()));
   EXPECT_TRUE(absl::IsAlreadyExists(spawn("echo", "please").status()));
+}
+
+TEST_F(RemotingTest, AnswersForFactoriesThatThrowOrMakeNothing) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b", {.allow_deployment = true});
+  ASSERT_TRUE(
+      b.remoting
+          ->RegisterFactory(
+              "throws", [](std::string_view) -> absl::StatusOr<PropsPtr> { throw std::runtime_error("no parts left"); })
+          .ok());
+  ASSERT_TRUE(
+      b.remoting->RegisterFactory("null", [](std::string_view) -> absl::StatusOr<PropsPtr> { return nullptr; }).ok());
+  for (const char* const factory : {"throws", "null"}) {
+    auto spawning = a.remoting->SpawnAt(b.remoting->address(), factory, "");
+    a.kit->AwaitThat("the answer", [&] { return spawning.IsReady(); });
+    EXPECT_TRUE(absl::IsInternal(spawning.Take().status())) << factory;
+  }
 }
 
 // R30

@@ -1,19 +1,28 @@
 // Nodes with real threads, over a loopback: the order of messages, answers, the end.
 #include <atomic>
+#include <condition_variable>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/transport/loopback_transport.h"
+#include "fraktor/remote/transport/transport.h"
+#include "fraktor/remote/wire/batch_writer.h"
+#include "fraktor/remote/wire/control_codec.h"
+#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
@@ -59,6 +68,58 @@ class Sender : public Actor<Sender, SendAll> {
   ActorRef to_;
 };
 
+// Whoever reads one waits until it may go on.
+struct Slow {
+  int64_t number = 0;
+};
+class Gate {
+ public:
+  void Pass() {
+    MutexLock lock(mutex_);
+    ++waiting_;
+    changed_.notify_all();
+    while (!is_open_) changed_.wait(lock);
+  }
+  void AwaitOne() {
+    MutexLock lock(mutex_);
+    while (waiting_ == 0) changed_.wait(lock);
+  }
+  void Open() {
+    MutexLock lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+  void Shut() {
+    MutexLock lock(mutex_);
+    is_open_ = false;
+    waiting_ = 0;
+  }
+
+ private:
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
+  int waiting_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+Gate& TheGate() {
+  static Gate& gate = *new Gate;
+  return gate;
+}
+
+}  // namespace
+
+template <>
+struct Codec<Slow> {
+  static constexpr std::string_view kManifest = "test.slow";
+  static void Encode(const Slow& slow, Encoder& out) { out.Value(slow.number); }
+  static Slow Decode(Decoder& in) {
+    TheGate().Pass();
+    return {.number = in.Value<int64_t>()};
+  }
+};
+
+namespace {
+
 class ThreadedNode {
  public:
   ThreadedNode(LoopbackNetwork& network, std::string_view name, uint16_t port)
@@ -66,6 +127,7 @@ class ThreadedNode {
     ActorSystemOptions options;
     options.toolbox = toolbox_.get();
     options.workers = 2;
+    options.codecs = CodecSetup().Add<Slow>().Build().value();
     options.config.system_name = std::string(name);
     options.config.remoting = RemotingConfig{.canonical_hostname = "localhost", .canonical_port = port};
     system_ = ActorSystem::Create(options).value();
@@ -74,6 +136,7 @@ class ThreadedNode {
   }
 
   ActorSystem& system() { return *system_; }
+  Remoting& remoting() { return *remoting_; }
   std::string Path(std::string_view path) const {
     return absl::StrCat(remoting_->address().ToString(), std::string(path));
   }
@@ -106,6 +169,147 @@ TEST(RemotingWithThreads, KeepsTheOrderOfEachPairAndAnswersEverybody) {
   }
 }
 
+// Writes down what comes.
+struct WatchIt {
+  ActorRef whom;
+};
+class Scribe : public Actor<Scribe, Slow, std::string, WatchIt, Terminated, bool> {
+ public:
+  void On(Context&, const Slow& slow) { text_ += absl::StrCat("slow ", slow.number, ","); }
+  void On(Context&, const std::string& text) { text_ += text + ","; }
+  void On(Context& context, const WatchIt& watch) { EXPECT_TRUE(context.Watch(watch.whom).ok()); }
+  void On(Context&, const Terminated&) { text_ += "terminated,"; }
+  std::string On(Context&, const bool&) { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// Says something, and ends.
+class Dying : public Actor<Dying, ActorRef> {
+ public:
+  void On(Context& context, const ActorRef& to) {
+    context.Tell(to, Slow{1});
+    context.Stop();
+  }
+};
+
+std::string Ask(ActorSystem& system, ActorRef scribe) {
+  return system.AskAndWait<std::string>(scribe, true, kPatience).value();
+}
+
+// R42: the news of an end comes by another stream, and another thread, than the last words.
+TEST(RemotingWithThreads, BringsTheLastWordsBeforeTheNewsOfTheEnd) {
+  LoopbackNetwork network;
+  ThreadedNode a(network, "a", 1);
+  ThreadedNode b(network, "b", 2);
+  TheGate().Shut();
+  const ActorRef scribe = a.system().Spawn<Scribe>("scribe").untyped();
+  const ActorRef dying = b.system().Spawn<Dying>("dying").untyped();
+  const ActorRef there = a.system().Resolve(b.Path("/user/dying")).value();
+  Tell(scribe, WatchIt{there});
+  const auto pending = [&] {
+    size_t count = 0;
+    for (const PeerInfo& peer : b.remoting().Peers()) count += peer.pending_system;
+    for (const PeerInfo& peer : a.remoting().Peers()) count += peer.pending_system + (peer.watches == 0 ? 1 : 0);
+    return count;
+  };
+  // The watch has arrived, and both know each other.
+  while (a.remoting().Peers().empty() || pending() != 0) std::this_thread::yield();
+  while (b.remoting().Peers().empty()) std::this_thread::yield();
+  Tell(dying, b.system().Resolve(a.Path("/user/scribe")).value());
+  TheGate().AwaitOne();
+  // The news is here: it was acknowledged.
+  const auto acknowledged = [&] {
+    for (const PeerInfo& peer : b.remoting().Peers()) {
+      if (peer.pending_system != 0) return false;
+    }
+    return !b.system().Resolve("/user/dying").ok();
+  };
+  while (!acknowledged()) std::this_thread::yield();
+  EXPECT_EQ(Ask(a.system(), scribe), "");
+  TheGate().Open();
+  while (Ask(a.system(), scribe).find("terminated") == std::string::npos) std::this_thread::yield();
+  EXPECT_EQ(Ask(a.system(), scribe), "slow 1,terminated,");
+}
+
+class Opened final : public StreamListener {
+ public:
+  void OnOpened() override { is_open.store(true); }
+  void OnWritten() override { written.fetch_add(1); }
+  void OnClosed(const absl::Status&) override {}
+  std::atomic<bool> is_open{false};  // Pairs with Await.
+  std::atomic<int> written{0};       // Pairs with Await.
+  void Await(int count) const {
+    while (!is_open.load() || written.load() < count) std::this_thread::yield();
+  }
+};
+
+// Frames of one lane that come on two streams, since the first has failed, are read one after the other.
+TEST(RemotingWithThreads, ReadsOneBatchOfALaneAtATime) {
+  LoopbackNetwork network;
+  ThreadedNode a(network, "a", 1);
+  TheGate().Shut();
+  const ActorRef scribe = a.system().Spawn<Scribe>("scribe").untyped();
+  const std::unique_ptr<StdToolbox> toolbox = StdToolbox::Make({.name = "stranger"}).value();
+  const std::unique_ptr<Transport> stranger =
+      network.MakeTransport(PathAuthority::Create("pekko", "localhost", 3).value(), *toolbox).value();
+  class Nobody final : public FrameReceiver {
+    bool OnFrame(uint64_t, std::string_view) override { return true; }
+  };
+  ASSERT_TRUE(stranger->Start(std::make_shared<Nobody>()).ok());
+  constexpr uint64_t kUid = 5;
+  wire::ControlMessage hello;
+  const auto fill = [](wire::Node& node, const char* system, uint32_t port) {
+    node.set_protocol("pekko");
+    node.set_system(system);
+    node.set_host("localhost");
+    node.set_port(port);
+  };
+  fill(*hello.mutable_handshake_request()->mutable_from(), "stranger", 3);
+  hello.mutable_handshake_request()->mutable_from()->set_uid(kUid);
+  fill(*hello.mutable_handshake_request()->mutable_to(), "a", 1);
+  hello.mutable_handshake_request()->set_min_version(1);
+  hello.mutable_handshake_request()->set_max_version(2);
+  const auto batch = [&](uint64_t number, std::string_view manifest, std::string_view payload) {
+    BatchWriter writer;
+    writer.AddRef({.path = "/user/scribe"});
+    writer.AddManifest(manifest, 0);
+    writer.AddMessage({.to = 1, .manifest = 1, .payload = payload});
+    return writer.Seal({.kind = FrameKind::kBatch,
+                        .lane = Lane::kOrdinary,
+                        .origin_uid = kUid,
+                        .target_uid = a.remoting().system_uid(),
+                        .number = number});
+  };
+  const PathAuthority to = PathAuthority::Create("pekko", "localhost", 1).value();
+  const auto open = [&](const std::shared_ptr<Opened>& listener) {
+    std::shared_ptr<OutboundStream> stream = stranger->Connect(to, Lane::kOrdinary, listener);
+    listener->Await(0);
+    stream->Write(EncodeControl({.lane = Lane::kOrdinary, .origin_uid = kUid}, hello));
+    listener->Await(1);
+    return stream;
+  };
+  std::string slow;
+  const CodecContext context;
+  Encoder out(slow, context);
+  out.Value(int64_t{1});
+  const auto first = std::make_shared<Opened>();
+  const auto one = open(first);
+  one->Write(batch(1, "test.slow", slow));
+  TheGate().AwaitOne();
+  const auto second = std::make_shared<Opened>();
+  const auto two = open(second);
+  two->Write(batch(2, "fraktor.string", "two"));
+  second->Await(2);
+  two->Write(batch(3, "fraktor.string", "three"));
+  second->Await(3);
+  EXPECT_EQ(Ask(a.system(), scribe), "");
+  TheGate().Open();
+  first->Await(2);
+  EXPECT_EQ(Ask(a.system(), scribe), "slow 1,two,three,");
+}
+
 TEST(RemotingWithThreads, EndsWhileOthersSendToIt) {
   LoopbackNetwork network;
   ThreadedNode a(network, "a", 1);
@@ -114,15 +318,28 @@ TEST(RemotingWithThreads, EndsWhileOthersSendToIt) {
   const ActorRef there = a.system().Resolve(b->Path("/user/counter")).value();
   EXPECT_TRUE(a.system().AskAndWait<std::string>(there, std::string("?"), kPatience).ok());
   std::atomic<bool> stop{false};
+  std::atomic<int64_t> sent{0};
   std::thread sending([&] {
     for (int64_t i = 1; !stop.load(); ++i) {
       Tell(there, i);
+      sent.store(i);
       if (i % 64 == 0) std::this_thread::yield();
     }
   });
   b.reset();
+  const int64_t before = sent.load();
+  while (sent.load() < before + 1000) std::this_thread::yield();  // Nobody is held up by it.
   stop.store(true);
   sending.join();
+  for (const PeerInfo& peer : a.remoting().Peers()) EXPECT_FALSE(peer.is_associated);
+  // Another one at its place is reached.
+  b = std::make_unique<ThreadedNode>(network, "b", 2);
+  b->system().Spawn<Counter>("counter");
+  absl::StatusOr<std::string> answer = absl::UnavailableError("not asked");
+  for (int i = 0; i < 20 && !answer.ok(); ++i) {
+    answer = a.system().AskAndWait<std::string>(there, std::string("?"), absl::Seconds(5));
+  }
+  EXPECT_TRUE(answer.ok()) << answer.status();
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // What a node does now and then: asks again, sends again, looks who is silent, closes what is not used.
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/remote/association/remoting_core.h"
+#include "fraktor/remote/watch/deadline_detector.h"
 #include "fraktor/remote/watch/phi_accrual_detector.h"
 
 namespace fraktor::inline v0 {
@@ -15,6 +17,12 @@ void RemotingCore::Tick(Section& section) {
   authorities_->Tick(now);
   DrainRegistry(section);
   for (const auto& [authority, peer] : peers_) TickPeer(section, *peer, now);
+  // Streams whose peers have not said who they are.
+  for (auto one = streams_.begin(); one != streams_.end();) {
+    const bool is_late = one->second.peer == nullptr && now >= one->second.since + node_->options.handshake_timeout;
+    if (is_late) transport_->Cut(one->first);
+    one = is_late ? streams_.erase(one) : std::next(one);
+  }
   if (is_flushing_) CheckFlush(section, now);
 }
 
@@ -23,11 +31,12 @@ void RemotingCore::TickPeer(Section& section, Peer& peer, Instant now) {
   if (IsQuarantined(peer)) {
     const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority);
     if (!info.has_value() || info->state != AuthorityState::kQuarantine) {
-      // Its time is over: whoever answers now is welcome.
+      // Its time is over: whoever answers now is welcome. Numbers go on if it is the same life: what it has sent before
+      // may still come.
       peer.quarantined_uid = 0;
+      peer.is_harmless = false;
       peer.uid = 0;
-      peer.inbox = SystemInbox();
-      peer.received = {};
+      peer.is_verified = false;
     } else {
       // Notices, and questions to another life of it, go out all the same.
       Pump(section, peer, Lane::kControl);
@@ -39,17 +48,23 @@ void RemotingCore::TickPeer(Section& section, Peer& peer, Instant now) {
     }
   }
   DeliverHeld(section, peer, false);
+  if (peer.pending.any() && now >= peer.pending_since + options.handshake_timeout) peer.pending = {};
+  if (peer.is_associated && !peer.is_verified && now >= peer.unverified_since + options.handshake_timeout) {
+    // It asks, and does not answer: it cannot be reached, or is not there.
+    EndLife(section, peer, "it does not answer at the address that it says is its own", false);
+    authorities_->Disconnect(peer.authority, now).IgnoreError();
+    DrainRegistry(section);
+  }
   if (!peer.is_associated) {
-    const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority);
-    const bool is_wanted = !peer.watches.empty() || peer.outbox.pending() != 0 || !peer.identifies.empty() ||
-                           (info.has_value() && info->deferred != 0) || peer.lane(Lane::kControl).has_work();
+    const bool is_wanted = IsWanted(peer) || peer.pending.any();
     if (peer.is_shaking && now >= peer.shaking_since + options.handshake_timeout) {
       GiveUpHandshake(section, peer);
     } else if (is_wanted && !is_ending_ && now >= peer.lane(Lane::kControl).retry_at) {
       WantPeer(section, peer);
       if (peer.lane(Lane::kControl).is_open && now >= peer.next_request) {
         peer.next_request = now + options.handshake_retry;
-        PushFrame(section, peer, Lane::kControl, RequestFrame(peer, Lane::kControl), 0);
+        peer.pending.request = true;
+        WantPending(section, peer);
       }
     }
     if (peer.uid != 0 && now >= peer.unanswered_since + options.unanswered_limit) {
@@ -61,7 +76,8 @@ void RemotingCore::TickPeer(Section& section, Peer& peer, Instant now) {
   } else {
     if (!peer.is_verified && now >= peer.next_request) {
       peer.next_request = now + options.handshake_retry;
-      PushFrame(section, peer, Lane::kControl, RequestFrame(peer, Lane::kControl), 0);
+      peer.pending.request = true;
+      WantPending(section, peer);
     }
     SendSystemDue(section, peer);
     if (peer.outbox.HasGivenUp(now)) {
@@ -82,7 +98,11 @@ void RemotingCore::TickPeer(Section& section, Peer& peer, Instant now) {
 void RemotingCore::TickWatch(Section& section, Peer& peer, Instant now) {
   const RemoteOptions& options = node_->options;
   if (peer.detector == nullptr) {
-    peer.detector = std::make_unique<PhiAccrualDetector>(options.detector);
+    if (options.detector_kind == RemoteOptions::Detector::kDeadline) {
+      peer.detector = std::make_unique<DeadlineDetector>(options.deadline_detector);
+    } else {
+      peer.detector = std::make_unique<PhiAccrualDetector>(options.detector);
+    }
     peer.first_heartbeat = now;
     peer.next_heartbeat = now;
   }
@@ -94,8 +114,7 @@ void RemotingCore::TickWatch(Section& section, Peer& peer, Instant now) {
     if (peer.uid != 0) {
       Quarantine(section, peer, reason, true);
     } else {
-      peer.detector = nullptr;
-      peer.first_heartbeat = Instant::InfiniteFuture();
+      ForgetDetector(peer);
       // Nobody was ever there.
       EndWatches(section, peer, 0, true);
       while (!peer.watches.empty()) {

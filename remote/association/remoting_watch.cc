@@ -17,6 +17,17 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr size_t kSystemMessagesPerFrame = 64;
+// What else is in a frame of system messages.
+constexpr size_t kSystemFrameBytes = 256;
+// What is kept for an actor that is watched, besides paths; and by how many paths one watcher may know it.
+constexpr size_t kWatchBytes = 128;
+constexpr size_t kMaxWatchPaths = 16;
+
+size_t BytesOf(const InboundWatch& watch) {
+  size_t bytes = kWatchBytes;
+  for (const std::string& path : watch.paths) bytes += path.size();
+  return bytes;
+}
 
 }  // namespace
 
@@ -42,16 +53,34 @@ bool RemotingCore::FillTheirRef(const Peer& peer, wire::Ref& ref, ActorRef their
   return true;
 }
 
-// What a peer names as ours.
+// What a peer names as ours. A uid means one actor, whoever has its path by now.
 ActorRef RemotingCore::OurRef(const wire::Ref& ref) const {
-  if (ref.path().empty()) return node_->FindUid(ref.uid());
-  const absl::StatusOr<ActorPath> path =
-      ActorPathParser::Parse(absl::StrCat(ActorPathParts::Local(node_->parts.system())->ToString(), ref.path()));
-  return path.ok() ? node_->system.names().Find(*path) : ActorRef();
+  return ref.uid() != 0 ? node_->FindUid(ref.uid()) : node_->FindPath(ref.path());
 }
 
+// By path, only those that this node has asked about.
 ActorRef RemotingCore::TheirRef(Peer& peer, const wire::Ref& ref) {
-  return RefOfActor(peer.parts, ref.path().empty() ? peer.uid : 0, ref.uid(), ref.path());
+  if (ref.uid() != 0) {
+    const ActorRef found = RefOfActor(peer.parts, peer.uid, ref.uid(), {});
+    if (!found.IsNoOne()) return found;
+  }
+  if (peer.by_path == nullptr || ref.path().empty()) return {};
+  const auto found = peer.by_path->path_index.find(ref.path());
+  if (found == peer.by_path->path_index.end()) return {};
+  return peer.by_path->RefOfPath(found->second, peer.by_path->paths[found->second].turn);
+}
+
+void RemotingCore::ForgetDetector(Peer& peer) {
+  peer.detector = nullptr;
+  peer.first_heartbeat = Instant::InfiniteFuture();
+}
+
+// Nobody here watches it any more.
+void RemotingCore::EraseWatch(Peer& peer, ActorRef watchee) {
+  if (peer.watches.erase(watchee) == 0) return;
+  --NodeLink::Of(watchee).watches;
+  // Nobody asks how the node is any more.
+  if (peer.watches.empty()) ForgetDetector(peer);
 }
 
 bool RemotingCore::AddSystem(Section& section, Peer& peer, wire::SystemMessage message) {
@@ -67,8 +96,11 @@ bool RemotingCore::AddSystem(Section& section, Peer& peer, wire::SystemMessage m
 
 void RemotingCore::SendSystemDue(Section& section, Peer& peer) {
   if (!peer.is_associated) return;
+  const WireLimits& wire = node_->options.limits;
+  const SystemFrameLimits limits{.messages = std::min(kSystemMessagesPerFrame, wire.max_system_messages),
+                                 .bytes = wire.max_control_frame_bytes - kSystemFrameBytes};
   wire::ControlMessage message;
-  while (peer.outbox.TakeDue(node_->Now(), kSystemMessagesPerFrame, *message.mutable_system_messages())) {
+  while (peer.outbox.TakeDue(node_->Now(), limits, *message.mutable_system_messages())) {
     SendControl(section, peer, message);
     if (!peer.is_associated) return;
   }
@@ -83,14 +115,17 @@ void RemotingCore::SendWatch(Section& section, Peer& peer, ActorRef watchee, Act
 }
 
 EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef to, EnvelopePtr message) {
-  Peer* const peer = FindPeer(*link.node().authority());
+  Peer* const peer = PeerOfLink(link);
   const bool is_gone =
-      peer == nullptr || (link.life() == 0 && peer->by_path != &link) || IsQuarantined(*peer) ||
+      peer == nullptr || (link.life() == 0 && link.FindPath(to) == nullptr) || IsQuarantined(*peer) ||
       (link.life() != 0 && (IsDead(*peer, link.life()) || (peer->uid != 0 && peer->uid != link.life())));
   if (const auto* const watch = message->TryAs<WatchActor>()) {
     if (is_gone || is_ending_) return message;
     OutboundWatch& watched = peer->watches[to];
-    if (watched.watchers.empty()) watched.order = peer->next_watch++;
+    if (watched.watchers.empty()) {
+      watched.order = peer->next_watch++;
+      ++link.watches;
+    }
     if (std::find(watched.watchers.begin(), watched.watchers.end(), watch->watcher) != watched.watchers.end()) {
       return nullptr;
     }
@@ -110,17 +145,12 @@ EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef 
     auto& watchers = found->second.watchers;
     watchers.erase(std::remove(watchers.begin(), watchers.end(), unwatch->watcher), watchers.end());
     const bool was_told = found->second.told != 0 && found->second.told == peer->uid;
-    if (watchers.empty()) peer->watches.erase(found);
+    if (watchers.empty()) EraseWatch(*peer, to);
     if (was_told && !is_gone) {
       wire::SystemMessage gone;
       FillOurRef(*gone.mutable_unwatch()->mutable_watcher(), unwatch->watcher);
       if (FillTheirRef(*peer, *gone.mutable_unwatch()->mutable_watchee(), to))
         AddSystem(section, *peer, std::move(gone));
-    }
-    if (peer->watches.empty()) {
-      // Nobody asks how it is any more.
-      peer->detector = nullptr;
-      peer->first_heartbeat = Instant::InfiniteFuture();
     }
     return nullptr;
   }
@@ -138,16 +168,13 @@ EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef 
 }
 
 void RemotingCore::SendDeathNotice(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher, bool existed) {
+  const auto found = peer.watched_here.find({ActorRef(watchee.slot(), watchee.generation()), watcher});
+  if (found == peer.watched_here.end()) return;  // It has stopped watching meanwhile.
+  const InboundWatch watch = std::move(found->second);
+  peer.watch_bytes -= BytesOf(watch);
+  peer.watched_here.erase(found);
   wire::SystemMessage message;
   wire::DeathNotice& notice = *message.mutable_death_notice();
-  const auto found = peer.watched_here.find({ActorRef(watchee.slot(), watchee.generation()), watcher});
-  if (found != peer.watched_here.end() && !found->second.path.empty()) {
-    notice.mutable_watchee()->set_home(wire::Ref::SENDER);
-    notice.mutable_watchee()->set_path(found->second.path);
-  } else {
-    FillOurRef(*notice.mutable_watchee(), watchee);
-  }
-  if (found != peer.watched_here.end()) peer.watched_here.erase(found);
   if (!FillTheirRef(peer, *notice.mutable_watcher(), watcher)) return;
   notice.set_existence_confirmed(existed);
   if (peer.version >= kOrderedDeathNotices) {
@@ -158,7 +185,17 @@ void RemotingCore::SendDeathNotice(Section& section, Peer& peer, ActorRef watche
     notice.set_after_ordinary(sent(Lane::kOrdinary));
     notice.set_after_large(sent(Lane::kLarge));
   }
-  AddSystem(section, peer, std::move(message));
+  // By each name by which it is watched.
+  if (watch.by_uid) {
+    FillOurRef(*notice.mutable_watchee(), watchee);
+    if (!AddSystem(section, peer, message)) return;
+  }
+  for (const std::string& path : watch.paths) {
+    notice.mutable_watchee()->Clear();
+    notice.mutable_watchee()->set_home(wire::Ref::SENDER);
+    notice.mutable_watchee()->set_path(path);
+    if (!AddSystem(section, peer, message)) return;
+  }
 }
 
 void RemotingCore::TellWatches(Section& section, Peer& peer) {
@@ -168,6 +205,7 @@ void RemotingCore::TellWatches(Section& section, Peer& peer) {
   }
   std::sort(untold.begin(), untold.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [order, ref] : untold) {
+    if (!peer.is_associated) return;  // One of them was too many.
     const auto found = peer.watches.find(ref);
     if (found == peer.watches.end()) continue;
     const uint64_t life = NodeLink::Of(ref).life();
@@ -195,7 +233,7 @@ void RemotingCore::EndWatches(Section& section, Peer& peer, uint64_t life, bool 
       section.Later(
           [watcher, ended = ref] { TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), ended, false, true)); });
     }
-    peer.watches.erase(ref);
+    EraseWatch(peer, ref);
   }
 }
 
@@ -208,11 +246,16 @@ void RemotingCore::ForgetWatchers(Section& section, Peer& peer) {
     section.Later([pair = pair] { TellSystem(pair.first, MakeEnvelope<UnwatchActor>(ActorRef(), pair.second)); });
   }
   peer.watched_here.clear();
+  peer.watch_bytes = 0;
 }
 
 void RemotingCore::OnSystemMessages(Section& section, Peer& peer, const wire::SystemMessages& messages) {
-  for (const wire::SystemMessage* const message : peer.inbox.Take(messages)) OnSystemMessage(section, peer, *message);
-  // Handling one may have been the end of it.
+  const uint64_t session = peer.session;
+  for (const wire::SystemMessage* const message : peer.inbox.Take(messages)) {
+    OnSystemMessage(section, peer, *message);
+    // Handling one may have been the end of it.
+    if (peer.session != session || IsQuarantined(peer)) return;
+  }
   if (!peer.is_associated) return;
   wire::ControlMessage answer;
   answer.mutable_system_ack()->set_number(peer.inbox.delivered());
@@ -220,16 +263,34 @@ void RemotingCore::OnSystemMessages(Section& section, Peer& peer, const wire::Sy
 }
 
 void RemotingCore::OnSystemMessage(Section& section, Peer& peer, const wire::SystemMessage& message) {
-  const bool untrusted = node_->options.untrusted;
+  const auto is_refused = [&](std::string_view what) {
+    if (!node_->options.untrusted) return false;
+    LogLater(section, LogLevel::kWarning,
+             absl::StrCat(ToAbsl(what), " from ", peer.parts.ToString(), " was dropped: peers are not trusted here"));
+    return true;
+  };
   switch (message.body_case()) {
     case wire::SystemMessage::kWatch:
-      if (!untrusted) OnWatch(section, peer, message.watch());
+      if (!is_refused("a watch")) OnWatch(section, peer, message.watch());
       break;
     case wire::SystemMessage::kUnwatch: {
       const ActorRef watchee = OurRef(message.unwatch().watchee());
       const ActorRef watcher = TheirRef(peer, message.unwatch().watcher());
       if (watchee.IsNoOne() || watcher.IsNoOne()) break;
-      peer.watched_here.erase({ActorRef(watchee.slot(), watchee.generation()), watcher});
+      const auto found = peer.watched_here.find({ActorRef(watchee.slot(), watchee.generation()), watcher});
+      if (found == peer.watched_here.end()) break;
+      InboundWatch& watch = found->second;
+      peer.watch_bytes -= BytesOf(watch);
+      if (message.unwatch().watchee().uid() != 0) {
+        watch.by_uid = false;
+      } else {
+        std::erase(watch.paths, message.unwatch().watchee().path());
+      }
+      if (watch.by_uid || !watch.paths.empty()) {
+        peer.watch_bytes += BytesOf(watch);
+        break;
+      }
+      peer.watched_here.erase(found);
       section.Later([watchee, watcher] { TellSystem(watchee, MakeEnvelope<UnwatchActor>(ActorRef(), watcher)); });
       break;
     }
@@ -238,7 +299,7 @@ void RemotingCore::OnSystemMessage(Section& section, Peer& peer, const wire::Sys
       break;
     case wire::SystemMessage::kStop: {
       const ActorRef actor = OurRef(message.stop().actor());
-      if (untrusted || actor.IsNoOne()) break;
+      if (is_refused("a stop") || actor.IsNoOne()) break;
       section.Later([actor] { TellSystem(actor, MakeEnvelope<StopActor>(ActorRef())); });
       break;
     }
@@ -250,10 +311,20 @@ void RemotingCore::OnSystemMessage(Section& section, Peer& peer, const wire::Sys
 }
 
 void RemotingCore::OnWatch(Section& section, Peer& peer, const wire::Watch& watch) {
+  // Watchers are known by their uids.
   const ActorRef watchee = OurRef(watch.watchee());
-  const ActorRef watcher = TheirRef(peer, watch.watcher());
+  const ActorRef watcher = watch.watcher().uid() == 0 ? ActorRef() : TheirRef(peer, watch.watcher());
   if (watcher.IsNoOne()) return;
-  const bool has_room = peer.watched_here.size() < node_->options.max_watches;
+  const RemoteOptions& options = node_->options;
+  const bool is_by_uid = watch.watchee().uid() != 0;
+  const bool has_room = peer.watched_here.size() < options.max_watches &&
+                        peer.watch_bytes + kWatchBytes + watch.watchee().path().size() <= options.max_watch_bytes;
+  if (!has_room) {
+    LogLater(section, LogLevel::kWarning,
+             absl::StrCat(peer.parts.ToString(), " watches ", peer.watched_here.size(),
+                          " actors here, and no more: it is told that a further one has ended; raise ",
+                          "RemoteOptions.max_watches and max_watch_bytes"));
+  }
   if (watchee.IsNoOne() || watchee.IsPromise() || !has_room) {
     wire::SystemMessage message;
     wire::DeathNotice& notice = *message.mutable_death_notice();
@@ -264,8 +335,21 @@ void RemotingCore::OnWatch(Section& section, Peer& peer, const wire::Watch& watc
     AddSystem(section, peer, std::move(message));
     return;
   }
-  peer.watched_here[{ActorRef(watchee.slot(), watchee.generation()), watcher}] = {.path = watch.watchee().path(),
-                                                                                  .order = peer.next_watch++};
+  const auto [found, is_new] = peer.watched_here.try_emplace({ActorRef(watchee.slot(), watchee.generation()), watcher});
+  InboundWatch& known = found->second;
+  if (is_new) {
+    known.order = peer.next_watch++;
+  } else {
+    peer.watch_bytes -= BytesOf(known);
+  }
+  if (is_by_uid) {
+    known.by_uid = true;
+  } else if (std::find(known.paths.begin(), known.paths.end(), watch.watchee().path()) == known.paths.end() &&
+             known.paths.size() < kMaxWatchPaths) {
+    known.paths.push_back(watch.watchee().path());
+  }
+  peer.watch_bytes += BytesOf(known);
+  if (!is_new) return;
   section.Later([watchee, watcher] {
     if (TellSystem(watchee, MakeEnvelope<WatchActor>(ActorRef(), watcher)) == nullptr) return;
     // It has ended before.
@@ -274,11 +358,16 @@ void RemotingCore::OnWatch(Section& section, Peer& peer, const wire::Watch& watc
 }
 
 void RemotingCore::OnDeathNotice(Section& section, Peer& peer, const wire::DeathNotice& notice) {
-  const bool must_wait = notice.after_ordinary() > peer.received[IndexOf(Lane::kOrdinary)] ||
-                         notice.after_large() > peer.received[IndexOf(Lane::kLarge)];
+  const bool must_wait = notice.after_ordinary() > peer.in(Lane::kOrdinary).handled ||
+                         notice.after_large() > peer.in(Lane::kLarge).handled;
   if (!must_wait) {
     DeliverNotice(section, peer, notice);
     return;
+  }
+  if (peer.held.size() >= node_->options.max_held_notices) {
+    const HeldNotice oldest = std::move(peer.held.front());
+    peer.held.pop_front();
+    DeliverNotice(section, peer, oldest.notice);
   }
   peer.held.push_back({notice, node_->Now() + node_->options.death_notice_flush});
 }
@@ -295,11 +384,7 @@ void RemotingCore::DeliverNotice(Section& section, Peer& peer, const wire::Death
                                     return one.slot() == watcher.slot() && one.generation() == watcher.generation();
                                   }),
                    watchers.end());
-    if (watchers.empty()) peer.watches.erase(found);
-    if (peer.watches.empty()) {
-      peer.detector = nullptr;
-      peer.first_heartbeat = Instant::InfiniteFuture();
-    }
+    if (watchers.empty()) EraseWatch(peer, watchee);
   }
   section.Later([watcher, watchee, existed = notice.existence_confirmed()] {
     TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), watchee, existed, false));
@@ -309,10 +394,10 @@ void RemotingCore::DeliverNotice(Section& section, Peer& peer, const wire::Death
 void RemotingCore::DeliverHeld(Section& section, Peer& peer, bool all) {
   if (peer.held.empty()) return;
   const Instant now = node_->Now();
-  std::vector<HeldNotice> left;
+  std::deque<HeldNotice> left;
   for (HeldNotice& held : std::exchange(peer.held, {})) {
-    const bool has_come = held.notice.after_ordinary() <= peer.received[IndexOf(Lane::kOrdinary)] &&
-                          held.notice.after_large() <= peer.received[IndexOf(Lane::kLarge)];
+    const bool has_come = held.notice.after_ordinary() <= peer.in(Lane::kOrdinary).handled &&
+                          held.notice.after_large() <= peer.in(Lane::kLarge).handled;
     if (all || has_come || now >= held.until) {
       DeliverNotice(section, peer, held.notice);
     } else {

@@ -4,35 +4,50 @@
 #include <utility>
 
 namespace fraktor::inline v0 {
+namespace {
+
+// What a message takes in a frame besides its own bytes.
+constexpr size_t kEntryBytes = 6;
+
+}  // namespace
 
 bool SystemOutbox::Add(wire::SystemMessage message, Instant now) {
-  if (pending_.size() >= options_.max_pending) return false;
-  message.set_number(next_number_++);
-  pending_.push_back({std::move(message), now});
+  message.set_number(next_number_);
+  const size_t bytes = message.ByteSizeLong();
+  if (pending_.size() >= options_.max_pending || bytes_ + bytes > options_.max_pending_bytes) return false;
+  ++next_number_;
+  bytes_ += bytes;
+  pending_.push_back({std::move(message), bytes, now});
   return true;
 }
 
-bool SystemOutbox::TakeDue(Instant now, size_t most, wire::SystemMessages& due) {
-  if (sent_ == pending_.size() && sent_ != 0 && now >= last_round_ + options_.resend_interval) sent_ = 0;
+bool SystemOutbox::TakeDue(Instant now, const SystemFrameLimits& limits, wire::SystemMessages& due) {
+  if (sent_ == pending_.size() && sent_ != 0 && now >= round_since_ + options_.resend_interval) sent_ = 0;
   if (sent_ == pending_.size()) return false;
+  if (sent_ == 0) round_since_ = now;
   due.Clear();
   due.set_first_kept(pending_.front().message.number());
-  while (sent_ < pending_.size() && static_cast<size_t>(due.messages_size()) < most) {
-    *due.add_messages() = pending_[sent_++].message;
+  size_t bytes = 0;
+  while (sent_ < pending_.size() && static_cast<size_t>(due.messages_size()) < limits.messages) {
+    const Pending& next = pending_[sent_];
+    bytes += next.bytes + kEntryBytes;
+    if (due.messages_size() > 0 && bytes > limits.bytes) break;
+    *due.add_messages() = next.message;
+    ++sent_;
   }
-  last_round_ = now;
   return true;
 }
 
 void SystemOutbox::Acknowledge(uint64_t number, Instant now) {
   bool is_news = false;
   while (!pending_.empty() && pending_.front().message.number() <= number) {
+    bytes_ -= pending_.front().bytes;
     pending_.pop_front();
     if (sent_ > 0) --sent_;
     is_news = true;
   }
   // The others are on their way.
-  if (is_news) last_round_ = now;
+  if (is_news) round_since_ = now;
 }
 
 bool SystemOutbox::HasGivenUp(Instant now) const {
@@ -41,12 +56,13 @@ bool SystemOutbox::HasGivenUp(Instant now) const {
 
 void SystemOutbox::Clear() {
   pending_.clear();
-  sent_ = 0;
+  bytes_ = sent_ = 0;
 }
 
-void SystemOutbox::Reset() {
-  Clear();
+void SystemOutbox::Restart() {
   next_number_ = 1;
+  for (Pending& one : pending_) one.message.set_number(next_number_++);
+  sent_ = 0;
 }
 
 std::vector<const wire::SystemMessage*> SystemInbox::Take(const wire::SystemMessages& received) {

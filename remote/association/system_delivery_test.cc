@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,24 +33,24 @@ std::vector<uint64_t> NumbersOf(const wire::SystemMessages& messages) {
 TEST(SystemOutbox, NumbersFromOneKeepsAndSendsAgain) {
   SystemOutbox outbox({.resend_interval = absl::Seconds(1)});
   wire::SystemMessages due;
-  EXPECT_FALSE(outbox.TakeDue(At(0), 10, due));
+  EXPECT_FALSE(outbox.TakeDue(At(0), {.messages = 10}, due));
   for (uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(outbox.Add(Message(i + 1), At(0)));
-  ASSERT_TRUE(outbox.TakeDue(At(0), 10, due));
+  ASSERT_TRUE(outbox.TakeDue(At(0), {.messages = 10}, due));
   EXPECT_EQ(NumbersOf(due), (std::vector<uint64_t>{1, 2, 3}));
   EXPECT_EQ(due.first_kept(), 1u);
-  EXPECT_FALSE(outbox.TakeDue(At(999), 10, due));
-  ASSERT_TRUE(outbox.TakeDue(At(1000), 10, due));
+  EXPECT_FALSE(outbox.TakeDue(At(999), {.messages = 10}, due));
+  ASSERT_TRUE(outbox.TakeDue(At(1000), {.messages = 10}, due));
   EXPECT_EQ(NumbersOf(due), (std::vector<uint64_t>{1, 2, 3}));
   outbox.Acknowledge(2, At(1100));
   EXPECT_EQ(outbox.pending(), 1u);
   ASSERT_TRUE(outbox.Add(Message(4), At(1200)));
-  ASSERT_TRUE(outbox.TakeDue(At(1200), 10, due));
+  ASSERT_TRUE(outbox.TakeDue(At(1200), {.messages = 10}, due));
   EXPECT_EQ(NumbersOf(due), (std::vector<uint64_t>{4}));  // The third is on its way.
   EXPECT_EQ(due.first_kept(), 3u);
-  ASSERT_TRUE(outbox.TakeDue(At(2200), 10, due));
+  ASSERT_TRUE(outbox.TakeDue(At(2200), {.messages = 10}, due));
   EXPECT_EQ(NumbersOf(due), (std::vector<uint64_t>{3, 4}));
   outbox.Acknowledge(4, At(2300));
-  EXPECT_FALSE(outbox.TakeDue(At(9000), 10, due));
+  EXPECT_FALSE(outbox.TakeDue(At(9000), {.messages = 10}, due));
 }
 
 // R17
@@ -64,17 +65,59 @@ TEST(SystemOutbox, RefusesOneTooManyAndSaysWhenItHasWaitedTooLong) {
   EXPECT_FALSE(outbox.HasGivenUp(At(0) + absl::Hours(60)));
 }
 
+// R21: what is lost is sent again also while others come all the time.
+TEST(SystemDelivery, SendsAgainWhatWasLostWhileNewOnesComeWithoutEnd) {
+  SystemOutbox outbox({.max_pending = 300, .resend_interval = absl::Seconds(1)});
+  SystemInbox inbox;
+  for (int64_t ms = 0; ms < 20'000; ms += 10) {
+    ASSERT_TRUE(outbox.Add(Message(1), At(ms))) << "after " << ms << " ms, with " << inbox.delivered() << " delivered";
+    wire::SystemMessages due;
+    while (outbox.TakeDue(At(ms), {.messages = 64}, due)) {
+      // Now and then the only frame with a message is lost.
+      const bool is_lost = due.messages_size() == 1 && due.messages(0).number() % 100 == 1;
+      if (!is_lost) inbox.Take(due);
+    }
+    outbox.Acknowledge(inbox.delivered(), At(ms));
+  }
+  EXPECT_GT(inbox.delivered(), 1800u);
+}
+
+TEST(SystemOutbox, FillsFramesByBytesAndRefusesTooManyOfThem) {
+  SystemOutbox outbox({.max_pending_bytes = 10'000});
+  wire::SystemMessage large;
+  large.mutable_watch()->mutable_watchee()->set_path(std::string(1000, 'x'));
+  int added = 0;
+  while (outbox.Add(large, At(0))) ++added;
+  EXPECT_EQ(added, 9);
+  EXPECT_LE(outbox.pending_bytes(), 10'000u);
+  wire::SystemMessages due;
+  int frames = 0;
+  int messages = 0;
+  for (; outbox.TakeDue(At(0), {.messages = 64, .bytes = 4096}, due); ++frames) {
+    EXPECT_LE(due.ByteSizeLong(), 4096u + 16u);
+    messages += due.messages_size();
+  }
+  EXPECT_EQ(frames, 3);
+  EXPECT_EQ(messages, 9);
+  // One that is larger than that goes alone.
+  outbox.Acknowledge(9, At(0));
+  EXPECT_EQ(outbox.pending_bytes(), 0u);
+  ASSERT_TRUE(outbox.Add(large, At(0)));
+  ASSERT_TRUE(outbox.TakeDue(At(0), {.messages = 64, .bytes = 100}, due));
+  EXPECT_EQ(due.messages_size(), 1);
+}
+
 TEST(SystemInbox, GoesOnAfterWhatTheSenderHasGivenUp) {
   SystemOutbox outbox({});
   SystemInbox inbox;
   wire::SystemMessages due;
   ASSERT_TRUE(outbox.Add(Message(1), At(0)));
-  ASSERT_TRUE(outbox.TakeDue(At(0), 10, due));
+  ASSERT_TRUE(outbox.TakeDue(At(0), {.messages = 10}, due));
   EXPECT_EQ(inbox.Take(due).size(), 1u);
   ASSERT_TRUE(outbox.Add(Message(2), At(0)));
   outbox.Clear();
   ASSERT_TRUE(outbox.Add(Message(3), At(0)));
-  ASSERT_TRUE(outbox.TakeDue(At(0), 10, due));
+  ASSERT_TRUE(outbox.TakeDue(At(0), {.messages = 10}, due));
   const auto fresh = inbox.Take(due);
   ASSERT_EQ(fresh.size(), 1u);
   EXPECT_EQ(fresh[0]->stop().actor().uid(), 3u);
@@ -96,7 +139,7 @@ void RunLossy(uint64_t seed, double loss, const std::vector<uint64_t>& lost_firs
       ASSERT_TRUE(outbox.Add(Message(++added), At(ms)));
     }
     wire::SystemMessages due;
-    while (outbox.TakeDue(At(ms), 7, due)) {
+    while (outbox.TakeDue(At(ms), {.messages = 7}, due)) {
       bool is_lost = random.Bernoulli(loss);
       for (const uint64_t number : lost_first) {
         for (const wire::SystemMessage& one : due.messages())

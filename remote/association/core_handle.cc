@@ -1,0 +1,21 @@
+#include "fraktor/remote/association/core_handle.h"
+
+#include <cxxabi.h>
+
+#include "fraktor/actor/turn/system_core.h"
+
+namespace fraktor::inline v0 {
+
+void Section::RunLater() {
+  const NonBlockingScope non_blocking;
+  for (auto& task : later_) {
+    try {
+      std::move(task)();
+    } catch (const abi::__forced_unwind&) {
+      throw;
+    } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody whom it could be told.
+    }
+  }
+}
+
+}  // namespace fraktor::inline v0
