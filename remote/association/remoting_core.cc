@@ -473,23 +473,24 @@ void RemotingCore::DrainRegistry(Section& section) {
     if (const auto found = refusals_.find(message->payload()); found != refusals_.end()) {
       refusal = std::move(found->second);
     }
-    section.Later([node = node_, to = to, lost = std::move(message), refusal = std::move(refusal)]() mutable {
-      if (refusal.is_invalid_association) {
-        const PathAuthority authority = *NodeLink::Of(to).node().authority();
-        const ActorRef sender = lost->sender();
-        const std::string from = sender.IsNoOne() ? std::string() : node->system.PathOf(sender);
-        const std::string recipient = node->system.PathOf(to);
-        node->system.events().Publish(InvalidAssociation{
-            .authority = authority,
-            .sender = from,
-            .recipient = recipient,
-            .message = {.type_name = lost->type()->name(), .type = lost->type(), .message = lost->payload()},
-            .reason = refusal.why,
-            .deadline = refusal.deadline,
-            .at = node->Now()});
-      }
-      node->Lose(to, std::move(lost), refusal.reason);
-    });
+    const PathAuthority authority = *NodeLink::Of(to).node().authority();
+    section.Later(
+        [node = node_, authority, to = to, lost = std::move(message), refusal = std::move(refusal)]() mutable {
+          if (refusal.is_invalid_association) {
+            const ActorRef sender = lost->sender();
+            const std::string from = sender.IsNoOne() ? std::string() : node->system.PathOf(sender);
+            const std::string recipient = node->system.PathOf(to);
+            node->system.events().Publish(InvalidAssociation{
+                .authority = authority,
+                .sender = from,
+                .recipient = recipient,
+                .message = {.type_name = lost->type()->name(), .type = lost->type(), .message = lost->payload()},
+                .reason = refusal.why,
+                .deadline = refusal.deadline,
+                .at = node->Now()});
+          }
+          node->Lose(to, std::move(lost), refusal.reason);
+        });
   }
   lost_.clear();
   refusals_.clear();

@@ -335,10 +335,14 @@ TEST(RemotingWithThreads, EndsWhileOthersSendToIt) {
   // Another one at its place is reached.
   b = std::make_unique<ThreadedNode>(network, "b", 2);
   b->system().Spawn<Counter>("counter");
-  absl::StatusOr<std::string> answer = absl::UnavailableError("not asked");
-  for (int i = 0; i < 20 && !answer.ok(); ++i) {
-    answer = a.system().AskAndWait<std::string>(there, std::string("?"), absl::Seconds(5));
-  }
+  const auto is_met = [&] {
+    for (const PeerInfo& peer : a.remoting().Peers()) {
+      if (peer.is_associated) return true;
+    }
+    return false;
+  };
+  while (!is_met()) std::this_thread::yield();
+  const absl::StatusOr<std::string> answer = a.system().AskAndWait<std::string>(there, std::string("?"), kPatience);
   EXPECT_TRUE(answer.ok()) << answer.status();
 }
 
