@@ -404,5 +404,37 @@ TEST(WireLimits, AreRefusedIfNothingCouldBeSaid) {
             "WireLimits.max_refs is 1; peers could not talk at all: use at least 2");
 }
 
+TEST(WireLimits, AgreeWithEachOther) {
+  EXPECT_EQ(
+      WireLimits{.max_control_frame_bytes = 60'000}.Validate().message(),
+      "WireLimits.max_control_frame_bytes is 60000; a watch by a path of max_path_bytes would not fit: use at least "
+      "61024");
+  EXPECT_FALSE((WireLimits{.max_frame_bytes = 1024, .max_manifest_bytes = 1000}.Validate().ok()));
+  EXPECT_TRUE((WireLimits{.max_control_frame_bytes = 4096, .max_path_bytes = 1024}.Validate().ok()));
+}
+
+TEST(BatchWriter, TakesBackWhatWasAddedSinceAMark) {
+  const FrameHeader header{.kind = FrameKind::kBatch, .lane = Lane::kOrdinary, .number = 1};
+  const auto add = [](BatchWriter& batch, std::string_view path) {
+    const uint32_t home = batch.AddNode({.protocol = "pekko", .system = "s", .host = path, .port = 1, .uid = 2});
+    const uint32_t to = batch.AddRef({.home = home, .path = path});
+    const uint32_t manifest = batch.AddManifest(path, 1);
+    batch.AddMessage({.to = to, .manifest = manifest, .payload = path});
+  };
+  BatchWriter plain;
+  add(plain, "a");
+  add(plain, "c");
+  BatchWriter batch;
+  add(batch, "a");
+  const BatchWriter::Mark mark = batch.mark();
+  add(batch, "b");
+  EXPECT_EQ(batch.messages(), 2u);
+  batch.Rollback(mark);
+  EXPECT_EQ(batch.messages(), 1u);
+  add(batch, "c");
+  EXPECT_EQ(batch.refs(), 2u);
+  EXPECT_EQ(batch.Seal(header), plain.Seal(header));
+}
+
 }  // namespace
 }  // namespace fraktor
