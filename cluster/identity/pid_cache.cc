@@ -31,87 +31,89 @@ PidCache::PidCache(const PidCacheOptions& options)
     : capacity_(std::clamp(options.capacity, size_t{1}, size_t{1} << 24)), ttl_(options.ttl) {}
 
 PlacementResolutionPtr PidCache::Find(const GrainKey& key, Instant now) {
-  const auto found = index_.find(key);
-  if (found == index_.end()) return nullptr;
-  Slot& slot = slots_[found->second];
-  if (now >= slot.expires_at) {
-    Drop(found->second, PidCacheEvent::Reason::kExpired, now);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return nullptr;
+  Entry& entry = found->second;
+  if (now >= entry.expires_at) {
+    Drop(found, PidCacheEvent::Reason::kExpired, now);
     return nullptr;
   }
-  slot.was_used = true;
-  return slot.resolution;
+  entry.was_used = true;
+  return entry.resolution;
 }
 
 void PidCache::Put(PlacementResolutionPtr resolution, Instant now) {
-  const auto found = index_.find(resolution->decision.key);
-  size_t at = 0;
-  if (found != index_.end()) {
-    at = found->second;
-  } else {
-    at = TakeSlot(now);
-    index_.emplace(resolution->decision.key, static_cast<uint32_t>(at));
-  }
-  slots_[at] = Slot{.resolution = std::move(resolution), .expires_at = now + ttl_};
+  const GrainKey& key = resolution->decision.key;
+  const auto found = entries_.find(key);
+  const uint32_t place = found != entries_.end() ? found->second.place : TakePlace(now);
+  ring_[place] = &key;
+  entries_.insert_or_assign(
+      key, Entry{.resolution = resolution, .expires_at = now + ttl_, .place = place, .was_used = false});
 }
 
 bool PidCache::Remove(const GrainKey& key, PidCacheEvent::Reason reason, Instant now) {
-  const auto found = index_.find(key);
-  if (found == index_.end()) return false;
-  Drop(found->second, reason, now);
+  const auto found = entries_.find(key);
+  if (found == entries_.end()) return false;
+  Drop(found, reason, now);
   return true;
 }
 
 bool PidCache::RemovePid(const GrainKey& key, std::string_view pid, Instant now) {
-  const auto found = index_.find(key);
-  if (found == index_.end() || slots_[found->second].resolution->pid != pid) return false;
-  Drop(found->second, PidCacheEvent::Reason::kRemoved, now);
+  const auto found = entries_.find(key);
+  if (found == entries_.end() || found->second.resolution->pid != pid) return false;
+  Drop(found, PidCacheEvent::Reason::kRemoved, now);
   return true;
 }
 
 size_t PidCache::RemoveMember(std::string_view member_id, Instant now) {
   size_t removed = 0;
-  for (size_t i = 0; i < slots_.size(); ++i) {
-    if (slots_[i].resolution == nullptr || slots_[i].resolution->decision.owner != member_id) continue;
-    Drop(i, PidCacheEvent::Reason::kMemberLeft, now);
+  for (const GrainKey* const& key : ring_) {
+    if (key == nullptr) continue;
+    const auto found = entries_.find(*key);
+    if (found->second.resolution->decision.owner != member_id) continue;
+    Drop(found, PidCacheEvent::Reason::kMemberLeft, now);
     ++removed;
   }
   return removed;
 }
 
 void PidCache::Clear() {
-  slots_.clear();
+  entries_.clear();
+  ring_.clear();
   free_.clear();
-  index_.clear();
   hand_ = 0;
 }
 
 std::vector<PidCacheEvent> PidCache::DrainEvents() { return std::exchange(events_, {}); }
 
-size_t PidCache::TakeSlot(Instant now) {
-  if (free_.empty() && slots_.size() < capacity_) {
-    slots_.emplace_back();
-    return slots_.size() - 1;
+uint32_t PidCache::TakePlace(Instant now) {
+  if (free_.empty() && ring_.size() < capacity_) {
+    ring_.push_back(nullptr);
+    return static_cast<uint32_t>(ring_.size() - 1);
   }
+  // All places are taken: somebody has to go.
   while (free_.empty()) {
-    if (hand_ >= slots_.size()) hand_ = 0;
-    Slot& slot = slots_[hand_];
-    if (slot.was_used && now < slot.expires_at) {
-      slot.was_used = false;
-      ++hand_;
-      continue;
+    if (hand_ >= ring_.size()) hand_ = 0;
+    const auto found = entries_.find(*ring_[hand_++]);
+    Entry& entry = found->second;
+    const bool is_over = now >= entry.expires_at;
+    if (entry.was_used && !is_over) {
+      entry.was_used = false;
+    } else {
+      Drop(found, is_over ? PidCacheEvent::Reason::kExpired : PidCacheEvent::Reason::kFull, now);
     }
-    const bool is_over = now >= slot.expires_at;
-    Drop(hand_++, is_over ? PidCacheEvent::Reason::kExpired : PidCacheEvent::Reason::kFull, now);
   }
-  const size_t slot = free_.back();
+  const uint32_t place = free_.back();
   free_.pop_back();
-  return slot;
+  return place;
 }
 
-void PidCache::Drop(size_t slot, PidCacheEvent::Reason reason, Instant now) {
-  const PlacementResolutionPtr gone = std::exchange(slots_[slot].resolution, nullptr);
-  index_.erase(gone->decision.key);
-  free_.push_back(static_cast<uint32_t>(slot));
+void PidCache::Drop(Entries::iterator entry, PidCacheEvent::Reason reason, Instant now) {
+  const PlacementResolutionPtr gone = std::move(entry->second.resolution);
+  const uint32_t place = entry->second.place;
+  entries_.erase(entry);
+  ring_[place] = nullptr;
+  free_.push_back(place);
   if (events_.size() >= kMaxEvents) {
     ++dropped_events_;
     return;

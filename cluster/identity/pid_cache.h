@@ -76,7 +76,7 @@ class PidCache {
   // All of them, without events.
   void Clear();
 
-  size_t size() const { return index_.size(); }
+  size_t size() const { return entries_.size(); }
 
   // Since the last call, in order. At most 65536 are kept; further ones are counted only.
   std::vector<PidCacheEvent> DrainEvents();
@@ -85,20 +85,23 @@ class PidCache {
  private:
   static constexpr size_t kMaxEvents = 65'536;
 
-  struct Slot {
-    PlacementResolutionPtr resolution;  // null: free
-    Instant expires_at;
+  struct Entry {
+    PlacementResolutionPtr resolution = nullptr;
+    Instant expires_at = {};
+    uint32_t place = 0;  // in the ring
     bool was_used = false;
   };
+  using Entries = absl::flat_hash_map<GrainKey, Entry>;
 
-  size_t TakeSlot(Instant now);
-  void Drop(size_t slot, PidCacheEvent::Reason reason, Instant now);
+  uint32_t TakePlace(Instant now);
+  void Drop(Entries::iterator entry, PidCacheEvent::Reason reason, Instant now);
 
   const size_t capacity_;
   const absl::Duration ttl_;
-  std::vector<Slot> slots_;
+  Entries entries_;
+  // The keys of all entries, which are in their resolutions; null where a place is free.
+  std::vector<const GrainKey*> ring_;
   std::vector<uint32_t> free_;
-  absl::flat_hash_map<GrainKey, uint32_t> index_;
   size_t hand_ = 0;  // goes around; who was used since it last came by gets another round
   std::vector<PidCacheEvent> events_;
   uint64_t dropped_events_ = 0;

@@ -190,7 +190,7 @@ TEST(PlacementCoordinatorCore, ResolvesEverythingToOthersAsAClient) {
   EXPECT_FALSE(core.BeginLeaving(At(0)).ok());
 }
 
-// CLU-3, CLU-4, CLU-7: the whole way of an activation, with one request id.
+// CLU-3, CLU-4, CLU-7, CLU-10: the whole way of an activation, with one request id; each time is one that was given.
 TEST_F(PlacementCoordinatorCoreTest, ActivatesUnderTheLockStepByStep) {
   const Outcome resolving = core_.Resolve(mine_, At(1)).value();
   EXPECT_EQ(resolving.resolution, nullptr);

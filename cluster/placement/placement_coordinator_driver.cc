@@ -172,12 +172,11 @@ Future<PlacementResolutionPtr> PlacementCoordinatorDriver::Resolve(const GrainKe
   return std::move(future);
 }
 
-absl::StatusOr<PlacementResolutionPtr> PlacementCoordinatorDriver::TryResolve(const GrainKey& key, Instant now) {
+absl::StatusOr<PlacementResolutionPtr> PlacementCoordinatorDriver::BeginLookup(const GrainKey& key, Instant now) {
   Effects effects;
   PlacementResolutionPtr resolution;
   {
     MutexLock lock(mutex_);
-    if (PlacementResolutionPtr cached = core_.Cached(key, now)) return cached;
     FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.Resolve(key, now));
     resolution = outcome.resolution;
     Apply(std::move(outcome), effects);

@@ -110,7 +110,13 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   Future<PlacementResolutionPtr> Resolve(const GrainKey& key, const ResolveOptions& options);
 
   // The same without waiting: kPending begins it, or says that it has begun.
-  absl::StatusOr<PlacementResolutionPtr> TryResolve(const GrainKey& key, Instant now);
+  absl::StatusOr<PlacementResolutionPtr> TryResolve(const GrainKey& key, Instant now) {
+    {
+      MutexLock lock(mutex_);
+      if (PlacementResolutionPtr cached = core_.Cached(key, now)) return cached;
+    }
+    return BeginLookup(key, now);
+  }
 
   // As in PlacementCoordinatorCore.
   PlacementResolutionPtr Cached(const GrainKey& key);
@@ -161,6 +167,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
 
   PlacementCoordinatorDriver(Parts parts, const PlacementDriverOptions& options);
 
+  absl::StatusOr<PlacementResolutionPtr> BeginLookup(const GrainKey& key, Instant now);
   void Apply(Outcome outcome, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const GrainKey& key, std::vector<Outcome>& outcomes, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(const GrainKey& key, const absl::StatusOr<PlacementResolutionPtr>& result, Effects& effects)
