@@ -1,0 +1,100 @@
+// Cluster: makes an actor system a node of a cluster, whose grains are reached from every node.
+//
+//   auto store = std::make_shared<MemoryPlacementStore>(toolbox);
+//   Cluster& cluster = *Cluster::Start(system, {.authority = "10.0.0.7:2552",
+//                                               .kinds = {GrainKindOf<Account>()},
+//                                               .membership = std::make_shared<MemoryMembership>(toolbox),
+//                                               .lock = store, .storage = store,
+//                                               .peers = std::make_shared<LocalGrainPeers>()}).value();
+//   cluster.Grain<Account>("alice").Tell(Deposit{10});
+//   ...
+//   Future<void> left = cluster.Leave();
+//
+// Nodes that share membership, lock, storage and peers are one cluster.
+//
+// It ends with the system. A node that ends without leaving is found out when its term is over.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_CLUSTER_GRAIN_CLUSTER_H_
+#define FRAKTOR_CLUSTER_GRAIN_CLUSTER_H_
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/grain/grain_peers.h"
+#include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/membership/membership_provider.h"
+#include "fraktor/cluster/membership/membership_session.h"
+#include "fraktor/cluster/placement/activation_storage.h"
+#include "fraktor/cluster/placement/placement_coordinator_driver.h"
+#include "fraktor/cluster/placement/placement_lock.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/serial_executor.h"
+
+namespace fraktor::inline v0 {
+
+struct ClusterOptions {
+  // How others reach this node: "host:port".
+  std::string authority = {};
+  // What it runs. None: it only calls.
+  std::vector<GrainKind> kinds = {};
+  std::shared_ptr<MembershipProvider> membership = nullptr;
+  std::shared_ptr<PlacementLock> lock = nullptr;
+  std::shared_ptr<ActivationStorage> storage = nullptr;
+  std::shared_ptr<GrainPeers> peers = nullptr;
+  PlacementDriverOptions placement = {};
+  MembershipSessionOptions session = {};
+  // Calls that wait for their grains.
+  size_t max_waiting_calls = 100'000;
+};
+
+class Cluster final {
+ public:
+  // Once for each system. InvalidArgument if something is missing or two kinds have one name.
+  static absl::StatusOr<Cluster*> Start(ActorSystem& system, const ClusterOptions& options);
+  // Null if it was not started.
+  static Cluster* Of(ActorSystem& system);
+
+  ~Cluster();
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // The grain of A's kind with this identity.
+  template <class A>
+  GrainRef<A> Grain(std::string_view identity) const {
+    return GrainRef<A>(router_, GrainKey(A::kGrainKind, identity));
+  }
+
+  // Hands over what runs here and leaves; ready when that is done.
+  Future<void> Leave() { return session_->Leave(); }
+
+  PlacementCoordinatorDriver& driver() { return *driver_; }
+  const MembershipSession& session() const { return *session_; }
+  ActorRef router() const { return router_; }
+
+ private:
+  friend struct ClusterExtension;
+  explicit Cluster(const ClusterOptions& options) : membership_(options.membership) {}
+
+  const std::shared_ptr<MembershipProvider> membership_;
+  std::unique_ptr<SerialExecutor> executor_;
+  std::shared_ptr<GrainRouterParts> parts_;
+  ActorRef router_;
+  std::shared_ptr<PlacementCoordinatorDriver> driver_;
+  std::shared_ptr<MembershipSession> session_;
+  MembershipListenerId listening_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_GRAIN_CLUSTER_H_

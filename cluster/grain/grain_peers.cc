@@ -1,0 +1,29 @@
+#include "fraktor/cluster/grain/grain_peers.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+
+void LocalGrainPeers::Announce(std::string_view authority, ActorRef router) {
+  MutexLock lock(mutex_);
+  routers_.insert_or_assign(std::string(authority), router);
+}
+
+absl::StatusOr<ActorRef> LocalGrainPeers::RouterAt(std::string_view authority) {
+  MutexLock lock(mutex_);
+  const auto found = routers_.find(authority);
+  if (found == routers_.end()) {
+    return absl::UnavailableError(
+        absl::StrCat("no node of this process has the authority \"", ToAbsl(authority), "\""));
+  }
+  return found->second;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,67 @@
+// GrainRef<A>: a reference to a grain, wherever it runs, and whether or not it does: it is activated when a message
+// comes.
+//
+//   GrainRef<Account> alice = cluster.Grain<Account>("alice");
+//   alice.Tell(Deposit{10});
+//   auto asking = alice.Ask(context, GetBalance{}, absl::Seconds(1));        // in an actor
+//   absl::StatusOr<Balance> balance = co_await asking;
+//
+// What an actor does not handle does not compile. A message may get lost when its grain moves or its node dies; then a
+// question ends by its timeout.
+//
+// Thread safety: a value.
+#ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
+#define FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
+
+#include <type_traits>
+#include <utility>
+
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/grain_key.h"
+
+namespace fraktor::inline v0 {
+
+template <class A>
+class GrainRef {
+ public:
+  GrainRef(ActorRef router, GrainKey key) : router_(router), key_(std::move(key)) {}
+
+  const GrainKey& key() const { return key_; }
+
+  // The sender is the actor in whose turn this is called, or no one.
+  template <class M>
+  void Tell(M&& message) const {
+    fraktor::Tell(router_, CallOf(std::forward<M>(message)));
+  }
+
+  // A future of the answer. `asker` is the context of an actor, or a system.
+  template <class Asker, class Q>
+  auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
+    using R = typename std::decay_t<Q>::Reply;
+    return asker.template Ask<R>(router_, CallOf(std::forward<Q>(question)), timeout);
+  }
+
+  friend bool operator==(const GrainRef&, const GrainRef&) = default;
+
+ private:
+  template <class M>
+  GrainCall CallOf(M&& message) const {
+    A::Ref::template Check<M>();
+    return GrainCall{.key = key_,
+                     .message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
+                     .is_redirected = false,
+                     .hops = 0};
+  }
+
+  ActorRef router_;
+  GrainKey key_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
