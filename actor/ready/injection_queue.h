@@ -2,7 +2,8 @@
 // out.
 //
 // A push is one compare-exchange on a stack. A worker that finds the outgoing list empty turns the whole stack round
-// into it, under a lock that only workers take and never wait for.
+// into it, under a lock that only workers take and never wait for. Who pushes and who pops write to lines of their own,
+// but once per turn.
 #ifndef FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_
 #define FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_
 
@@ -13,12 +14,12 @@
 
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/utils/queue/atomics.h"
-#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/sync/no_wait_lock.h"
 
 namespace fraktor::inline v0 {
 
 // Lock has TryLock and Unlock.
-template <typename Atomics = StdAtomics, typename Lock = Mutex>
+template <typename Atomics = StdAtomics, typename Lock = NoWaitLock>
 class BasicInjectionQueue {
  public:
   using Node = BasicReadyNode<Atomics>;
@@ -36,18 +37,23 @@ class BasicInjectionQueue {
   // Null if there is nothing, or if another worker is popping at this moment: that one will not sleep without another
   // look.
   Node* TryPop() {
-    if (LooksEmpty(std::memory_order_relaxed)) return nullptr;
-    if (!mutex_.TryLock()) return nullptr;
+    // Mostly the first look is enough, and is not at what the others push to.
+    if (outgoing_.load(std::memory_order_relaxed) == nullptr && LooksEmpty(std::memory_order_relaxed)) return nullptr;
+    if (!lock_.TryLock()) return nullptr;
     Node* const node = PopLocked();
-    mutex_.Unlock();
-    if (node != nullptr) size_.fetch_sub(1, std::memory_order_relaxed);
+    lock_.Unlock();
     return node;
   }
 
   bool IsEmptyForParking() const { return LooksEmpty(std::memory_order_seq_cst); }
 
   // More or less, for metrics and for workers that have something else to do.
-  size_t SizeHint() const { return size_.load(std::memory_order_relaxed); }
+  size_t SizeHint() const {
+    const size_t popped = popped_.load(std::memory_order_relaxed);
+    const size_t size = size_.load(std::memory_order_relaxed);
+    return size > popped ? size - popped : 0;
+  }
+  // Not zero if there is anything; how many it is, is not said.
   const typename Atomics::template Atomic<size_t>& count() const { return size_; }
 
  private:
@@ -60,7 +66,7 @@ class BasicInjectionQueue {
            outgoing_.load(std::memory_order_relaxed) == nullptr;
   }
 
-  Node* PopLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  Node* PopLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock_) {
     Node* node = outgoing_.load(std::memory_order_relaxed);
     if (node != nullptr) {
       outgoing_.store(Membership::next(*node), std::memory_order_relaxed);
@@ -75,20 +81,31 @@ class BasicInjectionQueue {
       }
       if (node != nullptr) outgoing_.store(Membership::next(*node), std::memory_order_relaxed);
       moving_.store(false, std::memory_order_release);
+      if (node == nullptr) return nullptr;
     }
+    CountPop(/*is_last=*/Membership::next(*node) == nullptr);
     return node;
+  }
+
+  // Those of one turn together: to write to size_ is to take the line away from who pushes.
+  void CountPop(bool is_last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(lock_) {
+    const size_t popped = popped_.load(std::memory_order_relaxed) + 1;
+    popped_.store(is_last ? 0 : popped, std::memory_order_relaxed);
+    if (is_last) size_.fetch_sub(popped, std::memory_order_relaxed);
   }
 
   // Newest first. Released by a push, acquired by the pop that takes all.
   alignas(64) typename Atomics::template Atomic<Node*> pushed_{nullptr};
+  // Those in the stack and all of the last turn. Counts, orders nothing.
+  typename Atomics::template Atomic<size_t> size_{0};
   // Oldest first. Written under the lock; looked at without it.
   alignas(64) typename Atomics::template Atomic<Node*> outgoing_{nullptr};
+  // Of the last turn; what size_ does not know yet. Written under the lock. Counts, orders nothing.
+  typename Atomics::template Atomic<size_t> popped_{0};
   // True while nodes are in neither: a worker that looks then must not take the queue for empty and sleep. Released by
   // the exchange of pushed_ and by the end of the move, acquired by LooksEmpty.
   typename Atomics::template Atomic<bool> moving_{false};
-  // Counts, orders nothing.
-  typename Atomics::template Atomic<size_t> size_{0};
-  Lock mutex_;
+  Lock lock_;
 };
 
 using InjectionQueue = BasicInjectionQueue<>;

@@ -94,6 +94,19 @@ TEST_P(CoordinatorTest, KeepsTheOrderOfForeignThreads) {
   EXPECT_EQ(Drain(8), std::vector<int>({0, 1, 2, 3, 4}));
 }
 
+TEST_P(CoordinatorTest, CountsWhatIsLeftOfForeignThreads) {
+  for (int i = 0; i < 5; ++i) Register(i, kForeign);
+  EXPECT_EQ(Drain(2), std::vector<int>({0, 1}));
+  EXPECT_EQ(coordinator_->ReadyCountHint(), 3u);
+  for (int i = 5; i < 7; ++i) Register(i, kForeign);
+  EXPECT_EQ(coordinator_->ReadyCountHint(), 5u);
+  EXPECT_EQ(Drain(4), std::vector<int>({2, 3, 4, 5}));
+  EXPECT_EQ(coordinator_->ReadyCountHint(), 1u);
+  EXPECT_TRUE(coordinator_->WantsDrain());
+  EXPECT_EQ(Drain(4), std::vector<int>({6}));
+  EXPECT_EQ(coordinator_->ReadyCountHint(), 0u);
+}
+
 TEST_P(CoordinatorTest, FillsTheCallersBufferAndNoMore) {
   for (int i = 0; i < 5; ++i) Register(i);
   EXPECT_EQ(Drain(2).size(), 2u);
@@ -447,7 +460,12 @@ TEST_F(WorkStealingTest, KeepsWhatOverflowsApartFromForeignActors) {
   EXPECT_EQ(coordinator_.ReadyCountHint(), others.size());
   coordinator_.RegisterReady(kForeign, c_, Placement::kBack);
   EXPECT_EQ(Next(0), &c_);
-  for (size_t i = 0; i < others.size(); ++i) ASSERT_NE(Next(i % 2), nullptr) << i;
+  for (size_t i = 0; i < others.size(); ++i) {
+    if (i + 1 == others.size()) {
+      EXPECT_FALSE(coordinator_.BeginWait(i % 2)) << "the last one is in no ring";
+    }
+    ASSERT_NE(Next(i % 2), nullptr) << i;
+  }
   EXPECT_EQ(Next(0), nullptr);
 }
 

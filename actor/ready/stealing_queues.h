@@ -18,11 +18,11 @@
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/utils/queue/atomics.h"
 #include "fraktor/utils/queue/work_stealing_ring.h"
-#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/sync/no_wait_lock.h"
 
 namespace fraktor::inline v0 {
 
-template <typename Atomics = StdAtomics, typename Lock = Mutex, size_t kRingCapacity = 8192>
+template <typename Atomics = StdAtomics, typename Lock = NoWaitLock, size_t kRingCapacity = 8192>
 class BasicStealingQueues {
  public:
   using Node = BasicReadyNode<Atomics>;

@@ -1,10 +1,14 @@
 #include "fraktor/utils/sync/mutex.h"
 
+#include <atomic>
 #include <condition_variable>
+#include <cstdint>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
+
+#include "fraktor/utils/sync/no_wait_lock.h"
 
 namespace fraktor {
 namespace {
@@ -58,6 +62,30 @@ TEST(MutexLock, IsReleasedWhileAConditionVariableWaits) {
     EXPECT_TRUE(set);
   }
   setter.join();
+}
+
+TEST(NoWaitLock, LetsOneInAndSendsOthersAway) {
+  NoWaitLock lock;
+  int64_t sum = 0;
+  std::vector<std::thread> threads;
+  std::atomic<int64_t> counted{0};
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < 10'000; ++n) {
+        if (!lock.TryLock()) continue;
+        ++sum;
+        lock.Unlock();
+        counted.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, counted.load());
+  ASSERT_TRUE(lock.TryLock());
+  EXPECT_FALSE(lock.TryLock());
+  lock.Unlock();
+  ASSERT_TRUE(lock.TryLock());
+  lock.Unlock();
 }
 
 }  // namespace
