@@ -258,6 +258,35 @@ TEST_F(InvokerTest, ALongBurstArrivesWholeAndInOrder) {
   for (int i = 0; i < 100; ++i) EXPECT_EQ(log_[static_cast<size_t>(i)], std::to_string(i));
 }
 
+// Chains are short while the target takes what comes, and long while it does not.
+TEST_F(InvokerTest, MoreOfABurstIsHeldBackWhileTheTargetIsBehind) {
+  constexpr int kBurst = 200;
+  ActorRef sink = SpawnLogger();
+  // How many of a burst have arrived before the handler ends. Nobody runs the sink meanwhile: the test takes for it.
+  const auto arrived_of_burst = [&](bool takes) {
+    size_t arrived = 0;
+    ActorRef source = Spawn([&, takes](ActorContext& context, Envelope&) {
+      MailLists& lists = sink.slot()->mailbox.lists;
+      for (int i = 0; i < kBurst; ++i) {
+        context.Tell(sink, Number{i});
+        if (takes) lists.Take(sink.slot()->mailbox.inbox);
+      }
+      lists.Take(sink.slot()->mailbox.inbox);
+      for (Envelope* each = lists.user.first; each != nullptr; each = Envelope::Of(each->next)) ++arrived;
+      return absl::OkStatus();
+    });
+    Tell(source, Number{0});
+    Run(source);
+    RunAll();
+    EXPECT_EQ(log_.size(), size_t{kBurst});
+    for (int i = 0; i < kBurst; ++i) EXPECT_EQ(log_[static_cast<size_t>(i)], std::to_string(i));
+    log_.clear();
+    return arrived;
+  };
+  EXPECT_EQ(arrived_of_burst(/*takes=*/true), 1u + 24 * 8);
+  EXPECT_EQ(arrived_of_burst(/*takes=*/false), 1u + 8 + 2 * 64);
+}
+
 // The reference outlives the dispatcher: nothing runs, nothing leaks, it is counted.
 TEST(Mailing, AReferenceMayOutliveItsDispatcher) {
   NoWaker waker;

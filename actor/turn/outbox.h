@@ -5,6 +5,10 @@
 // messages. So a handler that sends one message and then waits for what its peer does with it goes on; one that has
 // sent several to the same peer calls Flush before it waits, as RunBlocking does.
 //
+// Chains grow longer, up to kLongChainLimit, as long as the target has not even taken what was pushed before. Then the
+// messages would wait anyway, senders fight for the word less often, and the target finds the messages of a sender
+// beside each other in memory.
+//
 // A target that was idle has to be made ready. For one of them this waits for the end of the run: mostly that comes
 // soon, and then this worker runs the target next, with the message in its cache, without any queue, and nobody is
 // woken. It waits for at most kDeferredSends sends, or until the worker goes on with another message, and WorkerWatch
@@ -15,6 +19,7 @@
 #ifndef FRAKTOR_ACTOR_TURN_OUTBOX_H_
 #define FRAKTOR_ACTOR_TURN_OUTBOX_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <utility>
 
@@ -32,6 +37,7 @@ template <class Sink>
 class Outbox {
  public:
   static constexpr uint32_t kChainLimit = 8;
+  static constexpr uint32_t kLongChainLimit = 64;
   static constexpr uint32_t kDeferredSends = 16;
 
   explicit Outbox(Sink& sink) : sink_(sink) {}
@@ -114,7 +120,8 @@ class Outbox {
   // A further message to the last target.
   [[gnu::noinline]] void SendOneMore(Envelope* envelope) {
     chain_.Add(envelope);
-    if (chain_.size() >= kChainLimit) PushChain();
+    const size_t size = chain_.size();
+    if (size % kChainLimit == 0 && (size >= kLongChainLimit || !target_->mailbox.inbox.HasNodes())) PushChain();
     CountSend();
   }
 
