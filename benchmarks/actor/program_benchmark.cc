@@ -31,6 +31,7 @@
 #include "fraktor/benchmarks/measuring/countdown.h"
 #include "fraktor/benchmarks/measuring/latency_probe.h"
 #include "fraktor/benchmarks/measuring/program_time.h"
+#include "fraktor/benchmarks/measuring/warm_memory.h"
 
 namespace fraktor {
 namespace {
@@ -74,8 +75,10 @@ class World {
 template <typename Setup, typename Start>
 void MeasureIn(World& world, benchmark::State& state, int64_t items, Setup setup, Start start) {
   for (auto _ : state) {
+    WarmMemory memory;
     const std::vector<ActorRef> actors = setup(world);
     world.AwaitIdle();
+    memory.Release();
     const Clock::time_point begin = Clock::now();
     start(actors);
     countdown.Await();

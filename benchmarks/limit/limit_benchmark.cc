@@ -13,6 +13,7 @@
 #include "fraktor/benchmarks/measuring/countdown.h"
 #include "fraktor/benchmarks/measuring/latency_probe.h"
 #include "fraktor/benchmarks/measuring/program_time.h"
+#include "fraktor/benchmarks/measuring/warm_memory.h"
 
 namespace fraktor::limit {
 namespace {
@@ -36,8 +37,10 @@ void Measure(benchmark::State& state, int workers, int64_t items, Setup setup, S
   BareRuntime runtime(workers);
   Port port(runtime);
   for (auto _ : state) {
+    WarmMemory memory;
     const std::vector<Actor*> actors = setup(port);
     runtime.AwaitIdle();
+    memory.Release();
     const Clock::time_point begin = Clock::now();
     start(runtime, port, actors);
     countdown.Await();
