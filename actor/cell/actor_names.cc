@@ -94,8 +94,10 @@ absl::Status ActorNames::RegisterInternal(ActorSlot& actor, ActorSlot& parent, s
   return absl::OkStatus();
 }
 
+bool ActorNames::Has(const ActorSlot& actor) { return IsRegistered(NumberOf(actor)); }
+
 void ActorNames::Unregister(ActorSlot& actor, uint32_t generation, Instant now) {
-  if (!IsRegistered(NumberOf(actor))) return;
+  if (!Has(actor)) return;
   MutexLock lock(mutex_);
   registry_->Unregister(PidOf(actor, generation), now).IgnoreError();
 }

@@ -38,6 +38,8 @@ class ActorNames {
   absl::Status RegisterInternal(ActorSlot& actor, ActorSlot& parent, std::string_view name);
   // The actor has ended.
   void Unregister(ActorSlot& actor, uint32_t generation, Instant now);
+  // Whether there is anything to unregister: most actors have no name, and their end need not ask for the time.
+  static bool Has(const ActorSlot& actor);
 
   // "pekko://shop/".
   std::string RootText() const;

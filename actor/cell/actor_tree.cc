@@ -491,7 +491,7 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   const ActorRef ended = worker.turn.self();
   // Before anybody hears of the end: the name is free then.
-  if (options_.names != nullptr) options_.names->Unregister(slot, ended.generation(), Now());
+  if (options_.names != nullptr && ActorNames::Has(slot)) options_.names->Unregister(slot, ended.generation(), Now());
   if (options_.observer != nullptr) options_.observer->OnEnded(ended);
   const std::unique_ptr<LifecycleState> state = std::move(worker.turn.ended_state);
   ActorSlot* const parent = slot.kin.parent;
