@@ -18,11 +18,10 @@
 // only among themselves with RTLD_GLOBAL. Otherwise each has a table of its own, and the messages of one are unknown to
 // the other.
 //
-// Thread safety: tables are constants but for the codec, which is set once and may be read at any time.
+// Thread safety: tables are constants.
 #ifndef FRAKTOR_ACTOR_MESSAGE_MESSAGE_TYPE_H_
 #define FRAKTOR_ACTOR_MESSAGE_MESSAGE_TYPE_H_
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -35,9 +34,6 @@
 #include "fraktor/actor/message/type_name.h"
 
 namespace fraktor::inline v0 {
-
-// Turns messages of one type into bytes and back; the serialization registry says how.
-class MessageCodec;
 
 // Control messages overtake others in control-aware mailboxes:
 //
@@ -175,8 +171,7 @@ void Copy(void* to_storage, void* from_storage) {
 
 }  // namespace message_internal
 
-// The table. Aligned so that an envelope may keep flags in the low bits of its address, and so that the reads of a busy
-// type do not share a line with the codec of another.
+// The table. Aligned so that an envelope may keep flags in the low bits of its address.
 class alignas(64) MessageType {
  public:
   using ReleaseFunction = void (*)(void* storage) noexcept;
@@ -236,25 +231,12 @@ class alignas(64) MessageType {
   NodeClass node_class() const { return node_class_; }
   NodeClass traced_node_class() const { return traced_node_class_; }
 
-  // Null until the registry has given one.
-  const MessageCodec* codec() const { return codec_.load(std::memory_order_acquire); }
-
-  // Sets the codec if there is none. False if there is another one already, which stays. `codec` must live as long as
-  // the program.
-  bool SetCodec(const MessageCodec* codec) const {
-    const MessageCodec* expected = nullptr;
-    return codec_.compare_exchange_strong(expected, codec, std::memory_order_acq_rel, std::memory_order_acquire) ||
-           expected == codec;
-  }
-
  private:
   ReleaseFunction release_;
   CopyFunction copy_;
   std::string_view name_;
   uint64_t name_hash_;
   RoutingKeyFunction routing_key_;
-  // The exchange in SetCodec releases the codec's contents to the load in codec().
-  mutable std::atomic<const MessageCodec*> codec_{nullptr};
   uint32_t size_;
   uint8_t offset_;
   NodeClass node_class_ : 2;

@@ -73,20 +73,6 @@ TEST(MessageType, LeavesTheLowBitsOfItsAddressFree) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(MessageTypeOf<shop::Twin>()) % 64, 0u);
 }
 
-TEST(MessageType, TakesOneCodecForGood) {
-  struct Coded {};
-  // Nobody looks into them here.
-  static const char codecs[2] = {};
-  const auto* const first = reinterpret_cast<const MessageCodec*>(&codecs[0]);
-  const auto* const second = reinterpret_cast<const MessageCodec*>(&codecs[1]);
-  const MessageType& type = *MessageTypeOf<Coded>();
-  EXPECT_EQ(type.codec(), nullptr);
-  EXPECT_TRUE(type.SetCodec(first));
-  EXPECT_TRUE(type.SetCodec(first)) << "the same again changes nothing";
-  EXPECT_FALSE(type.SetCodec(second));
-  EXPECT_EQ(type.codec(), first);
-}
-
 TEST(MessageLayout, PutsStricterAlignedMessagesFurtherBack) {
   EXPECT_EQ((MessageLayout<Aligned<8, 8>>::kOffset), 40u);
   EXPECT_EQ((MessageLayout<Aligned<16, 16>>::kOffset), 48u);
