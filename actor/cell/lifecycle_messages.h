@@ -37,6 +37,9 @@ struct Terminated {
 };
 template <>
 inline constexpr bool kIsMarkedMessage<Terminated> = true;
+// Who has watched may end before it hears of it: a router that stops with its routees mostly does.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<Terminated> = true;
 
 // Asks whether somebody is there, who answers by itself, also if its handlers know nothing of it.
 struct Identify {

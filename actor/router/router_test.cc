@@ -349,6 +349,7 @@ TEST_F(RouterTest, WhatWaitsForARouterThatEndsIsADeadLetterOfItsOwnType) {
   };
   EXPECT_EQ(losses_of("Question"), 1);
   EXPECT_EQ(losses_of("RouteInTurn"), 0);
+  EXPECT_EQ(losses_of("Terminated"), 0) << "nobody misses the news of routees that end with their router";
 }
 
 TEST_F(RouterTest, ScatterGatherGetsAnAnswerAlthoughOneOfTheRouteesHasEnded) {
