@@ -380,7 +380,12 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& 
 
 PromiseOpened::~PromiseOpened() {
   if (completion_ == nullptr) return;
-  Claim(promise_);
+  // Otherwise an answer is on its way, and the promise goes with it.
+  if (Claim(promise_)) {
+    // Without a worker the system is at its end, which takes all slots back.
+    ActorWorker* const worker = ActorWorker::Current();
+    if (worker != nullptr && worker->Owns(*promise_.slot())) worker->slots().Release(promise_.slot());
+  }
   completion_->Complete(SystemEnded());
 }
 
