@@ -144,6 +144,8 @@ TEST(TestKit, AProbeFishesForWhatItWantsAndIgnoresWhatItDoesNot) {
   Tell(probe.ref(), Greet{"d"});
   const std::variant<Greeted, Greet> either = probe.ExpectOneOf<Greeted, Greet>();
   EXPECT_EQ(std::get<Greet>(either).name, "d");
+  Tell(probe.ref(), Parcel{std::make_unique<int>(7)});
+  EXPECT_EQ(*std::get<Parcel>(probe.ExpectOneOf<Greet, Parcel>()).content, 7) << "one that cannot be copied";
   EXPECT_EQ(probe.Receive(absl::Seconds(1)), nullptr);
   Tell(probe.ref(), Greet{"e"});
   EXPECT_TRUE(probe.Receive()->Is<Greet>());

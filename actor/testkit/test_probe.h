@@ -96,7 +96,7 @@ class TestProbe {
     static_cast<void>(
         ((message.Is<Ms>() && (found = std::make_unique<std::variant<Ms...>>(Read<Ms>(message)))) || ...));
     if (found == nullptr) EndOnOther(expected, message, at);
-    return *std::move(found);
+    return std::move(*found);
   }
 
   // The next M for which `wanted` says true; what comes before it is dropped.
