@@ -17,7 +17,8 @@ done
 flags=()
 while IFS= read -r path; do flags+=("-I$path"); done <"$paths"
 
-prelude='
+# What all programs begin with. Each compiler reads it once and keeps what it has understood: most of the time goes there.
+cat >"$TEST_TMPDIR/prelude.h" <<'CODE'
 #include <string>
 #include "fraktor/actor/actor.h"
 using namespace fraktor;
@@ -32,7 +33,23 @@ struct Both : Actor<Both, Greet, Part> {
   void On(Context&, const Greet&) {}
   void On(Context&, const Part&) {}
 };
-'
+CODE
+
+# compile COMPILER: says what the compiler says of $TEST_TMPDIR/program.cc.
+compile() {
+  "$1" -std=c++20 -fsyntax-only "${flags[@]}" "${begin[$1]}" "${begin_file[$1]}" "$TEST_TMPDIR/program.cc" 2>&1
+}
+declare -A begin begin_file
+for compiler in "${compilers[@]}"; do
+  place="$TEST_TMPDIR/begin-$compiler"
+  mkdir -p "$place"
+  cp "$TEST_TMPDIR/prelude.h" "$place/prelude.h"
+  case "$("$compiler" --version | head -1)" in
+    *clang*) kept=prelude.pch begin[$compiler]=-include-pch begin_file[$compiler]="$place/prelude.pch" ;;
+    *) kept=prelude.h.gch begin[$compiler]=-include begin_file[$compiler]="$place/prelude.h" ;;
+  esac
+  "$compiler" -std=c++20 "${flags[@]}" -x c++-header "$place/prelude.h" -o "$place/$kept"
+done
 
 failed=0
 # check WHAT CODE TEXT...: the code does not compile, and the first line with "error:" has all of the texts. Without texts it compiles.
@@ -40,8 +57,8 @@ check() {
   local what=$1 code=$2 compiler output first text
   shift 2
   for compiler in "${compilers[@]}"; do
-    printf '%s\n%s\n' "$prelude" "$code" >"$TEST_TMPDIR/program.cc"
-    if output=$("$compiler" -std=c++20 -fsyntax-only "${flags[@]}" "$TEST_TMPDIR/program.cc" 2>&1); then
+    printf '%s\n' "$code" >"$TEST_TMPDIR/program.cc"
+    if output=$(compile "$compiler"); then
       if [[ $# -gt 0 ]]; then echo "$compiler accepts $what"; failed=1; fi
       continue
     fi
@@ -81,12 +98,12 @@ struct Half { void On(TypedContext<Greet, Part>&, const Greet&) {} };
 void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle" "Half" "Part"
 # gcc 12 destroys what is temporary in such an expression twice; there it is refused.
 for compiler in "${compilers[@]}"; do
-  printf '%s\n' "$prelude" 'Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
+  printf '%s\n' 'Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
     auto reply = co_await context.Ask(greeter, Greet{"world"}, absl::Seconds(1));
     co_return reply;
   }' >"$TEST_TMPDIR/program.cc"
   accepts=true
-  "$compiler" -std=c++20 -fsyntax-only "${flags[@]}" "$TEST_TMPDIR/program.cc" >/dev/null 2>&1 || accepts=false
+  compile "$compiler" >/dev/null || accepts=false
   case "$("$compiler" --version | head -1)" in
     *"clang"*) ;;
     *" 12."*) if $accepts; then echo "$compiler accepts an await of a temporary, which it compiles wrongly"; failed=1; fi ;;
