@@ -297,7 +297,9 @@ TEST_P(WorkerExecutorTest, IsNotWaitedForOnceItIsStopped) {
 
 // SCH-9
 TEST_P(WorkerExecutorTest, RunsNothingAfterTheRunInWhichItIsStopped) {
-  auto executor = WorkerExecutor::Start({.runs_per_step = 100}, Services()).value();
+  // The watch would take what the run holds back, and find the executor closed.
+  auto executor =
+      WorkerExecutor::Start({.runs_per_step = 100, .watch = {.publish_after = absl::Seconds(1)}}, Services()).value();
   std::atomic<int> others{0};
   std::atomic<int> own{0};
   std::vector<ActorRef> peers;
