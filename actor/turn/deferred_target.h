@@ -34,8 +34,8 @@ enum class DeferralOrder : bool {
 // kBarrier if this kernel can.
 DeferralOrder BestDeferralOrder();
 
-// A barrier of which one side costs nothing: what a thread does before and after its Light is ordered, for a thread that
-// has run Heavy, as if both had run a full one.
+// A barrier of which one side costs nothing: what a thread does before and after its Light is ordered, for a thread
+// that has run Heavy, as if both had run a full one.
 class ProcessBarrier {
  public:
   // Keeps the compiler from moving anything past it; the processor is kept from it by Heavy.
