@@ -4,9 +4,9 @@
 //   ...
 //   memory.Release();                  // when the clock starts: what the program maps from here on is this memory
 //
-// A virtual machine returns to its host what is free for some seconds. Who maps it next waits for the host: twenty times
-// as long as for the kernel, and several times as long as a program takes that lets two million messages pile up. That
-// says nothing of the program. So the memory is used, and kept until the program needs it.
+// A virtual machine returns to its host what is free for some seconds. Who maps it next waits for the host: twenty
+// times as long as for the kernel, and several times as long as a program takes that lets two million messages pile up.
+// That says nothing of the program. So the memory is used, and kept until the program needs it.
 #ifndef FRAKTOR_BENCHMARKS_MEASURING_WARM_MEMORY_H_
 #define FRAKTOR_BENCHMARKS_MEASURING_WARM_MEMORY_H_
 
