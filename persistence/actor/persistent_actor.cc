@@ -57,6 +57,17 @@ size_t MessageBytesOf(const AtomicWrite& write) {
   return write.ByteSize() + write.events().size() * (write.persistence_id().size() + kOverheadBytes);
 }
 
+// Whether it can be sent to a journal on another node.
+absl::Status CheckFits(const AtomicWrite& write, size_t max_bytes) {
+  const size_t bytes = MessageBytesOf(write);
+  if (bytes <= max_bytes) return absl::OkStatus();
+  return EventError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge, write.persistence_id(),
+                    write.lowest_sequence_nr(),
+                    absl::StrCat("what is stored together takes ", bytes, " bytes; ", max_bytes,
+                                 " may be sent to the journal, which is on another node: split it, or raise "
+                                 "JournalSetup::max_message_bytes and the limits of the transport"));
+}
+
 }  // namespace
 
 struct PersistentActor::Invocation {
@@ -468,40 +479,32 @@ absl::Status PersistentActor::EncodeOne(const Invocation& invocation, int64_t no
 
 absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, size_t count) const {
   const int64_t now_ns = absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow());
-  absl::StatusOr<AtomicWrite> write = absl::UnknownError("");
   if (count == 1) {
     PersistentRepr repr;
     FRAKTOR_RETURN_IF_ERROR(EncodeOne(first, now_ns, repr));
-    write = AtomicWrite::Make(std::move(repr));
-  } else {
-    AtomicWrite::Events events;
-    events.reserve(count);
-    const Invocation* at = &first;
-    for (size_t i = 0; i < count; ++i, at = at->next) {
-      FRAKTOR_RETURN_IF_ERROR(EncodeOne(*at, now_ns, events.emplace_back()));
-    }
-    write = AtomicWrite::Make(std::move(events));
+    return AtomicWrite::Make(std::move(repr));
   }
-  if (max_journal_message_bytes_ == 0 || !write.ok() || MessageBytesOf(*write) <= max_journal_message_bytes_) {
-    return write;
+  AtomicWrite::Events events;
+  events.reserve(count);
+  const Invocation* at = &first;
+  for (size_t i = 0; i < count; ++i, at = at->next) {
+    FRAKTOR_RETURN_IF_ERROR(EncodeOne(*at, now_ns, events.emplace_back()));
   }
-  return EventError(
-      absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge, persistence_id_, first.sequence_nr,
-      absl::StrCat("what is stored together takes ", MessageBytesOf(*write), " bytes; ", max_journal_message_bytes_,
-                   " may be sent to the journal, which is on another node: split it, or raise "
-                   "JournalSetup::max_message_bytes and the limits of the transport"));
+  return AtomicWrite::Make(std::move(events));
 }
 
 void PersistentActor::AppendWrite(Invocation& first, size_t count) {
   absl::StatusOr<AtomicWrite> write = Encode(first, count);
-  if (write.ok()) {
+  absl::Status status = write.status();
+  if (status.ok() && max_journal_message_bytes_ != 0) status = CheckFits(*write, max_journal_message_bytes_);
+  if (status.ok()) {
     first.write = *write;
     batch_.push_back(*std::move(write));
     return;
   }
   // The journal will not see them, but they have their place among the others.
   for (Invocation* at = &first; at != nullptr; at = at->next) {
-    at->rejection = std::make_unique<absl::Status>(write.status());
+    at->rejection = std::make_unique<absl::Status>(status);
     AppendLoop(*at);
   }
 }
@@ -519,8 +522,9 @@ void PersistentActor::Flush() {
   AtomicWrites writes;
   std::vector<DeferredEntry> deferred;
   if (const size_t count = CountThatFit(); count == batch_.size()) {
-    writes = std::exchange(batch_, {});
-    deferred = std::exchange(batch_deferred_, {});
+    writes = std::move(batch_);
+    batch_.clear();
+    deferred.swap(batch_deferred_);
     last_sent_ = last_;
   } else {
     const auto end = batch_.begin() + static_cast<std::ptrdiff_t>(count);

@@ -39,7 +39,7 @@ class MemoryStateStore final : public StateStorage {
   absl::StatusOr<StoredState> LoadNow(const std::string& persistence_id);
   absl::Status ChangeNow(StoredState change);
 
-  const StateLimits limits_;
+  const StateLimits limits_ = {};
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, StoredState> states_ ABSL_GUARDED_BY(mutex_);
