@@ -382,7 +382,7 @@ void RunSeeds(uint64_t first, int seeds, bool twice) {
   Oracle sum;
   const SimulateReport report = Simulate({.seeds = seeds, .first_seed = first, .twice = twice}, [&](Simulation& sim) {
     World world(sim);
-    world.Run(27);
+    world.Run(25);
     world.Settle();
     world.Check();
     checked += world.checked();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -194,6 +195,29 @@ class Dying : public Actor<Dying, ActorRef> {
   }
 };
 
+// Watches one, and when that has ended another one. Says how many have.
+class Chain : public Actor<Chain, Terminated, bool> {
+ public:
+  Chain(ActorRef first, ActorRef second) : first_(first), second_(second) {}
+  int64_t On(Context& context, const bool&) {
+    if (!std::exchange(has_begun_, true)) {
+      EXPECT_TRUE(context.Watch(first_).ok());
+    }
+    return ended_;
+  }
+  void On(Context& context, const Terminated&) {
+    if (++ended_ == 1) {
+      EXPECT_TRUE(context.Watch(second_).ok());
+    }
+  }
+
+ private:
+  ActorRef first_;
+  ActorRef second_;
+  bool has_begun_ = false;
+  int64_t ended_ = 0;
+};
+
 std::string Ask(ActorSystem& system, ActorRef scribe) {
   return system.AskAndWait<std::string>(scribe, true, kPatience).value();
 }
@@ -211,22 +235,21 @@ TEST(RemotingWithThreads, BringsTheLastWordsBeforeTheNewsOfTheEnd) {
   const auto pending = [&] {
     size_t count = 0;
     for (const PeerInfo& peer : b.remoting().Peers()) count += peer.pending_system;
-    for (const PeerInfo& peer : a.remoting().Peers()) count += peer.pending_system + (peer.watches == 0 ? 1 : 0);
+    for (const PeerInfo& peer : a.remoting().Peers()) {
+      count += peer.pending_system + (peer.watches == 0 || !peer.is_associated ? 1 : 0);
+    }
     return count;
   };
   // The watch has arrived, and both know each other.
   while (a.remoting().Peers().empty() || pending() != 0) std::this_thread::yield();
   while (b.remoting().Peers().empty()) std::this_thread::yield();
+  const ActorRef chain =
+      b.system().Spawn<Chain>("chain", dying, b.system().Resolve(a.Path("/user/nobody")).value()).untyped();
+  EXPECT_EQ(b.system().AskAndWait<int64_t>(chain, true, kPatience).value(), 0);
   Tell(dying, b.system().Resolve(a.Path("/user/scribe")).value());
   TheGate().AwaitOne();
-  // The news is here: it was acknowledged.
-  const auto acknowledged = [&] {
-    for (const PeerInfo& peer : b.remoting().Peers()) {
-      if (peer.pending_system != 0) return false;
-    }
-    return !b.system().Resolve("/user/dying").ok();
-  };
-  while (!acknowledged()) std::this_thread::yield();
+  // The news is here: what was sent behind it was answered.
+  while (b.system().AskAndWait<int64_t>(chain, true, kPatience).value() < 2) std::this_thread::yield();
   EXPECT_EQ(Ask(a.system(), scribe), "");
   TheGate().Open();
   while (Ask(a.system(), scribe).find("terminated") == std::string::npos) std::this_thread::yield();
