@@ -993,6 +993,26 @@ TEST_F(PersistentActorTest, SavesNoSnapshotAfterARecoveryThatHasLeftOutEvents) {
   EXPECT_EQ(TakeLog().back(), "message SaveSnapshotSuccess");
 }
 
+// PER-14: a write that was sent twice is answered twice, and the second time others may be under way.
+TEST_F(PersistentActorTest, TakesALateAnswerForNoOtherEvent) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  Say(actor, "x");
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  journal_probe_.Expect<WriteMessages>(absl::Seconds(16));
+  journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, sent.batch});
+  Say(actor, "y");
+  const auto next = journal_probe_.Expect<WriteMessages>();
+  EXPECT_EQ(TakeLog(), (Lines{"command x", "event x", "command y"}));
+  journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, sent.batch});
+  journal_probe_.Send(open.client, WriteMessageFailure{1, absl::UnavailableError(""), open.instance_id, sent.batch});
+  journal_probe_.Send(open.client, WriteMessageRejected{1, absl::UnavailableError(""), open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines());
+  journal_probe_.Send(open.client, WriteMessageSuccess{2, open.instance_id, next.batch});
+  EXPECT_EQ(TakeLog(), (Lines{"event y"}));
+}
+
 // PER-14: requests and answers get lost on the way to a journal on another node.
 TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   AddProbes();
