@@ -538,7 +538,14 @@ bool RemotingCore::Send(Section& section, NodeLink& link, ActorRef to, EnvelopeP
         .IgnoreError();
     DrainRegistry(section);
   }
-  if (!IsQuarantined(*peer)) WantPeer(section, *peer);
+  if (!IsQuarantined(*peer)) {
+    WantPeer(section, *peer);
+  } else if (const Instant now = node_->Now(); now >= peer->next_request) {
+    // Another start of it would be welcome.
+    peer->next_request = now + node_->options.inject_handshake;
+    peer->pending.request = true;
+    WantPending(section, *peer);
+  }
   return true;
 }
 
