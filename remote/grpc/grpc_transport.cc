@@ -486,6 +486,18 @@ class FrameService final : public grpc::CallbackGenericService {
   const std::shared_ptr<Streams> streams_;
 };
 
+// gRPC 1.51 ends the threads that call back when the last one who needs them goes, and sometimes the process with them: it
+// lets go of their queue once too often. So they stay, by a server that nobody can reach.
+void KeepCallbackThreads() {
+  static grpc::Server* const keeper = [] {
+    auto* const nothing = new grpc::CallbackGenericService;  // NOLINT(cppcoreguidelines-owning-memory): of the process.
+    grpc::ServerBuilder builder;
+    builder.RegisterCallbackGenericService(nothing);
+    return builder.BuildAndStart().release();
+  }();
+  static_cast<void>(keeper);
+}
+
 class ListeningTransport final : public Transport {
  public:
   ListeningTransport(const GrpcTransportOptions& options, TlsCredentials credentials)
@@ -604,6 +616,7 @@ absl::Status GrpcTransportOptions::Validate() const {
 
 absl::StatusOr<std::unique_ptr<Transport>> GrpcTransport::Listen(const GrpcTransportOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
+  KeepCallbackThreads();
   TlsCredentials credentials;
   if (options.security.kind() == GrpcSecurity::Kind::kMutualTls) {
     FRAKTOR_ASSIGN_OR_RETURN(credentials, MakeTlsCredentials(options.security));

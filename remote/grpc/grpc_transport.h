@@ -12,7 +12,7 @@
 // may be read and not handled yet; gRPC is told to keep no more than that, and 16 MiB for connections, at which peers have
 // to wait.
 //
-// gRPC's threads stay for some seconds after the last transport has ended.
+// gRPC's threads stay as long as the process.
 //
 // Thread safety: as Transport. Callbacks come from gRPC's threads.
 #ifndef FRAKTOR_REMOTE_GRPC_GRPC_TRANSPORT_H_
