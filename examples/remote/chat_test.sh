@@ -5,17 +5,6 @@ program=$1
 coproc room { "$program" room; }
 read -r address <&"${room[0]}"
 echo "the room is at $address"
-# One coproc is all that a shell has: people get pipes.
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-mkfifo "$folder/ann.in" "$folder/ann.out" "$folder/bob.in" "$folder/bob.out"
-"$program" "$address" ann <"$folder/ann.in" >"$folder/ann.out" &
-ann=$!
-exec 3>"$folder/ann.in" 4<"$folder/ann.out"
-"$program" "$address" bob <"$folder/bob.in" >"$folder/bob.out" 3>&- 4<&- &
-bob=$!
-exec 5>"$folder/bob.in" 6<"$folder/bob.out"
-
 # Reads lines until this one comes.
 await() {
   local line
@@ -26,6 +15,18 @@ await() {
   echo "$2 never read: $3"
   exit 1
 }
+# One coproc is all that a shell has: people get pipes.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkfifo "$folder/ann.in" "$folder/ann.out" "$folder/bob.in" "$folder/bob.out"
+"$program" "$address" ann <"$folder/ann.in" >"$folder/ann.out" &
+ann=$!
+exec 3>"$folder/ann.in" 4<"$folder/ann.out"
+await 4 ann 'ann has come'
+"$program" "$address" bob <"$folder/bob.in" >"$folder/bob.out" 3>&- 4<&- &
+bob=$!
+exec 5>"$folder/bob.in" 6<"$folder/bob.out"
+
 await 6 bob 'bob has come'
 await 4 ann 'bob has come'
 echo 'hello bob' >&3
