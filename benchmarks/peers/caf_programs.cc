@@ -5,7 +5,11 @@
 // runs one program once without counting it, then once more, and prints one line of JSON with its name and figures.
 // Names are those of //benchmarks/limit. A message is one int64. What never ends, or never gets a message, is cut off
 // by time.
+#include <signal.h>
+#include <spawn.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,9 +21,13 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "caf/all.hpp"
+#include "caf/io/all.hpp"
+
+extern char** environ;
 
 namespace {
 
@@ -304,6 +312,106 @@ std::string MeasureLatency(caf::actor_system& system, int64_t pairs) {
   return figures;
 }
 
+// The percentiles as JSON members.
+std::string Percentiles(std::vector<int64_t> latencies_ns) {
+  std::sort(latencies_ns.begin(), latencies_ns.end());
+  const auto us = [&](double share) {
+    const auto at = static_cast<size_t>(share * static_cast<double>(latencies_ns.size() - 1));
+    return std::to_string(1e-3 * static_cast<double>(latencies_ns[at]));
+  };
+  return "\"p50_us\": " + us(0.50) + ", \"p99_us\": " + us(0.99);
+}
+
+// Counts down from the number that it gets first, and says so to whoever sends.
+caf::behavior RemoteSink(caf::event_based_actor* self) {
+  return {[self, left = int64_t{0}](int64_t value) mutable {
+    if (left == 0) {
+      left = value;
+    } else if (--left == 0) {
+      self->send(caf::actor_cast<caf::actor>(self->current_sender()), int64_t{0});
+    }
+  }};
+}
+
+// A process that publishes a sink and an echo, and goes with this one. Returns the ports.
+std::pair<uint16_t, uint16_t> StartServer(size_t workers) {
+  int output[2];
+  if (pipe(output) != 0) std::abort();
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, output[1], 1);
+  std::string words[] = {"/proc/self/exe", "serve/w:" + std::to_string(workers)};
+  char* arguments[] = {words[0].data(), words[1].data(), nullptr};
+  pid_t pid = 0;
+  if (posix_spawn(&pid, arguments[0], &actions, nullptr, arguments, environ) != 0) std::abort();
+  close(output[1]);
+  std::FILE* const file = fdopen(output[0], "r");
+  unsigned sink = 0;
+  unsigned echo = 0;
+  if (std::fscanf(file, "%u %u", &sink, &echo) != 2) std::abort();
+  return {static_cast<uint16_t>(sink), static_cast<uint16_t>(echo)};
+}
+
+[[noreturn]] void Serve(caf::actor_system& system) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const auto publish = [&](const caf::actor& actor) { return *system.middleman().publish(actor, 0, "127.0.0.1"); };
+  const unsigned sink = publish(system.spawn(RemoteSink));
+  const unsigned echo = publish(system.spawn(Pong));
+  std::printf("%u %u\n", sink, echo);
+  std::fflush(stdout);
+  for (;;) pause();
+}
+
+caf::behavior RemoteSource(caf::event_based_actor* self, caf::actor sink) {
+  return {[self, sink](int64_t messages) {
+    if (messages == 0) {
+      countdown.Hit();
+      return;
+    }
+    self->send(sink, messages);
+    for (int64_t i = 0; i < messages; ++i) self->send(sink, i);
+  }};
+}
+
+caf::behavior RemotePing(caf::event_based_actor* self, caf::actor echo, size_t count, std::vector<int64_t>* latencies) {
+  return {[=, begin = int64_t{0}](int64_t value) mutable {
+    if (begin != 0) latencies->push_back(NowNs() - begin);
+    if (latencies->size() == count) {
+      countdown.Hit();
+      return;
+    }
+    begin = NowNs();
+    self->send(echo, value);
+  }};
+}
+
+std::string MeasureRemote(caf::actor_system& system, const std::string& program, size_t workers) {
+  constexpr int64_t kMessages = 300'000;
+  const auto [sink_port, echo_port] = StartServer(workers);
+  if (program == "remote_one_way") {
+    const caf::actor source = system.spawn(RemoteSource, *system.middleman().remote_actor("127.0.0.1", sink_port));
+    double seconds = 0;
+    for (const int64_t messages : {kMessages / 10, kMessages}) {
+      countdown.Arm(1);
+      const Clock::time_point begin = Clock::now();
+      caf::anon_send(source, messages);
+      countdown.Await();
+      seconds = SecondsSince(begin);
+    }
+    return "\"items_per_second\": " + std::to_string(static_cast<double>(kMessages) / seconds);
+  }
+  const caf::actor echo = *system.middleman().remote_actor("127.0.0.1", echo_port);
+  std::vector<int64_t> latencies;
+  for (const size_t count : {size_t{500}, size_t{10'000}}) {
+    latencies.clear();
+    latencies.reserve(count);
+    countdown.Arm(1);
+    caf::anon_send(system.spawn(RemotePing, echo, count, &latencies), int64_t{1});
+    countdown.Await();
+  }
+  return Percentiles(std::move(latencies));
+}
+
 int Run(const std::string& name) {
   const size_t workers_at = name.rfind("/w:");
   if (workers_at == std::string::npos) {
@@ -321,17 +429,23 @@ int Run(const std::string& name) {
       {"skynet", MeasureSkynet},   {"ask", MeasureAsk},
   };
   const bool latency = program == "latency_idle" || program == "latency_busy";
+  const bool remote = program == "remote_one_way" || program == "remote_round_trip";
   const auto rate = rates.find(program);
-  if (!latency && rate == rates.end()) {
+  if (!latency && !remote && program != "serve" && rate == rates.end()) {
     std::fprintf(stderr, "caf_programs: there is no program \"%s\"\n", program.c_str());
     return 2;
   }
 
   caf::actor_system_config config;
   config.set("scheduler.max-threads", workers);
+  if (remote || program == "serve") config.load<caf::io::middleman>();
   caf::actor_system system(config);
   std::string figures;
-  if (latency) {
+  if (program == "serve") {
+    Serve(system);
+  } else if (remote) {
+    figures = MeasureRemote(system, program, workers);
+  } else if (latency) {
     figures = MeasureLatency(system, program == "latency_idle" ? 0 : parameter);
   } else {
     rate->second(system, parameter);

@@ -6,7 +6,7 @@
 %% Names are those of //benchmarks/limit; the number of schedulers is the command line's. A message is one integer.
 %% Fan-in gives its consumer an off-heap message queue, which is several times faster there.
 -module(erlang_programs).
--export([main/1]).
+-export([main/1, serve/1, consume/2, echo/0]).
 
 main([Name]) ->
     Figures = figures(string:split(Name, "/", all)),
@@ -22,6 +22,10 @@ figures(["skynet", _]) -> rate(fun skynet/0);
 figures(["ask", _]) -> rate(fun ask/0);
 figures(["latency_idle", _]) -> latency(0);
 figures(["latency_busy", Pairs, _]) -> latency(list_to_integer(Pairs));
+figures(["remote_one_way", _]) ->
+    Node = start_server(),
+    rate(fun() -> remote_one_way(Node) end);
+figures(["remote_round_trip", _]) -> percentiles(remote_round_trips(start_server()));
 figures([Program | _]) ->
     io:format(standard_error, "erlang_programs: there is no program \"~s\"~n", [Program]),
     erlang:halt(2).
@@ -185,11 +189,14 @@ latency(Pairs) ->
     Sorted = lists:sort(All),
     Delivered = io_lib:format("\"delivered\": ~.4f", [length(Sorted) / Messages]),
     Cores = [io_lib:format(", \"cores\": ~.4f", [(CpuAfter - CpuBefore) / 1000 / Elapsed]) || Pairs =:= 0],
-    Percentiles = [
-        io_lib:format(", \"~s\": ~.3f", [Key, lists:nth(1 + trunc(Share * (length(Sorted) - 1)), Sorted) / 1000])
-     || {Key, Share} <- [{"p50_us", 0.50}, {"p95_us", 0.95}, {"p99_us", 0.99}], Sorted =/= []
-    ],
+    Percentiles = [[", ", percentiles(Sorted)] || Sorted =/= []],
     [Delivered, Cores, Percentiles].
+
+percentiles(Sorted) ->
+    lists:join(", ", [
+        io_lib:format("\"~s\": ~.3f", [Key, lists:nth(1 + trunc(Share * (length(Sorted) - 1)), Sorted) / 1000])
+     || {Key, Share} <- [{"p50_us", 0.50}, {"p95_us", 0.95}, {"p99_us", 0.99}]
+    ]).
 
 send_one_per_millisecond(0, _) -> ok;
 send_one_per_millisecond(Left, Receiver) ->
@@ -203,3 +210,61 @@ note(Left, Latencies, Parent) ->
         report -> Parent ! {latencies, Latencies};
         Sent -> note(Left - 1, [now_ns() - Sent | Latencies], Parent)
     end.
+
+%% The other node, in a process of its own: it has the command line of this one but for its name, and goes with it.
+start_server() ->
+    {ok, [[Port]]} = init:get_argument(erl_epmd_port),
+    {ok, [[Folder]]} = init:get_argument(pa),
+    Schedulers = integer_to_list(erlang:system_info(schedulers)),
+    open_port({spawn_executable, os:getenv("BINDIR") ++ "/erlexec"}, [
+        {args, [
+            "+S", Schedulers ++ ":" ++ Schedulers, "-noshell", "-pa", Folder, "-name", "there@127.0.0.1",
+            "-setcookie", "peers", "-start_epmd", "false", "-erl_epmd_port", Port,
+            "-run", "erlang_programs", "serve", atom_to_list(node())
+        ]}
+    ]),
+    Node = 'there@127.0.0.1',
+    connect(Node, 200),
+    Node.
+
+connect(Node, 0) ->
+    io:format(standard_error, "erlang_programs: ~s does not answer~n", [Node]),
+    erlang:halt(2);
+connect(Node, Left) ->
+    case net_kernel:connect_node(Node) of
+        true -> ok;
+        _ -> timer:sleep(50), connect(Node, Left - 1)
+    end.
+
+serve([Parent]) -> serve(list_to_atom(Parent), 200).
+serve(Parent, Left) ->
+    case {lists:member(Parent, nodes(connected)), Left} of
+        {true, _} ->
+            monitor_node(Parent, true),
+            receive {nodedown, Parent} -> erlang:halt(0) end;
+        {_, 0} -> erlang:halt(1);
+        _ -> timer:sleep(50), serve(Parent, Left - 1)
+    end.
+
+remote_one_way(Node) ->
+    Count = 500000,
+    Sink = spawn_opt(Node, ?MODULE, consume, [Count, self()], [{message_queue_data, off_heap}]),
+    settle(),
+    Begin = now_ns(),
+    produce(Count, Sink),
+    await(1, done),
+    {Count, seconds_since(Begin)}.
+
+remote_round_trips(Node) ->
+    Echo = spawn(Node, ?MODULE, echo, []),
+    Echo ! self(),
+    round_trips(Echo, 500, []),
+    lists:sort(round_trips(Echo, 10000, [])).
+
+round_trips(_, 0, Times) -> Times;
+round_trips(Echo, Left, Times) ->
+    Begin = now_ns(),
+    Echo ! Left,
+    receive Left -> round_trips(Echo, Left - 1, [now_ns() - Begin | Times]) end.
+
+echo() -> receive Peer -> pong(Peer) end.

@@ -165,6 +165,11 @@ def command_export(options):
     return 0
 
 
+def _own_folders(options):
+    """Whose programs are ours: those between nodes are in a folder of their own."""
+    return (options.ours, "remote") if options.ours == "actor" else (options.ours,)
+
+
 def _measure_peers(options, folder):
     """Builds and measures what is compared with the peers, and prints the ratios."""
     matches = matcher([options.filter] if options.filter else [])
@@ -173,8 +178,9 @@ def _measure_peers(options, folder):
         raise suites.RunError(
             f"--filter \"{options.filter}\" matches none of the programs: {', '.join(peers.PROGRAMS)}"
         )
-    built, unbuilt = _build(options, lambda name: name == "limit" or name.partition("/")[0] == options.ours)
-    ours = measuring.programs_of(built, options.ours)
+    folders = _own_folders(options)
+    built, unbuilt = _build(options, lambda name: name == "limit" or name.partition("/")[0] in folders)
+    ours = {program: suite for folder in folders for program, suite in measuring.programs_of(built, folder).items()}
     if not ours:
         raise suites.RunError(
             f'no suite of "{options.ours}" has any of the programs; --ours limit compares the bare mechanism'
@@ -208,7 +214,9 @@ def _measure_for_bars(options, wanted, folder):
     against_peers = any(pattern.startswith("peers/") for pattern in patterns)
     code = 0
     if against_peers:
-        options.filter, options.ours = None, "actor"
+        # Only what a bar looks at.
+        programs = [program for program in peers.PROGRAMS if any(key.endswith(f"/{program}") for key in patterns)]
+        options.filter, options.ours = "|".join(map(re.escape, programs)), "actor"
         try:
             code = _measure_peers(options, folder / "peers")
         except suites.RunError as error:
@@ -376,7 +384,7 @@ def _parser():
         "--ours",
         default="actor",
         metavar="FOLDER",
-        help="whose programs are ours: the suites of actor, or the bare mechanism, limit (default: actor)",
+        help="whose programs are ours: the suites of actor and remote, or the bare mechanism, limit (default: actor)",
     )
     add_repetitions(command, 5)
     command.add_argument("--out", metavar="DIR", help="keep the results in this folder; it must be new or empty")

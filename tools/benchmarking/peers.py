@@ -12,6 +12,7 @@ import pathlib
 import platform
 import re
 import shutil
+import socket
 import statistics
 import subprocess
 
@@ -45,6 +46,8 @@ PROGRAMS = (
     "latency_idle/w:2",
     "latency_busy/2/w:2",
     "latency_busy/100/w:2",
+    "remote_one_way/w:2",
+    "remote_round_trip/w:2",
 )
 _NOT_IN = {"erlang": {"fan_in_foreign/2/w:2"}}
 
@@ -143,7 +146,7 @@ class Caf:
         flags = ["-O3", "-DNDEBUG", "-std=c++20", "-pthread", "-isystem", str(root / "usr" / "include")]
         if root == pathlib.Path("/"):
             flags = flags[:-2]
-        link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lcaf_core"]
+        link = [f"-L{library}", f"-Wl,-rpath,{library}", "-lcaf_io", "-lcaf_core"]
         compiler = os.environ.get("CXX", "c++")
         folder = _compiled(
             source,
@@ -196,6 +199,17 @@ class Erlang:
             "PROGNAME": "erl",
         }
 
+    @staticmethod
+    def _distribution():
+        # Both nodes are on this machine, and only the other one listens: so no daemon has to know of them.
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            port = listener.getsockname()[1]
+        return (
+            "-name here@127.0.0.1 -setcookie peers -start_epmd false -dist_listen false "
+            f"-erl_epmd_port {port}"
+        ).split()
+
     def command(self, program):
         workers = re.search(r"/w:(\d+)$", program).group(1)
         return [
@@ -207,6 +221,7 @@ class Erlang:
             "-noshell",
             "-pa",
             str(self._folder),
+            *(self._distribution() if program.startswith("remote_") else ()),
             "-run",
             "erlang_programs",
             "main",
