@@ -88,7 +88,10 @@ class ActorWorker {
     } else if (looks_at_sends_) [[unlikely]] {
       TellObserved(to, std::forward<M>(message));
     } else {
-      Post(to, MakeEnvelope<std::decay_t<M>>(cache(), turn.self(), std::forward<M>(message)).release());
+      using Message = std::decay_t<M>;
+      // Not by an EnvelopePtr, whose destructor, which has nothing to do, some programs would call for each message.
+      Post(to, EnvelopeFactory::Make<Message>(cache(), MessageLayout<Message>::kNodeClass, turn.self(), nullptr,
+                                              std::forward<M>(message)));
     }
   }
 
