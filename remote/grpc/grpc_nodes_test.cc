@@ -209,7 +209,11 @@ TEST(GrpcNodes, TakeANodeForDeadThatNothingIsHeardOf) {
   probe.ExpectTerminated(there);
 }
 
+// 0 where a sanitizer keeps what is freed: how much memory is in use cannot be seen then.
 double ResidentMiB() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;
+#endif
   std::ifstream statm("/proc/self/statm");
   double pages = 0;
   statm >> pages >> pages;

@@ -1,5 +1,9 @@
 #include "fraktor/remote/grpc/grpc_transport.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -58,6 +62,15 @@ absl::Time Now() {
 std::string HostAndPort(std::string_view host, uint16_t port) {
   const bool is_bare = host.find(':') != std::string_view::npos && host.front() != '[';
   return is_bare ? absl::StrCat("[", ToAbsl(host), "]:", port) : absl::StrCat(ToAbsl(host), ":", port);
+}
+
+// What gRPC is to connect to. An address is named as such: nothing has to be looked up then.
+std::string TargetOf(const std::string& host, uint16_t port) {
+  const std::string bare = host.front() == '[' ? host.substr(1, host.size() - 2) : host;
+  unsigned char address[sizeof(in6_addr)];
+  if (inet_pton(AF_INET, bare.c_str(), address) == 1) return absl::StrCat("ipv4:", HostAndPort(host, port));
+  if (inet_pton(AF_INET6, bare.c_str(), address) == 1) return absl::StrCat("ipv6:", HostAndPort(host, port));
+  return HostAndPort(host, port);
 }
 
 bool IsLoopback(std::string_view host) {
@@ -561,9 +574,10 @@ class ListeningTransport final : public Transport {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options_.keepalive));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options_.keepalive_timeout));
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    const std::string peer = HostAndPort(to.host(), to.port());
-    auto stream = std::make_shared<ClientStream>(
-        streams_, grpc::CreateCustomChannel(peer, credentials_.channel, arguments), peer, std::move(listener));
+    auto channel =
+        grpc::CreateCustomChannel(TargetOf(std::string(to.host()), to.port()), credentials_.channel, arguments);
+    auto stream = std::make_shared<ClientStream>(streams_, std::move(channel), HostAndPort(to.host(), to.port()),
+                                                 std::move(listener));
     stream->Start();
     return stream;
   }
