@@ -213,6 +213,9 @@ TEST(CodecRegistry, TakesAProtobufMessageWithoutCeremony) {
 }
 
 TEST(CodecRegistry, WritesEqualProtobufMessagesAsEqualBytes) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "maps of the installed protobuf have another layout than those of instrumented code";
+#endif
   const auto registry = CodecSetup().Add<google::protobuf::Struct>().Build().value();
   // Filled in another order, its map has another one inside.
   google::protobuf::Struct up;
