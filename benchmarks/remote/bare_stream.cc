@@ -44,7 +44,10 @@ grpc::Slice Flat(grpc::ByteBuffer& buffer) {
 
 class Counter final : public grpc::ServerGenericBidiReactor {
  public:
-  Counter() { StartRead(&frame_); }
+  Counter() {
+    StartSendInitialMetadata();
+    StartRead(&frame_);
+  }
 
  private:
   void OnReadDone(bool ok) override {
@@ -134,6 +137,11 @@ class Producer final : public Client {
     StartRead(&answer_);
     StartCall();
   }
+  // A connection is not what is measured.
+  void AwaitOpened() {
+    MutexLock lock(mutex_);
+    while (!is_open_) changed_.wait(lock);
+  }
   void Send(int64_t value) {
     MutexLock lock(mutex_);
     while (waiting_.size() >= kMaxWaiting) changed_.wait(lock);
@@ -160,6 +168,12 @@ class Producer final : public Client {
     StartWrite(&frame_);
     changed_.notify_all();
   }
+  void OnReadInitialMetadataDone(bool ok) override {
+    if (!ok) std::abort();
+    MutexLock lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
   void OnWriteDone(bool) override {
     MutexLock lock(mutex_);
     is_writing_ = false;
@@ -178,6 +192,7 @@ class Producer final : public Client {
   grpc::ByteBuffer answer_;
   grpc::ByteBuffer frame_;
   std::string waiting_ ABSL_GUARDED_BY(mutex_);
+  bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
   int64_t counted_ = -1;
 };
@@ -250,6 +265,7 @@ uint16_t BareServer::port() const { return static_cast<uint16_t>(parts_->port); 
 
 double RunBareOneWay(uint16_t port, int64_t messages) {
   Producer producer(port);
+  producer.AwaitOpened();
   const ProgramClock::time_point begin = ProgramClock::now();
   for (int64_t i = 0; i < messages; ++i) producer.Send(i);
   producer.End();

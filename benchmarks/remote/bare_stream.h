@@ -1,11 +1,11 @@
 // A bare gRPC stream of byte buffers, as little as there can be above gRPC: what links of nodes are measured against.
 //
 //   BareServer server;                                              // one process
-//   BareResult result = RunBareOneWay(server_port, 1'000'000);      // the other
+//   double seconds = RunBareOneWay(server_port, 1'000'000);         // the other
 //
-// A message is an int64 behind its length. One way, a producer appends messages to a buffer and one write is under way at
-// a time, of all that has come meanwhile; at 256 KiB the producer waits. So it is as well batched as it can be, and nothing
-// waits for a timer.
+// A message is an int64 behind its length. One way, a producer appends messages to a buffer and one write is under way
+// at a time, of all that has come meanwhile; at 256 KiB the producer waits. So it is as well batched as it can be, and
+// nothing waits for a timer.
 #ifndef FRAKTOR_BENCHMARKS_REMOTE_BARE_STREAM_H_
 #define FRAKTOR_BENCHMARKS_REMOTE_BARE_STREAM_H_
 

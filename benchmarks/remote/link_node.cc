@@ -20,6 +20,9 @@ namespace {
 // The sink answers after so many: the sender may be two of these ahead, so that nothing is dropped.
 constexpr int64_t kWindow = 8192;
 
+// All of their bytes are used, as in those of a bare stream: small ones would be sent in less.
+constexpr int64_t kWide = 0x5a5a'5a5a'5a5a'5a5a;
+
 // Counts, and says so after each window to whoever sends.
 class Sink : public Actor<Sink, int64_t> {
  public:
@@ -57,7 +60,7 @@ class Source : public Actor<Source, int64_t> {
   void Send(Context& context) {
     if (sent_ == windows_) return;
     ++sent_;
-    for (int64_t i = 0; i < kWindow; ++i) context.Tell(to_, i);
+    for (int64_t i = 0; i < kWindow; ++i) context.Tell(to_, i ^ kWide);
   }
 
   const ActorRef to_;
@@ -84,7 +87,7 @@ class Pinger : public Actor<Pinger, int64_t> {
  private:
   void Send(Context& context) {
     begin_ = ProgramClock::now();
-    context.Tell(to_, left_);
+    context.Tell(to_, left_ ^ kWide);
   }
 
   const ActorRef to_;
