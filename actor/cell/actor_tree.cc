@@ -41,9 +41,11 @@ bool HasNeverHadChildren(ActorSlot& slot) {
   return std::atomic_ref<uint32_t>(slot.kin.next_number).load(std::memory_order_relaxed) == 0;
 }
 
-[[gnu::noinline, gnu::cold]] absl::Status EndsChildren() {
+[[gnu::noinline, gnu::cold]] absl::Status EndsChildren(const std::string& parent) {
   return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kTerminating,
-                   "an actor that stops, or is about to be restarted, spawns no children");
+                   absl::StrCat(parent,
+                                " is stopping, or about to be restarted, and spawns no children; spawn them before, in "
+                                "PostRestart, or under another actor"));
 }
 
 }  // namespace
@@ -186,7 +188,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
     return SpawnSlowly(parent.self(), &worker, props, name, nullptr);
   }
   if (parent.slot().phase != kLiving) [[unlikely]]
-    return EndsChildren();
+    return EndsChildren(PathOf(parent.self()));
   Made made = Make(worker.cache(), props);
   ActorSlot* slot = nullptr;
   if (made.error.ok()) [[likely]] {
@@ -221,7 +223,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
   if (!Adopt(parent, parent_ref.generation(), *slot)) {
     GiveUp(*slot, props);
-    return EndsChildren();
+    return EndsChildren(PathOf(parent_ref));
   }
   if (!name.empty()) {
     absl::Status named = options_.names == nullptr ? absl::FailedPreconditionError("actors of this tree have no names")
@@ -230,7 +232,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
       const ActorRef awaited_by = Leave(parent, *slot);
       GiveUp(*slot, props);
       if (!awaited_by.IsNoOne()) TellSystem(awaited_by, MakeEnvelope<ChildrenEnded>(ActorRef()));
-      return named;
+      return Annotate(std::move(named), ToStd(absl::StrCat("a child of ", PathOf(parent_ref))));
     }
   }
   props.AddUser();
@@ -256,7 +258,8 @@ absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorPro
   // It must not end meanwhile: whoever calls this knows that it does not, or that its slot stays its own.
   if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
     return MakeError(absl::StatusCode::kUnavailable, ActorErrorKind::kTerminating,
-                     "the actor that was to be the parent has ended");
+                     absl::StrCat("the actor that was to be the parent has ended: ", PathOf(parent),
+                                  "; spawn under one that lives"));
   }
   return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr);
 }

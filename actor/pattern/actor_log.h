@@ -1,7 +1,6 @@
 // Log: writes a line to the log of the system that the actor lives in, with the actor's path and type.
 //
-//   Log(context, LogLevel::kInfo, absl::StrCat("sold ", n, " of ", item));
-//   I1116 08:45:10.123456 pekko://shop/user/cart Cart: sold 3 of milk
+//   Log(context, LogLevel::kInfo, "sold " + std::to_string(n) + " of " + item);
 //
 // One line of the program that logs too often is limited: see LogLimits. A text that costs something to make is made
 // only if somebody reads it: `if (IsLogOn(context, LogLevel::kDebug)) Log(...)`.

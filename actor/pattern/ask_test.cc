@@ -254,7 +254,8 @@ TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   ASSERT_EQ(heard.size(), 2u) << "exactly when the time is over: the targets can say what they are at";
   EXPECT_EQ(heard[0],
             "ask timed out: pekko://s/user/silent has not answered fraktor::(anonymous namespace)::Question of "
-            "pekko://s/user/first within 2s; no message waits in its mailbox, and none of its handlers is waiting");
+            "pekko://s/user/first within 2s; no message waits in its mailbox, and none of its handlers is waiting: if "
+            "it has handled the question, it has forgotten to answer (what a handler returns, or context.Reply)");
   EXPECT_NE(heard[1].find("pekko://s/user/first has not answered"), std::string::npos) << heard[1];
   EXPECT_NE(heard[1].find("3 messages wait in its mailbox, and its handler of "), std::string::npos) << heard[1];
   EXPECT_NE(heard[1].find("Question is waiting"), std::string::npos) << heard[1];

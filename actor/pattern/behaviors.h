@@ -7,10 +7,10 @@
 //    private:
 //     absl::Status Closed(ActorContext& context, Envelope& message) {
 //       if (!message.Is<Open>()) return context.Unhandled(message);
-//       Become(&Door::Opened);                       // from the next message on
+//       Become(&Door::Opened);                         // from the next message on
 //       return absl::OkStatus();
 //     }
-//     absl::Status Opened(ActorContext& context, Envelope& message);
+//     absl::Status Opened(ActorContext& context, Envelope& message) { return context.Unhandled(message); }
 //   };
 //
 // Behaviours are a stack, with ReceiveInitially below all. Become replaces the one on top; BecomeStacked puts one above,

@@ -15,9 +15,11 @@
 //       When(DoorState::kOpen, [this](ActorContext&, Envelope& message) {
 //         return message.Is<FsmStateTimeout>() ? GoTo(DoorState::kClosed) : Stay();
 //       }, /*timeout=*/absl::Seconds(5));
-//       OnTransition([this](ActorContext&, DoorState from, DoorState to) { ... });
 //     }
 //   };
+//
+//   ActorRef door = system.SpawnActor(PropsOf<Door>(), "door").value();
+//   absl::StatusOr<Opened> opened = system.AskAndWait<Opened>(door, Push{}, absl::Seconds(1));
 //
 // The rules:
 // - PreStart goes from the first state to itself: transition handlers and subscribers hear of it. An actor that

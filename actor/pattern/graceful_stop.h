@@ -1,8 +1,8 @@
 // GracefulStop: tells an actor to end after what it has been sent, and says when it has.
 //
 //   Future<void> stopping = GracefulStop(system, cart, absl::Seconds(5));
-//   absl::Status stopped = co_await stopping;                     // OK, or DeadlineExceeded
-//   GracefulStop(system, manager, absl::Seconds(5), Drain{})      // with a message of its own instead of PoisonPill
+//   absl::Status stopped = co_await stopping;                              // OK, or DeadlineExceeded
+//   Future<void> draining = GracefulStop(system, till, absl::Seconds(5), Drain{});   // instead of PoisonPill
 //
 // OK at once if the actor has ended already. If it has not in time, the future fails, but the actor has still been told.
 //
@@ -35,6 +35,14 @@ Future<void> GracefulStop(ActorSystem& system, ActorRef actor, absl::Duration ti
   using Message = std::decay_t<M>;
   return graceful_stop_internal::Begin(
       system, actor, timeout, MakeEnvelope<Message>(ActorRef(), std::forward<M>(message)), kIsMarkedMessage<Message>);
+}
+
+// The same of a typed reference, which handles the message.
+template <class Ref, class M = PoisonPill>
+requires requires(const Ref& ref) { ref.untyped(); }
+Future<void> GracefulStop(ActorSystem& system, const Ref& actor, absl::Duration timeout, M&& message = PoisonPill()) {
+  Ref::template Check<M>();
+  return GracefulStop(system, actor.untyped(), timeout, std::forward<M>(message));
 }
 
 }  // namespace fraktor::inline v0

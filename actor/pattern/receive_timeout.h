@@ -1,9 +1,14 @@
 // A message for an actor that has had nothing to do for a while.
 //
-//   absl::Status PreStart(ActorContext& context) override { return SetReceiveTimeout(context, absl::Minutes(2)); }
-//   absl::Status Receive(ActorContext& context, Envelope& message) override {
-//     if (message.Is<ReceiveTimeout>()) context.Stop();
-//     ...
+//   class Session : public Actor<Session, Use> {
+//    public:
+//     absl::Status PreStart(Context& context) { return SetReceiveTimeout(context, absl::Minutes(2)); }
+//     void On(Context&, const Use&) { ++used_; }
+//     void On(Context& context, const ReceiveTimeout&) { context.Stop(); }
+//
+//    private:
+//     int used_ = 0;
+//   };
 //
 // ReceiveTimeout (lifecycle_messages.h) says after how long. It comes when nothing has been handled for that time, and
 // again after each further such time, until it is switched off. It does not come after all if something was handled

@@ -3,7 +3,7 @@
 //   Scheduler& scheduler = Scheduler::Of(system);
 //   Cancellable reminder = scheduler.ScheduleOnce(absl::Seconds(5), greeter, Greet{"again"}).value();
 //   scheduler.ScheduleAtFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
-//   if (reminder.Cancel()) ...                          // true once, and only if it has not happened yet
+//   const bool is_off = reminder.Cancel();              // true once, and only if it has not happened yet
 //
 // For an actor's own messages Timers (timers.h) are better: they end with the actor, and cancelling them is final.
 //
@@ -109,6 +109,29 @@ class Scheduler {
   absl::StatusOr<Cancellable> ScheduleWithFixedDelay(const TimerPeriod& period, ActorRef to, M&& message,
                                                      ScheduleOptions options = {}) {
     return Repeat(period, Cadence::kFixedDelay, to, std::forward<M>(message), std::move(options));
+  }
+
+  // The same to typed references: what the actor does not handle does not compile.
+  template <class Ref, class M>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, const Ref& to, M&& message,
+                                           ScheduleOptions options = {}) {
+    Ref::template Check<M>();
+    return ScheduleOnce(delay, to.untyped(), std::forward<M>(message), std::move(options));
+  }
+  template <class Ref, class M>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::StatusOr<Cancellable> ScheduleAtFixedRate(const TimerPeriod& period, const Ref& to, M&& message,
+                                                  ScheduleOptions options = {}) {
+    Ref::template Check<M>();
+    return ScheduleAtFixedRate(period, to.untyped(), std::forward<M>(message), std::move(options));
+  }
+  template <class Ref, class M>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::StatusOr<Cancellable> ScheduleWithFixedDelay(const TimerPeriod& period, const Ref& to, M&& message,
+                                                     ScheduleOptions options = {}) {
+    Ref::template Check<M>();
+    return ScheduleWithFixedDelay(period, to.untyped(), std::forward<M>(message), std::move(options));
   }
 
  private:

@@ -1,9 +1,19 @@
 // Messages that an actor puts aside until it can handle them.
 //
-//   absl::Status Receive(ActorContext& context, Envelope& message) override {
-//     if (!connected_ && !message.Is<Connected>()) return Stash(context);
-//     if (message.Is<Connected>()) { connected_ = true; UnstashAll(context); return absl::OkStatus(); }
-//     ...
+//   class Store : public Actor<Store, Connected, Query> {
+//    public:
+//     absl::Status On(Context& context, const Query&) { return Stash(context); }       // Not yet.
+//     void On(Context& context, const Connected&) {
+//       UnstashAll(context);
+//       context.Become<Open>();
+//     }
+//
+//    private:
+//     struct Open {
+//       Row On(Context&, const Query& query) { return {query.id}; }
+//       void On(Context&, const Connected&) {}
+//     };
+//   };
 //
 // Any user message can be put aside, with its sender, also a Terminated and what comes instead of it: it is received
 // once more later. Every kind of mailbox allows it.

@@ -1,7 +1,9 @@
 // How often something is repeated, and the limits that all timers of actors and systems have.
 //
-//   timers.StartFixedRate("tick", Tick{}, {.period = absl::Seconds(1)});                                     // 1, 2, 3 s
-//   timers.StartFixedDelay("poll", Poll{}, {.period = absl::Seconds(1), .initial_delay = absl::ZeroDuration()});
+//   Timers timers(context);
+//   timers.StartFixedRate("tick", Tick{}, {.period = absl::Seconds(1)}).IgnoreError();              // 1, 2, 3 s
+//   timers.StartFixedDelay("poll", Poll{}, {.period = absl::Seconds(1), .initial_delay = absl::ZeroDuration()})
+//       .IgnoreError();
 #ifndef FRAKTOR_ACTOR_PATTERN_TIMER_PERIOD_H_
 #define FRAKTOR_ACTOR_PATTERN_TIMER_PERIOD_H_
 

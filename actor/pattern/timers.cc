@@ -32,7 +32,7 @@ std::string Title(std::string_view key) { return absl::StrCat("timer \"", ToAbsl
 
 // The timers of one actor. A message on its way through the mailbox is known by its envelope: it counts if the timer
 // that it belongs to is still there when it arrives.
-class Timers::Table final : public CellAttachment {
+class TimersBase::Table final : public CellAttachment {
  public:
   ~Table() override { CancelAll(); }
 
@@ -160,31 +160,31 @@ class Timers::Table final : public CellAttachment {
   absl::flat_hash_map<const Envelope*, uint64_t> queued_;
 };
 
-absl::Status Timers::Start(std::string_view key, NewTimer timer) {
+absl::Status TimersBase::Start(std::string_view key, NewTimer timer) {
   FRAKTOR_RETURN_IF_ERROR(timer.is_periodic ? CheckTimerPeriod(Title(key), timer.period)
                                             : CheckTimerDelay(Title(key), timer.period.first()));
   return AttachmentOf<Table>(context_).Start(context_, key, std::move(timer));
 }
 
-bool Timers::Cancel(std::string_view key) {
+bool TimersBase::Cancel(std::string_view key) {
   Table* const table = FindAttachment<Table>(context_);
   return table != nullptr && table->Cancel(key);
 }
 
-void Timers::CancelAll() {
+void TimersBase::CancelAll() {
   if (Table* const table = FindAttachment<Table>(context_)) table->CancelAll();
 }
 
-bool Timers::IsActive(std::string_view key) const {
+bool TimersBase::IsActive(std::string_view key) const {
   const Table* const table = FindAttachment<Table>(context_);
   return table != nullptr && table->IsActive(key);
 }
 
-size_t Timers::size() const {
+size_t TimersBase::size() const {
   const Table* const table = FindAttachment<Table>(context_);
   return table == nullptr ? 0 : table->size();
 }
 
-void Timers::SetLimit(size_t limit) { AttachmentOf<Table>(context_).SetLimit(limit); }
+void TimersBase::SetLimit(size_t limit) { AttachmentOf<Table>(context_).SetLimit(limit); }
 
 }  // namespace fraktor::inline v0

@@ -1,10 +1,20 @@
 // Timers of an actor: messages that it gets later, each under a key.
 //
-//   absl::Status Receive(ActorContext& context, Envelope& message) override {
-//     Timers timers(context);
-//     if (message.Is<Start>()) return timers.StartFixedRate("tick", Tick{}, {.period = absl::Seconds(1)});
-//     if (message.Is<Stop>()) timers.Cancel("tick");
-//     ...
+//   class Clock : public Actor<Clock, Tick> {
+//    public:
+//     absl::Status PreStart(Context& context) {
+//       return Timers(context).StartFixedRate("tick", Tick{}, {.period = absl::Seconds(1)});
+//     }
+//     void On(Context& context, const Tick&) {
+//       if (++ticks_ == 10) Timers(context).Cancel("tick");
+//     }
+//
+//    private:
+//     int ticks_ = 0;
+//   };
+//
+// A typed actor has timers for messages that it handles, and others do not compile; one without types (ActorContext) for
+// any.
 //
 // The message comes like any other, from no one, behind what is in the mailbox then, and past any limit of it.
 // - Starting a timer under a key that has one replaces it.
@@ -39,18 +49,54 @@
 
 namespace fraktor::inline v0 {
 
-class Timers {
+// What does not depend on the actor's messages.
+class TimersBase {
  public:
   // So many may be active at once, unless SetLimit says otherwise.
   static constexpr size_t kDefaultLimit = 1024;
 
-  explicit Timers(ActorContext& context) : context_(context) {}
+  // False if there is none under the key.
+  bool Cancel(std::string_view key);
+  void CancelAll();
+
+  // Whether a message may still come: of a single timer, until it has been received.
+  bool IsActive(std::string_view key) const;
+  size_t size() const;
+
+  // For this actor, until it ends. Timers that are there stay.
+  void SetLimit(size_t limit);
+
+ protected:
+  struct NewTimer {
+    EnvelopePtr message = nullptr;
+    bool is_marked = false;
+    bool is_periodic = false;
+    TimerPeriod period = {};  // Of a single one, the delay.
+    Cadence cadence = Cadence::kFixedRate;
+  };
+
+  explicit TimersBase(ActorContext& context) : context_(context) {}
+
+  absl::Status Start(std::string_view key, NewTimer timer);
+
+ private:
+  class Table;
+
+  ActorContext& context_;
+};
+
+// `Timers(context)`: which Context it is need not be said.
+template <class Context = ActorContext>
+class Timers : public TimersBase {
+ public:
+  explicit Timers(Context& context) : TimersBase(context) {}
 
   // The message comes once, after `delay`; at once if that is not positive. Errors, which leave an earlier timer of the
   // key as it is: InvalidArgument beyond kMaxTimerDelay, ResourceExhausted if the actor has too many timers or the
   // toolbox has none left, FailedPrecondition if the scheduler has no timers at all.
   template <class M>
   absl::Status StartSingle(std::string_view key, M&& message, absl::Duration delay) {
+    Check<M>();
     return Start(key, {.message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
                        .is_marked = kIsMarkedMessage<std::decay_t<M>>,
                        .is_periodic = false,
@@ -67,29 +113,16 @@ class Timers {
     return StartPeriodic(key, std::forward<M>(message), period, Cadence::kFixedDelay);
   }
 
-  // False if there is none under the key.
-  bool Cancel(std::string_view key);
-  void CancelAll();
-
-  // Whether a message may still come: of a single timer, until it has been received.
-  bool IsActive(std::string_view key) const;
-  size_t size() const;
-
-  // For this actor, until it ends. Timers that are there stay.
-  void SetLimit(size_t limit);
-
  private:
-  struct NewTimer {
-    EnvelopePtr message = nullptr;
-    bool is_marked = false;
-    bool is_periodic = false;
-    TimerPeriod period = {};  // Of a single one, the delay.
-    Cadence cadence = Cadence::kFixedRate;
-  };
-  class Table;
+  // Does not compile if the context knows that its actor does not handle M.
+  template <class M>
+  static constexpr void Check() {
+    if constexpr (requires { Context::template CheckOwn<M>(); }) Context::template CheckOwn<M>();
+  }
 
   template <class M>
   absl::Status StartPeriodic(std::string_view key, M&& message, const TimerPeriod& period, Cadence cadence) {
+    Check<M>();
     static_assert(std::is_copy_constructible_v<std::decay_t<M>>,
                   "a periodic message is copied each time: give it a copy constructor, or hold what cannot be copied "
                   "by std::shared_ptr");
@@ -99,9 +132,6 @@ class Timers {
                        .period = period,
                        .cadence = cadence});
   }
-  absl::Status Start(std::string_view key, NewTimer timer);
-
-  ActorContext& context_;
 };
 
 }  // namespace fraktor::inline v0

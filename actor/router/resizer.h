@@ -1,7 +1,7 @@
 // How the size of a pool follows its load.
 //
-//   PoolOptions options{.resizer = PressureResizerOptions{.lower_bound = 2, .upper_bound = 15}};
-//   PoolOptions options{.exploring_resizer = ExploringResizerOptions{.upper_bound = 64}};
+//   PoolOptions pressed{.resizer = PressureResizerOptions{.lower_bound = 2, .upper_bound = 15}};
+//   PoolOptions exploring{.exploring_resizer = ExploringResizerOptions{.upper_bound = 64}};
 //
 // A pool has one of the two or none. Every so many messages the pool looks at its routees, in its own turn, and grows or
 // shrinks within the bounds. What leaves is told PoisonPill a moment later.

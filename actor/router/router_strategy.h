@@ -1,8 +1,8 @@
 // How a router chooses who gets a message.
 //
-//   RouterStrategy::RoundRobin()
-//   RouterStrategy::ConsistentHashing({.mapping = RoutingKeyOf<Get, &Get::name>})
-//   RouterStrategy::TailChopping({.within = absl::Seconds(2), .interval = absl::Milliseconds(20)})
+//   PoolOptions in_turn{.strategy = RouterStrategy::RoundRobin(), .size = 5};
+//   PoolOptions by_name{.strategy = RouterStrategy::ConsistentHashing({.mapping = RoutingKeyOf<Get, &Get::name>})};
+//   PoolOptions first{.strategy = RouterStrategy::TailChopping({.interval = absl::Milliseconds(20)}), .size = 3};
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTER_STRATEGY_H_

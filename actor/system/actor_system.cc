@@ -282,8 +282,11 @@ ActorSystem::~ActorSystem() {
     if (!report.ok()) {
       parts_->log.Log(LogLevel::kWarning,
                       {.at = parts_->toolbox->WallNow(),
-                       .text = absl::StrCat(report.not_stopped.size(),
-                                            " actors had not ended in time, the first: ", report.not_stopped.front())});
+                       .text = absl::StrCat(
+                           report.not_stopped.size(), " actors had not ended within ",
+                           absl::FormatDuration(parts_->options.shutdown_timeout),
+                           " (ActorSystemOptions.shutdown_timeout) and were ended without their hooks, the first: ",
+                           report.not_stopped.front(), "; look for handlers that wait, or allow more time")});
     }
   }
   parts_->CompleteTermination();
@@ -331,8 +334,10 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
 
 absl::Status ActorSystem::MayWait() const {
   if (!IsWorkerThread()) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      "a worker must not wait for an actor: others could not run meanwhile; use ActorContext::Ask and co_await");
+  const ActorRef self = ActorWorker::Current() == nullptr ? ActorRef() : ActorWorker::Current()->turn.self();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "AskAndWait in ", self.IsNoOne() ? std::string("a worker") : parts_->tree->PathOf(self),
+      ": a worker must not wait for an actor, since others could not run meanwhile; use context.Ask and co_await"));
 }
 
 void ActorSystem::AwaitReady(FutureNode& node) {
@@ -363,8 +368,12 @@ absl::StatusOr<ActorRef> ActorSystem::Resolve(std::string_view path) const {
   if (IsElsewhere(parsed)) return remote_provider()->RefAt(parsed);
   const ActorRef found = parts_->names->Find(parsed);
   if (!found.IsNoOne()) return found;
-  return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
-                   absl::StrCat("no living actor has the path ", ToAbsl(parsed.ToCanonical())));
+  return MakeError(
+      absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
+      absl::StrCat("no living actor has the path ", ToAbsl(parsed.ToCanonical()),
+                   parsed.parts().system() == name()
+                       ? "; look at its name, or whether it has ended: with a uid (#7) only one life is meant"
+                       : absl::StrCat("; this system is \"", ToAbsl(name()), "\"")));
 }
 
 std::string ActorSystem::PathOf(ActorRef actor) const { return parts_->tree->PathOf(actor); }
@@ -431,6 +440,12 @@ ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   for (const GuardianKind kind : {GuardianKind::kUser, GuardianKind::kSystem, GuardianKind::kRoot}) {
     parts_->running->MarkStopped(parts_->running->guardian(kind));
   }
+  return report;
+}
+
+ShutdownReport ActorSystem::NotStopped() const {
+  ShutdownReport report;
+  if (parts_->running != nullptr && !IsTerminated()) parts_->ReportLiving(report);
   return report;
 }
 

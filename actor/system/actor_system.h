@@ -1,9 +1,9 @@
 // An actor system: everything that actors need, and the place where they are spawned from outside.
 //
 //   ActorSystem system("shop");
-//   ActorRef cart = system.SpawnActor(PropsOf<Cart>(), "cart").value();     // pekko://shop/user/cart
-//   Tell(cart, Add{"milk"});
-//   absl::StatusOr<Total> total = system.AskAndWait<Total>(cart, GetTotal{}, absl::Seconds(1));
+//   auto cart = system.Spawn<Cart>("cart");                                // pekko://shop/user/cart
+//   cart.Tell(Add{"milk"});
+//   absl::StatusOr<Total> total = system.AskAndWait(cart, GetTotal{}, absl::Seconds(1));
 //   ShutdownReport report = system.Shutdown(absl::Seconds(10));
 //
 // The typed front door is fraktor/actor/actor.h.
@@ -106,6 +106,8 @@ class ActorSystem {
   // which must not wait.
   template <class R, class M>
   absl::StatusOr<R> AskAndWait(ActorRef to, M&& message, absl::Duration timeout) {
+    static_assert(!std::is_same_v<R, absl::Status>,
+                  "AskAndWait<R> comes to a StatusOr<R>, so that R is a message and no Status: answer with Done");
     if (absl::Status may = MayWait(); !may.ok()) return may;
     Future<R> answer = Ask<R>(to, std::forward<M>(message), timeout);
     AwaitReady(answer.node());
@@ -160,6 +162,8 @@ class ActorSystem {
   // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony, as soon as the handlers
   // that run have returned. No worker runs afterwards. A second call finds nothing left to do.
   ShutdownReport Shutdown(absl::Duration timeout);
+  // Who has not ended yet, as Shutdown would report it now. A snapshot that is a little blurred while actors run.
+  ShutdownReport NotStopped() const;
   // Called when the root has ended, the latest first. FailedPrecondition if it has already.
   absl::Status OnTermination(std::function<void()> callback);
 

@@ -260,7 +260,10 @@ TEST_F(System, NamesTheFirstThatHasNotStoppedInTheLogOfItsEnd) {
   ASSERT_TRUE(system().SpawnSystemActor(*PropsFor("part", Reluctant()), "part").ok());
   Settle();
   system_.reset();
-  EXPECT_EQ(Logged(), (Lines{"W : 1 actors had not ended in time, the first: pekko://test/system/part"}));
+  EXPECT_EQ(Logged(),
+            (Lines{"W : 1 actors had not ended within 3s (ActorSystemOptions.shutdown_timeout) and were ended "
+                   "without their hooks, the first: pekko://test/system/part; look for handlers that wait, or "
+                   "allow more time"}));
 }
 
 Task<void> Throws() {

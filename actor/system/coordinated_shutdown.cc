@@ -30,7 +30,9 @@ Future<void> Begun(const CoordinatedShutdown::TaskFunction& task) {
 }
 
 absl::Status NoSuchPhase(std::string_view phase) {
-  return absl::InvalidArgumentError(absl::StrCat("no shutdown phase is called \"", ToAbsl(phase), "\""));
+  return absl::InvalidArgumentError(
+      absl::StrCat("no shutdown phase is called \"", ToAbsl(phase),
+                   "\": name a standard one (shutdown_phase), or add it to CoordinatedShutdownOptions.phases"));
 }
 
 }  // namespace
@@ -107,6 +109,11 @@ absl::Status CoordinatedShutdownOptions::Validate() const {
         "CoordinatedShutdownOptions.run_by_terminate is on and terminate_actor_system is off: a system that is told to "
         "terminate would not end; turn the first off too");
   }
+  if (sigterm_deadline <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("CoordinatedShutdownOptions.sigterm_deadline is ",
+                                                   absl::FormatDuration(sigterm_deadline),
+                                                   "; it must be positive, or absl::InfiniteDuration() for none"));
+  }
   FRAKTOR_ASSIGN_OR_RETURN(const std::vector<ShutdownPhase> ordered, OrderShutdownPhases(phases));
   const bool has_last = std::any_of(ordered.begin(), ordered.end(), [](const ShutdownPhase& phase) {
     return phase.name == shutdown_phase::kActorSystemTerminate && phase.enabled;
@@ -126,6 +133,11 @@ CoordinatedShutdown::CoordinatedShutdown(ActorSystem& system, const CoordinatedS
       tasks_(phases_.size()) {}
 
 CoordinatedShutdown::~CoordinatedShutdown() {
+  {
+    MutexLock lock(mutex_);
+    is_leaving_ = true;
+  }
+  changed_.notify_all();
   signal_.reset();
   // What has been woken still runs; what waits is ended.
   executor_.reset();
@@ -135,12 +147,51 @@ CoordinatedShutdown::~CoordinatedShutdown() {
 
 absl::Status CoordinatedShutdown::ListenToSignals() {
   if (!options_.on_sigterm) return absl::OkStatus();
-  FRAKTOR_ASSIGN_OR_RETURN(signal_, TerminationSignal::Listen(system_.toolbox(), [this] {
-                             system_.log().Log(LogLevel::kInfo, {.at = system_.toolbox().WallNow(),
-                                                                 .text = "SIGTERM: the actor system shuts down"});
-                             static_cast<void>(Run(ShutdownReason::Signal()));
-                           }));
+  FRAKTOR_RETURN_IF_ERROR(system_.OnTermination([this] {
+    MutexLock lock(mutex_);
+    is_terminated_ = true;
+    changed_.notify_all();
+  }));
+  FRAKTOR_ASSIGN_OR_RETURN(signal_, TerminationSignal::Listen(system_.toolbox(), [this] { OnSigterm(); }));
   return absl::OkStatus();
+}
+
+void CoordinatedShutdown::OnSigterm() {
+  const auto log = [this](LogLevel level, std::string_view text) {
+    system_.log().Log(level, {.at = system_.toolbox().WallNow(), .text = text});
+  };
+  log(LogLevel::kInfo, "SIGTERM: the actor system shuts down");
+  static_cast<void>(Run(ShutdownReason::Signal()));
+  // Here, and not by a timer: those belong to the workers, and they may be what is stuck.
+  if (AwaitEnd(options_.sigterm_deadline)) return;
+  std::string phase = "none";
+  {
+    MutexLock lock(mutex_);
+    if (begun_ > 0) phase = phases_[begun_ - 1].name;
+  }
+  const ShutdownReport report = system_.NotStopped();
+  log(LogLevel::kError,
+      ToStd(absl::StrCat(
+          "SIGTERM: the actor system has not ended within ", absl::FormatDuration(options_.sigterm_deadline),
+          " (CoordinatedShutdownOptions.sigterm_deadline), and the process ends. The last phase that began is \"",
+          phase, "\"; ", report.not_stopped.size(), " actors have not stopped, among them ",
+          report.not_stopped.empty() ? "nobody" : report.not_stopped.front(),
+          ": look for handlers that block, tasks of the shutdown that are late, or allow more time")));
+  TerminationSignal::EndProcess();
+}
+
+bool CoordinatedShutdown::AwaitEnd(absl::Duration timeout) {
+  MutexLock lock(mutex_);
+  const auto is_over = [this] {
+    mutex_.AssertHeld();
+    return is_leaving_ || (result_.has_value() && (is_terminated_ || !options_.terminate_actor_system));
+  };
+  // What is too long for the clock is for ever.
+  if (timeout > absl::Hours(24 * 365)) {
+    changed_.wait(lock, is_over);
+    return true;
+  }
+  return changed_.wait_for(lock, absl::ToChronoNanoseconds(timeout), is_over);
 }
 
 std::optional<size_t> CoordinatedShutdown::Find(std::string_view phase) const {
@@ -304,6 +355,7 @@ void CoordinatedShutdown::Finish(absl::Status result) {
     MutexLock lock(mutex_);
     if (result_.has_value()) return;
     result_ = result;
+    changed_.notify_all();
     waiting.swap(waiting_);
     if (!reason_.has_value()) return;
     exit_code = reason_->exit_code;

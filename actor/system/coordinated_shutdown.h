@@ -1,11 +1,28 @@
 // CoordinatedShutdown: how a system goes down in order, phase by phase, with tasks that programs add.
 //
 //   CoordinatedShutdown& shutdown = system.coordinated_shutdown();
-//   shutdown.AddTask(shutdown_phase::kServiceUnbind, "close the port", [&] { return server.Close(); }).status();
+//   shutdown.AddTask(shutdown_phase::kServiceUnbind, "close the port", [&] { return server.Close(); }).value();
 //   Future<void> down = shutdown.Run(ShutdownReason::Unknown());
 //
 // ActorSystem::Terminate and Shutdown run it too, unless CoordinatedShutdownOptions::run_by_terminate is off; and so does
-// SIGTERM, if on_sigterm is on.
+// SIGTERM, if on_sigterm is on. A program that ends in order when it is told to:
+//
+//   int main() {
+//     ActorSystemOptions options{.config = {.system_name = "shop"}};
+//     options.coordinated_shutdown.on_sigterm = true;
+//     options.coordinated_shutdown.sigterm_deadline = absl::Seconds(20);
+//     std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+//     system->Spawn<Shop>("shop");
+//     return system->WhenTerminated().Wait().ok() ? 0 : 1;        // until somebody sends SIGTERM
+//   }
+//
+// Three limits of time, from the inside out:
+// - ShutdownPhase::timeout, of each phase: what is late is logged, and the next phase begins.
+// - sigterm_deadline, of all that SIGTERM has begun: if the system has not ended by then, an error is logged that names
+//   the actors which have not stopped, and the process ends as it would without us, by SIGTERM.
+// - The timeout of ActorSystem::Shutdown, and of its destructor (ActorSystemOptions::shutdown_timeout), of the actors'
+//   end: those that have not stopped are named by the report and ended without their hooks, once the handlers that run
+//   have returned.
 //
 // Phases run one after the other, each after those that it depends on. The tasks of one run at the same time: they are
 // begun in the order in which they were added, on one thread that belongs to the shutdown, and the next phase begins when
@@ -19,6 +36,7 @@
 #ifndef FRAKTOR_ACTOR_SYSTEM_COORDINATED_SHUTDOWN_H_
 #define FRAKTOR_ACTOR_SYSTEM_COORDINATED_SHUTDOWN_H_
 
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -96,6 +114,9 @@ struct CoordinatedShutdownOptions {
   bool run_by_terminate = true;
   // Whether SIGTERM runs it. A second one ends the process as usual. Needs a toolbox with threads.
   bool on_sigterm = false;
+  // How long after SIGTERM the actor system must have ended, or else the process ends by the signal: see the top. Less
+  // than what the one who sends it allows before SIGKILL, which is 30 s with most. InfiniteDuration: it is waited for.
+  absl::Duration sigterm_deadline = absl::Seconds(25);
   // Called at the end, on the shutdown's thread, with the reason's exit code: `[](int code) { std::exit(code); }`. Null:
   // the process goes on.
   std::function<void(int code)> exit = nullptr;
@@ -152,6 +173,9 @@ class CoordinatedShutdown {
   absl::Status Judge(const ShutdownPhase& phase, const std::string& task, const absl::Status& result) const;
   Future<void> TerminateSystem();
   void Finish(absl::Status result);
+  // On the thread that heard SIGTERM: runs the shutdown, and sees to it that it comes to an end.
+  void OnSigterm();
+  bool AwaitEnd(absl::Duration timeout);
 
   ActorSystem& system_;
   const CoordinatedShutdownOptions options_;
@@ -166,6 +190,12 @@ class CoordinatedShutdown {
   std::optional<ShutdownReason> reason_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> result_ ABSL_GUARDED_BY(mutex_);
   std::vector<Promise<void>> waiting_ ABSL_GUARDED_BY(mutex_);
+  // The root has ended; known if SIGTERM is listened to.
+  bool is_terminated_ ABSL_GUARDED_BY(mutex_) = false;
+  // This object is about to end.
+  bool is_leaving_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of these two and result_.
+  std::condition_variable_any changed_;
 
   // Made by the first Run.
   std::unique_ptr<SerialExecutor> executor_;

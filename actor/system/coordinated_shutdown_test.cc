@@ -362,29 +362,50 @@ void Print(const char* line) {
   std::fflush(stdout);
 }
 
-int RunSigtermProgram() {
+// Takes a message, and never comes back.
+class Stuck final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override {
+    Print("stuck\n");
+    for (;;) pause();
+  }
+};
+
+int RunSigtermProgram(const std::string& kind) {
   ActorSystemOptions options;
   options.workers = 1;
   options.coordinated_shutdown.on_sigterm = true;
+  if (kind == "stuck") options.coordinated_shutdown.sigterm_deadline = absl::Milliseconds(50);
   auto system = ActorSystem::Create(options).value();
-  system->coordinated_shutdown()
-      .AddTask(phase::kServiceUnbind, "unbind",
-               [] {
-                 Print("task runs\n");
-                 return MakeReadyFuture();
-               })
-      .value();
-  Print("ready\n");
+  if (kind == "stuck") {
+    Tell(system->SpawnActor(PropsOf<Stuck>(), "stone").value(), 1);
+  } else {
+    system->coordinated_shutdown()
+        .AddTask(phase::kServiceUnbind, "unbind",
+                 [] {
+                   Print("task runs\n");
+                   return MakeReadyFuture();
+                 })
+        .value();
+    Print("ready\n");
+  }
   if (!system->WhenTerminated().Wait().ok()) return 1;
   Print("terminated\n");
   return 7;
 }
 
-TEST(Sigterm, RunsTheShutdownOfAProcess) {
+struct Ended {
+  int status = 0;
+  std::string output;
+};
+
+// Starts the program, sends it SIGTERM when it has said `when`, and gives what it said and how it ended.
+Ended RunAndSendSigterm(const std::string& kind, const char* when) {
+  Ended ended;
   int ends[2];
-  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
   std::vector<char*> variables;
-  std::string program = std::string(kProgramVariable) + "=1";
+  std::string program = std::string(kProgramVariable) + "=" + kind;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     // What belongs to the test that runs, and not to its program.
     const std::string text = *variable;
@@ -396,31 +417,58 @@ TEST(Sigterm, RunsTheShutdownOfAProcess) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
   std::string path = "/proc/self/exe";
   std::string filter = "--gtest_filter=SigtermProgram.Runs";
   char* arguments[] = {path.data(), filter.data(), nullptr};
   pid_t child = 0;
-  ASSERT_EQ(posix_spawn(&child, path.c_str(), &actions, nullptr, arguments, variables.data()), 0);
+  EXPECT_EQ(posix_spawn(&child, path.c_str(), &actions, nullptr, arguments, variables.data()), 0);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
-  std::string output;
   const auto read_until = [&](const char* text) {
-    while (output.find(text) == std::string::npos) {
+    while (ended.output.find(text) == std::string::npos) {
       char buffer[256];
       const ssize_t got = read(ends[0], buffer, sizeof buffer);
       if (got <= 0) return;
-      output.append(buffer, static_cast<size_t>(got));
+      ended.output.append(buffer, static_cast<size_t>(got));
     }
   };
-  read_until("ready\n");
-  ASSERT_EQ(kill(child, SIGTERM), 0);
+  read_until(when);
+  EXPECT_EQ(kill(child, SIGTERM), 0);
   read_until("no such line");
   close(ends[0]);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_NE(output.find("ready\ntask runs\nterminated\n"), std::string::npos) << output;
-  EXPECT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 7) << "it goes on to its own end";
+  EXPECT_EQ(waitpid(child, &ended.status, 0), child);
+  return ended;
+}
+
+TEST(Sigterm, RunsTheShutdownOfAProcess) {
+  const Ended ended = RunAndSendSigterm("orderly", "ready\n");
+  const size_t runs = ended.output.find("task runs\n");
+  ASSERT_NE(runs, std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("terminated\n", runs), std::string::npos) << ended.output;
+  EXPECT_TRUE(WIFEXITED(ended.status));
+  EXPECT_EQ(WEXITSTATUS(ended.status), 7) << "it goes on to its own end";
+}
+
+TEST(Sigterm, EndsAProcessThatHasNotEndedByTheDeadlineAndSaysWhoIsLeft) {
+  const Ended ended = RunAndSendSigterm("stuck", "stuck\n");
+  EXPECT_TRUE(WIFSIGNALED(ended.status));
+  EXPECT_EQ(WTERMSIG(ended.status), SIGTERM);
+  EXPECT_EQ(ended.output.find("terminated\n"), std::string::npos) << ended.output;
+  EXPECT_NE(ended.output.find("has not ended within 50ms (CoordinatedShutdownOptions.sigterm_deadline)"),
+            std::string::npos)
+      << ended.output;
+  EXPECT_NE(ended.output.find("pekko://default/user/stone"), std::string::npos) << ended.output;
+}
+
+TEST(Sigterm, NeedsADeadlineThatIsPositive) {
+  CoordinatedShutdownOptions options;
+  options.sigterm_deadline = absl::ZeroDuration();
+  const absl::Status refused = options.Validate();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_NE(refused.message().find("sigterm_deadline is 0"), absl::string_view::npos) << refused;
+  options.sigterm_deadline = absl::InfiniteDuration();
+  EXPECT_TRUE(options.Validate().ok());
 }
 
 TEST_F(ShutdownTest, ListeningToSigtermNeedsThreads) {
@@ -455,8 +503,9 @@ TEST(Sigterm, IsAsItWasWhenNobodyListensAnyMore) {
 
 // The program that the first of these starts; nothing by itself.
 TEST(SigtermProgram, Runs) {
-  if (std::getenv(kProgramVariable) == nullptr) GTEST_SKIP();
-  std::_Exit(RunSigtermProgram());
+  const char* const kind = std::getenv(kProgramVariable);
+  if (kind == nullptr) GTEST_SKIP();
+  std::_Exit(RunSigtermProgram(kind));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -128,6 +129,19 @@ absl::StatusOr<std::unique_ptr<TerminationSignal>> TerminationSignal::Listen(Run
     while (AwaitRing(descriptor) && !self->is_ending_.load(std::memory_order_acquire)) on_signal();
   });
   return signal;
+}
+
+void TerminationSignal::EndProcess() {
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGTERM, &action, nullptr);
+  sigset_t all;
+  sigemptyset(&all);
+  sigaddset(&all, SIGTERM);
+  pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
+  raise(SIGTERM);
+  std::_Exit(128 + SIGTERM);
 }
 
 TerminationSignal::~TerminationSignal() {

@@ -35,6 +35,9 @@ class TerminationSignal {
   TerminationSignal(const TerminationSignal&) = delete;
   TerminationSignal& operator=(const TerminationSignal&) = delete;
 
+  // Ends the process as SIGTERM does where nobody listens.
+  [[noreturn]] static void EndProcess();
+
  private:
   explicit TerminationSignal(size_t place) : place_(place) {}
 

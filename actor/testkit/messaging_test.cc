@@ -45,7 +45,6 @@ struct Numbered {
 struct Go {
   int messages;
 };
-struct Done {};
 struct Text {
   std::string text;
 };

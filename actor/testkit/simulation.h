@@ -1,7 +1,7 @@
 // Simulate: a test that is run with many schedules, each of which can be run again.
 //
 //   TEST(Transfer, NeverLosesMoney) {
-//     Simulate({.seeds = 1000}, [](Simulation& sim) {
+//     Simulate({.seeds = 100}, [](Simulation& sim) {
 //       auto bank = sim.Spawn<Bank>();
 //       Random random = sim.MakeRandom("transfers");
 //       for (int i = 0; i < 100; ++i) bank.Tell(Transfer{random.UniformIn(1, 10)});

@@ -8,8 +8,9 @@
 //     probe.Expect<Expired>();
 //   }
 //
-//   kit.ExpectDeadLetters<Order>(2, [&] { ... });           // exactly two, while the block runs and after it
-//   kit.ExpectLog({.level = LogLevel::kWarning, .contains = "restarts"}, 1, [&] { ... });
+//   // Exactly two, while the block runs and after it.
+//   kit.ExpectDeadLetters<Order>(2, [&] { for (int i = 0; i < 2; ++i) ended.Tell(Order{}); });
+//   kit.ExpectLog({.level = LogLevel::kWarning, .contains = "restarts"}, 1, [&] { worker.Tell(Fail{}); });
 //
 // Nothing runs between the calls of a test: actors run in Settle, Advance, AskAndWait, and while a probe or a filter
 // waits. A kit with threads (TestKitOptions::threads) has real workers and the real clock instead.

@@ -217,6 +217,9 @@ absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const 
                    "; ", ToAbsl(business)));
 }
 
+// It could take a message, or is taking one.
+bool IsIdle(const BusinessReport& report) { return !report.has_failed && !report.has_handler && report.gate == 0; }
+
 std::string WhatItIsAt(const BusinessReport& report) {
   const auto has = [&](Gate gate) { return (report.gate & static_cast<uint8_t>(gate)) != 0; };
   if (report.has_failed) return "it has failed and waits for the verdict of its supervisor";
@@ -234,7 +237,10 @@ std::string WhatItIsAt(const BusinessReport& report) {
 std::string TextOf(const BusinessReport& report) {
   const uint64_t n = report.waiting;
   return absl::StrCat(n == 0 ? "no message waits" : absl::StrCat(n, n == 1 ? " message waits" : " messages wait"),
-                      n == BusinessReport::kMaxCounted ? " or more" : "", " in its mailbox, and ", WhatItIsAt(report));
+                      n == BusinessReport::kMaxCounted ? " or more" : "", " in its mailbox, and ", WhatItIsAt(report),
+                      n == 0 && IsIdle(report) ? ": if it has handled the question, it has forgotten to answer (what a "
+                                                 "handler returns, or context.Reply)"
+                                               : "");
 }
 
 // A promise is over.
@@ -424,8 +430,9 @@ void ReceiveOpened(ActorWorker& worker, ActorSlot& slot, PromiseOpened& opened) 
 
 absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
   if (completion.timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("an ask waits for a time that is not positive: ", absl::FormatDuration(completion.timeout)));
+    return absl::InvalidArgumentError(absl::StrCat("the ask for an answer to ", ToAbsl(completion.question->name()),
+                                                   " has the timeout ", absl::FormatDuration(completion.timeout),
+                                                   "; it must be positive"));
   }
   if (!to.IsNoOne() && (to.IsRemote() || to.IsPromise() || to.slot()->IsAt(to.generation()))) return absl::OkStatus();
   return MakeError(

@@ -1,7 +1,7 @@
 // Actor<Self, M...>: an actor with one function for each message.
 //
-//   struct Greet { std::string name; };
 //   struct Greeted { std::string text; };
+//   struct Greet { using Reply = Greeted; std::string name; };
 //
 //   class Greeter : public Actor<Greeter, Greet> {
 //    public:
@@ -12,24 +12,30 @@
 //   void             nothing more.
 //   absl::Status     an error is a failure of the actor, and goes to its supervisor. So is whatever it throws.
 //   R                an answer to the sender.
-//   StatusOr<R>      an answer, or an error as the answer (ErrorReply).
+//   StatusOr<R>      an answer, or an error as the answer (ErrorReply). StatusOr<Done>, if there is nothing else to say.
 //   Task<>, Task<R>  the same by a coroutine, which may wait: `auto asking = context.Ask(stock, Reserve{1}, timeout);
 //                    auto reserved = co_await asking;`. The actor takes no other message until it is done. The message
 //                    is kept meanwhile, so `const M&` is as good as `M`.
 //   InterleavingTask<R>   a coroutine that lets other messages in while it waits.
+// If the message declares its Reply, R is that. A handler that returns none of it answers later: context.Tell to whom
+// context.sender() was.
 //
 // It may also have, with the same returns, handlers for Terminated and ReceiveTimeout, and the hooks
 //   PreStart(Context&), PostStop(Context&), PreRestart(Context&, const absl::Status& reason, Envelope* message),
 //   PostRestart(Context&, const absl::Status& reason), OnChildFailure(const Failure&), and
 //   `static const SupervisorStrategy& Supervision()`.
-// PreStart and PostRestart return void or absl::Status. Hooks that are not there do what is usual (actor_instance.h).
+// PreStart, PreRestart and PostRestart return void or absl::Status, PostStop void, OnChildFailure a SupervisionDirective.
+// Hooks that are not there do what is usual (actor_instance.h).
 //
-// A message that is promised in the list and has no `On` does not compile; the error names both.
+// What does not compile, with an error that names the actor and the matter: a message that is promised in the list and
+// has no `On` (ActorDoesNotHandle), an answer that is not the Reply of its message (HandlerReturnsAnotherReply), a hook
+// that cannot be called like that (HookHasAnotherSignature).
 //
 // Become: see Context::Become.
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 
+#include <concepts>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -53,6 +59,7 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/task.h"
 
 namespace fraktor::inline v0 {
@@ -66,6 +73,21 @@ class InterleavingTask : public Task<T> {
       : Task<T>(std::move(task)) {}  // NOLINT(google-explicit-constructor): what the
                                      // compiler makes of the promise.
 };
+
+// These have no definition: they are there to be named in the error of a program that does not compile, see the top. The
+// hook is named as it should be: `hook::PreStart(TypedContext<Greet>&)`.
+template <class Actor, class Message, class Reply, class Returned>
+struct HandlerReturnsAnotherReply;
+template <class Actor, class Hook>
+struct HookHasAnotherSignature;
+namespace hook {
+struct PreStart;
+struct PostStop;
+struct PreRestart;
+struct PostRestart;
+struct OnChildFailure;
+struct Supervision;
+}  // namespace hook
 
 template <class... Ms>
 class TypedContext;
@@ -115,6 +137,34 @@ concept Handles = requires(A& actor, C& context, M& message) {
 }
 || requires(A& actor, C& context, M& message) { actor.On(context, message); };
 
+// Calls the handler of M. `const M&` and `M&` get the message where it is, `M` and `M&&` a moved one.
+template <class A, class C, class M>
+[[gnu::always_inline]] inline decltype(auto) CallHandler(A& actor, C& context, M& message) {
+  if constexpr (requires { actor.On(context, std::move(message)); }) {
+    return actor.On(context, std::move(message));
+  } else {
+    return actor.On(context, message);
+  }
+}
+template <class A, class C, class M>
+using HandlerResult = decltype(CallHandler(std::declval<A&>(), std::declval<C&>(), std::declval<M&>()));
+
+// The message that a handler answers with which returns R; void for none.
+template <class R>
+struct AnswerIn {
+  using Type = FutureValue<R>;
+};
+template <class T>
+struct AnswerIn<Task<T>> : AnswerIn<T> {};
+template <class T>
+struct AnswerIn<InterleavingTask<T>> : AnswerIn<T> {};
+
+template <class R, class Reply>
+inline constexpr bool kMayAnswer = [] {
+  using Answer = typename AnswerIn<std::decay_t<R>>::Type;
+  return std::is_void_v<Answer> || std::is_same_v<Answer, Reply> || std::is_same_v<Answer, ErrorReply>;
+}();
+
 // What a handler has come to: an answer, an error for the sender, or an error of the actor.
 template <class R>
 absl::Status Answer(ActorContext& context, R&& result) {
@@ -150,27 +200,21 @@ class TypedTaskHandler final : public AwaitingHandler {
   RunningTask<T> running_;
 };
 
-// Calls the handler of M. `const M&` and `M&` get the message where it is, `M` and `M&&` a moved one.
+// Calls the handler of M, and does with its result what is to be done.
 template <class C, class A, class M>
 absl::Status Dispatch(A& actor, ActorContext& context, Envelope& envelope) {
   C& typed = C::Of(context);
   M& message = envelope.As<M>();
-  const auto call = [&]() -> decltype(auto) {
-    if constexpr (requires { actor.On(typed, std::move(message)); }) {
-      return actor.On(typed, std::move(message));
-    } else {
-      return actor.On(typed, message);
-    }
-  };
-  using R = decltype(call());
+  using R = HandlerResult<A, C, M>;
   if constexpr (std::is_void_v<R>) {
-    call();
+    CallHandler(actor, typed, message);
     return absl::OkStatus();
   } else if constexpr (kIsTask<R>) {
     using T = typename TaskValue<R>::Type;
-    return RunHandler(context, std::make_unique<TypedTaskHandler<T>>(call()), kAwaitMode<R>);
+    return RunHandler(context, std::make_unique<TypedTaskHandler<T>>(CallHandler(actor, typed, message)),
+                      kAwaitMode<R>);
   } else {
-    return Answer(context, call());
+    return Answer(context, CallHandler(actor, typed, message));
   }
 }
 
@@ -206,19 +250,118 @@ template <class A, class C>
   return false;
 }
 
-// Each promised message has a handler, or the program does not compile.
+// Each promised message has a handler, which answers as the message says, or the program does not compile.
 template <class A, class C, class M>
 constexpr bool CheckHandles() {
   if constexpr (!Handles<A, C, M>) {
+    return sizeof(ActorDoesNotHandle<A, M>) > 0;
+  } else if constexpr (requires { typename M::Reply; }) {
+    using Reply = typename AnswerOf<typename M::Reply>::Type;
+    using Returned = HandlerResult<A, C, M>;
+    if constexpr (!std::is_same_v<Reply, typename M::Reply>) {
+      return CheckReply<M>();
+    } else if constexpr (!kMayAnswer<Returned, Reply>) {
+      return sizeof(HandlerReturnsAnotherReply<A, M, Reply, Returned>) > 0;
+    } else {
+      return true;
+    }
+  } else {
+    return true;
+  }
+}
+// A message of the runtime may have none; but not one that forgets the context, and would never be called.
+template <class A, class C, class M>
+constexpr bool CheckRuntimeMessage() {
+  if constexpr (!Handles<A, C, M> && requires(A & actor, M & message) { actor.On(message); }) {
     return sizeof(ActorDoesNotHandle<A, M>) > 0;
   } else {
     return true;
   }
 }
 
+// Whether a class has a member of a name, whatever it is: then the name is ambiguous in a class that has another one by
+// a second base. Of a final class only what has one address is seen.
+#define FRAKTOR_HAS_MEMBER(Name)                  \
+  struct Other##Name {                            \
+    int Name;                                     \
+  };                                              \
+  template <class A>                              \
+  struct Both##Name : A, Other##Name {};          \
+  template <class A>                              \
+  constexpr bool Has##Name() {                    \
+    if constexpr (std::is_final_v<A>) {           \
+      return requires { &A::Name; };              \
+    } else {                                      \
+      return !requires { &Both##Name<A>::Name; }; \
+    }                                             \
+  }
+FRAKTOR_HAS_MEMBER(PreStart)
+FRAKTOR_HAS_MEMBER(PostStop)
+FRAKTOR_HAS_MEMBER(PreRestart)
+FRAKTOR_HAS_MEMBER(PostRestart)
+FRAKTOR_HAS_MEMBER(OnChildFailure)
+FRAKTOR_HAS_MEMBER(Supervision)
+#undef FRAKTOR_HAS_MEMBER
+
+template <class R>
+concept VoidOrStatus = std::is_void_v<R> || std::is_same_v<std::remove_cvref_t<R>, absl::Status>;
+
+// Hooks that can be called.
+template <class A, class C>
+concept CanPreStart = requires(A& a, C& c) {
+  { a.PreStart(c) } -> VoidOrStatus;
+};
+template <class A, class C>
+concept CanPostStop = requires(A& a, C& c) {
+  { a.PostStop(c) } -> std::same_as<void>;
+};
+template <class A, class C>
+concept CanPreRestart = requires(A& a, C& c, const absl::Status& reason, Envelope* message) {
+  { a.PreRestart(c, reason, message) } -> VoidOrStatus;
+};
+template <class A, class C>
+concept CanPostRestart = requires(A& a, C& c, const absl::Status& reason) {
+  { a.PostRestart(c, reason) } -> VoidOrStatus;
+};
+template <class A>
+concept CanDecideOnFailure = requires(A& a, const Failure& failure) {
+  { a.OnChildFailure(failure) } -> std::same_as<SupervisionDirective>;
+};
+template <class A>
+concept HasStrategy = requires {
+  { &A::Supervision() } -> std::convertible_to<const SupervisorStrategy*>;
+};
+
+template <class A, class Hook, bool kHas, bool kCan>
+constexpr bool CheckHook() {
+  if constexpr (kHas && !kCan) {
+    return sizeof(HookHasAnotherSignature<A, Hook>) > 0;
+  } else {
+    return true;
+  }
+}
+// A hook that cannot be called would be as good as none, so the program does not compile.
+template <class A, class C>
+constexpr bool CheckHooks() {
+  return CheckHook<A, hook::PreStart(C&), HasPreStart<A>(), CanPreStart<A, C>>() &&
+         CheckHook<A, hook::PostStop(C&), HasPostStop<A>(), CanPostStop<A, C>>() &&
+         CheckHook<A, hook::PreRestart(C&, const absl::Status&, Envelope*), HasPreRestart<A>(),
+                   CanPreRestart<A, C>>() &&
+         CheckHook<A, hook::PostRestart(C&, const absl::Status&), HasPostRestart<A>(), CanPostRestart<A, C>>() &&
+         CheckHook<A, hook::OnChildFailure(const Failure&), HasOnChildFailure<A>(), CanDecideOnFailure<A>>() &&
+         CheckHook<A, hook::Supervision(), HasSupervision<A>(), HasStrategy<A>>();
+}
+
+// What an actor may handle beside what it promises.
+template <class M>
+inline constexpr bool kIsRuntimeMessage =
+    kIsOneOf<std::decay_t<M>, Terminated, ReceiveTimeout, ActorIdentity, ErrorReply>;
+
 template <class A, class C, class... Ms>
 [[gnu::always_inline]] inline bool ReceiveBy(A& actor, ActorContext& context, Envelope& message, absl::Status& status) {
   static_assert((CheckHandles<A, C, Ms>() && ...));
+  static_assert(CheckRuntimeMessage<A, C, Terminated>() && CheckRuntimeMessage<A, C, ReceiveTimeout>() &&
+                CheckRuntimeMessage<A, C, ActorIdentity>() && CheckRuntimeMessage<A, C, ErrorReply>());
   return (TryOne<A, C, Ms>(actor, context, message, status) || ...) ||
          TryRuntimeMessages<A, C>(actor, context, message, status);
 }
@@ -289,10 +432,15 @@ class TypedContext : public ActorContext {
   absl::Status Watch(TypedRef<Os...> actor) {
     return ActorContext::Watch(actor.untyped());
   }
-  using ActorContext::WatchWith;
+  // With a message that this actor handles.
+  template <class M>
+  absl::Status WatchWith(ActorRef actor, M&& message) {
+    CheckOwn<M>();
+    return ActorContext::WatchWith(actor, std::forward<M>(message));
+  }
   template <class... Os, class M>
   absl::Status WatchWith(TypedRef<Os...> actor, M&& message) {
-    return ActorContext::WatchWith(actor.untyped(), std::forward<M>(message));
+    return WatchWith(actor.untyped(), std::forward<M>(message));
   }
   using ActorContext::Unwatch;
   template <class... Os>
@@ -302,7 +450,16 @@ class TypedContext : public ActorContext {
   using ActorContext::Forward;
   template <class... Os, class M>
   void Forward(TypedRef<Os...> to, M&& message) {
-    ActorContext::Forward(to.untyped(), std::forward<M>(message));
+    TypedRef<Os...>::template Check<M>();
+    if constexpr (TypedRef<Os...>::template Handles<M>()) {
+      ActorContext::Forward(to.untyped(), std::forward<M>(message));
+    }
+  }
+
+  // Does not compile unless this actor handles M: for what sends it a message of its own, as timers do.
+  template <class M>
+  static constexpr void CheckOwn() {
+    if constexpr (!typed_internal::kIsRuntimeMessage<M>) TypedRef<Ms...>::template Check<M>();
   }
 
   // From the next message on, a B(args...) handles the messages of this actor, with `On`s of its own for all of them;
@@ -355,6 +512,8 @@ class TypedInstanceBase : public ActorInstance {
 
 template <class A, class C, class... Ms>
 class TypedInstance final : public TypedInstanceBase {
+  static_assert(CheckHooks<A, C>());
+
  public:
   template <class... Args>
   explicit TypedInstance(const Args&... args) : actor_(args...) {}
@@ -369,45 +528,45 @@ class TypedInstance final : public TypedInstanceBase {
   }
 
   absl::Status PreStart(ActorContext& context) override {
-    if constexpr (requires(A & a, C & c) { a.PreStart(c); }) {
+    if constexpr (CanPreStart<A, C>) {
       return CallHook([&] { return actor_.PreStart(C::Of(context)); });
     } else {
       return absl::OkStatus();
     }
   }
   void PostStop(ActorContext& context) override {
-    if constexpr (requires(A & a, C & c) { a.PostStop(c); }) actor_.PostStop(C::Of(context));
+    if constexpr (CanPostStop<A, C>) actor_.PostStop(C::Of(context));
   }
   absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override {
-    if constexpr (requires(A & a, C & c) { a.PreRestart(c, reason, message); }) {
+    if constexpr (CanPreRestart<A, C>) {
       return CallHook([&] { return actor_.PreRestart(C::Of(context), reason, message); });
     } else {
       return ActorInstance::PreRestart(context, reason, message);
     }
   }
   absl::Status PostRestart(ActorContext& context, const absl::Status& reason) override {
-    if constexpr (requires(A & a, C & c) { a.PostRestart(c, reason); }) {
+    if constexpr (CanPostRestart<A, C>) {
       return CallHook([&] { return actor_.PostRestart(C::Of(context), reason); });
     } else {
       return ActorInstance::PostRestart(context, reason);
     }
   }
   const SupervisorStrategy& supervision() const override {
-    if constexpr (requires { A::Supervision(); }) {
+    if constexpr (HasStrategy<A>) {
       return A::Supervision();
     } else {
       return ActorInstance::supervision();
     }
   }
   SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override {
-    if constexpr (requires(A & a) { a.OnChildFailure(failure); }) {
+    if constexpr (CanDecideOnFailure<A>) {
       return actor_.OnChildFailure(failure);
     } else {
       return ActorInstance::OnChildFailure(context, failure);
     }
   }
 
-  static constexpr bool kHasStart = requires(A & a, C& c) { a.PreStart(c); };
+  static constexpr bool kHasStart = CanPreStart<A, C>;
 
  private:
   template <class Hook>

@@ -402,12 +402,75 @@ TEST_F(TypedActorTest, LetsAFunctionBeAnActor) {
 
 // What goes wrong at the border
 
+// An error says what it is about, with which value, and what to do.
+bool Says(const absl::Status& status, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    if (status.message().find(text) == absl::string_view::npos) return false;
+  }
+  return true;
+}
+
 TEST_F(TypedActorTest, RefusesNamesThatAreBadOrTaken) {
   ASSERT_TRUE(system_->TrySpawn<Greeter>("greeter").ok());
-  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->TrySpawn<Greeter>("greeter").status()), ActorErrorKind::kNameTaken);
+  const absl::Status taken = system_->TrySpawn<Greeter>("greeter").status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(taken), ActorErrorKind::kNameTaken);
+  EXPECT_TRUE(Says(taken, {"pekko://default/user", "\"greeter\" is taken", "stop that one first"})) << taken;
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->TrySpawn<Greeter>("$x").status()), ActorErrorKind::kInvalidName);
-  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system_->TrySpawn<Greeter>("a b").status()), ActorErrorKind::kInvalidName);
+  const absl::Status bad = system_->TrySpawn<Greeter>("a b").status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(bad), ActorErrorKind::kInvalidName);
+  EXPECT_TRUE(Says(bad, {"pekko://default/user", "\"a b\" is no name", "' ' at 1 is not allowed; use "})) << bad;
   EXPECT_THROW(system_->Spawn<Greeter>("greeter"), SpawnError);
+}
+
+TEST_F(TypedActorTest, SaysWhoHasNotAnsweredAndWhatMayBeWrong) {
+  class Mute : public Actor<Mute, Greet> {
+   public:
+    void On(Context&, const Greet&) {}
+  };
+  const absl::Status late = Ask(system_->Spawn<Mute>("mute"), Greet{"you"}).status();
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(Says(late, {"pekko://default/user/mute has not answered", "Greet", "within 10s", "forgotten to answer"}))
+      << late;
+  const absl::Status bad = system_->AskAndWait(system_->Spawn<Greeter>(), Greet{"you"}, absl::ZeroDuration()).status();
+  EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Says(bad, {"Greet", "timeout 0", "must be positive"})) << bad;
+}
+
+TEST_F(TypedActorTest, SaysWhatIsWrongWithAPath) {
+  const absl::Status nobody = system_->Resolve("/user/nobody").status();
+  EXPECT_TRUE(Says(nobody, {"pekko://default/user/nobody", "look at its name"})) << nobody;
+  const absl::Status other = system_->Resolve("pekko://shop/user/cart").status();
+  EXPECT_TRUE(Says(other, {"pekko://shop/user/cart", "this system is \"default\""})) << other;
+  const absl::Status bad = system_->Resolve("/user/a b").status();
+  EXPECT_TRUE(Says(bad, {"/user/a b", "' ' at ", "not allowed"})) << bad;
+}
+
+struct Save {
+  using Reply = Done;
+  std::string text;
+};
+
+class File : public Actor<File, Save, Notes> {
+ public:
+  absl::StatusOr<Done> On(Context&, const Save& save) {
+    if (save.text.empty()) return absl::InvalidArgumentError("there is nothing to save");
+    text_ = save.text;
+    return Done{};
+  }
+  Task<Note> On(Context&, Notes) { co_return Note{text_}; }
+
+ private:
+  std::string text_;
+};
+
+TEST_F(TypedActorTest, AnswersWithDoneOrAnErrorIfThereIsNothingElseToSay) {
+  auto file = system_->Spawn<File>("file");
+  EXPECT_EQ(Ask(file, Save{"a"}), absl::StatusOr<Done>(Done{}));
+  EXPECT_EQ(Ask(file, Save{""}).status(), absl::InvalidArgumentError("there is nothing to save"));
+  EXPECT_EQ(Ask(file, Notes{})->text, "a") << "an error as the answer is no failure of the actor";
+  system_->Stop(file);
+  Settle();
+  EXPECT_EQ(Ask(file, Save{"b"}).status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST_F(TypedActorTest, RefusesToWaitInAWorker) {
@@ -419,7 +482,9 @@ TEST_F(TypedActorTest, RefusesToWaitInAWorker) {
       return reply.ok() ? absl::StatusOr<Note>(Note{reply->text}) : absl::StatusOr<Note>(reply.status());
     }
   };
-  EXPECT_EQ(Ask(system_->Spawn<Waiter>("waiter"), Press{}).status().code(), absl::StatusCode::kFailedPrecondition);
+  const absl::Status refused = Ask(system_->Spawn<Waiter>("waiter"), Press{}).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Says(refused, {"AskAndWait in pekko://default/user/waiter", "use context.Ask and co_await"})) << refused;
 }
 
 }  // namespace

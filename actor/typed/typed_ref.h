@@ -1,10 +1,8 @@
 // TypedRef<M...>: a reference to an actor that handles these messages, and no others.
 //
-//   TypedRef<Greet> greeter = system.Spawn<Greeter>("greeter");
-//   greeter.Tell(Greet{"world"});
-//   greeter.Tell(Part{});                            // does not compile: error: ... ActorDoesNotHandle<..., Part>
-//   TypedRef<Add, Get> both = ...;
-//   TypedRef<Add> adder = both;                      // narrowed; the other way round does not compile
+//   TypedRef<Add, Get> both = system.Spawn<Counter>("counter");
+//   TypedRef<Add> adder = both;                        // narrowed; the other way round does not compile
+//   adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ActorDoesNotHandle<..., Get>
 //
 // It is an ActorRef with a type: 16 bytes, trivially copyable, and may outlive its actor. Messages of the runtime
 // (PoisonPill, Kill, Identify) can be told to any.
@@ -17,7 +15,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
+#include "fraktor/actor/message/done.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -29,10 +29,52 @@ namespace fraktor::inline v0 {
 template <class Actor, class Message>
 struct ActorDoesNotHandle;
 
+// The same for a message whose `Reply` is a Status or a StatusOr: an answer is a message, and an ask comes to a StatusOr
+// of it anyway. For nothing but success there is Done (done.h).
+template <class Reply, class Message, class Instead>
+struct ReplyMustNotBe;
+namespace reply {
+template <class Message>
+struct Of;
+template <class Reply>
+struct DeclareInstead;
+}  // namespace reply
+
 template <class... Ms>
 class TypedRef;
 
 namespace typed_internal {
+
+// What a Reply should be instead of this one.
+template <class Reply>
+struct AnswerOf {
+  using Type = Reply;
+};
+template <>
+struct AnswerOf<absl::Status> {
+  using Type = Done;
+};
+template <>
+struct AnswerOf<absl::StatusOr<absl::Status>> {
+  using Type = Done;
+};
+template <class R>
+struct AnswerOf<absl::StatusOr<R>> {
+  using Type = R;
+};
+
+// Does not compile if M declares a Reply that cannot be one.
+template <class M>
+constexpr bool CheckReply() {
+  if constexpr (requires { typename M::Reply; }) {
+    using Declared = typename M::Reply;
+    using Instead = typename AnswerOf<Declared>::Type;
+    if constexpr (!std::is_same_v<Declared, Instead>) {
+      return sizeof(ReplyMustNotBe<Declared, reply::Of<M>, reply::DeclareInstead<Instead>>) > 0;
+    }
+  }
+  return true;
+}
 
 template <class M, class... Ms>
 inline constexpr bool kIsOneOf = (std::is_same_v<M, Ms> || ...);
@@ -70,10 +112,14 @@ class TypedRef {
   static constexpr bool Handles() {
     return typed_internal::kIsOneOf<std::decay_t<M>, Ms...> || typed_internal::kIsForAll<std::decay_t<M>>;
   }
-  // Does not compile unless M is handled.
+  // Does not compile unless M is handled, and what it declares as its Reply can be one.
   template <class M>
   static constexpr void Check() {
-    if constexpr (!Handles<M>()) static_cast<void>(sizeof(ActorDoesNotHandle<TypedRef, std::decay_t<M>>));
+    if constexpr (!Handles<M>()) {
+      static_cast<void>(sizeof(ActorDoesNotHandle<TypedRef, std::decay_t<M>>));
+    } else {
+      static_cast<void>(typed_internal::CheckReply<std::decay_t<M>>());
+    }
   }
 
   // The sender is the actor in whose turn this is called, or no one.

@@ -1,4 +1,8 @@
 // Typed actors of a system, from outside: the templates that ActorSystem declares.
+//
+//   ActorSystem system("bank");
+//   auto account = system.Spawn<Account>("alice", /*balance=*/100);       // throws SpawnError if there is an "alice"
+//   absl::StatusOr<RefOf<Account>> second = system.TrySpawn<Account>("alice", 100);      // AlreadyExists
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_SYSTEM_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_SYSTEM_H_
 

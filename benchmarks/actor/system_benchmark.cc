@@ -63,7 +63,7 @@ class TypedIdle : public Actor<TypedIdle, Poke> {
   int64_t state_[3] = {};
 };
 
-struct Done {
+struct Spawned {
   absl::Status status;
 };
 
@@ -78,7 +78,7 @@ class Nursery final : public ActorInstance {
     const Spawn spawn = message.As<Spawn>();
     absl::Status status;
     for (int64_t i = 0; i < spawn.children && status.ok(); ++i) status = context.Spawn(*spawn.props).status();
-    context.Reply(Done{status});
+    context.Reply(Spawned{status});
     return absl::OkStatus();
   }
 };
@@ -91,7 +91,8 @@ std::unique_ptr<ActorSystem> MakeSystem() {
 }
 
 bool SpawnChildren(ActorSystem& system, ActorRef nursery, int64_t children, const ActorProps& props) {
-  const absl::StatusOr<Done> done = system.AskAndWait<Done>(nursery, Spawn{children, &props}, absl::InfiniteDuration());
+  const absl::StatusOr<Spawned> done =
+      system.AskAndWait<Spawned>(nursery, Spawn{children, &props}, absl::InfiniteDuration());
   return done.ok() && done->status.ok();
 }
 
@@ -128,7 +129,7 @@ void Waves(benchmark::State& state) {
       system->Stop(nursery);
       // Asked after the stop, it is answered when all children have gone, as a dead letter.
       while (system->Resolve(system->PathOf(nursery)).ok()) {
-        system->AskAndWait<Done>(nursery, Spawn{0, nullptr}, absl::Seconds(10)).status().IgnoreError();
+        system->AskAndWait<Spawned>(nursery, Spawn{0, nullptr}, absl::Seconds(10)).status().IgnoreError();
       }
       mark = MemoryBytes("VmHWM");
     }

@@ -7,9 +7,8 @@
 #include "fraktor/actor/pattern/receive_timeout.h"
 
 struct Tick {};
-struct Done {};
 struct Run {
-  using Reply = Done;
+  using Reply = fraktor::Done;
   int ticks;
 };
 struct Use {};
@@ -43,7 +42,7 @@ class Clock : public fraktor::Actor<Clock, Run, Tick> {
     fraktor::Timers(context).Cancel("tick");
     std::cout << "the clock has stopped" << std::endl;
   }
-  void On(Context& context, const fraktor::Terminated&) { context.Tell(asker_, Done{}); }
+  void On(Context& context, const fraktor::Terminated&) { context.Tell(asker_, fraktor::Done{}); }
 
  private:
   int left_ = 0;
@@ -54,7 +53,7 @@ class Clock : public fraktor::Actor<Clock, Run, Tick> {
 int main() {
   fraktor::ActorSystem system("time");
   auto clock = system.Spawn<Clock>("clock");
-  absl::StatusOr<Done> done = system.AskAndWait(clock, Run{3}, absl::Seconds(30));
+  absl::StatusOr<fraktor::Done> done = system.AskAndWait(clock, Run{3}, absl::Seconds(30));
   if (!done.ok()) std::cerr << done.status() << "\n";
   return done.ok() ? 0 : 1;
 }

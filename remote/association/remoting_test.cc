@@ -123,6 +123,24 @@ TEST_F(RemotingTest, BringsErrorsBackWithTheirKinds) {
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(note.status()), ActorErrorKind::kKilled);
 }
 
+// Answers by itself.
+class Agreeable final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    context.Reply(Done{});
+    return absl::OkStatus();
+  }
+};
+
+TEST_F(RemotingTest, BringsDoneBackWithoutACodecOfTheUsers) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  ASSERT_TRUE(b.system().SpawnActor(PropsOf<Agreeable>(), "agreeable").ok());
+  const absl::StatusOr<Done> done =
+      a.system().AskAndWait<Done>(b.From(a, "/user/agreeable"), Question{1}, absl::Seconds(5));
+  EXPECT_TRUE(done.ok()) << done.status();
+}
+
 TEST_F(RemotingTest, CarriesReferencesInMessagesWhereverTheyLead) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");

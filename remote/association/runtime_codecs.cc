@@ -18,7 +18,7 @@ ErrorReply Codec<ErrorReply>::Decode(Decoder& in) {
 const CodecRegistry& RuntimeCodecs() {
   static const std::shared_ptr<const CodecRegistry>& codecs = *new std::shared_ptr<const CodecRegistry>(
       CodecSetup()
-          .Add<PoisonPill, Kill, Identify, ActorIdentity, ErrorReply, RemoteSpawn, RemoteSpawned>()
+          .Add<PoisonPill, Kill, Identify, ActorIdentity, ErrorReply, Done, RemoteSpawn, RemoteSpawned>()
           .Build()
           .value());
   return *codecs;

@@ -1,5 +1,5 @@
-// How the runtime's own messages travel: PoisonPill, Kill, Identify and its answer, an error as an answer, and what
-// spawns an actor on another node.
+// How the runtime's own messages travel: PoisonPill, Kill, Identify and its answer, an error or Done as an
+// answer, and what spawns an actor on another node.
 //
 // Thread safety: constants.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_RUNTIME_CODECS_H_
@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/message/done.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -52,6 +53,10 @@ struct Codec<ErrorReply> {
   static constexpr std::string_view kManifest = "fraktor.error_reply";
   static void Encode(const ErrorReply& reply, Encoder& out);
   static ErrorReply Decode(Decoder& in);
+};
+template <>
+struct Codec<Done> : FieldCodec<Done> {
+  static constexpr std::string_view kManifest = "fraktor.done";
 };
 template <>
 struct Codec<RemoteSpawn> : FieldCodec<RemoteSpawn, &RemoteSpawn::factory, &RemoteSpawn::name, &RemoteSpawn::argument> {
