@@ -1,6 +1,6 @@
 // How the size of a pool follows its load.
 //
-//   PoolOptions pressed{.resizer = PressureResizerOptions{.lower_bound = 2, .upper_bound = 15}};
+//   PoolOptions pressed{.size = 2, .resizer = PressureResizerOptions{.lower_bound = 2, .upper_bound = 15}};
 //   PoolOptions exploring{.exploring_resizer = ExploringResizerOptions{.upper_bound = 64}};
 //
 // A pool has one of the two or none. Every so many messages the pool looks at its routees, in its own turn, and grows or

@@ -3,7 +3,7 @@
 //   auto workers = SpawnPool<Worker>(system, {.size = 5}, "workers");       // TypedRef, as of one Worker
 //   workers.Tell(Job{1});                                                   // one of the five gets it
 //
-//   PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, PropsOf<Worker>()).value();
+//   PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, TypedPropsOf<Worker>()).value();
 //   ActorRef router = context.Spawn(*pool, "workers").value();              // the same without types
 //   PropsPtr group = MakeGroup({.routees = {a, b, c}}).value();             // actors that are there already
 //

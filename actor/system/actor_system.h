@@ -3,7 +3,7 @@
 //   ActorSystem system("shop");
 //   auto cart = system.Spawn<Cart>("cart");                                // pekko://shop/user/cart
 //   cart.Tell(Add{"milk"});
-//   absl::StatusOr<Total> total = system.AskAndWait(cart, GetTotal{}, absl::Seconds(1));
+//   absl::StatusOr<Total> total = system.AskAndWait(cart, GetTotal{}, absl::Seconds(10));
 //   ShutdownReport report = system.Shutdown(absl::Seconds(10));
 //
 // The typed front door is fraktor/actor/actor.h.
@@ -106,12 +106,8 @@ class ActorSystem {
   // which must not wait.
   template <class R, class M>
   absl::StatusOr<R> AskAndWait(ActorRef to, M&& message, absl::Duration timeout) {
-    static_assert(!std::is_same_v<R, absl::Status>,
-                  "AskAndWait<R> comes to a StatusOr<R>, so that R is a message and no Status: answer with Done");
-    if (absl::Status may = MayWait(); !may.ok()) return may;
-    Future<R> answer = Ask<R>(to, std::forward<M>(message), timeout);
-    AwaitReady(answer.node());
-    return answer.Take();
+    CheckWaitsForAMessage<R>();
+    return AskAndBlock<R>(to, std::forward<M>(message), timeout);
   }
 
   // The same of typed references; the question says what its answer is, `using Reply = ...`, or the caller does.
@@ -131,13 +127,14 @@ class ActorSystem {
   requires requires(const Ref& ref) { ref.untyped(); }
   absl::StatusOr<typename std::decay_t<Q>::Reply> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
     Ref::template Check<Q>();
-    return AskAndWait<typename std::decay_t<Q>::Reply>(to.untyped(), std::forward<Q>(question), timeout);
+    return AskAndBlock<typename std::decay_t<Q>::Reply>(to.untyped(), std::forward<Q>(question), timeout);
   }
   template <class R, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
   absl::StatusOr<R> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
     Ref::template Check<Q>();
-    return AskAndWait<R>(to.untyped(), std::forward<Q>(question), timeout);
+    CheckWaitsForAMessage<R>();
+    return AskAndBlock<R>(to.untyped(), std::forward<Q>(question), timeout);
   }
 
   // Runs a coroutine in turns of an actor of the system's own. An error that it comes to is logged.
@@ -207,6 +204,18 @@ class ActorSystem {
   static constexpr char kExtensionKey = 0;
 
   explicit ActorSystem(std::unique_ptr<SystemParts> parts);
+  template <class R>
+  static constexpr void CheckWaitsForAMessage() {
+    static_assert(!std::is_same_v<R, absl::Status>,
+                  "AskAndWait<R> comes to a StatusOr<R>, so that R is a message and no Status: answer with Done");
+  }
+  template <class R, class M>
+  absl::StatusOr<R> AskAndBlock(ActorRef to, M&& message, absl::Duration timeout) {
+    if (absl::Status may = MayWait(); !may.ok()) return may;
+    Future<R> answer = Ask<R>(to, std::forward<M>(message), timeout);
+    AwaitReady(answer.node());
+    return answer.Take();
+  }
   void AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion);
   absl::Status MayWait() const;
   void AwaitReady(FutureNode& node);

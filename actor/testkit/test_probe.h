@@ -3,6 +3,7 @@
 //   TestKit kit;
 //   auto probe = kit.Probe();
 //   auto session = kit.Spawn<Session>(probe.ref());
+//   probe.Watch(session);
 //   probe.Send(session, Login{"ann"});              // the probe is the sender
 //   Welcome welcome = probe.Expect<Welcome>();      // the next message, which must be one; waits for it
 //   probe.Reply(Thanks{});                          // to who sent it
