@@ -159,11 +159,11 @@ struct AnswerIn<Task<T>> : AnswerIn<T> {};
 template <class T>
 struct AnswerIn<InterleavingTask<T>> : AnswerIn<T> {};
 
+// Without names of its own in a function: a program's may be the same, and its compiler would warn.
+template <class A, class Reply>
+inline constexpr bool kIsAnswer = std::is_void_v<A> || std::is_same_v<A, Reply> || std::is_same_v<A, ErrorReply>;
 template <class R, class Reply>
-inline constexpr bool kMayAnswer = [] {
-  using Answer = typename AnswerIn<std::decay_t<R>>::Type;
-  return std::is_void_v<Answer> || std::is_same_v<Answer, Reply> || std::is_same_v<Answer, ErrorReply>;
-}();
+inline constexpr bool kMayAnswer = kIsAnswer<typename AnswerIn<std::decay_t<R>>::Type, Reply>;
 
 // What a handler has come to: an answer, an error for the sender, or an error of the actor.
 template <class R>

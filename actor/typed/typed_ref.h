@@ -17,10 +17,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/actor/message/done.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/typed/done.h"
 
 namespace fraktor::inline v0 {
 

@@ -12,11 +12,11 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/message/done.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/typed/done.h"
 
 namespace fraktor::inline v0 {
 

@@ -11,8 +11,8 @@
 //
 // Why not `using Reply = absl::Status`: a handler that returns a Status speaks of its actor, whose failure an error is,
 // and an ask comes to a StatusOr in any case. So that does not compile.
-#ifndef FRAKTOR_ACTOR_MESSAGE_DONE_H_
-#define FRAKTOR_ACTOR_MESSAGE_DONE_H_
+#ifndef FRAKTOR_ACTOR_TYPED_DONE_H_
+#define FRAKTOR_ACTOR_TYPED_DONE_H_
 
 namespace fraktor::inline v0 {
 
@@ -22,4 +22,4 @@ struct Done {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_MESSAGE_DONE_H_
+#endif  // FRAKTOR_ACTOR_TYPED_DONE_H_
