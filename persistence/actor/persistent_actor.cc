@@ -468,29 +468,18 @@ void PersistentActor::AppendLoop(Invocation& invocation) {
   batch_deferred_.push_back({.position = batch_.size(), .token = invocation.token});
 }
 
-absl::Status PersistentActor::EncodeOne(const Invocation& invocation, int64_t now_ns, PersistentRepr& repr) const {
-  repr.persistence_id = persistence_id_;
-  repr.sequence_nr = invocation.sequence_nr;
-  repr.writer = writer_;
-  repr.epoch = epoch_;
-  repr.timestamp = absl::FromUnixNanos(now_ns);
-  return MessageInvoker::Call("the codec of an event", [&] { return codec_->Encode(*invocation.event, repr); });
-}
-
 absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, size_t count) const {
-  const int64_t now_ns = absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow());
-  if (count == 1) {
-    PersistentRepr repr;
-    FRAKTOR_RETURN_IF_ERROR(EncodeOne(first, now_ns, repr));
-    return AtomicWrite::Make(std::move(repr));
-  }
-  AtomicWrite::Events events;
-  events.reserve(count);
+  const absl::Time now = absl::FromUnixNanos(absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow()));
   const Invocation* at = &first;
-  for (size_t i = 0; i < count; ++i, at = at->next) {
-    FRAKTOR_RETURN_IF_ERROR(EncodeOne(*at, now_ns, events.emplace_back()));
-  }
-  return AtomicWrite::Make(std::move(events));
+  return AtomicWrite::Fill(count, [&](size_t, PersistentRepr& repr) {
+    const Invocation& invocation = *std::exchange(at, at->next);
+    repr.persistence_id = persistence_id_;
+    repr.sequence_nr = invocation.sequence_nr;
+    repr.writer = writer_;
+    repr.epoch = epoch_;
+    repr.timestamp = now;
+    return MessageInvoker::Call("the codec of an event", [&] { return codec_->Encode(*invocation.event, repr); });
+  });
 }
 
 void PersistentActor::AppendWrite(Invocation& first, size_t count) {

@@ -275,7 +275,6 @@ class PersistentActor : public ActorInstance {
   void AppendLoop(Invocation& invocation);
   // The bytes of `count` invocations from `first` on; an error rejects them.
   absl::StatusOr<AtomicWrite> Encode(const Invocation& first, size_t count) const;
-  absl::Status EncodeOne(const Invocation& invocation, int64_t now_ns, PersistentRepr& repr) const;
   void AppendWrite(Invocation& first, size_t count);
   void AfterEnqueue();
   void Flush();

@@ -71,8 +71,9 @@ struct PersistentActorOptions {
 
   // A recovery has failed if nothing comes for so long.
   absl::Duration recovery_event_timeout = absl::Seconds(30);
-  // How much of a replay is in memory at a time: two such pages.
-  PageLimits replay_page = {};
+  // How much of a replay is in memory at a time: two such pages. While one is applied the next one is read; small pages
+  // make threads wait for each other.
+  PageLimits replay_page = {.max_events = 4000};
   ReplayFilterOptions replay_filter = {};
   // Whether an actor whose snapshot cannot be loaded is brought back from its events alone. All of them are needed then.
   bool snapshot_is_optional = false;

@@ -38,6 +38,9 @@ class AdvanceBoard {
 
   // Whether a Publish could reach somebody. After the commit: see waiters_.
   bool HasWaiters() { return waiters_.fetch_add(0, std::memory_order_acq_rel) > 0; }
+  // The same, cheaper, for who commits under the lock under which those who wait look: either the look comes later and
+  // sees the commit, or it came before, and the waiter with it. Relaxed, since the lock orders it.
+  bool MayHaveWaiters() const { return waiters_.load(std::memory_order_relaxed) > 0; }
 
   void Publish(const JournalSubject& subject, uint64_t number);
 

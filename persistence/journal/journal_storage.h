@@ -28,10 +28,12 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_limits.h"
@@ -131,6 +133,10 @@ class JournalStorage {
   // is not what it believes. The other rejections concern the events.
   // An error of the future itself means that nothing is known: each of the writes may or may not be stored.
   virtual Future<WriteResults> Write(std::vector<AtomicWrite> writes) = 0;
+
+  // Write for a store that waits for nothing, at less cost: sets what the future would have come to. False: it has to
+  // wait, nothing was done, and the caller calls Write.
+  virtual bool WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer);
 
   // Events of one id in rising order: from the first that is not deleted and not below `from_sequence_nr`. Nothing for
   // an unknown id. kCorrupt or kNewerSchema, naming the event, if the first of the page cannot be read; the events

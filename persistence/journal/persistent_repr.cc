@@ -8,12 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::inline v0 {
@@ -116,12 +118,14 @@ size_t PersistentRepr::ByteSize() const {
   return bytes;
 }
 
-absl::StatusOr<AtomicWrite> AtomicWrite::Make(Events events) {
+absl::Status AtomicWrite::Check(const Events& events) {
   if (events.empty()) {
     return MakeError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kInvalid,
                      "an atomic write without events; leave it out");
   }
   const PersistentRepr& first = events.front();
+  // The usual case.
+  if (events.size() == 1 && first.sequence_nr != 0) return absl::OkStatus();
   for (size_t i = 0; i < events.size(); ++i) {
     const PersistentRepr& event = events[i];
     if (event.persistence_id != first.persistence_id) {
@@ -141,12 +145,25 @@ absl::StatusOr<AtomicWrite> AtomicWrite::Make(Events events) {
                                      "; numbers begin at 1 and rise by one"));
     }
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AtomicWrite> AtomicWrite::Make(Events events) {
+  FRAKTOR_RETURN_IF_ERROR(Check(events));
   return AtomicWrite(MakeShared<Held>(std::move(events)));
 }
 
 absl::StatusOr<AtomicWrite> AtomicWrite::Make(PersistentRepr event) {
-  if (event.sequence_nr == 0) return Make(Events{std::move(event)});
-  return AtomicWrite(MakeShared<Held>(std::move(event)));
+  Events events;
+  events.push_back(std::move(event));
+  return Make(std::move(events));
+}
+
+absl::StatusOr<AtomicWrite> AtomicWrite::Fill(size_t count, Filler fill) {
+  Shared<Held> held = MakeShared<Held>(count);
+  for (size_t i = 0; i < count; ++i) FRAKTOR_RETURN_IF_ERROR(fill(i, held->events[i]));
+  FRAKTOR_RETURN_IF_ERROR(Check(held->events));
+  return AtomicWrite(std::move(held));
 }
 
 size_t AtomicWrite::ByteSize() const {

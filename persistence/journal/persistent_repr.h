@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -87,8 +89,12 @@ class AtomicWrite {
   // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence id, epoch and writer,
   // and the numbers rise by one from a first that is not 0.
   static absl::StatusOr<AtomicWrite> Make(Events events);
-  // The usual case. The same conditions.
+  // One event. The same conditions.
   static absl::StatusOr<AtomicWrite> Make(PersistentRepr event);
+  // The same for `count` events that are made where they stay: `fill(i, event)` sets each. What it fails with is the
+  // answer.
+  using Filler = absl::FunctionRef<absl::Status(size_t i, PersistentRepr& event)>;
+  static absl::StatusOr<AtomicWrite> Fill(size_t count, Filler fill);
 
   bool is_none() const { return held_ == nullptr; }
 
@@ -104,11 +110,13 @@ class AtomicWrite {
  private:
   struct Held : SharedObject {
     explicit Held(Events its_events) : events(std::move(its_events)) {}
-    explicit Held(PersistentRepr&& event) { events.push_back(std::move(event)); }
+    explicit Held(size_t count) : events(count) {}
     Events events;
   };
 
   explicit AtomicWrite(Shared<Held> held) : held_(std::move(held)) {}
+
+  static absl::Status Check(const Events& events);
 
   Shared<Held> held_;
 };

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +32,7 @@
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/random.h"
 
@@ -46,6 +49,13 @@ enum Change : uint8_t {
 // A frame has a length and a checksum before it, an event some numbers beside its bytes.
 constexpr size_t kFrameHeaderBytes = 8;
 constexpr size_t kMaxEventOverhead = 128;
+
+// The first chunk of an id is small, for the many ids of few events; each further one is twice as large, up to a limit.
+constexpr size_t kFirstChunkBytes = size_t{1} << 10;
+constexpr size_t kMaxChunkBytes = size_t{64} << 10;
+
+// Entries of a tag that are looked at before the index is asked again.
+constexpr size_t kEntriesAtOnce = 256;
 
 void AppendEventChange(std::string& frame, std::string_view id, uint64_t sequence_nr, std::string_view record) {
   frame.push_back(static_cast<char>(kEvent));
@@ -75,10 +85,9 @@ absl::StatusOr<std::unique_ptr<MemoryJournal>> MemoryJournal::Open(const MemoryJ
   }
   auto journal = absl::WrapUnique(new MemoryJournal(options));
   if (options.disk != nullptr) journal->LoadDisk();
-  MutexLock lock(journal->mutex_);
   ++journal->opens_;
   FRAKTOR_RETURN_IF_ERROR(journal->CommitFrame(std::string(1, static_cast<char>(kOpened))));
-  journal->next_offset_ = journal->opens_ << 40 | 1;
+  journal->next_offset_.store(journal->opens_ << 40 | 1, std::memory_order_relaxed);
   return journal;
 }
 
@@ -87,19 +96,43 @@ MemoryJournal::MemoryJournal(const MemoryJournalOptions& options)
       board_(options.max_live_queries),
       random_(options.toolbox == nullptr ? Random(1) : options.toolbox->MakeRandom(options.random_stream)) {}
 
+void MemoryJournal::Id::Add(uint64_t sequence_nr, std::string_view record) {
+  if (record.size() > free_bytes) {
+    const size_t usual = kFirstChunkBytes << std::min<size_t>(chunks.size(), 16);
+    free_bytes = std::max(record.size(), std::min(usual, kMaxChunkBytes));
+    // Not make_unique, which would clear it.
+    chunks.push_back({std::unique_ptr<char[]>(new char[free_bytes])});
+    free = chunks.back().bytes.get();
+  }
+  std::memcpy(free, record.data(), record.size());
+  records.push_back({sequence_nr, std::string_view(free, record.size())});
+  chunks.back().last_sequence_nr = sequence_nr;
+  free += record.size();
+  free_bytes -= record.size();
+}
+
+void MemoryJournal::Id::Trim() {
+  while (!records.empty() && records.front().sequence_nr <= state.deleted_to) records.pop_front();
+  // The last one is being filled.
+  while (chunks.size() > 1 && chunks.front().last_sequence_nr <= state.deleted_to) chunks.pop_front();
+}
+
+MemoryJournal::Shard& MemoryJournal::ShardOf(std::string_view persistence_id) {
+  return shards_[HashOf(persistence_id) >> kShardShift];
+}
+
 template <class T>
 Future<T> MemoryJournal::Answer(FutureResult<T> result) {
   if (options_.toolbox == nullptr) return MakeReadyFuture<T>(std::move(result));
   absl::Duration delay;
   {
-    MutexLock lock(mutex_);
+    MutexLock lock(index_mutex_);
     delay = random_.UniformDuration(options_.min_delay, options_.max_delay);
   }
   return ReadyAfter<T>(options_.toolbox, delay, std::move(result));
 }
 
 void MemoryJournal::LoadDisk() {
-  MutexLock lock(mutex_);
   const std::string contents = options_.disk->contents();
   std::string_view rest = contents;
   while (!rest.empty()) {
@@ -120,30 +153,23 @@ bool MemoryJournal::ApplyFrame(std::string_view frame) {
   while (reader.ok() && !reader.rest().empty()) {
     switch (reader.Byte()) {
       case kOpened:
-        next_offset_ = ++opens_ << 40 | 1;
+        next_offset_.store(++opens_ << 40 | 1, std::memory_order_relaxed);
         break;
       case kEvent: {
-        const std::string persistence_id(reader.Sized());
+        const std::string_view persistence_id = reader.Sized();
         const uint64_t sequence_nr = reader.Varint();
         const std::string_view record = reader.Sized();
-        StoredEvent event;
-        if (DecodeEventRecord(EventKeyCrc(persistence_id, sequence_nr), record, event) != RecordProblem::kNone) {
-          return false;
-        }
-        Id& id = Find(persistence_id, ignored);
-        id.state.highest_sequence_nr = sequence_nr;
-        id.records.push_back({sequence_nr, std::string(record)});
-        for (const std::string_view tag : event.tags()) {
-          tags_[std::string(tag)].push_back({event.offset, persistence_id, sequence_nr});
-        }
-        next_offset_ = event.offset + 1;
+        if (!ApplyEvent(persistence_id, sequence_nr, record)) return false;
         break;
       }
       case kState: {
-        Id& id = Find(std::string(reader.Sized()), ignored);
+        const std::string persistence_id(reader.Sized());
+        Shard& shard = ShardOf(persistence_id);
+        MutexLock lock(shard.mutex);
+        Id& id = Find(shard, persistence_id, ignored);
         id.state.epoch = reader.Varint();
         id.state.deleted_to = reader.Varint();
-        DeleteRecords(id);
+        id.Trim();
         break;
       }
       default:
@@ -151,6 +177,22 @@ bool MemoryJournal::ApplyFrame(std::string_view frame) {
     }
   }
   return reader.ok();
+}
+
+bool MemoryJournal::ApplyEvent(std::string_view persistence_id, uint64_t sequence_nr, std::string_view record) {
+  StoredEvent event;
+  if (DecodeEventRecord(EventKeyCrc(persistence_id, sequence_nr), record, event) != RecordProblem::kNone) return false;
+  Advances ignored;
+  const std::string name(persistence_id);
+  Shard& shard = ShardOf(name);
+  MutexLock lock(shard.mutex);
+  Id& id = Find(shard, name, ignored);
+  id.state.highest_sequence_nr = sequence_nr;
+  id.Add(sequence_nr, record);
+  MutexLock index_lock(index_mutex_);
+  for (const std::string_view tag : event.tags()) tags_[std::string(tag)].push_back({event.offset, name, sequence_nr});
+  next_offset_.store(event.offset + 1, std::memory_order_relaxed);
+  return true;
 }
 
 absl::Status MemoryJournal::CommitFrame(const std::string& frame) {
@@ -166,25 +208,19 @@ absl::Status MemoryJournal::CommitFrame(const std::string& frame) {
 }
 
 absl::Status MemoryJournal::CheckOpen() const {
-  return closed_ ? ClosedError("the journal in memory") : absl::OkStatus();
+  return closed_.load(std::memory_order_relaxed) ? ClosedError("the journal in memory") : absl::OkStatus();
 }
 
-MemoryJournal::Id& MemoryJournal::Find(const std::string& persistence_id, Advances& advances) {
-  const auto [found, is_new] = ids_.try_emplace(persistence_id);
+MemoryJournal::Id& MemoryJournal::Find(Shard& shard, const std::string& persistence_id, Advances& advances) {
+  const auto [found, is_new] = shard.ids.try_emplace(persistence_id);
   if (is_new) {
     found->second.prefix_crc = ExtendCrc32c(0, IdPrefix(persistence_id));
-    ids_by_offset_.emplace_back(next_offset_, persistence_id);
-    advances.emplace_back(JournalSubject::OfAllIds(), next_offset_);
-    ++next_offset_;
+    MutexLock lock(index_mutex_);
+    const uint64_t offset = next_offset_.fetch_add(1, std::memory_order_relaxed);
+    ids_by_offset_.emplace_back(offset, persistence_id);
+    advances.emplace_back(JournalSubject::OfAllIds(), offset);
   }
   return found->second;
-}
-
-void MemoryJournal::DeleteRecords(Id& id) {
-  while (!id.records.empty() && id.records.front().sequence_nr <= id.state.deleted_to) {
-    // The front of a tag's entries goes with the event; one in the middle is skipped by readers until it is the front.
-    id.records.pop_front();
-  }
 }
 
 Future<WriterOpened> MemoryJournal::OpenWriter(std::string persistence_id, std::optional<uint64_t> token) {
@@ -197,15 +233,18 @@ absl::StatusOr<WriterOpened> MemoryJournal::OpenWriterNow(const std::string& per
   Advances advances;
   WriterOpened opened;
   {
-    MutexLock lock(mutex_);
+    std::optional<MutexLock> disk_lock;
+    if (options_.disk != nullptr) disk_lock.emplace(disk_mutex_);
+    Shard& shard = ShardOf(persistence_id);
+    MutexLock lock(shard.mutex);
     FRAKTOR_RETURN_IF_ERROR(CheckOpen());
-    const auto found = ids_.find(persistence_id);
-    IdState state = found == ids_.end() ? IdState() : found->second.state;
+    const auto found = shard.ids.find(persistence_id);
+    IdState state = found == shard.ids.end() ? IdState() : found->second.state;
     FRAKTOR_ASSIGN_OR_RETURN(state.epoch, NextEpoch(persistence_id, state.epoch, token));
     std::string frame;
     AppendStateChange(frame, persistence_id, state);
     FRAKTOR_RETURN_IF_ERROR(CommitFrame(frame));
-    Find(persistence_id, advances).state.epoch = state.epoch;
+    Find(shard, persistence_id, advances).state.epoch = state.epoch;
     opened = {.epoch = state.epoch, .highest_sequence_nr = state.highest_sequence_nr};
   }
   Publish(advances);
@@ -216,11 +255,18 @@ Future<WriteResults> MemoryJournal::Write(std::vector<AtomicWrite> writes) {
   return Answer<WriteResults>(WriteNow(writes));
 }
 
-absl::StatusOr<WriteResults> MemoryJournal::WriteNow(const std::vector<AtomicWrite>& writes) {
+bool MemoryJournal::WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer) {
+  if (options_.toolbox != nullptr) return false;
+  answer = WriteNow(writes);
+  return true;
+}
+
+absl::StatusOr<WriteResults> MemoryJournal::WriteNow(std::span<const AtomicWrite> writes) {
   WriteResults results;
   Advances advances;
   {
-    MutexLock lock(mutex_);
+    std::optional<MutexLock> disk_lock;
+    if (options_.disk != nullptr) disk_lock.emplace(disk_mutex_);
     FRAKTOR_RETURN_IF_ERROR(CheckOpen());
     if (options_.disk != nullptr) {
       // Asked before anything changes: a frame that did not fit would have to be taken back.
@@ -240,9 +286,10 @@ absl::StatusOr<WriteResults> MemoryJournal::WriteNow(const std::vector<AtomicWri
     }
     std::string frame;
     for (size_t i = 0; i < writes.size(); ++i) {
-      const absl::Status result = WriteOne(writes[i], frame, advances);
-      if (!result.ok() && results.empty()) results.resize(writes.size());
-      if (!result.ok()) results[i] = result;
+      absl::Status result = WriteOne(writes[i], frame, advances);
+      if (result.ok()) continue;
+      if (results.empty()) results.resize(writes.size());
+      results[i] = std::move(result);
     }
     FRAKTOR_RETURN_IF_ERROR(CommitFrame(frame));
   }
@@ -252,31 +299,42 @@ absl::StatusOr<WriteResults> MemoryJournal::WriteNow(const std::vector<AtomicWri
 
 absl::Status MemoryJournal::WriteOne(const AtomicWrite& write, std::string& frame, Advances& advances) {
   FRAKTOR_RETURN_IF_ERROR(CheckAtomicWrite(options_.limits, write));
-  const auto found = ids_.find(write.persistence_id());
-  const IdState state = found == ids_.end() ? IdState() : found->second.state;
+  const size_t hash = HashOf(write.persistence_id());
+  Shard& shard = shards_[hash >> kShardShift];
+  MutexLock lock(shard.mutex);
+  const auto found = shard.ids.find(write.persistence_id(), hash);
+  const IdState state = found == shard.ids.end() ? IdState() : found->second.state;
   FRAKTOR_RETURN_IF_ERROR(CheckWriter(state, write));
   if (write.lowest_sequence_nr() <= state.highest_sequence_nr) {
     return IsStored(found->second, write) ? absl::OkStatus() : SequenceMismatch(state, write);
   }
-  Id& id = found == ids_.end() ? Find(write.persistence_id(), advances) : found->second;
+  Id& id = found == shard.ids.end() ? Find(shard, write.persistence_id(), advances) : found->second;
   for (const PersistentRepr& event : write.events()) {
-    const uint64_t offset = next_offset_++;
-    std::string record;
-    record.reserve(event.ByteSize() + 64);
+    const uint64_t offset =
+        event.tags.empty() ? next_offset_.fetch_add(1, std::memory_order_relaxed) : IndexEvent(event, advances);
+    std::string& record = shard.record;
+    record.clear();
     AppendEventBody(event, record);
     SealRecord(ExtendEventKeyCrc(id.prefix_crc, event.sequence_nr), offset, record);
     if (options_.disk != nullptr) AppendEventChange(frame, event.persistence_id, event.sequence_nr, record);
-    id.records.push_back({event.sequence_nr, std::move(record)});
-    for (const std::string& tag : event.tags) {
-      tags_[tag].push_back({offset, event.persistence_id, event.sequence_nr});
-      advances.emplace_back(JournalSubject::OfTag(tag), offset);
-    }
+    id.Add(event.sequence_nr, record);
   }
   id.state.highest_sequence_nr = write.highest_sequence_nr();
-  if (board_.HasWaiters()) {
+  // Who waits has looked at the id, under this lock, before or will do so after.
+  if (board_.MayHaveWaiters()) {
     advances.emplace_back(JournalSubject::OfId(write.persistence_id()), write.highest_sequence_nr());
   }
   return absl::OkStatus();
+}
+
+uint64_t MemoryJournal::IndexEvent(const PersistentRepr& event, Advances& advances) {
+  MutexLock lock(index_mutex_);
+  const uint64_t offset = next_offset_.fetch_add(1, std::memory_order_relaxed);
+  for (const std::string& tag : event.tags) {
+    tags_[tag].push_back({offset, event.persistence_id, event.sequence_nr});
+    advances.emplace_back(JournalSubject::OfTag(tag), offset);
+  }
+  return offset;
 }
 
 bool MemoryJournal::IsStored(const Id& id, const AtomicWrite& write) {
@@ -302,12 +360,13 @@ Future<EventBatch> MemoryJournal::Replay(ReplayPage page) { return Answer<EventB
 
 absl::StatusOr<EventBatch> MemoryJournal::ReplayNow(const ReplayPage& page) {
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(options_.limits, page.persistence_id));
-  MutexLock lock(mutex_);
+  Shard& shard = ShardOf(page.persistence_id);
+  MutexLock lock(shard.mutex);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
   EventBatch batch;
   batch.Finish(page.from_sequence_nr, true);
-  const auto found = ids_.find(page.persistence_id);
-  if (found == ids_.end()) return batch;
+  const auto found = shard.ids.find(page.persistence_id);
+  if (found == shard.ids.end()) return batch;
   const std::deque<StoredRecord>& records = found->second.records;
   auto next = std::lower_bound(records.begin(), records.end(), page.from_sequence_nr,
                                [](const StoredRecord& record, uint64_t number) { return record.sequence_nr < number; });
@@ -335,10 +394,11 @@ Future<uint64_t> MemoryJournal::HighestSequenceNr(std::string persistence_id) {
 
 absl::StatusOr<uint64_t> MemoryJournal::HighestNow(const std::string& persistence_id) {
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(options_.limits, persistence_id));
-  MutexLock lock(mutex_);
+  Shard& shard = ShardOf(persistence_id);
+  MutexLock lock(shard.mutex);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
-  const auto found = ids_.find(persistence_id);
-  return found == ids_.end() ? 0 : found->second.state.highest_sequence_nr;
+  const auto found = shard.ids.find(persistence_id);
+  return found == shard.ids.end() ? 0 : found->second.state.highest_sequence_nr;
 }
 
 Future<void> MemoryJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
@@ -347,10 +407,13 @@ Future<void> MemoryJournal::DeleteTo(std::string persistence_id, uint64_t to_seq
 
 absl::Status MemoryJournal::DeleteToNow(const std::string& persistence_id, uint64_t to_sequence_nr) {
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(options_.limits, persistence_id));
-  MutexLock lock(mutex_);
+  std::optional<MutexLock> disk_lock;
+  if (options_.disk != nullptr) disk_lock.emplace(disk_mutex_);
+  Shard& shard = ShardOf(persistence_id);
+  MutexLock lock(shard.mutex);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
-  const auto found = ids_.find(persistence_id);
-  if (found == ids_.end()) return absl::OkStatus();
+  const auto found = shard.ids.find(persistence_id);
+  if (found == shard.ids.end()) return absl::OkStatus();
   IdState state = found->second.state;
   state.deleted_to = std::max(state.deleted_to, std::min(to_sequence_nr, state.highest_sequence_nr));
   if (state.deleted_to == found->second.state.deleted_to) return absl::OkStatus();
@@ -358,55 +421,81 @@ absl::Status MemoryJournal::DeleteToNow(const std::string& persistence_id, uint6
   AppendStateChange(frame, persistence_id, state);
   FRAKTOR_RETURN_IF_ERROR(CommitFrame(frame));
   found->second.state = state;
-  DeleteRecords(found->second);
+  found->second.Trim();
   return absl::OkStatus();
 }
 
 Future<EventBatch> MemoryJournal::EventsByTag(TagPage page) { return Answer<EventBatch>(EventsByTagNow(page)); }
 
 absl::StatusOr<EventBatch> MemoryJournal::EventsByTagNow(const TagPage& page) {
-  MutexLock lock(mutex_);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
   EventBatch batch;
-  batch.Finish(page.from_offset, true);
-  const auto found = tags_.find(page.tag);
-  if (found == tags_.end()) return batch;
-  std::deque<TagEntry>& entries = found->second;
-  const auto is_deleted = [this](const TagEntry& entry) {
-    mutex_.AssertHeld();
-    return ids_.at(entry.persistence_id).state.deleted_to >= entry.sequence_nr;
-  };
-  while (!entries.empty() && is_deleted(entries.front())) entries.pop_front();
-  auto next = std::lower_bound(entries.begin(), entries.end(), page.from_offset,
-                               [](const TagEntry& entry, uint64_t offset) { return entry.offset < offset; });
-  uint64_t resume_at = page.from_offset;
-  for (; next != entries.end() && next->offset <= page.to_offset; ++next) {
-    if (page.limits.ReachedBy(batch)) {
-      batch.Finish(next->offset, false);
-      return batch;
+  uint64_t next = page.from_offset;
+  // Up to this offset, and from the front on, all events are deleted.
+  std::optional<uint64_t> deleted_to;
+  bool is_front = false;
+  bool at_end = false;
+  while (!at_end && !page.limits.ReachedBy(batch)) {
+    const TagEntries some = EntriesOf(page.tag, next, kEntriesAtOnce);
+    at_end = some.entries.size() < kEntriesAtOnce;
+    is_front = is_front || some.from_front;
+    for (const TagEntry& entry : some.entries) {
+      at_end = at_end || entry.offset > page.to_offset;
+      if (entry.offset > page.to_offset) break;
+      if (page.limits.ReachedBy(batch)) {
+        next = entry.offset;
+        at_end = false;
+        break;
+      }
+      absl::Status problem;
+      is_front = !AddEvent(entry, batch, problem) && is_front;
+      FRAKTOR_RETURN_IF_ERROR(problem);
+      if (is_front) deleted_to = entry.offset;
+      next = entry.offset + 1;
     }
-    resume_at = next->offset + 1;
-    if (is_deleted(*next)) continue;
-    const std::deque<StoredRecord>& records = ids_.at(next->persistence_id).records;
-    const auto record =
-        std::lower_bound(records.begin(), records.end(), next->sequence_nr,
-                         [](const StoredRecord& candidate, uint64_t number) { return candidate.sequence_nr < number; });
-    StoredEvent event;
-    event.persistence_id = batch.Keep(next->persistence_id);
-    event.sequence_nr = next->sequence_nr;
-    const RecordProblem problem =
-        DecodeEventRecord(EventKeyCrc(next->persistence_id, next->sequence_nr), batch.Keep(record->bytes), event);
-    FRAKTOR_RETURN_IF_ERROR(RecordError(problem, next->persistence_id, next->sequence_nr, record->bytes));
-    batch.Add(event);
   }
-  batch.Finish(resume_at, true);
+  batch.Finish(next, at_end);
+  if (!deleted_to.has_value()) return batch;
+  MutexLock lock(index_mutex_);
+  std::deque<TagEntry>& all = tags_[page.tag];
+  while (!all.empty() && all.front().offset <= *deleted_to) all.pop_front();
   return batch;
+}
+
+MemoryJournal::TagEntries MemoryJournal::EntriesOf(const std::string& tag, uint64_t from_offset, size_t max) {
+  MutexLock lock(index_mutex_);
+  const auto found = tags_.find(tag);
+  if (found == tags_.end()) return {};
+  const std::deque<TagEntry>& entries = found->second;
+  const auto first = std::lower_bound(entries.begin(), entries.end(), from_offset,
+                                      [](const TagEntry& entry, uint64_t offset) { return entry.offset < offset; });
+  const auto count = std::min<std::ptrdiff_t>(entries.end() - first, static_cast<std::ptrdiff_t>(max));
+  return {.entries = std::vector<TagEntry>(first, first + count), .from_front = first == entries.begin()};
+}
+
+bool MemoryJournal::AddEvent(const TagEntry& entry, EventBatch& batch, absl::Status& problem) {
+  Shard& shard = ShardOf(entry.persistence_id);
+  MutexLock lock(shard.mutex);
+  const auto found = shard.ids.find(entry.persistence_id);
+  if (found == shard.ids.end() || found->second.state.deleted_to >= entry.sequence_nr) return false;
+  const std::deque<StoredRecord>& records = found->second.records;
+  const auto record =
+      std::lower_bound(records.begin(), records.end(), entry.sequence_nr,
+                       [](const StoredRecord& candidate, uint64_t number) { return candidate.sequence_nr < number; });
+  StoredEvent event;
+  event.persistence_id = batch.Keep(entry.persistence_id);
+  event.sequence_nr = entry.sequence_nr;
+  const uint32_t key_crc = ExtendEventKeyCrc(found->second.prefix_crc, entry.sequence_nr);
+  const RecordProblem damage = DecodeEventRecord(key_crc, batch.Keep(record->bytes), event);
+  problem = RecordError(damage, entry.persistence_id, entry.sequence_nr, record->bytes);
+  if (problem.ok()) batch.Add(event);
+  return true;
 }
 
 Future<IdBatch> MemoryJournal::PersistenceIds(IdPage page) { return Answer<IdBatch>(PersistenceIdsNow(page)); }
 
 absl::StatusOr<IdBatch> MemoryJournal::PersistenceIdsNow(const IdPage& page) {
-  MutexLock lock(mutex_);
+  MutexLock lock(index_mutex_);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
   IdBatch batch;
   batch.resume_at = page.from_offset;
@@ -424,20 +513,18 @@ absl::StatusOr<IdBatch> MemoryJournal::PersistenceIdsNow(const IdPage& page) {
 }
 
 uint64_t MemoryJournal::NumberOf(const JournalSubject& subject) {
-  MutexLock lock(mutex_);
-  switch (subject.kind) {
-    case JournalSubject::Kind::kId: {
-      const auto found = ids_.find(subject.name);
-      return found == ids_.end() ? 0 : found->second.state.highest_sequence_nr;
-    }
-    case JournalSubject::Kind::kTag: {
-      const auto found = tags_.find(subject.name);
-      return found == tags_.end() || found->second.empty() ? 0 : found->second.back().offset;
-    }
-    case JournalSubject::Kind::kAllIds:
-      return ids_by_offset_.empty() ? 0 : ids_by_offset_.back().first;
+  if (subject.kind == JournalSubject::Kind::kId) {
+    Shard& shard = ShardOf(subject.name);
+    MutexLock lock(shard.mutex);
+    const auto found = shard.ids.find(subject.name);
+    return found == shard.ids.end() ? 0 : found->second.state.highest_sequence_nr;
   }
-  return 0;
+  MutexLock lock(index_mutex_);
+  if (subject.kind == JournalSubject::Kind::kTag) {
+    const auto found = tags_.find(subject.name);
+    return found == tags_.end() || found->second.empty() ? 0 : found->second.back().offset;
+  }
+  return ids_by_offset_.empty() ? 0 : ids_by_offset_.back().first;
 }
 
 Future<uint64_t> MemoryJournal::AwaitAdvance(JournalSubject subject, uint64_t after) {
@@ -449,8 +536,8 @@ Future<uint64_t> MemoryJournal::AwaitAdvance(JournalSubject subject, uint64_t af
 
 Future<void> MemoryJournal::Close() {
   {
-    MutexLock lock(mutex_);
-    closed_ = true;
+    MutexLock lock(disk_mutex_);
+    closed_.store(true, std::memory_order_relaxed);
     if (options_.disk != nullptr) options_.disk->Sync();
   }
   board_.Close(ClosedError("the journal in memory"));

@@ -9,13 +9,38 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+namespace journal_actor_internal {
+
+// To itself: the time of a hold is over.
+struct HoldOver {
+  uint64_t number;
+};
+
+}  // namespace journal_actor_internal
+
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<journal_actor_internal::HoldOver> = true;
+
+using journal_actor_internal::HoldOver;
+
 namespace {
+
+// A write is held back for at most this part of what the one before it took.
+constexpr int kHoldPart = 4;
+// After a hold that was in vain, so many writes are not held back; after the next one twice as many, up to a limit.
+constexpr int kFirstLeftOut = 16;
+constexpr int kMaxLeftOut = 1024;
 
 // Of a rejected write: whether its writer cannot go on. See JournalStorage::Write.
 bool EndsWriter(const absl::Status& rejection) {
@@ -59,7 +84,7 @@ absl::Status JournalActor::PreStart(ActorContext& context) {
 
 absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
   if (auto* const write = message.TryAs<WriteMessages>()) {
-    Collect(context, *write);
+    Write(context, *write);
   } else if (operations_.Resume(message)) {
     // Done.
   } else if (auto* const replay = message.TryAs<ReplayMessages>()) {
@@ -70,6 +95,10 @@ absl::Status JournalActor::Receive(ActorContext& context, Envelope& message) {
     Delete(context, *deletion);
   } else if (auto* const highest = message.TryAs<GetHighestSequenceNr>()) {
     FindHighest(context, *highest);
+  } else if (const auto* const over = message.TryAs<HoldOver>()) {
+    if (!hold_.has_timer || over->number != hold_.number) return absl::OkStatus();
+    hold_.has_timer = false;
+    EndHoldInVain(context);
   } else {
     return context.Unhandled(message);
   }
@@ -95,30 +124,105 @@ void JournalActor::Open(ActorContext& context, OpenWriter& request) {
       });
 }
 
-void JournalActor::Collect(ActorContext& context, WriteMessages& request) {
-  WriteClient client{.client = request.client,
-                     .instance_id = request.instance_id,
-                     .batch = request.batch,
-                     .write_count = request.writes.size(),
-                     .deferred = std::move(request.deferred)};
-  if (request.writes.empty()) {
-    Collected nothing;
-    nothing.clients.push_back(std::move(client));
-    AnswerWrites(context, nothing, WriteResults());
+void JournalActor::Write(ActorContext& context, WriteMessages& request) {
+  if (!request.writes.empty()) {
+    if (!WriteAtOnce(context, request)) Collect(context, request);
     return;
   }
+  const WriteClient client{.client = request.client,
+                           .instance_id = request.instance_id,
+                           .batch = request.batch,
+                           .write_count = 0,
+                           .deferred = std::move(request.deferred)};
+  AnswerClient(context, client, {}, {}, absl::OkStatus());
+}
+
+bool JournalActor::WriteAtOnce(ActorContext& context, WriteMessages& request) {
+  // Nothing must be overtaken.
+  if (writes_in_flight_ > 0 || !collected_.writes.empty() || is_ending_) return false;
+  absl::StatusOr<WriteResults> results{WriteResults()};
+  if (!breaker_.RunAtOnce([&] { return storage_->WriteAtOnce(request.writes, results); }, results)) return false;
+  absl::InlinedVector<WriteNumbers, 2> numbers;
+  for (const AtomicWrite& write : request.writes) {
+    numbers.push_back({.lowest = write.lowest_sequence_nr(), .count = write.events().size()});
+  }
+  absl::Status failure = results.status();
+  if (failure.ok()) failure = CheckWriteResults(*results, numbers.size());
+  const WriteClient client{.client = request.client,
+                           .instance_id = request.instance_id,
+                           .batch = request.batch,
+                           .write_count = numbers.size(),
+                           .deferred = std::move(request.deferred)};
+  AnswerClient(context, client, numbers, failure.ok() ? *results : std::span<const absl::Status>(), failure);
+  return true;
+}
+
+void JournalActor::Collect(ActorContext& context, WriteMessages& request) {
   for (const AtomicWrite& write : request.writes) {
     collected_.numbers.push_back({.lowest = write.lowest_sequence_nr(), .count = write.events().size()});
   }
-  collected_.clients.push_back(std::move(client));
+  collected_.clients.push_back({.client = request.client,
+                                .instance_id = request.instance_id,
+                                .batch = request.batch,
+                                .write_count = request.writes.size(),
+                                .deferred = std::move(request.deferred)});
   collected_.writes.insert(collected_.writes.end(), std::make_move_iterator(request.writes.begin()),
                            std::make_move_iterator(request.writes.end()));
-  if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+  if (hold_.awaited > 0) {
+    if (--hold_.awaited == 0) {
+      hold_.next_left_out = kFirstLeftOut;
+      EndHold(context);
+    } else if (!HoldOn(context)) {
+      EndHoldInVain(context);
+    }
+  } else if (writes_in_flight_ < options_.max_writes_in_flight) {
+    WriteCollected(context);
+  }
+}
+
+void JournalActor::AfterWrite(ActorContext& context, size_t clients, absl::Duration took) {
+  if (writes_in_flight_ > 0) {
+    if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+    return;
+  }
+  const absl::Duration time = took / kHoldPart;
+  if (hold_.left_out > 0) {
+    --hold_.left_out;
+  } else if (clients > 0 && time > absl::ZeroDuration()) {
+    hold_.awaited = clients;
+    hold_.until = ActorContext::worker().toolbox->Now() + time;
+    // With nothing to hold back there is nothing to wait for: whoever comes too late finds that out.
+    if (collected_.writes.empty() || HoldOn(context)) return;
+  }
+  EndHold(context);
+}
+
+bool JournalActor::HoldOn(ActorContext& context) {
+  RuntimeToolbox& toolbox = *ActorContext::worker().toolbox;
+  if (toolbox.Now() >= hold_.until) return false;
+  if (hold_.has_timer) return true;
+  const absl::StatusOr<TimerId> armed = toolbox.ScheduleAt(
+      hold_.until, [self = context.self(), number = ++hold_.number] { Tell(self, HoldOver{number}); });
+  hold_.has_timer = armed.ok();
+  if (armed.ok()) hold_.timer = *armed;
+  return armed.ok();
+}
+
+void JournalActor::EndHoldInVain(ActorContext& context) {
+  hold_.left_out = hold_.next_left_out;
+  hold_.next_left_out = std::min(2 * hold_.next_left_out, kMaxLeftOut);
+  EndHold(context);
+}
+
+void JournalActor::EndHold(ActorContext& context) {
+  hold_.awaited = 0;
+  if (std::exchange(hold_.has_timer, false)) ActorContext::worker().toolbox->CancelTimer(hold_.timer);
+  WriteCollected(context);
 }
 
 void JournalActor::WriteCollectedOf(ActorContext& context, std::string_view persistence_id) {
   for (const AtomicWrite& write : collected_.writes) {
-    if (write.persistence_id() == persistence_id) return WriteCollected(context);
+    if (write.persistence_id() == persistence_id) return EndHold(context);
   }
 }
 
@@ -128,10 +232,12 @@ void JournalActor::WriteCollected(ActorContext& context) {
   auto write = [this, writes = std::exchange(collected_.writes, {})]() mutable {
     return storage_->Write(std::move(writes));
   };
-  auto answer = [this, &context, sent = std::move(collected_)](const absl::StatusOr<WriteResults>& results) {
+  auto answer = [this, &context, sent = std::move(collected_),
+                 begin = ActorContext::worker().toolbox->Now()](const absl::StatusOr<WriteResults>& results) {
     --writes_in_flight_;
     AnswerWrites(context, sent, results);
-    if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+    // After a failure nobody is expected to come again.
+    AfterWrite(context, results.ok() ? sent.clients.size() : 0, ActorContext::worker().toolbox->Now() - begin);
   };
   collected_.clients.clear();
   collected_.numbers.clear();
@@ -142,35 +248,43 @@ void JournalActor::AnswerWrites(ActorContext& context, const Collected& sent,
                                 const absl::StatusOr<WriteResults>& results) {
   absl::Status failure = results.status();
   if (failure.ok()) failure = CheckWriteResults(*results, sent.numbers.size());
+  const bool has_results = failure.ok() && !results->empty();
   size_t at = 0;  // among the atomic writes of all clients
   for (const WriteClient& client : sent.clients) {
-    const uint64_t instance_id = client.instance_id;
-    const uint64_t batch = client.batch;
-    if (failure.ok()) {
-      context.Tell(client.client, WriteMessagesSuccessful{.instance_id = instance_id, .batch = batch});
-    } else {
-      context.Tell(
-          client.client,
-          WriteMessagesFailed{
-              .cause = failure, .write_count = client.write_count, .instance_id = instance_id, .batch = batch});
+    const std::span<const absl::Status> own =
+        has_results ? std::span<const absl::Status>(*results).subspan(at, client.write_count)
+                    : std::span<const absl::Status>();
+    AnswerClient(context, client, std::span<const WriteNumbers>(sent.numbers).subspan(at, client.write_count), own,
+                 failure);
+    at += client.write_count;
+  }
+}
+
+void JournalActor::AnswerClient(ActorContext& context, const WriteClient& client, std::span<const WriteNumbers> numbers,
+                                std::span<const absl::Status> results, const absl::Status& failure) {
+  const uint64_t instance_id = client.instance_id;
+  const uint64_t batch = client.batch;
+  if (failure.ok()) {
+    context.Tell(client.client, WriteMessagesSuccessful{.instance_id = instance_id, .batch = batch});
+  } else {
+    context.Tell(client.client,
+                 WriteMessagesFailed{
+                     .cause = failure, .write_count = client.write_count, .instance_id = instance_id, .batch = batch});
+  }
+  auto deferred = client.deferred.begin();
+  for (size_t i = 0; i <= numbers.size(); ++i) {
+    for (; deferred != client.deferred.end() && deferred->position == i; ++deferred) {
+      context.Tell(client.client, LoopMessageSuccess{deferred->token, instance_id, batch});
     }
-    auto deferred = client.deferred.begin();
-    for (size_t i = 0; i <= client.write_count; ++i) {
-      for (; deferred != client.deferred.end() && deferred->position == i; ++deferred) {
-        context.Tell(client.client, LoopMessageSuccess{deferred->token, instance_id, batch});
-      }
-      if (i == client.write_count) break;
-      const WriteNumbers& numbers = sent.numbers[at];
-      const absl::Status& result = !failure.ok() || results->empty() ? failure : (*results)[at];
-      ++at;
-      for (uint64_t nr = numbers.lowest; nr != numbers.lowest + numbers.count; ++nr) {
-        if (result.ok()) {
-          context.Tell(client.client, WriteMessageSuccess{nr, instance_id, batch});
-        } else if (!failure.ok() || EndsWriter(result)) {
-          context.Tell(client.client, WriteMessageFailure{nr, result, instance_id, batch});
-        } else {
-          context.Tell(client.client, WriteMessageRejected{nr, result, instance_id, batch});
-        }
+    if (i == numbers.size()) break;
+    const absl::Status& result = results.empty() ? failure : results[i];
+    for (uint64_t nr = numbers[i].lowest; nr != numbers[i].lowest + numbers[i].count; ++nr) {
+      if (result.ok()) {
+        context.Tell(client.client, WriteMessageSuccess{nr, instance_id, batch});
+      } else if (!failure.ok() || EndsWriter(result)) {
+        context.Tell(client.client, WriteMessageFailure{nr, result, instance_id, batch});
+      } else {
+        context.Tell(client.client, WriteMessageRejected{nr, result, instance_id, batch});
       }
     }
   }
@@ -273,6 +387,7 @@ bool JournalActor::AnswerPage(ActorContext& context, ReplayMessages& request, ab
 
 void JournalActor::FailEverything(ActorContext& context) {
   is_ending_ = true;
+  if (std::exchange(hold_.has_timer, false)) ActorContext::worker().toolbox->CancelTimer(hold_.timer);
   // First those that were sent.
   operations_.FailAll(ActorEnds());
   if (collected_.clients.empty()) return;

@@ -6,7 +6,9 @@
 //
 // It serves many clients at once and waits for none: what the storage has not answered yet it keeps, and goes on. Writes
 // that come while others are under way are collected, from all clients, and go to the storage as one: so one sync of a
-// disk serves many.
+// disk serves many. After a write the next one is held back for a moment, until those who were answered have come again:
+// of clients that write all the time all share a sync, and not every other half. The moment is at most a quarter of what
+// the write took; and if they do not come in time, the next writes are not held back.
 //
 // Openings, writes and deletions of one persistence id reach the storage in the order in which they came here.
 //
@@ -20,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -39,14 +42,16 @@
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/store_breaker.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
 
 namespace fraktor::inline v0 {
 
 struct JournalActorOptions {
   // If it does not say which errors are failures, those are that the storage is to blame for.
   CircuitBreakerOptions breaker = {.name = "journal", .max_failures = 10, .reset_timeout = absl::Seconds(30)};
-  // So many writes may be under way in the storage; what comes meanwhile is collected. With one, half of all that write
-  // all the time share a sync; with two, a third of them. More serve a storage that works on several at once.
+  // So many writes may be under way in the storage; what comes meanwhile is collected. More than one serve a storage that
+  // works on several at once.
   size_t max_writes_in_flight = 1;
   // DeleteMessagesTo is published as an event.
   bool publish_commands = false;
@@ -72,6 +77,18 @@ class JournalActor final : public ActorInstance {
     size_t write_count;
     std::vector<DeferredEntry> deferred;
   };
+  // What is collected is held back until so many more have come, or the time is over.
+  struct Hold {
+    size_t awaited = 0;  // 0: nothing is held back
+    Instant until;
+    // Armed when there is something to hold back.
+    bool has_timer = false;
+    TimerId timer;
+    uint64_t number = 0;
+    // So many writes are not followed by a hold, and so many after the next one that is in vain.
+    int left_out = 0;
+    int next_left_out = 16;
+  };
   // The numbers of one atomic write.
   struct WriteNumbers {
     uint64_t lowest;
@@ -84,11 +101,23 @@ class JournalActor final : public ActorInstance {
   };
 
   void Open(ActorContext& context, OpenWriter& request);
+  void Write(ActorContext& context, WriteMessages& request);
+  // False: the storage does not answer at once, or is not to be asked now.
+  bool WriteAtOnce(ActorContext& context, WriteMessages& request);
   void Collect(ActorContext& context, WriteMessages& request);
   void WriteCollected(ActorContext& context);
+  // A write has been answered, which took so long: what is collected goes now, or is held back for so many clients.
+  void AfterWrite(ActorContext& context, size_t clients, absl::Duration took);
+  // Arms the timer. False: the time is over.
+  bool HoldOn(ActorContext& context);
+  void EndHold(ActorContext& context);
+  void EndHoldInVain(ActorContext& context);
   // What was collected of the id goes before what comes now.
   void WriteCollectedOf(ActorContext& context, std::string_view persistence_id);
   static void AnswerWrites(ActorContext& context, const Collected& sent, const absl::StatusOr<WriteResults>& results);
+  // One client of a write. `results` are those of its atomic writes, or none if `failure` is that of all.
+  static void AnswerClient(ActorContext& context, const WriteClient& client, std::span<const WriteNumbers> numbers,
+                           std::span<const absl::Status> results, const absl::Status& failure);
   void Delete(ActorContext& context, DeleteMessagesTo& request);
   void FindHighest(ActorContext& context, GetHighestSequenceNr& request);
   void Replay(ActorContext& context, ReplayMessages request);
@@ -103,6 +132,7 @@ class JournalActor final : public ActorInstance {
   PendingOperations operations_;
   size_t writes_in_flight_ = 0;
   Collected collected_;
+  Hold hold_;
   // Nothing is begun any more.
   bool is_ending_ = false;
 };

@@ -472,6 +472,123 @@ TEST_F(JournalActorTest, CollectsTheWritesOfAllClientsWhileOthersAreUnderWay) {
   }
 }
 
+// Clients that write all the time, of which one write is under way and the others are collected.
+class HoldTest : public JournalActorTest {
+ protected:
+  using Calls = std::vector<std::string>;
+
+  void StartClients() {
+    Start({.max_writes_in_flight = 1});
+    for (size_t i = 0; i < 3; ++i) {
+      clients_.push_back(kit_.Probe());
+      epochs_.push_back(Open("id" + std::to_string(i)));
+      next_.push_back(1);
+    }
+    storage_->holds = true;
+  }
+  void Persist(size_t client) {
+    SendWrites(clients_[client],
+               WritesOf("id" + std::to_string(client), next_[client], next_[client], epochs_[client]));
+    ++next_[client];
+  }
+  // What goes to the storage when the write under way has been there for `took`.
+  Calls Answer(absl::Duration took) {
+    kit_.Settle();
+    kit_.Advance(took);
+    storage_->calls.clear();
+    storage_->Release();
+    return Written();
+  }
+  Calls Written() {
+    kit_.Settle();
+    return std::exchange(storage_->calls, {});
+  }
+
+  std::vector<TestProbe> clients_;
+  std::vector<uint64_t> epochs_;
+  std::vector<uint64_t> next_;
+};
+
+// PER-9: so that all of them share a write, and not every other half.
+TEST_F(HoldTest, HoldsAWriteBackUntilThoseWhoWereAnsweredHaveComeAgain) {
+  StartClients();
+  for (size_t i = 0; i < 3; ++i) Persist(i);
+  EXPECT_EQ(Answer(absl::Milliseconds(40)), Calls());
+  Persist(0);
+  EXPECT_EQ(Written(), (Calls{"write 3"}));
+  // Nobody was left, and nobody is waited for but those three.
+  EXPECT_EQ(Answer(absl::Milliseconds(40)), Calls());
+  Persist(2);
+  Persist(1);
+  EXPECT_EQ(Written(), Calls());
+  Persist(0);
+  EXPECT_EQ(Written(), (Calls{"write 3"}));
+}
+
+TEST_F(HoldTest, HoldsAWriteBackForAQuarterOfTheTimeOfTheLastOneAtMost) {
+  StartClients();
+  Persist(0);
+  Persist(1);
+  EXPECT_EQ(Answer(absl::Milliseconds(40)), Calls());
+  kit_.Advance(absl::Milliseconds(9));
+  EXPECT_EQ(Written(), Calls());
+  kit_.Advance(absl::Milliseconds(2));
+  EXPECT_EQ(Written(), (Calls{"write 1"}));
+}
+
+TEST_F(HoldTest, WritesAtOnceForWhoeverComesTooLate) {
+  StartClients();
+  Persist(0);
+  EXPECT_EQ(Answer(absl::Milliseconds(40)), Calls());
+  kit_.Advance(absl::Milliseconds(11));
+  Persist(1);
+  EXPECT_EQ(Written(), (Calls{"write 1"}));
+}
+
+TEST_F(HoldTest, HoldsNothingBackForAWhileAfterAHoldInVain) {
+  StartClients();
+  const auto answer_one_of_two = [&] {
+    Persist(0);
+    Persist(1);
+    Calls calls = Answer(absl::Milliseconds(40));
+    if (calls.empty()) {
+      kit_.Advance(absl::Milliseconds(11));
+      EXPECT_EQ(Written(), (Calls{"write 1"}));
+      calls.push_back("held");
+    }
+    Answer(absl::ZeroDuration());
+    return calls;
+  };
+  EXPECT_EQ(answer_one_of_two(), (Calls{"held"}));
+  // Two writes each.
+  for (int i = 0; i < 8; ++i) EXPECT_EQ(answer_one_of_two(), (Calls{"write 1"})) << i;
+  EXPECT_EQ(answer_one_of_two(), (Calls{"held"}));
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(answer_one_of_two(), (Calls{"write 1"})) << i;
+  EXPECT_EQ(answer_one_of_two(), (Calls{"held"}));
+}
+
+TEST_F(HoldTest, HoldsNothingBackThatIsOpenedOrDeletedFrom) {
+  StartClients();
+  Persist(0);
+  Persist(1);
+  EXPECT_EQ(Answer(absl::Milliseconds(40)), Calls());
+  probe_.Send(journal_, OpenWriter{"id1", 0, probe_.ref(), kInstance});
+  probe_.Expect<WriterIsOpen>();
+  EXPECT_EQ(Written(), (Calls{"write 1", "open id1"}));
+}
+
+TEST_F(HoldTest, AnswersWhatIsHeldBackWithAFailureWhenTheActorStops) {
+  StartClients();
+  Persist(0);
+  Persist(1);
+  EXPECT_EQ(Answer(absl::Milliseconds(40)), Calls());
+  kit_.system().Stop(journal_);
+  clients_[1].Expect<WriteMessagesFailed>();
+  clients_[1].Expect<WriteMessageFailure>();
+  kit_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Written(), Calls());
+}
+
 // PER-19: otherwise a restarted actor would fence what its former self has sent before.
 TEST_F(JournalActorTest, OpensAWriterBehindTheWritesThatCameBefore) {
   Start({.max_writes_in_flight = 1});

@@ -106,6 +106,23 @@ class StoreBreaker {
     done(std::move(result));
   }
 
+  // The same for a call that answers at once, into `result`, or returns false and has done nothing. False also if the
+  // breaker has to be asked: then the caller uses Run.
+  template <class Call, class Result>
+  bool RunAtOnce(Call&& call, Result& result) {
+    if (!is_clean_) return false;
+    try {
+      if (!call()) return false;
+    } catch (...) {
+      result = StatusFromException(CaptureException());
+    }
+    if (IsFailure(StatusOf(result))) {
+      is_clean_ = false;
+      breaker_->Fail();
+    }
+    return true;
+  }
+
  private:
   // As the breaker judges.
   bool IsFailure(const absl::Status& status) const {

@@ -320,6 +320,35 @@ TEST_P(JournalContract, RejectsOneAtomicWriteAndStoresItsNeighbours) {
   EXPECT_EQ(Replay("a"), (Numbers{1, 3}));
 }
 
+// PER-2
+TEST_P(JournalContract, WritesAtOnceAsItWritesOtherwise) {
+  Fill("a", 1, 2);
+  std::vector<AtomicWrite> writes = Writes("a", 2, 4, 0);
+  PersistentRepr other = Event("a", 2, 0);
+  other.payload = "another";
+  writes[0] = AtomicWrite::Make(other).value();
+  absl::StatusOr<WriteResults> results = absl::UnknownError("not set");
+  if (!storage().WriteAtOnce(writes, results)) {
+    // Then nothing has happened.
+    EXPECT_EQ(Replay("a"), From(1, 2));
+    return;
+  }
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 3u);
+  EXPECT_TRUE(IsKind((*results)[0], JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE((*results)[1].ok());
+  EXPECT_TRUE((*results)[2].ok());
+  EXPECT_EQ(Replay("a"), From(1, 4));
+  ASSERT_TRUE(storage().WriteAtOnce(Writes("a", 5, 6, 0), results));
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_TRUE(results->empty());
+  EXPECT_EQ(Highest("a"), 6u);
+  EXPECT_TRUE(Await(storage().Close()).ok());
+  if (storage().WriteAtOnce(Writes("a", 7, 7, 0), results)) {
+    EXPECT_TRUE(IsKind(results.status(), JournalErrorKind::kClosed));
+  }
+}
+
 // PER-2, P23
 TEST_P(JournalContract, StoresAnAtomicWriteAsAWholeOrNotAtAll) {
   if (!GetParam().writes_several_atomically) GTEST_SKIP() << "the store writes one event at a time";
