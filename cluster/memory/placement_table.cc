@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -12,6 +14,11 @@
 #include "fraktor/cluster/placement/placement_error.h"
 
 namespace fraktor::inline v0 {
+
+void PlacementTable::Restore(uint64_t last_token, std::vector<std::pair<GrainKey, ActivationEntry>> activations) {
+  last_token_ = last_token;
+  for (auto& [key, entry] : activations) activations_.insert_or_assign(std::move(key), std::move(entry));
+}
 
 absl::StatusOr<PlacementLease> PlacementTable::TryAcquire(const GrainKey& key, const std::string& owner, Instant now) {
   const auto found = locks_.find(key);
