@@ -76,6 +76,12 @@ class EmbeddedStoreActor final : public ActorInstance {
 
   static Instant Now(ActorContext& context) { return context.system().toolbox().Now(); }
 
+  static void LogError(ActorContext& context, const std::string& text) {
+    const std::string path = context.Path();
+    context.system().log().Log(LogLevel::kError,
+                               {.at = context.system().toolbox().WallNow(), .path = path, .text = text});
+  }
+
   void Recover(ActorContext& context) {
     tables_.reset();
     changes_ = {};
@@ -91,7 +97,7 @@ class EmbeddedStoreActor final : public ActorInstance {
       if (!state.ok()) {
         why_not_ =
             absl::UnavailableError(absl::StrCat("the cluster's store cannot be read: ", state.status().message()));
-        context.system().log().Log(LogLevel::kError, why_not_.ToString());
+        LogError(context, why_not_.ToString());
         return;
       }
       tables_.emplace(options_, state->epoch);
@@ -138,6 +144,10 @@ class EmbeddedStoreActor final : public ActorInstance {
   }
 
   absl::StatusOr<EmbeddedLease> Do(const EmbeddedAcquire& request, Instant now) {
+    // A member does one thing at a time about a grain. If it holds the lock already, it has not heard of that, or has given
+    // up: questions wait on their way while the store is away. The old token is worth nothing from here on.
+    const std::optional<PlacementLease> held = tables_->placement.Held(request.key, now);
+    if (held.has_value() && held->owner == request.owner) tables_->placement.Release(*held, now).IgnoreError();
     FRAKTOR_ASSIGN_OR_RETURN(const PlacementLease lease,
                              tables_->placement.TryAcquire(request.key, request.owner, now));
     if (options_.backend != nullptr && lease.token > token_limit_) {
@@ -265,8 +275,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     absl::Status written = absl::OkStatus();
     if (!changes.empty()) written = options_.backend->Write(changes);
     if (!written.ok()) {
-      context.system().log().Log(LogLevel::kError,
-                                 absl::StrCat("the cluster's store cannot be written: ", written.ToString()));
+      LogError(context, absl::StrCat("the cluster's store cannot be written: ", written.ToString()));
       // What is there is what counts.
       Recover(context);
       for (auto& [to, answer] : answers) {
@@ -307,7 +316,9 @@ absl::Status EmbeddedStore::Start(ActorSystem& system, const EmbeddedStoreOption
   }
   // It waits for a disk.
   const PropsPtr props = MakeProps<EmbeddedStoreActor>(
-      {.dispatcher = options.backend == nullptr ? DispatcherChoice::kDefault : DispatcherChoice::kPinned}, options);
+      {.dispatcher = options.backend != nullptr && system.toolbox().has_threads() ? DispatcherChoice::kPinned
+                                                                                  : DispatcherChoice::kDefault},
+      options);
   return system.SpawnSystemActor(*props, "cluster-store").status();
 }
 

@@ -77,6 +77,9 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   const PropsPtr props =
       MakeProps<GrainRouter>(PropsOptions(), std::shared_ptr<const GrainRouterParts>(cluster->parts_));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
+  // The router tries again itself, for as long as somebody waits, and says why it had to.
+  PlacementDriverOptions placement = options.placement;
+  placement.max_retries = 0;
   FRAKTOR_ASSIGN_OR_RETURN(cluster->driver_, PlacementCoordinatorDriver::Make(
                                                  {.toolbox = system.toolbox(),
                                                   .executor = *cluster->executor_,
@@ -84,7 +87,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                   .storage = options.storage,
                                                   .activations = std::make_shared<GrainActivations>(cluster->router_),
                                                   .events = &system.events()},
-                                                 options.placement));
+                                                 placement));
   cluster->parts_->driver = cluster->driver_.get();
   MemberCandidate candidate{.authority = authority};
   for (const GrainKind& kind : options.kinds) candidate.kinds.push_back(kind.name);

@@ -56,6 +56,7 @@ struct ClusterOptions {
   std::shared_ptr<ActivationStorage> storage = nullptr;
   // Null: by remoting.
   std::shared_ptr<GrainPeers> peers = nullptr;
+  // Lookups are tried again for as long as somebody waits, with the pauses given here, whatever max_retries says.
   PlacementDriverOptions placement = {};
   MembershipSessionOptions session = {};
   // Calls that wait for their grains.

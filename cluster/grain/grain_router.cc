@@ -113,7 +113,7 @@ void GrainRouter::Wait(ActorContext& context, GrainCall call) {
     // A little earlier, so that who asks hears what is missing, and not only that it took too long.
     if (sender.IsPromise()) {
       const absl::Duration left = std::min(DeadlineOf(sender) - now, absl::Hours(24 * 365));
-      call.wait_until = now + left - std::min(left / 10, absl::Milliseconds(100));
+      call.wait_until = now + (left - std::min(left / 10, absl::Milliseconds(100)));
     }
   }
   ++waiting_;

@@ -1,6 +1,7 @@
 #include "fraktor/cluster/memory/placement_table.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -51,6 +52,13 @@ absl::Status PlacementTable::Release(const PlacementLease& lease, Instant now) {
                          absl::StrCat("the lease of token ", lease.token, " was over"));
   }
   return absl::OkStatus();
+}
+
+std::optional<PlacementLease> PlacementTable::Held(const GrainKey& key, Instant now) const {
+  const auto found = locks_.find(key);
+  if (found == locks_.end() || now >= found->second.expires_at) return std::nullopt;
+  return PlacementLease{
+      .key = key, .owner = found->second.owner, .expires_at = found->second.expires_at, .token = found->second.token};
 }
 
 LoadedActivation PlacementTable::Load(const GrainKey& key) const {

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,6 +48,8 @@ class PlacementTable {
   // As PlacementLock. The lease ends at `now` + lease_ttl of this clock; its expires_at is of this clock too.
   absl::StatusOr<PlacementLease> TryAcquire(const GrainKey& key, const std::string& owner, Instant now);
   absl::Status Release(const PlacementLease& lease, Instant now);
+  // Who has the lock; none if nobody has.
+  std::optional<PlacementLease> Held(const GrainKey& key, Instant now) const;
 
   // As ActivationStorage.
   LoadedActivation Load(const GrainKey& key) const;

@@ -137,10 +137,7 @@ absl::StatusOr<EmbeddedState> RocksDbBackend::Load() {
 
 absl::Status RocksDbBackend::Write(const EmbeddedChanges& changes) {
   rocksdb::WriteBatch batch;
-  const auto put = [&batch](std::string_view key, const std::string& value) {
-    const rocksdb::Status put = batch.Put(ToSlice(key), value);
-    return put;
-  };
+  const auto put = [&batch](std::string_view key, const std::string& value) { return batch.Put(ToSlice(key), value); };
   rocksdb::Status status = put(kSchemaKey, EncodeValue(kSchema));
   if (status.ok() && changes.token_limit.has_value()) status = put(kTokenKey, EncodeValue(*changes.token_limit));
   if (status.ok() && changes.epoch.has_value()) {
