@@ -3,6 +3,7 @@
 import argparse
 import fnmatch
 import json
+import os
 import pathlib
 import re
 import sys
@@ -35,25 +36,27 @@ compare what ran in turn, or at least on the same quiet machine.
 """
 
 
-def _positive_int(text):
-    value = int(text)
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+def _number(text, kind, is_right, what):
+    """`text` as a number, or an error that says what it should have been."""
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or not is_right(value):
+        raise argparse.ArgumentTypeError(f'"{text}" is not {what}')
     return value
+
+
+def _positive_int(text):
+    return _number(text, int, lambda value: value >= 1, "a whole number of at least 1")
 
 
 def _share(text):
-    value = float(text)
-    if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to below 1; 5 % is 0.05")
-    return value
+    return _number(text, float, lambda value: 0 <= value < 1, "a share from 0 to below 1; 5 % is 0.05")
 
 
 def _seconds(text):
-    value = float(text)
-    if not 0 < value <= 3600:
-        raise argparse.ArgumentTypeError(f"{text} is not a number of seconds from above 0 to 3600")
-    return value
+    return _number(text, float, lambda value: 0 < value <= 3600, "a number of seconds from above 0 to 3600")
 
 
 def named_sets():
@@ -70,6 +73,31 @@ def matcher(patterns):
         except re.error as error:
             raise suites.RunError(f'--filter "{pattern}" is not a regular expression: {error}') from error
     return lambda key: not compiled or any(expression.fullmatch(key) for expression in compiled)
+
+
+def _literal_prefix(pattern):
+    """What every text begins with that the regular expression `pattern` matches as a whole; it may know too little."""
+    if "|" in pattern:
+        # An alternative that is not within a group may begin in any way.
+        depth = 0
+        for char in re.sub(r"\\.|\[\^?\]?[^\]]*\]", "", pattern):
+            depth += (char == "(") - (char == ")")
+            if char == "|" and depth == 0:
+                return ""
+    prefix = re.match(r"[\w/:<>, -]*", pattern, re.ASCII).group()
+    # Of a character that may be missing, or come again, nothing is known.
+    return prefix[:-1] if pattern[len(prefix) : len(prefix) + 1] in ("*", "?", "{") else prefix
+
+
+def suites_for(patterns):
+    """A function that tells whether a suite may have keys that match one of the patterns."""
+    prefixes = [_literal_prefix(pattern) for pattern in patterns]
+
+    def wanted(suite):
+        folder = f"{suite}/"
+        return not prefixes or any(folder.startswith(prefix) or prefix.startswith(folder) for prefix in prefixes)
+
+    return wanted
 
 
 def _build(options, wanted=None):
@@ -89,11 +117,26 @@ def _empty_folder(path):
     return folder
 
 
+def _no_match(options):
+    return suites.RunError(
+        f'--filter "{options.filter}" matches no benchmark and is none of the named sets '
+        f"({', '.join(named_sets())}); tools/bench list shows the keys, and a filter must match a whole key"
+    )
+
+
+def _chosen_set(options):
+    """The named set that --filter names, and the patterns of keys that it stands for."""
+    chosen = named_sets().get(options.filter, {})
+    return chosen, chosen.get("patterns", [options.filter] if options.filter else [])
+
+
 def command_list(options):
-    built, failed = _build(options)
-    selected = measuring.select(built, matcher([options.filter] if options.filter else []))
+    _, patterns = _chosen_set(options)
+    matches = matcher(patterns)
+    built, failed = _build(options, suites_for(patterns))
+    selected = measuring.select(built, matches)
     if options.filter and not selected:
-        raise suites.RunError(f'--filter "{options.filter}" matches no key; it must match the whole of one')
+        raise _no_match(options)
     for suite, names in selected.items():
         for name in names:
             print(f"{suite}/{name}")
@@ -110,17 +153,12 @@ def _report_unbuilt(failed):
 
 def command_run(options):
     folder = _empty_folder(options.out)
-    sets = named_sets()
-    chosen = sets.get(options.filter, {})
-    patterns = chosen.get("patterns", [options.filter] if options.filter else [])
+    chosen, patterns = _chosen_set(options)
     matches = matcher(patterns)
-    built, unbuilt = _build(options)
+    built, unbuilt = _build(options, suites_for(patterns))
     selected = measuring.select(built, matches)
     if not selected:
-        raise suites.RunError(
-            f'--filter "{options.filter}" matches no benchmark and is none of the named sets '
-            f"({', '.join(sets)}); tools/bench list shows the keys, and a filter must match a whole key"
-        )
+        raise _no_match(options) if options.filter else suites.RunError("there is no benchmark to run")
     failures = measuring.run_rounds(
         REPOSITORY,
         built,
@@ -142,16 +180,19 @@ def command_run(options):
 
 def command_compare(options):
     comparison = compare.compare(results.load(options.old), results.load(options.new), options.threshold, options.alpha)
-    if not comparison.rows:
+    if not comparison.rows and not comparison.failing:
         raise results.ResultsError(f"{options.old} and {options.new} have no benchmark in common")
     print(compare.table(comparison, options.threshold))
-    return 1 if comparison.worse else 0
+    return 1 if comparison.worse or comparison.failing else 0
 
 
 def command_summary(options):
     text = results.format_summary(results.load(options.dir).summary())
     if options.out:
-        pathlib.Path(options.out).write_text(text)
+        try:
+            pathlib.Path(options.out).write_text(text)
+        except OSError as error:
+            raise results.ResultsError(f"--out {options.out} cannot be written: {error.strerror}") from error
         suites.say(f"wrote {options.out}")
     else:
         print(text, end="")
@@ -159,8 +200,17 @@ def command_summary(options):
 
 
 def command_export(options):
-    folder = options.out or pathlib.Path(options.dir) / results.EXPORT_FOLDER
-    for path in export.write(results.load(options.dir), options.format, folder):
+    loaded = results.load(options.dir)
+    folder = options.out
+    if not folder:
+        if not pathlib.Path(options.dir).is_dir():
+            raise results.ResultsError(f"{options.dir} is a file, not a folder to write into: say where by --out DIR")
+        folder = pathlib.Path(options.dir) / results.EXPORT_FOLDER
+    try:
+        paths = export.write(loaded, options.format, folder)
+    except OSError as error:
+        raise results.ResultsError(f"{folder} is no folder to write into: {error.strerror}; see --out DIR") from error
+    for path in paths:
         print(path)
     return 0
 
@@ -308,7 +358,8 @@ def _parser():
         "list the keys of all benchmarks",
         "The programs are built for that: what a program runs, only it knows.",
     )
-    command.add_argument("--filter", metavar="F", help="a regular expression that the whole key must match")
+    filter_help = f"a regular expression that the whole key must match, or a named set: {', '.join(named_sets())}"
+    command.add_argument("--filter", metavar="F", help=filter_help)
     add_building(command)
 
     command = add(
@@ -317,12 +368,7 @@ def _parser():
         "run benchmarks and store what they say",
         "Writes one file of Google Benchmark's JSON per suite and machine.json. Exits 1 if something failed.",
     )
-    command.add_argument(
-        "--filter",
-        metavar="F",
-        help=f"a regular expression that the whole key must match, or a named set: {', '.join(named_sets())} "
-        "(default: everything)",
-    )
+    command.add_argument("--filter", metavar="F", help=f"{filter_help} (default: everything)")
     add_repetitions(command, None, ", or what the named set says")
     command.add_argument(
         "--limit",
@@ -340,7 +386,7 @@ def _parser():
         command_compare,
         "compare two results",
         "Medians decide, and a Mann-Whitney test has the say on whether chance could do the same. "
-        "Exits 1 if something is worse beyond the threshold.",
+        "Exits 1 if something is worse beyond the threshold, or fails that did not, and 2 if there is nothing to compare.",
     )
     command.add_argument("old", metavar="OLD", help="a folder of results, or a summary file such as the baseline")
     command.add_argument("new", metavar="NEW", help="the same, later")
@@ -368,7 +414,7 @@ def _parser():
     command = add("export", command_export, "write results as a dashboard reads them", "Prints the paths of the files.")
     command.add_argument("--format", required=True, choices=export.FORMATS, help="whose format")
     command.add_argument("dir", metavar="DIR", help="a folder of results, or a summary file")
-    command.add_argument("--out", metavar="DIR", help="where to write the files (default: the folder export in DIR)")
+    command.add_argument("--out", metavar="DIR", help="where to write the files (default: the folder export in DIR; a summary file has none)")
 
     command = add(
         "peers",
@@ -411,10 +457,16 @@ def main(arguments=None):
     """Runs a command and returns the exit code: 1 for a verdict against the code, 2 for a use that makes no sense."""
     options = _parser().parse_args(arguments)
     try:
-        return options.function(options)
+        code = options.function(options)
+        sys.stdout.flush()
+        return code
     except (suites.RunError, results.ResultsError) as error:
         print(f"tools/bench: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:
+        # Whoever reads has seen enough, as `head` does. What is still in the buffer would fail again at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # As programs that do not notice end: 128 and the number of SIGPIPE.
     except KeyboardInterrupt:
         print("tools/bench: interrupted", file=sys.stderr)
         return 130

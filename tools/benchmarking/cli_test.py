@@ -2,7 +2,10 @@
 
 import contextlib
 import io
+import os
 import pathlib
+import subprocess
+import sys
 import tempfile
 import unittest
 from unittest import mock
@@ -52,6 +55,13 @@ class CliTest(unittest.TestCase):
             self.assertEqual(self._main("compare", RUN, slower, "--threshold", "0.2")[0], 0)
             self.assertEqual(self._main("compare", slower, RUN)[0], 0)
 
+    def test_a_benchmark_that_has_begun_to_fail_fails_the_comparison(self):
+        broken = results.load(RUN)
+        del broken.samples["limit/ping_pong/w:1"]
+        broken.errors["limit/ping_pong/w:1"] = "no answer"
+        with mock.patch.object(results, "load", side_effect=[results.load(RUN), broken]):
+            self.assertEqual(self._main("compare", "old", "new")[0], 1)
+
     def test_results_without_anything_in_common_are_no_comparison(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "other.json"
@@ -68,6 +78,8 @@ class CliTest(unittest.TestCase):
         code, _, err = self._main("compare", RUN, RUN, "--threshold", "5")
         self.assertEqual(code, 2)
         self.assertIn("5 % is 0.05", err)
+        self.assertIn('"5%" is not a share', self._main("compare", RUN, RUN, "--threshold", "5%")[2])
+        self.assertIn('"many" is not a whole number', self._main("run", "--out", "x", "--repetitions", "many")[2])
 
     def test_an_unknown_command_is_refused(self):
         self.assertEqual(self._main("measure")[0], 2)
@@ -88,10 +100,60 @@ class CliTest(unittest.TestCase):
             code, out, _ = self._main("export", "--format", "bencher", RUN, "--out", folder)
             self.assertEqual((code, out), (0, f"{folder}/bencher.json\n"))
 
+    def test_what_cannot_be_written_is_named_with_the_option_that_helps(self):
+        with tempfile.TemporaryDirectory() as folder:
+            summary = self._slower(folder, 1)
+            code, _, err = self._main("export", "--format", "bencher", summary)
+            self.assertEqual(code, 2)
+            self.assertIn("slower.json is a file, not a folder to write into: say where by --out DIR", err)
+            code, _, err = self._main("export", "--format", "bencher", RUN, "--out", summary)
+            self.assertEqual(code, 2)
+            self.assertIn("slower.json is no folder to write into", err)
+            code, _, err = self._main("summary", RUN, "--out", f"{folder}/nowhere/new.json")
+            self.assertEqual(code, 2)
+            self.assertIn("nowhere/new.json cannot be written", err)
+
+    def test_a_reader_who_has_seen_enough_is_no_error_of_ours(self):
+        # In a process of its own, since it is about the output of one.
+        reader, writer = os.pipe()
+        os.close(reader)
+        done = subprocess.run(
+            [sys.executable, "-c", "from benchmarking import cli; raise SystemExit(cli.main())", "summary", str(RUN)],
+            cwd=pathlib.Path(__file__).parents[1],
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+        os.close(writer)
+        self.assertEqual(done.returncode, 141)
+        self.assertEqual(done.stderr, "")
+
     def test_results_never_mix_with_older_ones(self):
         code, _, err = self._main("run", "--out", RUN)
         self.assertEqual(code, 2)
         self.assertIn("is not an empty folder", err)
+
+
+class NeededSuitesTest(unittest.TestCase):
+    """A filter must not make Bazel build what it cannot match, and never keep it from building what it can."""
+
+    def _needed(self, *patterns):
+        wanted = cli.suites_for(patterns)
+        return [suite for suite in ("actor/message", "actor/path", "limit", "remote/links") if wanted(suite)]
+
+    def test_a_suite_is_needed_if_a_key_of_it_may_match(self):
+        self.assertEqual(self._needed(), ["actor/message", "actor/path", "limit", "remote/links"])
+        self.assertEqual(self._needed("limit/ring/.*"), ["limit"])
+        self.assertEqual(self._needed("actor/.*"), ["actor/message", "actor/path"])
+        self.assertEqual(self._needed("actor/(path|x)/.*", "limit/x"), ["actor/message", "actor/path", "limit"])
+        self.assertEqual(self._needed("nothing"), [])
+
+    def test_what_is_not_literal_narrows_nothing(self):
+        everything = self._needed()
+        for pattern in (".*", "limit/a|actor/b", "(limit|actor)/.*", "l*actor/.*", "x?limit/.*", "x{0}limit/.*"):
+            self.assertEqual(self._needed(pattern), everything, pattern)
+        self.assertEqual(self._needed(r"limit/[|]a\|b"), ["limit"])
 
 
 class _FakeSuite:
@@ -156,7 +218,15 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(cli.main(["list", "--filter", "limit/ring/1.*"]), 0)
                 self.assertEqual(cli.main(["list", "--filter", "rings"]), 2)
         self.assertEqual(out.getvalue(), "limit/ring/1/w:1\n")
-        self.assertIn('--filter "rings" matches no key', err.getvalue())
+        self.assertIn('--filter "rings" matches no benchmark', err.getvalue())
+
+    def test_listing_knows_named_sets_too(self):
+        built = {"limit": _FakeSuite("limit", ["ping_pong/w:1", "ring/2/w:1"])}
+        out, err = io.StringIO(), io.StringIO()
+        with mock.patch.object(cli, "_build", return_value=(built, [])):
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                self.assertEqual(cli.main(["list", "--filter", "smoke"]), 0)
+        self.assertEqual(out.getvalue(), "limit/ping_pong/w:1\n")
 
     def test_a_program_that_fails_fails_the_run_but_not_the_others(self):
         with mock.patch.object(_FakeSuite, "run", side_effect=suites.RunError("gone")):

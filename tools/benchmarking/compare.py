@@ -25,11 +25,13 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Comparison:
-    """All rows, and the keys that only one side has."""
+    """All rows, the keys that only one side has, and what else there is to say."""
 
     rows: list
     only_old: list
     only_new: list
+    failing: dict  # what the new results have an error instead of figures for, and the old ones had figures
+    machines: list  # in what the machines differ: name, old, new
 
     @property
     def worse(self):
@@ -75,8 +77,15 @@ def compare(old, new, threshold, alpha):
         for metric in results.compared_metrics(before):
             if metric in after:
                 rows.append(_row(key, metric, before[metric], after[metric], threshold, alpha))
+    missing = old.samples.keys() - new.samples.keys()
+    failing = {key: new.errors[key] for key in sorted(missing & new.errors.keys())}
+    machines = [
+        (name, old.machine[name], new.machine[name])
+        for name in ("cpu_model", "cores", "compiler")
+        if name in old.machine and name in new.machine and old.machine[name] != new.machine[name]
+    ]
     return Comparison(
-        rows, sorted(old.samples.keys() - new.samples.keys()), sorted(new.samples.keys() - old.samples.keys())
+        rows, sorted(missing - failing.keys()), sorted(new.samples.keys() - old.samples.keys()), failing, machines
     )
 
 
@@ -92,7 +101,7 @@ def table(comparison, threshold):
     """The comparison as text, the worst first."""
     order = {WORSE: 0, BETTER: 1, SAME: 2}
     rows = sorted(comparison.rows, key=lambda row: (order[row.verdict], -row.worse_by, row.key))
-    width = max((len(row.key) for row in rows), default=9)
+    width = max([len("benchmark")] + [len(row.key) for row in rows])
     lines = [f"{'benchmark':<{width}}  {'metric':<16}  {'old':>10}  {'new':>10}  {'change':>8}  {'p':>7}  verdict"]
     for row in rows:
         p = "n/a" if row.p is None else f"{row.p:.4f}"
@@ -101,6 +110,10 @@ def table(comparison, threshold):
             f"{row.key:<{width}}  {row.metric:<16}  {human(row.old):>10}  {human(row.new):>10}  {change:>8}  {p:>7}"
             f"  {row.verdict}"
         )
+    for name, before, after in comparison.machines:
+        lines.append(f"not the same machine: {name} {before}, now {after}; take the changes as hints")
+    for key, message in comparison.failing.items():
+        lines.append(f"FAILS in the new results: {key}: {message}")
     for keys, where in ((comparison.only_old, "old"), (comparison.only_new, "new")):
         if keys:
             lines.append(f"only in the {where} results: {', '.join(keys)}")

@@ -43,6 +43,24 @@ class CompareTest(unittest.TestCase):
         worse = _compare(self.run, self._scaled("limit/latency_busy/2/w:2", "p99_us", 1.1)).worse
         self.assertEqual([(row.key, row.metric) for row in worse], [("limit/latency_busy/2/w:2", "p99_us")])
 
+    def test_a_benchmark_that_has_begun_to_fail_is_named_with_its_error(self):
+        broken = copy.deepcopy(self.run)
+        del broken.samples["limit/ping_pong/w:1"]
+        broken.errors["limit/ping_pong/w:1"] = "no answer"
+        comparison = _compare(self.run, broken)
+        self.assertEqual(comparison.failing, {"limit/ping_pong/w:1": "no answer"})
+        self.assertEqual(comparison.only_old, [])
+        self.assertIn("FAILS in the new results: limit/ping_pong/w:1: no answer", compare.table(comparison, 0.05))
+        # What failed before, or is not there, is no news.
+        self.assertEqual(_compare(broken, broken).failing, {})
+
+    def test_figures_of_two_machines_are_called_hints(self):
+        elsewhere = copy.deepcopy(self.run)
+        elsewhere.machine["cores"] = 1000
+        text = compare.table(_compare(self.run, elsewhere), 0.05)
+        self.assertRegex(text, r"not the same machine: cores \d+, now 1000; take the changes as hints")
+        self.assertNotIn("hints", compare.table(_compare(self.run, self.run), 0.05))
+
     def test_better_is_not_worse(self):
         comparison = _compare(self.run, self._scaled("limit/ping_pong/w:1", "items_per_second", 1.2))
         self.assertEqual(comparison.worse, [])

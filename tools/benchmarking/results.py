@@ -166,8 +166,25 @@ def format_summary(summary):
 def _read_json(path):
     try:
         return json.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ResultsError(f"{path}: {error}") from error
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ResultsError(f"{path} is not JSON, or not all of it: {error}; measure again") from error
+
+
+def _check_summary(path, document):
+    """A summary that was cut or edited is refused here, and not in the middle of a comparison."""
+    for field in ("machine", "benchmarks"):
+        if not isinstance(document.get(field), dict):
+            raise ResultsError(f'{path} is no whole summary: its "{field}" is not an object')
+    for key, metrics in document["benchmarks"].items():
+        for name, values in metrics.items() if isinstance(metrics, dict) else [("its figures", None)]:
+            if not isinstance(values, list) or not values or not all(_is_number(value) for value in values):
+                raise ResultsError(f'{path} is no whole summary: {name} of "{key}" is not a list of numbers')
+
+
+def _is_number(value):
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def load(path):
@@ -178,6 +195,7 @@ def load(path):
         document = _read_json(path)
         if not isinstance(document, dict) or document.get("format") != SUMMARY_FORMAT:
             raise ResultsError(f'{path} is not a summary of benchmark results: its "format" is not "{SUMMARY_FORMAT}"')
+        _check_summary(path, document)
         results.machine = document["machine"]
         results.samples = document["benchmarks"]
         return results
@@ -189,11 +207,16 @@ def load(path):
             continue
         document = _read_json(file)
         if relative.as_posix() == MACHINE_FILE:
+            if not isinstance(document, dict):
+                raise ResultsError(f"{file} does not describe a machine: it is not an object")
             results.machine = document
-        elif isinstance(document, dict) and "benchmarks" in document:
-            results.add_suite(relative.with_suffix("").as_posix(), document)
+        elif isinstance(document, dict) and isinstance(document.get("benchmarks"), list):
+            try:
+                results.add_suite(relative.with_suffix("").as_posix(), document)
+            except (AttributeError, KeyError, TypeError, ValueError) as error:
+                raise ResultsError(f"{file} is not Google Benchmark's JSON: {error!r} in an entry") from error
         else:
-            raise ResultsError(f'{file} is not Google Benchmark\'s JSON: it has no "benchmarks"')
+            raise ResultsError(f'{file} is not Google Benchmark\'s JSON: it has no list of "benchmarks"')
     if not results.samples and not results.errors:
-        raise ResultsError(f"{path} holds no benchmark results")
+        raise ResultsError(f"{path} holds no benchmark results; tools/bench run --out {path} puts some there")
     return results

@@ -74,11 +74,40 @@ class LoadTest(unittest.TestCase):
             path.write_text(json.dumps({"x": 1}))
             with self.assertRaisesRegex(results.ResultsError, "other.json is not a summary"):
                 results.load(path)
-            with self.assertRaisesRegex(results.ResultsError, 'has no "benchmarks"'):
+            with self.assertRaisesRegex(results.ResultsError, 'has no list of "benchmarks"'):
                 results.load(folder)
             path.write_text("{")
-            with self.assertRaisesRegex(results.ResultsError, "other.json"):
+            with self.assertRaisesRegex(results.ResultsError, "other.json is not JSON, or not all of it"):
                 results.load(folder)
+            (path.parent / "machine.json").write_text("[]")
+            with self.assertRaisesRegex(results.ResultsError, "machine.json does not describe a machine"):
+                results.load(folder)
+
+    def test_entries_that_make_no_sense_are_refused_with_their_file(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "suite.json"
+            for entry in ({"x": 1}, "text", {"name": "a", "real_time": 1, "cpu_time": 1, "time_unit": "weeks"}):
+                path.write_text(json.dumps({"benchmarks": [entry]}))
+                with self.assertRaisesRegex(results.ResultsError, "suite.json is not Google Benchmark's JSON"):
+                    results.load(folder)
+            path.write_text(json.dumps({"benchmarks": {"a": 1}}))
+            with self.assertRaisesRegex(results.ResultsError, 'has no list of "benchmarks"'):
+                results.load(folder)
+
+    def test_a_summary_that_is_not_whole_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "cut.json"
+
+            def refuse(text, **fields):
+                path.write_text(json.dumps({"format": results.SUMMARY_FORMAT, **fields}))
+                with self.assertRaisesRegex(results.ResultsError, f"cut.json is no whole summary: {text}"):
+                    results.load(path)
+
+            refuse('its "machine" is not an object')
+            refuse('its "benchmarks" is not an object', machine={}, benchmarks=[])
+            refuse('its figures of "a/b" is not a list', machine={}, benchmarks={"a/b": 5})
+            for values in (5, [], ["x"], [True], None):
+                refuse('time_ns of "a/b" is not a list of numbers', machine={}, benchmarks={"a/b": {"time_ns": values}})
 
     def test_an_empty_folder_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:
