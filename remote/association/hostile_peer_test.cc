@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
@@ -18,6 +17,7 @@
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/encoder.h"
 #include "fraktor/remote/association/nodes_fixture.h"
+#include "fraktor/remote/association/recorded_frames.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/wire/batch_writer.h"
@@ -322,11 +322,7 @@ TEST_F(HostilePeerTest, CannotMakeANodeKeepMoreThanItsLimits) {
 }
 
 std::vector<std::string> Corpus(const TestNode& node) {
-  std::vector<std::string> corpus;
-  std::ifstream record("remote/association/recorded_peer_v1.txt");
-  for (std::string line; std::getline(record, line);) {
-    if (!line.empty() && line.front() != '#') corpus.push_back(absl::HexStringToBytes(line));
-  }
+  std::vector<std::string> corpus = ReadRecordedFrames("remote/association/recorded_peer_v1.txt");
   for (const char* const name :
        {"ack",         "answer",      "bad_home",      "bad_place",      "batch",      "batch_cut",
         "batch_empty", "batch_large", "flush",         "flush_done",     "goodbye",    "heartbeat",

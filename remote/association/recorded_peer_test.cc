@@ -3,7 +3,6 @@
 // recorded_peer_v1.txt has the frames of a node "old", uid 77, that speaks version 1 only, to a node "a", uid 1001: it
 // tells /system/sink "from the past", watches /user/echo, and sends heartbeats. The last test here has printed them.
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/remote/association/nodes_fixture.h"
+#include "fraktor/remote/association/recorded_frames.h"
 #include "fraktor/remote/association/remote_events.h"
 
 namespace fraktor {
@@ -40,20 +40,11 @@ class Player final : public FrameReceiver, public StreamListener {
   std::vector<wire::ControlMessage> answers;
 };
 
-std::vector<std::string> ReadRecord() {
-  std::ifstream file("remote/association/recorded_peer_v1.txt");
-  std::vector<std::string> frames;
-  for (std::string line; std::getline(file, line);) {
-    if (!line.empty() && line.front() != '#') frames.push_back(absl::HexStringToBytes(line));
-  }
-  return frames;
-}
-
 TEST_F(RecordedPeerTest, OfThePreviousVersionIsUnderstood) {
   const TestNode a = nodes_.Add("a", {.system_uid = kUid});
   auto sink = a.kit->Probe("sink");
   const ActorRef echo = a.kit->SpawnNamed<Echo>("echo").untyped();
-  const std::vector<std::string> record = ReadRecord();
+  const std::vector<std::string> record = ReadRecordedFrames("remote/association/recorded_peer_v1.txt");
   ASSERT_GE(record.size(), 6u);
   const auto player = std::make_shared<Player>();
   const std::unique_ptr<Transport> old = network().MakeTransport(AddressOf("old"));
