@@ -42,7 +42,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   cluster->parts_ = std::make_shared<GrainRouterParts>(GrainRouterParts{.kinds = options.kinds,
                                                                         .peers = options.peers,
                                                                         .executor = cluster->executor_.get(),
-                                                                        .max_waiting = options.max_waiting_calls});
+                                                                        .max_waiting = options.max_waiting_calls,
+                                                                        .incoming_filters = options.incoming_filters,
+                                                                        .outgoing_filters = options.outgoing_filters});
+  PlacementDriverOptions placement = options.placement;
+  for (const GrainKind& kind : options.kinds) {
+    if (kind.is_kept) placement.placement.kept_kinds.push_back(kind.name);
+  }
   const PropsPtr props =
       MakeProps<GrainRouter>(PropsOptions(), std::shared_ptr<const GrainRouterParts>(cluster->parts_));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
@@ -53,7 +59,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                   .storage = options.storage,
                                                   .activations = std::make_shared<GrainActivations>(cluster->router_),
                                                   .events = &system.events()},
-                                                 options.placement));
+                                                 placement));
   cluster->parts_->driver = cluster->driver_.get();
   MemberCandidate candidate{.authority = options.authority};
   for (const GrainKind& kind : options.kinds) candidate.kinds.push_back(kind.name);

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
@@ -16,13 +17,20 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
-GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts) : parts_(std::move(parts)) {
-  for (const GrainKind& kind : parts_->kinds) kinds_.emplace(kind.name, &kind);
+GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
+    : parts_(std::move(parts)), filtered_(parts_->max_waiting) {
+  for (const GrainKind& kind : parts_->kinds) {
+    kinds_.emplace(kind.name, &kind);
+    GrainCallFilters filters = parts_->incoming_filters;
+    filters.insert(filters.end(), kind.filters.begin(), kind.filters.end());
+    if (!filters.empty()) incoming_filters_.emplace(kind.name, std::move(filters));
+  }
 }
 
 absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
@@ -31,6 +39,14 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
     // From now on it is somebody else who answers.
     message.set_target_word(message.target_word() | kForwarded);
     call.message->set_sender(message.sender());
+    if (!parts_->outgoing_filters.empty() && call.hops == 0 && !call.message->type()->is_marked()) {
+      if (const absl::Status passed =
+              filtered_.Enter(context, parts_->outgoing_filters, call.key, *call.message, call.timeout);
+          !passed.ok()) {
+        Refuse(context, std::move(call), passed);
+        return absl::OkStatus();
+      }
+    }
     OnCall(context, std::move(call));
   } else if (message.Is<GrainFound>()) {
     OnFound(context, message.As<GrainFound>());
@@ -43,6 +59,11 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
   } else {
     return context.Unhandled(message);
   }
+  return absl::OkStatus();
+}
+
+absl::Status GrainRouter::OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) {
+  filtered_.OnReply(context, ask, answer);
   return absl::OkStatus();
 }
 
@@ -103,7 +124,20 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
   if (where.locality == PlacementLocality::kLocal) {
     const auto grain = grains_.find(call.key);
     if (grain != grains_.end() && grain->second.token == where.token && !grain->second.is_stopping) {
-      ActorContext::worker().Send(grain->second.actor, call.message.release());
+      const bool is_marked = call.message->type()->is_marked();
+      if (grain->second.filters != nullptr && !is_marked) {
+        if (const absl::Status passed =
+                filtered_.Enter(context, *grain->second.filters, call.key, *call.message, call.timeout);
+            !passed.ok()) {
+          Refuse(context, std::move(call), passed);
+          return;
+        }
+      }
+      if (is_marked) {
+        ActorContext::worker().SendMarked(grain->second.actor, call.message.release());
+      } else {
+        ActorContext::worker().Send(grain->second.actor, call.message.release());
+      }
       return;
     }
     // It has ended since: the next lookup activates it anew.
@@ -176,7 +210,10 @@ void GrainRouter::OnStart(ActorContext& context, StartGrain start) {
     start.started.Set(watched);
     return;
   }
-  grains_.emplace(start.key, Grain{.actor = *actor, .token = start.token});
+  const auto filters = incoming_filters_.find(start.key.kind());
+  grains_.emplace(start.key, Grain{.actor = *actor,
+                                   .token = start.token,
+                                   .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
   start.started.Set(ActivationRecord{.pid = context.PathOf(*actor)});
 }
 
@@ -202,6 +239,14 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   for (Promise<void>& stopped : grain.stopped) stopped.Set();
   if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token);
   for (StartGrain& start : grain.next) OnStart(context, std::move(start));
+}
+
+void ForwardToGrain(ActorContext& context, ActorRef router, const GrainKey& key, EnvelopePtr message) {
+  const ActorRef sender = message->sender();
+  const absl::Duration timeout =
+      sender.IsPromise() ? DeadlineOf(sender) - context.system().toolbox().Now() : absl::ZeroDuration();
+  GrainCall call{.key = key, .message = std::move(message), .is_redirected = false, .hops = 0, .timeout = timeout};
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
 }
 
 Future<ActivationRecord> GrainActivations::EnsureActivation(GrainKey key, std::string /*owner*/, uint64_t token) {

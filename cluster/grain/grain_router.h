@@ -14,17 +14,22 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -44,6 +49,8 @@ struct GrainCall {
   // The one who sends it on has read that the grain runs here.
   bool is_redirected = false;
   uint32_t hops = 0;
+  // How long the asker waits; zero if it is no question.
+  absl::Duration timeout = absl::ZeroDuration();
 };
 
 struct StartGrain {
@@ -66,6 +73,8 @@ struct GrainRouterParts {
   PlacementCoordinatorDriver* driver = nullptr;
   // Calls that wait for their grains; one more is refused.
   size_t max_waiting = 100'000;
+  GrainCallFilters incoming_filters = {};
+  GrainCallFilters outgoing_filters = {};
 };
 
 class GrainRouter final : public ActorInstance {
@@ -73,6 +82,7 @@ class GrainRouter final : public ActorInstance {
   explicit GrainRouter(std::shared_ptr<const GrainRouterParts> parts);
 
   absl::Status Receive(ActorContext& context, Envelope& message) override;
+  absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) override;
 
  private:
   static constexpr uint32_t kMaxHops = 6;
@@ -80,6 +90,7 @@ class GrainRouter final : public ActorInstance {
   struct Grain {
     ActorRef actor = {};
     uint64_t token = 0;
+    const GrainCallFilters* filters = nullptr;  // null: none
     bool is_stopping = false;
     std::vector<Promise<void>> stopped = {};
     // One with a newer token that begins when this one has ended.
@@ -111,6 +122,9 @@ class GrainRouter final : public ActorInstance {
 
   const std::shared_ptr<const GrainRouterParts> parts_;
   absl::flat_hash_map<std::string, const GrainKind*> kinds_;
+  // Of the kinds that have any, those of the cluster included.
+  std::map<std::string, GrainCallFilters, std::less<>> incoming_filters_;
+  FilteredCalls filtered_;
   absl::flat_hash_map<GrainKey, Grain> grains_;
   absl::flat_hash_map<GrainKey, Lookup> lookups_;
   size_t waiting_ = 0;
