@@ -9,8 +9,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/serialization/system_codecs.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/utils/status/status_macros.h"
 
@@ -22,9 +25,31 @@ struct ClusterExtension {
 };
 
 absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOptions& options) {
-  if (options.membership == nullptr || options.lock == nullptr || options.storage == nullptr ||
-      options.peers == nullptr) {
-    return absl::InvalidArgumentError("a cluster needs a membership, a lock, a storage and peers");
+  if (options.membership == nullptr || options.lock == nullptr || options.storage == nullptr) {
+    return absl::InvalidArgumentError("a cluster needs a membership, a lock and a storage");
+  }
+  std::string authority = options.authority;
+  if (authority.empty() && system.options().config.remoting.has_value()) {
+    const RemotingConfig& remoting = *system.options().config.remoting;
+    authority = absl::StrCat(remoting.canonical_hostname, ":", remoting.canonical_port);
+  }
+  if (authority.empty()) {
+    return absl::InvalidArgumentError("a cluster needs an authority, since the system has no remoting that has one");
+  }
+  std::shared_ptr<GrainPeers> peers = options.peers;
+  if (peers == nullptr) {
+    if (system.remote_provider() == nullptr) {
+      return absl::InvalidArgumentError(
+          "a cluster needs remoting to reach other nodes: start it first, or set ClusterOptions::peers");
+    }
+    if (CodecsOf(system).Find<GrainCallFrame>() == nullptr) {
+      return absl::InvalidArgumentError(
+          "the system cannot send grains anything: add ClusterCodecs() to ActorSystemOptions::codecs");
+    }
+    peers = std::make_shared<RemoteGrainPeers>(system);
+  }
+  if (options.max_wait <= absl::ZeroDuration() || options.locate_timeout <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("ClusterOptions: max_wait and locate_timeout must be positive");
   }
   std::set<std::string> names;
   for (const GrainKind& kind : options.kinds) {
@@ -39,19 +64,27 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
 
   std::unique_ptr<Cluster> cluster(new Cluster(options));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->executor_, SerialExecutor::Make(system.toolbox(), {.name = "cluster"}));
-  cluster->parts_ = std::make_shared<GrainRouterParts>(GrainRouterParts{.kinds = options.kinds,
-                                                                        .peers = options.peers,
+  cluster->parts_ = std::make_shared<GrainRouterParts>(GrainRouterParts{.authority = authority,
+                                                                        .kinds = options.kinds,
+                                                                        .peers = peers,
+                                                                        .codecs = &CodecsOf(system),
                                                                         .executor = cluster->executor_.get(),
                                                                         .max_waiting = options.max_waiting_calls,
+                                                                        .max_wait = options.max_wait,
+                                                                        .locate_timeout = options.locate_timeout,
+                                                                        .min_backoff = options.placement.min_backoff,
+                                                                        .max_backoff = options.placement.max_backoff,
                                                                         .incoming_filters = options.incoming_filters,
                                                                         .outgoing_filters = options.outgoing_filters});
-  PlacementDriverOptions placement = options.placement;
-  for (const GrainKind& kind : options.kinds) {
-    if (kind.is_kept) placement.placement.kept_kinds.push_back(kind.name);
-  }
   const PropsPtr props =
       MakeProps<GrainRouter>(PropsOptions(), std::shared_ptr<const GrainRouterParts>(cluster->parts_));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
+  // The router tries again itself, for as long as somebody waits, and says why it had to.
+  PlacementDriverOptions placement = options.placement;
+  placement.max_retries = 0;
+  for (const GrainKind& kind : options.kinds) {
+    if (kind.is_kept) placement.placement.kept_kinds.push_back(kind.name);
+  }
   FRAKTOR_ASSIGN_OR_RETURN(cluster->driver_, PlacementCoordinatorDriver::Make(
                                                  {.toolbox = system.toolbox(),
                                                   .executor = *cluster->executor_,
@@ -61,7 +94,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                   .events = &system.events()},
                                                  placement));
   cluster->parts_->driver = cluster->driver_.get();
-  MemberCandidate candidate{.authority = options.authority};
+  MemberCandidate candidate{.authority = authority};
   for (const GrainKind& kind : options.kinds) candidate.kinds.push_back(kind.name);
   FRAKTOR_ASSIGN_OR_RETURN(cluster->session_,
                            MembershipSession::Make({.toolbox = system.toolbox(),
@@ -69,7 +102,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                     .provider = options.membership,
                                                     .duties = std::make_shared<PlacementDuties>(cluster->driver_)},
                                                    std::move(candidate), options.session));
-  options.peers->Announce(options.authority, cluster->router_);
+  peers->Announce(authority, cluster->router_);
   cluster->listening_ = options.membership->Listen(
       [weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         if (const auto driver = weak.lock()) driver->UpdateTopology(std::move(topology));

@@ -1,16 +1,17 @@
 // Cluster: makes an actor system a node of a cluster, whose grains are reached from every node.
 //
-//   auto store = std::make_shared<MemoryPlacementStore>(toolbox);
-//   Cluster& cluster = *Cluster::Start(system, {.authority = "10.0.0.7:2552",
-//                                               .kinds = {GrainKindOf<Account>()},
-//                                               .membership = std::make_shared<MemoryMembership>(toolbox),
-//                                               .lock = store, .storage = store,
-//                                               .peers = std::make_shared<LocalGrainPeers>()}).value();
+//   auto store = EmbeddedClient::Make(system, {.authority = "10.0.0.1:2552"}).value();       // cluster/embedded
+//   Cluster& cluster = *Cluster::Start(system, {.kinds = {GrainKindOf<Account>()},
+//                                               .membership = store, .lock = store, .storage = store}).value();
 //   cluster.Grain<Account>("alice").Tell(Deposit{10});
 //   ...
 //   Future<void> left = cluster.Leave();
 //
-// Nodes that share membership, lock, storage and peers are one cluster.
+// The system has remoting (fraktor/remote/association/remoting.h, or StartGrpcNode), the codecs of the messages, and
+// ClusterCodecs(). All nodes that use the same membership, lock and storage are one cluster; their systems have one name.
+//
+// A cluster of one process needs no remoting: there the systems share a MemoryMembership, a MemoryPlacementStore and a
+// LocalGrainPeers, and messages are not encoded.
 //
 // It ends with the system. A node that ends without leaving is found out when its term is over.
 //
@@ -29,6 +30,7 @@
 
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
@@ -46,14 +48,16 @@
 namespace fraktor::inline v0 {
 
 struct ClusterOptions {
-  // How others reach this node: "host:port".
+  // How others reach this node: "host:port". Empty: as the remoting of the system is reached.
   std::string authority = {};
   // What it runs. None: it only calls.
   std::vector<GrainKind> kinds = {};
   std::shared_ptr<MembershipProvider> membership = nullptr;
   std::shared_ptr<PlacementLock> lock = nullptr;
   std::shared_ptr<ActivationStorage> storage = nullptr;
+  // Null: by remoting.
   std::shared_ptr<GrainPeers> peers = nullptr;
+  // Lookups are tried again for as long as somebody waits, with the pauses given here, whatever max_retries says.
   PlacementDriverOptions placement = {};
   MembershipSessionOptions session = {};
   // Calls that wait for their grains.
@@ -61,11 +65,15 @@ struct ClusterOptions {
   // Around the calls that come to the grains of this node, and those that are made on it: see grain_filter.h.
   GrainCallFilters incoming_filters = {};
   GrainCallFilters outgoing_filters = {};
+  // How long a message waits for its grain that expects no answer; a question waits until its timeout.
+  absl::Duration max_wait = absl::Seconds(15);
+  // An owner that has not said for so long where a grain is is asked again.
+  absl::Duration locate_timeout = absl::Seconds(3);
 };
 
 class Cluster final {
  public:
-  // Once for each system. InvalidArgument if something is missing or two kinds have one name.
+  // Once for each system. InvalidArgument if something is missing, codecs among it, or two kinds have one name.
   static absl::StatusOr<Cluster*> Start(ActorSystem& system, const ClusterOptions& options);
   // Null if it was not started.
   static Cluster* Of(ActorSystem& system);
@@ -92,6 +100,7 @@ class Cluster final {
 
   PlacementCoordinatorDriver& driver() { return *driver_; }
   const MembershipSession& session() const { return *session_; }
+  const std::string& authority() const { return parts_->authority; }
   ActorRef router() const { return router_; }
 
  private:

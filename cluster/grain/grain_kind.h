@@ -8,6 +8,12 @@
 //   };
 //   ClusterOptions options{..., .kinds = {GrainKindOf<Account>()}};
 //
+// One that is made of more than that:
+//
+//   GrainKind{.name = "account", .make = [rates](const GrainContext& grain) {
+//     return MakeTypedProps<Account>(PropsOptions(), GrainSeed(grain), rates);      // Account(const GrainContext&, Rates)
+//   }};
+//
 // Thread safety: values; `make` may be called from any thread.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_KIND_H_
 #define FRAKTOR_CLUSTER_GRAIN_GRAIN_KIND_H_
@@ -16,8 +22,10 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/system/fencing_token.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -27,9 +35,24 @@ namespace fraktor::inline v0 {
 // What a grain is told when it is made.
 struct GrainContext {
   GrainKey key = {};
-  // Higher than that of all earlier activations of this grain. A persistent one gives it to its journal
-  // (PersistentActor::FencingToken), which then refuses what an earlier activation still writes.
+  // Higher than that of all earlier activations of this grain. A persistent actor that is made of a GrainSeed gives it to
+  // its journal by itself, which then refuses what an earlier activation still writes.
   uint64_t token = 0;
+};
+
+// What recipes of grains keep: an actor gets it as its GrainContext, and is constructed within a FencingTokenScope.
+class GrainSeed {
+ public:
+  explicit GrainSeed(GrainContext grain) : grain_(std::move(grain)) {}
+
+  // A GrainContext that lives until the constructor has returned.
+  struct Planted : FencingTokenScope, GrainContext {
+    explicit Planted(const GrainContext& grain) : FencingTokenScope(grain.token), GrainContext(grain) {}
+  };
+  operator Planted() const { return Planted(grain_); }  // NOLINT(google-explicit-constructor): that is what it is for
+
+ private:
+  GrainContext grain_;
 };
 
 struct GrainKind {
@@ -44,8 +67,9 @@ struct GrainKind {
 // The kind of a typed actor that has a kGrainKind and is made of a GrainContext.
 template <class A>
 GrainKind GrainKindOf(const PropsOptions& options = {}) {
-  return GrainKind{.name = std::string(A::kGrainKind),
-                   .make = [options](const GrainContext& grain) { return MakeTypedProps<A>(options, grain); }};
+  return GrainKind{.name = std::string(A::kGrainKind), .make = [options](const GrainContext& grain) {
+                     return MakeTypedProps<A>(options, GrainSeed(grain));
+                   }};
 }
 
 }  // namespace fraktor::inline v0

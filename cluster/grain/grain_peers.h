@@ -1,5 +1,6 @@
 // GrainPeers: how the routers of grains of other members are reached. An extension point.
 //
+//   auto peers = std::make_shared<RemoteGrainPeers>(system);   // by remoting: what a cluster has by default
 //   auto peers = std::make_shared<LocalGrainPeers>();          // all members are systems of this process
 //
 // Thread safety: any thread.
@@ -14,6 +15,7 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -26,6 +28,21 @@ class GrainPeers {
   virtual void Announce(std::string_view authority, ActorRef router) = 0;
   // Unavailable if there is none.
   virtual absl::StatusOr<ActorRef> RouterAt(std::string_view authority) = 0;
+};
+
+// By remoting: pekko://<name of the system>@<authority>/system/grains. So all nodes of a cluster have systems of one name.
+class RemoteGrainPeers final : public GrainPeers {
+ public:
+  // The system must outlive it.
+  explicit RemoteGrainPeers(ActorSystem& system) : system_(system) {}
+
+  void Announce(std::string_view authority, ActorRef router) override;
+  absl::StatusOr<ActorRef> RouterAt(std::string_view authority) override;
+
+ private:
+  ActorSystem& system_;
+  Mutex mutex_;
+  std::map<std::string, ActorRef, std::less<>> routers_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Of the nodes of one process, which share it. Messages go from system to system as they are.

@@ -6,8 +6,13 @@
 //   auto asking = alice.Ask(context, GetBalance{}, absl::Seconds(1));        // in an actor
 //   absl::StatusOr<Balance> balance = co_await asking;
 //
-// What an actor does not handle does not compile. A message may get lost when its grain moves or its node dies; then a
-// question ends by its timeout.
+// What an actor does not handle does not compile.
+//
+// A message is delivered at most once. While it is not known where the grain is, because its node has died, it moves, or
+// nobody can activate it now, messages wait, and it is looked for again and again, with growing pauses, until the timeout
+// of a question, or ClusterOptions::max_wait for what expects no answer; then a question is answered with a LookupError
+// that says what is missing. A message that was on its way to a node that died may be lost, and is not sent again, since
+// nobody knows whether it was handled: then the question ends by its timeout.
 //
 // Thread safety: a value.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
@@ -23,7 +28,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/mailing.h"
-#include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
 
 namespace fraktor::inline v0 {
@@ -65,6 +70,8 @@ class GrainRef {
                      .message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
                      .is_redirected = false,
                      .hops = 0,
+                     .router = {},
+                     .wait_until = Instant::InfinitePast(),
                      .timeout = timeout};
   }
 

@@ -1,8 +1,10 @@
 #include "fraktor/cluster/grain/grain_router.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +21,8 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -48,8 +52,20 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
       }
     }
     OnCall(context, std::move(call));
+  } else if (message.Is<GrainCallFrame>()) {
+    OnFrame(context, message);
   } else if (message.Is<GrainFound>()) {
     OnFound(context, message.As<GrainFound>());
+  } else if (message.Is<GrainLocated>()) {
+    OnLocated(context, message.As<GrainLocated>());
+  } else if (message.Is<LocateGrain>()) {
+    OnLocate(context, message.As<LocateGrain>());
+  } else if (message.Is<InquiryAnswered>()) {
+    OnInquiryAnswered(context, message.As<InquiryAnswered>());
+  } else if (message.Is<GrainGone>()) {
+    OnGone(message.As<GrainGone>());
+  } else if (message.Is<LookupsDue>()) {
+    OnDue(context);
   } else if (message.Is<StartGrain>()) {
     OnStart(context, message.Take<StartGrain>());
   } else if (message.Is<StopGrain>()) {
@@ -67,9 +83,27 @@ absl::Status GrainRouter::OnReply(ActorContext& context, ActorRef ask, absl::Sta
   return absl::OkStatus();
 }
 
+void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
+  const auto& frame = message.As<GrainCallFrame>();
+  message.set_target_word(message.target_word() | kForwarded);
+  absl::StatusOr<GrainCall> call = DecodeCall(frame, message.sender(), *parts_->codecs);
+  if (call.ok()) {
+    OnCall(context, *std::move(call));
+    return;
+  }
+  ActorSystem& system = context.system();
+  const std::string from = message.sender().IsNoOne() ? std::string() : context.PathOf(message.sender());
+  const std::string recipient = absl::StrCat("grain ", frame.kind, "/", frame.identity);
+  system.dead_letters().Publish(DeadLetter{{.reason = DeadLetterReason::kNotReadable,
+                                            .sender = from,
+                                            .recipient = recipient,
+                                            .message = {.type_name = frame.manifest}}},
+                                system.toolbox().Now());
+  if (!message.sender().IsNoOne()) context.Tell(message.sender(), ErrorReply{call.status()});
+}
+
 void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
-  const auto lookup = lookups_.find(call.key);
-  if (lookup == lookups_.end()) {
+  if (!lookups_.contains(call.key)) {
     const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
     // Who was sent here by the record is not sent away by what this node remembers.
     if (known != nullptr && (known->locality == PlacementLocality::kLocal || !call.is_redirected)) {
@@ -77,47 +111,299 @@ void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
       return;
     }
   }
+  if (!call.router.IsNoOne()) {
+    context.Tell(call.router,
+                 GrainGone{.kind = call.key.kind(), .identity = call.key.identity(), .authority = parts_->authority});
+  }
+  Wait(context, std::move(call));
+}
+
+void GrainRouter::Wait(ActorContext& context, GrainCall call) {
   if (waiting_ >= parts_->max_waiting) {
     Refuse(
         context, std::move(call),
         absl::ResourceExhaustedError(absl::StrCat(waiting_, " calls wait for their grains already; try again later")));
     return;
   }
-  ++waiting_;
-  if (lookup != lookups_.end()) {
-    lookup->second.calls.push_back(std::move(call));
-    return;
+  const Instant now = context.system().toolbox().Now();
+  if (call.wait_until == Instant::InfinitePast()) {
+    const ActorRef sender = call.message->sender();
+    call.wait_until = now + parts_->max_wait;
+    // A little earlier, so that who asks hears what is missing, and not only that it took too long.
+    if (sender.IsPromise()) {
+      const absl::Duration left = std::min(DeadlineOf(sender) - now, absl::Hours(24 * 365));
+      call.wait_until = now + (left - std::min(left / 10, absl::Milliseconds(100)));
+    }
   }
-  const GrainKey key = call.key;
-  const bool is_redirected = call.is_redirected;
-  lookups_[key].calls.push_back(std::move(call));
-  Ask(context, key, is_redirected);
+  ++waiting_;
+  const auto [lookup, is_new] = lookups_.try_emplace(call.key);
+  lookup->second.is_redirected |= call.is_redirected;
+  lookup->second.calls.push_back(std::move(call));
+  if (is_new) {
+    lookup->second.due = dues_.end();
+    Ask(context, lookup);
+  } else if (lookup->second.due->first > lookup->second.calls.back().wait_until) {
+    SetDue(context, lookup);
+  }
 }
 
-void GrainRouter::Ask(ActorContext& context, const GrainKey& key, bool is_redirected) {
+void GrainRouter::Ask(ActorContext& context, Lookups::iterator at) {
+  Lookup& lookup = at->second;
+  const uint64_t attempt = lookup.attempt = next_number_++;
+  lookup.is_paused = false;
+  // The driver answers, whatever happens.
+  lookup.step_at = Instant::InfiniteFuture();
+  SetDue(context, at);
   // Found by a message, even if it is known at once: a handler does one thing.
-  lookups_.find(key)->second.watching =
-      parts_->driver->Resolve(key, {.is_redirected = is_redirected})
-          .Then(*parts_->executor, [self = context.self(), key](absl::StatusOr<PlacementResolutionPtr> found) {
-            Tell(self,
-                 GrainFound{
-                     .key = key, .status = found.status(), .resolution = found.ok() ? *std::move(found) : nullptr});
-          });
+  lookup.watching = parts_->driver->Resolve(at->first, {.is_redirected = lookup.is_redirected})
+                        .Then(*parts_->executor, [self = context.self(), key = at->first,
+                                                  attempt](absl::StatusOr<PlacementResolutionPtr> found) {
+                          Tell(self, GrainFound{.key = key,
+                                                .attempt = attempt,
+                                                .status = found.status(),
+                                                .resolution = found.ok() ? *std::move(found) : nullptr});
+                        });
 }
 
 void GrainRouter::OnFound(ActorContext& context, GrainFound& found) {
   const auto lookup = lookups_.find(found.key);
-  if (lookup == lookups_.end()) return;
+  if (lookup == lookups_.end() || lookup->second.attempt != found.attempt) return;
+  if (!found.status.ok()) {
+    Fail(context, lookup, found.status);
+  } else if (found.resolution->locality == PlacementLocality::kRemote && found.resolution->pid.empty()) {
+    Locate(context, lookup, *found.resolution);
+  } else {
+    Settle(context, lookup, *found.resolution);
+  }
+}
+
+void GrainRouter::Locate(ActorContext& context, Lookups::iterator at, const PlacementResolution& owner) {
+  Lookup& lookup = at->second;
+  const std::string& authority = owner.decision.authority;
+  if (authority == parts_->authority) {
+    // Another life of this node is in the topology, or this one is not yet.
+    Fail(context, at,
+         MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, at->first,
+                         "this node is to run it, and is no member now; try again"));
+    return;
+  }
+  const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(authority);
+  if (!router.ok()) {
+    Fail(context, at,
+         MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, at->first,
+                         ToStd(router.status().message())));
+    return;
+  }
+  const GrainKey& key = at->first;
+  lookup.attempt = next_number_++;
+  lookup.is_paused = false;
+  lookup.asked = authority;
+  lookup.step_at = context.system().toolbox().Now() + parts_->locate_timeout;
+  SetDue(context, at);
+  context.Tell(*router, LocateGrain{.kind = key.kind(), .identity = key.identity(), .attempt = lookup.attempt});
+}
+
+void GrainRouter::OnLocated(ActorContext& context, const GrainLocated& located) {
+  const GrainKey key(located.kind, located.identity);
+  const auto at = lookups_.find(key);
+  if (at == lookups_.end() || at->second.attempt != located.attempt) return;
+  if (!located.status.ok()) {
+    Fail(context, at, located.status);
+    return;
+  }
+  if (located.authority == parts_->authority) {
+    // The record says that it runs here: what is known here does not.
+    at->second.is_redirected = true;
+    Ask(context, at);
+    return;
+  }
+  const auto where = std::make_shared<PlacementResolution>(
+      PlacementResolution{.decision = {.key = key,
+                                       .authority = located.authority,
+                                       .owner = located.owner,
+                                       .observed_at = context.system().toolbox().Now()},
+                          .locality = PlacementLocality::kRemote,
+                          .pid = located.pid,
+                          .token = located.token});
+  parts_->driver->Learn(where);
+  Settle(context, at, *where);
+}
+
+std::deque<GrainCall> GrainRouter::Take(Lookups::iterator lookup) {
   std::deque<GrainCall> calls = std::move(lookup->second.calls);
+  if (lookup->second.due != dues_.end()) dues_.erase(lookup->second.due);
   lookups_.erase(lookup);
   waiting_ -= calls.size();
-  for (GrainCall& call : calls) {
-    if (found.status.ok()) {
-      Deliver(context, std::move(call), *found.resolution);
-    } else {
-      Refuse(context, std::move(call), found.status);
+  return calls;
+}
+
+void GrainRouter::Settle(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& where) {
+  for (GrainCall& call : Take(lookup)) Deliver(context, std::move(call), where);
+}
+
+void GrainRouter::RefuseAll(ActorContext& context, Lookups::iterator lookup, const absl::Status& why) {
+  for (GrainCall& call : Take(lookup)) Refuse(context, std::move(call), why);
+}
+
+void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::Status& why) {
+  const std::optional<LookupError> error = ErrorKindOf<LookupError>(why);
+  if (!IsRetryableLookup(why) && error != LookupError::kNotStarted && error != LookupError::kTimeout) {
+    RefuseAll(context, at, why);
+    return;
+  }
+  Lookup& lookup = at->second;
+  if (error == LookupError::kNotStarted || error == LookupError::kNotReady) {
+    // This node is no member, or will not be one for long: who has sent a call here finds a better place.
+    std::deque<GrainCall> ours;
+    for (GrainCall& call : lookup.calls) {
+      if (call.router.IsNoOne()) {
+        ours.push_back(std::move(call));
+      } else {
+        --waiting_;
+        SendBack(context, std::move(call), why);
+      }
+    }
+    lookup.calls = std::move(ours);
+    if (lookup.calls.empty()) {
+      Take(at);
+      return;
     }
   }
+  absl::Duration pause = parts_->min_backoff;
+  for (int i = 0; i < lookup.failures && pause < parts_->max_backoff; ++i) pause *= 2;
+  ++lookup.failures;
+  lookup.why = why;
+  lookup.watching = {};
+  lookup.attempt = 0;
+  lookup.is_paused = true;
+  lookup.step_at = context.system().toolbox().Now() + std::min(pause, parts_->max_backoff);
+  SetDue(context, at);
+}
+
+// When something has to be done about a lookup: its next step, or the end of the first call's patience.
+void GrainRouter::SetDue(ActorContext& context, Lookups::iterator at) {
+  Lookup& lookup = at->second;
+  Instant due = lookup.step_at;
+  // Mostly the first has waited longest.
+  for (const GrainCall& call : lookup.calls) due = std::min(due, call.wait_until);
+  if (lookup.due != dues_.end()) {
+    if (lookup.due->first == due) return;
+    dues_.erase(lookup.due);
+  }
+  lookup.due = dues_.emplace(due, at->first);
+  if (due >= timer_at_) return;
+  timer_at_ = due;
+  // A timer that fires in vain does no harm. Without one the next that is armed does it.
+  context.system()
+      .toolbox()
+      .ScheduleAt(due, [self = context.self()] { Tell(self, LookupsDue{}); })
+      .status()
+      .IgnoreError();
+}
+
+void GrainRouter::OnDue(ActorContext& context) {
+  const Instant now = context.system().toolbox().Now();
+  timer_at_ = Instant::InfiniteFuture();
+  while (!dues_.empty() && dues_.begin()->first <= now) {
+    const auto at = lookups_.find(dues_.begin()->second);
+    dues_.erase(dues_.begin());
+    Lookup& lookup = at->second;
+    lookup.due = dues_.end();
+    std::deque<GrainCall> patient;
+    for (GrainCall& call : lookup.calls) {
+      if (now < call.wait_until) {
+        patient.push_back(std::move(call));
+        continue;
+      }
+      --waiting_;
+      const std::string why =
+          lookup.why.ok() ? (lookup.asked.empty() ? std::string("it is being looked for")
+                                                  : absl::StrCat("the node at \"", lookup.asked, "\" does not answer"))
+                          : std::string(lookup.why.message());
+      const LookupError error = ErrorKindOf<LookupError>(lookup.why).value_or(LookupError::kTimeout);
+      Refuse(context, std::move(call),
+             MakeLookupError(error, absl::StatusCode::kUnavailable, at->first,
+                             absl::StrCat("not found in time, in ", lookup.failures + 1, " attempts: ", why)));
+    }
+    lookup.calls = std::move(patient);
+    if (lookup.calls.empty()) {
+      lookups_.erase(at);
+      continue;
+    }
+    if (now < lookup.step_at) {
+      SetDue(context, at);
+    } else if (lookup.is_paused) {
+      Ask(context, at);
+    } else {
+      Fail(context, at,
+           MakeLookupError(LookupError::kTimeout, absl::StatusCode::kUnavailable, at->first,
+                           absl::StrCat("its owner, the node at \"", lookup.asked, "\", does not answer")));
+    }
+  }
+  if (dues_.empty() || dues_.begin()->first >= timer_at_) return;
+  timer_at_ = dues_.begin()->first;
+  context.system()
+      .toolbox()
+      .ScheduleAt(timer_at_, [self = context.self()] { Tell(self, LookupsDue{}); })
+      .status()
+      .IgnoreError();
+}
+
+void GrainRouter::OnLocate(ActorContext& context, const LocateGrain& locate) {
+  const GrainKey key(locate.kind, locate.identity);
+  if (inquiries_.size() >= kMaxInquiries) {
+    context.Reply(GrainLocated{.kind = locate.kind,
+                               .identity = locate.identity,
+                               .attempt = locate.attempt,
+                               .status = MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted,
+                                                         key, "many others are being looked for; try again")});
+    return;
+  }
+  const uint64_t number = next_number_++;
+  Inquiry& inquiry = inquiries_[number];
+  inquiry.asker = context.sender();
+  inquiry.attempt = locate.attempt;
+  inquiry.watching = parts_->driver->Resolve(key).Then(
+      *parts_->executor, [self = context.self(), key, number](absl::StatusOr<PlacementResolutionPtr> found) {
+        Tell(self, InquiryAnswered{.number = number,
+                                   .key = key,
+                                   .status = found.status(),
+                                   .resolution = found.ok() ? *std::move(found) : nullptr});
+      });
+}
+
+void GrainRouter::OnInquiryAnswered(ActorContext& context, InquiryAnswered& answered) {
+  const auto at = inquiries_.find(answered.number);
+  if (at == inquiries_.end()) return;
+  GrainLocated located{.kind = answered.key.kind(),
+                       .identity = answered.key.identity(),
+                       .attempt = at->second.attempt,
+                       .status = answered.status};
+  if (located.status.ok()) {
+    const PlacementResolution& where = *answered.resolution;
+    if (where.pid.empty()) {
+      located.status =
+          MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, answered.key,
+                          absl::StrCat("the node at \"", parts_->authority, "\" takes \"", where.decision.owner,
+                                       "\" for its owner: not all know the same members yet; try again"));
+    } else {
+      located.authority = where.decision.authority;
+      located.owner = where.decision.owner;
+      located.pid = where.pid;
+      located.token = where.token;
+    }
+  }
+  context.Tell(at->second.asker, std::move(located));
+  inquiries_.erase(at);
+}
+
+void GrainRouter::OnGone(const GrainGone& gone) {
+  const GrainKey key(gone.kind, gone.identity);
+  const PlacementResolutionPtr known = parts_->driver->Cached(key);
+  if (known == nullptr || known->locality == PlacementLocality::kLocal || known->decision.authority != gone.authority) {
+    return;
+  }
+  parts_->driver->RemovePid(key, known->pid);
 }
 
 void GrainRouter::Deliver(ActorContext& context, GrainCall call, const PlacementResolution& where) {
@@ -142,24 +428,49 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     }
     // It has ended since: the next lookup activates it anew.
     if (++call.hops <= kMaxHops) {
-      OnCall(context, std::move(call));
+      Wait(context, std::move(call));
       return;
     }
   } else if (++call.hops <= kMaxHops) {
     const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(where.decision.authority);
-    if (router.ok()) {
-      const ActorRef sender = call.message->sender();
-      call.is_redirected = !where.pid.empty();
-      ActorContext::worker().Send(*router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
+    if (!router.ok()) {
+      parts_->driver->RemovePid(call.key, where.pid);
+      Refuse(context, std::move(call), router.status());
       return;
     }
-    parts_->driver->RemovePid(call.key, where.pid);
-    Refuse(context, std::move(call), router.status());
+    call.is_redirected = true;
+    call.router = context.self();
+    Send(context, *router, std::move(call));
     return;
   }
   Refuse(context, std::move(call),
          absl::UnavailableError(
              absl::StrCat("not found after ", kMaxHops, " attempts: the cluster is changing; try again")));
+}
+
+void GrainRouter::SendBack(ActorContext& context, GrainCall call, const absl::Status& why) {
+  if (++call.hops > kMaxHops) {
+    Refuse(context, std::move(call), why);
+    return;
+  }
+  const ActorRef router = std::exchange(call.router, ActorRef());
+  call.is_redirected = false;
+  Send(context, router, std::move(call));
+}
+
+void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
+  call.wait_until = Instant::InfinitePast();
+  const ActorRef sender = call.message->sender();
+  if (!router.IsRemote()) {
+    ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
+    return;
+  }
+  absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
+  if (!frame.ok()) {
+    Refuse(context, std::move(call), frame.status());
+    return;
+  }
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
 }
 
 void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why) {

@@ -1,11 +1,16 @@
 // GrainRouter: the actor of a node through which grains are reached, and whose children they are: /system/grains.
 //
 // A call goes to the grain if it runs here, to the router of the member where it is otherwise; the sender stays who it
-// was, so answers go back directly. While the place is being found out, calls for the grain wait, in order. What cannot
-// be delivered is a dead letter, and its sender gets an ErrorReply.
+// was, so answers go back directly. Where a grain is on other nodes is asked of its owner once (LocateGrain), and
+// remembered; from then on a call takes one message, as any other to another node. While the place is being found out,
+// calls for the grain wait, in order. What fails in a way that may pass is tried again with growing pauses for as long as
+// somebody waits. What cannot be delivered is a dead letter, and its sender gets an ErrorReply.
+//
+// Calls go to the router of the node and not to the grain itself, since the router knows what to do with one that finds
+// no grain: it activates it again or sends the call on, and tells the node that it came from. And a use counts.
 //
 // Messages of one caller to one grain arrive in the order in which they were sent, as long as the grain stays where it
-// is: all go through the same routers.
+// is: all go through the same two routers.
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_ROUTER_H_
@@ -27,8 +32,10 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
@@ -38,20 +45,10 @@
 #include "fraktor/cluster/placement/activation_executor.h"
 #include "fraktor/cluster/placement/placement_coordinator_driver.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/executor.h"
 
 namespace fraktor::inline v0 {
-
-// A message for a grain.
-struct GrainCall {
-  GrainKey key;
-  EnvelopePtr message;
-  // The one who sends it on has read that the grain runs here.
-  bool is_redirected = false;
-  uint32_t hops = 0;
-  // How long the asker waits; zero if it is no question.
-  absl::Duration timeout = absl::ZeroDuration();
-};
 
 struct StartGrain {
   GrainKey key;
@@ -66,13 +63,21 @@ struct StopGrain {
 
 // What a router needs, and what outlives it.
 struct GrainRouterParts {
+  std::string authority;
   std::vector<GrainKind> kinds;
   std::shared_ptr<GrainPeers> peers;
+  const CodecRegistry* codecs = nullptr;
   Executor* executor = nullptr;
   // Set before the first call.
   PlacementCoordinatorDriver* driver = nullptr;
   // Calls that wait for their grains; one more is refused.
   size_t max_waiting = 100'000;
+  // How long a call waits that expects no answer, or whose sender is on another node.
+  absl::Duration max_wait = absl::Seconds(15);
+  // An owner that has not said for so long where a grain is is asked again.
+  absl::Duration locate_timeout = absl::Seconds(3);
+  absl::Duration min_backoff = absl::Milliseconds(50);
+  absl::Duration max_backoff = absl::Seconds(2);
   GrainCallFilters incoming_filters = {};
   GrainCallFilters outgoing_filters = {};
 };
@@ -86,6 +91,8 @@ class GrainRouter final : public ActorInstance {
 
  private:
   static constexpr uint32_t kMaxHops = 6;
+  // Questions of other routers that are being answered; a further one is told to come again.
+  static constexpr size_t kMaxInquiries = 65'536;
 
   struct Grain {
     ActorRef actor = {};
@@ -102,22 +109,69 @@ class GrainRouter final : public ActorInstance {
   };
   struct GrainFound {
     GrainKey key;
+    uint64_t attempt;
     absl::Status status;
     PlacementResolutionPtr resolution;
   };
+  // An inquiry of another router has been answered here.
+  struct InquiryAnswered {
+    uint64_t number;
+    GrainKey key;
+    absl::Status status;
+    PlacementResolutionPtr resolution;
+  };
+  struct LookupsDue {};
+
+  using Dues = std::multimap<Instant, GrainKey>;
+  // A grain whose place is being found out.
   struct Lookup {
-    std::deque<GrainCall> calls;
-    Future<void> watching;
+    std::deque<GrainCall> calls = {};
+    Future<void> watching = {};
+    // Which answer is waited for; others come too late.
+    uint64_t attempt = 0;
+    bool is_redirected = false;
+    // Nothing is being asked until step_at; otherwise an answer is waited for until then.
+    bool is_paused = false;
+    Instant step_at = Instant::InfiniteFuture();
+    int failures = 0;
+    std::string asked = {};  // the authority of the owner that was asked
+    absl::Status why = {};   // it is not known yet
+    Dues::iterator due = {};
+  };
+  using Lookups = absl::flat_hash_map<GrainKey, Lookup>;
+  struct Inquiry {
+    ActorRef asker;
+    uint64_t attempt = 0;
+    Future<void> watching = {};
   };
 
+  void OnFrame(ActorContext& context, Envelope& message);
   void OnCall(ActorContext& context, GrainCall call);
   void OnFound(ActorContext& context, GrainFound& found);
+  void OnLocated(ActorContext& context, const GrainLocated& located);
+  void OnLocate(ActorContext& context, const LocateGrain& locate);
+  void OnInquiryAnswered(ActorContext& context, InquiryAnswered& answered);
+  void OnGone(const GrainGone& gone);
+  void OnDue(ActorContext& context);
   void OnStart(ActorContext& context, StartGrain start);
   void OnStop(ActorContext& context, StopGrain stop);
   void OnEnded(ActorContext& context, GrainEnded& ended);
 
-  void Ask(ActorContext& context, const GrainKey& key, bool is_redirected);
+  void Wait(ActorContext& context, GrainCall call);
+  // Begins, or begins again.
+  void Ask(ActorContext& context, Lookups::iterator lookup);
+  void Locate(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& owner);
+  void Settle(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& where);
+  void Fail(ActorContext& context, Lookups::iterator lookup, const absl::Status& why);
+  void RefuseAll(ActorContext& context, Lookups::iterator lookup, const absl::Status& why);
+  void SetDue(ActorContext& context, Lookups::iterator lookup);
+  // Without its calls.
+  std::deque<GrainCall> Take(Lookups::iterator lookup);
+
   void Deliver(ActorContext& context, GrainCall call, const PlacementResolution& where);
+  // To the router that it came from, which looks for the grain anew.
+  void SendBack(ActorContext& context, GrainCall call, const absl::Status& why);
+  void Send(ActorContext& context, ActorRef router, GrainCall call);
   void Refuse(ActorContext& context, GrainCall call, const absl::Status& why);
 
   const std::shared_ptr<const GrainRouterParts> parts_;
@@ -126,8 +180,12 @@ class GrainRouter final : public ActorInstance {
   std::map<std::string, GrainCallFilters, std::less<>> incoming_filters_;
   FilteredCalls filtered_;
   absl::flat_hash_map<GrainKey, Grain> grains_;
-  absl::flat_hash_map<GrainKey, Lookup> lookups_;
+  Lookups lookups_;
+  Dues dues_;
+  Instant timer_at_ = Instant::InfiniteFuture();
+  uint64_t next_number_ = 1;
   size_t waiting_ = 0;
+  absl::flat_hash_map<uint64_t, Inquiry> inquiries_;
 };
 
 // Has a router start and stop the actors of grains.

@@ -26,6 +26,13 @@ absl::Status HasLeft(std::string_view member_id) {
 
 MemberTable::MemberTable(const MemberTableOptions& options) : options_(options) { Changed(options.first_epoch); }
 
+void MemberTable::Restore(uint64_t epoch, const std::vector<Member>& members, Instant now) {
+  for (const Member& member : members) {
+    entries_.insert_or_assign(member.authority, Entry{.member = member, .valid_until = now + options_.term});
+  }
+  Changed(epoch);
+}
+
 absl::StatusOr<Member> MemberTable::Join(const MemberCandidate& candidate, Instant now) {
   Expire(now);
   const uint64_t epoch = topology_->epoch() + 1;

@@ -14,6 +14,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,6 +38,10 @@ struct MemberTableOptions {
 class MemberTable {
  public:
   explicit MemberTable(const MemberTableOptions& options = {});
+
+  // The members that an earlier table had, when it is not known how much of their terms is left: each gets a whole one.
+  // So none of them is taken for dead before its own clock says that its term is over. Before anything else is called.
+  void Restore(uint64_t epoch, const std::vector<Member>& members, Instant now);
 
   // As MembershipProvider. A change makes a new topology with a higher epoch, which is also the incarnation of who
   // joins.

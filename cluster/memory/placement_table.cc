@@ -1,7 +1,10 @@
 #include "fraktor/cluster/memory/placement_table.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -12,6 +15,11 @@
 #include "fraktor/cluster/placement/placement_error.h"
 
 namespace fraktor::inline v0 {
+
+void PlacementTable::Restore(uint64_t last_token, std::vector<std::pair<GrainKey, ActivationEntry>> activations) {
+  last_token_ = last_token;
+  for (auto& [key, entry] : activations) activations_.insert_or_assign(std::move(key), std::move(entry));
+}
 
 absl::StatusOr<PlacementLease> PlacementTable::TryAcquire(const GrainKey& key, const std::string& owner, Instant now) {
   const auto found = locks_.find(key);
@@ -44,6 +52,13 @@ absl::Status PlacementTable::Release(const PlacementLease& lease, Instant now) {
                          absl::StrCat("the lease of token ", lease.token, " was over"));
   }
   return absl::OkStatus();
+}
+
+std::optional<PlacementLease> PlacementTable::Held(const GrainKey& key, Instant now) const {
+  const auto found = locks_.find(key);
+  if (found == locks_.end() || now >= found->second.expires_at) return std::nullopt;
+  return PlacementLease{
+      .key = key, .owner = found->second.owner, .expires_at = found->second.expires_at, .token = found->second.token};
 }
 
 LoadedActivation PlacementTable::Load(const GrainKey& key) const {

@@ -13,7 +13,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -38,9 +41,15 @@ class PlacementTable {
  public:
   explicit PlacementTable(const PlacementTableOptions& options = {}) : options_(options) {}
 
+  // What an earlier table had: its activations, and a token that is not below any that it has given. Locks are not among
+  // it: who held one finds its token refused.
+  void Restore(uint64_t last_token, std::vector<std::pair<GrainKey, ActivationEntry>> activations);
+
   // As PlacementLock. The lease ends at `now` + lease_ttl of this clock; its expires_at is of this clock too.
   absl::StatusOr<PlacementLease> TryAcquire(const GrainKey& key, const std::string& owner, Instant now);
   absl::Status Release(const PlacementLease& lease, Instant now);
+  // Who has the lock; none if nobody has.
+  std::optional<PlacementLease> Held(const GrainKey& key, Instant now) const;
 
   // As ActivationStorage.
   LoadedActivation Load(const GrainKey& key) const;

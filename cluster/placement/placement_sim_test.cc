@@ -1,5 +1,6 @@
-// Placement under faults, in virtual time: nodes crash, fall asleep, come and go, actors end by themselves, and the one
-// store that all share is slow, away, and loses requests and answers. A seed decides everything.
+// Placement under faults, in virtual time: nodes crash, fall asleep past the end of their leases, come and go, and are cut
+// off from the store; actors end by themselves; the one store that all share is slow, away, and loses requests and
+// answers. A seed decides everything.
 //
 // After every step:
 // - a grain is served by one node at most, of those that are awake;
@@ -61,7 +62,9 @@ constexpr uint64_t kSeeds = 200;
 constexpr uint64_t kMostSeedsWithoutFencing = 500;
 
 constexpr int kNodes = 5;
-constexpr int kGrains = 40;
+constexpr int kGrains = 200;
+// Most calls are for these: so much happens to them.
+constexpr int kWantedGrains = 20;
 
 // The network between the nodes and the store.
 class Wire {
@@ -71,17 +74,21 @@ class Wire {
   // How bad it is; 0 is perfect.
   double trouble = 0;
   bool is_cut = false;
+  // Those who alone do not reach it.
+  std::set<int> cut_nodes = {};
+
+  bool IsCut(int node) const { return is_cut || cut_nodes.contains(node); }
 
   // Does `apply` at the other end and brings the answer back, if nothing comes in between.
   template <class T>
-  Future<T> Call(absl::AnyInvocable<FutureResult<T>()> apply) {
+  Future<T> Call(int node, absl::AnyInvocable<FutureResult<T>()> apply) {
     auto [promise, future] = MakePromise<T>();
     struct Letter {
       Promise<T> promise;
       absl::AnyInvocable<FutureResult<T>()> apply;
     };
     auto letter = std::make_shared<Letter>(Letter{std::move(promise), std::move(apply)});
-    const bool is_lost = is_cut || random_.Bernoulli(0.1 * trouble);
+    const bool is_lost = IsCut(node) || random_.Bernoulli(0.1 * trouble);
     const bool answer_is_lost = random_.Bernoulli(0.1 * trouble);
     const absl::Duration there = Delay();
     const absl::Duration back = Delay();
@@ -90,9 +97,9 @@ class Wire {
     toolbox_
         .ScheduleAfter(
             there,
-            [this, letter, answer_is_lost, back] {
+            [this, node, letter, answer_is_lost, back] {
               auto result = std::make_shared<FutureResult<T>>(letter->apply());
-              if (answer_is_lost || is_cut) return;
+              if (answer_is_lost || IsCut(node)) return;
               toolbox_.ScheduleAfter(back, [letter, result] { letter->promise.Set(std::move(*result)); }).value();
             })
         .value();
@@ -130,31 +137,33 @@ struct World {
   std::map<GrainKey, uint64_t> epochs;        // the journal's: who has opened it last
   std::map<GrainKey, uint64_t> last_stored;   // the highest token of a record
   std::map<GrainKey, std::set<int>> running;  // on which nodes an actor of it exists
+  std::set<GrainKey> crowded;                 // those that exist on several
   std::string violation;
 };
 
 class RemoteStore final : public PlacementLock, public ActivationStorage {
  public:
-  explicit RemoteStore(World& world) : world_(world) {}
+  RemoteStore(World& world, int node) : world_(world), node_(node) {}
 
   Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override {
-    return world_.wire.Call<PlacementLease>([&world = world_, key, owner, now]() -> absl::StatusOr<PlacementLease> {
-      absl::StatusOr<PlacementLease> lease = world.placements.TryAcquire(key, owner, world.toolbox.Now());
-      // On the clock of who asked, from before he did.
-      if (lease.ok()) lease->expires_at = now + absl::Seconds(4);
-      return lease;
-    });
+    return world_.wire.Call<PlacementLease>(
+        node_, [&world = world_, key, owner, now]() -> absl::StatusOr<PlacementLease> {
+          absl::StatusOr<PlacementLease> lease = world.placements.TryAcquire(key, owner, world.toolbox.Now());
+          // On the clock of who asked, from before he did.
+          if (lease.ok()) lease->expires_at = now + absl::Seconds(4);
+          return lease;
+        });
   }
   Future<void> Release(PlacementLease lease) override {
     return world_.wire.Call<void>(
-        [&world = world_, lease] { return world.placements.Release(lease, world.toolbox.Now()); });
+        node_, [&world = world_, lease] { return world.placements.Release(lease, world.toolbox.Now()); });
   }
   Future<LoadedActivation> Load(GrainKey key) override {
     return world_.wire.Call<LoadedActivation>(
-        [&world = world_, key]() -> absl::StatusOr<LoadedActivation> { return world.placements.Load(key); });
+        node_, [&world = world_, key]() -> absl::StatusOr<LoadedActivation> { return world.placements.Load(key); });
   }
   Future<void> Store(GrainKey key, ActivationEntry entry, uint64_t expected_token) override {
-    return world_.wire.Call<void>([&world = world_, key, entry, expected_token] {
+    return world_.wire.Call<void>(node_, [&world = world_, key, entry, expected_token] {
       absl::Status stored = world.placements.Store(key, entry, expected_token, world.toolbox.Now());
       if (!stored.ok() && !world.fenced) {
         world.placements.ForceStore(key, entry);
@@ -172,7 +181,7 @@ class RemoteStore final : public PlacementLock, public ActivationStorage {
     });
   }
   Future<void> Remove(GrainKey key, uint64_t token) override {
-    return world_.wire.Call<void>([&world = world_, key, token] {
+    return world_.wire.Call<void>(node_, [&world = world_, key, token] {
       world.placements.Remove(key, token);
       return absl::OkStatus();
     });
@@ -180,28 +189,31 @@ class RemoteStore final : public PlacementLock, public ActivationStorage {
 
  private:
   World& world_;
+  const int node_;
 };
 
 class RemoteMembership final : public MembershipProvider {
  public:
-  explicit RemoteMembership(World& world) : world_(world) {}
+  RemoteMembership(World& world, int node) : world_(world), node_(node) {}
 
   Future<MembershipTerm> Join(MemberCandidate candidate, Instant now) override {
-    return world_.wire.Call<MembershipTerm>([&world = world_, candidate, now]() -> absl::StatusOr<MembershipTerm> {
-      return TermOf(world, world.members.Join(candidate, world.toolbox.Now()), now);
-    });
+    return world_.wire.Call<MembershipTerm>(
+        node_, [&world = world_, candidate, now]() -> absl::StatusOr<MembershipTerm> {
+          return TermOf(world, world.members.Join(candidate, world.toolbox.Now()), now);
+        });
   }
   Future<MembershipTerm> Renew(std::string member_id, Instant now) override {
-    return world_.wire.Call<MembershipTerm>([&world = world_, member_id, now]() -> absl::StatusOr<MembershipTerm> {
-      return TermOf(world, world.members.Renew(member_id, world.toolbox.Now()), now);
-    });
+    return world_.wire.Call<MembershipTerm>(
+        node_, [&world = world_, member_id, now]() -> absl::StatusOr<MembershipTerm> {
+          return TermOf(world, world.members.Renew(member_id, world.toolbox.Now()), now);
+        });
   }
   Future<void> BeginLeaving(std::string member_id) override {
     return world_.wire.Call<void>(
-        [&world = world_, member_id] { return world.members.BeginLeaving(member_id, world.toolbox.Now()); });
+        node_, [&world = world_, member_id] { return world.members.BeginLeaving(member_id, world.toolbox.Now()); });
   }
   Future<void> Leave(std::string member_id) override {
-    return world_.wire.Call<void>([&world = world_, member_id] {
+    return world_.wire.Call<void>(node_, [&world = world_, member_id] {
       world.members.Leave(member_id);
       return absl::OkStatus();
     });
@@ -217,6 +229,7 @@ class RemoteMembership final : public MembershipProvider {
   }
 
   World& world_;
+  const int node_;
 };
 
 // An executor that can fall asleep.
@@ -264,7 +277,9 @@ class SimActors final : public ActivationExecutor {
     }
     epoch = token;
     tokens_[key] = token;
-    world_.running[key].insert(node_);
+    std::set<int>& on = world_.running[key];
+    on.insert(node_);
+    if (on.size() > 1) world_.crowded.insert(key);
     return MakeReadyFuture<ActivationRecord>(
         ActivationRecord{.pid = absl::StrCat("n", node_, "/", key.ToString(), "#", token)});
   }
@@ -296,7 +311,11 @@ class SimActors final : public ActivationExecutor {
   }
 
  private:
-  void Gone(const GrainKey& key) { world_.running[key].erase(node_); }
+  void Gone(const GrainKey& key) {
+    std::set<int>& on = world_.running[key];
+    on.erase(node_);
+    if (on.size() < 2) world_.crowded.erase(key);
+  }
 
   World& world_;
   const int node_;
@@ -312,7 +331,7 @@ class SimNode {
         executor(world.toolbox),
         actors(std::make_shared<SimActors>(world, number, world.toolbox.MakeRandom(1000 + life))),
         random_(world.toolbox.MakeRandom(2000 + life)) {
-    auto store = std::make_shared<RemoteStore>(world);
+    auto store = std::make_shared<RemoteStore>(world, number);
     driver =
         PlacementCoordinatorDriver::Make(
             {.toolbox = world.toolbox, .executor = executor, .lock = store, .storage = store, .activations = actors},
@@ -320,7 +339,7 @@ class SimNode {
             .value();
     session = MembershipSession::Make({.toolbox = world.toolbox,
                                        .executor = executor,
-                                       .provider = std::make_shared<RemoteMembership>(world),
+                                       .provider = std::make_shared<RemoteMembership>(world, number),
                                        .duties = std::make_shared<PlacementDuties>(driver)},
                                       {.authority = Authority(number), .kinds = {"grain"}},
                                       {.tick_period = absl::Milliseconds(500)})
@@ -380,13 +399,14 @@ class PlacementSim {
       // Now and then the store is really bad.
       if (step % 10 == 0) world_.wire.trouble = random_.Bernoulli(0.3) ? 1 : 0.2;
       Disturb();
-      for (int i = 0; i < 3; ++i) CallSomething();
+      for (int i = 0; i < 6; ++i) CallSomething();
       RunFor(random_.UniformDuration(absl::ZeroDuration(), absl::Milliseconds(800)));
     }
     if (!world_.violation.empty()) return world_.violation;
     // Quiet again: everything comes to rest, and everything works.
     world_.wire.trouble = 0;
     world_.wire.is_cut = false;
+    world_.wire.cut_nodes.clear();
     for (const std::unique_ptr<SimNode>& node : nodes_) {
       if (node != nullptr && node->executor.is_asleep()) node->executor.Wake();
     }
@@ -403,16 +423,7 @@ class PlacementSim {
       world_.Violated(absl::StrCat("a node is in state ", static_cast<int>(node->session->state())));
     }
     if (calls_under_way_ != 0) world_.Violated(absl::StrCat(calls_under_way_, " lookups were never answered"));
-    for (const GrainKey& key : keys_) {
-      if (!world_.violation.empty()) break;
-      std::set<std::string> places;
-      for (int i = 0; i < kNodes; ++i) places.insert(PlaceOf(key, i));
-      if (places.size() != 1) {
-        std::string all;
-        for (const std::string& place : places) absl::StrAppend(&all, " ", place);
-        world_.Violated(absl::StrCat(key.ToString(), " is found at", all));
-      }
-    }
+    FindAll();
     return world_.violation;
   }
 
@@ -434,8 +445,10 @@ class PlacementSim {
       }
     }
     if (random_.Bernoulli(0.4)) world_.wire.is_cut = false;
-    std::unique_ptr<SimNode>& node = nodes_[random_.Uniform(nodes_.size())];
-    const uint64_t what = random_.Uniform(16);
+    if (random_.Bernoulli(0.3)) world_.wire.cut_nodes.clear();
+    const auto number = static_cast<size_t>(random_.Uniform(nodes_.size()));
+    std::unique_ptr<SimNode>& node = nodes_[number];
+    const uint64_t what = random_.Uniform(17);
     if (node == nullptr || node->executor.is_asleep()) return;
     switch (what) {
       case 0:
@@ -451,6 +464,9 @@ class PlacementSim {
       case 4:
         world_.wire.is_cut = true;
         break;
+      case 7:
+        world_.wire.cut_nodes.insert(static_cast<int>(number));
+        break;
       case 5:
       case 6: {
         const auto [key, token] = node->actors->EndOne();
@@ -463,7 +479,7 @@ class PlacementSim {
   }
 
   void CallSomething() {
-    const GrainKey key = keys_[random_.Uniform(keys_.size())];
+    const GrainKey key = keys_[random_.Uniform(random_.Bernoulli(0.7) ? kWantedGrains : kGrains)];
     const auto from = static_cast<size_t>(random_.Uniform(kNodes));
     if (nodes_[from] == nullptr || nodes_[from]->executor.is_asleep()) return;
     ++calls_under_way_;
@@ -517,18 +533,32 @@ class PlacementSim {
     }
   }
 
-  std::string PlaceOf(const GrainKey& key, int from) {
+  // Every node finds every grain, at one place.
+  void FindAll() {
+    std::map<std::pair<GrainKey, size_t>, std::string> places;
     for (int attempt = 0; attempt < 5; ++attempt) {
-      std::string found;
-      bool is_done = false;
-      Hop(key, static_cast<size_t>(from), /*is_redirected=*/false, 6, [&](std::string place) {
-        found = std::move(place);
-        is_done = true;
-      });
-      toolbox_->RunUntil([&] { return is_done; }, absl::Minutes(2)).IgnoreError();
-      if (!found.empty()) return found;
+      size_t missing = 0;
+      for (const GrainKey& key : keys_) {
+        for (size_t from = 0; from < kNodes; ++from) {
+          std::string& found = places[{key, from}];
+          if (!found.empty()) continue;
+          ++missing;
+          Hop(key, from, /*is_redirected=*/false, 6, [&found, &missing](std::string place) {
+            found = std::move(place);
+            --missing;
+          });
+        }
+      }
+      toolbox_->RunUntil([&] { return missing == 0; }, absl::Minutes(2)).IgnoreError();
     }
-    return "nowhere";
+    for (const GrainKey& key : keys_) {
+      std::set<std::string> all;
+      for (size_t from = 0; from < kNodes; ++from) all.insert(places[{key, from}]);
+      if (all.size() == 1 && !all.begin()->empty()) continue;
+      std::string text;
+      for (const std::string& place : all) absl::StrAppend(&text, " \"", place, "\"");
+      world_.Violated(absl::StrCat(key.ToString(), " is found at", text));
+    }
   }
 
   void RunFor(absl::Duration duration) {
@@ -544,11 +574,10 @@ class PlacementSim {
   }
 
   void Check() {
-    for (const auto& [key, on] : world_.running) {
-      if (on.size() < 2) continue;
+    for (const GrainKey& key : world_.crowded) {
       std::string serving;
       int count = 0;
-      for (const int number : on) {
+      for (const int number : world_.running[key]) {
         const std::unique_ptr<SimNode>& node = nodes_[static_cast<size_t>(number)];
         if (node == nullptr || node->executor.is_asleep()) continue;
         const PlacementResolutionPtr here = node->driver->Local(key);

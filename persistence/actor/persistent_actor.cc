@@ -15,6 +15,7 @@
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/fencing_token.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
@@ -111,7 +112,7 @@ struct PersistentActor::Behaviors {
   std::vector<std::unique_ptr<CommandHandler>> replaced;
 };
 
-PersistentActor::PersistentActor() = default;
+PersistentActor::PersistentActor() : fencing_token_(CurrentFencingToken()) {}
 
 PersistentActor::~PersistentActor() {
   // Of an instance that has seen no last hook.

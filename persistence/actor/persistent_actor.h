@@ -116,8 +116,9 @@ class PersistentActor : public ActorInstance {
   virtual std::string_view JournalPluginId() const { return {}; }
   virtual std::string_view SnapshotPluginId() const { return {}; }
   virtual Recovery RecoverFrom() const { return {}; }
-  // From whoever decides which of several owns the id: only grows, and not 0. 0: the journal counts by itself.
-  virtual uint64_t FencingToken() const { return 0; }
+  // From whoever decides which of several owns the id: only grows, and not 0. 0: the journal counts by itself. The usual
+  // one is that of its context (fraktor/actor/system/fencing_token.h), which a grain has.
+  virtual uint64_t FencingToken() const { return fencing_token_; }
   // Must live as long as the actor. The usual ones are those of the extension.
   virtual const PersistentActorOptions& options() const;
 
@@ -324,6 +325,7 @@ class PersistentActor : public ActorInstance {
   // Timers and the permit: whatever outlives the instance otherwise.
   void LetGo();
 
+  const uint64_t fencing_token_;
   std::string persistence_id_;
   ActorContext* context_ = nullptr;
   PersistenceExtension* extension_ = nullptr;

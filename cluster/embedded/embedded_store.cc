@@ -1,0 +1,325 @@
+#include "fraktor/cluster/embedded/embedded_store.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/cluster/membership/member_table.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// So many tokens are allowed ahead by one write.
+constexpr uint64_t kTokensAhead = 10'000;
+// Who has not asked again for so long does not want to hear of topologies any more.
+constexpr absl::Duration kWatchFor = absl::Seconds(10);
+constexpr size_t kMaxWatchers = 20'000;
+
+class EmbeddedStoreActor final : public ActorInstance {
+ public:
+  explicit EmbeddedStoreActor(const EmbeddedStoreOptions& options) : options_(options) {}
+
+  absl::Status PreStart(ActorContext& context) override {
+    RuntimeToolbox& toolbox = context.system().toolbox();
+    FRAKTOR_ASSIGN_OR_RETURN(timer_,
+                             toolbox.SchedulePeriodic({.period = options_.tick_period},
+                                                      [self = context.self()] { fraktor::Tell(self, Tick{}); }));
+    Recover(context);
+    return absl::OkStatus();
+  }
+
+  void PostStop(ActorContext& context) override { context.system().toolbox().CancelTimer(timer_); }
+
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (message.Is<Flush>()) {
+      OnFlush(context);
+    } else if (message.Is<Tick>()) {
+      OnTick(context);
+    } else if (!Serve(context, message)) {
+      return context.Unhandled(message);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct Flush {};
+  struct Tick {};
+  // What is known of the cluster.
+  struct Tables {
+    Tables(const EmbeddedStoreOptions& options, uint64_t first_epoch)
+        : members({.term = options.term, .first_epoch = first_epoch}), placement(options.placement) {}
+    MemberTable members;
+    PlacementTable placement;
+  };
+
+  static Instant Now(ActorContext& context) { return context.system().toolbox().Now(); }
+
+  static void LogError(ActorContext& context, const std::string& text) {
+    const std::string path = context.Path();
+    context.system().log().Log(LogLevel::kError,
+                               {.at = context.system().toolbox().WallNow(), .path = path, .text = text});
+  }
+
+  void Recover(ActorContext& context) {
+    tables_.reset();
+    changes_ = {};
+    if (options_.backend == nullptr) {
+      // Numbers that are above those of former lives, whatever they were.
+      const auto date =
+          static_cast<uint64_t>(std::max<int64_t>(1, absl::ToUnixMicros(context.system().toolbox().WallNow())));
+      tables_.emplace(options_, date);
+      tables_->placement.Restore(date, {});
+      silent_until_ = options_.is_new ? Instant::InfinitePast() : Now(context) + options_.term;
+    } else {
+      absl::StatusOr<EmbeddedState> state = options_.backend->Load();
+      if (!state.ok()) {
+        why_not_ =
+            absl::UnavailableError(absl::StrCat("the cluster's store cannot be read: ", state.status().message()));
+        LogError(context, why_not_.ToString());
+        return;
+      }
+      tables_.emplace(options_, state->epoch);
+      tables_->members.Restore(state->epoch, state->members, Now(context));
+      tables_->placement.Restore(state->token_limit, std::move(state->activations));
+      token_limit_ = state->token_limit;
+    }
+    told_epoch_ = tables_->members.topology()->epoch();
+  }
+
+  // OK if it may serve.
+  absl::Status MayServe(ActorContext& context) {
+    if (!tables_.has_value()) return why_not_;
+    if (Now(context) < silent_until_) {
+      return absl::UnavailableError(absl::StrCat(
+          "the cluster's store has begun anew without what it knew, and waits for another ",
+          absl::FormatDuration(silent_until_ - Now(context)), " until what it may have allowed before has ended"));
+    }
+    return absl::OkStatus();
+  }
+
+  bool Serve(ActorContext& context, Envelope& message) {
+    return On<EmbeddedAcquire>(context, message) || On<EmbeddedRelease>(context, message) ||
+           On<EmbeddedLoad>(context, message) || On<EmbeddedPut>(context, message) ||
+           On<EmbeddedRemove>(context, message) || On<EmbeddedJoin>(context, message) ||
+           On<EmbeddedRenew>(context, message) || On<EmbeddedBeginLeaving>(context, message) ||
+           On<EmbeddedLeave>(context, message) || OnWatch(context, message);
+  }
+
+  template <class Request>
+  bool On(ActorContext& context, Envelope& message) {
+    const auto* const request = message.TryAs<Request>();
+    if (request == nullptr) return false;
+    const absl::Status may = MayServe(context);
+    absl::StatusOr<typename Request::Reply> reply = typename Request::Reply();
+    if (may.ok()) {
+      reply = Do(*request, Now(context));
+    } else {
+      reply = may;
+    }
+    if (reply.ok()) {
+      Answer(context, context.sender(), MakeEnvelope<typename Request::Reply>(ActorRef(), *std::move(reply)));
+    } else {
+      Answer(context, context.sender(), MakeEnvelope<ErrorReply>(ActorRef(), ErrorReply{reply.status()}));
+    }
+    AfterChange(context);
+    return true;
+  }
+
+  absl::StatusOr<EmbeddedLease> Do(const EmbeddedAcquire& request, Instant now) {
+    // A member does one thing at a time about a grain. If it holds the lock already, it has not heard of that, or has given
+    // up: questions wait on their way while the store is away. The old token is worth nothing from here on.
+    const std::optional<PlacementLease> held = tables_->placement.Held(request.key, now);
+    if (held.has_value() && held->owner == request.owner) tables_->placement.Release(*held, now).IgnoreError();
+    FRAKTOR_ASSIGN_OR_RETURN(const PlacementLease lease,
+                             tables_->placement.TryAcquire(request.key, request.owner, now));
+    if (options_.backend != nullptr && lease.token > token_limit_) {
+      token_limit_ = lease.token + kTokensAhead;
+      changes_.token_limit = token_limit_;
+    }
+    return EmbeddedLease{.token = lease.token, .ttl = options_.placement.lease_ttl};
+  }
+  absl::StatusOr<EmbeddedDone> Do(const EmbeddedRelease& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(tables_->placement.Release(
+        {.key = request.key, .owner = request.owner, .expires_at = now, .token = request.token}, now));
+    return EmbeddedDone{};
+  }
+  absl::StatusOr<EmbeddedLoaded> Do(const EmbeddedLoad& request, Instant /*now*/) {
+    LoadedActivation loaded = tables_->placement.Load(request.key);
+    return EmbeddedLoaded{.exists = loaded.exists, .entry = std::move(loaded.entry)};
+  }
+  absl::StatusOr<EmbeddedDone> Do(const EmbeddedPut& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(tables_->placement.Store(request.key, request.entry, request.expected_token, now));
+    if (options_.backend != nullptr) changes_.activations.emplace_back(request.key, request.entry);
+    return EmbeddedDone{};
+  }
+  absl::StatusOr<EmbeddedDone> Do(const EmbeddedRemove& request, Instant /*now*/) {
+    const LoadedActivation loaded = tables_->placement.Load(request.key);
+    if (!loaded.exists || loaded.entry.token != request.token) return EmbeddedDone{};
+    tables_->placement.Remove(request.key, request.token);
+    if (options_.backend != nullptr) changes_.activations.emplace_back(request.key, std::nullopt);
+    return EmbeddedDone{};
+  }
+  absl::StatusOr<EmbeddedTerm> Do(const EmbeddedJoin& request, Instant now) {
+    FRAKTOR_ASSIGN_OR_RETURN(
+        Member member,
+        tables_->members.Join(
+            {.authority = request.authority, .system_uid = request.system_uid, .kinds = request.kinds}, now));
+    return EmbeddedTerm{.member = std::move(member), .term = options_.term};
+  }
+  absl::StatusOr<EmbeddedTerm> Do(const EmbeddedRenew& request, Instant now) {
+    FRAKTOR_ASSIGN_OR_RETURN(Member member, tables_->members.Renew(request.member_id, now));
+    return EmbeddedTerm{.member = std::move(member), .term = options_.term};
+  }
+  absl::StatusOr<EmbeddedDone> Do(const EmbeddedBeginLeaving& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(tables_->members.BeginLeaving(request.member_id, now));
+    return EmbeddedDone{};
+  }
+  absl::StatusOr<EmbeddedDone> Do(const EmbeddedLeave& request, Instant /*now*/) {
+    tables_->members.Leave(request.member_id);
+    return EmbeddedDone{};
+  }
+
+  bool OnWatch(ActorContext& context, Envelope& message) {
+    const auto* const watch = message.TryAs<EmbeddedWatch>();
+    if (watch == nullptr) return false;
+    if (!MayServe(context).ok() || context.sender().IsNoOne()) return true;
+    const auto known = std::find_if(watchers_.begin(), watchers_.end(),
+                                    [&](const Watcher& watcher) { return watcher.ref == context.sender(); });
+    if (known != watchers_.end()) {
+      known->until = Now(context) + kWatchFor;
+    } else if (watchers_.size() < kMaxWatchers) {
+      watchers_.push_back({.ref = context.sender(), .until = Now(context) + kWatchFor});
+    }
+    if (watch->known_epoch != tables_->members.topology()->epoch()) Answer(context, context.sender(), News());
+    return true;
+  }
+
+  EnvelopePtr News() const {
+    const ClusterTopologyPtr& topology = tables_->members.topology();
+    return MakeEnvelope<EmbeddedTopology>(ActorRef(),
+                                          EmbeddedTopology{.epoch = topology->epoch(), .members = topology->members()});
+  }
+
+  void OnTick(ActorContext& context) {
+    if (!tables_.has_value()) {
+      Recover(context);
+      return;
+    }
+    const Instant now = Now(context);
+    std::erase_if(watchers_, [now](const Watcher& watcher) { return now >= watcher.until; });
+    tables_->members.Expire(now);
+    AfterChange(context);
+  }
+
+  // What has changed is told, and written down before.
+  void AfterChange(ActorContext& context) {
+    if (!tables_.has_value()) return;
+    const ClusterTopologyPtr& topology = tables_->members.topology();
+    if (topology->epoch() != told_epoch_) {
+      told_epoch_ = topology->epoch();
+      if (options_.backend != nullptr) {
+        changes_.epoch = topology->epoch();
+        changes_.members = topology->members();
+      }
+      for (const Watcher& watcher : watchers_) Answer(context, watcher.ref, News());
+    }
+    if (changes_.empty() || is_flushing_) return;
+    // What is in the mailbox already goes along.
+    is_flushing_ = true;
+    context.Tell(context.self(), Flush{});
+  }
+
+  // Behind what is not written yet: an answer must not tell what may be forgotten.
+  void Answer(ActorContext& context, ActorRef to, EnvelopePtr answer) {
+    if (to.IsNoOne()) return;
+    answer->set_sender(context.self());
+    if (options_.backend == nullptr) {
+      ActorContext::worker().Send(to, answer.release());
+      return;
+    }
+    answers_.emplace_back(to, std::move(answer));
+    if (changes_.empty() && !is_flushing_) {
+      // A change of the request itself comes after this: so it is looked at once more.
+      is_flushing_ = true;
+      context.Tell(context.self(), Flush{});
+    }
+  }
+
+  void OnFlush(ActorContext& context) {
+    is_flushing_ = false;
+    std::vector<std::pair<ActorRef, EnvelopePtr>> answers = std::move(answers_);
+    answers_.clear();
+    const EmbeddedChanges changes = std::exchange(changes_, {});
+    absl::Status written = absl::OkStatus();
+    if (!changes.empty()) written = options_.backend->Write(changes);
+    if (!written.ok()) {
+      LogError(context, absl::StrCat("the cluster's store cannot be written: ", written.ToString()));
+      // What is there is what counts.
+      Recover(context);
+      for (auto& [to, answer] : answers) {
+        if (answer->Is<EmbeddedTopology>()) continue;
+        context.Tell(to, ErrorReply{absl::UnavailableError(
+                             absl::StrCat("the cluster's store cannot be written: ", written.message()))});
+      }
+      return;
+    }
+    for (auto& [to, answer] : answers) ActorContext::worker().Send(to, answer.release());
+  }
+
+  struct Watcher {
+    ActorRef ref;
+    Instant until;
+  };
+
+  const EmbeddedStoreOptions options_;
+  TimerId timer_;
+  std::optional<Tables> tables_;
+  absl::Status why_not_;  // there are no tables
+  Instant silent_until_ = Instant::InfinitePast();
+  uint64_t token_limit_ = 0;
+  uint64_t told_epoch_ = 0;
+  std::vector<Watcher> watchers_;
+  // What waits for the next write, and who waits for it.
+  EmbeddedChanges changes_;
+  std::vector<std::pair<ActorRef, EnvelopePtr>> answers_;
+  bool is_flushing_ = false;
+};
+
+}  // namespace
+
+absl::Status EmbeddedStore::Start(ActorSystem& system, const EmbeddedStoreOptions& options) {
+  if (options.term <= absl::ZeroDuration() || options.tick_period <= absl::ZeroDuration() ||
+      options.placement.lease_ttl <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError("embedded store: term, tick_period and lease_ttl must be positive");
+  }
+  // It waits for a disk.
+  const PropsPtr props = MakeProps<EmbeddedStoreActor>(
+      {.dispatcher = options.backend != nullptr && system.toolbox().has_threads() ? DispatcherChoice::kPinned
+                                                                                  : DispatcherChoice::kDefault},
+      options);
+  return system.SpawnSystemActor(*props, "cluster-store").status();
+}
+
+}  // namespace fraktor::inline v0

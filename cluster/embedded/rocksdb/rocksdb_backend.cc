@@ -1,0 +1,158 @@
+#include "fraktor/cluster/embedded/rocksdb/rocksdb_backend.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/memory/memory.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "rocksdb/db.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/options.h"
+#include "rocksdb/slice.h"
+#include "rocksdb/status.h"
+#include "rocksdb/write_batch.h"
+
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/decoder.h"
+#include "fraktor/actor/serialization/encoder.h"
+#include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/utils/bytes/bytes.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// Never used for something else.
+constexpr uint64_t kSchema = 1;
+constexpr std::string_view kSchemaKey = "schema";
+constexpr std::string_view kEpochKey = "epoch";
+constexpr std::string_view kMembersKey = "members";
+constexpr std::string_view kTokenKey = "token";
+// Before the kind, with its length, and the identity.
+constexpr char kActivationPrefix = '/';
+
+rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()}; }
+std::string_view FromSlice(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
+
+template <class T>
+std::string EncodeValue(const T& value) {
+  std::string out;
+  const CodecContext context;
+  Encoder encoder(out, context);
+  encoder.Value(value);
+  return out;
+}
+
+template <class T>
+absl::StatusOr<T> DecodeValue(std::string_view what, std::string_view bytes) {
+  const CodecContext context;
+  Decoder decoder(bytes, 0, 0, context);
+  T value = decoder.Value<T>();
+  if (const absl::Status read = decoder.Finish(); !read.ok()) {
+    return absl::DataLossError(absl::StrCat("the cluster's store: ", ToAbsl(what), " cannot be read: ", read.message(),
+                                            "; restore the folder, or delete it when no node of the cluster runs"));
+  }
+  return value;
+}
+
+std::string ActivationKey(const GrainKey& key) {
+  std::string out(1, kActivationPrefix);
+  AppendSized(out, key.kind());
+  out += key.identity();
+  return out;
+}
+
+absl::Status FromRocksDb(const std::string& folder, const rocksdb::Status& status) {
+  return absl::UnavailableError(absl::StrCat("the cluster's store in \"", folder, "\": ", status.ToString()));
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<RocksDbBackend>> RocksDbBackend::Open(const std::string& folder) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  // What was acknowledged was synced: what is behind a hole never was.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  options.max_background_jobs = 1;
+  options.write_buffer_size = size_t{8} << 20;
+  options.keep_log_file_num = 2;
+  rocksdb::DB* db = nullptr;
+  if (const rocksdb::Status opened = rocksdb::DB::Open(options, folder, &db); !opened.ok()) {
+    return FromRocksDb(folder, opened);
+  }
+  std::shared_ptr<RocksDbBackend> backend(new RocksDbBackend(folder, absl::WrapUnique(db)));
+  std::string schema;
+  const rocksdb::Status found = db->Get(rocksdb::ReadOptions(), ToSlice(kSchemaKey), &schema);
+  if (found.IsNotFound()) return backend;
+  if (!found.ok()) return FromRocksDb(folder, found);
+  FRAKTOR_ASSIGN_OR_RETURN(const uint64_t version, DecodeValue<uint64_t>("its version", schema));
+  if (version > kSchema) {
+    return absl::FailedPreconditionError(absl::StrCat("the cluster's store in \"", folder, "\" is of version ", version,
+                                                      ", and this program knows ", kSchema, ": update it"));
+  }
+  return backend;
+}
+
+RocksDbBackend::RocksDbBackend(std::string folder, std::unique_ptr<rocksdb::DB> db)
+    : folder_(std::move(folder)), db_(std::move(db)) {}
+
+RocksDbBackend::~RocksDbBackend() = default;
+
+absl::StatusOr<EmbeddedState> RocksDbBackend::Load() {
+  EmbeddedState state;
+  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(rocksdb::ReadOptions()));
+  for (at->SeekToFirst(); at->Valid(); at->Next()) {
+    state.exists = true;
+    const std::string_view key = FromSlice(at->key());
+    const std::string_view value = FromSlice(at->value());
+    if (key.front() == kActivationPrefix) {
+      ByteReader reader(key.substr(1));
+      const std::string_view kind = reader.Sized();
+      const GrainKey grain(kind, reader.rest());
+      if (!reader.ok() || !grain.Check().ok()) {
+        return absl::DataLossError("the cluster's store: the key of an activation cannot be read");
+      }
+      FRAKTOR_ASSIGN_OR_RETURN(ActivationEntry entry,
+                               DecodeValue<ActivationEntry>(absl::StrCat("activation ", grain.ToString()), value));
+      state.activations.emplace_back(grain, std::move(entry));
+    } else if (key == kEpochKey) {
+      FRAKTOR_ASSIGN_OR_RETURN(state.epoch, DecodeValue<uint64_t>("the epoch", value));
+    } else if (key == kTokenKey) {
+      FRAKTOR_ASSIGN_OR_RETURN(state.token_limit, DecodeValue<uint64_t>("the last token", value));
+    } else if (key == kMembersKey) {
+      FRAKTOR_ASSIGN_OR_RETURN(state.members, DecodeValue<std::vector<Member>>("the list of members", value));
+    }
+  }
+  if (!at->status().ok()) return FromRocksDb(folder_, at->status());
+  return state;
+}
+
+absl::Status RocksDbBackend::Write(const EmbeddedChanges& changes) {
+  rocksdb::WriteBatch batch;
+  const auto put = [&batch](std::string_view key, const std::string& value) { return batch.Put(ToSlice(key), value); };
+  rocksdb::Status status = put(kSchemaKey, EncodeValue(kSchema));
+  if (status.ok() && changes.token_limit.has_value()) status = put(kTokenKey, EncodeValue(*changes.token_limit));
+  if (status.ok() && changes.epoch.has_value()) {
+    status = put(kEpochKey, EncodeValue(*changes.epoch));
+    if (status.ok()) status = put(kMembersKey, EncodeValue(changes.members));
+  }
+  for (const auto& [key, entry] : changes.activations) {
+    if (!status.ok()) break;
+    const std::string name = ActivationKey(key);
+    status = entry.has_value() ? put(name, EncodeValue(*entry)) : batch.Delete(name);
+  }
+  rocksdb::WriteOptions options;
+  options.sync = true;
+  if (status.ok()) status = db_->Write(options, &batch);
+  return status.ok() ? absl::OkStatus() : FromRocksDb(folder_, status);
+}
+
+}  // namespace fraktor::inline v0

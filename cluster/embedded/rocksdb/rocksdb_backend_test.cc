@@ -1,0 +1,75 @@
+#include "fraktor/cluster/embedded/rocksdb/rocksdb_backend.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/cluster/embedded/embedded_backend.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/identity/member.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor {
+namespace {
+
+std::string Folder(const std::string& name) { return absl::StrCat(testing::TempDir(), "/", name); }
+
+ActivationEntry EntryOf(uint64_t token) {
+  return {.owner = "a:1#7",
+          .record = {.pid = "pekko://s@a:1/system/grains/x", .snapshot = std::string("\0\1", 2), .version = 3},
+          .observed_at = Instant::FromNanoseconds(-5),
+          .token = token,
+          .epoch = 9};
+}
+
+// CLU-13: what was written is there when the node comes back.
+TEST(RocksDbBackend, FindsWhatItHasWritten) {
+  const std::string folder = Folder("finds");
+  const GrainKey alice("account", "alice");
+  const GrainKey odd("k", std::string("a/\0b", 4));
+  const Member member{.authority = "a:1",
+                      .incarnation = 7,
+                      .system_uid = 5,
+                      .kinds = {"account", "k"},
+                      .status = MemberStatus::kLeaving};
+  {
+    const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+    EXPECT_FALSE(backend->Load().value().exists);
+    ASSERT_TRUE(backend->Write({.token_limit = 10'001, .epoch = 8, .members = {member}}).ok());
+    ASSERT_TRUE(backend->Write({.activations = {{alice, EntryOf(3)}, {odd, EntryOf(4)}}}).ok());
+    EXPECT_FALSE(RocksDbBackend::Open(folder).ok()) << "one process at a time";
+  }
+  {
+    const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+    const EmbeddedState state = backend->Load().value();
+    EXPECT_TRUE(state.exists);
+    EXPECT_EQ(state.token_limit, 10'001u);
+    EXPECT_EQ(state.epoch, 8u);
+    EXPECT_EQ(state.members, std::vector<Member>{member});
+    ASSERT_EQ(state.activations.size(), 2u);
+    for (const auto& [key, entry] : state.activations) EXPECT_EQ(entry, EntryOf(key == alice ? 3 : 4));
+    // In order: the last word counts.
+    ASSERT_TRUE(backend->Write({.activations = {{alice, std::nullopt}, {odd, EntryOf(5)}, {alice, EntryOf(6)}}}).ok());
+    ASSERT_TRUE(backend->Write({.activations = {{odd, std::nullopt}}}).ok());
+  }
+  const EmbeddedState state = RocksDbBackend::Open(folder).value()->Load().value();
+  ASSERT_EQ(state.activations.size(), 1u);
+  EXPECT_EQ(state.activations[0].first, alice);
+  EXPECT_EQ(state.activations[0].second, EntryOf(6));
+  EXPECT_EQ(state.epoch, 8u);
+}
+
+TEST(RocksDbBackend, SaysWhyAFolderCannotBeOpened) {
+  const absl::Status status = RocksDbBackend::Open(Folder("none/of/these/is/there")).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_NE(std::string(status.message()).find("none/of/these"), std::string::npos) << status;
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,79 @@
+#include "fraktor/cluster/grain/grain_call.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/utils/bytes/bytes.h"
+#include "fraktor/utils/status/status_macros.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+// References in a message are numbers; the references themselves are beside it.
+class RefsBeside final : public ActorRefCodec {
+ public:
+  explicit RefsBeside(std::vector<ActorRef>& refs) : refs_(refs) {}
+
+  absl::Status Write(ActorRef ref, std::string& out) override {
+    refs_.push_back(ref);
+    AppendVarint(out, refs_.size());
+    return absl::OkStatus();
+  }
+  absl::StatusOr<ActorRef> Read(std::string_view bytes) override {
+    ByteReader reader(bytes);
+    const uint64_t place = reader.Varint();
+    if (!reader.ok() || !reader.rest().empty() || place == 0 || place > refs_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("a reference to place ", place, " of ", refs_.size()));
+    }
+    return refs_[place - 1];
+  }
+
+ private:
+  std::vector<ActorRef>& refs_;
+};
+
+}  // namespace
+
+CodecSetup ClusterCodecs() {
+  CodecSetup codecs;
+  codecs.Add<GrainCallFrame, LocateGrain, GrainLocated, GrainGone>();
+  return codecs;
+}
+
+absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs) {
+  GrainCallFrame frame{.kind = call.key.kind(),
+                       .identity = call.key.identity(),
+                       .is_redirected = call.is_redirected,
+                       .hops = call.hops,
+                       .router = call.router,
+                       .timeout = call.timeout};
+  RefsBeside refs(frame.refs);
+  FRAKTOR_ASSIGN_OR_RETURN(const MessageCodec* codec, codecs.Encode(*call.message, frame.bytes, {.refs = &refs}));
+  frame.manifest = std::string(codec->manifest());
+  frame.version = codec->version();
+  return frame;
+}
+
+absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs) {
+  std::vector<ActorRef> beside = frame.refs;
+  RefsBeside refs(beside);
+  FRAKTOR_ASSIGN_OR_RETURN(EnvelopePtr message,
+                           codecs.Decode({.manifest = frame.manifest, .version = frame.version, .bytes = frame.bytes},
+                                         sender, {.refs = &refs, .max_bytes = frame.bytes.size()}));
+  return GrainCall{.key = GrainKey(frame.kind, frame.identity),
+                   .message = std::move(message),
+                   .is_redirected = frame.is_redirected,
+                   .hops = frame.hops,
+                   .router = frame.router,
+                   .wait_until = Instant::InfinitePast(),
+                   .timeout = frame.timeout};
+}
+
+}  // namespace fraktor::inline v0

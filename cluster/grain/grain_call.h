@@ -1,0 +1,119 @@
+// GrainCall: a message for a grain on its way, and what routers of different nodes say to each other about it.
+//
+//   CodecSetup codecs;
+//   codecs.Add<Deposit, GetBalance, Balance>().Add(ClusterCodecs());        // on every node
+//   options.codecs = codecs.Build().value();
+//
+// Between systems of one process a call goes as it is. To another process it goes as a GrainCallFrame: the message is
+// encoded by the router that sends it and decoded by the one that gets it, so that both can say what is wrong with it to
+// whoever has asked.
+//
+// Thread safety: values.
+#ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_CALL_H_
+#define FRAKTOR_CLUSTER_GRAIN_GRAIN_CALL_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+// A message for a grain. Its sender is the envelope's.
+struct GrainCall {
+  GrainKey key;
+  EnvelopePtr message;
+  // The one who sends it on knows that the grain runs here, or has run here.
+  bool is_redirected = false;
+  uint32_t hops = 0;
+  // The router of another node that has sent it here; no one if it began here.
+  ActorRef router = {};
+  // Until then it may wait; the infinite past: nobody has said yet.
+  Instant wait_until = Instant::InfinitePast();
+  // How long the asker waits; zero if it is no question.
+  absl::Duration timeout = absl::ZeroDuration();
+};
+
+// The same between processes.
+struct GrainCallFrame {
+  std::string kind = {};
+  std::string identity = {};
+  bool is_redirected = false;
+  uint32_t hops = 0;
+  ActorRef router = {};
+  absl::Duration timeout = absl::ZeroDuration();
+  // The message, and the references in it.
+  std::string manifest = {};
+  uint32_t version = 0;
+  std::string bytes = {};
+  std::vector<ActorRef> refs = {};
+};
+
+// Where is this grain? To the router of its owner, which activates it if it runs nowhere. Whoever asks twice gets the
+// same answer twice.
+struct LocateGrain {
+  std::string kind = {};
+  std::string identity = {};
+  uint64_t attempt = 0;  // of the one who asks
+};
+struct GrainLocated {
+  std::string kind = {};
+  std::string identity = {};
+  uint64_t attempt = 0;
+  absl::Status status = {};
+  // If that is OK.
+  std::string authority = {};
+  std::string owner = {};  // the id of the member
+  std::string pid = {};
+  uint64_t token = 0;
+};
+// A call came to a node on which its grain does not run: what is remembered of it is not true any more.
+struct GrainGone {
+  std::string kind = {};
+  std::string identity = {};
+  std::string authority = {};  // of the node
+};
+
+template <>
+struct Codec<GrainCallFrame>
+    : FieldCodec<GrainCallFrame, &GrainCallFrame::kind, &GrainCallFrame::identity, &GrainCallFrame::is_redirected,
+                 &GrainCallFrame::hops, &GrainCallFrame::router, &GrainCallFrame::timeout, &GrainCallFrame::manifest,
+                 &GrainCallFrame::version, &GrainCallFrame::bytes, &GrainCallFrame::refs> {
+  static constexpr std::string_view kManifest = "fraktor.grain_call";
+};
+template <>
+struct Codec<LocateGrain> : FieldCodec<LocateGrain, &LocateGrain::kind, &LocateGrain::identity, &LocateGrain::attempt> {
+  static constexpr std::string_view kManifest = "fraktor.locate_grain";
+};
+template <>
+struct Codec<GrainLocated> : FieldCodec<GrainLocated, &GrainLocated::kind, &GrainLocated::identity,
+                                        &GrainLocated::attempt, &GrainLocated::status, &GrainLocated::authority,
+                                        &GrainLocated::owner, &GrainLocated::pid, &GrainLocated::token> {
+  static constexpr std::string_view kManifest = "fraktor.grain_located";
+};
+template <>
+struct Codec<GrainGone> : FieldCodec<GrainGone, &GrainGone::kind, &GrainGone::identity, &GrainGone::authority> {
+  static constexpr std::string_view kManifest = "fraktor.grain_gone";
+};
+
+// What the system of every node needs whose cluster goes over remoting.
+CodecSetup ClusterCodecs();
+
+// Errors: those of the message's codec; the call is as it was.
+absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs);
+absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_GRAIN_GRAIN_CALL_H_

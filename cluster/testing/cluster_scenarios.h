@@ -1,0 +1,260 @@
+// What a cluster promises, as scenarios that run on any TestCluster.
+#ifndef FRAKTOR_CLUSTER_TESTING_CLUSTER_SCENARIOS_H_
+#define FRAKTOR_CLUSTER_TESTING_CLUSTER_SCENARIOS_H_
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/testing/test_cluster.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor {
+
+struct Count {
+  int64_t value = 0;
+  uint64_t token = 0;
+  std::string path = {};
+};
+struct Add {
+  using Reply = Count;
+  int64_t n = 0;
+};
+// The answer comes from somebody else.
+struct AskFriend {
+  using Reply = Count;
+  ActorRef whom = {};
+};
+// Has no codec.
+struct Secret {
+  using Reply = Count;
+  int64_t n = 0;
+};
+
+template <>
+struct Codec<Count> : FieldCodec<Count, &Count::value, &Count::token, &Count::path> {
+  static constexpr std::string_view kManifest = "test.count";
+};
+template <>
+struct Codec<Add> : FieldCodec<Add, &Add::n> {
+  static constexpr std::string_view kManifest = "test.add";
+};
+template <>
+struct Codec<AskFriend> : FieldCodec<AskFriend, &AskFriend::whom> {
+  static constexpr std::string_view kManifest = "test.ask_friend";
+};
+
+class Counter : public Actor<Counter, Add, AskFriend, Secret> {
+ public:
+  static constexpr std::string_view kGrainKind = "counter";
+  explicit Counter(const GrainContext& grain) : token_(grain.token) {}
+
+  Count On(Context& context, const Add& add) {
+    sum_ += add.n;
+    return {.value = sum_, .token = token_, .path = context.Path()};
+  }
+  void On(Context& context, const AskFriend& ask) { context.Forward(ask.whom, Add{.n = 1}); }
+  Count On(Context&, const Secret&) { return {}; }
+
+ private:
+  const uint64_t token_;
+  int64_t sum_ = 0;
+};
+
+// Answers for somebody else.
+class Friend : public Actor<Friend, Add> {
+ public:
+  Count On(Context&, const Add& add) { return {.value = 41 + add.n}; }
+};
+
+inline TestClusterOptions CounterCluster() {
+  TestClusterOptions options;
+  options.kinds = {GrainKindOf<Counter>()};
+  options.codecs.Add<Count, Add, AskFriend>();
+  return options;
+}
+
+inline absl::StatusOr<Count> AddTo(TestCluster& cluster, size_t from, std::string_view identity, int64_t n,
+                                   absl::Duration timeout = absl::Seconds(20)) {
+  return cluster.Await(cluster[from].Grain<Counter>(identity).Ask(cluster.system(from), Add{n}, timeout));
+}
+
+inline size_t Running(TestCluster& cluster) {
+  size_t running = 0;
+  for (size_t i = 0; i < cluster.size(); ++i) running += cluster[i].driver().Snapshot().activations;
+  return running;
+}
+
+// CLU-12: asking for a grain starts it on its owner and delivers the message, from any node.
+inline void RunsOnOneNodeAndIsReachedFromAll(TestCluster& cluster) {
+  cluster.AddNodes(3);
+  for (int g = 0; g < 12; ++g) {
+    uint64_t token = 0;
+    for (size_t from = 0; from < cluster.size(); ++from) {
+      const absl::StatusOr<Count> count = AddTo(cluster, from, absl::StrCat("g", g), 1);
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_EQ(count->value, static_cast<int64_t>(from) + 1) << "one actor, whoever asks";
+      if (from == 0) token = count->token;
+      EXPECT_EQ(count->token, token);
+    }
+  }
+  EXPECT_EQ(Running(cluster), 12u);
+  for (size_t i = 0; i < cluster.size(); ++i) EXPECT_GT(cluster[i].driver().Snapshot().activations, 0u);
+}
+
+// Messages of one caller arrive in order, also those that come before it is known where the grain is; and references in
+// them work.
+inline void KeepsTheOrderOfACaller(TestCluster& cluster) {
+  cluster.AddNodes(3);
+  for (const std::string_view identity : {"a", "b", "c", "d"}) {
+    std::vector<Future<Count>> answers;
+    for (int i = 0; i < 100; ++i) {
+      answers.push_back(cluster[1].Grain<Counter>(identity).Ask(cluster.system(1), Add{1}, absl::Seconds(20)));
+    }
+    for (size_t i = 0; i < answers.size(); ++i) {
+      const absl::StatusOr<Count> count = cluster.Await(std::move(answers[i]));
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_EQ(count->value, static_cast<int64_t>(i) + 1);
+    }
+  }
+  // The grain passes the question on to an actor of another node, which answers to the one who asked.
+  cluster.system(2).Spawn<Friend>("friend");
+  const ActorRef whom =
+      cluster.system(0).Resolve(absl::StrCat("pekko://cluster@", cluster[2].authority(), "/user/friend")).value();
+  for (const std::string_view identity : {"a", "b", "c", "d"}) {
+    const absl::StatusOr<Count> count = cluster.Await(
+        cluster[0].Grain<Counter>(identity).Ask(cluster.system(0), AskFriend{.whom = whom}, absl::Seconds(20)));
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->value, 42);
+  }
+}
+
+// A member that leaves hands over: its grains are found elsewhere, with higher tokens.
+inline void MovesWhenItsNodeLeaves(TestCluster& cluster) {
+  cluster.AddNodes(3);
+  std::vector<Count> before;
+  for (int g = 0; g < 12; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+  const size_t leaving = cluster[1].driver().Snapshot().activations;
+  ASSERT_GT(leaving, 0u);
+  ASSERT_TRUE(cluster.Await(cluster[1].Leave()).ok());
+  EXPECT_EQ(cluster[1].driver().Snapshot().activations, 0u);
+  size_t moved = 0;
+  for (int g = 0; g < 12; ++g) {
+    const absl::StatusOr<Count> count = AddTo(cluster, 0, absl::StrCat("g", g), 1);
+    ASSERT_TRUE(count.ok()) << count.status();
+    if (count->token == before[g].token) continue;
+    ++moved;
+    EXPECT_GT(count->token, before[g].token);
+    EXPECT_EQ(count->value, 1);
+  }
+  EXPECT_EQ(moved, leaving);
+}
+
+// Grains of a node that has died are activated elsewhere when its term is over.
+inline void ComesBackElsewhereAfterACrash(TestCluster& cluster) {
+  cluster.AddNodes(3);
+  std::vector<Count> before;
+  for (int g = 0; g < 12; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+  ASSERT_GT(cluster[2].driver().Snapshot().activations, 0u);
+  cluster.Crash(2);
+  size_t moved = 0;
+  for (int g = 0; g < 12; ++g) {
+    const absl::StatusOr<Count> count = cluster.AskUntilAnswered<Counter>(0, absl::StrCat("g", g), Add{1});
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_GE(count->token, before[g].token);
+    moved += count->token != before[g].token ? 1 : 0;
+  }
+  EXPECT_GT(moved, 0u);
+  EXPECT_LT(moved, 12u) << "those of the others stay";
+}
+
+// CLU-6: a join moves nothing that runs; new grains are on all nodes.
+inline void AJoinMovesNothing(TestCluster& cluster) {
+  cluster.AddNodes(2);
+  std::vector<Count> before;
+  for (int g = 0; g < 20; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+  cluster.AddNodes(1);
+  for (int g = 0; g < 20; ++g) {
+    for (size_t from = 0; from < cluster.size(); ++from) {
+      const absl::StatusOr<Count> count = AddTo(cluster, from, absl::StrCat("g", g), 1);
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_EQ(count->token, before[g].token);
+      EXPECT_EQ(count->value, static_cast<int64_t>(from) + 2);
+    }
+  }
+  EXPECT_EQ(cluster[2].driver().Snapshot().activations, 0u);
+  for (int g = 20; g < 60; ++g) ASSERT_TRUE(AddTo(cluster, 2, absl::StrCat("g", g), 1).ok());
+  const size_t share = cluster[2].driver().Snapshot().activations;
+  EXPECT_GT(share, 40u / 8);
+  EXPECT_LT(share, 40u * 2 / 3);
+}
+
+// A node that is started again takes the place of its former life at once, and what that ran begins anew.
+inline void ComesBackWhenItsNodeIsRestarted(TestCluster& cluster) {
+  cluster.AddNodes(2);
+  std::vector<Count> before;
+  for (int g = 0; g < 8; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+  cluster.Crash(1);
+  cluster.Restart(1);
+  for (int g = 0; g < 8; ++g) {
+    for (size_t from = 0; from < 2; ++from) {
+      const absl::StatusOr<Count> count = cluster.AskUntilAnswered<Counter>(from, absl::StrCat("g", g), Add{1});
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_GE(count->token, before[g].token);
+    }
+  }
+  EXPECT_EQ(Running(cluster), 8u);
+}
+
+// CLU-13: while the node of the store is away, grains that run go on, and others answer with an error that says so. When
+// it is back, those that ran are still the same, and new ones are activated with higher tokens.
+inline void GoesOnWhileTheStoreIsAway(TestCluster& cluster) {
+  cluster.AddNodes(2);
+  std::vector<Count> before;
+  for (int g = 0; g < 6; ++g) before.push_back(AddTo(cluster, g % 2, absl::StrCat("g", g), 1).value());
+  // The other node knows where they are, too.
+  for (int g = 0; g < 6; ++g) ASSERT_TRUE(AddTo(cluster, (g + 1) % 2, absl::StrCat("g", g), 1).ok());
+  cluster.CrashStore();
+  for (int g = 0; g < 6; ++g) {
+    for (size_t from = 0; from < 2; ++from) {
+      const absl::StatusOr<Count> count = AddTo(cluster, from, absl::StrCat("g", g), 1, absl::Seconds(1));
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_EQ(count->token, before[g].token);
+    }
+  }
+  for (size_t from = 0; from < 2; ++from) {
+    const absl::StatusOr<Count> none = AddTo(cluster, from, absl::StrCat("new", from), 1, absl::Seconds(2));
+    EXPECT_FALSE(none.ok());
+    EXPECT_TRUE(ErrorKindOf<LookupError>(none.status()).has_value()) << none.status();
+    EXPECT_NE(std::string(none.status().message()).find("the cluster's store"), std::string::npos) << none.status();
+  }
+  cluster.RestartStore();
+  for (int g = 0; g < 6; ++g) {
+    const absl::StatusOr<Count> count = AddTo(cluster, 0, absl::StrCat("g", g), 1);
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->token, before[g].token);
+    EXPECT_EQ(count->value, 5);
+  }
+  for (int g = 6; g < 12; ++g) {
+    const absl::StatusOr<Count> count = cluster.AskUntilAnswered<Counter>(g % 2, absl::StrCat("g", g), Add{1});
+    ASSERT_TRUE(count.ok()) << count.status();
+    for (const Count& old : before) EXPECT_GT(count->token, old.token);
+  }
+}
+
+}  // namespace fraktor
+
+#endif  // FRAKTOR_CLUSTER_TESTING_CLUSTER_SCENARIOS_H_

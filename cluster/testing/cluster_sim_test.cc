@@ -1,0 +1,172 @@
+// A cluster under faults, with everything that a real one has but the disk: nodes crash and come back, join and leave, are
+// cut off from each other and from the store, frames are lost, and the store crashes. A seed decides everything.
+//
+// After every step: of the activations of a grain, one at most is on a node that is a member, as that node knows it, and
+// the tokens of a grain's answers never go back. In the end, without faults: every call was answered, with an answer or an
+// error, and every grain answers from every node, from one activation.
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/cluster/testing/cluster_scenarios.h"
+#include "fraktor/cluster/testing/sim_test_cluster.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/random.h"
+
+namespace fraktor {
+namespace {
+
+constexpr int kNodes = 5;
+constexpr int kGrains = 40;
+constexpr int kSteps = 40;
+
+struct Pending {
+  std::string identity;
+  Future<Count> answer;
+};
+
+void RunUnderFaults(Simulation& sim) {
+  TestClusterOptions options = CounterCluster();
+  options.store.term = absl::Seconds(6);
+  options.store.placement.lease_ttl = absl::Seconds(4);
+  SimTestCluster cluster(sim, options);
+  cluster.AddNodes(kNodes);
+  Random random = sim.MakeRandom("faults");
+  std::set<size_t> dead;
+  bool is_store_dead = false;
+  std::vector<Pending> pending;
+  std::map<std::string, uint64_t> tokens;
+  uint64_t asked = 0;
+  uint64_t answered = 0;
+
+  const auto collect = [&] {
+    std::vector<Pending> rest;
+    for (Pending& one : pending) {
+      if (!one.answer.IsReady()) {
+        rest.push_back(std::move(one));
+        continue;
+      }
+      const absl::StatusOr<Count> count = one.answer.Take();
+      if (!count.ok()) continue;
+      ++answered;
+    }
+    pending = std::move(rest);
+  };
+  const auto check = [&] {
+    std::map<std::string, std::vector<size_t>> at;
+    for (size_t i = 0; i < cluster.size(); ++i) {
+      if (dead.contains(i)) continue;
+      for (int g = 0; g < kGrains; ++g) {
+        const GrainKey key("counter", absl::StrCat("g", g));
+        if (const PlacementResolutionPtr here = cluster[i].driver().Local(key)) {
+          at[key.identity()].push_back(i);
+          uint64_t& token = tokens[key.identity()];
+          EXPECT_GE(here->token, token) << key.ToString() << " is served by an activation of the past";
+          token = std::max(token, here->token);
+        }
+      }
+    }
+    for (const auto& [identity, nodes] : at) EXPECT_EQ(nodes.size(), 1u) << identity << " is served twice";
+  };
+
+  for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
+    const size_t node = random.UniformIn(0, kNodes - 1);
+    const size_t other = random.UniformIn(0, kNodes - 1);
+    switch (random.UniformIn(0, 11)) {
+      case 0:
+        if (dead.size() < 2 && dead.insert(node).second) cluster.Crash(node);
+        break;
+      case 1:
+      case 2:
+        if (!dead.empty()) {
+          const size_t back = *dead.begin();
+          dead.erase(back);
+          cluster.Restart(back);
+        }
+        break;
+      case 3:
+        if (node != other) cluster.Cut(node, other);
+        break;
+      case 4:
+        cluster.CutFromStore(node);
+        break;
+      case 5:
+      case 6:
+        cluster.Heal();
+        break;
+      case 7:
+        if (is_store_dead) {
+          cluster.RestartStore();
+        } else {
+          cluster.CrashStore();
+        }
+        is_store_dead = !is_store_dead;
+        break;
+      case 8:
+        // Leaves, and comes back as another member.
+        if (!dead.contains(node) && dead.size() < 2) {
+          Future<void> leaving = cluster[node].Leave();
+          sim.RunUntil([&] { return leaving.IsReady(); }, absl::Seconds(3));
+          cluster.Crash(node);
+          dead.insert(node);
+        }
+        break;
+      case 9:
+        cluster.network().SetFaults(0.05, 0.05, 0.05);
+        break;
+      default:
+        cluster.network().SetFaults(0, 0, 0);
+        break;
+    }
+    for (int call = 0; call < 8; ++call) {
+      const size_t from = random.UniformIn(0, kNodes - 1);
+      if (dead.contains(from)) continue;
+      const std::string identity = absl::StrCat("g", random.UniformIn(0, kGrains - 1));
+      ++asked;
+      pending.push_back(
+          {.identity = identity,
+           .answer = cluster[from].Grain<Counter>(identity).Ask(cluster.system(from), Add{1}, absl::Seconds(5))});
+    }
+    for (int slice = 0; slice < 5; ++slice) {
+      sim.Advance(absl::Milliseconds(random.UniformIn(20, 400)));
+      check();
+    }
+    collect();
+  }
+  if (testing::Test::HasFailure()) return;
+
+  cluster.network().SetFaults(0, 0, 0);
+  cluster.Heal();
+  if (is_store_dead) cluster.RestartStore();
+  for (const size_t node : dead) cluster.Restart(node);
+  dead.clear();
+  sim.Advance(absl::Seconds(30));
+  collect();
+  EXPECT_TRUE(pending.empty()) << "every call gets an answer or an error";
+  EXPECT_GT(answered, asked / 10) << "the test is worth something only if calls get through";
+  for (int g = 0; g < kGrains; ++g) {
+    std::set<uint64_t> seen;
+    for (size_t from = 0; from < cluster.size(); ++from) {
+      const absl::StatusOr<Count> count = AddTo(cluster, from, absl::StrCat("g", g), 1);
+      ASSERT_TRUE(count.ok()) << "g" << g << " from node " << from << ": " << count.status();
+      seen.insert(count->token);
+    }
+    EXPECT_EQ(seen.size(), 1u) << "g" << g;
+  }
+  check();
+}
+
+TEST(ClusterSim, ServesEachGrainOnceWhateverHappens) { Simulate({.seeds = 3, .twice = false}, RunUnderFaults); }
+
+}  // namespace
+}  // namespace fraktor

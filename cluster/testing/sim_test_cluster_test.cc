@@ -1,0 +1,193 @@
+#include "fraktor/cluster/testing/sim_test_cluster.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/testing/cluster_scenarios.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor {
+namespace {
+
+class ClusterOverSim : public testing::Test {
+ protected:
+  static void RunSeeds(int seeds, void (*scenario)(TestCluster&)) {
+    Simulate({.seeds = seeds}, [scenario](Simulation& sim) {
+      SimTestCluster cluster(sim, CounterCluster());
+      scenario(cluster);
+    });
+  }
+};
+
+TEST_F(ClusterOverSim, RunsOnOneNodeAndIsReachedFromAll) { RunSeeds(3, RunsOnOneNodeAndIsReachedFromAll); }
+TEST_F(ClusterOverSim, KeepsTheOrderOfACaller) { RunSeeds(3, KeepsTheOrderOfACaller); }
+TEST_F(ClusterOverSim, MovesWhenItsNodeLeaves) { RunSeeds(3, MovesWhenItsNodeLeaves); }
+TEST_F(ClusterOverSim, AJoinMovesNothing) { RunSeeds(1, AJoinMovesNothing); }
+TEST_F(ClusterOverSim, ComesBackElsewhereAfterACrash) { RunSeeds(3, ComesBackElsewhereAfterACrash); }
+TEST_F(ClusterOverSim, ComesBackWhenItsNodeIsRestarted) { RunSeeds(3, ComesBackWhenItsNodeIsRestarted); }
+TEST_F(ClusterOverSim, GoesOnWhileTheStoreIsAway) { RunSeeds(3, GoesOnWhileTheStoreIsAway); }
+
+// CLU-5: a node that cannot renew its membership stops its grains before others take over; it cannot know whether the
+// store is away or only the way to it. Then it joins again, as another member.
+TEST_F(ClusterOverSim, ANodeThatIsCutOffFromTheStoreStopsItsGrainsInTime) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    std::vector<Count> before;
+    for (int g = 0; g < 8; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+    const std::string life = cluster[1].session().member_id();
+    ASSERT_GT(cluster[1].driver().Snapshot().activations, 0u);
+    cluster.CutFromStore(1);
+    cluster.Cut(0, 1);
+    sim.Advance(absl::Seconds(5));
+    EXPECT_GT(cluster[1].driver().Snapshot().activations, 0u) << "its term is not over";
+    for (int step = 0; step < 60; ++step) {
+      sim.Advance(absl::Milliseconds(100));
+      const ClusterTopologyPtr topology = cluster[0].driver().topology();
+      if (topology->FindId(life) == nullptr) {
+        EXPECT_EQ(cluster[1].driver().Snapshot().activations, 0u) << "others may take over now";
+      }
+    }
+    EXPECT_EQ(cluster[0].driver().topology()->FindId(life), nullptr);
+    for (int g = 0; g < 8; ++g) {
+      const absl::StatusOr<Count> count = AddTo(cluster, 0, absl::StrCat("g", g), 1);
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_GE(count->token, before[g].token);
+    }
+    EXPECT_EQ(cluster[0].driver().Snapshot().activations, 8u);
+    cluster.Heal();
+    const absl::StatusOr<Count> count = cluster.AskUntilAnswered<Counter>(1, "g0", Add{1});
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_NE(cluster[1].session().member_id(), life);
+    EXPECT_EQ(Running(cluster), 8u);
+  });
+}
+
+// CLU-13: a store that was away for longer than a term finds its members gone, by their own decision, and takes them in as
+// new ones.
+TEST_F(ClusterOverSim, GrainsEndWhenTheStoreIsAwayForTooLong) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    const Count first = AddTo(cluster, 0, "alice", 1).value();
+    cluster.CrashStore();
+    sim.Advance(absl::Seconds(11));
+    EXPECT_EQ(Running(cluster), 0u);
+    cluster.RestartStore();
+    const absl::StatusOr<Count> second = AddTo(cluster, 1, "alice", 1);
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_GT(second->token, first.token);
+    EXPECT_EQ(second->value, 1);
+  });
+}
+
+// CLU-13: a store that has forgotten everything waits until what it may have allowed has ended.
+TEST_F(ClusterOverSim, AStoreWithoutADiskIsSilentForATerm) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    options.is_forgetful = true;
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(2);
+    const Count first = AddTo(cluster, 0, "alice", 1).value();
+    cluster.CrashStore();
+    cluster.RestartStore();
+    sim.Advance(absl::Seconds(5));
+    EXPECT_EQ(AddTo(cluster, 1, "alice", 1, absl::Seconds(1)).value().token, first.token) << "it goes on";
+    const absl::StatusOr<Count> none = AddTo(cluster, 0, "bob", 1, absl::Seconds(2));
+    EXPECT_TRUE(ErrorKindOf<LookupError>(none.status()).has_value()) << none.status();
+    size_t most = 0;
+    for (int step = 0; step < 100; ++step) {
+      sim.Advance(absl::Milliseconds(100));
+      most = std::max(most, Running(cluster));
+    }
+    EXPECT_LE(most, 1u);
+    const absl::StatusOr<Count> second = AddTo(cluster, 1, "alice", 1);
+    ASSERT_TRUE(second.ok()) << second.status();
+    EXPECT_GT(second->token, first.token);
+  });
+}
+
+// A store that cannot write says so, changes nothing, and goes on when it can.
+TEST_F(ClusterOverSim, AStoreThatCannotWriteRefuses) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    const auto backend = std::make_shared<TestBackend>();
+    options.store.backend = backend;
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(2);
+    const Count first = AddTo(cluster, 0, "alice", 1).value();
+    backend->set_failure(absl::ResourceExhaustedError("the disk is full"));
+    const absl::StatusOr<Count> none = AddTo(cluster, 0, "bob", 1, absl::Seconds(3));
+    EXPECT_TRUE(ErrorKindOf<LookupError>(none.status()).has_value()) << none.status();
+    EXPECT_EQ(AddTo(cluster, 1, "alice", 1).value().token, first.token);
+    backend->set_failure(absl::OkStatus());
+    const absl::StatusOr<Count> later = AddTo(cluster, 0, "bob", 1);
+    ASSERT_TRUE(later.ok()) << later.status();
+    EXPECT_GT(later->token, first.token);
+  });
+}
+
+// A message without a codec cannot leave its node: whoever asks hears why.
+TEST_F(ClusterOverSim, SaysThatAMessageHasNoCodec) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    int refused = 0;
+    for (int g = 0; g < 8; ++g) {
+      const absl::StatusOr<Count> count = cluster.Await(
+          cluster[0].Grain<Counter>(absl::StrCat("g", g)).Ask(cluster.system(0), Secret{1}, absl::Seconds(20)));
+      if (count.ok()) continue;  // it runs on this node
+      ++refused;
+      EXPECT_NE(std::string(count.status().message()).find("Secret"), std::string::npos) << count.status();
+    }
+    EXPECT_GT(refused, 0);
+    EXPECT_LT(refused, 8);
+  });
+}
+
+// Where a grain is is asked once: from then on a call is one message there and one back.
+TEST_F(ClusterOverSim, RemembersWhereAGrainIs) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    std::string there;
+    for (int g = 0; there.empty(); ++g) {
+      const std::string identity = absl::StrCat("g", g);
+      ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
+      if (cluster[1].driver().Snapshot().activations > 0) there = identity;
+    }
+    EXPECT_EQ(cluster[0].driver().Snapshot().cached_pids, 1u);
+    // The store is not needed, nor anybody else.
+    cluster.CrashStore();
+    ASSERT_TRUE(AddTo(cluster, 0, there, 1, absl::Seconds(1)).ok());
+  });
+}
+
+// A grain that is found gone is found again, and what is remembered is corrected.
+TEST_F(ClusterOverSim, FindsAGrainAgainThatWasPassivated) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    options.cluster.placement.placement.idle_ttl = absl::Seconds(20);
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(2);
+    for (int g = 0; g < 6; ++g) ASSERT_EQ(AddTo(cluster, 0, absl::StrCat("g", g), 1).value().value, 1);
+    sim.Advance(absl::Seconds(15));
+    EXPECT_EQ(AddTo(cluster, 0, "g0", 1).value().value, 2) << "a use counts, also from another node";
+    sim.Advance(absl::Seconds(15));
+    EXPECT_EQ(AddTo(cluster, 0, "g0", 1).value().value, 3);
+    for (int g = 1; g < 6; ++g) EXPECT_EQ(AddTo(cluster, 0, absl::StrCat("g", g), 1).value().value, 1);
+  });
+}
+
+}  // namespace
+}  // namespace fraktor
