@@ -73,13 +73,18 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                                         .max_wait = options.max_wait,
                                                                         .locate_timeout = options.locate_timeout,
                                                                         .min_backoff = options.placement.min_backoff,
-                                                                        .max_backoff = options.placement.max_backoff});
+                                                                        .max_backoff = options.placement.max_backoff,
+                                                                        .incoming_filters = options.incoming_filters,
+                                                                        .outgoing_filters = options.outgoing_filters});
   const PropsPtr props =
       MakeProps<GrainRouter>(PropsOptions(), std::shared_ptr<const GrainRouterParts>(cluster->parts_));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
   // The router tries again itself, for as long as somebody waits, and says why it had to.
   PlacementDriverOptions placement = options.placement;
   placement.max_retries = 0;
+  for (const GrainKind& kind : options.kinds) {
+    if (kind.is_kept) placement.placement.kept_kinds.push_back(kind.name);
+  }
   FRAKTOR_ASSIGN_OR_RETURN(cluster->driver_, PlacementCoordinatorDriver::Make(
                                                  {.toolbox = system.toolbox(),
                                                   .executor = *cluster->executor_,

@@ -31,6 +31,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
@@ -61,6 +62,9 @@ struct ClusterOptions {
   MembershipSessionOptions session = {};
   // Calls that wait for their grains.
   size_t max_waiting_calls = 100'000;
+  // Around the calls that come to the grains of this node, and those that are made on it: see grain_filter.h.
+  GrainCallFilters incoming_filters = {};
+  GrainCallFilters outgoing_filters = {};
   // How long a message waits for its grain that expects no answer; a question waits until its timeout.
   absl::Duration max_wait = absl::Seconds(15);
   // An owner that has not said for so long where a grain is is asked again.
@@ -83,6 +87,13 @@ class Cluster final {
   GrainRef<A> Grain(std::string_view identity) const {
     return GrainRef<A>(router_, GrainKey(A::kGrainKind, identity));
   }
+
+  // Of grains that run on this node, mostly asked for by themselves; of others nothing happens.
+  //
+  // Ends the grain after what has been sent to it. What comes later activates it anew.
+  void Passivate(const GrainKey& key) { driver_->Passivate(key); }
+  // Does not end it for being idle for so long, whatever was said before; zero: as long as others. A use counts as well.
+  void Keep(const GrainKey& key, absl::Duration duration) { driver_->Keep(key, duration); }
 
   // Hands over what runs here and leaves; ready when that is done.
   Future<void> Leave() { return session_->Leave(); }

@@ -52,7 +52,8 @@ absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegi
                        .identity = call.key.identity(),
                        .is_redirected = call.is_redirected,
                        .hops = call.hops,
-                       .router = call.router};
+                       .router = call.router,
+                       .timeout = call.timeout};
   RefsBeside refs(frame.refs);
   FRAKTOR_ASSIGN_OR_RETURN(const MessageCodec* codec, codecs.Encode(*call.message, frame.bytes, {.refs = &refs}));
   frame.manifest = std::string(codec->manifest());
@@ -70,7 +71,9 @@ absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sende
                    .message = std::move(message),
                    .is_redirected = frame.is_redirected,
                    .hops = frame.hops,
-                   .router = frame.router};
+                   .router = frame.router,
+                   .wait_until = Instant::InfinitePast(),
+                   .timeout = frame.timeout};
 }
 
 }  // namespace fraktor::inline v0

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -40,6 +41,8 @@ struct GrainCall {
   ActorRef router = {};
   // Until then it may wait; the infinite past: nobody has said yet.
   Instant wait_until = Instant::InfinitePast();
+  // How long the asker waits; zero if it is no question.
+  absl::Duration timeout = absl::ZeroDuration();
 };
 
 // The same between processes.
@@ -49,6 +52,7 @@ struct GrainCallFrame {
   bool is_redirected = false;
   uint32_t hops = 0;
   ActorRef router = {};
+  absl::Duration timeout = absl::ZeroDuration();
   // The message, and the references in it.
   std::string manifest = {};
   uint32_t version = 0;
@@ -84,8 +88,8 @@ struct GrainGone {
 template <>
 struct Codec<GrainCallFrame>
     : FieldCodec<GrainCallFrame, &GrainCallFrame::kind, &GrainCallFrame::identity, &GrainCallFrame::is_redirected,
-                 &GrainCallFrame::hops, &GrainCallFrame::router, &GrainCallFrame::manifest, &GrainCallFrame::version,
-                 &GrainCallFrame::bytes, &GrainCallFrame::refs> {
+                 &GrainCallFrame::hops, &GrainCallFrame::router, &GrainCallFrame::timeout, &GrainCallFrame::manifest,
+                 &GrainCallFrame::version, &GrainCallFrame::bytes, &GrainCallFrame::refs> {
   static constexpr std::string_view kManifest = "fraktor.grain_call";
 };
 template <>

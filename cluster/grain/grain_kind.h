@@ -27,6 +27,7 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/system/fencing_token.h"
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/identity/grain_key.h"
 
 namespace fraktor::inline v0 {
@@ -57,6 +58,10 @@ class GrainSeed {
 struct GrainKind {
   std::string name = {};
   std::function<PropsPtr(const GrainContext& grain)> make = nullptr;
+  // Around the calls that come to its grains, after those of the cluster: see grain_filter.h.
+  GrainCallFilters filters = {};
+  // Its grains are not ended for being idle.
+  bool is_kept = false;
 };
 
 // The kind of a typed actor that has a kGrainKind and is made of a GrainContext.

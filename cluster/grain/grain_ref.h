@@ -25,6 +25,8 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -41,28 +43,45 @@ class GrainRef {
   // The sender is the actor in whose turn this is called, or no one.
   template <class M>
   void Tell(M&& message) const {
-    fraktor::Tell(router_, CallOf(std::forward<M>(message)));
+    fraktor::Tell(router_, CallOf(std::forward<M>(message), absl::ZeroDuration()));
   }
 
   // A future of the answer. `asker` is the context of an actor, or a system.
   template <class Asker, class Q>
   auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
     using R = typename std::decay_t<Q>::Reply;
-    return asker.template Ask<R>(router_, CallOf(std::forward<Q>(question)), timeout);
+    return asker.template Ask<R>(router_, CallOf(std::forward<Q>(question), timeout), timeout);
+  }
+
+  // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
+  template <class Q>
+  auto AskAndWait(ActorSystem& system, Q&& question, absl::Duration timeout) const {
+    using R = typename std::decay_t<Q>::Reply;
+    return system.template AskAndWait<R>(router_, CallOf(std::forward<Q>(question), timeout), timeout);
   }
 
   friend bool operator==(const GrainRef&, const GrainRef&) = default;
 
  private:
   template <class M>
-  GrainCall CallOf(M&& message) const {
+  GrainCall CallOf(M&& message, absl::Duration timeout) const {
     A::Ref::template Check<M>();
-    return GrainCall{.key = key_, .message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message))};
+    return GrainCall{.key = key_,
+                     .message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
+                     .is_redirected = false,
+                     .hops = 0,
+                     .router = {},
+                     .wait_until = Instant::InfinitePast(),
+                     .timeout = timeout};
   }
 
   ActorRef router_;
   GrainKey key_;
 };
+
+// Passes a message on to a grain by the router of this node (Cluster::router), as if its sender had called it. In turns
+// of an actor.
+void ForwardToGrain(ActorContext& context, ActorRef router, const GrainKey& key, EnvelopePtr message);
 
 }  // namespace fraktor::inline v0
 

@@ -19,6 +19,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -26,8 +27,14 @@
 
 namespace fraktor::inline v0 {
 
-GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts) : parts_(std::move(parts)) {
-  for (const GrainKind& kind : parts_->kinds) kinds_.emplace(kind.name, &kind);
+GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
+    : parts_(std::move(parts)), filtered_(parts_->max_waiting) {
+  for (const GrainKind& kind : parts_->kinds) {
+    kinds_.emplace(kind.name, &kind);
+    GrainCallFilters filters = parts_->incoming_filters;
+    filters.insert(filters.end(), kind.filters.begin(), kind.filters.end());
+    if (!filters.empty()) incoming_filters_.emplace(kind.name, std::move(filters));
+  }
 }
 
 absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
@@ -36,6 +43,14 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
     // From now on it is somebody else who answers.
     message.set_target_word(message.target_word() | kForwarded);
     call.message->set_sender(message.sender());
+    if (!parts_->outgoing_filters.empty() && call.hops == 0 && !call.message->type()->is_marked()) {
+      if (const absl::Status passed =
+              filtered_.Enter(context, parts_->outgoing_filters, call.key, *call.message, call.timeout);
+          !passed.ok()) {
+        Refuse(context, std::move(call), passed);
+        return absl::OkStatus();
+      }
+    }
     OnCall(context, std::move(call));
   } else if (message.Is<GrainCallFrame>()) {
     OnFrame(context, message);
@@ -60,6 +75,11 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
   } else {
     return context.Unhandled(message);
   }
+  return absl::OkStatus();
+}
+
+absl::Status GrainRouter::OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) {
+  filtered_.OnReply(context, ask, answer);
   return absl::OkStatus();
 }
 
@@ -94,7 +114,6 @@ void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
   if (!call.router.IsNoOne()) {
     context.Tell(call.router,
                  GrainGone{.kind = call.key.kind(), .identity = call.key.identity(), .authority = parts_->authority});
-    call.router = {};
   }
   Wait(context, std::move(call));
 }
@@ -233,6 +252,23 @@ void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::
     return;
   }
   Lookup& lookup = at->second;
+  if (error == LookupError::kNotStarted || error == LookupError::kNotReady) {
+    // This node is no member, or will not be one for long: who has sent a call here finds a better place.
+    std::deque<GrainCall> ours;
+    for (GrainCall& call : lookup.calls) {
+      if (call.router.IsNoOne()) {
+        ours.push_back(std::move(call));
+      } else {
+        --waiting_;
+        SendBack(context, std::move(call), why);
+      }
+    }
+    lookup.calls = std::move(ours);
+    if (lookup.calls.empty()) {
+      Take(at);
+      return;
+    }
+  }
   absl::Duration pause = parts_->min_backoff;
   for (int i = 0; i < lookup.failures && pause < parts_->max_backoff; ++i) pause *= 2;
   ++lookup.failures;
@@ -374,7 +410,20 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
   if (where.locality == PlacementLocality::kLocal) {
     const auto grain = grains_.find(call.key);
     if (grain != grains_.end() && grain->second.token == where.token && !grain->second.is_stopping) {
-      ActorContext::worker().Send(grain->second.actor, call.message.release());
+      const bool is_marked = call.message->type()->is_marked();
+      if (grain->second.filters != nullptr && !is_marked) {
+        if (const absl::Status passed =
+                filtered_.Enter(context, *grain->second.filters, call.key, *call.message, call.timeout);
+            !passed.ok()) {
+          Refuse(context, std::move(call), passed);
+          return;
+        }
+      }
+      if (is_marked) {
+        ActorContext::worker().SendMarked(grain->second.actor, call.message.release());
+      } else {
+        ActorContext::worker().Send(grain->second.actor, call.message.release());
+      }
       return;
     }
     // It has ended since: the next lookup activates it anew.
@@ -391,23 +440,37 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     }
     call.is_redirected = true;
     call.router = context.self();
-    call.wait_until = Instant::InfinitePast();
-    const ActorRef sender = call.message->sender();
-    if (!router->IsRemote()) {
-      ActorContext::worker().Send(*router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
-      return;
-    }
-    absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
-    if (!frame.ok()) {
-      Refuse(context, std::move(call), frame.status());
-      return;
-    }
-    ActorContext::worker().Send(*router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
+    Send(context, *router, std::move(call));
     return;
   }
   Refuse(context, std::move(call),
          absl::UnavailableError(
              absl::StrCat("not found after ", kMaxHops, " attempts: the cluster is changing; try again")));
+}
+
+void GrainRouter::SendBack(ActorContext& context, GrainCall call, const absl::Status& why) {
+  if (++call.hops > kMaxHops) {
+    Refuse(context, std::move(call), why);
+    return;
+  }
+  const ActorRef router = std::exchange(call.router, ActorRef());
+  call.is_redirected = false;
+  Send(context, router, std::move(call));
+}
+
+void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
+  call.wait_until = Instant::InfinitePast();
+  const ActorRef sender = call.message->sender();
+  if (!router.IsRemote()) {
+    ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
+    return;
+  }
+  absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
+  if (!frame.ok()) {
+    Refuse(context, std::move(call), frame.status());
+    return;
+  }
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
 }
 
 void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why) {
@@ -458,7 +521,10 @@ void GrainRouter::OnStart(ActorContext& context, StartGrain start) {
     start.started.Set(watched);
     return;
   }
-  grains_.emplace(start.key, Grain{.actor = *actor, .token = start.token});
+  const auto filters = incoming_filters_.find(start.key.kind());
+  grains_.emplace(start.key, Grain{.actor = *actor,
+                                   .token = start.token,
+                                   .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
   start.started.Set(ActivationRecord{.pid = context.PathOf(*actor)});
 }
 
@@ -484,6 +550,14 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   for (Promise<void>& stopped : grain.stopped) stopped.Set();
   if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token);
   for (StartGrain& start : grain.next) OnStart(context, std::move(start));
+}
+
+void ForwardToGrain(ActorContext& context, ActorRef router, const GrainKey& key, EnvelopePtr message) {
+  const ActorRef sender = message->sender();
+  const absl::Duration timeout =
+      sender.IsPromise() ? DeadlineOf(sender) - context.system().toolbox().Now() : absl::ZeroDuration();
+  GrainCall call{.key = key, .message = std::move(message), .is_redirected = false, .hops = 0, .timeout = timeout};
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
 }
 
 Future<ActivationRecord> GrainActivations::EnsureActivation(GrainKey key, std::string /*owner*/, uint64_t token) {

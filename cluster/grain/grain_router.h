@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
@@ -34,6 +36,7 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -75,6 +78,8 @@ struct GrainRouterParts {
   absl::Duration locate_timeout = absl::Seconds(3);
   absl::Duration min_backoff = absl::Milliseconds(50);
   absl::Duration max_backoff = absl::Seconds(2);
+  GrainCallFilters incoming_filters = {};
+  GrainCallFilters outgoing_filters = {};
 };
 
 class GrainRouter final : public ActorInstance {
@@ -82,6 +87,7 @@ class GrainRouter final : public ActorInstance {
   explicit GrainRouter(std::shared_ptr<const GrainRouterParts> parts);
 
   absl::Status Receive(ActorContext& context, Envelope& message) override;
+  absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) override;
 
  private:
   static constexpr uint32_t kMaxHops = 6;
@@ -91,6 +97,7 @@ class GrainRouter final : public ActorInstance {
   struct Grain {
     ActorRef actor = {};
     uint64_t token = 0;
+    const GrainCallFilters* filters = nullptr;  // null: none
     bool is_stopping = false;
     std::vector<Promise<void>> stopped = {};
     // One with a newer token that begins when this one has ended.
@@ -162,10 +169,16 @@ class GrainRouter final : public ActorInstance {
   std::deque<GrainCall> Take(Lookups::iterator lookup);
 
   void Deliver(ActorContext& context, GrainCall call, const PlacementResolution& where);
+  // To the router that it came from, which looks for the grain anew.
+  void SendBack(ActorContext& context, GrainCall call, const absl::Status& why);
+  void Send(ActorContext& context, ActorRef router, GrainCall call);
   void Refuse(ActorContext& context, GrainCall call, const absl::Status& why);
 
   const std::shared_ptr<const GrainRouterParts> parts_;
   absl::flat_hash_map<std::string, const GrainKind*> kinds_;
+  // Of the kinds that have any, those of the cluster included.
+  std::map<std::string, GrainCallFilters, std::less<>> incoming_filters_;
+  FilteredCalls filtered_;
   absl::flat_hash_map<GrainKey, Grain> grains_;
   Lookups lookups_;
   Dues dues_;

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,12 +11,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
@@ -22,7 +26,9 @@
 #include "fraktor/cluster/memory/memory_membership.h"
 #include "fraktor/cluster/memory/memory_placement_store.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
 namespace {
@@ -37,19 +43,36 @@ struct Add {
   int64_t n = 0;
 };
 struct Quit {};
+// Answers after two seconds, or not at all.
+struct AddLater {
+  using Reply = Count;
+  bool forever = false;
+};
+struct Rest {};
+struct Stay {
+  absl::Duration duration;
+};
 
-class Counter : public Actor<Counter, Add, Quit> {
+class Counter : public Actor<Counter, Add, Quit, AddLater, Rest, Stay> {
  public:
   static constexpr std::string_view kGrainKind = "counter";
-  explicit Counter(const GrainContext& grain) : token_(grain.token) {}
+  explicit Counter(const GrainContext& grain) : key_(grain.key), token_(grain.token) {}
 
   Count On(Context& context, const Add& add) {
     sum_ += add.n;
     return {.value = sum_, .token = token_, .path = context.Path()};
   }
   void On(Context& context, const Quit&) { context.Stop(); }
+  Task<Count> On(Context& context, const AddLater& later) {
+    auto waiting = context.Delay(later.forever ? absl::Hours(1) : absl::Seconds(2));
+    (co_await waiting).IgnoreError();
+    co_return Count{.value = sum_, .token = token_, .path = context.Path()};
+  }
+  void On(Context& context, const Rest&) { Cluster::Of(context.system())->Passivate(key_); }
+  void On(Context& context, const Stay& stay) { Cluster::Of(context.system())->Keep(key_, stay.duration); }
 
  private:
+  const GrainKey key_;
   const uint64_t token_;
   int64_t sum_ = 0;
 };
@@ -92,6 +115,10 @@ class Nodes {
     Future<Count> asking = clusters_[node]->Grain<A>(identity).Ask(*systems_[node], Add{n}, absl::Seconds(20));
     sim_.RunUntil([&] { return asking.IsReady(); }, absl::Seconds(30));
     return asking.Take();
+  }
+
+  void PassivateEverywhere(std::string_view identity) {
+    for (Cluster* const cluster : clusters_) cluster->Passivate(GrainKey("counter", identity));
   }
 
   Cluster& operator[](size_t i) { return *clusters_[i]; }
@@ -199,6 +226,228 @@ TEST(Grain, AnswersWithAnErrorWhereNobodyHostsTheKind) {
       const absl::StatusOr<Count> count = nodes.AddTo<Nowhere>(0, "x", 1);
       EXPECT_EQ(ErrorKindOf<LookupError>(count.status()), LookupError::kUnknownKind) << count.status();
     });
+  });
+}
+
+// What filters have seen, in order.
+class Recorder final : public GrainCallFilter {
+ public:
+  Recorder(std::string name, std::vector<std::string>& seen) : name_(std::move(name)), seen_(seen) {}
+
+  absl::Status Before(const GrainCallView& call) override {
+    const Add* const add = call.As<Add>();
+    seen_.push_back(absl::StrCat(name_, " before ", call.key.ToString(), " ", add == nullptr ? -1 : add->n,
+                                 call.is_question ? " asked" : " told"));
+    if (add != nullptr && add->n == refused) return absl::PermissionDeniedError("too much");
+    if (add != nullptr && add->n == thrown) throw std::runtime_error("a bug");
+    return absl::OkStatus();
+  }
+  void After(const GrainCallView& call, const GrainCallOutcome& outcome) override {
+    EXPECT_EQ(call.As<Add>(), nullptr);
+    const Count* const count = outcome.answer == nullptr ? nullptr : outcome.answer->TryAs<Count>();
+    seen_.push_back(absl::StrCat(name_, " after ", call.key.ToString(), " ",
+                                 absl::StatusCodeToString(outcome.status.code()), " ",
+                                 count == nullptr ? -1 : count->value));
+    last_duration = outcome.duration;
+  }
+
+  int64_t refused = -100;
+  int64_t thrown = -101;
+  absl::Duration last_duration = absl::ZeroDuration();
+
+ private:
+  const std::string name_;
+  std::vector<std::string>& seen_;
+};
+
+struct Filters {
+  Filters() {
+    for (const std::string_view name : {"out1", "out2", "in1", "in2", "kind"}) {
+      all.push_back(std::make_shared<Recorder>(std::string(name), seen));
+    }
+  }
+  ClusterOptions Options() const {
+    GrainKind kind = GrainKindOf<Counter>();
+    kind.filters = {all[4]};
+    return {.kinds = {kind}, .incoming_filters = {all[2], all[3]}, .outgoing_filters = {all[0], all[1]}};
+  }
+  std::vector<std::string> Take() { return std::exchange(seen, {}); }
+
+  std::vector<std::string> seen;
+  std::vector<std::shared_ptr<Recorder>> all;
+};
+
+// CLU-12, SCH-6: filters are asked in order before a call and in reverse after it, on the node that calls and on the
+// one that hosts the grain, and see what became of it.
+TEST(GrainFilter, IsAskedInOrderAndToldInReverse) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Filters filters;
+    Nodes nodes(sim, 3, filters.Options());
+    for (size_t from = 0; from < nodes.size(); ++from) {
+      const int64_t sum = 7 * static_cast<int64_t>(from + 1);
+      EXPECT_EQ(nodes.AddTo(from, "alice", 7).value().value, sum);
+      EXPECT_THAT(
+          filters.Take(),
+          testing::ElementsAre(
+              "out1 before counter/alice 7 asked", "out2 before counter/alice 7 asked",
+              "in1 before counter/alice 7 asked", "in2 before counter/alice 7 asked",
+              "kind before counter/alice 7 asked", absl::StrCat("kind after counter/alice OK ", sum),
+              absl::StrCat("in2 after counter/alice OK ", sum), absl::StrCat("in1 after counter/alice OK ", sum),
+              absl::StrCat("out2 after counter/alice OK ", sum), absl::StrCat("out1 after counter/alice OK ", sum)));
+    }
+    nodes[1].Grain<Counter>("alice").Tell(Add{1});
+    sim.Advance(absl::Seconds(1));
+    EXPECT_THAT(filters.Take(),
+                testing::ElementsAre("out1 before counter/alice 1 told", "out2 before counter/alice 1 told",
+                                     "out2 after counter/alice OK -1", "out1 after counter/alice OK -1",
+                                     "in1 before counter/alice 1 told", "in2 before counter/alice 1 told",
+                                     "kind before counter/alice 1 told", "kind after counter/alice OK -1",
+                                     "in2 after counter/alice OK -1", "in1 after counter/alice OK -1"));
+  });
+}
+
+// What a filter refuses does not reach the grain, and the asker is told why.
+TEST(GrainFilter, RefusesACall) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Filters filters;
+    Nodes nodes(sim, 2, filters.Options());
+    ASSERT_TRUE(nodes.AddTo(0, "alice", 1).ok());
+    filters.Take();
+    filters.all[3]->refused = 1000;
+    filters.all[1]->refused = 2000;
+    filters.all[4]->thrown = 3000;
+    const absl::Status by_host = nodes.AddTo(0, "alice", 1000).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(by_host)) << by_host;
+    EXPECT_EQ(by_host.message(), "too much");
+    EXPECT_THAT(filters.Take(),
+                testing::ElementsAre("out1 before counter/alice 1000 asked", "out2 before counter/alice 1000 asked",
+                                     "in1 before counter/alice 1000 asked", "in2 before counter/alice 1000 asked",
+                                     "in1 after counter/alice PERMISSION_DENIED -1",
+                                     "out2 after counter/alice PERMISSION_DENIED -1",
+                                     "out1 after counter/alice PERMISSION_DENIED -1"));
+    EXPECT_TRUE(absl::IsPermissionDenied(nodes.AddTo(1, "alice", 2000).status()));
+    EXPECT_THAT(filters.Take(),
+                testing::ElementsAre("out1 before counter/alice 2000 asked", "out2 before counter/alice 2000 asked",
+                                     "out1 after counter/alice PERMISSION_DENIED -1"));
+    EXPECT_TRUE(absl::IsInternal(nodes.AddTo(1, "alice", 3000).status()));
+    nodes[0].Grain<Counter>("alice").Tell(Add{2000});
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(nodes.AddTo(0, "alice", 1).value().value, 2) << "the grain has seen none of them";
+  });
+}
+
+// A question that is not answered, and one whose answer takes its time.
+TEST(GrainFilter, SeesDurationAndTheAnswerThatDoesNotCome) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Filters filters;
+    Nodes nodes(sim, 2, filters.Options());
+    nodes.AddTo(0, "alice", 1).IgnoreError();
+    const GrainRef<Counter> alice = nodes[0].Grain<Counter>("alice");
+    Future<Count> slow = alice.Ask(nodes.system(0), AddLater{}, absl::Seconds(10));
+    sim.Advance(absl::Seconds(3));
+    ASSERT_TRUE(slow.IsReady());
+    EXPECT_TRUE(slow.Take().ok());
+    for (const auto& filter : filters.all) {
+      EXPECT_GE(filter->last_duration, absl::Seconds(2));
+      EXPECT_LT(filter->last_duration, absl::Seconds(3));
+    }
+    filters.Take();
+    Future<Count> never = alice.Ask(nodes.system(1), AddLater{.forever = true}, absl::Seconds(10));
+    sim.Advance(absl::Seconds(20));
+    ASSERT_TRUE(never.IsReady());
+    EXPECT_TRUE(absl::IsDeadlineExceeded(never.Take().status()));
+    const std::vector<std::string> seen = filters.Take();
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), "out1 after counter/alice DEADLINE_EXCEEDED -1"), 1);
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), "kind after counter/alice DEADLINE_EXCEEDED -1"), 1);
+  });
+}
+
+// CLU-8: what comes while a grain is being ended for being idle is not lost: it activates the grain anew.
+TEST(Grain, LosesNothingWhileItIsPassivated) {
+  Simulate({.seeds = 50}, [](Simulation& sim) {
+    Nodes nodes(sim, 3, {.placement = {.placement = {.idle_ttl = absl::Milliseconds(700)}}});
+    Random random = sim.MakeRandom("calls");
+    int activations = 0;
+    uint64_t last_token = 0;
+    std::vector<Future<Count>> answers;
+    for (int round = 0; round < 20; ++round) {
+      // Around the moment when it becomes idle, which is looked at every 500 ms.
+      sim.Advance(absl::Milliseconds(700) + absl::Microseconds(random.UniformIn(0, 600'000)));
+      for (int i = 0; i < 5; ++i) {
+        const size_t from = static_cast<size_t>(random.UniformIn(0, 2));
+        answers.push_back(nodes[from].Grain<Counter>("alice").Ask(nodes.system(from), Add{1}, absl::Seconds(20)));
+        if (random.UniformIn(0, 1) == 0) nodes.PassivateEverywhere("alice");
+      }
+    }
+    sim.Advance(absl::Seconds(30));
+    for (Future<Count>& answer : answers) {
+      ASSERT_TRUE(answer.IsReady());
+      const absl::StatusOr<Count> count = answer.Take();
+      ASSERT_TRUE(count.ok()) << count.status();
+      if (count->token != last_token) ++activations;
+      last_token = count->token;
+    }
+    EXPECT_GT(activations, 10);
+    EXPECT_EQ(nodes.store().activations(), 0u);
+  });
+}
+
+// A grain ends itself after what it has been sent, and comes back; one that asks to be kept stays.
+TEST(Grain, AsksToBePassivatedOrKept) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.placement = {.placement = {.idle_ttl = absl::Seconds(30)}}});
+    const GrainRef<Counter> alice = nodes[0].Grain<Counter>("alice");
+    const Count first = nodes.AddTo(0, "alice", 1).value();
+    alice.Tell(Rest{});
+    Future<Count> behind = alice.Ask(nodes.system(0), Add{1}, absl::Seconds(10));
+    sim.Advance(absl::Seconds(1));
+    ASSERT_TRUE(behind.IsReady());
+    EXPECT_TRUE(behind.Take().ok());
+    EXPECT_GT(nodes.AddTo(1, "alice", 1).value().token, first.token);
+
+    const Count kept = nodes.AddTo(0, "bob", 1).value();
+    nodes[1].Grain<Counter>("bob").Tell(Stay{.duration = absl::Minutes(5)});
+    sim.Advance(absl::Minutes(4));
+    EXPECT_EQ(nodes.AddTo(0, "bob", 1).value().token, kept.token);
+    sim.Advance(absl::Seconds(50));
+    EXPECT_EQ(nodes.AddTo(0, "bob", 1).value().token, kept.token);
+    sim.Advance(absl::Minutes(2));
+    EXPECT_EQ(nodes.store().activations(), 0u);
+  });
+}
+
+// A kind that is kept is never idle.
+TEST(Grain, IsKeptIfItsKindIs) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    GrainKind kind = GrainKindOf<Counter>();
+    kind.is_kept = true;
+    Nodes nodes(sim, 2, {.kinds = {kind}, .placement = {.placement = {.idle_ttl = absl::Seconds(30)}}});
+    ASSERT_TRUE(nodes.AddTo(0, "alice", 5).ok());
+    sim.Advance(absl::Hours(1));
+    EXPECT_EQ(nodes.AddTo(1, "alice", 1).value().value, 6);
+    nodes[0].Grain<Counter>("alice").Tell(Stay{.duration = absl::ZeroDuration()});
+    sim.Advance(absl::Minutes(1));
+    EXPECT_EQ(nodes.store().activations(), 0u) << "it has said that it need not be";
+  });
+}
+
+// Messages of the runtime reach a grain as what they are.
+TEST(Grain, IsIdentified) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Nodes nodes(sim, 2);
+    for (size_t from = 0; from < nodes.size(); ++from) {
+      Future<ActorIdentity> asking = nodes.system(from).Ask<ActorIdentity>(
+          nodes[from].router(),
+          GrainCall{.key = GrainKey("counter", "alice"),
+                    .message = MakeEnvelope<Identify>(ActorRef(), Identify{.id = 7})},
+          absl::Seconds(5));
+      sim.Advance(absl::Seconds(1));
+      ASSERT_TRUE(asking.IsReady());
+      const absl::StatusOr<ActorIdentity> identity = asking.Take();
+      ASSERT_TRUE(identity.ok()) << identity.status();
+      EXPECT_EQ(identity->id, 7u);
+      EXPECT_FALSE(identity->ref.IsNoOne());
+    }
   });
 }
 

@@ -1,5 +1,6 @@
 #include "fraktor/cluster/identity/virtual_actor_registry.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <string_view>
 #include <utility>
@@ -27,11 +28,13 @@ std::string_view VirtualActorEventName(VirtualActorEvent::Kind kind) {
 
 void VirtualActorRegistry::Add(PlacementResolutionPtr resolution, const AddOptions& options, Instant now) {
   const GrainKey& key = resolution->decision.key;
-  const Check check{.at = now + idle_ttl_, .number = next_number_++};
+  const Instant kept_until = options.is_kept ? Instant::InfiniteFuture() : Instant::InfinitePast();
+  const Check check{.at = std::max(now + idle_ttl_, kept_until), .number = next_number_++};
   Record(options.replaces_another ? VirtualActorEvent::Kind::kReactivated : VirtualActorEvent::Kind::kActivated,
          *resolution, now);
   checks_.emplace(check, key);
-  actors_.insert_or_assign(key, VirtualActor{.resolution = resolution, .last_used = now, .check = check});
+  actors_.insert_or_assign(
+      key, VirtualActor{.resolution = resolution, .last_used = now, .kept_until = kept_until, .check = check});
 }
 
 PlacementResolutionPtr VirtualActorRegistry::Find(const GrainKey& key, Instant now) {
@@ -44,6 +47,18 @@ PlacementResolutionPtr VirtualActorRegistry::Find(const GrainKey& key, Instant n
 PlacementResolutionPtr VirtualActorRegistry::Peek(const GrainKey& key) const {
   const auto found = actors_.find(key);
   return found == actors_.end() ? nullptr : found->second.resolution;
+}
+
+bool VirtualActorRegistry::Keep(const GrainKey& key, Instant until) {
+  const auto found = actors_.find(key);
+  if (found == actors_.end()) return false;
+  VirtualActor& actor = found->second;
+  actor.kept_until = until;
+  auto node = checks_.extract(actor.check);
+  actor.check = Check{.at = std::max(actor.last_used + idle_ttl_, until), .number = next_number_++};
+  node.key() = actor.check;
+  checks_.insert(std::move(node));
+  return true;
 }
 
 bool VirtualActorRegistry::Remove(const GrainKey& key, VirtualActorEvent::Kind why, Instant now) {
@@ -60,10 +75,11 @@ std::vector<GrainKey> VirtualActorRegistry::TakeIdle(Instant now, size_t limit) 
   while (idle.size() < limit && !checks_.empty() && checks_.begin()->first.at <= now) {
     auto node = checks_.extract(checks_.begin());
     VirtualActor& actor = actors_.find(node.mapped())->second;
-    const bool is_idle = actor.last_used + idle_ttl_ <= now;
+    const Instant idle_at = std::max(actor.last_used + idle_ttl_, actor.kept_until);
+    const bool is_idle = idle_at <= now;
     if (is_idle) idle.push_back(node.mapped());
     // An idle one gets a further round, in case that it cannot be stopped now.
-    actor.check = Check{.at = (is_idle ? now : actor.last_used) + idle_ttl_, .number = next_number_++};
+    actor.check = Check{.at = is_idle ? now + idle_ttl_ : idle_at, .number = next_number_++};
     node.key() = actor.check;
     checks_.insert(std::move(node));
   }

@@ -59,6 +59,8 @@ class VirtualActorRegistry {
 
   struct AddOptions {
     bool replaces_another = false;
+    // It is not idle unless Keep says so.
+    bool is_kept = false;
   };
   // There must be none of this key.
   void Add(PlacementResolutionPtr resolution, const AddOptions& options, Instant now);
@@ -67,6 +69,9 @@ class VirtualActorRegistry {
   PlacementResolutionPtr Find(const GrainKey& key, Instant now);
   // The same without a use.
   PlacementResolutionPtr Peek(const GrainKey& key) const;
+
+  // Until then it is not idle, whatever was said before. False if it does not run here.
+  bool Keep(const GrainKey& key, Instant until);
 
   // False, and no event, if there was none.
   bool Remove(const GrainKey& key, VirtualActorEvent::Kind why, Instant now);
@@ -96,6 +101,7 @@ class VirtualActorRegistry {
   struct VirtualActor {
     PlacementResolutionPtr resolution;
     Instant last_used;
+    Instant kept_until;
     Check check;
   };
 

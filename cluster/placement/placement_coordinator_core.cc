@@ -1,5 +1,6 @@
 #include "fraktor/cluster/placement/placement_coordinator_core.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -331,7 +332,9 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, ActivationStor
   }
   PlacementResolutionPtr here =
       MakeResolution(work.key, self_, PlacementLocality::kLocal, work.record.pid, work.token, now);
-  registry_.Add(here, {.replaces_another = work.expected_token != 0}, now);
+  const bool is_kept =
+      std::find(options_.kept_kinds.begin(), options_.kept_kinds.end(), work.key.kind()) != options_.kept_kinds.end();
+  registry_.Add(here, {.replaces_another = work.expected_token != 0, .is_kept = is_kept}, now);
   outcome.events.push_back(PlacementEvent{.kind = PlacementEvent::Kind::kActivated,
                                           .key = work.key,
                                           .authority = self_.authority,

@@ -64,6 +64,8 @@ namespace fraktor::inline v0 {
 struct PlacementOptions {
   // An activation that nobody has asked for for so long is ended.
   absl::Duration idle_ttl = absl::Seconds(3600);
+  // Unless it is of one of these kinds.
+  std::vector<std::string> kept_kinds = {};
   PidCacheOptions pid_cache = {};
   // Keys that something is done about at one time; a lookup beyond it is told kPending.
   size_t max_busy_keys = 65'536;
@@ -163,6 +165,8 @@ class PlacementCoordinatorCore {
   Outcome Passivate(const GrainKey& key, Instant now);
   // It is in use.
   void Touch(const GrainKey& key, Instant now) { registry_.Find(key, now); }
+  // It is not ended for being idle before then.
+  void Keep(const GrainKey& key, Instant until) { registry_.Keep(key, until); }
 
   // From time to time, such as every second: ends what is idle, what a member must not have any more, and tries again
   // what could not be stopped or removed.

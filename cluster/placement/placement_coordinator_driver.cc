@@ -230,6 +230,11 @@ void PlacementCoordinatorDriver::Touch(const GrainKey& key) {
   core_.Touch(key, toolbox_.Now());
 }
 
+void PlacementCoordinatorDriver::Keep(const GrainKey& key, absl::Duration duration) {
+  MutexLock lock(mutex_);
+  core_.Keep(key, toolbox_.Now() + duration);
+}
+
 PlacementResolutionPtr PlacementCoordinatorDriver::Cached(const GrainKey& key) {
   MutexLock lock(mutex_);
   return core_.Cached(key, toolbox_.Now());

@@ -126,6 +126,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   void ActivationEnded(const GrainKey& key, uint64_t token);
   void Passivate(const GrainKey& key);
   void Touch(const GrainKey& key);
+  void Keep(const GrainKey& key, absl::Duration duration);
 
   PlacementSnapshot Snapshot() const;
   ClusterTopologyPtr topology() const;

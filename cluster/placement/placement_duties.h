@@ -5,6 +5,8 @@
 //   auto session = MembershipSession::Make({..., .provider = provider, .duties = duties}, candidate, {}).value();
 //   provider->Listen([driver](ClusterTopologyPtr topology) { driver->UpdateTopology(std::move(topology)); });
 //
+// A member that has handed over and left is a client from then on.
+//
 // Thread safety: as MemberDuties.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
@@ -31,11 +33,20 @@ class PlacementDuties final : public MemberDuties {
     if (driver_->StartMember(term.member).ok()) driver_->RenewMembership(term.valid_until);
   }
   void Renew(Instant valid_until) override { driver_->RenewMembership(valid_until); }
-  Future<void> HandOver() override { return driver_->Leave(); }
-  Future<void> End() override { return driver_->Stop(); }
+  Future<void> HandOver() override {
+    has_handed_over_ = true;
+    return driver_->Leave();
+  }
+  Future<void> End() override {
+    Future<void> ended = driver_->Stop();
+    // A node that leaves goes on as a client: it may call, and what others still send to it finds its way.
+    if (has_handed_over_ && ended.IsReady()) driver_->StartClient().IgnoreError();
+    return ended;
+  }
 
  private:
   const std::shared_ptr<PlacementCoordinatorDriver> driver_;
+  bool has_handed_over_ = false;
 };
 
 }  // namespace fraktor::inline v0

@@ -1,0 +1,54 @@
+#include "fraktor/cluster/pubsub/pubsub.h"
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
+
+namespace fraktor::inline v0 {
+
+struct PubSubExtension {
+  explicit PubSubExtension(ActorSystem&) {}
+  std::unique_ptr<PubSub> pubsub;
+};
+
+absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& options) {
+  Cluster* const cluster = Cluster::Of(system);
+  if (cluster == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("system \"", ToAbsl(system.name()), "\" is no node of a cluster; call Cluster::Start before"));
+  }
+  if (options.join_period <= absl::ZeroDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat("PubSubOptions::join_period is ",
+                                                   absl::FormatDuration(options.join_period), "; it must be positive"));
+  }
+  auto& extension = system.Extension<PubSubExtension>();
+  if (extension.pubsub != nullptr) return absl::FailedPreconditionError("the system has its PubSub already");
+  std::unique_ptr<PubSub> pubsub(new PubSub(system, *cluster, options));
+  const PropsPtr props = MakeTypedProps<TopicDelivery>(PropsOptions(), cluster, options);
+  FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.SpawnSystemActor(*props, "pubsub"));
+  extension.pubsub = std::move(pubsub);
+  return extension.pubsub.get();
+}
+
+PubSub* PubSub::Of(ActorSystem& system) { return system.Extension<PubSubExtension>().pubsub.get(); }
+
+absl::Status PubSub::Check(std::string_view topic, const Publication& publication) const {
+  FRAKTOR_RETURN_IF_ERROR(GrainKey(TopicGrain::kGrainKind, topic).Check());
+  if (publication.bytes.size() <= options_.max_publication_bytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("a \"", publication.manifest, "\" for topic \"", ToAbsl(topic), "\" has ", publication.bytes.size(),
+                   " bytes; ", options_.max_publication_bytes, " are allowed (PubSubOptions::max_publication_bytes)"));
+}
+
+}  // namespace fraktor::inline v0

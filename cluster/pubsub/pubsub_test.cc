@@ -1,0 +1,470 @@
+#include "fraktor/cluster/pubsub/pubsub.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/serialization_error.h"
+#include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/cluster/grain/cluster_fixture.h"
+#include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/pubsub/topic_delivery.h"
+#include "fraktor/cluster/pubsub/topic_grain.h"
+#include "fraktor/cluster/pubsub/topic_messages.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+
+namespace fraktor {
+namespace {
+
+struct News {
+  uint32_t publisher = 0;
+  int64_t number = 0;
+  std::string text = {};
+};
+struct Unknown {};
+// Cannot be copied.
+struct Parcel {
+  std::unique_ptr<int64_t> number = {};
+};
+
+}  // namespace
+
+inline namespace v0 {
+template <>
+struct Codec<News> : FieldCodec<News, &News::publisher, &News::number, &News::text> {
+  static constexpr std::string_view kManifest = "test.news";
+};
+template <>
+struct Codec<Unknown> : FieldCodec<Unknown> {
+  static constexpr std::string_view kManifest = "test.unknown";
+};
+template <>
+struct Codec<Parcel> {
+  static constexpr std::string_view kManifest = "test.parcel";
+  static void Encode(const Parcel& parcel, Encoder& out) { out.Signed(*parcel.number); }
+  static Parcel Decode(Decoder& in) { return {.number = std::make_unique<int64_t>(in.Signed())}; }
+};
+}  // namespace v0
+
+namespace {
+
+struct Stop {};
+
+using Heard = std::map<uint32_t, std::vector<int64_t>>;  // numbers by publisher
+
+class Reader : public Actor<Reader, News, Parcel, Stop> {
+ public:
+  explicit Reader(std::shared_ptr<Heard> heard) : heard_(std::move(heard)) {}
+  void On(Context&, const News& news) { (*heard_)[news.publisher].push_back(news.number); }
+  void On(Context&, const Parcel& parcel) { (*heard_)[0].push_back(*parcel.number); }
+  void On(Context& context, const Stop&) { context.Stop(); }
+
+ private:
+  const std::shared_ptr<Heard> heard_;
+};
+
+// A cluster whose nodes publish and subscribe.
+class Press {
+ public:
+  Press(Simulation& sim, int count, const TopicOptions& topics = {}, const PubSubOptions& options = {})
+      : sim_(sim), nodes(sim, {.cluster = {.kinds = {TopicKind(topics)}}, .codecs = Codecs()}, count) {
+    for (size_t i = 0; i < nodes.size(); ++i) PubSub::Start(nodes.system(i), options).value();
+    sim.Advance(absl::Seconds(1));
+  }
+
+  static std::shared_ptr<const CodecRegistry> Codecs() {
+    CodecSetup setup;
+    setup.Add<News, Parcel>();
+    return AddPubSubCodecs(setup).Build().value();
+  }
+
+  template <class M = News>
+  Topic<M> On(size_t node, std::string_view name = "news") {
+    return PubSub::Of(nodes.system(node))->Topic<M>(name);
+  }
+
+  struct Subscriber {
+    RefOf<Reader> ref;
+    std::shared_ptr<Heard> heard;
+  };
+  Subscriber Spawn(size_t node) {
+    auto heard = std::make_shared<Heard>();
+    return {.ref = nodes.system(node).Spawn<Reader>({}, heard), .heard = heard};
+  }
+  absl::Status Subscribe(size_t node, const Subscriber& subscriber, std::string_view name = "news") {
+    Future<Subscribed> subscribing = On(node, name).Subscribe(nodes.system(node), subscriber.ref, absl::Seconds(30));
+    sim_.RunUntil([&] { return subscribing.IsReady(); }, absl::Minutes(1));
+    return subscribing.Take().status();
+  }
+  Subscriber Subscribe(size_t node, std::string_view name = "news") {
+    Subscriber subscriber = Spawn(node);
+    const absl::Status subscribed = Subscribe(node, subscriber, name);
+    EXPECT_TRUE(subscribed.ok()) << subscribed;
+    return subscriber;
+  }
+  absl::StatusOr<Published> Confirm(size_t node, const News& news) {
+    Future<Published> publishing = On(node).PublishConfirmed(nodes.system(node), news, absl::Seconds(30));
+    sim_.RunUntil([&] { return publishing.IsReady(); }, absl::Minutes(1));
+    return publishing.Take();
+  }
+  size_t HostOf(std::string_view name) {
+    const std::vector<size_t> hosts = nodes.HostsOf(GrainKey(TopicGrain::kGrainKind, name));
+    EXPECT_EQ(hosts.size(), 1u);
+    return hosts.empty() ? 0 : hosts[0];
+  }
+
+ private:
+  Simulation& sim_;
+
+ public:
+  ClusterFixture nodes;
+};
+
+std::vector<int64_t> UpTo(int64_t n) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < n; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+// C27: what is published on any node comes to all subscribers on all nodes, in the order of each publisher.
+TEST(PubSub, ReachesAllSubscribersInOrder) {
+  Simulate({.seeds = 20}, [](Simulation& sim) {
+    Press press(sim, 3);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 3; ++node) {
+      for (int i = 0; i < 2; ++i) subscribers.push_back(press.Subscribe(node));
+    }
+    const Press::Subscriber other = press.Subscribe(1, "weather");
+    for (int64_t number = 0; number < 50; ++number) {
+      for (uint32_t publisher = 0; publisher < 3; ++publisher) {
+        ASSERT_TRUE(press.On(publisher).Publish({.publisher = publisher, .number = number}).ok());
+      }
+      if (number % 10 == 0) sim.Settle();
+    }
+    sim.Advance(absl::Seconds(1));
+    for (const Press::Subscriber& subscriber : subscribers) {
+      ASSERT_EQ(subscriber.heard->size(), 3u);
+      for (const auto& [publisher, numbers] : *subscriber.heard) EXPECT_EQ(numbers, UpTo(50));
+    }
+    EXPECT_TRUE(other.heard->empty());
+  });
+}
+
+// Who has been told that he is a subscriber gets what is published from then on, wherever.
+TEST(PubSub, AcknowledgesWhatItThenKeeps) {
+  Simulate({.seeds = 30}, [](Simulation& sim) {
+    Press press(sim, 3);
+    for (size_t node = 0; node < 3; ++node) {
+      const Press::Subscriber subscriber = press.Subscribe(node);
+      ASSERT_TRUE(press.Subscribe(node, subscriber).ok()) << "once more: still one subscriber";
+      const size_t from = (node + 1) % 3;
+      const absl::StatusOr<Published> published = press.Confirm(from, {.number = 7});
+      ASSERT_TRUE(published.ok()) << published.status();
+      EXPECT_EQ(published->members, node + 1);
+      EXPECT_EQ(published->dropped, 0u);
+      sim.Advance(absl::Seconds(1));
+      EXPECT_EQ((*subscriber.heard)[0], (std::vector<int64_t>{7}));
+    }
+  });
+}
+
+// Those who leave the topic and those who end get nothing more; then it has no nodes, and in the end is none.
+TEST(PubSub, ForgetsSubscribersThatGo) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 2);
+    const Press::Subscriber stays = press.Subscribe(0);
+    const Press::Subscriber leaves = press.Subscribe(0);
+    const Press::Subscriber ends = press.Subscribe(1);
+    ASSERT_TRUE(press.Subscribe(1, ends, "weather").ok());
+    Future<Unsubscribed> leaving = press.On(0).Unsubscribe(press.nodes.system(0), leaves.ref, absl::Seconds(5));
+    ends.ref.Tell(Stop{});
+    sim.Advance(absl::Seconds(1));
+    ASSERT_TRUE(leaving.IsReady());
+    EXPECT_TRUE(leaving.Take().ok());
+    EXPECT_EQ(press.Confirm(1, {.number = 1}).value().members, 1u);
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(stays.heard->size(), 1u);
+    EXPECT_TRUE(leaves.heard->empty());
+    EXPECT_TRUE(ends.heard->empty());
+    EXPECT_EQ(press.nodes.store().activations(), 2u);
+    stays.ref.Tell(Stop{});
+    sim.Advance(absl::Minutes(2));
+    EXPECT_EQ(press.nodes.store().activations(), 0u) << "topics that nobody needs end";
+  });
+}
+
+// C27: without subscribers it is a dead letter.
+TEST(PubSub, MakesDeadLettersOfWhatNobodyWants) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Press press(sim, 1);
+    EXPECT_EQ(press.Confirm(0, {}).value().members, 0u);
+    sim.Advance(absl::Seconds(10));
+    EXPECT_EQ(press.nodes.system(0).dead_letters().count(DeadLetterReason::kNoRecipient), 1u) << "when it has settled";
+    EXPECT_EQ(press.Confirm(0, {}).value().members, 0u);
+    EXPECT_EQ(press.nodes.system(0).dead_letters().count(DeadLetterReason::kNoRecipient), 2u) << "and then at once";
+  });
+}
+
+TEST(PubSub, DeliversWhatCannotBeCopied) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Press press(sim, 2);
+    std::vector<Press::Subscriber> subscribers;
+    for (int i = 0; i < 3; ++i) subscribers.push_back(press.Subscribe(0));
+    ASSERT_TRUE(press.On<Parcel>(1).Publish({.number = std::make_unique<int64_t>(5)}).ok());
+    sim.Advance(absl::Seconds(1));
+    for (const Press::Subscriber& subscriber : subscribers) {
+      EXPECT_EQ((*subscriber.heard)[0], (std::vector<int64_t>{5}));
+    }
+  });
+}
+
+TEST(PubSub, HasLimitsAndSaysSo) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    Press press(sim, 1, {}, {.max_topics = 2, .max_subscribers = 2, .max_publication_bytes = 100});
+    const Press::Subscriber first = press.Subscribe(0);
+    press.Subscribe(0);
+    EXPECT_TRUE(absl::IsResourceExhausted(press.Subscribe(0, press.Spawn(0))));
+    EXPECT_TRUE(press.Subscribe(0, first).ok()) << "who is one already";
+    EXPECT_TRUE(press.Subscribe(0, first, "weather").ok());
+    EXPECT_TRUE(absl::IsResourceExhausted(press.Subscribe(0, first, "sports")));
+    EXPECT_TRUE(absl::IsInvalidArgument(press.On(0).Publish({.text = std::string(101, 'x')})));
+    EXPECT_TRUE(absl::IsInvalidArgument(press.Confirm(0, {.text = std::string(101, 'x')}).status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(press.On(0, "").Publish({})));
+    EXPECT_TRUE(absl::IsInvalidArgument(press.Subscribe(0, first, "")));
+    EXPECT_EQ(ErrorKindOf<SerializationErrorKind>(press.On<Unknown>(0).Publish({})),
+              SerializationErrorKind::kNotRegistered);
+    EXPECT_TRUE(absl::IsFailedPrecondition(PubSub::Start(press.nodes.system(0)).status()));
+  });
+  TestKit kit;
+  EXPECT_TRUE(absl::IsFailedPrecondition(PubSub::Start(kit.system()).status()));
+}
+
+// When the topic's node leaves, subscribers notice nothing.
+TEST(PubSub, LosesNothingWhenTheTopicMoves) {
+  Simulate({.seeds = 50}, [](Simulation& sim) {
+    Press press(sim, 3);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 3; ++node) subscribers.push_back(press.Subscribe(node));
+    const size_t host = press.HostOf("news");
+    const size_t from = (host + 1) % 3;
+    Future<void> left;
+    for (int64_t number = 0; number < 60; ++number) {
+      if (number == 20) left = press.nodes[host].Leave();
+      ASSERT_TRUE(press.On(from).Publish({.publisher = 9, .number = number}).ok());
+      if (number % 4 == 0) sim.Advance(absl::Milliseconds(1));
+    }
+    sim.Advance(absl::Seconds(10));
+    ASSERT_TRUE(left.IsReady());
+    EXPECT_NE(press.HostOf("news"), host);
+    for (const Press::Subscriber& subscriber : subscribers) {
+      std::vector<int64_t>& numbers = (*subscriber.heard)[9];
+      EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.begin() + 16)) << "before it began to move";
+      std::sort(numbers.begin(), numbers.end());
+      EXPECT_EQ(numbers, UpTo(60)) << "each once";
+    }
+  });
+}
+
+// When it dies, the nodes with subscribers have it back as soon as the membership has found out.
+TEST(PubSub, GoesOnAfterTheTopicsNodeHasCrashed) {
+  Simulate({.seeds = 30}, [](Simulation& sim) {
+    Press press(sim, 3);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 3; ++node) subscribers.push_back(press.Subscribe(node));
+    const size_t host = press.HostOf("news");
+    const size_t from = (host + 1) % 3;
+    ASSERT_TRUE(press.Confirm(from, {.publisher = 9, .number = 0}).ok());
+    sim.Advance(absl::Seconds(1));
+    press.nodes.Crash(host);
+    for (int64_t number = 1; number < 10; ++number) {
+      ASSERT_TRUE(press.On(from).Publish({.publisher = 9, .number = number}).ok());
+    }
+    sim.Advance(ClusterFixture::kTerm + absl::Seconds(3));
+    EXPECT_NE(press.HostOf("news"), host) << "nobody has published since: the nodes drive it";
+    for (int64_t number = 10; number < 20; ++number) {
+      const absl::StatusOr<Published> published = press.Confirm(from, {.publisher = 9, .number = number});
+      ASSERT_TRUE(published.ok()) << published.status();
+      EXPECT_EQ(published->members, 2u);
+    }
+    sim.Advance(absl::Seconds(1));
+    for (size_t node = 0; node < 3; ++node) {
+      if (node == host) continue;
+      const std::vector<int64_t>& numbers = (*subscribers[node].heard)[9];
+      ASSERT_GE(numbers.size(), 11u);
+      EXPECT_EQ(numbers.front(), 0);
+      for (size_t i = 1; i < numbers.size(); ++i) EXPECT_LT(numbers[i - 1], numbers[i]) << "in order, and once";
+      EXPECT_EQ(std::vector<int64_t>(numbers.end() - 10, numbers.end()),
+                (std::vector<int64_t>{10, 11, 12, 13, 14, 15, 16, 17, 18, 19}));
+    }
+  });
+}
+
+// A node that dies is no node of the topic any more.
+TEST(PubSub, ForgetsNodesThatCrash) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 3);
+    for (size_t node = 0; node < 3; ++node) press.Subscribe(node);
+    const size_t host = press.HostOf("news");
+    press.nodes.Crash((host + 1) % 3);
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(press.Confirm(host, {}).value().members, 2u);
+  });
+}
+
+// A topic by itself, with probes for nodes.
+class TopicGrainTest : public testing::Test {
+ protected:
+  ActorRef Spawn(const TopicOptions& options) {
+    return kit_.SpawnActor(*MakeTypedProps<TopicGrain>(
+        PropsOptions(), GrainContext{.key = GrainKey(TopicGrain::kGrainKind, "news"), .token = 1}, options));
+  }
+  static PublishToTopic Make(int number, size_t bytes = 4) {
+    return {
+        .publication = {.manifest = "m", .version = static_cast<uint32_t>(number), .bytes = std::string(bytes, 'x')}};
+  }
+  static std::vector<uint32_t> NumbersOf(const TopicBatch& batch) {
+    std::vector<uint32_t> numbers;
+    for (const PublicationPtr& publication : batch.publications) numbers.push_back(publication->version);
+    return numbers;
+  }
+  void Join(TestProbe& node, ActorRef topic, bool was_joined = false) {
+    node.Send(topic, JoinTopic{.delivery = node.ref(), .was_joined = was_joined});
+    EXPECT_EQ(node.Expect<TopicJoined>().actor, topic);
+  }
+
+  TestKit kit_;
+};
+
+// One batch is under way; the next has what came meanwhile, up to the limits.
+TEST_F(TopicGrainTest, SendsBatches) {
+  const ActorRef topic = Spawn({.max_batch = 5, .max_batch_bytes = 20});
+  TestProbe node = kit_.Probe();
+  Join(node, topic);
+  for (int i = 0; i < 12; ++i) Tell(topic, Make(i, i == 7 ? 100 : 1));
+  TopicBatch batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(batch.topic, "news");
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{0, 1, 2, 3, 4})) << "max_batch";
+  node.ExpectNoMessage(absl::Seconds(1));
+  node.Reply(BatchDelivered{batch.number});
+  batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{5, 6})) << "max_batch_bytes";
+  node.Reply(BatchDelivered{batch.number});
+  batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{7})) << "one in any case";
+  node.Reply(BatchDelivered{batch.number});
+  batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{8, 9, 10, 11}));
+}
+
+TEST_F(TopicGrainTest, DropsWhatASlowNodeHasNoRoomFor) {
+  const ActorRef topic = Spawn({.max_batch = 1, .max_queued = 3});
+  TestProbe slow = kit_.Probe();
+  TestProbe quick = kit_.Probe();
+  Join(slow, topic);
+  Join(quick, topic);
+  kit_.ExpectDeadLetters<Publication>(2, [&] {
+    for (int i = 0; i < 6; ++i) {
+      Tell(topic, Make(i));
+      const TopicBatch batch = quick.Expect<TopicBatch>();
+      EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{static_cast<uint32_t>(i)}));
+      quick.Reply(BatchDelivered{batch.number});
+      kit_.Settle();
+    }
+  });
+  for (uint32_t i = 0; i < 4; ++i) {
+    const TopicBatch batch = slow.Expect<TopicBatch>();
+    EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{i}));
+    slow.Reply(BatchDelivered{batch.number});
+  }
+  slow.ExpectNoMessage(absl::Seconds(1));
+}
+
+// A batch that nobody answers for is given up, not the node.
+TEST_F(TopicGrainTest, GoesOnAfterABatchThatWasLost) {
+  const ActorRef topic = Spawn({.max_batch = 1, .delivery_timeout = absl::Seconds(5)});
+  TestProbe node = kit_.Probe();
+  Join(node, topic);
+  Tell(topic, Make(0));
+  Tell(topic, Make(1));
+  EXPECT_EQ(NumbersOf(node.Expect<TopicBatch>()), (std::vector<uint32_t>{0}));
+  node.ExpectNoMessage(absl::Seconds(4));
+  EXPECT_EQ(NumbersOf(node.Expect<TopicBatch>()), (std::vector<uint32_t>{1}));
+}
+
+// Who was with an earlier activation gets what was published before it was back; who is new does not.
+TEST_F(TopicGrainTest, KeepsPublicationsForNodesThatComeBack) {
+  const ActorRef topic = Spawn({.settle_time = absl::Seconds(5)});
+  Tell(topic, Make(0));
+  TestProbe fresh = kit_.Probe();
+  TestProbe back = kit_.Probe();
+  TestProbe late = kit_.Probe();
+  Join(fresh, topic);
+  Join(back, topic, /*was_joined=*/true);
+  EXPECT_EQ(NumbersOf(back.Expect<TopicBatch>()), (std::vector<uint32_t>{0}));
+  Join(back, topic, /*was_joined=*/true);
+  back.ExpectNoMessage(absl::Milliseconds(10));
+  kit_.Advance(absl::Seconds(10));
+  Join(late, topic, /*was_joined=*/true);
+  late.ExpectNoMessage(absl::Seconds(1));
+  fresh.ExpectNoMessage(absl::Seconds(1));
+}
+
+TEST_F(TopicGrainTest, RefusesNodesBeyondItsLimit) {
+  const ActorRef topic = Spawn({.max_members = 1});
+  TestProbe first = kit_.Probe();
+  TestProbe second = kit_.Probe();
+  Join(first, topic);
+  second.Send(topic, JoinTopic{.delivery = second.ref()});
+  EXPECT_TRUE(absl::IsResourceExhausted(second.Expect<ErrorReply>().status));
+  first.Send(topic, LeaveTopic{.delivery = first.ref()});
+  Join(second, topic);
+}
+
+// What goes between nodes can be written and read.
+TEST(TopicMessages, HaveCodecs) {
+  const std::shared_ptr<const CodecRegistry> codecs = Press::Codecs();
+  std::string bytes;
+  TopicBatch batch{.topic = "news", .number = 7};
+  for (uint32_t i = 0; i < 3; ++i) {
+    batch.publications.push_back(
+        std::make_shared<const Publication>(Publication{.manifest = "m", .version = i, .bytes = absl::StrCat("b", i)}));
+  }
+  const MessageCodec* const codec = codecs->Encode(batch, bytes).value();
+  const TopicBatch read = codecs->DecodeAs<TopicBatch>({codec->manifest(), codec->version(), bytes}).value();
+  EXPECT_EQ(read.topic, "news");
+  EXPECT_EQ(read.number, 7u);
+  ASSERT_EQ(read.publications.size(), 3u);
+  for (uint32_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(read.publications[i]->version, i);
+    EXPECT_EQ(read.publications[i]->bytes, absl::StrCat("b", i));
+  }
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    EXPECT_FALSE(
+        codecs->DecodeAs<TopicBatch>({codec->manifest(), codec->version(), std::string_view(bytes).substr(0, size)})
+            .ok());
+  }
+  for (const std::string_view manifest : {"publish", "published", "join", "joined", "leave", "delivered"}) {
+    EXPECT_NE(codecs->FindManifest(absl::StrCat("fraktor.pubsub.", std::string(manifest))), nullptr) << manifest;
+  }
+}
+
+}  // namespace
+}  // namespace fraktor

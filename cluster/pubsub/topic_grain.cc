@@ -1,0 +1,192 @@
+#include "fraktor/cluster/pubsub/topic_grain.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+size_t SizeOf(const Publication& publication) { return publication.manifest.size() + publication.bytes.size(); }
+
+}  // namespace
+
+GrainKind TopicKind(const TopicOptions& options) {
+  return GrainKind{
+      .name = std::string(TopicGrain::kGrainKind),
+      .make =
+          [options](const GrainContext& grain) { return MakeTypedProps<TopicGrain>(PropsOptions(), grain, options); },
+      .filters = {},
+      .is_kept = true};
+}
+
+absl::Status TopicGrain::PreStart(Context& context) {
+  used_at_ = context.system().toolbox().Now();
+  settled_at_ = used_at_ + options_.settle_time;
+  return Timers(context).StartFixedDelay("tick", TickTopic{}, {.period = options_.tick_period});
+}
+
+void TopicGrain::PostStop(Context& context) {
+  // What it was given before it was told to end is still delivered, whatever is under way.
+  for (Member& member : members_) {
+    while (!member.queue.empty()) {
+      member.batch = 0;
+      SendBatch(context, member);
+    }
+  }
+  EndSettling(context);
+}
+
+void TopicGrain::On(Context& context, PublishToTopic&& publish) {
+  if (!publish.is_confirmed) publish.publication.publisher = context.sender();
+  const auto publication = std::make_shared<const Publication>(std::move(publish.publication));
+  Published published;
+  for (Member& member : members_) {
+    if (Queue(member, publication)) {
+      ++published.members;
+    } else {
+      ++published.dropped;
+      Drop(context, *publication, DeadLetterReason::kMailboxFull);
+    }
+  }
+  const size_t bytes = SizeOf(*publication);
+  const bool is_kept =
+      is_settling_ && kept_.size() < options_.max_queued && kept_bytes_ + bytes <= options_.max_queued_bytes;
+  if (is_kept) {
+    kept_.push_back({.publication = publication, .has_reached_somebody = !members_.empty()});
+    kept_bytes_ += bytes;
+  } else if (members_.empty()) {
+    Drop(context, *publication, DeadLetterReason::kNoRecipient);
+  }
+  if (publish.is_confirmed) context.Reply(published);
+  // Behind what is in the mailbox already: all of that goes in one batch.
+  if (published.members > 0 && !std::exchange(is_flushing_, true)) context.Tell(context.self(), FlushTopic{});
+}
+
+absl::StatusOr<TopicJoined> TopicGrain::On(Context& context, const JoinTopic& join) {
+  TopicJoined joined{.topic = key_.identity(), .actor = context.self().untyped()};
+  if (Find(join.delivery) != nullptr) return joined;
+  if (members_.size() >= options_.max_members) {
+    return absl::ResourceExhaustedError(absl::StrCat("topic \"", key_.identity(), "\" has ", members_.size(),
+                                                     " nodes with subscribers already (TopicOptions::max_members)"));
+  }
+  FRAKTOR_RETURN_IF_ERROR(context.WatchWith(join.delivery, TopicMemberEnded{join.delivery}));
+  members_.push_back(Member{.delivery = join.delivery});
+  if (join.was_joined && is_settling_) {
+    for (Kept& kept : kept_) {
+      if (Queue(members_.back(), kept.publication)) kept.has_reached_somebody = true;
+    }
+    if (!std::exchange(is_flushing_, true)) context.Tell(context.self(), FlushTopic{});
+  }
+  return joined;
+}
+
+void TopicGrain::On(Context& context, const LeaveTopic& leave) {
+  context.Unwatch(leave.delivery);
+  On(context, TopicMemberEnded{leave.delivery});
+}
+
+void TopicGrain::On(Context& context, const TopicMemberEnded& ended) {
+  Member* const member = Find(ended.delivery);
+  if (member == nullptr) return;
+  used_at_ = context.system().toolbox().Now();
+  members_.erase(members_.begin() + (member - members_.data()));
+}
+
+void TopicGrain::On(Context& context, const BatchDelivered& delivered) {
+  for (Member& member : members_) {
+    if (member.batch != delivered.number) continue;
+    member.batch = 0;
+    SendBatch(context, member);
+    return;
+  }
+}
+
+void TopicGrain::On(Context& context, const FlushTopic&) {
+  is_flushing_ = false;
+  for (Member& member : members_) SendBatch(context, member);
+}
+
+void TopicGrain::On(Context& context, const TickTopic&) {
+  const Instant now = context.system().toolbox().Now();
+  for (Member& member : members_) {
+    if (member.batch == 0 || now - member.sent_at < options_.delivery_timeout) continue;
+    member.batch = 0;
+    SendBatch(context, member);
+  }
+  if (is_settling_ && now >= settled_at_) EndSettling(context);
+  if (!members_.empty()) {
+    used_at_ = now;
+  } else if (!is_settling_ && now - used_at_ >= options_.empty_time) {
+    Cluster::Of(context.system())->Passivate(key_);
+  }
+}
+
+TopicGrain::Member* TopicGrain::Find(ActorRef delivery) {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [delivery](const Member& member) { return member.delivery == delivery; });
+  return found == members_.end() ? nullptr : &*found;
+}
+
+bool TopicGrain::Queue(Member& member, PublicationPtr publication) const {
+  const size_t bytes = SizeOf(*publication);
+  if (member.queue.size() >= options_.max_queued || member.queued_bytes + bytes > options_.max_queued_bytes) {
+    return false;
+  }
+  member.queued_bytes += bytes;
+  member.queue.push_back(std::move(publication));
+  return true;
+}
+
+void TopicGrain::SendBatch(Context& context, Member& member) {
+  if (member.batch != 0 || member.queue.empty()) return;
+  TopicBatch batch{.topic = key_.identity(), .number = ++last_batch_};
+  size_t batch_bytes = 0;
+  while (!member.queue.empty() && batch.publications.size() < options_.max_batch) {
+    const size_t bytes = SizeOf(*member.queue.front());
+    if (!batch.publications.empty() && batch_bytes + bytes > options_.max_batch_bytes) break;
+    batch_bytes += bytes;
+    batch.publications.push_back(std::move(member.queue.front()));
+    member.queue.pop_front();
+  }
+  member.queued_bytes -= batch_bytes;
+  member.batch = batch.number;
+  member.sent_at = context.system().toolbox().Now();
+  context.Tell(member.delivery, std::move(batch));
+}
+
+void TopicGrain::EndSettling(Context& context) {
+  is_settling_ = false;
+  for (const Kept& kept : std::exchange(kept_, {})) {
+    if (!kept.has_reached_somebody) Drop(context, *kept.publication, DeadLetterReason::kNoRecipient);
+  }
+  kept_bytes_ = 0;
+}
+
+void TopicGrain::Drop(Context& context, const Publication& publication, DeadLetterReason reason) const {
+  const std::string sender = publication.publisher.IsNoOne() ? std::string() : context.PathOf(publication.publisher);
+  const std::string recipient = absl::StrCat("topic ", key_.identity());
+  ActorSystem& system = context.system();
+  system.dead_letters().Publish(DeadLetter{{.reason = reason,
+                                            .sender = sender,
+                                            .recipient = recipient,
+                                            .message = {.type_name = publication.manifest,
+                                                        .type = MessageTypeOf<Publication>(),
+                                                        .message = &publication}}},
+                                system.toolbox().Now());
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,67 @@
+// Singletons: one actor of a kind in the whole cluster, which is always there.
+//
+//   class Dispatcher : public Actor<Dispatcher, Job> {
+//    public:
+//     static constexpr std::string_view kGrainKind = "dispatcher";
+//     explicit Dispatcher(const GrainContext& grain) ...
+//   };
+//   Cluster::Start(system, {..., .kinds = {SingletonKindOf<Dispatcher>()}});
+//   RefOf<Dispatcher> dispatcher = StartSingleton<Dispatcher>(system).value();     // on each node that uses it
+//   dispatcher.Tell(Job{7});
+//
+// A singleton is a grain with one identity that nobody has to call: each node on which StartSingleton was called looks
+// after it, and has it activated when the cluster has begun, when it has ended, and when its node has left or has died,
+// within a second of when that is known. It runs on a node that hosts its kind, moves only when it must, and its next
+// life begins when the last one has ended; what holds for grains holds for it. If all that look after it have gone, it
+// runs on where it is.
+//
+// The reference is that of an actor on this node, SingletonProxy, which passes on what it gets, with its sender. While
+// the singleton is not there the proxy keeps messages, `max_buffered` of them, and delivers them in order when it is
+// there again. Further ones are dead letters (Dropped, kStashFull), and their senders get ResourceExhausted as an
+// ErrorReply. What is on its way when a node dies may get lost.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_CLUSTER_SINGLETON_SINGLETON_H_
+#define FRAKTOR_CLUSTER_SINGLETON_SINGLETON_H_
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/singleton/singleton_proxy.h"
+
+namespace fraktor::inline v0 {
+
+// The identity that all singletons have.
+inline constexpr std::string_view kSingletonIdentity = "singleton";
+
+// For ClusterOptions::kinds, of the nodes that may run it.
+template <class A>
+GrainKind SingletonKindOf(const PropsOptions& options = {}) {
+  GrainKind kind = GrainKindOf<A>(options);
+  kind.is_kept = true;
+  return kind;
+}
+
+// By its key. See StartSingleton.
+absl::StatusOr<ActorRef> StartSingletonProxy(ActorSystem& system, const GrainKey& key, const SingletonOptions& options);
+
+// Looks after the singleton from now on, and gives the reference to it. FailedPrecondition if the system is no node of a
+// cluster, AlreadyExists if it was called before, InvalidArgument for options without sense.
+template <class A>
+absl::StatusOr<RefOf<A>> StartSingleton(ActorSystem& system, const SingletonOptions& options = {}) {
+  const absl::StatusOr<ActorRef> proxy =
+      StartSingletonProxy(system, GrainKey(A::kGrainKind, kSingletonIdentity), options);
+  if (!proxy.ok()) return proxy.status();
+  return RefOf<A>::Unchecked(*proxy);
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_SINGLETON_SINGLETON_H_

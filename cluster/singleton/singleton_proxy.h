@@ -1,0 +1,68 @@
+// SingletonProxy: the actor of a node that stands for a singleton, and looks after it: see singleton.h.
+//
+// Each identify_period, while it does not know where the singleton is, it sends an Identify as a call of the grain,
+// which activates it. From the answer on it watches the singleton. Messages go as calls of the grain, not to the actor
+// that answered: so none is lost when the singleton is handed over.
+//
+// Thread safety: an actor.
+#ifndef FRAKTOR_CLUSTER_SINGLETON_SINGLETON_PROXY_H_
+#define FRAKTOR_CLUSTER_SINGLETON_SINGLETON_PROXY_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/identity/grain_key.h"
+
+namespace fraktor::inline v0 {
+
+struct SingletonOptions {
+  // Messages that the proxy of a node keeps while the singleton is not there.
+  size_t max_buffered = 1000;
+  // How often it is looked for then.
+  absl::Duration identify_period = absl::Seconds(1);
+};
+
+class SingletonProxy final : public ActorInstance {
+ public:
+  // The cluster outlives it.
+  SingletonProxy(Cluster* cluster, GrainKey key, const SingletonOptions& options);
+
+  absl::Status PreStart(ActorContext& context) override;
+  absl::Status Receive(ActorContext& context, Envelope& message) override;
+  void PostStop(ActorContext& context) override;
+
+ private:
+  struct Look {};
+  struct Gone {
+    ActorRef actor;
+    friend bool operator==(const Gone&, const Gone&) = default;
+  };
+
+  void LookFor(ActorContext& context);
+  void OnFound(ActorContext& context, ActorRef singleton);
+  void PassOn(ActorContext& context, EnvelopePtr message);
+  void Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const;
+
+  Cluster* const cluster_;
+  const GrainKey key_;
+  const SingletonOptions options_;
+  // No one while it is not known.
+  ActorRef singleton_ = {};
+  uint64_t question_ = 0;  // the last Identify
+  uint64_t outdated_ = 0;  // the last one whose answer does not count
+  std::deque<EnvelopePtr> buffered_ = {};
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_SINGLETON_SINGLETON_PROXY_H_

@@ -1,0 +1,221 @@
+#include "fraktor/cluster/singleton/singleton.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/grain/cluster_fixture.h"
+#include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor {
+namespace {
+
+struct Number {
+  int64_t value = 0;
+  uint64_t token = 0;
+};
+struct Next {
+  using Reply = Number;
+};
+struct Quit {};
+
+class Numbers : public Actor<Numbers, Next, Quit> {
+ public:
+  static constexpr std::string_view kGrainKind = "numbers";
+  explicit Numbers(const GrainContext& grain) : token_(grain.token) {}
+
+  Number On(Context&, const Next&) { return {.value = ++last_, .token = token_}; }
+  void On(Context& context, const Quit&) { context.Stop(); }
+
+ private:
+  const uint64_t token_;
+  int64_t last_ = 0;
+};
+
+const GrainKey kKey("numbers", kSingletonIdentity);
+
+// A cluster in which each node looks after the singleton.
+class Singletons {
+ public:
+  Singletons(Simulation& sim, int count, const ClusterOptions& cluster = {.kinds = {SingletonKindOf<Numbers>()}},
+             const SingletonOptions& options = {})
+      : sim_(sim), nodes(sim, {.cluster = cluster}, count), options_(options) {
+    for (size_t i = 0; i < nodes.size(); ++i) Look(i);
+  }
+
+  void Look(size_t node) { refs.push_back(StartSingleton<Numbers>(nodes.system(node), options_).value()); }
+
+  Future<Number> Ask(size_t node) { return nodes.system(node).Ask(refs[node], Next{}, absl::Minutes(1)); }
+  absl::StatusOr<Number> AskAndWait(size_t node) {
+    Future<Number> asking = Ask(node);
+    sim_.RunUntil([&] { return asking.IsReady(); }, absl::Minutes(2));
+    return asking.Take();
+  }
+
+ private:
+  Simulation& sim_;
+
+ public:
+  ClusterFixture nodes;
+  std::vector<RefOf<Numbers>> refs;
+
+ private:
+  const SingletonOptions options_;
+};
+
+// C26: there is one, without anybody calling it, and all nodes reach it.
+TEST(Singleton, IsThereByItselfAndOnce) {
+  Simulate({.seeds = 20}, [](Simulation& sim) {
+    Singletons cluster(sim, 3);
+    sim.Advance(absl::Seconds(3));
+    EXPECT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u);
+    for (size_t i = 0; i < 3; ++i) {
+      const absl::StatusOr<Number> number = cluster.AskAndWait(i);
+      ASSERT_TRUE(number.ok()) << number.status();
+      EXPECT_EQ(number->value, static_cast<int64_t>(i) + 1);
+    }
+    EXPECT_EQ(cluster.nodes.store().activations(), 1u);
+  });
+}
+
+// CLU-8: being idle does not end it.
+TEST(Singleton, StaysWhenNobodyUsesIt) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Singletons cluster(
+        sim, 2, {.kinds = {SingletonKindOf<Numbers>()}, .placement = {.placement = {.idle_ttl = absl::Seconds(5)}}});
+    ASSERT_EQ(cluster.AskAndWait(0).value().value, 1);
+    sim.Advance(absl::Hours(1));
+    EXPECT_EQ(cluster.AskAndWait(1).value().value, 2);
+  });
+}
+
+// A node that leaves hands it over: it is there again without a call, and nothing is lost on the way.
+TEST(Singleton, MovesWhenItsNodeLeavesAndLosesNothing) {
+  Simulate({.seeds = 30}, [](Simulation& sim) {
+    Singletons cluster(sim, 3);
+    sim.Advance(absl::Seconds(3));
+    ASSERT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u);
+    const size_t host = cluster.nodes.HostsOf(kKey)[0];
+    const uint64_t token = cluster.AskAndWait(host).value().token;
+    const size_t other = (host + 1) % 3;
+    std::vector<Future<Number>> answers;
+    Future<void> left;
+    for (int i = 0; i < 60; ++i) {
+      if (i == 20) left = cluster.nodes[host].Leave();
+      answers.push_back(cluster.Ask(other));
+      if (i % 3 == 0) sim.Advance(absl::Milliseconds(1));
+    }
+    sim.Advance(absl::Seconds(5));
+    ASSERT_TRUE(left.IsReady());
+    // By token; those that were sent while it moved may overtake each other.
+    std::map<uint64_t, std::vector<int64_t>> values;
+    values[token].push_back(1);
+    for (Future<Number>& answer : answers) {
+      ASSERT_TRUE(answer.IsReady());
+      const absl::StatusOr<Number> number = answer.Take();
+      ASSERT_TRUE(number.ok()) << number.status();
+      values[number->token].push_back(number->value);
+    }
+    EXPECT_EQ(values.size(), 2u);
+    for (auto& [life, numbers] : values) {
+      std::sort(numbers.begin(), numbers.end());
+      for (size_t i = 0; i < numbers.size(); ++i) EXPECT_EQ(numbers[i], static_cast<int64_t>(i) + 1);
+    }
+    ASSERT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u);
+    EXPECT_NE(cluster.nodes.HostsOf(kKey)[0], host);
+    EXPECT_EQ(cluster.AskAndWait(host).value().token, values.rbegin()->first) << "who has left may still call";
+  });
+}
+
+// It is there again, without a call, soon after its node has died; what was sent meanwhile has waited.
+TEST(Singleton, ComesBackAfterItsNodeHasCrashed) {
+  Simulate({.seeds = 30}, [](Simulation& sim) {
+    Singletons cluster(sim, 3);
+    sim.Advance(absl::Seconds(3));
+    ASSERT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u);
+    const size_t host = cluster.nodes.HostsOf(kKey)[0];
+    const size_t other = (host + 1) % 3;
+    const uint64_t token = cluster.AskAndWait(other).value().token;
+    cluster.nodes.Crash(host);
+    sim.Advance(absl::Milliseconds(10));
+    std::vector<Future<Number>> answers;
+    for (int i = 0; i < 10; ++i) answers.push_back(cluster.Ask(other));
+    sim.Advance(ClusterFixture::kTerm + absl::Seconds(3));
+    const std::vector<size_t> hosts = cluster.nodes.HostsOf(kKey);
+    ASSERT_EQ(hosts.size(), 1u);
+    EXPECT_NE(hosts[0], host);
+    for (size_t i = 0; i < answers.size(); ++i) {
+      ASSERT_TRUE(answers[i].IsReady());
+      const absl::StatusOr<Number> number = answers[i].Take();
+      ASSERT_TRUE(number.ok()) << number.status();
+      EXPECT_EQ(number->value, static_cast<int64_t>(i) + 1);
+      EXPECT_GT(number->token, token);
+    }
+  });
+}
+
+// The same when nobody calls at all.
+TEST(Singleton, NeedsNoCallToComeBack) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Singletons cluster(sim, 3);
+    sim.Advance(absl::Seconds(3));
+    ASSERT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u);
+    const size_t host = cluster.nodes.HostsOf(kKey)[0];
+    cluster.nodes.Crash(host);
+    sim.Advance(ClusterFixture::kTerm + absl::Seconds(3));
+    EXPECT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u);
+    cluster.refs[(host + 1) % 3].Tell(Quit{});
+    sim.Advance(absl::Seconds(3));
+    EXPECT_EQ(cluster.nodes.HostsOf(kKey).size(), 1u) << "nor after it has ended by itself";
+  });
+}
+
+// C26: the proxy keeps so many messages and no more.
+TEST(Singleton, IsWaitedForByALimitedNumberOfMessages) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Singletons cluster(sim, 1, {.kinds = {}}, {.max_buffered = 3});
+    sim.Advance(absl::Seconds(2));
+    std::vector<Future<Number>> answers;
+    for (int i = 0; i < 5; ++i) answers.push_back(cluster.Ask(0));
+    sim.Advance(absl::Seconds(1));
+    for (size_t i = 0; i < 5; ++i) EXPECT_EQ(answers[i].IsReady(), i >= 3);
+    for (size_t i = 3; i < 5; ++i) EXPECT_TRUE(absl::IsResourceExhausted(answers[i].Take().status()));
+    EXPECT_EQ(cluster.nodes.system(0).dead_letters().count(DeadLetterReason::kStashFull), 2u);
+    cluster.nodes.Join({SingletonKindOf<Numbers>()});
+    sim.Advance(absl::Seconds(3));
+    for (size_t i = 0; i < 3; ++i) {
+      ASSERT_TRUE(answers[i].IsReady());
+      EXPECT_EQ(answers[i].Take().value().value, static_cast<int64_t>(i) + 1);
+    }
+  });
+}
+
+TEST(Singleton, RefusesWhatHasNoSense) {
+  TestKit kit;
+  EXPECT_TRUE(absl::IsFailedPrecondition(StartSingleton<Numbers>(kit.system()).status()));
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    ClusterFixture nodes(sim, {.cluster = {.kinds = {SingletonKindOf<Numbers>()}}}, 1);
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        StartSingleton<Numbers>(nodes.system(0), {.identify_period = absl::ZeroDuration()}).status()));
+    EXPECT_TRUE(StartSingleton<Numbers>(nodes.system(0)).ok());
+    EXPECT_TRUE(absl::IsAlreadyExists(StartSingleton<Numbers>(nodes.system(0)).status()));
+  });
+}
+
+}  // namespace
+}  // namespace fraktor
