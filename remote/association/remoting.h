@@ -56,6 +56,12 @@ struct CoreHandle;
 class RemotingCore;
 
 // Makes the recipe of an actor that another node wants to have here, of what that node says.
+//
+//   remoting.RegisterFactory("till", [](std::string_view argument) -> absl::StatusOr<PropsPtr> {
+//     return MakeTypedProps<Till>({}, std::string(argument));                                // actor/typed/typed_actor.h
+//   });
+//   auto spawning = Remoting::Of(system)->SpawnAt(node, "till", "the argument", "till-2");   // on another node
+//   absl::StatusOr<ActorRef> till = co_await spawning;
 using RemoteFactory = std::function<absl::StatusOr<PropsPtr>(std::string_view argument)>;
 
 class Remoting final : public RemoteProvider {
