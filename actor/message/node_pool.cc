@@ -26,11 +26,34 @@ constexpr size_t kMostNodesPerMagazine = NodesPerMagazine(NodeClass::k64);
 // A huge page, so that the kernel can give a chunk in one piece.
 constexpr size_t kChunkBytes = size_t{2} << 20;
 
+struct MagazineBlock;
+
 // Pointers to free nodes. `size` is not kept up to date while the magazine is loaded.
 struct Magazine {
   Magazine* next = nullptr;
   size_t size = 0;
+  MagazineBlock* block = nullptr;
   void* nodes[kMostNodesPerMagazine];
+};
+
+// Magazines are made so many at a time, as many as the nodes of a chunk fill. One by one, a consumer of nodes that pile
+// up would ask the system for memory once per magazine, under the lock of the depot, and wait there for a producer that
+// is getting itself a chunk from the same system.
+struct MagazineBlock {
+  static constexpr size_t kMagazines = 128;
+
+  // Null if all have been made.
+  Magazine* MakeNext() {
+    if (made == kMagazines) return nullptr;
+    auto* const magazine = ::new (memory + made * sizeof(Magazine)) Magazine();
+    ++made;
+    magazine->block = this;
+    return magazine;
+  }
+
+  size_t made = 0;
+  size_t unused = 0;                                                  // While the depot counts them.
+  alignas(Magazine) std::byte memory[kMagazines * sizeof(Magazine)];  // Not touched before it is needed.
 };
 
 namespace {
@@ -181,16 +204,13 @@ class Depot {
       Magazine* const magazine = std::exchange(full_, full_->next);
       --full_size_;
       Empty(*magazine);
-      delete magazine;
+      KeepEmpty(magazine);
     }
     if (keep == 0 && partial_ != nullptr) {
       Empty(*partial_);
-      delete std::exchange(partial_, nullptr);
+      KeepEmpty(std::exchange(partial_, nullptr));
     }
-    while (empty_size_ > keep) {
-      delete std::exchange(empty_, empty_->next);
-      --empty_size_;
-    }
+    if (empty_size_ > keep) FreeUnusedBlocks();
     if (spare_ != nullptr) Unmap(std::exchange(spare_, nullptr));
   }
 
@@ -214,18 +234,47 @@ class Depot {
  private:
   void KeepEmpty(Magazine* magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     assert(magazine->size == 0);
-    if (empty_size_ >= limit_) {
-      delete magazine;
-      return;
-    }
     magazine->next = std::exchange(empty_, magazine);
     ++empty_size_;
   }
 
+  // Null if the system has no memory to give.
   Magazine* TakeEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (empty_ == nullptr) return new (std::nothrow) Magazine();
-    --empty_size_;
-    return std::exchange(empty_, empty_->next);
+    if (empty_ != nullptr) {
+      --empty_size_;
+      return std::exchange(empty_, empty_->next);
+    }
+    if (newest_block_ != nullptr) {
+      if (Magazine* const magazine = newest_block_->MakeNext()) return magazine;
+    }
+    newest_block_ = new (std::nothrow) MagazineBlock;  // NOLINT: FreeUnusedBlocks deletes it.
+    return newest_block_ == nullptr ? nullptr : newest_block_->MakeNext();
+  }
+
+  // Gives the blocks back to the system of which all magazines are here, and empty.
+  void FreeUnusedBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (const Magazine* at = empty_; at != nullptr; at = at->next) ++at->block->unused;
+    Magazine* kept = nullptr;
+    size_t kept_size = 0;
+    Magazine* last_ones = nullptr;  // One magazine of each block that goes.
+    while (empty_ != nullptr) {
+      Magazine* const magazine = std::exchange(empty_, empty_->next);
+      MagazineBlock& block = *magazine->block;
+      if (block.unused < block.made) {
+        magazine->next = std::exchange(kept, magazine);
+        ++kept_size;
+      } else if (reinterpret_cast<std::byte*>(magazine) == block.memory) {
+        magazine->next = std::exchange(last_ones, magazine);
+      }
+    }
+    empty_ = kept;
+    empty_size_ = kept_size;
+    for (const Magazine* at = empty_; at != nullptr; at = at->next) at->block->unused = 0;
+    while (last_ones != nullptr) {
+      MagazineBlock* const block = std::exchange(last_ones, last_ones->next)->block;
+      if (block == newest_block_) newest_block_ = nullptr;
+      delete block;  // NOLINT(cppcoreguidelines-owning-memory): TakeEmpty made it.
+    }
   }
 
   void KeepFull(Magazine* magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
@@ -322,13 +371,14 @@ class Depot {
   const size_t per_chunk_;
 
   Mutex mutex_;
-  size_t limit_ ABSL_GUARDED_BY(mutex_);  // of full magazines, and of empty ones
+  size_t limit_ ABSL_GUARDED_BY(mutex_);  // of full magazines
   // The magazine that came last goes first: its nodes are the likeliest to be in a cache.
   Magazine* full_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t full_size_ ABSL_GUARDED_BY(mutex_) = 0;
   Magazine* partial_ ABSL_GUARDED_BY(mutex_) = nullptr;  // neither full nor empty: what threads left behind
   Magazine* empty_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t empty_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  MagazineBlock* newest_block_ ABSL_GUARDED_BY(mutex_) = nullptr;  // where the next magazine is made
 
   Chunk* available_ ABSL_GUARDED_BY(mutex_) = nullptr;  // chunks that have nodes to give, and nodes in use
   Chunk* spare_ ABSL_GUARDED_BY(mutex_) = nullptr;      // a chunk without nodes in use

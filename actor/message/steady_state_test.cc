@@ -80,6 +80,32 @@ TEST_F(SteadyState, AllocatesNothingForMessagesUpTo88Bytes) {
             0);
 }
 
+// A consumer that falls behind frees many nodes that nobody wants back at once, and has to put them somewhere. What it
+// needs for that comes in a few pieces, and goes back to the system as the nodes do.
+TEST_F(SteadyState, AllocatesSeldomWhenMessagesPileUp) {
+  constexpr size_t kMessages = 100'000;
+  const auto pile_up = [] {
+    NodeCache& cache = NodeCache::OfThisThread();
+    InboxNode* list = nullptr;
+    for (size_t i = 0; i < kMessages; ++i) {
+      Envelope* const envelope = MakeEnvelope<Sized<24>>(cache, ActorRef(), Sized<24>{}).release();
+      envelope->next = std::exchange(list, envelope);
+    }
+    while (list != nullptr) {
+      Envelope* const envelope = Envelope::Of(list);
+      list = envelope->next;
+      EndEnvelope(cache, envelope);
+    }
+  };
+  for (int round = 0; round < 3; ++round) {
+    NodeCache::OfThisThread().Flush();
+    NodePool::Trim(0);
+    const int64_t counted = AllocationsIn(pile_up);
+    EXPECT_GE(counted, 1) << "Trim has left something, round " << round;
+    EXPECT_LE(counted, int64_t{kMessages / NodesPerMagazine(NodeClass::k64) / 50}) << round;
+  }
+}
+
 // One thread makes, another one ends; the nodes come back through the depot.
 TEST_F(SteadyState, AllocatesNothingWhenNodesGoFromThreadToThread) {
   constexpr uint64_t kRounds = 200;

@@ -1,9 +1,9 @@
 // Where threads that have no ring of their own put ready actors: any number of them push, workers pop, first in first
 // out.
 //
-// A push is one compare-exchange on a stack. A worker that finds the outgoing list empty turns the whole stack round
-// into it, under a lock that only workers take and never wait for. Who pushes and who pops write to lines of their own,
-// but once per turn.
+// A push, of one or of many, is one compare-exchange on a stack. A worker that finds the outgoing list empty turns the
+// whole stack round into it, under a lock that only workers take and never wait for. Who pushes and who pops write to
+// lines of their own, but once per turn.
 #ifndef FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_
 #define FRAKTOR_ACTOR_READY_INJECTION_QUEUE_H_
 
@@ -11,6 +11,7 @@
 #include <cstddef>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/types/span.h"
 
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/utils/queue/atomics.h"
@@ -26,12 +27,16 @@ class BasicInjectionQueue {
 
   // Sequentially consistent, so that who pushes and then looks for sleepers, and who says that it sleeps and then looks
   // at LooksEmpty, do not miss each other.
-  void Push(Node* node) {
-    size_.fetch_add(1, std::memory_order_relaxed);
+  void Push(Node* node) { PushAll(absl::MakeSpan(&node, 1)); }
+
+  // The same for several, which are popped in this order. There must be one at least.
+  void PushAll(absl::Span<Node* const> nodes) {
+    size_.fetch_add(nodes.size(), std::memory_order_relaxed);
+    for (size_t i = 1; i < nodes.size(); ++i) Membership::set_next(*nodes[i], nodes[i - 1]);
     Node* top = pushed_.load(std::memory_order_relaxed);
     do {
-      Membership::set_next(*node, top);
-    } while (!pushed_.compare_exchange_weak(top, node, std::memory_order_seq_cst, std::memory_order_relaxed));
+      Membership::set_next(*nodes.front(), top);
+    } while (!pushed_.compare_exchange_weak(top, nodes.back(), std::memory_order_seq_cst, std::memory_order_relaxed));
   }
 
   // Null if there is nothing, or if another worker is popping at this moment: that one will not sleep without another

@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/ready/idle_workers.h"
+#include "fraktor/actor/ready/injection_queue.h"
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/actor/ready/stealing_queues.h"
 #include "fraktor/utils/testing/interleaving.h"
@@ -362,6 +363,42 @@ void TwoWorkersAtOneActor(Model& m) {
   m.After([&] { c.Settle(); });
 }
 
+// A worker pops while two are pushed at once: it gets neither or both, in their order, and as they were left.
+void TwoAtOnceBesideAWorker(Model& m) {
+  struct Case {
+    explicit Case(Model& model) : queue(model.Make<BasicInjectionQueue<ModelAtomics, ModelLock>>()) {
+      for (Node*& node : nodes) node = &model.Make<Node>();
+    }
+    void PushBoth() {
+      for (Node* const node : nodes) ++node->owed;
+      const std::array<BasicReadyNode<ModelAtomics>*, 2> both{nodes[0], nodes[1]};
+      queue.PushAll(both);
+    }
+    bool Pop() {
+      auto* const node = static_cast<Node*>(queue.TryPop());
+      if (node == nullptr) return false;
+      MODEL_ASSERT(node == nodes[popped], "the younger one came first");
+      ++popped;
+      QueuePool::Run(*node);
+      return true;
+    }
+
+    BasicInjectionQueue<ModelAtomics, ModelLock>& queue;
+    std::array<Node*, 2> nodes{};
+    size_t popped = 0;
+  };
+  auto& c = m.Make<Case>(m);
+  m.Thread("pusher", [&] { c.PushBoth(); });
+  m.Thread("worker", [&] {
+    if (c.Pop()) MODEL_ASSERT(c.Pop(), "the second one was not there");
+  });
+  m.After([&] {
+    while (c.Pop()) {
+    }
+    MODEL_ASSERT(c.popped == 2 && c.queue.IsEmptyForParking() && c.queue.SizeHint() == 0);
+  });
+}
+
 // Somebody takes an actor out that a worker may be draining, and registers it again.
 void UnregisteredWhileDrained(Model& m) {
   auto& c = m.Make<QueueCase>(m);
@@ -388,6 +425,7 @@ std::vector<ModelTest> QueueCases() {
           {"overflow beside a busy one", OverflowBesideABusyOne},
           {"two workers at the injection queue", TwoWorkersAtTheInjectionQueue},
           {"two workers at one actor", TwoWorkersAtOneActor},
+          {"two at once beside a worker", TwoAtOnceBesideAWorker},
           {"unregistered while drained", UnregisteredWhileDrained},
           {"registered and unregistered", RegisteredAndUnregistered}};
 }

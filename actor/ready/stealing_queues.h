@@ -141,7 +141,8 @@ void BasicStealingQueues<Atomics, Lock, kRingCapacity>::PushToRing(Worker& worke
   // to the foreign threads' place: a worker looks there before each run, for those who have nobody else.
   typename Ring::HalfBuffer moved;
   const size_t count = worker.ring.PopHalf(moved);
-  for (size_t i = 0; i < count; ++i) overflow_.Push(moved[i]);
+  // None, if others have taken all of them meanwhile.
+  if (count > 0) overflow_.PushAll(absl::MakeConstSpan(moved.data(), count));
   const bool pushed = worker.ring.TryPush(node);
   assert(pushed);
   static_cast<void>(pushed);

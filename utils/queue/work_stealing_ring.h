@@ -42,6 +42,9 @@ class WorkStealingRing {
 
  public:
   static constexpr size_t kHalf = kCapacity / 2;
+  // Items are copied before they are taken, and the copy is in vain if the owner pops one meanwhile: what lies in the
+  // owner's cache has to be copied in less time than an actor runs.
+  static constexpr uint64_t kMostStolen = 128;
   using HalfBuffer = std::array<T, kHalf>;
 
   WorkStealingRing() = default;
@@ -68,9 +71,9 @@ class WorkStealingRing {
 
   // For any thread.
 
-  // Takes the older half of this ring's items, rounded up; returns the oldest and puts the rest at the end of `thief`,
-  // as far as there is room. Null if this ring was empty. `thief` is the caller's own and another ring; its new items
-  // are announced like those of TryPush.
+  // Takes the older half of this ring's items, rounded up, or kMostStolen if that is less; returns the oldest and puts
+  // the rest at the end of `thief`, as far as there is room. Fewer if others take at the same time. Null if this ring
+  // was empty. `thief` is the caller's own and another ring; its new items are announced like those of TryPush.
   T StealHalfInto(WorkStealingRing& thief);
 
   // False if there is an item whose TryPush comes earlier in the single order of sequentially consistent operations.
@@ -150,6 +153,7 @@ T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief
   assert(this != &thief);
   const uint64_t thief_tail = thief.tail_.load(std::memory_order_relaxed);  // The caller's own.
   const uint64_t room = kCapacity - (thief_tail - thief.head_.load(std::memory_order_acquire));
+  uint64_t most = room < kMostStolen ? room + 1 : kMostStolen;
   uint64_t head = head_.load(std::memory_order_acquire);
   for (;;) {
     const uint64_t tail = tail_.load(std::memory_order_acquire);
@@ -157,15 +161,19 @@ T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief
         tail - head;  // More than there ever are if head has moved on meanwhile; then the exchange fails.
     if (size == 0) return nullptr;
     uint64_t count = size - size / 2;
-    if (count > room + 1) count = room + 1;
+    if (count > most) count = most;
     const T first = CellAt(head).load(std::memory_order_relaxed);
     for (uint64_t i = 1; i < count; ++i) {
       // Written behind the thief's tail, where nobody looks before the tail is stored.
       thief.CellAt(thief_tail + i - 1)
           .store(CellAt(head + i).load(std::memory_order_relaxed), std::memory_order_relaxed);
     }
-    if (!head_.compare_exchange_weak(head, head + count, std::memory_order_acq_rel, std::memory_order_acquire))
+    const uint64_t expected = head;
+    if (!head_.compare_exchange_weak(head, head + count, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      // Somebody was faster. Fewer are copied sooner, until one is left, as in TryPop.
+      if (head != expected && count > 1) most = count / 2;
       continue;
+    }
     if (count > 1) thief.tail_.store(thief_tail + count - 1, std::memory_order_seq_cst);
     return first;
   }

@@ -1,6 +1,7 @@
 #include "fraktor/utils/queue/work_stealing_ring.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -106,6 +107,56 @@ TEST(WorkStealingRing, StealsOneForAThiefWithoutRoom) {
   EXPECT_EQ(victim.StealHalfInto(thief), &items[0]);
   EXPECT_EQ(thief.SizeHint(), 8u);
   EXPECT_EQ(victim.SizeHint(), 7u);
+}
+
+TEST(WorkStealingRing, StealsNoMoreThanCanBeCopiedInAMoment) {
+  using LargeRing = WorkStealingRing<Item*, 1024>;
+  constexpr int kMost = static_cast<int>(LargeRing::kMostStolen);
+  std::vector<Item> items = MakeItems(1000);
+  const auto victim = std::make_unique<LargeRing>();
+  const auto thief = std::make_unique<LargeRing>();
+  for (Item& item : items) victim->TryPush(&item);
+  EXPECT_EQ(victim->StealHalfInto(*thief), &items[0]);
+  EXPECT_EQ(thief->SizeHint(), LargeRing::kMostStolen - 1);
+  for (int i = 1; i < kMost; ++i) EXPECT_EQ(thief->TryPop(), &items[i]);
+  EXPECT_EQ(victim->TryPop(), &items[kMost]);
+}
+
+// As often as is said, somebody else takes an item just before an exchange.
+struct OvertakenAtomics {
+  static inline int failures = 0;
+
+  template <typename T>
+  struct Atomic : std::atomic<T> {
+    using std::atomic<T>::atomic;
+    bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure) {
+      if (failures == 0) return std::atomic<T>::compare_exchange_weak(expected, desired, success, failure);
+      --failures;
+      this->fetch_add(1, std::memory_order_acq_rel);
+      expected = this->load(failure);
+      return false;
+    }
+  };
+  template <typename T>
+  using Plain = T;
+};
+
+TEST(WorkStealingRing, StealsFewerEachTimeThatItIsOvertaken) {
+  using OvertakenRing = WorkStealingRing<Item*, 64, OvertakenAtomics>;
+  const int stolen_after[] = {32, 16, 8, 4, 2, 1, 1, 1};
+  for (int failures = 0; failures < 8; ++failures) {
+    std::vector<Item> items = MakeItems(64);
+    const auto victim = std::make_unique<OvertakenRing>();
+    const auto thief = std::make_unique<OvertakenRing>();
+    for (Item& item : items) victim->TryPush(&item);
+    OvertakenAtomics::failures = failures;
+    EXPECT_EQ(victim->StealHalfInto(*thief), &items[failures]);
+    EXPECT_EQ(OvertakenAtomics::failures, 0);
+    const int stolen = stolen_after[failures];
+    EXPECT_EQ(thief->SizeHint(), static_cast<size_t>(stolen - 1)) << failures;
+    for (int i = 1; i < stolen; ++i) EXPECT_EQ(thief->TryPop(), &items[failures + i]);
+    EXPECT_EQ(victim->TryPop(), &items[failures + stolen]);
+  }
 }
 
 // Owners make items, take their own and steal from each other; every item is taken once.
