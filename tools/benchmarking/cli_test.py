@@ -87,7 +87,7 @@ class CliTest(unittest.TestCase):
     def test_an_unknown_group_of_bars_is_named(self):
         code, _, err = self._main("bars", RUN, "--group", "speed")
         self.assertEqual(code, 2)
-        self.assertIn('there is no group of bars "speed"; there are hot path, paths, persistence, remote, utils', err)
+        self.assertIn('there is no group of bars "speed"; there are cluster, hot path, paths, persistence, remote, utils', err)
 
     def test_bars_without_figures_fail_only_when_that_is_asked_for(self):
         code, out, _ = self._main("bars", RUN)
