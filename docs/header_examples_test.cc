@@ -631,10 +631,17 @@ TEST(Session, ExpiresAfterAnHour) {
   probe.Expect<Expired>();
 }
 
+class Taker : public Actor<Taker, Order> {
+ public:
+  void On(Context&, const Order&) {}
+};
+
 TEST(HeaderExamples, TestKit) {
   TestKit kit;
   auto worker = kit.Spawn<Session>(ActorRef());
-  auto ended = TypedRef<Order>();
+  auto ended = kit.Spawn<Taker>();
+  kit.system().Stop(ended);
+  kit.Settle();
   // Exactly two, while the block runs and after it.
   kit.ExpectDeadLetters<Order>(2, [&] { for (int i = 0; i < 2; ++i) ended.Tell(Order{}); });
   kit.ExpectLog({.level = LogLevel::kWarning, .contains = "restarts"}, 1, [&] { worker.Tell(Fail{}); });

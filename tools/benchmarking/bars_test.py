@@ -86,7 +86,8 @@ class BarsTest(unittest.TestCase):
 
     def test_the_bars_of_the_project_are_well_formed(self):
         parsed = bars.load()
-        self.assertEqual({bar.group for bar in parsed}, {"utils", "hot path", "paths", "persistence", "remote", "cluster"})
+        groups = {"utils", "hot path", "paths", "persistence", "remote", "cluster"}
+        self.assertEqual({bar.group for bar in parsed}, groups)
         known = set(results.METRICS)
         self.assertEqual({condition.metric for bar in parsed for condition in bar.conditions} - known, set())
 
