@@ -132,8 +132,12 @@ class EmbeddedStoreActor final : public ActorInstance {
     const auto* const request = message.TryAs<Request>();
     if (request == nullptr) return false;
     const absl::Status may = MayServe(context);
-    absl::StatusOr<typename Request::Reply> reply = may;
-    if (may.ok()) reply = Do(*request, Now(context));
+    absl::StatusOr<typename Request::Reply> reply = typename Request::Reply();
+    if (may.ok()) {
+      reply = Do(*request, Now(context));
+    } else {
+      reply = may;
+    }
     if (reply.ok()) {
       Answer(context, context.sender(), MakeEnvelope<typename Request::Reply>(ActorRef(), *std::move(reply)));
     } else {
@@ -166,11 +170,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     return EmbeddedLoaded{.exists = loaded.exists, .entry = std::move(loaded.entry)};
   }
   absl::StatusOr<EmbeddedDone> Do(const EmbeddedPut& request, Instant now) {
-    if (options_.is_fencing_off_for_tests) {
-      tables_->placement.ForceStore(request.key, request.entry);
-    } else {
-      FRAKTOR_RETURN_IF_ERROR(tables_->placement.Store(request.key, request.entry, request.expected_token, now));
-    }
+    FRAKTOR_RETURN_IF_ERROR(tables_->placement.Store(request.key, request.entry, request.expected_token, now));
     if (options_.backend != nullptr) changes_.activations.emplace_back(request.key, request.entry);
     return EmbeddedDone{};
   }

@@ -50,8 +50,6 @@ struct EmbeddedStoreOptions {
   bool is_new = false;
   // How often it is looked whose term is over.
   absl::Duration tick_period = absl::Milliseconds(200);
-  // For tests that show what fencing is for: records are stored whoever holds the lock.
-  bool is_fencing_off_for_tests = false;
 };
 
 class EmbeddedStore {

@@ -94,7 +94,6 @@ void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
   if (!call.router.IsNoOne()) {
     context.Tell(call.router,
                  GrainGone{.kind = call.key.kind(), .identity = call.key.identity(), .authority = parts_->authority});
-    call.router = {};
   }
   Wait(context, std::move(call));
 }
@@ -233,6 +232,23 @@ void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::
     return;
   }
   Lookup& lookup = at->second;
+  if (error == LookupError::kNotStarted || error == LookupError::kNotReady) {
+    // This node is no member, or will not be one for long: who has sent a call here finds a better place.
+    std::deque<GrainCall> ours;
+    for (GrainCall& call : lookup.calls) {
+      if (call.router.IsNoOne()) {
+        ours.push_back(std::move(call));
+      } else {
+        --waiting_;
+        SendBack(context, std::move(call), why);
+      }
+    }
+    lookup.calls = std::move(ours);
+    if (lookup.calls.empty()) {
+      Take(at);
+      return;
+    }
+  }
   absl::Duration pause = parts_->min_backoff;
   for (int i = 0; i < lookup.failures && pause < parts_->max_backoff; ++i) pause *= 2;
   ++lookup.failures;
@@ -391,23 +407,37 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     }
     call.is_redirected = true;
     call.router = context.self();
-    call.wait_until = Instant::InfinitePast();
-    const ActorRef sender = call.message->sender();
-    if (!router->IsRemote()) {
-      ActorContext::worker().Send(*router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
-      return;
-    }
-    absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
-    if (!frame.ok()) {
-      Refuse(context, std::move(call), frame.status());
-      return;
-    }
-    ActorContext::worker().Send(*router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
+    Send(context, *router, std::move(call));
     return;
   }
   Refuse(context, std::move(call),
          absl::UnavailableError(
              absl::StrCat("not found after ", kMaxHops, " attempts: the cluster is changing; try again")));
+}
+
+void GrainRouter::SendBack(ActorContext& context, GrainCall call, const absl::Status& why) {
+  if (++call.hops > kMaxHops) {
+    Refuse(context, std::move(call), why);
+    return;
+  }
+  const ActorRef router = std::exchange(call.router, ActorRef());
+  call.is_redirected = false;
+  Send(context, router, std::move(call));
+}
+
+void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
+  call.wait_until = Instant::InfinitePast();
+  const ActorRef sender = call.message->sender();
+  if (!router.IsRemote()) {
+    ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
+    return;
+  }
+  absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
+  if (!frame.ok()) {
+    Refuse(context, std::move(call), frame.status());
+    return;
+  }
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
 }
 
 void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why) {

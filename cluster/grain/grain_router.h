@@ -162,6 +162,9 @@ class GrainRouter final : public ActorInstance {
   std::deque<GrainCall> Take(Lookups::iterator lookup);
 
   void Deliver(ActorContext& context, GrainCall call, const PlacementResolution& where);
+  // To the router that it came from, which looks for the grain anew.
+  void SendBack(ActorContext& context, GrainCall call, const absl::Status& why);
+  void Send(ActorContext& context, ActorRef router, GrainCall call);
   void Refuse(ActorContext& context, GrainCall call, const absl::Status& why);
 
   const std::shared_ptr<const GrainRouterParts> parts_;

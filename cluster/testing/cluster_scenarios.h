@@ -131,10 +131,12 @@ inline void KeepsTheOrderOfACaller(TestCluster& cluster) {
     }
   }
   // The grain passes the question on to an actor of another node, which answers to the one who asked.
-  const auto whom = cluster.system(2).Spawn<Friend>();
+  cluster.system(2).Spawn<Friend>("friend");
+  const ActorRef whom =
+      cluster.system(0).Resolve(absl::StrCat("pekko://cluster@", cluster[2].authority(), "/user/friend")).value();
   for (const std::string_view identity : {"a", "b", "c", "d"}) {
-    const absl::StatusOr<Count> count = cluster.Await(cluster[0].Grain<Counter>(identity).Ask(
-        cluster.system(0), AskFriend{.whom = whom.untyped()}, absl::Seconds(20)));
+    const absl::StatusOr<Count> count = cluster.Await(
+        cluster[0].Grain<Counter>(identity).Ask(cluster.system(0), AskFriend{.whom = whom}, absl::Seconds(20)));
     ASSERT_TRUE(count.ok()) << count.status();
     EXPECT_EQ(count->value, 42);
   }
