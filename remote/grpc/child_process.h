@@ -1,4 +1,4 @@
-// ChildProcess: a program that a test or a benchmark starts, listens to, and ends.
+// ChildProcess: a program that a test, a benchmark or an example starts, listens to, and ends.
 //
 //   ChildProcess node = ChildProcess::Start({BesideThisProgram("node_program"), "--port", "0"}).value();
 //   std::string line = node.ReadLine().value();          // what it has printed
