@@ -9,6 +9,7 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/selection/selection.h"
+#include "fraktor/actor/turn/foreign_burst.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/system_core.h"
 #include "fraktor/remote/association/remote_events.h"
@@ -48,7 +49,31 @@ class BatchDelivery final : public ActorRefCodec {
   BatchDelivery(CoreHandle& handle, const LocalNode& node, const Admission& admission)
       : handle_(handle), node_(node), from_(admission.peer->parts), life_(admission.uid), link_(admission.link) {}
 
+  // All that could be read is in the mailboxes then: who has waited for it goes on.
   absl::Status Run(std::string_view body) {
+    absl::Status read = ReadAll(body);
+    burst_.Flush();
+    return read;
+  }
+
+  absl::Status Write(ActorRef, std::string&) override { return absl::UnimplementedError("this side reads"); }
+  absl::StatusOr<ActorRef> Read(std::string_view bytes) override {
+    ByteReader reader(bytes);
+    const uint64_t place = reader.Varint();
+    if (!reader.ok() || !reader.rest().empty() || place == 0 || place > refs_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat("a reference to place ", place, " of ", refs_.size()));
+    }
+    const Recipient& found = refs_[place - 1];
+    return found.is_selection ? ActorRef() : found.ref;
+  }
+
+ private:
+  struct Manifest {
+    BatchManifestView view = {};
+    const MessageCodec* codec = nullptr;
+  };
+
+  absl::Status ReadAll(std::string_view body) {
     BatchReader reader(body, node_.options.limits);
     for (;;) {
       FRAKTOR_ASSIGN_OR_RETURN(const BatchReader::Step step, reader.Next());
@@ -70,23 +95,6 @@ class BatchDelivery final : public ActorRefCodec {
       }
     }
   }
-
-  absl::Status Write(ActorRef, std::string&) override { return absl::UnimplementedError("this side reads"); }
-  absl::StatusOr<ActorRef> Read(std::string_view bytes) override {
-    ByteReader reader(bytes);
-    const uint64_t place = reader.Varint();
-    if (!reader.ok() || !reader.rest().empty() || place == 0 || place > refs_.size()) {
-      return absl::InvalidArgumentError(absl::StrCat("a reference to place ", place, " of ", refs_.size()));
-    }
-    const Recipient& found = refs_[place - 1];
-    return found.is_selection ? ActorRef() : found.ref;
-  }
-
- private:
-  struct Manifest {
-    BatchManifestView view = {};
-    const MessageCodec* codec = nullptr;
-  };
 
   void AddNode(const BatchNodeView& view) {
     absl::StatusOr<PathAuthority> authority = PathAuthority::Create(view.protocol, view.host, view.port);
@@ -144,13 +152,19 @@ class BatchDelivery final : public ActorRefCodec {
                                                            {.refs = this, .max_bytes = message.payload.size()});
     if (!decoded.ok()) {
       // The link lives on.
+      burst_.Flush();
       node_.Log(LogLevel::kWarning, absl::StrCat("a message from ", from_.ToString(), " for ", Describe(to),
                                                  " cannot be read: ", decoded.status().message()));
       LoseUnread(to, sender, manifest.view.name);
       return;
     }
     EnvelopePtr envelope = *std::move(decoded);
-    if (!MayReceive(to, *envelope)) return;
+    if (node_.options.untrusted && !MayReceive(to, *envelope)) return;
+    if (!to.ref.IsNoOne() && !envelope->type()->is_marked()) [[likely]] {
+      burst_.Send(to.ref, std::move(envelope));
+      return;
+    }
+    burst_.Flush();  // Nothing overtakes.
     if (!to.path.empty() && to.ref.IsNoOne()) {
       // A selection is one of this node. What is not marked as one is a path that nobody has: no wildcard, no other node.
       const bool may_look = to.is_selection ? to.path.front() == '/' : IsPlainPath(to.path);
@@ -161,16 +175,13 @@ class BatchDelivery final : public ActorRefCodec {
       }
     } else if (to.ref.IsNoOne()) {
       node_.Lose(ActorRef(), std::move(envelope), DeadLetterReason::kStopped);
-    } else if (envelope->type()->is_marked()) {
-      SendMarked(to.ref, std::move(envelope));
     } else {
-      SendForeign(to.ref, std::move(envelope)).IgnoreError();
+      SendMarked(to.ref, std::move(envelope));
     }
   }
 
   // Of peers that are not trusted.
   bool MayReceive(const Recipient& to, const Envelope& message) const {
-    if (!node_.options.untrusted) return true;
     const std::vector<std::string>& trusted = node_.options.trusted_selections;
     const bool is_harmful = message.Is<PoisonPill>() || message.Is<Kill>() || message.Is<RemoteSpawn>();
     const bool is_other = to.is_selection && std::find(trusted.begin(), trusted.end(), to.path) == trusted.end();
@@ -211,6 +222,7 @@ class BatchDelivery final : public ActorRefCodec {
   std::vector<std::pair<absl::StatusOr<ActorPathParts>, uint64_t>> nodes_;
   std::vector<Recipient> refs_;
   std::vector<Manifest> manifests_;
+  ForeignBurst burst_;
 };
 
 class Receiver final : public FrameReceiver {
