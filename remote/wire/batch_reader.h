@@ -48,6 +48,7 @@ class BatchReader {
   absl::StatusOr<Step> ReadRef(std::string_view body);
   absl::StatusOr<Step> ReadManifest(std::string_view body);
   absl::StatusOr<Step> ReadMessage(std::string_view body);
+  bool ReadUsualMessage(std::string_view body);
 
   ByteReader reader_;
   const WireLimits& limits_;

@@ -1,5 +1,7 @@
 #include "fraktor/remote/wire/batch_writer.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "fraktor/utils/bytes/bytes.h"
@@ -11,6 +13,10 @@ namespace {
 constexpr char Varint(int field) { return static_cast<char>(field << 3); }
 constexpr char Fixed64(int field) { return static_cast<char>(field << 3 | 1); }
 constexpr char Sized(int field) { return static_cast<char>(field << 3 | 2); }
+
+constexpr size_t kMaxReserved = size_t{64} << 10;
+// A message below this, with its numbers, has a length of one byte.
+constexpr size_t kShort = 0x80 - 8;
 
 constexpr size_t VarintBytes(uint64_t value) {
   size_t bytes = 1;
@@ -72,6 +78,13 @@ uint32_t BatchWriter::AddManifest(std::string_view name, uint32_t version) {
 }
 
 void BatchWriter::AddMessage(const BatchMessageView& message) {
+  ++messages_;
+  // A number that is 0 is left out.
+  if (message.to - 1 < 0x7f && message.from < 0x80 && message.manifest - 1 < 0x7f && !message.payload.empty() &&
+      message.payload.size() < kShort) {
+    AddShortMessage(message);
+    return;
+  }
   Open(
       frame_, 4,
       NumberBytes(message.to) + NumberBytes(message.from) + NumberBytes(message.manifest) + TextBytes(message.payload));
@@ -79,12 +92,35 @@ void BatchWriter::AddMessage(const BatchMessageView& message) {
   AppendNumber(frame_, 2, message.from);
   AppendNumber(frame_, 3, message.manifest);
   AppendText(frame_, 4, message.payload);
-  ++messages_;
+}
+
+// The same bytes, in one piece.
+void BatchWriter::AddShortMessage(const BatchMessageView& message) {
+  char bytes[kShort + 10];
+  char* at = bytes + 2;
+  *at++ = Varint(1);
+  *at++ = static_cast<char>(message.to);
+  if (message.from != 0) {
+    *at++ = Varint(2);
+    *at++ = static_cast<char>(message.from);
+  }
+  *at++ = Varint(3);
+  *at++ = static_cast<char>(message.manifest);
+  *at++ = Sized(4);
+  *at++ = static_cast<char>(message.payload.size());
+  std::memcpy(at, message.payload.data(), message.payload.size());
+  at += message.payload.size();
+  bytes[0] = Sized(4);
+  bytes[1] = static_cast<char>(at - bytes - 2);
+  frame_.append(bytes, static_cast<size_t>(at - bytes));
 }
 
 std::string BatchWriter::Seal(const FrameHeader& header) {
   WriteFrameHeader(header, frame_.data());
   std::string sealed = std::move(frame_);
+  // The next one will often be as large.
+  frame_ = std::string();
+  frame_.reserve(std::min(sealed.size(), kMaxReserved));
   Clear();
   return sealed;
 }

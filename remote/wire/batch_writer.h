@@ -94,6 +94,8 @@ class BatchWriter {
   void Rollback(const Mark& mark);
 
  private:
+  void AddShortMessage(const BatchMessageView& message);
+
   std::string frame_;
   size_t messages_ = 0;
   size_t refs_ = 0;

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -184,6 +185,38 @@ TEST(Batch, MayHaveItsTablesBetweenItsMessages) {
   writer.AddMessage({.to = 2, .from = 1, .manifest = 1, .payload = "b"});
   EXPECT_EQ(Lines(BodyOf(writer.Seal(BatchHeader()))),
             (std::vector<std::string>{"ref 0 1 ", "manifest m 0", "message 1 0 1 a", "ref 0 2 ", "message 2 1 1 b"}));
+}
+
+// Short messages have ways of their own, which nobody may notice.
+TEST(Batch, HasTheSameBytesWhereverAMessageStopsToBeShort) {
+  for (const uint32_t place : {1u, 127u, 128u}) {
+    for (const bool has_sender : {false, true}) {
+      for (const size_t size : {0u, 1u, 117u, 118u, 119u, 120u, 121u, 122u, 127u, 128u}) {
+        BatchWriter writer;
+        wire::Batch batch;
+        for (uint32_t i = 1; i <= place; ++i) {
+          writer.AddRef({.uid = i});
+          batch.add_refs()->set_uid(i);
+          writer.AddManifest("m", 0);
+          batch.add_manifests()->set_name("m");
+        }
+        const uint32_t from = has_sender ? place : 0;
+        const std::string payload(size, 'p');
+        writer.AddMessage({.to = place, .from = from, .manifest = place, .payload = payload});
+        wire::BatchMessage& message = *batch.add_messages();
+        message.set_to(place);
+        message.set_from(from);
+        message.set_manifest(place);
+        message.set_payload(payload);
+        const std::string body = BodyOf(writer.Seal(BatchHeader()));
+        wire::Batch read;
+        ASSERT_TRUE(read.ParseFromString(body));
+        EXPECT_EQ(read.SerializeAsString(), batch.SerializeAsString());
+        EXPECT_TRUE(absl::EndsWith(body, message.SerializeAsString()));
+        EXPECT_EQ(Lines(body).back(), absl::StrCat("message ", place, " ", from, " ", place, " ", payload));
+      }
+    }
+  }
 }
 
 TEST(Batch, PassesOverFieldsOfALaterVersion) {
