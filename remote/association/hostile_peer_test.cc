@@ -98,6 +98,21 @@ TEST_F(HostilePeerTest, DoesNotReachALaterActorByTheUidOfAnEarlierOne) {
   probe.ExpectNoMessage(absl::Seconds(1));
 }
 
+// What a life sends that has ended is late, also on a stream that is still its own.
+TEST_F(HostilePeerTest, IsNotHeardAfterItsGoodbye) {
+  const TestNode a = Add("a");
+  auto sink = a.kit->Probe("sink");
+  const auto stranger = Meet(a);
+  stranger->Write(a, BatchFor(a, kUid, 1, {.path = "/system/sink"}, "before"));
+  EXPECT_EQ(sink.Expect<std::string>(), "before");
+  wire::ControlMessage goodbye;
+  goodbye.mutable_goodbye();
+  stranger->Write(a, EncodeControl({.origin_uid = kUid, .target_uid = a.uid()}, goodbye));
+  stranger->Write(a, BatchFor(a, kUid, 2, {.path = "/system/sink"}, "after"));
+  EXPECT_FALSE(stranger->is_cut());
+  sink.ExpectNoMessage(absl::Seconds(1));
+}
+
 // A stream is of whom its first handshake says, and of nobody else.
 TEST_F(HostilePeerTest, CannotSpeakForAnother) {
   const TestNode a = Add("a");
