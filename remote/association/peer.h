@@ -173,6 +173,7 @@ struct Peer {
   uint64_t uid = 0;
   bool is_associated = false;
   uint32_t version = 0;
+  uint64_t features = 0;
   // Lives that are over: whatever comes from them is late.
   std::vector<uint64_t> dead;
   // The life that the numbers of frames and system messages belong to: they go on if it comes back after a quarantine.

@@ -17,6 +17,8 @@ struct PeerInfo {
   bool is_quarantined = false;
   // Of the protocol.
   uint32_t version = 0;
+  // Of RemoteOptions.features, those that it has too.
+  uint64_t features = 0;
   // Messages that wait for a stream, and system messages that wait for an answer.
   size_t queued = 0;
   size_t pending_system = 0;

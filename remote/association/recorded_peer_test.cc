@@ -118,6 +118,18 @@ TEST_F(RecordedPeerTest, OfTheOldestVersionTalksToTheNewest) {
   probe.ExpectTerminated(note.ref);
 }
 
+TEST_F(RecordedPeerTest, HasTheFeaturesThatBothHave) {
+  const TestNode a = Add("a", {.features = 0b0110});
+  const TestNode b = Add("b", {.features = 0b1100});
+  const TestNode plain = Add("plain");
+  Meet(a, b);
+  Meet(b, plain);
+  EXPECT_EQ(a.Info(b).features, 0b0100u);
+  EXPECT_EQ(b.Info(a).features, 0b0100u);
+  EXPECT_EQ(b.Info(plain).features, 0u);
+  EXPECT_EQ(plain.Info(b).features, 0u);
+}
+
 // How the record was made.
 TEST_F(RecordedPeerTest, DISABLED_PrintsWhatAPeerOfTheOldestVersionSays) {
   const TestNode a = nodes_.Add("a", {.system_uid = kUid});

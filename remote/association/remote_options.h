@@ -27,6 +27,9 @@ struct RemoteOptions {
 
   WireLimits limits = {};
   VersionRange versions = {};
+  // Bits to which the program gives a meaning, such as "knows the new kind of order". A handshake tells them to the peer;
+  // what both have is in PeerInfo.features.
+  uint64_t features = 0;
 
   // How often what is due is looked for.
   absl::Duration tick = absl::Milliseconds(100);

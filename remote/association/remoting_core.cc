@@ -813,6 +813,7 @@ std::string RemotingCore::TakePending(Peer& peer) {
     wire::HandshakeResponse& response = *message.mutable_handshake_response();
     FillNode(*response.mutable_from(), node_->parts, node_->uid);
     response.set_version(pending.response_version);
+    response.set_features(node_->options.features);
     response.set_nonce(pending.response_nonce);
     return EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid, .target_uid = to}, message);
   }
@@ -975,6 +976,7 @@ std::vector<PeerInfo> RemotingCore::Peers() const {
                   .is_associated = peer->is_associated,
                   .is_quarantined = IsQuarantined(*peer),
                   .version = peer->version,
+                  .features = peer->features,
                   .pending_system = peer->outbox.pending(),
                   .lost = peer->lost,
                   .watches = peer->watches.size(),

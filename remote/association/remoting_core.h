@@ -125,6 +125,12 @@ struct Admission {
   uint64_t number = 0;
 };
 
+// What a handshake has brought.
+struct Agreement {
+  uint32_t version = 0;
+  uint64_t features = 0;
+};
+
 class RemotingCore {
  public:
   using Registry = RemoteAuthorityRegistry<DeferredMessage>;
@@ -241,7 +247,7 @@ class RemotingCore {
   bool Bind(Section& section, InboundStream& stream, Peer& peer, uint64_t uid);
   void Refuse(Section& section, Peer& peer, uint64_t nonce, std::string_view text);
   void WantPending(Section& section, Peer& peer);
-  void Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version, bool is_verified);
+  void Complete(Section& section, Peer& peer, uint64_t uid, const Agreement& agreed, bool is_verified);
   // `is_over`: nothing of it counts any more.
   void EndLife(Section& section, Peer& peer, std::string_view reason, bool is_over);
   void GiveUpHandshake(Section& section, Peer& peer);

@@ -54,6 +54,7 @@ std::string RemotingCore::RequestFrame(Peer& peer, Lane which) {
   FillNode(*request.mutable_to(), peer.parts, 0);
   request.set_min_version(node_->options.versions.min);
   request.set_max_version(node_->options.versions.max);
+  request.set_features(node_->options.features);
   // An answer to any of the last few counts.
   const uint64_t nonce = random_.Next() | 1;
   peer.nonces[peer.next_nonce++ % peer.nonces.size()] = nonce;
@@ -183,7 +184,7 @@ bool RemotingCore::OnRequest(Section& section, InboundStream& stream, const Fram
   peer.pending.response_nonce = request.nonce();
   peer.pending.response_version = *version;
   if (peer.uid == 0 || peer.uid == uid) {
-    Complete(section, peer, uid, *version, false);
+    Complete(section, peer, uid, {.version = *version, .features = request.features()}, false);
   } else if (now >= peer.lane(Lane::kControl).last_handshake + node_->options.min_backoff) {
     // Another life than the one that is known. Frames can be late, so it is asked, and its answer counts.
     peer.pending.request = true;
@@ -205,7 +206,7 @@ bool RemotingCore::OnResponse(Section& section, InboundStream& stream, const Fra
   if (!is_asked || !is_version || IsDead(*peer, uid) || peer->quarantined_uid == uid) return true;
   // Who knows the number that was sent there is there: its request may have been lost.
   if (!MaySpeakFor(stream.origin, from->authority()->host()) || !Bind(section, stream, *peer, uid)) return false;
-  Complete(section, *peer, uid, response.version(), true);
+  Complete(section, *peer, uid, {.version = response.version(), .features = response.features()}, true);
   return true;
 }
 
@@ -225,9 +226,10 @@ void RemotingCore::OnRefusal(Section& section, const InboundStream& stream, cons
   });
 }
 
-void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, uint32_t version, bool is_verified) {
+void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, const Agreement& agreed, bool is_verified) {
   const Instant now = node_->Now();
-  peer.version = version;
+  peer.version = agreed.version;
+  peer.features = node_->options.features & agreed.features;
   peer.is_shaking = false;
   peer.unanswered_since = Instant::InfiniteFuture();
   if (peer.uid != uid) peer.is_verified = false;
