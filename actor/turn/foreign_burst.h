@@ -5,10 +5,8 @@
 //   burst.Flush();                                       // or the end of the burst
 //
 // Messages that follow each other to the same actor are chained, kChainLimit at most, and pushed together: one
-// read-modify-write for all of them, and one look whether a worker is to be woken. With short chains an actor that is
-// faster than the thread that makes the messages would become idle after each, and to wake a worker costs more than to
-// handle a chain. What is not for an actor as such, or for one whose mailbox has a limit, goes as SendForeign sends it,
-// behind what is chained.
+// read-modify-write for all of them, and one look whether a worker is to be woken. What is not for an actor as such, or
+// for one whose mailbox has a limit, goes as SendForeign sends it, behind what is chained.
 //
 // Thread safety: belongs to one thread.
 #ifndef FRAKTOR_ACTOR_TURN_FOREIGN_BURST_H_
