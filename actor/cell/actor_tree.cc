@@ -53,6 +53,10 @@ bool HasNeverHadChildren(ActorSlot& slot) {
 ActorTree::ActorTree(const ActorTreeOptions& options)
     : options_(options), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {
   options_.mailboxes.core().SetLifecycle(this);
+  if (options_.log != nullptr) {
+    options_.dispatchers.SetStallListener(
+        [this](std::string_view worker, const WorkerStall& stall) { LogStall(worker, stall); });
+  }
 }
 
 ActorTree::~ActorTree() {
@@ -626,6 +630,18 @@ void ActorTree::LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std
   options_.log->Log(level, {.at = at, .path = path, .type = type, .text = text}, site);
 }
 
+void ActorTree::LogStall(std::string_view worker, const WorkerStall& stall) const {
+  if (!options_.log->IsOn(LogLevel::kWarning)) return;
+  const std::string type = TypeName(stall.actor_type);
+  const std::string text = absl::StrCat(
+      "has held worker ", ToAbsl(worker), " for ", absl::FormatDuration(absl::Trunc(stall.held, absl::Milliseconds(1))),
+      ", and still does: others wait. Work that blocks belongs to a BlockingPool, or to an actor of "
+      "DispatcherChoice::kPinned");
+  const RuntimeToolbox* const toolbox = Toolbox();
+  const absl::Time at = toolbox == nullptr ? absl::UnixEpoch() : toolbox->WallNow();
+  options_.log->Log(LogLevel::kWarning, {.at = at, .type = type, .text = text});
+}
+
 void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) {
   if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
     // Who watches too late hears of it at once.
@@ -652,7 +668,10 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
         .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
     const Instant now = Now();
     const std::string from = sender.IsNoOne() ? std::string() : PathOf(sender);
-    const std::string to = PathOf(recipient);
+    const std::string to = reason == DeadLetterReason::kLateReply && slot != nullptr && !to_elsewhere
+                               ? absl::StrCat("an ask that is over (slot ", ActorSlotTable::IndexOf(slot),
+                                              ", generation ", recipient.generation(), ")")
+                               : PathOf(recipient);
     const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};
     if (envelope->type()->is_suppressed()) {
       options_.dead_letters->Publish(SuppressedDeadLetter{letter}, now);

@@ -177,6 +177,8 @@ class ActorTree final : public ActorLifecycle {
 
   RuntimeToolbox* Toolbox() const;
   Instant Now() const;
+  // An actor holds a worker too long.
+  void LogStall(std::string_view worker, const WorkerStall& stall) const;
   void LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text,
              LogSite site = LogSite::Here()) const;
 

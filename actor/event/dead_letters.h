@@ -5,6 +5,12 @@
 //   dead_letters.Publish(letter, toolbox.Now());
 //   dead_letters.count(DeadLetterReason::kStopped)
 //
+// In a system:
+//
+//   EventSubscription lost = system.events().Listen<AllDeadLetters>([](const AllDeadLetters& letter) {
+//     Count(NameOf(letter.reason), letter.recipient, letter.message.type_name);
+//   });
+//
 // Every one is counted by its reason and published to the event stream; the first few are logged, then there is a
 // pause. Senders, recipients and messages are views that hold during the publication.
 //

@@ -52,7 +52,8 @@ namespace fraktor::inline v0 {
 
 struct ObservabilityOptions {
   bool enabled = true;
-  // One message in so many is sampled: 0 is none, 1 is every one. At most kMaxSampleEvery.
+  // One message in so many of those that actors send is sampled: 0 is none, 1 is every one. At most kMaxSampleEvery.
+  // What foreign threads send is counted, and not sampled.
   uint32_t sample_every = 256;
   // From 1 to 4096. A further one is refused.
   size_t max_workers = 1024;

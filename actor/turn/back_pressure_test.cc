@@ -495,7 +495,9 @@ TEST_F(BackPressureTest, AnActorThatEndsMaySendToAFullMailbox) {
 TEST_F(BackPressureTest, AForeignThreadNeverWaitsWhereNothingRunsMeanwhile) {
   ActorRef target = SpawnBounded(1, OverflowStrategy::kBlockProducer);
   Tell(target, Number{1});
-  EXPECT_TRUE(TryTell(target, Number{2}).ok());
+  const absl::Status late = TryTell(target, Number{2});
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << "it is a dead letter, and that is known";
+  EXPECT_NE(late.message().find("Number within MailboxOptions.push_timeout"), std::string::npos) << late;
   EXPECT_EQ(ForeignDead(kLate), 1u);
   Run(target);
   EXPECT_EQ(log_, Log({"1"}));

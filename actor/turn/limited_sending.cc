@@ -27,6 +27,12 @@ absl::Status Full(const Envelope& envelope) {
                                                    " was not accepted; send less, or raise MailboxOptions.capacity"));
 }
 
+absl::Status NoRoom(const Envelope& envelope) {
+  return absl::DeadlineExceededError(
+      absl::StrCat("the mailbox is full, and there was no room for ", ToAbsl(envelope.type()->name()),
+                   " within MailboxOptions.push_timeout; send less, or raise MailboxOptions.capacity"));
+}
+
 void Mark(Envelope& envelope) { envelope.set_target_word(envelope.target_word() | kCountedMark); }
 
 // A dead letter of a sender; by a foreign thread only counted.
@@ -115,9 +121,11 @@ absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, cons
       Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);
       return full;
     }
-    case AdmissionKind::kTimedOut:
+    case AdmissionKind::kTimedOut: {
+      absl::Status late = worker == nullptr ? NoRoom(*envelope) : absl::OkStatus();
       Lose(worker, to, envelope, DeadLetterReason::kPushTimedOut);
-      break;
+      return late;
+    }
     case AdmissionKind::kEnded:
     case AdmissionKind::kWouldBlock:
       Lose(worker, to, envelope, DeadLetterReason::kStopped);
