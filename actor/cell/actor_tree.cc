@@ -92,9 +92,40 @@ inline uint16_t ActorTree::TypeOf(const ActorProps& props) {
 }
 
 std::string ActorTree::TypeName(uint16_t type) const {
+  if (IsObservedActor(type) && options_.hub != nullptr && options_.hub->enabled()) {
+    return options_.hub->TypeNameOf(type);
+  }
   MutexLock lock(mutex_);
   const auto found = type_names_.find(type);
   return found == type_names_.end() ? "other" : found->second;
+}
+
+absl::Status ActorTree::Observe(ActorRef actor) {
+  if (options_.hub == nullptr || !options_.hub->enabled()) {
+    return absl::FailedPreconditionError(
+        "there are no metrics: ObservabilityOptions.enabled is false, or there is no hub");
+  }
+  const bool is_actor = !actor.IsNoOne() && !actor.IsRemote() && !actor.IsPromise();
+  if (!is_actor || !options_.mailboxes.slots().Owns(actor.slot())) {
+    return absl::InvalidArgumentError(absl::StrCat(is_actor ? std::string("an actor of another system") : PathOf(actor),
+                                                   " is no actor of this system; observe it where it lives"));
+  }
+  const std::string type = TypeName(actor.slot()->type.load(std::memory_order_relaxed));
+  FRAKTOR_ASSIGN_OR_RETURN(const ObservedId id, options_.hub->RegisterActor(type, PathOf(actor)));
+  if (TellSystem(actor, MakeEnvelope<ObserveActor>(ActorRef(), id)) == nullptr) return absl::OkStatus();
+  options_.hub->Release(id);
+  return absl::NotFoundError(absl::StrCat(PathOf(actor), " cannot be observed any more; observe one that lives"));
+}
+
+void ActorTree::StopObserving(ActorRef actor) { TellSystem(actor, MakeEnvelope<UnobserveActor>(ActorRef())); }
+
+void ActorTree::ForgetObserved(ActorSlot& slot) {
+  const ObservedId id = slot.type.load(std::memory_order_relaxed);
+  if (options_.hub == nullptr || !options_.hub->enabled() || !IsObservedActor(id)) [[likely]]
+    return;
+  // Before the id is free: who counts later counts for the type.
+  slot.type.store(options_.hub->TypeId(options_.hub->TypeNameOf(id)), std::memory_order_relaxed);
+  options_.hub->Release(id);
 }
 
 // A constructor that throws is a failure of the actor, which is there without an instance.
@@ -348,6 +379,10 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
     }
   } else if (const auto* other = message.TryAs<WatchOther>()) {
     if (!turn.Has(Gate::kStopping)) Watch(ActorContext::Of(slot), other->actor, nullptr, nullptr).IgnoreError();
+  } else if (const auto* observe = message.TryAs<ObserveActor>()) {
+    slot.type.store(observe->id, std::memory_order_relaxed);
+  } else if (message.Is<UnobserveActor>()) {
+    ForgetObserved(slot);
   } else if (message.Is<SubscribedToEvents>()) {
     CellState::Of(slot).is_subscribed = true;
   } else if (auto* task = message.TryAs<TaskForActor>()) {
@@ -497,6 +532,7 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 // it does not end before its last child has left.
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   const ActorRef ended = worker.turn.self();
+  ForgetObserved(slot);
   // Before anybody hears of the end: the name is free then.
   if (options_.names != nullptr && ActorNames::Has(slot)) options_.names->Unregister(slot, ended.generation(), Now());
   if (options_.observer != nullptr) options_.observer->OnEnded(ended);
@@ -651,6 +687,8 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
       TellSystem(watch->watcher, MakeEnvelope<ActorEnded>(cache, ActorRef(), target, true, false));
     } else if (envelope->Is<SubscribedToEvents>() && options_.events != nullptr) {
       options_.events->UnsubscribeAll(EventSubscriberOf(ActorRef(slot, envelope->target_word())));
+    } else if (const auto* observe = envelope->TryAs<ObserveActor>()) {
+      options_.hub->Release(observe->id);
     }
     return;
   }

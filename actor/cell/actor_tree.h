@@ -100,6 +100,10 @@ class ActorTree final : public ActorLifecycle {
   // What a type number of a slot, or of a WorkerStall, means.
   std::string TypeName(uint16_t type) const;
 
+  // Metrics of one actor alone: see ActorSystem::Observe.
+  absl::Status Observe(ActorRef actor);
+  static void StopObserving(ActorRef actor);
+
   // Of the ActorLifecycle, for contexts.
   void Stop(ActorContext& context, ActorRef actor) override;
   absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message, SameMessage same) override;
@@ -152,6 +156,8 @@ class ActorTree final : public ActorLifecycle {
   static void Unmake(NodeCache& cache, ActorSlot& slot);
   uint16_t TypeOf(const ActorProps& props);
   uint16_t FindTypeOf(const ActorProps& props);
+  // In the actor's turn: it is observed no longer.
+  void ForgetObserved(ActorSlot& slot);
 
   // Failing.
   absl::Status NotStarted(const ActorSlot& slot, const absl::Status& why) const;

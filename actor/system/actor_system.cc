@@ -311,6 +311,10 @@ absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, 
 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
 
+absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->Observe(actor); }
+
+void ActorSystem::StopObserving(ActorRef actor) { ActorTree::StopObserving(actor); }
+
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
   ActorLifecycle& lifecycle = *parts_->tree;
   absl::Status refused = CheckQuestion(lifecycle, to, completion);

@@ -92,6 +92,19 @@ class ActorSystem {
   requires requires(const Ref& ref) { ref.untyped(); }
   void Stop(const Ref& actor) { Stop(actor.untyped()); }
 
+  // Gives an actor of this system metrics of its own, beside those of its type (label "actor", with its path), from the
+  // next time it runs until it ends or StopObserving. InvalidArgument if it is no actor of this system, NotFound if it
+  // has ended, AlreadyExists if it is observed, ResourceExhausted if there are ObservabilityOptions.max_actors already,
+  // FailedPrecondition if metrics are off. What nobody asks for costs nothing.
+  absl::Status Observe(ActorRef actor);
+  void StopObserving(ActorRef actor);
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::Status Observe(const Ref& actor) { return Observe(actor.untyped()); }
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  void StopObserving(const Ref& actor) { StopObserving(actor.untyped()); }
+
   // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and Unavailable if the system has
   // ended. The question keeps its place among what the thread tells the actor before and after.
   template <class R, class M>

@@ -9,6 +9,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor::inline v0 {
@@ -52,6 +53,7 @@ SystemCore& SystemCore::Acquire(bool threaded) {
 void SystemCore::Release(SystemCore& core) {
   core.Close();
   core.SetMetrics(nullptr);
+  core.SetToolbox(nullptr);
   FreeCores& free = Free();
   MutexLock lock(free.mutex);
   free.cores.push_back(&core);
@@ -67,6 +69,17 @@ bool SystemCore::MayBlockFor(const ActorSlot& slot) {
 void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {
   MutexLock lock(lifecycle_mutex_);
   lifecycle_ = lifecycle;
+}
+
+void SystemCore::SetToolbox(const RuntimeToolbox* toolbox) {
+  MutexLock lock(toolbox_mutex_);
+  toolbox_ = toolbox;
+}
+
+std::optional<Instant> SystemCore::Now() const {
+  MutexLock lock(toolbox_mutex_);
+  if (toolbox_ == nullptr) return std::nullopt;
+  return toolbox_->Now();
 }
 
 void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason) {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "absl/base/thread_annotations.h"
 
@@ -19,11 +20,13 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
 class ActorLifecycle;
 class ActorSlot;
+class RuntimeToolbox;
 
 // As long as one lives, its thread does not wait for room in a mailbox: what finds none is a dead letter.
 class NonBlockingScope {
@@ -63,6 +66,12 @@ class SystemCore {
   // more.
   void SetLifecycle(ActorLifecycle* lifecycle);
 
+  // Whose clock foreign threads look at for messages that are sampled; null for none. When it returns, the one before is
+  // not used any more.
+  void SetToolbox(const RuntimeToolbox* toolbox);
+  // Nothing if there is no clock.
+  std::optional<Instant> Now() const;
+
   uint64_t foreign_dead_letters(DeadLetterReason reason) const {
     return lost_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
   }
@@ -80,6 +89,9 @@ class SystemCore {
   // Held while a lost message is published: that is rare, and the system must not end meanwhile.
   Mutex lifecycle_mutex_;
   ActorLifecycle* lifecycle_ ABSL_GUARDED_BY(lifecycle_mutex_) = nullptr;
+  // Held for a look at the clock: only for messages that are sampled, and the system must not end meanwhile.
+  mutable Mutex toolbox_mutex_;
+  const RuntimeToolbox* toolbox_ ABSL_GUARDED_BY(toolbox_mutex_) = nullptr;
 };
 
 }  // namespace fraktor::inline v0
