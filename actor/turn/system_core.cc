@@ -1,5 +1,6 @@
 #include "fraktor/actor/turn/system_core.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -20,11 +21,30 @@ struct FreeCores {
   std::vector<SystemCore*> cores ABSL_GUARDED_BY(mutex);
 };
 
+// Those that have somebody to tell, the oldest first.
+struct Listening {
+  Mutex mutex;
+  std::vector<SystemCore*> cores ABSL_GUARDED_BY(mutex);
+};
+
 thread_local int non_blocking = 0;
+// Whether this thread publishes a lost message, and so holds the lock of a core.
+thread_local bool is_publishing = false;
 
 FreeCores& Free() {
   static FreeCores& free = *new FreeCores;
   return free;
+}
+
+Listening& AllListening() {
+  static Listening& listening = *new Listening;
+  return listening;
+}
+
+SystemCore* OldestListening() {
+  Listening& listening = AllListening();
+  MutexLock lock(listening.mutex);
+  return listening.cores.empty() ? nullptr : listening.cores.front();
 }
 
 }  // namespace
@@ -67,8 +87,14 @@ bool SystemCore::MayBlockFor(const ActorSlot& slot) {
 }
 
 void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {
-  MutexLock lock(lifecycle_mutex_);
-  lifecycle_ = lifecycle;
+  {
+    MutexLock lock(lifecycle_mutex_);
+    lifecycle_ = lifecycle;
+  }
+  Listening& listening = AllListening();
+  MutexLock lock(listening.mutex);
+  std::erase(listening.cores, this);
+  if (lifecycle != nullptr) listening.cores.push_back(this);
 }
 
 void SystemCore::SetToolbox(const RuntimeToolbox* toolbox) {
@@ -83,7 +109,7 @@ std::optional<Instant> SystemCore::Now() const {
 }
 
 void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason) {
-  SystemCore* const core = slot == nullptr ? nullptr : Of(*slot);
+  SystemCore* const core = slot == nullptr ? OldestListening() : Of(*slot);
   if (core == nullptr) {
     DispatcherTable::CountLateDeadLetter();
     return;
@@ -91,7 +117,6 @@ void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLe
   core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
   // Whoever listens to dead letters may lose another one: that is only counted.
-  static thread_local bool is_publishing = false;
   if (is_publishing) return;
   is_publishing = true;
   {

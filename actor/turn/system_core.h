@@ -51,7 +51,8 @@ class SystemCore {
   static bool MayBlockFor(const ActorSlot& slot);
 
   // A message from a foreign thread, which has nobody else to tell, was lost on its way to a slot, or to no one.
-  // Takes it over: it is counted, and the system hears of it if it still wants to.
+  // Takes it over: it is counted, and the system hears of it if it still wants to. If it was for no one, nobody knows
+  // which system was meant: the one hears of it that has been there for the longest time.
   static void LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason);
 
   // Whether messages of foreign threads are accepted.
