@@ -158,8 +158,10 @@ MailboxSpec ActorTree::SpecOf(const ActorProps& props, ActorInstance* instance, 
 
 // A slot without an instance yet, by whatever dispatcher and options the props have.
 template <class Register>
-absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, Register register_slot) {
-  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher, options_.dispatchers.NumberFor(props.options().dispatcher));
+absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, DispatcherChoice usual, Register register_slot) {
+  const DispatcherChoice wanted = props.options().dispatcher;
+  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher,
+                           options_.dispatchers.NumberFor(wanted == DispatcherChoice::kDefault ? usual : wanted));
   absl::StatusOr<ActorSlot*> slot = register_slot(SpecOf(props, &NotCreated(), dispatcher));
   if (!slot.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
     options_.dispatchers.EndPinned(dispatcher);
@@ -242,10 +244,10 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
 
 [[gnu::noinline]] absl::StatusOr<ActorRef> ActorTree::SpawnSlowly(ActorRef parent_ref, ActorWorker* worker,
                                                                   const ActorProps& props, std::string_view name,
-                                                                  Made* made_before) {
+                                                                  Made* made_before, DispatcherChoice usual) {
   ActorSlot& parent = *parent_ref.slot();
   NodeCache& cache = worker != nullptr ? worker->cache() : NodeCache::OfThisThread();
-  absl::StatusOr<ActorSlot*> put = Put(props, [&](const MailboxSpec& spec) {
+  absl::StatusOr<ActorSlot*> put = Put(props, usual, [&](const MailboxSpec& spec) {
     return worker != nullptr ? options_.mailboxes.Register(worker->slots(), spec) : options_.mailboxes.Register(spec);
   });
   if (!put.ok()) {
@@ -289,14 +291,15 @@ void ActorTree::ExpectForeignChildren(ActorRef parent) {
   if (next_number.load(std::memory_order_relaxed) == 0) next_number.store(1, std::memory_order_relaxed);
 }
 
-absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name) {
+absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name,
+                                                 DispatcherChoice usual) {
   // It must not end meanwhile: whoever calls this knows that it does not, or that its slot stays its own.
   if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
     return MakeError(absl::StatusCode::kUnavailable, ActorErrorKind::kTerminating,
                      absl::StrCat("the actor that was to be the parent has ended: ", PathOf(parent),
                                   "; spawn under one that lives"));
   }
-  return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr);
+  return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr, usual);
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
@@ -308,8 +311,9 @@ absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watch
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
-  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot,
-                           Put(props, [&](const MailboxSpec& spec) { return options_.mailboxes.Register(spec); }));
+  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot, Put(props, DispatcherChoice::kDefault, [&](const MailboxSpec& spec) {
+                             return options_.mailboxes.Register(spec);
+                           }));
   slot->kin.props = &props;
   Made made = Make(NodeCache::OfThisThread(), props);
   if (!made.error.ok()) {

@@ -145,6 +145,7 @@ absl::StatusOr<uint16_t> Dispatchers::NumberFor(DispatcherChoice choice) {
   if (choice == DispatcherChoice::kDefault) [[likely]]
     return default_number_;
   if (choice == DispatcherChoice::kSystem) return system_number_;
+  if (choice == DispatcherChoice::kUsers) return default_number_;
   return absl::InvalidArgumentError(
       absl::StrCat("PropsOptions.dispatcher is ", static_cast<int>(choice), ", which is no DispatcherChoice"));
 }

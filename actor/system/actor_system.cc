@@ -306,7 +306,7 @@ absl::StatusOr<ActorRef> ActorSystem::SpawnWatched(const ActorProps& props, Acto
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
-  return parts_->tree->SpawnChildOf(system_guardian(), props, name);
+  return parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem);
 }
 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }

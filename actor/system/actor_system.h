@@ -83,7 +83,8 @@ class ActorSystem {
   absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name = {}, Args&&... args);
   // The same, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
   absl::StatusOr<ActorRef> SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
-  // A child of /system: part of a runtime, which outlives the users' actors.
+  // A child of /system: part of a runtime, which outlives the users' actors. It runs on the system pool, which users'
+  // actors cannot keep busy, unless the props choose another; its own children where their props say.
   absl::StatusOr<ActorRef> SpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
   // Asks an actor to end after the message that it is at.

@@ -35,7 +35,8 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
   auto& extension = system.Extension<PubSubExtension>();
   if (extension.pubsub != nullptr) return absl::FailedPreconditionError("the system has its PubSub already");
   std::unique_ptr<PubSub> pubsub(new PubSub(system, *cluster, options));
-  const PropsPtr props = MakeTypedProps<TopicDelivery>(PropsOptions(), cluster, options);
+  // It does as much as is published.
+  const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kUsers}, cluster, options);
   FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.SpawnSystemActor(*props, "pubsub"));
   extension.pubsub = std::move(pubsub);
   return extension.pubsub.get();
