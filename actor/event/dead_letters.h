@@ -27,6 +27,7 @@
 #include <string_view>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
@@ -109,6 +110,9 @@ struct DeadLetterOptions {
   absl::Duration log_pause = absl::Minutes(5);
   // Where lines go; none by default. Called with a lock held: it must not publish dead letters.
   std::function<void(std::string_view line)> log = nullptr;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
 };
 
 class DeadLetters {

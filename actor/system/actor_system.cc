@@ -81,6 +81,8 @@ absl::Status ActorSystemOptions::Validate() const {
                                                    absl::FormatDuration(shutdown_timeout),
                                                    "; it must not be negative"));
   }
+  FRAKTOR_RETURN_IF_ERROR(Annotate(dead_letters.Validate(), "ActorSystemOptions.dead_letters"));
+  FRAKTOR_RETURN_IF_ERROR(Annotate(log_limits.Validate(), "ActorSystemOptions.log_limits"));
   FRAKTOR_RETURN_IF_ERROR(coordinated_shutdown.Validate());
   FRAKTOR_RETURN_IF_ERROR(Annotate(guardian_strategy.Validate(), "ActorSystemOptions.guardian_strategy"));
   return SchedulerOptionsOf(*this).Validate();

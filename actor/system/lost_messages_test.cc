@@ -77,5 +77,53 @@ TEST_F(LostMessages, OfListenersAreCountedOnly) {
   EXPECT_EQ(heard, 1);
 }
 
+// SCH-4: who is told that a mailbox is full is told which, and how much it holds.
+TEST_F(LostMessages, NameTheFullMailboxAndItsCapacity) {
+  const ActorRef full =
+      Spawn("full", {}, {.mailbox = {.capacity = 5, .overflow = OverflowStrategy::kReject, .reserve_for_system = 2}});
+  const ActorRef sender = Spawn("sender");
+  const std::string expected =
+      "the mailbox of pekko://test/user/full is full (3 messages): int was not accepted; send less, or raise "
+      "MailboxOptions.capacity";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryTell(full, i).ok());
+  EXPECT_EQ(TryTell(full, 3).message(), expected);
+  Settle();
+  Let(sender, [&](ActorContext& context) {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(context.TryTell(full, i).ok());
+    EXPECT_EQ(context.TryTell(full, 3).message(), expected);
+    return absl::OkStatus();
+  });
+  // Within a listener the thread has nobody to ask for the name.
+  std::string nested;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryTell(full, i).ok());
+  const EventSubscription lost = system().events().Listen<AllDeadLetters>(
+      [&](const AllDeadLetters&) { nested = std::string(TryTell(full, 4).message()); });
+  Tell(ActorRef(), 7);
+  EXPECT_EQ(nested.find("the mailbox of an actor is full (3 messages): int"), 0u) << nested;
+}
+
+// SCH-4
+TEST_F(LostMessages, NameTheMailboxThatHadNoRoomInTime) {
+  const ActorRef full = Spawn("full", {}, {.mailbox = {.capacity = 1, .overflow = OverflowStrategy::kBlockProducer}});
+  EXPECT_TRUE(TryTell(full, 1).ok());
+  const absl::Status late = TryTell(full, 2);
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(late.message().find("the mailbox of pekko://test/user/full is full (1 messages), and there was no room"),
+            0u)
+      << late;
+}
+
+TEST_F(LostMessages, AreNotLoggedAfterAPauseThatCannotBe) {
+  options_.dead_letters.log_pause = -absl::Seconds(1);
+  const absl::Status refused = ActorSystem::Create(options_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.message(),
+            "ActorSystemOptions.dead_letters: DeadLetterOptions.log_pause is -1s; it must not be negative");
+  options_.dead_letters.log_pause = absl::ZeroDuration();
+  options_.log_limits.pause = -absl::Seconds(2);
+  EXPECT_EQ(ActorSystem::Create(options_).status().message(),
+            "ActorSystemOptions.log_limits: LogLimits.pause is -2s; it must not be negative");
+}
+
 }  // namespace
 }  // namespace fraktor

@@ -146,6 +146,7 @@ TEST_F(BackPressureTest, RejectTellsTheSender) {
     EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_NE(full.message().find("Number"), std::string::npos) << full;
     EXPECT_NE(full.message().find("capacity"), std::string::npos) << full;
+    EXPECT_NE(full.message().find("is full (2 messages)"), std::string::npos) << full;
     context.Tell(target, Number{4});
   });
   Run(sender);

@@ -97,6 +97,14 @@ void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {
   if (lifecycle != nullptr) listening.cores.push_back(this);
 }
 
+std::string SystemCore::PathOf(ActorRef actor) {
+  SystemCore* const core = actor.IsNoOne() ? nullptr : Of(*actor.slot());
+  // Who hears of a lost message has the lock already, perhaps of another core.
+  if (core == nullptr || is_publishing) return "";
+  MutexLock lock(core->lifecycle_mutex_);
+  return core->lifecycle_ == nullptr ? "" : core->lifecycle_->PathOf(actor);
+}
+
 void SystemCore::SetToolbox(const RuntimeToolbox* toolbox) {
   MutexLock lock(toolbox_mutex_);
   toolbox_ = toolbox;

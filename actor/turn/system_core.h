@@ -13,12 +13,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/time/instant.h"
 
@@ -66,6 +68,8 @@ class SystemCore {
   // Who hears of messages that foreign threads lose; null for no one. When it returns, the one before is not called any
   // more.
   void SetLifecycle(ActorLifecycle* lifecycle);
+  // What its lifecycle calls an actor of it, for a thread that is no worker; empty if nobody can say.
+  static std::string PathOf(ActorRef actor);
 
   // Whose clock foreign threads look at for messages that are sampled; null for none. When it returns, the one before is
   // not used any more.
