@@ -61,11 +61,9 @@ SupervisionDirective SupervisorStrategy::Decide(const Failure& failure) const {
 }
 
 SupervisionDirective SupervisorStrategy::DecideByDefault(const Failure& failure) {
-  if (failure.Is(ActorErrorKind::kInitialization) || failure.Is(ActorErrorKind::kKilled) ||
-      failure.Is(ActorErrorKind::kDeathPact)) {
-    return SupervisionDirective::kStop;
-  }
-  return failure.Is(ActorErrorKind::kThrownUnknown) ? SupervisionDirective::kEscalate : SupervisionDirective::kRestart;
+  const bool is_the_end = failure.Is(ActorErrorKind::kInitialization) || failure.Is(ActorErrorKind::kKilled) ||
+                          failure.Is(ActorErrorKind::kDeathPact);
+  return is_the_end ? SupervisionDirective::kStop : SupervisionDirective::kRestart;
 }
 
 bool SupervisorStrategy::AllowsRestart(RestartStats& stats, Instant now) const {

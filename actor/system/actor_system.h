@@ -52,6 +52,7 @@ class RunningSystemState;
 class RuntimeToolbox;
 class SystemParts;
 struct ActorSystemOptions;
+struct SpawnOptions;
 
 // How a shutdown went.
 struct ShutdownReport {
@@ -80,7 +81,11 @@ class ActorSystem {
   template <class A, class... Args>
   typename A::Ref Spawn(std::string_view name = {}, Args&&... args);
   template <class A, class... Args>
+  typename A::Ref Spawn(std::string_view name, const SpawnOptions& options, Args&&... args);
+  template <class A, class... Args>
   absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name = {}, Args&&... args);
+  template <class A, class... Args>
+  absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name, const SpawnOptions& options, Args&&... args);
   // The same, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
   absl::StatusOr<ActorRef> SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
   // A child of /system: part of a runtime, which outlives the users' actors. It runs on the system pool, which users'
