@@ -61,9 +61,11 @@ SupervisionDirective SupervisorStrategy::Decide(const Failure& failure) const {
 }
 
 SupervisionDirective SupervisorStrategy::DecideByDefault(const Failure& failure) {
-  const bool is_the_end = failure.Is(ActorErrorKind::kInitialization) || failure.Is(ActorErrorKind::kKilled) ||
-                          failure.Is(ActorErrorKind::kDeathPact);
-  return is_the_end ? SupervisionDirective::kStop : SupervisionDirective::kRestart;
+  if (failure.Is(ActorErrorKind::kInitialization) || failure.Is(ActorErrorKind::kKilled) ||
+      failure.Is(ActorErrorKind::kDeathPact)) {
+    return SupervisionDirective::kStop;
+  }
+  return failure.Is(ActorErrorKind::kThrownUnknown) ? SupervisionDirective::kEscalate : SupervisionDirective::kRestart;
 }
 
 bool SupervisorStrategy::AllowsRestart(RestartStats& stats, Instant now) const {

@@ -11,7 +11,7 @@
 //   }
 //
 // The usual one: each child by itself, restarted however often. Who could not be started, was killed, or died of a death
-// pact is stopped; everything else restarts, whether it was returned or thrown, and whatever was thrown.
+// pact is stopped; something thrown that is no std::exception is escalated; everything else restarts.
 //
 // A strategy is a constant that many actors share. What it counts is kept per child, by the supervisor.
 //

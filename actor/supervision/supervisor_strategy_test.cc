@@ -57,7 +57,7 @@ TEST(SupervisorStrategy, DecidesByTheKindOfError) {
   EXPECT_EQ(kind(ActorErrorKind::kKilled), SupervisionDirective::kStop);
   EXPECT_EQ(kind(ActorErrorKind::kDeathPact), SupervisionDirective::kStop);
   EXPECT_EQ(kind(ActorErrorKind::kThrown), SupervisionDirective::kRestart);
-  EXPECT_EQ(kind(ActorErrorKind::kThrownUnknown), SupervisionDirective::kRestart);
+  EXPECT_EQ(kind(ActorErrorKind::kThrownUnknown), SupervisionDirective::kEscalate);
   EXPECT_EQ(decide(absl::InternalError("it")), SupervisionDirective::kRestart);
 }
 

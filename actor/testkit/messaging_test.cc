@@ -229,10 +229,11 @@ TEST(Messaging, LosesNoMessageToActorsThatStop) {
 TEST(Messaging, ControlMessagesOvertakeOthers) {
   TestKit kit;
   Lines lines;
-  const auto scribe = kit.system().Spawn<Scribe>("scribe", {.mailbox = {.order = MessageOrder::kControlFirst}}, &lines);
-  for (const char* const text : {"1", "2"}) scribe.Tell(Text{text});
-  for (const char* const text : {"!1", "!2"}) scribe.Tell(Urgent{text});
-  scribe.Tell(Text{"3"});
+  const ActorRef scribe =
+      kit.SpawnActor(*MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kControlFirst}}, &lines), "scribe");
+  for (const char* const text : {"1", "2"}) Tell(scribe, Text{text});
+  for (const char* const text : {"!1", "!2"}) Tell(scribe, Urgent{text});
+  Tell(scribe, Text{"3"});
   kit.Settle();
   EXPECT_EQ(lines, (Lines{"!1", "!2", "1", "2", "3"}));
 }
@@ -245,10 +246,10 @@ TEST(Messaging, PrioritiesDecideWhatComesFirst) {
     const auto* const text = message.TryAs<Text>();
     return text == nullptr ? 0 : static_cast<int>(text->text[0]);
   };
-  const auto scribe = kit.system().Spawn<Scribe>(
-      "scribe", {.mailbox = {.order = MessageOrder::kPriority, .priority = by_first_letter}}, &lines);
-  for (const char* const text : {"c1", "a1", "b1", "a2", "c2", "b2"}) scribe.Tell(Text{text});
-  scribe.Tell(Urgent{"first"});
+  const ActorRef scribe = kit.SpawnActor(
+      *MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kPriority, .priority = by_first_letter}}, &lines));
+  for (const char* const text : {"c1", "a1", "b1", "a2", "c2", "b2"}) Tell(scribe, Text{text});
+  Tell(scribe, Urgent{"first"});
   kit.Settle();
   EXPECT_EQ(lines, (Lines{"first", "a1", "a2", "b1", "b2", "c1", "c2"}));
 }
@@ -340,8 +341,7 @@ TEST(Messaging, NothingThatIsThrownEndsAWorker) {
     for (int i = 0; i < 8; ++i) scribes.push_back(kit.Spawn<Scribe>(&lines));
     for (int i = 0; i < 200; ++i) {
       scribes[static_cast<size_t>(i) % scribes.size()].Tell(Do{[i](ActorContext&) -> absl::Status {
-        if (i % 3 == 0) throw std::runtime_error("thrown");
-        if (i % 3 == 1) throw i;
+        if (i % 2 == 0) throw std::runtime_error("thrown");
         return absl::InternalError("returned");
       }});
       if (i % 20 == 0) kill(getpid(), SIGUSR1);
@@ -351,6 +351,11 @@ TEST(Messaging, NothingThatIsThrownEndsAWorker) {
     probe.Expect<Text>();
     kit.Settle();
     for (const auto& scribe : scribes) EXPECT_TRUE(kit.IsAlive(scribe));
+    // Escalated to /user, which ends the system.
+    std::binary_semaphore ended{0};
+    ASSERT_TRUE(kit.system().OnTermination([&] { ended.release(); }).ok());
+    scribes[0].Tell(Do{[](ActorContext&) -> absl::Status { throw 1; }});
+    ended.acquire();
   }
   sigaction(SIGUSR1, &before, nullptr);
 }
