@@ -96,7 +96,10 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                  placement));
   cluster->parts_->driver = cluster->driver_.get();
   MemberCandidate candidate{.authority = authority};
-  for (const GrainKind& kind : options.kinds) candidate.kinds.push_back(kind.name);
+  for (const GrainKind& kind : options.kinds) {
+    candidate.kinds.push_back(kind.name);
+    if (kind.is_on_oldest) candidate.oldest_kinds.push_back(kind.name);
+  }
   FRAKTOR_ASSIGN_OR_RETURN(cluster->session_,
                            MembershipSession::Make({.toolbox = system.toolbox(),
                                                     .executor = *cluster->executor_,
