@@ -121,8 +121,10 @@ TEST(HeaderExamples, TypedSystem) {
   ActorSystem system("bank");
   auto account = system.Spawn<Account>("alice", /*balance=*/100);       // throws SpawnError if there is an "alice"
   absl::StatusOr<RefOf<Account>> second = system.TrySpawn<Account>("alice", 100);      // AlreadyExists
+  auto bounded = system.Spawn<Account>("bob", {.mailbox = {.capacity = 1000}}, /*balance=*/100);  // see SpawnOptions
   EXPECT_FALSE(account.IsNoOne());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
+  EXPECT_FALSE(bounded.IsNoOne());
 }
 
 }  // namespace typed_system

@@ -18,8 +18,9 @@ ActorProps::ActorProps(const Layout& layout, const PropsOptions& options, bool i
     : layout_(layout),
       options_(options),
       is_static_(is_static),
+      // Options that make no sense are not plain: the slow way refuses them.
       has_plain_mailbox_(!options.mailbox.bounded() && options.mailbox.order == MessageOrder::kFifo &&
-                         !layout.is_router),
+                         !layout.is_router && options.mailbox.Validate().ok()),
       is_pooled_(FitsNode(layout.size, layout.alignment)),
       node_class_(ClassFor(layout.size)) {}
 

@@ -53,6 +53,10 @@ bool HasNeverHadChildren(ActorSlot& slot) {
 ActorTree::ActorTree(const ActorTreeOptions& options)
     : options_(options), serial_(next_serial.fetch_add(1, std::memory_order_relaxed)) {
   options_.mailboxes.core().SetLifecycle(this);
+  if (options_.log != nullptr) {
+    options_.dispatchers.SetStallListener(
+        [this](std::string_view worker, const WorkerStall& stall) { LogStall(worker, stall); });
+  }
 }
 
 ActorTree::~ActorTree() {
@@ -88,9 +92,40 @@ inline uint16_t ActorTree::TypeOf(const ActorProps& props) {
 }
 
 std::string ActorTree::TypeName(uint16_t type) const {
+  if (IsObservedActor(type) && options_.hub != nullptr && options_.hub->enabled()) {
+    return options_.hub->TypeNameOf(type);
+  }
   MutexLock lock(mutex_);
   const auto found = type_names_.find(type);
   return found == type_names_.end() ? "other" : found->second;
+}
+
+absl::Status ActorTree::Observe(ActorRef actor) {
+  if (options_.hub == nullptr || !options_.hub->enabled()) {
+    return absl::FailedPreconditionError(
+        "there are no metrics: ObservabilityOptions.enabled is false, or there is no hub");
+  }
+  const bool is_actor = !actor.IsNoOne() && !actor.IsRemote() && !actor.IsPromise();
+  if (!is_actor || !options_.mailboxes.slots().Owns(actor.slot())) {
+    return absl::InvalidArgumentError(absl::StrCat(is_actor ? std::string("an actor of another system") : PathOf(actor),
+                                                   " is no actor of this system; observe it where it lives"));
+  }
+  const std::string type = TypeName(actor.slot()->type.load(std::memory_order_relaxed));
+  FRAKTOR_ASSIGN_OR_RETURN(const ObservedId id, options_.hub->RegisterActor(type, PathOf(actor)));
+  if (TellSystem(actor, MakeEnvelope<ObserveActor>(ActorRef(), id)) == nullptr) return absl::OkStatus();
+  options_.hub->Release(id);
+  return absl::NotFoundError(absl::StrCat(PathOf(actor), " cannot be observed any more; observe one that lives"));
+}
+
+void ActorTree::StopObserving(ActorRef actor) { TellSystem(actor, MakeEnvelope<UnobserveActor>(ActorRef())); }
+
+void ActorTree::ForgetObserved(ActorSlot& slot) {
+  const ObservedId id = slot.type.load(std::memory_order_relaxed);
+  if (options_.hub == nullptr || !options_.hub->enabled() || !IsObservedActor(id)) [[likely]]
+    return;
+  // Before the id is free: who counts later counts for the type.
+  slot.type.store(options_.hub->TypeId(options_.hub->TypeNameOf(id)), std::memory_order_relaxed);
+  options_.hub->Release(id);
 }
 
 // A constructor that throws is a failure of the actor, which is there without an instance.
@@ -123,8 +158,10 @@ MailboxSpec ActorTree::SpecOf(const ActorProps& props, ActorInstance* instance, 
 
 // A slot without an instance yet, by whatever dispatcher and options the props have.
 template <class Register>
-absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, Register register_slot) {
-  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher, options_.dispatchers.NumberFor(props.options().dispatcher));
+absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, DispatcherChoice usual, Register register_slot) {
+  const DispatcherChoice wanted = props.options().dispatcher;
+  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher,
+                           options_.dispatchers.NumberFor(wanted == DispatcherChoice::kDefault ? usual : wanted));
   absl::StatusOr<ActorSlot*> slot = register_slot(SpecOf(props, &NotCreated(), dispatcher));
   if (!slot.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
     options_.dispatchers.EndPinned(dispatcher);
@@ -207,10 +244,10 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
 
 [[gnu::noinline]] absl::StatusOr<ActorRef> ActorTree::SpawnSlowly(ActorRef parent_ref, ActorWorker* worker,
                                                                   const ActorProps& props, std::string_view name,
-                                                                  Made* made_before) {
+                                                                  Made* made_before, DispatcherChoice usual) {
   ActorSlot& parent = *parent_ref.slot();
   NodeCache& cache = worker != nullptr ? worker->cache() : NodeCache::OfThisThread();
-  absl::StatusOr<ActorSlot*> put = Put(props, [&](const MailboxSpec& spec) {
+  absl::StatusOr<ActorSlot*> put = Put(props, usual, [&](const MailboxSpec& spec) {
     return worker != nullptr ? options_.mailboxes.Register(worker->slots(), spec) : options_.mailboxes.Register(spec);
   });
   if (!put.ok()) {
@@ -254,14 +291,15 @@ void ActorTree::ExpectForeignChildren(ActorRef parent) {
   if (next_number.load(std::memory_order_relaxed) == 0) next_number.store(1, std::memory_order_relaxed);
 }
 
-absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name) {
+absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name,
+                                                 DispatcherChoice usual) {
   // It must not end meanwhile: whoever calls this knows that it does not, or that its slot stays its own.
   if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
     return MakeError(absl::StatusCode::kUnavailable, ActorErrorKind::kTerminating,
                      absl::StrCat("the actor that was to be the parent has ended: ", PathOf(parent),
                                   "; spawn under one that lives"));
   }
-  return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr);
+  return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr, usual);
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
@@ -273,8 +311,9 @@ absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watch
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
-  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot,
-                           Put(props, [&](const MailboxSpec& spec) { return options_.mailboxes.Register(spec); }));
+  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot, Put(props, DispatcherChoice::kDefault, [&](const MailboxSpec& spec) {
+                             return options_.mailboxes.Register(spec);
+                           }));
   slot->kin.props = &props;
   Made made = Make(NodeCache::OfThisThread(), props);
   if (!made.error.ok()) {
@@ -344,6 +383,10 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
     }
   } else if (const auto* other = message.TryAs<WatchOther>()) {
     if (!turn.Has(Gate::kStopping)) Watch(ActorContext::Of(slot), other->actor, nullptr, nullptr).IgnoreError();
+  } else if (const auto* observe = message.TryAs<ObserveActor>()) {
+    slot.type.store(observe->id, std::memory_order_relaxed);
+  } else if (message.Is<UnobserveActor>()) {
+    ForgetObserved(slot);
   } else if (message.Is<SubscribedToEvents>()) {
     CellState::Of(slot).is_subscribed = true;
   } else if (auto* task = message.TryAs<TaskForActor>()) {
@@ -493,6 +536,7 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 // it does not end before its last child has left.
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   const ActorRef ended = worker.turn.self();
+  ForgetObserved(slot);
   // Before anybody hears of the end: the name is free then.
   if (options_.names != nullptr && ActorNames::Has(slot)) options_.names->Unregister(slot, ended.generation(), Now());
   if (options_.observer != nullptr) options_.observer->OnEnded(ended);
@@ -626,6 +670,18 @@ void ActorTree::LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std
   options_.log->Log(level, {.at = at, .path = path, .type = type, .text = text}, site);
 }
 
+void ActorTree::LogStall(std::string_view worker, const WorkerStall& stall) const {
+  if (!options_.log->IsOn(LogLevel::kWarning)) return;
+  const std::string type = TypeName(stall.actor_type);
+  const std::string text = absl::StrCat(
+      "has held worker ", ToAbsl(worker), " for ", absl::FormatDuration(absl::Trunc(stall.held, absl::Milliseconds(1))),
+      ", and still does: others wait. Work that blocks belongs to a BlockingPool, or to an actor of "
+      "DispatcherChoice::kPinned");
+  const RuntimeToolbox* const toolbox = Toolbox();
+  const absl::Time at = toolbox == nullptr ? absl::UnixEpoch() : toolbox->WallNow();
+  options_.log->Log(LogLevel::kWarning, {.at = at, .type = type, .text = text});
+}
+
 void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) {
   if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
     // Who watches too late hears of it at once.
@@ -635,6 +691,8 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
       TellSystem(watch->watcher, MakeEnvelope<ActorEnded>(cache, ActorRef(), target, true, false));
     } else if (envelope->Is<SubscribedToEvents>() && options_.events != nullptr) {
       options_.events->UnsubscribeAll(EventSubscriberOf(ActorRef(slot, envelope->target_word())));
+    } else if (const auto* observe = envelope->TryAs<ObserveActor>()) {
+      options_.hub->Release(observe->id);
     }
     return;
   }
@@ -652,7 +710,10 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
         .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
     const Instant now = Now();
     const std::string from = sender.IsNoOne() ? std::string() : PathOf(sender);
-    const std::string to = PathOf(recipient);
+    const std::string to = reason == DeadLetterReason::kLateReply && slot != nullptr && !to_elsewhere
+                               ? absl::StrCat("an ask that is over (slot ", ActorSlotTable::IndexOf(slot),
+                                              ", generation ", recipient.generation(), ")")
+                               : PathOf(recipient);
     const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};
     if (envelope->type()->is_suppressed()) {
       options_.dead_letters->Publish(SuppressedDeadLetter{letter}, now);

@@ -82,7 +82,9 @@ class ActorTree final : public ActorLifecycle {
   // A child of the actor whose turn it is: see ActorContext::Spawn.
   absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props, std::string_view name = {}) override;
   // A child of an actor from any thread. Also Unavailable, and kTerminating, if that has ended. The actor must expect it.
-  absl::StatusOr<ActorRef> SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name = {});
+  // `usual` is what DispatcherChoice::kDefault means.
+  absl::StatusOr<ActorRef> SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name = {},
+                                        DispatcherChoice usual = DispatcherChoice::kDefault);
   // The same, and `watcher` watches it.
   absl::StatusOr<ActorRef> SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
                                         std::string_view name = {});
@@ -99,6 +101,10 @@ class ActorTree final : public ActorLifecycle {
 
   // What a type number of a slot, or of a WorkerStall, means.
   std::string TypeName(uint16_t type) const;
+
+  // Metrics of one actor alone: see ActorSystem::Observe.
+  absl::Status Observe(ActorRef actor);
+  static void StopObserving(ActorRef actor);
 
   // Of the ActorLifecycle, for contexts.
   void Stop(ActorContext& context, ActorRef actor) override;
@@ -141,9 +147,10 @@ class ActorTree final : public ActorLifecycle {
   // Spawning.
   MailboxSpec SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher);
   template <class Register>
-  absl::StatusOr<ActorSlot*> Put(const ActorProps& props, Register register_slot);
+  absl::StatusOr<ActorSlot*> Put(const ActorProps& props, DispatcherChoice usual, Register register_slot);
   absl::StatusOr<ActorRef> SpawnSlowly(ActorRef parent, ActorWorker* worker, const ActorProps& props,
-                                       std::string_view name, Made* made_before);
+                                       std::string_view name, Made* made_before,
+                                       DispatcherChoice usual = DispatcherChoice::kDefault);
   bool Adopt(ActorSlot& parent, uint32_t generation, ActorSlot& child);
   static ActorRef Leave(ActorSlot& parent, ActorSlot& child);
   ActorRef Begin(ActorSlot& slot, bool must_run);
@@ -152,6 +159,8 @@ class ActorTree final : public ActorLifecycle {
   static void Unmake(NodeCache& cache, ActorSlot& slot);
   uint16_t TypeOf(const ActorProps& props);
   uint16_t FindTypeOf(const ActorProps& props);
+  // In the actor's turn: it is observed no longer.
+  void ForgetObserved(ActorSlot& slot);
 
   // Failing.
   absl::Status NotStarted(const ActorSlot& slot, const absl::Status& why) const;
@@ -177,6 +186,8 @@ class ActorTree final : public ActorLifecycle {
 
   RuntimeToolbox* Toolbox() const;
   Instant Now() const;
+  // An actor holds a worker too long.
+  void LogStall(std::string_view worker, const WorkerStall& stall) const;
   void LogOf(LogLevel level, ActorRef actor, const ActorSlot& slot, std::string_view text,
              LogSite site = LogSite::Here()) const;
 

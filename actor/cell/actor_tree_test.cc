@@ -704,6 +704,41 @@ TEST(ActorProps, AreRefusedWithBadOptions) {
   EXPECT_EQ(alive.load(), 0);
 }
 
+// SCH-4: also those that an unbounded mailbox would not look at.
+TEST(ActorProps, AreRefusedWithOptionsThatMeanNothing) {
+  std::atomic<int> alive{0};
+  TestSystem system;
+  const auto refuse = [&](const MailboxOptions& mailbox, const char* option) {
+    const absl::Status refused =
+        system.tree().SpawnRoot(*MakeProps<Sized<1, 8>>({.mailbox = mailbox}, &alive)).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << option;
+    EXPECT_NE(refused.ToString().find(option), std::string::npos) << refused;
+  };
+  refuse({.reserve_for_system = 5}, "MailboxOptions.reserve_for_system is 5");
+  refuse({.push_timeout = absl::Seconds(-1)}, "MailboxOptions.push_timeout is -1s");
+  refuse({.priority = [](const Envelope&) { return 1; }}, "MailboxOptions.priority is set");
+  EXPECT_EQ(alive.load(), 0);
+}
+
+TEST(ActorTree, SaysOfALateAnswerThatItsAskIsOver) {
+  TestLog log;
+  TestSystem system;
+  std::string recipient;
+  const EventSubscription late =
+      system.events().Listen<DeadLetter>([&](const DeadLetter& letter) { recipient = std::string(letter.recipient); });
+  const ActorRef answers = system.Spawn(*ProbeProps(log, "answers"));
+  Tell(system.Spawn(*ProbeProps(log, "asks")), Do{[&](ActorContext& context) {
+         const Do twice{[](ActorContext& answering) {
+           answering.Reply(std::string("once"));
+           answering.Reply(std::string("twice"));
+           return absl::OkStatus();
+         }};
+         return context.AskOnReply(answers, twice, absl::InfiniteDuration()).status();
+       }});
+  system.Settle();
+  EXPECT_EQ(recipient.find("an ask that is over (slot "), 0u) << recipient;
+}
+
 // Dispatchers
 
 TEST(ActorTree, RunsActorsOnTheDispatcherOfTheirProps) {

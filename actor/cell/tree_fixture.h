@@ -73,6 +73,7 @@ struct TestSystemOptions {
   ReadyQueueSchedulerOptions scheduler = {};
   bool with_hub = true;
   TestSupervisor supervisor = nullptr;
+  const Logger* log = nullptr;
 };
 
 // A scheduler with a tree, which go in the right order.
@@ -85,7 +86,8 @@ class TestSystem {
         tree_(std::make_unique<ActorTree>(ActorTreeOptions{.mailboxes = scheduler_->mailboxes(),
                                                            .dispatchers = scheduler_->dispatchers(),
                                                            .hub = options.with_hub ? &scheduler_->hub() : nullptr,
-                                                           .dead_letters = &dead_letters_})) {
+                                                           .dead_letters = &dead_letters_,
+                                                           .log = options.log})) {
     SupervisedByTest::supervisor = options.supervisor;
     const absl::Status started = scheduler_->Start(*tree_);
     EXPECT_TRUE(started.ok()) << started;
@@ -119,6 +121,7 @@ class TestSystem {
   bool IsAlive(ActorRef actor) const { return actor.slot()->IsAt(actor.generation()); }
   uint64_t dead_letters(DeadLetterReason reason) const { return dead_letters_.count(reason); }
 
+  EventStream& events() { return stream_; }
   ActorTree& tree() { return *tree_; }
   ReadyQueueScheduler& scheduler() { return *scheduler_; }
   Dispatchers& dispatchers() { return scheduler_->dispatchers(); }

@@ -4,6 +4,7 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/future/task.h"
 
@@ -44,6 +45,12 @@ struct ActorEnded {
   bool existence_confirmed;
   bool address_terminated;
 };
+
+// Metrics of the actor count for that id from now on.
+struct ObserveActor {
+  ObservedId id;
+};
+struct UnobserveActor {};
 
 // A coroutine that is to run in the actor's turns.
 struct TaskForActor {

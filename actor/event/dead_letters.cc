@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -56,6 +57,12 @@ std::string_view NameOf(DeadLetterReason reason) {
       return "not_copyable";
   }
   return "unknown";
+}
+
+absl::Status DeadLetterOptions::Validate() const {
+  if (log_pause >= absl::ZeroDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("DeadLetterOptions.log_pause is ", absl::FormatDuration(log_pause), "; it must not be negative"));
 }
 
 DeadLetters::DeadLetters(EventStream& stream, DeadLetterOptions options)

@@ -5,6 +5,12 @@
 //   dead_letters.Publish(letter, toolbox.Now());
 //   dead_letters.count(DeadLetterReason::kStopped)
 //
+// In a system:
+//
+//   EventSubscription lost = system.events().Listen<AllDeadLetters>([](const AllDeadLetters& letter) {
+//     Count(NameOf(letter.reason), letter.recipient, letter.message.type_name);
+//   });
+//
 // Every one is counted by its reason and published to the event stream; the first few are logged, then there is a
 // pause. Senders, recipients and messages are views that hold during the publication.
 //
@@ -21,6 +27,7 @@
 #include <string_view>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
@@ -103,6 +110,9 @@ struct DeadLetterOptions {
   absl::Duration log_pause = absl::Minutes(5);
   // Where lines go; none by default. Called with a lock held: it must not publish dead letters.
   std::function<void(std::string_view line)> log = nullptr;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
 };
 
 class DeadLetters {

@@ -6,6 +6,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 
@@ -46,6 +47,12 @@ std::string_view NameOf(LogLevel level) {
       return "off";
   }
   return "unknown";
+}
+
+absl::Status LogLimits::Validate() const {
+  if (pause >= absl::ZeroDuration()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("LogLimits.pause is ", absl::FormatDuration(pause), "; it must not be negative"));
 }
 
 std::string FormatLogRecord(const LogRecord& record) {

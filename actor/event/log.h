@@ -24,6 +24,7 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace fraktor::inline v0 {
@@ -46,6 +47,9 @@ struct LogLimits {
   // So many lines, and then none until the pause is over. 0: no limit.
   uint64_t lines = 100;
   absl::Duration pause = absl::Seconds(10);
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
 };
 
 // A view that holds during the call.

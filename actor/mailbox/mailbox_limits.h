@@ -175,6 +175,8 @@ class MailboxLimits {
   // For the holder of the mailbox.
   OverflowStrategy strategy() const { return word_.strategy(); }
   size_t depth() const { return word_.depth(); }
+  // How many user messages there is room for. For senders: of a later actor if theirs has ended meanwhile.
+  size_t capacity() const { return word_.capacity(); }
 
  private:
   // Where a foreign thread waits. Guarded by mutex_, as is everything on which a thread waits.

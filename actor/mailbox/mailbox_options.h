@@ -25,13 +25,15 @@ namespace fraktor::inline v0 {
 
 class Envelope;
 
-// What a full mailbox does with a further user message. Each answer is counted.
+// What a full mailbox does with a further user message. Each answer is counted. A message that is lost is a dead letter
+// in any case, with the reason mailbox_full or push_timed_out; whoever sent it by TryTell is told as it says here.
 enum class OverflowStrategy : uint8_t {
   kDropOldest,     // The oldest queued message makes room; the sender is told OK.
   kDropNewest,     // The arriving message is dropped; the sender is told OK.
-  kBlockProducer,  // A foreign thread waits up to `push_timeout`; an actor is suspended after its current message until
-                   // there is room. A message that waited in vain is a dead letter.
-  kReject,         // The sender is told ResourceExhausted (TryTell); a plain Tell makes a dead letter.
+  kBlockProducer,  // A foreign thread waits up to `push_timeout`, and is told DeadlineExceeded if that was in vain. An
+                   // actor is told OK, and suspended after its current message until there is room or the time is over:
+                   // up to user_capacity() messages wait in line, one more is told ResourceExhausted.
+  kReject,         // The sender is told ResourceExhausted.
   kDeadLetter,     // The arriving message is a dead letter; the sender is told OK.
 };
 

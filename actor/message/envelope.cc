@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 
 #include "fraktor/actor/message/message_type.h"
@@ -51,6 +52,28 @@ Envelope* EnvelopeFactory::Copy(NodeCache& cache, Envelope& from) {
   if (const MessageTrace* const trace = from.trace()) {
     ::new (envelope->Storage(NodeBytes(node_class) - kTraceBytes)) MessageTrace(*trace);
   }
+  return envelope;
+}
+
+Envelope* EnvelopeFactory::MoveToTraced(NodeCache& cache, Envelope& from, const MessageTrace& trace) {
+  const MessageType* const type = from.type();
+  const NodeClass node_class = type->traced_node_class();
+  void* const node = cache.Allocate(node_class);
+  const uintptr_t flags = from.tag_ & (Envelope::kSystem | Envelope::kNeedsRelease);
+  auto* const envelope = ::new (node) Envelope(type, node_class, flags | Envelope::kTraced, from.sender_);
+  envelope->target_word_ = from.target_word_;
+  void* const to_storage = envelope->Storage(type->offset());
+  void* const from_storage = from.Storage(type->offset());
+  if (type->is_on_heap()) {
+    std::memcpy(to_storage, from_storage, sizeof(void*));
+    // It has nothing to end any more.
+    from.tag_ &= ~Envelope::kNeedsRelease;
+  } else if (type->move() != nullptr) {
+    type->move()(to_storage, from_storage);
+  } else {
+    std::memcpy(to_storage, from_storage, type->size());
+  }
+  ::new (envelope->Storage(NodeBytes(node_class) - kTraceBytes)) MessageTrace(trace);
   return envelope;
 }
 

@@ -191,6 +191,7 @@ struct EnvelopeFactory {
 
   // Null if the type cannot be copied.
   static Envelope* Copy(NodeCache& cache, Envelope& from);
+  static Envelope* MoveToTraced(NodeCache& cache, Envelope& from, const MessageTrace& trace);
 
  private:
   // Gives the node back when the constructor of a message throws.
@@ -221,6 +222,12 @@ template <class M, class... Args>
 EnvelopePtr MakeTracedEnvelope(NodeCache& cache, ActorRef sender, const MessageTrace& trace, Args&&... args) {
   return EnvelopePtr(
       EnvelopeFactory::Make<M>(cache, MessageLayout<M>::kTracedNodeClass, sender, &trace, std::forward<Args>(args)...));
+}
+
+// The same message in a node that has room for a trace, for who learns only then that it is one to sample. The envelope
+// must have none yet.
+inline EnvelopePtr WithTrace(NodeCache& cache, EnvelopePtr envelope, const MessageTrace& trace) {
+  return EnvelopePtr(EnvelopeFactory::MoveToTraced(cache, *envelope, trace));
 }
 
 // A copy with the same message, sender, target word, trace and system mark. Null if the message cannot be copied;

@@ -223,6 +223,11 @@ void ExpectDestroyedOnce() {
     EXPECT_EQ(alive, 2);
   }
   EXPECT_EQ(alive, 0) << kBytes;
+  {
+    EnvelopePtr traced = WithTrace(cache, MakeEnvelope<Message>(kSender, &alive), kTrace);
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0) << kBytes;
 }
 
 TEST_F(EnvelopeTest, DestroysEachMessageOnce) {
@@ -305,6 +310,45 @@ TEST_F(EnvelopeTest, CopiesEverythingButTheLink) {
       EXPECT_EQ(copy->trace()->trace_id_low, 3u);
     }
   }
+}
+
+// SCH-11: who samples a message that is made already moves it into a larger node.
+template <class M, class Make, class Check>
+void ExpectMovedToTraced(NodeCache& cache, Make make, Check check) {
+  EnvelopePtr original = make();
+  ASSERT_EQ(original->trace(), nullptr);
+  original->set_target_word(99);
+  const NodeClass expected = original->type()->traced_node_class();
+  EnvelopePtr traced = WithTrace(cache, std::move(original), kTrace);
+  ASSERT_NE(traced->trace(), nullptr);
+  EXPECT_EQ(traced->trace()->enqueued_ns, 1);
+  EXPECT_EQ(traced->trace()->trace_flags, 5);
+  EXPECT_EQ(traced->node_class(), expected);
+  EXPECT_EQ(traced->sender(), kSender);
+  EXPECT_EQ(traced->target_word(), 99u);
+  EXPECT_FALSE(traced->is_system());
+  check(traced->As<M>());
+}
+
+TEST_F(EnvelopeTest, MovesAMessageToANodeWithATrace) {
+  ExpectMovedToTraced<int64_t>(
+      cache_, [] { return MakeEnvelope<int64_t>(kSender, 42); }, [](int64_t number) { EXPECT_EQ(number, 42); });
+  struct Parcel {
+    std::unique_ptr<std::string> contents;
+  };
+  ExpectMovedToTraced<Parcel>(
+      cache_, [] { return MakeEnvelope<Parcel>(kSender, std::make_unique<std::string>("tea")); },
+      [](const Parcel& parcel) { EXPECT_EQ(*parcel.contents, "tea"); });
+  const std::string text(1000, 'x');
+  struct Large {
+    std::string text;
+    std::array<unsigned char, 200> more{};
+  };
+  ExpectMovedToTraced<Large>(
+      cache_, [&] { return MakeEnvelope<Large>(kSender, text); },
+      [&](const Large& large) { EXPECT_EQ(large.text, text); });
+  ExpectMovedToTraced<Empty>(
+      cache_, [] { return MakeEnvelope<Empty>(kSender); }, [](const Empty&) {});
 }
 
 // A message that holds messages, such as a stash that is dropped.

@@ -169,6 +169,12 @@ void Copy(void* to_storage, void* from_storage) {
   }
 }
 
+// To other storage of the same kind; what is left behind ends as usual. Not for what is on the heap.
+template <class M>
+void Move(void* to_storage, void* from_storage) noexcept {
+  if constexpr (!MessageLayout<M>::kIsOnHeap) ::new (to_storage) M(std::move(*Object<M>(from_storage)));
+}
+
 }  // namespace message_internal
 
 // The table. Aligned so that an envelope may keep flags in the low bits of its address.
@@ -176,6 +182,7 @@ class alignas(64) MessageType {
  public:
   using ReleaseFunction = void (*)(void* storage) noexcept;
   using CopyFunction = void (*)(void* to_storage, void* from_storage);
+  using MoveFunction = void (*)(void* to_storage, void* from_storage) noexcept;
 
   // For MessageTypeOf.
   template <class M>
@@ -183,6 +190,7 @@ class alignas(64) MessageType {
       : release_(std::is_trivially_destructible_v<M> && !MessageLayout<M>::kIsOnHeap ? nullptr
                                                                                      : &message_internal::Release<M>),
         copy_(std::is_copy_constructible_v<M> ? &message_internal::Copy<M> : nullptr),
+        move_(std::is_trivially_copyable_v<M> || MessageLayout<M>::kIsOnHeap ? nullptr : &message_internal::Move<M>),
         name_(TypeName<M>()),
         name_hash_(HashOfTypeName(TypeName<M>())),
         routing_key_(routing_key_internal::FunctionFor<M>()),
@@ -220,6 +228,9 @@ class alignas(64) MessageType {
   // throws.
   CopyFunction copy() const { return copy_; }
 
+  // Moves a message to other storage of the same type. Null if its bytes are copied, or those of the pointer to it.
+  MoveFunction move() const { return move_; }
+
   // The key of a message that says by itself who is to get it (see routing_key.h), from its address. Null if the type has
   // none.
   RoutingKeyFunction routing_key() const { return routing_key_; }
@@ -234,6 +245,7 @@ class alignas(64) MessageType {
  private:
   ReleaseFunction release_;
   CopyFunction copy_;
+  MoveFunction move_;
   std::string_view name_;
   uint64_t name_hash_;
   RoutingKeyFunction routing_key_;

@@ -17,6 +17,8 @@ namespace {
 // Threads are numbered as they come. Only the number matters; it pairs with nothing.
 constinit std::atomic<uint32_t> threads{0};
 constinit thread_local uint32_t thread_number = 0;  // 0 is none yet
+// Calls of Sample from the last that was true, or from the first.
+constinit thread_local uint32_t unsampled = 0;
 
 struct FreeMetrics {
   Mutex mutex;
@@ -57,7 +59,6 @@ void ForeignMetrics::Release(ForeignMetrics* metrics) {
 
 void ForeignMetrics::Clear() {
   for (Stripe& stripe : stripes_) {
-    stripe.sampled.store(0, std::memory_order_relaxed);
     for (std::atomic<uint64_t>& count : stripe.dead_letters) count.store(0, std::memory_order_relaxed);
     for (Counts& counts : stripe.counts) {
       counts.enqueued.store(0, std::memory_order_relaxed);
@@ -84,10 +85,11 @@ void ForeignMetrics::CountDeadLetter(DeadLetterReason reason) {
   OfThisThread().dead_letters[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 
-bool ForeignMetrics::Sample() {
-  const uint32_t every = sample_every_.load(std::memory_order_relaxed);
-  if (every <= 1) return every == 1;
-  return OfThisThread().sampled.fetch_add(1, std::memory_order_relaxed) % every == every - 1;
+// Without a read-modify-write: each thread counts for itself.
+bool ForeignMetrics::IsNext(uint32_t every) {
+  if (++unsampled < every) return false;
+  unsampled = 0;
+  return true;
 }
 
 uint64_t ForeignMetrics::enqueued(ObservedId id) const {

@@ -35,8 +35,11 @@ class ForeignMetrics {
   void CountHandled(ObservedId id, uint32_t messages);
   void CountDeadLetter(DeadLetterReason reason);
 
-  // True once in so many calls of the threads that share a stripe.
-  bool Sample();
+  // True once in so many calls of a thread; one that sends to several systems has one count for all of them.
+  bool Sample() {
+    const uint32_t every = sample_every_.load(std::memory_order_relaxed);
+    return every != 0 && IsNext(every);
+  }
   void SetSampleEvery(uint32_t sample_every) { sample_every_.store(sample_every, std::memory_order_relaxed); }
 
   uint64_t enqueued(ObservedId id) const;
@@ -50,13 +53,13 @@ class ForeignMetrics {
   };
   // Statistics; they pair with nothing.
   struct alignas(64) Stripe {
-    std::atomic<uint64_t> sampled{0};
     std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> dead_letters{};
     std::array<Counts, kObservedIds> counts{};
   };
 
   ForeignMetrics() = default;
 
+  static bool IsNext(uint32_t every);
   void Clear();
   Stripe& OfThisThread();
 

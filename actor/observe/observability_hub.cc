@@ -139,6 +139,12 @@ bool ObservabilityHub::Release(ObservedId id) {
   return true;
 }
 
+std::string ObservabilityHub::TypeNameOf(ObservedId id) {
+  MutexLock lock(mutex_);
+  const bool is_known = IsObservedActor(id) ? id - kObservedTypes < actors_.size() : id < type_names_.size();
+  return is_known ? type_names_[TypeOfLocked(id)] : std::string(kOtherTypesName);
+}
+
 absl::StatusOr<WorkerMetrics*> ObservabilityHub::AddWorker(std::string_view name, Instant now) {
   if (!enabled()) return static_cast<WorkerMetrics*>(nullptr);
   MutexLock lock(mutex_);

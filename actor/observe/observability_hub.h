@@ -52,7 +52,8 @@ namespace fraktor::inline v0 {
 
 struct ObservabilityOptions {
   bool enabled = true;
-  // One message in so many is sampled: 0 is none, 1 is every one. At most kMaxSampleEvery.
+  // One message in so many is sampled, of those that each worker and each other thread sends: 0 is none, 1 is every one.
+  // At most kMaxSampleEvery.
   uint32_t sample_every = 256;
   // From 1 to 4096. A further one is refused.
   size_t max_workers = 1024;
@@ -83,11 +84,13 @@ class ObservabilityHub {
   // The same name has the same id. kOtherTypes if there are too many types. Takes a lock: keep the answer.
   ObservedId TypeId(std::string_view type_name);
 
-  // Observes one actor alone, until its id is released. ResourceExhausted if there are too many, AlreadyExists if that
+  // Observes one actor alone, until its id is released; ActorSystem::Observe does it for actors. ResourceExhausted if there are too many, AlreadyExists if that
   // actor is observed already. If the hub is off, kOtherTypes.
   absl::StatusOr<ObservedId> RegisterActor(std::string_view type_name, std::string_view actor_name);
   // False, and nothing is done, if the id is no actor's, as a type's is not.
   bool Release(ObservedId id);
+  // The type that an id belongs to; "other" if it is nobody's.
+  std::string TypeNameOf(ObservedId id);
 
   // Where a worker that starts at `now` counts; null if the hub is off. It stays valid until RemoveWorker.
   // ResourceExhausted if there are too many, AlreadyExists if the name is in use.

@@ -1,7 +1,9 @@
 // Metrics in the text format that Prometheus scrapes, version 0.0.4.
 //
 //   response.set_content_type(kPrometheusContentType);
-//   response.set_body(ToPrometheusText(hub.Snapshot(toolbox.Now())));
+//   response.set_body(ToPrometheusText(system.hub().Snapshot(system.toolbox().Now())));
+//
+// Metrics are on by default (ActorSystemOptions::scheduler.observability).
 //
 // Every character that a name may not have, such as a dot, becomes an underscore: actor_mailbox_depth{type="Greeter"}.
 // Values of labels are escaped, and bytes that are no UTF-8 become U+FFFD, because one such byte would make Prometheus

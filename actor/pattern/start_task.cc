@@ -21,7 +21,9 @@ class TaskRunner final : public ActorInstance {
 }  // namespace
 
 absl::StatusOr<ActorRef> SpawnRunner(ActorSystem& system) {
-  absl::StatusOr<ActorRef> runner = system.SpawnSystemActor(PropsOf<TaskRunner>());
+  // What runs there is the caller's, and must not hold the workers of the system's own actors.
+  static const PropsPtr& props = *new PropsPtr(MakeProps<TaskRunner>({.dispatcher = DispatcherChoice::kUsers}));
+  absl::StatusOr<ActorRef> runner = system.SpawnSystemActor(*props);
   if (runner.ok()) return runner;
   return absl::UnavailableError(absl::StrCat("the actor system runs no more tasks: ", runner.status().message()));
 }

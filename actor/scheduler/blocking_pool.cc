@@ -158,7 +158,7 @@ namespace blocking_pool_internal {
 
 absl::Status StatusOfException() {
   return absl::InternalError(
-      absl::StrCat("work on a blocking pool threw: ", StatusFromException(CaptureException()).message()));
+      absl::StrCat("work on a blocking pool ended by an ", StatusFromException(CaptureException()).message()));
 }
 
 absl::Status StoppedError() {

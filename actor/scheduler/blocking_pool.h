@@ -3,6 +3,21 @@
 //   FRAKTOR_ASSIGN_OR_RETURN(auto pool, BlockingPool::Start({.name = "files"}, toolbox));
 //   Future<std::string> text = RunBlocking(*pool, [path] { return ReadWholeFile(path); });
 //
+// Actors that use a pool must not outlive it, nor it the toolbox of their system. An extension of the system has both:
+// it is made at the first use, and ends after all actors.
+//
+//   struct Files {
+//     explicit Files(ActorSystem& system) : pool(BlockingPool::Start({.name = "files"}, system.toolbox()).value()) {}
+//     std::unique_ptr<BlockingPool> pool;
+//   };
+//
+//   Task<std::string> On(Context& context, Read read) {                     // takes no other message meanwhile
+//     auto reading = RunBlocking(*context.system().Extension<Files>().pool,
+//                                [path = read.path] { return ReadWholeFile(path); });
+//     absl::StatusOr<std::string> text = co_await reading;
+//     co_return text.ok() ? *text : std::string(text.status().message());
+//   }
+//
 // Threads are started as they are needed and kept for the next work. Work that finds no free thread waits its turn,
 // first in first out; where too much waits, it is refused. On a toolbox without threads the work runs when the toolbox
 // is pumped, one piece in a step: it must not wait for something that the same toolbox does.

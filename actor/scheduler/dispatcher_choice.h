@@ -8,9 +8,10 @@ namespace fraktor::inline v0 {
 
 // Where an actor runs.
 enum class DispatcherChoice : uint8_t {
-  kDefault,  // With all others.
+  kDefault,  // With all others; of ActorSystem::SpawnSystemActor, as kSystem.
   kSystem,   // On the workers that are kept free for the runtime's own actors.
   kPinned,   // On a thread of its own.
+  kUsers,    // With all others in any case: for parts of a runtime that do much, or do what users want.
 };
 
 }  // namespace fraktor::inline v0

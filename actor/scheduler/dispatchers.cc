@@ -43,11 +43,26 @@ absl::Status Dispatchers::NotRunning() {
   return absl::FailedPreconditionError("the dispatchers do not run: actors are spawned between Start and Stop");
 }
 
+void Dispatchers::SetStallListener(std::function<void(std::string_view worker, const WorkerStall& stall)> listener) {
+  stall_listener_ = std::move(listener);
+}
+
+WorkerExecutorOptions Dispatchers::Watched(const WorkerExecutorOptions& pool) const {
+  WorkerExecutorOptions watched = pool;
+  if (watched.watch.on_stall == nullptr && stall_listener_ != nullptr) {
+    watched.watch.on_stall = [listener = stall_listener_, name = pool.name](const WorkerStall& stall) {
+      listener(absl::StrCat(name, "-", stall.worker), stall);
+    };
+  }
+  return watched;
+}
+
 absl::Status Dispatchers::Start(const ExecutorServices& services) {
   FRAKTOR_RETURN_IF_ERROR(options_.Validate());
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> users,
-                           WorkerExecutor::Start(options_.default_pool, services));
-  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> own, WorkerExecutor::Start(options_.system_pool, services));
+                           WorkerExecutor::Start(Watched(options_.default_pool), services));
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> own,
+                           WorkerExecutor::Start(Watched(options_.system_pool), services));
   default_ = std::move(users);
   system_ = std::move(own);
   default_number_ = default_->number();
@@ -127,7 +142,12 @@ bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
 absl::StatusOr<uint16_t> Dispatchers::NumberFor(DispatcherChoice choice) {
   if (choice == DispatcherChoice::kPinned) return StartPinned();
   if (!running_.load(std::memory_order_acquire)) return NotRunning();
-  return choice == DispatcherChoice::kSystem ? system_number_ : default_number_;
+  if (choice == DispatcherChoice::kDefault) [[likely]]
+    return default_number_;
+  if (choice == DispatcherChoice::kSystem) return system_number_;
+  if (choice == DispatcherChoice::kUsers) return default_number_;
+  return absl::InvalidArgumentError(
+      absl::StrCat("PropsOptions.dispatcher is ", static_cast<int>(choice), ", which is no DispatcherChoice"));
 }
 
 absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
@@ -135,9 +155,9 @@ absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
   if (!running_.load(std::memory_order_relaxed)) return NotRunning();
   std::erase_if(ending_, [](const std::shared_ptr<WorkerExecutor>& executor) { return executor->IsStopped(); });
   if (pinned_.size() >= static_cast<size_t>(options_.max_pinned)) {
-    return absl::ResourceExhaustedError(absl::StrCat("there are ", pinned_.size(),
-                                                     " pinned actors; raise DispatchersOptions.max_pinned, or do "
-                                                     "without a thread for each"));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("there are as many pinned actors as DispatchersOptions.max_pinned says, ", options_.max_pinned,
+                     "; raise it, or do without a thread for each"));
   }
   WorkerExecutorOptions options = options_.pinned;
   absl::StrAppend(&options.name, "-", pinned_started_++);

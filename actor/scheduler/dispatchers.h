@@ -18,8 +18,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -52,6 +54,11 @@ class Dispatchers {
   explicit Dispatchers(const DispatchersOptions& options);
   ~Dispatchers();
 
+  // Before Start: who hears of actors that hold a worker of the default or the system pool too long, where the options
+  // of the pool name nobody (WorkerWatchOptions::on_stall). A pinned actor holds nobody's thread but its own. `worker` is
+  // the name of the thread, such as "default-0". The same rules as for on_stall.
+  void SetStallListener(std::function<void(std::string_view worker, const WorkerStall& stall)> listener);
+
   absl::Status Start(const ExecutorServices& services);
   // No worker runs afterwards.
   void Stop();
@@ -60,8 +67,8 @@ class Dispatchers {
   // `timeout`. On a toolbox without threads it does not wait, and says whether anything is ready.
   bool AwaitQuiet(absl::Duration timeout);
 
-  // Where a new actor belongs. ResourceExhausted if there are max_pinned already or no thread, FailedPrecondition
-  // before Start and after Stop.
+  // Where a new actor belongs. InvalidArgument if it is no choice, ResourceExhausted if there are max_pinned already or
+  // no thread, FailedPrecondition before Start and after Stop.
   absl::StatusOr<uint16_t> NumberFor(DispatcherChoice choice);
   // A pinned actor has ended: in its own turn, or because it did not come about.
   void EndPinned(uint16_t number);
@@ -78,11 +85,14 @@ class Dispatchers {
   using Executors = std::vector<std::shared_ptr<WorkerExecutor>>;
 
   absl::StatusOr<uint16_t> StartPinned();
+  // With the listener, if they have nobody to tell.
+  WorkerExecutorOptions Watched(const WorkerExecutorOptions& pool) const;
   // All that there are.
   Executors Snapshot() const;
   static absl::Status NotRunning();
 
   const DispatchersOptions options_;
+  std::function<void(std::string_view worker, const WorkerStall& stall)> stall_listener_;
   std::optional<ExecutorServices> services_;
   std::shared_ptr<WorkerExecutor> default_;
   std::shared_ptr<WorkerExecutor> system_;

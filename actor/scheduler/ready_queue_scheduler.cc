@@ -34,6 +34,7 @@ ReadyQueueScheduler::ReadyQueueScheduler(const ReadyQueueSchedulerOptions& optio
                                          std::unique_ptr<ObservabilityHub> hub)
     : toolbox_(toolbox), hub_(std::move(hub)), mailboxes_(toolbox.has_threads()), dispatchers_(options.dispatchers) {
   mailboxes_.core().SetMetrics(hub_->foreign());
+  mailboxes_.core().SetToolbox(&toolbox_);
 }
 
 absl::StatusOr<std::unique_ptr<ReadyQueueScheduler>> ReadyQueueScheduler::Make(

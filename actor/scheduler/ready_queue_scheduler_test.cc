@@ -7,6 +7,7 @@
 #include <memory>
 #include <semaphore>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -228,6 +229,39 @@ TEST(ReadyQueueScheduler, NamesTheTypeOfAnActorThatHoldsAWorker) {
     EXPECT_EQ(system.tree().TypeName(type.load()).find("Quiet"), std::string::npos);
     held.go_on.release();
   }
+}
+
+// Where the options name nobody, the log is told; a pinned actor holds nobody's thread but its own.
+TEST(ReadyQueueScheduler, LogsTheTypeOfAnActorThatHoldsAWorker) {
+  class Sink final : public LogSink {
+   public:
+    // By the patrol alone. Others than the probe may be slow too.
+    void Write(const LogRecord& record) override {
+      if (record.type.find("Probe") == std::string_view::npos || !text.empty()) return;
+      text = std::string(record.text);
+      written.release();
+    }
+    std::string text;
+    std::binary_semaphore written{0};
+  };
+  Sink sink;
+  Logger logger(&sink);
+  TestSystemOptions options;
+  options.log = &logger;
+  options.scheduler.dispatchers.default_pool.watch.stall_after = absl::Milliseconds(1);
+  options.scheduler.dispatchers.pinned.watch.stall_after = absl::Milliseconds(1);
+  TestLog log;
+  TestSystem system(Threads(), options);
+  Held pinned;
+  Tell(system.Spawn(*ProbeProps(log, "pinned", {}, {.dispatcher = DispatcherChoice::kPinned})), pinned.AsMessage());
+  pinned.entered.acquire();
+  Held held;
+  Tell(system.Spawn(*ProbeProps(log, "slow")), held.AsMessage());
+  held.entered.acquire();
+  sink.written.acquire();
+  EXPECT_EQ(sink.text.find("has held worker default-"), 0u) << sink.text;
+  held.go_on.release();
+  pinned.go_on.release();
 }
 
 }  // namespace

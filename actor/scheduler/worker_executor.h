@@ -51,7 +51,8 @@ struct WorkerExecutorOptions {
   int idle_rounds = 0;
   CoordinatorKind coordinator = CoordinatorKind::kWorkStealing;
   WorkerWatchOptions watch = {};
-  // Around each message of this executor's actors.
+  // Around each message of this executor's actors: turn/invoker_middleware.h has an example. For all users' actors of a
+  // system: ActorSystemOptions::scheduler.dispatchers.default_pool.middleware.
   MiddlewareChain middleware = {};
 
   // InvalidArgument that names the option.

@@ -35,7 +35,7 @@ namespace fraktor::inline v0 {
 // An actor has held a worker for long, and still does.
 struct WorkerStall {
   WorkerIndex worker = 0;
-  uint16_t actor_type = 0;  // As in ActorSlot::type.
+  uint16_t actor_type = 0;  // As in ActorSlot::type. ActorTree::TypeName says its name.
   absl::Duration held = absl::ZeroDuration();
 };
 
@@ -45,7 +45,7 @@ struct WorkerWatchOptions {
   // From 1 ms to 1 h; infinite for never.
   absl::Duration stall_after = absl::Milliseconds(500);
   // Called by the patrol, which must not be kept: what is called neither waits nor stops an executor (StopSoon it may).
-  // Null: nobody wants to know.
+  // Null: the actor system logs a warning that names the type; without a system, and for pinned actors, nobody is told.
   std::function<void(const WorkerStall&)> on_stall = nullptr;
 
   // InvalidArgument that names the option.

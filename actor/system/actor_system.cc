@@ -81,6 +81,8 @@ absl::Status ActorSystemOptions::Validate() const {
                                                    absl::FormatDuration(shutdown_timeout),
                                                    "; it must not be negative"));
   }
+  FRAKTOR_RETURN_IF_ERROR(Annotate(dead_letters.Validate(), "ActorSystemOptions.dead_letters"));
+  FRAKTOR_RETURN_IF_ERROR(Annotate(log_limits.Validate(), "ActorSystemOptions.log_limits"));
   FRAKTOR_RETURN_IF_ERROR(coordinated_shutdown.Validate());
   FRAKTOR_RETURN_IF_ERROR(Annotate(guardian_strategy.Validate(), "ActorSystemOptions.guardian_strategy"));
   return SchedulerOptionsOf(*this).Validate();
@@ -306,10 +308,14 @@ absl::StatusOr<ActorRef> ActorSystem::SpawnWatched(const ActorProps& props, Acto
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
-  return parts_->tree->SpawnChildOf(system_guardian(), props, name);
+  return parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem);
 }
 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
+
+absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->Observe(actor); }
+
+void ActorSystem::StopObserving(ActorRef actor) { ActorTree::StopObserving(actor); }
 
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
   ActorLifecycle& lifecycle = *parts_->tree;

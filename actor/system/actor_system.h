@@ -52,6 +52,7 @@ class RunningSystemState;
 class RuntimeToolbox;
 class SystemParts;
 struct ActorSystemOptions;
+struct SpawnOptions;
 
 // How a shutdown went.
 struct ShutdownReport {
@@ -80,10 +81,15 @@ class ActorSystem {
   template <class A, class... Args>
   typename A::Ref Spawn(std::string_view name = {}, Args&&... args);
   template <class A, class... Args>
+  typename A::Ref Spawn(std::string_view name, const SpawnOptions& options, Args&&... args);
+  template <class A, class... Args>
   absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name = {}, Args&&... args);
+  template <class A, class... Args>
+  absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name, const SpawnOptions& options, Args&&... args);
   // The same, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
   absl::StatusOr<ActorRef> SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
-  // A child of /system: part of a runtime, which outlives the users' actors.
+  // A child of /system: part of a runtime, which outlives the users' actors. It runs on the system pool, which users'
+  // actors cannot keep busy, unless the props choose another; its own children where their props say.
   absl::StatusOr<ActorRef> SpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
   // Asks an actor to end after the message that it is at.
@@ -91,6 +97,19 @@ class ActorSystem {
   template <class Ref>
   requires requires(const Ref& ref) { ref.untyped(); }
   void Stop(const Ref& actor) { Stop(actor.untyped()); }
+
+  // Gives an actor of this system metrics of its own, beside those of its type (label "actor", with its path), from the
+  // next time it runs until it ends or StopObserving. InvalidArgument if it is no actor of this system, NotFound if it
+  // has ended, AlreadyExists if it is observed, ResourceExhausted if there are ObservabilityOptions.max_actors already,
+  // FailedPrecondition if metrics are off. What nobody asks for costs nothing.
+  absl::Status Observe(ActorRef actor);
+  void StopObserving(ActorRef actor);
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  absl::Status Observe(const Ref& actor) { return Observe(actor.untyped()); }
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  void StopObserving(const Ref& actor) { StopObserving(actor.untyped()); }
 
   // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and Unavailable if the system has
   // ended. The question keeps its place among what the thread tells the actor before and after.

@@ -299,7 +299,7 @@ void RunStorm(TestKit& kit, World& world, const StormOptions& options, const std
 // A40
 TEST(FailureStorm, EndsConsistentWithEverySchedule) {
   int restarts = 0;
-  Simulate({.seeds = 100, .each = {.kit = {.system = StormySystem()}}}, [&](Simulation& sim) {
+  Simulate({.seeds = 100, .twice_every = 50, .each = {.kit = {.system = StormySystem()}}}, [&](Simulation& sim) {
     World world(sim.MakeRandom("world"), /*with_delays=*/true);
     Random pauses = sim.MakeRandom("pauses");
     // Now and then a long one.

@@ -205,7 +205,7 @@ SimulateReport Simulate(const SimulateOptions& options, absl::FunctionRef<void(S
     const testing::ScopedTrace scope(at.file, at.line, replay);
     const Run first = RunOnce(each, scenario, nullptr, at);
     report.ok = !first.failed;
-    if (report.ok && options.twice) {
+    if (report.ok && options.twice && (i == 0 || each.seed % std::max<uint64_t>(1, options.twice_every) == 0)) {
       const Run second = RunOnce(each, scenario, &first.history, at);
       report.ok = !second.failed;
       if (first.hash != second.hash) {

@@ -161,6 +161,8 @@ struct SimulateOptions {
   uint64_t first_seed = 1;
   // Each seed twice, and their traces compared.
   bool twice = true;
+  // If so, then only the first seed and those that are multiples of this: for a scenario that takes long.
+  uint64_t twice_every = 1;
   // The rest of what each simulation is like; its seed is set.
   SimulationOptions each = {};
 };

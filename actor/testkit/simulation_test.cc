@@ -160,6 +160,18 @@ TEST(Simulation, GivesTheSameTraceForTheSameSeedAndOthersForOthers) {
   EXPECT_EQ(outputs.size(), report.hashes.size());
 }
 
+TEST(Simulation, RunsTheFirstSeedAndEachSoManythTwice) {
+  std::vector<uint64_t> seeds;
+  const SimulateReport report = Simulate({.seeds = 40, .first_seed = 3, .twice_every = 20},
+                                         [&](Simulation& sim) { seeds.push_back(sim.seed()); });
+  EXPECT_TRUE(report.ok);
+  std::vector<uint64_t> expected;
+  for (uint64_t seed = 3; seed < 3 + report.hashes.size(); ++seed) {
+    expected.insert(expected.end(), seed == 3 || seed == 20 || seed == 40 ? 2 : 1, seed);
+  }
+  EXPECT_EQ(seeds, expected);
+}
+
 TEST(Simulation, TriesDifferentOrdersOfTheSameEvents) {
   // Two actors that are told at the same time: who is first is the seed's choice.
   int first_wins = 0;

@@ -109,7 +109,10 @@ ActorRef TestKit::SpawnActor(const ActorProps& props, std::string_view name, Tes
 TestProbe TestKit::Probe(std::string_view name) {
   const std::string given = name.empty() ? absl::StrCat("probe-", ++probes_) : std::string(name);
   auto inbox = std::make_shared<testkit_internal::ProbeInbox>(monitor_);
-  const ActorRef ref = system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>({}, inbox), given).value();
+  // Among those that it stands for.
+  const PropsOptions options{.dispatcher = DispatcherChoice::kUsers};
+  const ActorRef ref =
+      system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>(options, inbox), given).value();
   return TestProbe(*this, std::move(inbox), ref);
 }
 

@@ -111,7 +111,8 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   QueueMailbox mailbox;
   ActorInstance* instance = nullptr;
   uint16_t dispatcher = 0;  // Fixed while the slot is in use.
-  // What kind of actor, for metrics. Fixed while the slot is in use; relaxed, since late senders look at it too.
+  // What it counts for in metrics: the number of its type, or its own while it is observed alone. Relaxed, since late
+  // senders look at it too.
   std::atomic<uint16_t> type{0};
   uint16_t failures = 0;  // Suspensions by supervision, which nest.
   uint8_t gate = 0;       // Bits of Gate.

@@ -146,6 +146,7 @@ TEST_F(BackPressureTest, RejectTellsTheSender) {
     EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
     EXPECT_NE(full.message().find("Number"), std::string::npos) << full;
     EXPECT_NE(full.message().find("capacity"), std::string::npos) << full;
+    EXPECT_NE(full.message().find("is full (2 messages)"), std::string::npos) << full;
     context.Tell(target, Number{4});
   });
   Run(sender);
@@ -495,7 +496,9 @@ TEST_F(BackPressureTest, AnActorThatEndsMaySendToAFullMailbox) {
 TEST_F(BackPressureTest, AForeignThreadNeverWaitsWhereNothingRunsMeanwhile) {
   ActorRef target = SpawnBounded(1, OverflowStrategy::kBlockProducer);
   Tell(target, Number{1});
-  EXPECT_TRUE(TryTell(target, Number{2}).ok());
+  const absl::Status late = TryTell(target, Number{2});
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded) << "it is a dead letter, and that is known";
+  EXPECT_NE(late.message().find("Number within MailboxOptions.push_timeout"), std::string::npos) << late;
   EXPECT_EQ(ForeignDead(kLate), 1u);
   Run(target);
   EXPECT_EQ(log_, Log({"1"}));

@@ -41,7 +41,7 @@ class DispatcherTable {
   static void Empty(ActorSlot& slot);
 
   // Messages that found nobody, and no system to tell: sent to references that had outlived their system, or to no one
-  // from a foreign thread.
+  // when there was no system.
   static uint64_t LateDeadLetters();
   static void CountLateDeadLetter();
 };

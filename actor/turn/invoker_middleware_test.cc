@@ -214,7 +214,8 @@ TEST_F(MiddlewareTest, WhatAMiddlewareThrowsIsTheActorsFailure) {
   Tell(actor, Number{2});
   const InvokeResult result = Run(actor);
   EXPECT_EQ(result.kind, InvokeResult::Kind::kFailed);
-  EXPECT_NE(result.error.message().find("no ticket"), std::string::npos) << result.error;
+  EXPECT_EQ(result.error.message().find("a middleware before a handler of "), 0u) << result.error;
+  EXPECT_NE(result.error.message().find("threw: no ticket"), std::string::npos) << result.error;
   EXPECT_EQ(log_, Log({"a before 1", "b before 1", "a after 1 INTERNAL"}));
   EXPECT_EQ(failed_on_, std::vector<int>({1}));
 
@@ -225,6 +226,13 @@ TEST_F(MiddlewareTest, WhatAMiddlewareThrowsIsTheActorsFailure) {
   EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kFailed);
   EXPECT_EQ(log_, Log({"a before 2", "b before 2", "2", "b after 2", "a after 2 INTERNAL"}));
   EXPECT_EQ(failed_on_, std::vector<int>({1, 2}));
+}
+
+// SCH-6
+TEST_F(MiddlewareTest, WhatAHandlerThrowsIsNotTakenForTheMiddlewares) {
+  ActorRef actor = Spawn([](ActorContext&, Envelope&) -> absl::Status { throw std::runtime_error("gone"); });
+  Tell(actor, Number{1});
+  EXPECT_EQ(Run(actor).error.message().find("a handler of "), 0u);
 }
 
 TEST_F(MiddlewareTest, TheEndIsToldOfAHandlersFailure) {

@@ -1,6 +1,7 @@
 #include "fraktor/actor/turn/limited_sending.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +9,7 @@
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/mailbox/mailbox_limits.h"
+#include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
@@ -22,14 +24,29 @@ namespace {
 // Rings for messages that the limits keep.
 struct MailboxBell {};
 
-absl::Status Full(const Envelope& envelope) {
-  return absl::ResourceExhaustedError(absl::StrCat("the mailbox is full: ", ToAbsl(envelope.type()->name()),
+MailboxLimits& LimitsOf(ActorSlot& slot) { return *slot.limits.load(std::memory_order_acquire); }
+
+// "the mailbox of pekko://shop/user/cart is full (10 messages)".
+std::string FullMailbox(ActorWorker* worker, ActorRef to) {
+  std::string path = worker != nullptr ? worker->lifecycle.PathOf(to) : SystemCore::PathOf(to);
+  if (path.empty()) path = "an actor";
+  return absl::StrCat("the mailbox of ", path, " is full (", LimitsOf(*to.slot()).capacity(), " messages)");
+}
+
+absl::Status Full(ActorWorker* worker, ActorRef to, const Envelope& envelope) {
+  return absl::ResourceExhaustedError(absl::StrCat(FullMailbox(worker, to), ": ", ToAbsl(envelope.type()->name()),
                                                    " was not accepted; send less, or raise MailboxOptions.capacity"));
+}
+
+absl::Status NoRoom(ActorRef to, const Envelope& envelope) {
+  return absl::DeadlineExceededError(
+      absl::StrCat(FullMailbox(nullptr, to), ", and there was no room for ", ToAbsl(envelope.type()->name()),
+                   " within MailboxOptions.push_timeout; send less, or raise MailboxOptions.capacity"));
 }
 
 void Mark(Envelope& envelope) { envelope.set_target_word(envelope.target_word() | kCountedMark); }
 
-// A dead letter of a sender; by a foreign thread only counted.
+// A dead letter of a sender.
 void Lose(ActorWorker* worker, ActorRef to, Envelope* envelope, DeadLetterReason reason) {
   if (worker != nullptr) {
     worker->DeadLetter(envelope, to.slot(), reason);
@@ -111,13 +128,15 @@ absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, cons
       Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);
       break;
     case AdmissionKind::kRejected: {
-      absl::Status full = Full(*envelope);
+      absl::Status full = Full(worker, to, *envelope);
       Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);
       return full;
     }
-    case AdmissionKind::kTimedOut:
+    case AdmissionKind::kTimedOut: {
+      absl::Status late = worker == nullptr ? NoRoom(to, *envelope) : absl::OkStatus();
       Lose(worker, to, envelope, DeadLetterReason::kPushTimedOut);
-      break;
+      return late;
+    }
     case AdmissionKind::kEnded:
     case AdmissionKind::kWouldBlock:
       Lose(worker, to, envelope, DeadLetterReason::kStopped);
@@ -136,8 +155,6 @@ absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, cons
   }
   return absl::OkStatus();
 }
-
-MailboxLimits& LimitsOf(ActorSlot& slot) { return *slot.limits.load(std::memory_order_acquire); }
 
 }  // namespace
 

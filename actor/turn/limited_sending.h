@@ -24,7 +24,8 @@ inline constexpr uint8_t kLimitedFlag = static_cast<uint8_t>(ActorRef::kLimited 
 inline constexpr uint64_t kCountedMark = uint64_t{1} << 34;
 
 // For senders. The target is in use, and the envelope's target word set. Both take the envelope over. ResourceExhausted
-// if the target rejects the message; what is dropped, held, or a dead letter is OK.
+// if the target rejects the message, DeadlineExceeded if the thread has waited in vain; what is dropped, held, or a dead
+// letter is OK.
 absl::Status SendLimited(ActorWorker& worker, ActorRef to, Envelope* envelope);
 // By a thread that is no worker; it may wait for room.
 absl::Status SendLimitedForeign(ActorRef to, EnvelopePtr envelope);

@@ -1,5 +1,8 @@
 #include "fraktor/actor/turn/mailing.h"
 
+#include <optional>
+#include <utility>
+
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
@@ -19,6 +22,15 @@ void MakeReady(ActorSlot& slot) {
   } else {
     DispatcherTable::RegisterOrEmpty(slot);
   }
+}
+
+// The same message with the time, if it is one to sample.
+EnvelopePtr Sampled(const SystemCore& core, ForeignMetrics& metrics, EnvelopePtr envelope) {
+  if (!metrics.Sample() || envelope->is_traced()) [[likely]]
+    return envelope;
+  const std::optional<Instant> now = core.Now();
+  if (!now.has_value()) return envelope;
+  return WithTrace(NodeCache::OfThisThread(), std::move(envelope), {.enqueued_ns = now->nanoseconds()});
 }
 
 }  // namespace
@@ -45,13 +57,18 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
     SystemCore::LoseForeign(slot, std::move(envelope), DeadLetterReason::kShutdown);
     return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
   }
-  if ((to.word() & ActorRef::kLimited) != 0) return SendLimitedForeign(to, std::move(envelope));
+  ForeignMetrics* const metrics = core->metrics();
+  if ((to.word() & ActorRef::kLimited) != 0) {
+    if (metrics != nullptr) envelope = Sampled(*core, *metrics, std::move(envelope));
+    return SendLimitedForeign(to, std::move(envelope));
+  }
   if ((to.word() & ActorRef::kRouter) != 0) {
     if (!envelope->type()->is_marked()) return RouteMessage(to, std::move(envelope));
     envelope->set_target_word(to.word() | kMarked);
   }
-  if (ForeignMetrics* const metrics = core->metrics()) {
+  if (metrics != nullptr) {
     metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
+    envelope = Sampled(*core, *metrics, std::move(envelope));
   }
   if (slot->mailbox.Post(envelope.release())) DispatcherTable::RegisterOrEmpty(*slot);
   return absl::OkStatus();

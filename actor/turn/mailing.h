@@ -4,8 +4,9 @@
 //   absl::Status sent = TryTell(ref, Greet{"world"});
 //   TellSystem(ref, MakeEnvelope<Suspend>(ActorRef()));
 //
-// Tell does not fail: what cannot be delivered is a dead letter. A foreign thread that tells a full mailbox of
-// OverflowStrategy::kBlockProducer waits for room, up to its push timeout.
+// Tell does not fail: what cannot be delivered is a dead letter, of the sender's system or the target's; if it has
+// neither, because a foreign thread tells no one, of the oldest system of the process. A foreign thread that tells a
+// full mailbox of OverflowStrategy::kBlockProducer waits for room, up to its push timeout.
 #ifndef FRAKTOR_ACTOR_TURN_MAILING_H_
 #define FRAKTOR_ACTOR_TURN_MAILING_H_
 

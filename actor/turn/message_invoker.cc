@@ -467,7 +467,11 @@ bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Env
         }
         return slot.instance->Receive(ActorContext::Of(slot), *envelope);
       },
-      [&] { return HandlerOf(*envelope); });
+      [&] {
+        // Only where all have let the message through was it the handler.
+        return entered < middleware_.size() ? absl::StrCat("a middleware before ", HandlerOf(*envelope))
+                                            : HandlerOf(*envelope);
+      });
   const bool stashed = turn.current == nullptr;
   while (entered > 0 && !stashed) {
     --entered;

@@ -1,5 +1,6 @@
 #include "fraktor/actor/turn/system_core.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor::inline v0 {
@@ -19,11 +21,30 @@ struct FreeCores {
   std::vector<SystemCore*> cores ABSL_GUARDED_BY(mutex);
 };
 
+// Those that have somebody to tell, the oldest first.
+struct Listening {
+  Mutex mutex;
+  std::vector<SystemCore*> cores ABSL_GUARDED_BY(mutex);
+};
+
 thread_local int non_blocking = 0;
+// Whether this thread publishes a lost message, and so holds the lock of a core.
+thread_local bool is_publishing = false;
 
 FreeCores& Free() {
   static FreeCores& free = *new FreeCores;
   return free;
+}
+
+Listening& AllListening() {
+  static Listening& listening = *new Listening;
+  return listening;
+}
+
+SystemCore* OldestListening() {
+  Listening& listening = AllListening();
+  MutexLock lock(listening.mutex);
+  return listening.cores.empty() ? nullptr : listening.cores.front();
 }
 
 }  // namespace
@@ -52,6 +73,7 @@ SystemCore& SystemCore::Acquire(bool threaded) {
 void SystemCore::Release(SystemCore& core) {
   core.Close();
   core.SetMetrics(nullptr);
+  core.SetToolbox(nullptr);
   FreeCores& free = Free();
   MutexLock lock(free.mutex);
   free.cores.push_back(&core);
@@ -65,12 +87,37 @@ bool SystemCore::MayBlockFor(const ActorSlot& slot) {
 }
 
 void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {
-  MutexLock lock(lifecycle_mutex_);
-  lifecycle_ = lifecycle;
+  {
+    MutexLock lock(lifecycle_mutex_);
+    lifecycle_ = lifecycle;
+  }
+  Listening& listening = AllListening();
+  MutexLock lock(listening.mutex);
+  std::erase(listening.cores, this);
+  if (lifecycle != nullptr) listening.cores.push_back(this);
+}
+
+std::string SystemCore::PathOf(ActorRef actor) {
+  SystemCore* const core = actor.IsNoOne() ? nullptr : Of(*actor.slot());
+  // Who hears of a lost message has the lock already, perhaps of another core.
+  if (core == nullptr || is_publishing) return "";
+  MutexLock lock(core->lifecycle_mutex_);
+  return core->lifecycle_ == nullptr ? "" : core->lifecycle_->PathOf(actor);
+}
+
+void SystemCore::SetToolbox(const RuntimeToolbox* toolbox) {
+  MutexLock lock(toolbox_mutex_);
+  toolbox_ = toolbox;
+}
+
+std::optional<Instant> SystemCore::Now() const {
+  MutexLock lock(toolbox_mutex_);
+  if (toolbox_ == nullptr) return std::nullopt;
+  return toolbox_->Now();
 }
 
 void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason) {
-  SystemCore* const core = slot == nullptr ? nullptr : Of(*slot);
+  SystemCore* const core = slot == nullptr ? OldestListening() : Of(*slot);
   if (core == nullptr) {
     DispatcherTable::CountLateDeadLetter();
     return;
@@ -78,7 +125,6 @@ void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLe
   core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
   if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
   // Whoever listens to dead letters may lose another one: that is only counted.
-  static thread_local bool is_publishing = false;
   if (is_publishing) return;
   is_publishing = true;
   {

@@ -12,18 +12,23 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 
 #include "absl/base/thread_annotations.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
 class ActorLifecycle;
 class ActorSlot;
+class RuntimeToolbox;
 
 // As long as one lives, its thread does not wait for room in a mailbox: what finds none is a dead letter.
 class NonBlockingScope {
@@ -48,7 +53,8 @@ class SystemCore {
   static bool MayBlockFor(const ActorSlot& slot);
 
   // A message from a foreign thread, which has nobody else to tell, was lost on its way to a slot, or to no one.
-  // Takes it over: it is counted, and the system hears of it if it still wants to.
+  // Takes it over: it is counted, and the system hears of it if it still wants to. If it was for no one, nobody knows
+  // which system was meant: the one hears of it that has been there for the longest time.
   static void LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason);
 
   // Whether messages of foreign threads are accepted.
@@ -62,6 +68,14 @@ class SystemCore {
   // Who hears of messages that foreign threads lose; null for no one. When it returns, the one before is not called any
   // more.
   void SetLifecycle(ActorLifecycle* lifecycle);
+  // What its lifecycle calls an actor of it, for a thread that is no worker; empty if nobody can say.
+  static std::string PathOf(ActorRef actor);
+
+  // Whose clock foreign threads look at for messages that are sampled; null for none. When it returns, the one before is
+  // not used any more.
+  void SetToolbox(const RuntimeToolbox* toolbox);
+  // Nothing if there is no clock.
+  std::optional<Instant> Now() const;
 
   uint64_t foreign_dead_letters(DeadLetterReason reason) const {
     return lost_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
@@ -80,6 +94,9 @@ class SystemCore {
   // Held while a lost message is published: that is rare, and the system must not end meanwhile.
   Mutex lifecycle_mutex_;
   ActorLifecycle* lifecycle_ ABSL_GUARDED_BY(lifecycle_mutex_) = nullptr;
+  // Held for a look at the clock: only for messages that are sampled, and the system must not end meanwhile.
+  mutable Mutex toolbox_mutex_;
+  const RuntimeToolbox* toolbox_ ABSL_GUARDED_BY(toolbox_mutex_) = nullptr;
 };
 
 }  // namespace fraktor::inline v0

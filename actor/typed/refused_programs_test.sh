@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Compiles programs that are refused, with every compiler there is, and looks at the first error: it names the actor and the message.
-# Two or more compilers run at a time, on as many cores.
+# Compiles programs that are refused, with every compiler there is, and looks at the first error of each: it names the actor and the message.
+#
+# Most of the time goes to reading the headers. So all programs that are refused are one file, and all that are accepted another; each program
+# is a namespace with its own messages and actors, in which nothing is known of the others.
 set -euo pipefail
 paths=$1
 
@@ -18,8 +20,9 @@ done
 flags=()
 while IFS= read -r path; do flags+=("-I$path"); done <"$paths"
 
-# What all programs begin with. Each compiler reads it once and keeps what it has understood: most of the time goes there.
-cat >"$TEST_TMPDIR/prelude.h" <<'CODE'
+accepted="$TEST_TMPDIR/accepted.cc"
+refused="$TEST_TMPDIR/refused.cc"
+cat >"$accepted" <<'CODE'
 #include <string>
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
@@ -27,6 +30,10 @@ cat >"$TEST_TMPDIR/prelude.h" <<'CODE'
 #include "fraktor/actor/pattern/scheduler.h"
 #include "fraktor/actor/pattern/timers.h"
 using namespace fraktor;
+CODE
+cp "$accepted" "$refused"
+# What every program begins with.
+read -r -d '' beginning <<'CODE' || true
 struct Greeted { std::string text; };
 struct Greet { using Reply = Greeted; std::string name; };
 struct Part {};
@@ -40,55 +47,16 @@ struct Both : Actor<Both, Greet, Part> {
 };
 CODE
 
-# compile COMPILER FILE: says what the compiler says of it.
-compile() {
-  "$1" -std=c++20 -fsyntax-only ${unlimited[$1]} "${flags[@]}" "${begin[$1]}" "${begin_file[$1]}" "$2" 2>&1
-}
-declare -A begin begin_file unlimited
-making=()
-for compiler in "${compilers[@]}"; do
-  place="$TEST_TMPDIR/begin-$compiler"
-  mkdir -p "$place"
-  cp "$TEST_TMPDIR/prelude.h" "$place/prelude.h"
-  case "$("$compiler" --version | head -1)" in
-    *clang*) kept=prelude.pch unlimited[$compiler]=-ferror-limit=0 begin[$compiler]=-include-pch begin_file[$compiler]="$place/prelude.pch" ;;
-    *) kept=prelude.h.gch unlimited[$compiler]=-fmax-errors=0 begin[$compiler]=-include begin_file[$compiler]="$place/prelude.h" ;;
-  esac
-  "$compiler" -std=c++20 "${flags[@]}" -x c++-header "$place/prelude.h" -o "$place/$kept" &
-  making+=("$!")
-done
-for pid in "${making[@]}"; do wait "$pid"; done
-
-complaints="$TEST_TMPDIR/complaints"
-: >"$complaints"
-complain() { echo "$*" >>"$complaints"; }
-programs=0
-# in_background COMMAND...: as soon as fewer run than there are cores.
-in_background() {
-  while [[ $(jobs -rp | wc -l) -ge $(nproc) ]]; do wait -n || true; done
-  "$@" &
-}
-# judge COMPILER WHAT FILE TEXT...: see check.
-judge() {
-  local compiler=$1 what=$2 file=$3 output first text
-  shift 3
-  if output=$(compile "$compiler" "$file"); then
-    if [[ $# -gt 0 ]]; then complain "$compiler accepts $what"; fi
-    return
-  fi
-  first=$(grep -m1 'error:' <<<"$output")
-  if [[ $# -eq 0 ]]; then complain "$compiler refuses $what: $first"; return; fi
-  for text in "$@"; do
-    [[ $first == *"$text"* ]] || complain "$compiler, $what: the first error does not name $text: $first"
-  done
-}
-# check WHAT CODE TEXT...: the code does not compile, and the first line with "error:" has all of the texts. Without texts it compiles.
+names=()
+texts=()  # What the first error of each program must have, a line each; nothing for one that is accepted.
+# check NAME CODE TEXT...: the code does not compile, and its first line with "error:" has all of the texts. Without texts it compiles.
 check() {
-  local what=$1 code=$2 compiler file
+  local number=${#names[@]} code=$2 file=$accepted
+  names+=("$1")
   shift 2
-  file="$TEST_TMPDIR/program-$((++programs)).cc"
-  printf '%s\n' "$code" >"$file"
-  for compiler in "${compilers[@]}"; do in_background judge "$compiler" "$what" "$file" "$@"; done
+  [[ $# -eq 0 ]] || file=$refused
+  texts+=("$(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; fi)")
+  printf 'namespace program_%d {\n%s\n#line 1 "program-%d"\n%s\n}\n' "$number" "$beginning" "$number" "$code" >>"$file"
 }
 
 check "a program that is fine" '
@@ -202,7 +170,6 @@ struct Wrong : Actor<Wrong, Part> {
   void On(Context&, const Part&) {}
 };
 void F(ActorSystem& system) { system.Spawn<Wrong>("wrong"); }' "HookHasAnotherSignature<Wrong, " "hook::PreStart"
-# The others in one program: each has an error that names actor and hook.
 hooks=(
   'PreStart|Task<> PreStart(Context&) { co_return; }'
   'PreStart|template <class T> void PreStart(T&, int) {}'
@@ -215,32 +182,18 @@ hooks=(
   'Supervision|const SupervisorStrategy& Supervision() const;'
   'Supervision|static const SupervisorStrategy* Supervision();'
 )
-: >"$TEST_TMPDIR/hooks.cc"
-for i in "${!hooks[@]}"; do
+for hook in "${hooks[@]}"; do
   for kind in "" final; do
     # Of a final class a template is not seen.
-    [[ $kind == final && ${hooks[i]} == *template* ]] && continue
-    cat >>"$TEST_TMPDIR/hooks.cc" <<CODE
-struct Wrong$i$kind $kind : Actor<Wrong$i$kind, Part> {
-  ${hooks[i]#*|}
+    [[ $kind == final && $hook == *template* ]] && continue
+    check "the hook \`${hook#*|}\`${kind:+ of a class that is final}" "
+struct Wrong $kind : Actor<Wrong, Part> {
+  ${hook#*|}
   void On(Context&, const Part&) {}
 };
-void F$i$kind(ActorSystem& system) { system.Spawn<Wrong$i$kind>("wrong"); }
-CODE
+void F(ActorSystem& system) { system.Spawn<Wrong>(\"wrong\"); }" "HookHasAnotherSignature<Wrong, " "hook::${hook%%|*}"
   done
 done
-judge_hooks() {
-  local compiler=$1 errors i kind
-  errors=$(compile "$compiler" "$TEST_TMPDIR/hooks.cc" | grep 'error:' || true)
-  for i in "${!hooks[@]}"; do
-    for kind in "" final; do
-      [[ $kind == final && ${hooks[i]} == *template* ]] && continue
-      grep -q "HookHasAnotherSignature<Wrong$i$kind, .*hook::${hooks[i]%%|*}" <<<"$errors" ||
-        complain "$compiler, the hook \`${hooks[i]#*|}\` of Wrong$i$kind: no error names it"
-    done
-  done
-}
-for compiler in "${compilers[@]}"; do in_background judge_hooks "$compiler"; done
 check "a hook that is private" '
 class Wrong : public Actor<Wrong, Part> {
  public:
@@ -295,18 +248,73 @@ void F(ActorSystem& system, TypedRef<Greet> greeter) { (void)GracefulStop(system
   "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
 
 # gcc 12 destroys what is temporary in such an expression twice; there it is refused.
-awaits_temporary="$TEST_TMPDIR/awaits_temporary.cc"
-printf '%s\n' 'Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
-    auto reply = co_await context.Ask(greeter, Greet{"world"}, absl::Seconds(1));
-    co_return reply;
-  }' >"$awaits_temporary"
+of_gcc_12=${#names[@]}
+check "an await of a temporary, which it compiles wrongly" '
+#if !defined(__clang__) && __GNUC__ == 12
+Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
+  auto reply = co_await context.Ask(greeter, Greet{"world"}, absl::Seconds(1));
+  co_return reply;
+}
+#endif' "error:"
+
+complaints="$TEST_TMPDIR/complaints"
+: >"$complaints"
+complain() { echo "$*" >>"$complaints"; }
+# compile COMPILER FILE: says what the compiler says of it.
+compile() {
+  local all_errors=-fmax-errors=0
+  if is_clang "$1"; then all_errors=-ferror-limit=0; fi
+  "$1" -std=c++20 -fsyntax-only "$all_errors" -ftemplate-backtrace-limit=0 "${flags[@]}" "$2" 2>&1
+}
+is_clang() { [[ $("$1" --version | head -1) == *clang* ]]; }
+is_gcc_12() { ! is_clang "$1" && [[ $("$1" -dumpversion) == 12* ]]; }
+# first_errors COMPILER: of what the compiler says, the first error of each program, after its number. An error that names none belongs to
+# the program that is named where the compiler says how it came there: gcc does so before the error, clang after it.
+first_errors() {
+  awk -v is_clang="$(is_clang "$1" && echo 1 || echo 0)" '
+    function record(program, line) { if (!(program in first)) { first[program] = 1; print program "\t" line } }
+    { program = match($0, /program[-_][0-9]+/) ? substr($0, RSTART + 8, RLENGTH - 8) : "" }
+    / error: / {
+      if (waiting != "") record("none", waiting)
+      waiting = ""
+      if (program != "") record(program, $0)
+      else if (is_clang) waiting = $0
+      else record(before == "" ? "none" : before, $0)
+    }
+    program != "" {
+      before = program
+      if (waiting != "") record(program, waiting)
+      waiting = ""
+    }
+    END { if (waiting != "") record("none", waiting) }' | sed 's/program_[0-9]*:://g'
+}
+judge_accepted() {
+  local compiler=$1 output number line
+  output=$(compile "$compiler" "$accepted") && return
+  while IFS=$'\t' read -r number line; do
+    complain "$compiler refuses ${names[number]:-what is fine}: $line"
+  done < <(first_errors "$compiler" <<<"$output")
+  complain "$compiler refuses programs that are fine: $output"
+}
+judge_refused() {
+  local compiler=$1 output number line text
+  local -A first
+  output=$(compile "$compiler" "$refused" || true)
+  while IFS=$'\t' read -r number line; do first[$number]=$line; done < <(first_errors "$compiler" <<<"$output")
+  [[ -z ${first[none]:-} ]] || complain "$compiler has an error that belongs to no program: ${first[none]}"
+  for number in "${!names[@]}"; do
+    [[ -n ${texts[number]} ]] || continue
+    if [[ $number == "$of_gcc_12" ]] && ! is_gcc_12 "$compiler"; then continue; fi
+    line=${first[$number]:-}
+    if [[ -z $line ]]; then complain "$compiler accepts ${names[number]}"; continue; fi
+    while IFS= read -r text; do
+      [[ $line == *"$text"* ]] || complain "$compiler, ${names[number]}: the first error does not name $text: $line"
+    done <<<"${texts[number]}"
+  done
+}
 for compiler in "${compilers[@]}"; do
-  accepts=true
-  compile "$compiler" "$awaits_temporary" >/dev/null || accepts=false
-  case "$("$compiler" --version | head -1)" in
-    *"clang"*) ;;
-    *" 12."*) if $accepts; then complain "$compiler accepts an await of a temporary, which it compiles wrongly"; fi ;;
-  esac
+  judge_accepted "$compiler" &
+  judge_refused "$compiler" &
 done
 wait
 cat "$complaints"

@@ -18,7 +18,8 @@
 //                    is kept meanwhile, so `const M&` is as good as `M`.
 //   InterleavingTask<R>   a coroutine that lets other messages in while it waits.
 // If the message declares its Reply, R is that. A handler that returns none of it answers later: context.Tell to whom
-// context.sender() was.
+// context.sender() was. Who tells from outside has not asked: an R goes nowhere then, while an error as the answer is a
+// dead letter, since nobody would hear of it otherwise. An actor that tells gets the answer as a message.
 //
 // It may also have, with the same returns, handlers for Terminated and ReceiveTimeout, and the hooks
 //   PreStart(Context&), PostStop(Context&), PreRestart(Context&, const absl::Status& reason, Envelope* message),
@@ -31,7 +32,7 @@
 // has no `On` (ActorDoesNotHandle), an answer that is not the Reply of its message (HandlerReturnsAnotherReply), a hook
 // that cannot be called like that (HookHasAnotherSignature).
 //
-// Become: see Context::Become.
+// Mailbox, dispatcher and supervision of an actor: see SpawnOptions. Become: see Context::Become.
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 
@@ -51,7 +52,9 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
@@ -172,14 +175,14 @@ absl::Status Answer(ActorContext& context, R&& result) {
   if constexpr (std::is_same_v<Result, absl::Status>) {
     return std::forward<R>(result);
   } else if constexpr (kIsStatusOr<Result>) {
-    if (result.ok()) {
-      context.Reply(*std::forward<R>(result));
-    } else {
+    if (!result.ok()) {
       context.Reply(ErrorReply{result.status()});
+      return absl::OkStatus();
     }
-    return absl::OkStatus();
+    return Answer(context, *std::forward<R>(result));
   } else {
-    context.Reply(std::forward<R>(result));
+    const ActorRef asker = context.sender();
+    if (std::is_same_v<Result, ErrorReply> || !asker.IsNoOne()) context.Tell(asker, std::forward<R>(result));
     return absl::OkStatus();
   }
 }
@@ -382,6 +385,26 @@ class SpawnError : public std::runtime_error {
   absl::Status status_;
 };
 
+namespace typed_internal {
+
+template <class Ref>
+Ref OrThrow(const absl::StatusOr<Ref>& spawned) {
+  if (!spawned.ok()) throw SpawnError(spawned.status());
+  return *spawned;
+}
+
+}  // namespace typed_internal
+
+// How an actor is spawned, if not as usual: between its name and its arguments.
+//
+//   auto sink = context.Spawn<Sink>("sink", {.dispatcher = DispatcherChoice::kPinned, .mailbox = {.capacity = 9}});
+struct SpawnOptions {
+  DispatcherChoice dispatcher = DispatcherChoice::kDefault;
+  MailboxOptions mailbox = {};
+  // How it supervises its children, instead of what its class says in Supervision(). Not owned: a constant, mostly.
+  const SupervisorStrategy* supervision = nullptr;
+};
+
 // Which message answers a question: Q::Reply.
 template <class Q>
 using ReplyOf = typename std::decay_t<Q>::Reply;
@@ -418,9 +441,18 @@ class TypedContext : public ActorContext {
   using ActorContext::Spawn;
   // A child of type A, made of `args`; without a name it gets one. Throws SpawnError: see ActorContext::Spawn.
   template <class A, class... Args>
-  RefOf<A> Spawn(std::string_view name = {}, Args&&... args);
+  RefOf<A> Spawn(std::string_view name = {}, Args&&... args) {
+    return typed_internal::OrThrow(TrySpawn<A>(name, std::forward<Args>(args)...));
+  }
+  template <class A, class... Args>
+  RefOf<A> Spawn(std::string_view name, const SpawnOptions& options, Args&&... args) {
+    return typed_internal::OrThrow(TrySpawn<A>(name, options, std::forward<Args>(args)...));
+  }
+  // The same without throwing.
   template <class A, class... Args>
   absl::StatusOr<RefOf<A>> TrySpawn(std::string_view name = {}, Args&&... args);
+  template <class A, class... Args>
+  absl::StatusOr<RefOf<A>> TrySpawn(std::string_view name, const SpawnOptions& options, Args&&... args);
 
   using ActorContext::Stop;
   template <class... Os>
@@ -511,7 +543,7 @@ class TypedInstanceBase : public ActorInstance {
 };
 
 template <class A, class C, class... Ms>
-class TypedInstance final : public TypedInstanceBase {
+class TypedInstance : public TypedInstanceBase {
   static_assert(CheckHooks<A, C>());
 
  public:
@@ -600,6 +632,20 @@ struct InstanceFor<A, TypedRef<Ms...>> {
 template <class A>
 using InstanceOf = typename InstanceFor<A, RefOf<A>>::Type;
 
+// One that was spawned with a supervision of its own.
+template <class A>
+class SupervisingInstance final : public InstanceOf<A> {
+ public:
+  template <class... Args>
+  explicit SupervisingInstance(const SupervisorStrategy* strategy, const Args&... args)
+      : InstanceOf<A>(args...), strategy_(*strategy) {}
+
+  const SupervisorStrategy& supervision() const override { return strategy_; }
+
+ private:
+  const SupervisorStrategy& strategy_;
+};
+
 template <class B, class... Ms>
 struct BehaviorOf<B, TypedContext<Ms...>> {
   static bool Receive(void* object, ActorContext& context, Envelope& message, absl::Status& status) {
@@ -623,31 +669,57 @@ const ActorProps& TypedPropsOf() {
   return props;
 }
 
-template <class... Ms>
+namespace typed_internal {
+
 template <class A, class... Args>
-absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, Args&&... args) {
+PropsPtr MakePropsWith(const SpawnOptions& options, Args&&... args) {
+  const PropsOptions usual{.dispatcher = options.dispatcher, .mailbox = options.mailbox};
+  if (options.supervision == nullptr) return MakeTypedProps<A>(usual, std::forward<Args>(args)...);
+  return MakePropsFor<A, SupervisingInstance<A>>(usual, options.supervision, std::forward<Args>(args)...);
+}
+
+template <class... Args>
+inline constexpr bool kBeginsWithOptions = false;
+template <class First, class... Rest>
+inline constexpr bool kBeginsWithOptions<First, Rest...> = std::is_same_v<std::decay_t<First>, SpawnOptions>;
+
+// Calls `spawn` with the recipe for an A(args...), without the options if `args` begin with them.
+template <class A, class Spawn, class... Args>
+absl::StatusOr<RefOf<A>> SpawnBy(Spawn spawn, Args&&... args) {
   absl::StatusOr<ActorRef> ref = [&] {
     if constexpr (sizeof...(Args) == 0) {
-      return ActorContext::Spawn(TypedPropsOf<A>(), name);
+      return spawn(TypedPropsOf<A>());
+    } else if constexpr (kBeginsWithOptions<Args...>) {
+      return spawn(*MakePropsWith<A>(std::forward<Args>(args)...));
     } else {
-      return ActorContext::Spawn(*MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...), name);
+      return spawn(*MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...));
     }
   }();
   if (!ref.ok()) return ref.status();
   return RefOf<A>::Unchecked(*ref);
 }
 
+}  // namespace typed_internal
+
 template <class... Ms>
 template <class A, class... Args>
-RefOf<A> TypedContext<Ms...>::Spawn(std::string_view name, Args&&... args) {
-  absl::StatusOr<RefOf<A>> ref = TrySpawn<A>(name, std::forward<Args>(args)...);
-  if (!ref.ok()) throw SpawnError(ref.status());
-  return *ref;
+absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, Args&&... args) {
+  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::Spawn(props, name); },
+                                    std::forward<Args>(args)...);
+}
+template <class... Ms>
+template <class A, class... Args>
+absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, const SpawnOptions& options,
+                                                       Args&&... args) {
+  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::Spawn(props, name); }, options,
+                                    std::forward<Args>(args)...);
 }
 
 template <class... Ms>
 template <class B, class... Args>
 void TypedContext<Ms...>::PushBehavior(bool replace, Args&&... args) {
+  // Here, so that the error says where Become was called.
+  static_assert((typed_internal::CheckHandles<B, TypedContext, Ms>() && ...));
   auto& instance = static_cast<typed_internal::TypedInstanceBase&>(*slot().instance);
   instance.Push(replace, new B{std::forward<Args>(args)...}, &typed_internal::BehaviorOf<B, TypedContext>::kTable);
 }

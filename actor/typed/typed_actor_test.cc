@@ -12,6 +12,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/scheduler/dispatcher_choice.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/typed/function_actor.h"
 #include "fraktor/utils/future/future.h"
@@ -125,6 +131,39 @@ TEST_F(TypedActorTest, TakesAReturnedStatusForAFailure) {
   actor.Tell(Check{0});  // A new instance takes its place.
   actor.Tell(Note{"b"});
   EXPECT_EQ(Ask(actor, Notes{})->text, "b");
+}
+
+// A60: what an actor tells to no sender is a dead letter; what a handler returns is for who has asked.
+TEST_F(TypedActorTest, DropsAnAnswerThatNobodyHasAskedFor) {
+  std::vector<const void*> lost;
+  const EventSubscription listening = system_->events().Listen<AllDeadLetters>(
+      [&](const AllDeadLetters& letter) { lost.push_back(letter.message.type); });
+  auto actor = system_->Spawn<Returner>();
+  actor.Tell(Twice{21});
+  actor.Tell(Root{49});
+  actor.Tell(Notes{});
+  Settle();
+  EXPECT_TRUE(lost.empty());
+  actor.Tell(Root{50});
+  Settle();
+  EXPECT_EQ(lost, std::vector<const void*>{MessageTypeOf<ErrorReply>()}) << "an error that nobody hears of is shown";
+  EXPECT_EQ(Ask(actor, Twice{1})->value, 2);
+}
+
+struct Teller : Actor<Teller, Check, Number, Notes> {
+  explicit Teller(RefOf<Returner> its_returner) : returner(its_returner) {}
+  void On(Context&, const Check& check) { returner.Tell(Twice{check.value}); }
+  void On(Context&, const Number& number) { heard += std::to_string(number.value); }
+  Note On(Context&, const Notes&) { return {heard}; }
+  RefOf<Returner> returner;
+  std::string heard;
+};
+
+TEST_F(TypedActorTest, AnswersAnActorThatTells) {
+  auto teller = system_->Spawn<Teller>("teller", system_->Spawn<Returner>());
+  teller.Tell(Check{4});
+  Settle();
+  EXPECT_EQ(Ask(teller, Notes{})->text, "8");
 }
 
 TEST_F(TypedActorTest, SaysWhichAnswerCameInsteadOfTheOneThatWasAskedFor) {
@@ -342,6 +381,85 @@ TEST_F(TypedActorTest, DecidesOnItsChildrenAndHearsOfTheirEnd) {
   parent.Tell(Fail{});
   Settle();
   EXPECT_EQ(log.lines, (Lines{"PreStart", "hello", "failed: broken", "PostStop", "terminated"}));
+}
+
+// Options
+
+TEST_F(TypedActorTest, SpawnsWithOptions) {
+  HookLog log;
+  auto narrow = system_->Spawn<Hooked>("narrow", {.mailbox = {.capacity = 1}}, &log);
+  EXPECT_TRUE(narrow.TryTell(Note{"a"}).ok());
+  EXPECT_EQ(narrow.TryTell(Note{"b"}).code(), absl::StatusCode::kResourceExhausted);
+  Settle();
+  EXPECT_EQ(log.lines, (Lines{"PreStart", "a"}));
+  EXPECT_EQ(system_->PathOf(narrow.untyped()), "pekko://default/user/narrow");
+  // Also if they have a name of their own, or there are no arguments.
+  SpawnOptions options{.mailbox = {.capacity = 1}};
+  auto second = system_->Spawn<Hooked>("second", options, &log);
+  EXPECT_TRUE(second.TryTell(Note{"a"}).ok());
+  EXPECT_FALSE(second.TryTell(Note{"b"}).ok());
+  auto third =
+      system_->TrySpawn<Greeter>("third", {.dispatcher = DispatcherChoice::kSystem, .mailbox = {.capacity = 1}});
+  ASSERT_TRUE(third.ok()) << third.status();
+  EXPECT_TRUE(third->TryTell(Greet{"a"}).ok());
+  EXPECT_FALSE(third->TryTell(Greet{"b"}).ok());
+  const absl::Status bad =
+      system_->TrySpawn<Greeter>("bad", {.mailbox = {.capacity = 1, .reserve_for_system = 2}}).status();
+  EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument) << bad;
+  system_.reset();  // Before the log, into which its actors write.
+}
+
+TEST_F(TypedActorTest, SpawnsAChildWithOptions) {
+  class Boss : public Actor<Boss, Note> {
+   public:
+    explicit Boss(HookLog* log) : log_(*log) {}
+    void On(Context& context, const Note& note) {
+      auto child = context.Spawn<Hooked>("child", {.mailbox = {.capacity = 1}}, &log_);
+      log_.lines.push_back(child.TryTell(note).ok() ? "taken" : "full");
+      log_.lines.push_back(child.TryTell(note).ok() ? "taken" : "full");
+      log_.lines.push_back(context.TrySpawn<Hooked>("child", {}, &log_).ok() ? "two" : "one");
+    }
+
+   private:
+    HookLog& log_;
+  };
+  HookLog log;
+  system_->Spawn<Boss>("boss", &log).Tell(Note{"a"});
+  Settle();
+  EXPECT_EQ(log.lines, (Lines{"taken", "full", "one", "PreStart", "a"}));
+  system_.reset();  // Before the log, into which its actors write.
+}
+
+// It has no word of its own in the matter: the strategy that it was spawned with has.
+class Warden : public Actor<Warden, Fail, Check, Note> {
+ public:
+  explicit Warden(HookLog* log) : log_(*log) {}
+  void PreStart(Context& context) { child_ = context.Spawn<Hooked>("child", &log_); }
+  static const SupervisorStrategy& Supervision() { return SupervisorStrategy::Default(); }
+  void On(Context& context, const Fail&) { context.Tell(child_, Fail{}); }
+  void On(Context& context, const Check&) { context.Tell(child_, Note{"on"}); }
+  void On(Context&, const Note&) {}
+
+ private:
+  HookLog& log_;
+  RefOf<Hooked> child_;
+};
+
+TEST_F(TypedActorTest, SupervisesAsItWasSpawnedTo) {
+  const auto life_of = [&](auto warden, HookLog& log) {
+    warden.Tell(Fail{});
+    warden.Tell(Check{1});
+    Settle();
+    return log.lines;
+  };
+  HookLog usual;
+  EXPECT_EQ(life_of(system_->Spawn<Warden>("usual", &usual), usual),
+            (Lines{"PreStart", "PreRestart: broken fraktor::(anonymous namespace)::Fail", "PostRestart", "on"}));
+  HookLog strict;
+  EXPECT_EQ(
+      life_of(system_->Spawn<Warden>("strict", {.supervision = &SupervisorStrategy::Stopping()}, &strict), strict),
+      (Lines{"PreStart", "PostStop"}));
+  system_.reset();  // Before the log, into which its actors write.
 }
 
 // Behaviours

@@ -3,6 +3,7 @@
 //   ActorSystem system("bank");
 //   auto account = system.Spawn<Account>("alice", /*balance=*/100);       // throws SpawnError if there is an "alice"
 //   absl::StatusOr<RefOf<Account>> second = system.TrySpawn<Account>("alice", 100);      // AlreadyExists
+//   auto bounded = system.Spawn<Account>("bob", {.mailbox = {.capacity = 1000}}, /*balance=*/100);  // see SpawnOptions
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_SYSTEM_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_SYSTEM_H_
 
@@ -12,7 +13,6 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/typed/typed_actor.h"
 
@@ -20,22 +20,23 @@ namespace fraktor::inline v0 {
 
 template <class A, class... Args>
 absl::StatusOr<typename A::Ref> ActorSystem::TrySpawn(std::string_view name, Args&&... args) {
-  absl::StatusOr<ActorRef> ref = [&] {
-    if constexpr (sizeof...(Args) == 0) {
-      return SpawnActor(TypedPropsOf<A>(), name);
-    } else {
-      return SpawnActor(*MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...), name);
-    }
-  }();
-  if (!ref.ok()) return ref.status();
-  return RefOf<A>::Unchecked(*ref);
+  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return SpawnActor(props, name); },
+                                    std::forward<Args>(args)...);
+}
+template <class A, class... Args>
+absl::StatusOr<typename A::Ref> ActorSystem::TrySpawn(std::string_view name, const SpawnOptions& options,
+                                                      Args&&... args) {
+  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return SpawnActor(props, name); }, options,
+                                    std::forward<Args>(args)...);
 }
 
 template <class A, class... Args>
 typename A::Ref ActorSystem::Spawn(std::string_view name, Args&&... args) {
-  absl::StatusOr<RefOf<A>> ref = TrySpawn<A>(name, std::forward<Args>(args)...);
-  if (!ref.ok()) throw SpawnError(ref.status());
-  return *ref;
+  return typed_internal::OrThrow(TrySpawn<A>(name, std::forward<Args>(args)...));
+}
+template <class A, class... Args>
+typename A::Ref ActorSystem::Spawn(std::string_view name, const SpawnOptions& options, Args&&... args) {
+  return typed_internal::OrThrow(TrySpawn<A>(name, options, std::forward<Args>(args)...));
 }
 
 }  // namespace fraktor::inline v0

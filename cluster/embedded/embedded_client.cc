@@ -161,7 +161,8 @@ Future<void> EmbeddedClient::Remove(GrainKey key, uint64_t token) {
 Future<MembershipTerm> EmbeddedClient::Join(MemberCandidate candidate, Instant now) {
   return Ask(EmbeddedJoin{.authority = std::move(candidate.authority),
                           .system_uid = candidate.system_uid,
-                          .kinds = std::move(candidate.kinds)})
+                          .kinds = std::move(candidate.kinds),
+                          .oldest_kinds = std::move(candidate.oldest_kinds)})
       .MapResult([now](absl::StatusOr<EmbeddedTerm> term) -> absl::StatusOr<MembershipTerm> {
         if (!term.ok()) return term.status();
         return MembershipTerm{.member = std::move(term->member), .valid_until = now + term->term};

@@ -98,6 +98,7 @@ struct EmbeddedJoin {
   std::string authority = {};
   uint64_t system_uid = 0;
   std::vector<std::string> kinds = {};
+  std::vector<std::string> oldest_kinds = {};
 };
 struct EmbeddedRenew {
   using Reply = EmbeddedTerm;
@@ -160,8 +161,8 @@ struct Codec<EmbeddedTerm> : FieldCodec<EmbeddedTerm, &EmbeddedTerm::member, &Em
   static constexpr std::string_view kManifest = "fraktor.embedded.term";
 };
 template <>
-struct Codec<EmbeddedJoin>
-    : FieldCodec<EmbeddedJoin, &EmbeddedJoin::authority, &EmbeddedJoin::system_uid, &EmbeddedJoin::kinds> {
+struct Codec<EmbeddedJoin> : FieldCodec<EmbeddedJoin, &EmbeddedJoin::authority, &EmbeddedJoin::system_uid,
+                                        &EmbeddedJoin::kinds, &EmbeddedJoin::oldest_kinds> {
   static constexpr std::string_view kManifest = "fraktor.embedded.join";
 };
 template <>

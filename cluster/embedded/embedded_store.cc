@@ -182,10 +182,11 @@ class EmbeddedStoreActor final : public ActorInstance {
     return EmbeddedDone{};
   }
   absl::StatusOr<EmbeddedTerm> Do(const EmbeddedJoin& request, Instant now) {
-    FRAKTOR_ASSIGN_OR_RETURN(
-        Member member,
-        tables_->members.Join(
-            {.authority = request.authority, .system_uid = request.system_uid, .kinds = request.kinds}, now));
+    FRAKTOR_ASSIGN_OR_RETURN(Member member, tables_->members.Join({.authority = request.authority,
+                                                                   .system_uid = request.system_uid,
+                                                                   .kinds = request.kinds,
+                                                                   .oldest_kinds = request.oldest_kinds},
+                                                                  now));
     return EmbeddedTerm{.member = std::move(member), .term = options_.term};
   }
   absl::StatusOr<EmbeddedTerm> Do(const EmbeddedRenew& request, Instant now) {

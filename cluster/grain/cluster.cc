@@ -76,8 +76,9 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                                         .max_backoff = options.placement.max_backoff,
                                                                         .incoming_filters = options.incoming_filters,
                                                                         .outgoing_filters = options.outgoing_filters});
-  const PropsPtr props =
-      MakeProps<GrainRouter>(PropsOptions(), std::shared_ptr<const GrainRouterParts>(cluster->parts_));
+  // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's.
+  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
+                                                std::shared_ptr<const GrainRouterParts>(cluster->parts_));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
   // The router tries again itself, for as long as somebody waits, and says why it had to.
   PlacementDriverOptions placement = options.placement;
@@ -95,7 +96,10 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                  placement));
   cluster->parts_->driver = cluster->driver_.get();
   MemberCandidate candidate{.authority = authority};
-  for (const GrainKind& kind : options.kinds) candidate.kinds.push_back(kind.name);
+  for (const GrainKind& kind : options.kinds) {
+    candidate.kinds.push_back(kind.name);
+    if (kind.is_on_oldest) candidate.oldest_kinds.push_back(kind.name);
+  }
   FRAKTOR_ASSIGN_OR_RETURN(cluster->session_,
                            MembershipSession::Make({.toolbox = system.toolbox(),
                                                     .executor = *cluster->executor_,

@@ -95,6 +95,9 @@ class Cluster final {
   // Does not end it for being idle for so long, whatever was said before; zero: as long as others. A use counts as well.
   void Keep(const GrainKey& key, absl::Duration duration) { driver_->Keep(key, duration); }
 
+  // Ready when this node is a member, at once if it is one; Cancelled if it leaves. Calls need not wait for it: they do
+  // so by themselves, for as long as their timeout.
+  Future<void> Joined() { return session_->Joined(); }
   // Hands over what runs here and leaves; ready when that is done.
   Future<void> Leave() { return session_->Leave(); }
 

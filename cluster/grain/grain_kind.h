@@ -62,6 +62,8 @@ struct GrainKind {
   GrainCallFilters filters = {};
   // Its grains are not ended for being idle.
   bool is_kept = false;
+  // They run on the oldest member that hosts the kind, not each on the one that its key is hashed to.
+  bool is_on_oldest = false;
 };
 
 // The kind of a typed actor that has a kGrainKind and is made of a GrainContext.

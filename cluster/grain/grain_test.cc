@@ -451,6 +451,36 @@ TEST(Grain, IsIdentified) {
   });
 }
 
+// CLU-6: an activation with a higher token begins when the one before has ended, and is not hit by what is said to that.
+TEST(Grain, IsReplacedByALaterActivationAndNotByAnEarlier) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Nodes nodes(sim, 1);
+    const GrainKey key("counter", "alice");
+    GrainActivations activations(nodes[0].router());
+    const auto await = [&]<class T>(Future<T> future) {
+      sim.RunUntil([&] { return future.IsReady(); }, absl::Seconds(30));
+      return future.Take();
+    };
+    const auto add = [&](const ActivationRecord& record) {
+      const ActorRef actor = nodes.system(0).Resolve(record.pid).value();
+      return await(nodes.system(0).Ask<Count>(actor, Add{1}, absl::Seconds(5)));
+    };
+    const ActivationRecord first = await(activations.EnsureActivation(key, "", 5)).value();
+    EXPECT_EQ(add(first).value().token, 5u);
+    EXPECT_EQ(await(activations.EnsureActivation(key, "", 5)).value().pid, first.pid) << "the same, once more";
+    EXPECT_EQ(add(first).value().value, 2);
+
+    const ActivationRecord second = await(activations.EnsureActivation(key, "", 7)).value();
+    EXPECT_EQ(add(second).value().token, 7u);
+    EXPECT_EQ(add(second).value().value, 2) << "it has begun anew";
+    EXPECT_FALSE(nodes.system(0).Resolve(first.pid).ok()) << "one at a time";
+    EXPECT_TRUE(await(activations.StopActivation(key, 5)).ok()) << "that one has ended";
+    EXPECT_EQ(add(second).value().value, 3);
+    EXPECT_TRUE(await(activations.StopActivation(key, 7)).ok());
+    EXPECT_FALSE(nodes.system(0).Resolve(second.pid).ok());
+  });
+}
+
 TEST(Grain, RefusesAClusterWithoutParts) {
   TestKit kit;
   EXPECT_TRUE(absl::IsInvalidArgument(Cluster::Start(kit.system(), {.authority = "a:1"}).status()));

@@ -42,10 +42,13 @@ absl::StatusOr<ClusterTopologyPtr> ClusterTopology::Make(uint64_t epoch, std::ve
     if (member.status != MemberStatus::kUp) continue;
     const Host host{.hash = StableHash64(member.authority), .member = index};
     for (const std::string& kind : member.kinds) {
-      std::vector<Host>& hosts = topology->hosts_[kind];
+      Hosts& hosts = topology->hosts_[kind];
       // A kind that is listed twice counts once.
-      if (hosts.empty() || hosts.back().member != index) hosts.push_back(host);
+      if (!hosts.all.empty() && hosts.all.back().member == index) continue;
+      if (hosts.all.empty() || member.incarnation < members[hosts.oldest].incarnation) hosts.oldest = index;
+      hosts.all.push_back(host);
     }
+    for (const std::string& kind : member.oldest_kinds) topology->hosts_[kind].is_on_oldest = true;
   }
   topology->members_ = std::move(members);
   return ClusterTopologyPtr(std::move(topology));
@@ -64,10 +67,15 @@ const Member* ClusterTopology::FindAuthority(std::string_view authority) const {
   return found == members_.end() || found->authority != authority ? nullptr : &*found;
 }
 
-absl::Span<const ClusterTopology::Host> ClusterTopology::HostsOf(std::string_view kind) const {
+const ClusterTopology::Hosts* ClusterTopology::FindHosts(std::string_view kind) const {
   const auto found = hosts_.find(ToAbsl(kind));
-  if (found == hosts_.end()) return {};
-  return found->second;
+  return found == hosts_.end() ? nullptr : &found->second;
+}
+
+absl::Span<const ClusterTopology::Host> ClusterTopology::HostsOf(std::string_view kind) const {
+  const Hosts* const hosts = FindHosts(kind);
+  if (hosts == nullptr) return {};
+  return hosts->all;
 }
 
 }  // namespace fraktor::inline v0

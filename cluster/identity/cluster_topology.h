@@ -40,6 +40,14 @@ class ClusterTopology {
     uint32_t member = 0;  // an index into members()
   };
 
+  // Who hosts a kind: those that are up, by authority; at least one.
+  struct Hosts {
+    std::vector<Host> all = {};
+    // Its grains run on the oldest of them: one of the hosts says so.
+    bool is_on_oldest = false;
+    uint32_t oldest = 0;  // an index into members()
+  };
+
   // InvalidArgument for a member that CheckMember refuses, for two with one authority, and for more than kMaxMembers.
   static absl::StatusOr<ClusterTopologyPtr> Make(uint64_t epoch, std::vector<Member> members);
   // Nobody, epoch 0.
@@ -54,6 +62,8 @@ class ClusterTopology {
   const Member* FindId(std::string_view id) const;
   const Member* FindAuthority(std::string_view authority) const;
 
+  // Null if nobody hosts the kind.
+  const Hosts* FindHosts(std::string_view kind) const;
   // Those that are up and host the kind, by authority.
   absl::Span<const Host> HostsOf(std::string_view kind) const;
 
@@ -66,7 +76,7 @@ class ClusterTopology {
   uint64_t epoch_ = 0;
   std::vector<Member> members_;
   absl::flat_hash_map<std::string, uint32_t> by_id_;
-  absl::flat_hash_map<std::string, std::vector<Host>> hosts_;
+  absl::flat_hash_map<std::string, Hosts> hosts_;
   uint64_t hash_ = 0;
 };
 

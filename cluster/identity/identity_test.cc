@@ -132,6 +132,33 @@ TEST(ClusterTopology, FindsMembersAndHosts) {
   EXPECT_TRUE(ClusterTopology::Empty()->empty());
 }
 
+// C26: of the members that are up and host the kind, the one that joined first, whatever the key.
+TEST(ClusterTopology, KnowsTheOldestHostOfAKind) {
+  const auto with_singleton = [](std::string authority, uint64_t incarnation) {
+    Member member = Hosting(std::move(authority), incarnation, {"account", "boss"});
+    member.oldest_kinds = {"boss"};
+    return member;
+  };
+  Member leaving = with_singleton("d:1", 1);
+  leaving.status = MemberStatus::kLeaving;
+  const ClusterTopologyPtr topology =
+      ClusterTopology::Make(
+          9, {Hosting("z:1", 2), with_singleton("a:1", 5), with_singleton("b:1", 3), with_singleton("c:1", 4), leaving})
+          .value();
+  std::set<std::string> owners;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_EQ(RendezvousHasher::OwnerOf(*topology, GrainKey("boss", absl::StrCat(i)))->id(), "b:1#3");
+    owners.insert(RendezvousHasher::OwnerOf(*topology, GrainKey("account", absl::StrCat(i)))->id());
+  }
+  EXPECT_EQ(owners.size(), 4u) << "other kinds are spread";
+  const ClusterTopologyPtr listed =
+      ClusterTopology::Make(1, {with_singleton("b:1", 1), with_singleton("a:1", 1)}).value();
+  EXPECT_EQ(RendezvousHasher::OwnerOf(*listed, GrainKey("boss", "x"))->authority, "a:1") << "of equal ones the first";
+  Member wrong = Hosting("a:1", 1, {"account"});
+  wrong.oldest_kinds = {"boss"};
+  EXPECT_TRUE(absl::IsInvalidArgument(CheckMember(wrong)));
+}
+
 // G9: the hash of a topology depends on who is there, not on the order in which they are told.
 TEST(ClusterTopology, HashesWhoIsThere) {
   const uint64_t hash = ClusterTopology::Make(1, {Hosting("a:1"), Hosting("b:1")}).value()->hash();

@@ -1,5 +1,6 @@
 #include "fraktor/cluster/identity/member.h"
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,12 @@ absl::Status CheckMember(const Member& member) {
     const absl::Status checked = GrainKey(kind, "x").Check();
     if (!checked.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("member \"", authority, "\": ", checked.message()));
+    }
+  }
+  for (const std::string& kind : member.oldest_kinds) {
+    if (std::find(member.kinds.begin(), member.kinds.end(), kind) == member.kinds.end()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("member \"", authority, "\": kind \"", kind, "\" is among the oldest_kinds but not the kinds"));
     }
   }
   return absl::OkStatus();

@@ -29,12 +29,15 @@ enum class MemberStatus {
 struct Member {
   // Where it is reached: "host:port".
   std::string authority = {};
-  // Given by the membership provider, and only growing for one authority; from 1.
+  // Given by the membership provider, from 1: higher than that of every member that joined before. So of two members the
+  // one with the lower incarnation is the older. (In a static list, where nobody joins, all are 1.)
   uint64_t incarnation = 0;
   // The uid of its actor system, if it is known.
   uint64_t system_uid = 0;
   // The kinds of grains that it can run. None: it calls grains and runs none.
   std::vector<std::string> kinds = {};
+  // Of these, the kinds whose grains run on the oldest member that hosts them, such as singletons.
+  std::vector<std::string> oldest_kinds = {};
   MemberStatus status = MemberStatus::kUp;
 
   std::string id() const;
@@ -46,7 +49,7 @@ struct Member {
 std::string_view MemberStatusName(MemberStatus status);
 
 // InvalidArgument, naming the member, unless the authority has 1 to 300 bytes and no '#', the incarnation is not 0, and
-// there are at most 4096 kinds, each as GrainKey::Check wants it.
+// there are at most 4096 kinds, each as GrainKey::Check wants it, and the oldest_kinds are among them.
 absl::Status CheckMember(const Member& member);
 
 }  // namespace fraktor::inline v0

@@ -3,6 +3,8 @@
 //
 //   const Member* owner = RendezvousHasher::OwnerOf(*topology, key);       // null: nobody hosts the kind
 //
+// Kinds that run on the oldest member (Member::oldest_kinds) are not hashed: the owner of all their grains is that one.
+//
 // The owner is the member with the highest score, a mix of the key's and the authority's hash. The incarnation is not
 // in it: a node that comes back gets its keys back. Scores are compared with stored ones by a test: they never change,
 // since nodes of two versions must agree.
@@ -45,9 +47,10 @@ class RendezvousHasher {
   }
 
   static const Member* OwnerOf(const ClusterTopology& topology, const GrainKey& key) {
-    const absl::Span<const ClusterTopology::Host> hosts = topology.HostsOf(key.kind());
-    if (hosts.empty()) return nullptr;
-    return &topology.members()[hosts[Pick(key.hash(), hosts)].member];
+    const ClusterTopology::Hosts* const hosts = topology.FindHosts(key.kind());
+    if (hosts == nullptr) return nullptr;
+    if (hosts->is_on_oldest) return &topology.members()[hosts->oldest];
+    return &topology.members()[hosts->all[Pick(key.hash(), hosts->all)].member];
   }
 };
 

@@ -39,7 +39,8 @@ absl::StatusOr<Member> MemberTable::Join(const MemberCandidate& candidate, Insta
   Member member{.authority = candidate.authority,
                 .incarnation = epoch,
                 .system_uid = candidate.system_uid,
-                .kinds = candidate.kinds};
+                .kinds = candidate.kinds,
+                .oldest_kinds = candidate.oldest_kinds};
   FRAKTOR_RETURN_IF_ERROR(CheckMember(member));
   if (entries_.size() >= options_.max_members && !entries_.contains(candidate.authority)) {
     return MakeError(

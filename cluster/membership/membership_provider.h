@@ -54,6 +54,7 @@ struct MemberCandidate {
   std::string authority = {};
   uint64_t system_uid = 0;
   std::vector<std::string> kinds = {};
+  std::vector<std::string> oldest_kinds = {};  // see Member
 };
 
 // What a member has until it renews it.

@@ -7,12 +7,20 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor::inline v0 {
+namespace {
+
+absl::Status NoMemberAnyMore(const std::string& authority) {
+  return absl::CancelledError(absl::StrCat("\"", authority, "\" has left the cluster, and will not be a member"));
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<MembershipSession>> MembershipSession::Make(Parts parts, MemberCandidate candidate,
                                                                            const MembershipSessionOptions& options) {
@@ -56,17 +64,30 @@ absl::Status MembershipSession::Join() {
   return absl::OkStatus();
 }
 
+Future<void> MembershipSession::Joined() {
+  MutexLock lock(mutex_);
+  if (has_begun_) return MakeReadyFuture();
+  if (state_ == State::kLeft) return MakeReadyFuture<void>(NoMemberAnyMore(candidate_.authority));
+  auto [promise, future] = MakePromise<void>();
+  until_joined_.push_back(std::move(promise));
+  return std::move(future);
+}
+
 Future<void> MembershipSession::Leave() {
   auto [promise, future] = MakePromise<void>();
+  std::vector<Promise<void>> joined;
   {
     MutexLock lock(mutex_);
     if (state_ == State::kIdle || state_ == State::kLeft) {
       state_ = State::kLeft;
-      return MakeReadyFuture();
+      joined.swap(until_joined_);
+    } else {
+      wants_to_leave_ = true;
+      until_left_.push_back(std::move(promise));
     }
-    wants_to_leave_ = true;
-    until_left_.push_back(std::move(promise));
   }
+  for (Promise<void>& waiting : joined) waiting.Set(NoMemberAnyMore(candidate_.authority));
+  if (promise.valid()) return MakeReadyFuture();
   PostTick();
   return std::move(future);
 }
@@ -169,6 +190,13 @@ void MembershipSession::OnJoined(absl::StatusOr<MembershipTerm> term) {
     term_ = *term;
   }
   duties_->Begin(*term);
+  std::vector<Promise<void>> joined;
+  {
+    MutexLock lock(mutex_);
+    has_begun_ = true;
+    joined.swap(until_joined_);
+  }
+  for (Promise<void>& promise : joined) promise.Set();
   Tick();
 }
 
@@ -202,7 +230,11 @@ void MembershipSession::BeginHandOver() {
 }
 
 void MembershipSession::EndDuties() {
-  SetState(State::kEnding);
+  {
+    MutexLock lock(mutex_);
+    state_ = State::kEnding;
+    has_begun_ = false;
+  }
   asking_ = {};
   hand_over_until_ = answer_until_ = Instant::InfiniteFuture();
   changing_ = After(duties_->End(), [](MembershipSession& self, const absl::Status&) { self.OnEnded(); });
@@ -231,11 +263,14 @@ void MembershipSession::OnEnded() {
 void MembershipSession::OnLeft() {
   changing_ = {};
   std::vector<Promise<void>> left;
+  std::vector<Promise<void>> joined;
   {
     MutexLock lock(mutex_);
     state_ = State::kLeft;
     left.swap(until_left_);
+    joined.swap(until_joined_);
   }
+  for (Promise<void>& promise : joined) promise.Set(NoMemberAnyMore(candidate_.authority));
   for (Promise<void>& promise : left) promise.Set();
 }
 

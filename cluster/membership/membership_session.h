@@ -83,6 +83,9 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   // Begins; once. FailedPrecondition otherwise.
   absl::Status Join();
 
+  // Ready when the node is a member, at once if it is one: its duties have begun. Cancelled if it leaves, or has left.
+  Future<void> Joined();
+
   // Hands over, ends duties and leaves; ready when that is done, and the session is over. OK as well if it never
   // joined.
   Future<void> Leave();
@@ -130,8 +133,10 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
 
   mutable Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kIdle;
+  bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;  // its duties, which have not ended
   bool wants_to_leave_ ABSL_GUARDED_BY(mutex_) = false;
   MembershipTerm term_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Promise<void>> until_joined_ ABSL_GUARDED_BY(mutex_);
   std::vector<Promise<void>> until_left_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -217,6 +217,39 @@ TEST_F(MembershipSessionTest, StaysAMemberByRenewingInTime) {
   EXPECT_EQ(provider_->inner.topology()->epoch(), 1u);
 }
 
+// Whoever waits for it is told when the duties have begun, again after each life, and that it will never be when it won't.
+TEST_F(MembershipSessionTest, TellsWhenItIsAMember) {
+  Future<void> joined = session_->Joined();
+  provider_->is_cut = true;
+  ASSERT_TRUE(session_->Join().ok());
+  RunFor(absl::Seconds(5));
+  EXPECT_FALSE(joined.IsReady());
+  provider_->is_cut = false;
+  toolbox_->RunUntil([&] { return joined.IsReady(); }, absl::Seconds(5)).IgnoreError();
+  ASSERT_TRUE(joined.IsReady());
+  EXPECT_TRUE(joined.Take().ok());
+  EXPECT_EQ(duties_->log, (std::vector<std::string>{"begin a:1#1"}));
+  EXPECT_TRUE(session_->Joined().Take().ok()) << "at once";
+
+  ASSERT_TRUE(provider_->inner.Leave("a:1#1").Take().ok());
+  toolbox_->RunUntil([&] { return duties_->log.back() == "end"; }, absl::Seconds(10)).IgnoreError();
+  Future<void> back = session_->Joined();
+  EXPECT_FALSE(back.IsReady()) << "it was one, and has to join again";
+  RunFor(absl::Seconds(5));
+  ASSERT_TRUE(back.IsReady());
+  EXPECT_TRUE(back.Take().ok());
+
+  provider_->is_cut = true;
+  RunFor(absl::Seconds(10));
+  Future<void> never = session_->Joined();
+  Future<void> left = session_->Leave();
+  RunFor(absl::Seconds(5));
+  ASSERT_TRUE(left.IsReady());
+  ASSERT_TRUE(never.IsReady());
+  EXPECT_TRUE(absl::IsCancelled(never.Take()));
+  EXPECT_TRUE(absl::IsCancelled(session_->Joined().Take()));
+}
+
 // CLU-5: the term is counted here, whether or not somebody answers.
 TEST_F(MembershipSessionTest, EndsItsDutiesWhenItCannotRenewAndComesBackAsAnother) {
   ASSERT_TRUE(session_->Join().ok());

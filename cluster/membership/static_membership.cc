@@ -38,7 +38,8 @@ absl::StatusOr<std::unique_ptr<StaticMembership>> StaticMembership::Make(const s
     listed.push_back(Member{.authority = candidate.authority,
                             .incarnation = 1,
                             .system_uid = candidate.system_uid,
-                            .kinds = candidate.kinds});
+                            .kinds = candidate.kinds,
+                            .oldest_kinds = candidate.oldest_kinds});
   }
   FRAKTOR_ASSIGN_OR_RETURN(ClusterTopologyPtr topology, ClusterTopology::Make(kEpoch, std::move(listed)));
   return std::unique_ptr<StaticMembership>(new StaticMembership(std::move(topology)));
@@ -53,6 +54,12 @@ Future<MembershipTerm> StaticMembership::Join(MemberCandidate candidate, Instant
     return MakeReadyFuture<MembershipTerm>(absl::FailedPreconditionError(
         absl::StrCat("\"", candidate.authority, "\" hosts the kinds [", absl::StrJoin(Sorted(candidate.kinds), ", "),
                      "], the list of members says [", absl::StrJoin(Sorted(listed->kinds), ", "), "]")));
+  }
+  if (Sorted(listed->oldest_kinds) != Sorted(candidate.oldest_kinds)) {
+    return MakeReadyFuture<MembershipTerm>(absl::FailedPreconditionError(absl::StrCat(
+        "\"", candidate.authority, "\" runs the kinds [", absl::StrJoin(Sorted(candidate.oldest_kinds), ", "),
+        "] on the oldest member, the list of members says [", absl::StrJoin(Sorted(listed->oldest_kinds), ", "),
+        "]; set MemberCandidate::oldest_kinds")));
   }
   return MakeReadyFuture<MembershipTerm>(MembershipTerm{.member = *listed, .valid_until = Instant::InfiniteFuture()});
 }

@@ -83,7 +83,7 @@ absl::StatusOr<PlacementCoordinatorOutcome> PlacementCoordinatorCore::Stop(Insta
 
 PlacementCoordinatorOutcome PlacementCoordinatorCore::UpdateTopology(ClusterTopologyPtr topology, Instant now) {
   Outcome outcome;
-  if (topology->epoch() < topology_->epoch()) return outcome;
+  if (topology->epoch() < topology_->epoch() || topology == topology_) return outcome;
   for (const Member& member : topology_->members()) {
     const std::string id = member.id();
     if (topology->FindId(id) == nullptr) cache_.RemoveMember(id, now);

@@ -1,6 +1,7 @@
 #include "fraktor/cluster/pubsub/pubsub.h"
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/path/actor_path.h"
+#include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -35,13 +38,26 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
   auto& extension = system.Extension<PubSubExtension>();
   if (extension.pubsub != nullptr) return absl::FailedPreconditionError("the system has its PubSub already");
   std::unique_ptr<PubSub> pubsub(new PubSub(system, *cluster, options));
-  const PropsPtr props = MakeTypedProps<TopicDelivery>(PropsOptions(), cluster, options);
+  // It does as much as is published.
+  const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kUsers}, cluster, options);
   FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.SpawnSystemActor(*props, "pubsub"));
   extension.pubsub = std::move(pubsub);
   return extension.pubsub.get();
 }
 
 PubSub* PubSub::Of(ActorSystem& system) { return system.Extension<PubSubExtension>().pubsub.get(); }
+
+absl::StatusOr<std::string> PubSub::PathOf(ActorRef actor) const {
+  if (actor.IsNoOne() || actor.IsRemote() || actor.IsPromise()) {
+    return absl::InvalidArgumentError("only an actor of this system can be put where others reach it by its path");
+  }
+  absl::StatusOr<ActorPath> path = ActorPathParser::Parse(system_.PathOf(actor));
+  if (!path.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "only an actor that lives can be put where others reach it by its path: ", path.status().message()));
+  }
+  return std::string(path->TextWithoutAddress());
+}
 
 absl::Status PubSub::Check(std::string_view topic, const Publication& publication) const {
   FRAKTOR_RETURN_IF_ERROR(GrainKey(TopicGrain::kGrainKind, topic).Check());

@@ -11,6 +11,19 @@
 // to each node that has subscribers, in batches; there an actor (TopicDelivery) gives it to each of them. The sender
 // that a subscriber sees is the actor that published.
 //
+// Groups: who subscribes in a group gets none of that, but of what is published to groups one subscriber of each group
+// gets it, whichever node it is on, by chance. If all are in one group, this is a queue that several work on.
+//
+//   auto subscribing = jobs.SubscribeInGroup(context, "printers", context.self(), absl::Seconds(5));
+//   jobs.PublishToGroups(Job{7});                                           // to one of the printers
+//
+// Paths: actors that were put are reached by their path, which may be the same on several nodes, by whoever knows no more
+// than that. No topic of the name of a path is concerned.
+//
+//   auto putting = pubsub.Put(context, context.self(), absl::Seconds(5));   // it is "/user/printer"
+//   pubsub.Send("/user/printer", Job{7});                                   // to one, of this node if there is one
+//   pubsub.SendToAll("/user/printer", Stop{});
+//
 // What holds:
 // - Messages of one publisher to one topic arrive in the order in which they were published, as long as the topic stays
 //   where it is, each at most once.
@@ -20,7 +33,7 @@
 //   and the topic is back when the membership has found out. In both cases the nodes with subscribers join the topic's
 //   next activation by themselves, within join_period of its end; those that are back within TopicOptions::settle_time
 //   get what was published to it meanwhile, others what is published after that.
-// - A publication to a topic without subscribers is a dead letter; so is, for the node concerned, what does not fit into
+// - A publication that there is nobody for is a dead letter; so is, for the node concerned, what does not fit into
 //   the queue of a slow node. PublishConfirmed tells how many nodes it was queued for.
 //
 // Messages that are published need a Codec that is among the system's (ActorSystemOptions::codecs), also if publisher
@@ -75,12 +88,40 @@ class Topic {
   template <class Asker>
   Future<Unsubscribed> Unsubscribe(Asker& asker, TypedRef<M> subscriber, absl::Duration timeout) const;
 
+  // The same for groups. An actor may be in several, and a subscriber as well.
+  absl::Status PublishToGroups(const M& message) const;
+  template <class Asker>
+  Future<Published> PublishToGroupsConfirmed(Asker& asker, const M& message, absl::Duration timeout) const;
+  template <class Asker>
+  Future<Subscribed> SubscribeInGroup(Asker& asker, std::string_view group, TypedRef<M> subscriber,
+                                      absl::Duration timeout) const;
+  template <class Asker>
+  Future<Unsubscribed> UnsubscribeFromGroup(Asker& asker, std::string_view group, TypedRef<M> subscriber,
+                                            absl::Duration timeout) const;
+
  private:
   friend class PubSub;
+  absl::Status Send(TopicAudience audience, const M& message) const;
+  template <class Asker>
+  Future<Published> SendConfirmed(Asker& asker, TopicAudience audience, const M& message, absl::Duration timeout) const;
+  template <class Asker>
+  Future<Subscribed> SubscribeIn(Asker& asker, TopicRoom room, TypedRef<M> subscriber, absl::Duration timeout) const;
+  template <class Asker>
+  Future<Unsubscribed> UnsubscribeIn(Asker& asker, TopicRoom room, TypedRef<M> subscriber,
+                                     absl::Duration timeout) const;
   Topic(PubSub& pubsub, std::string_view name) : pubsub_(&pubsub), name_(name) {}
 
   PubSub* pubsub_;
   std::string name_;
+};
+
+struct SendOptions {
+  // If this node has somebody at the path, it is one of those.
+  bool prefers_local = true;
+};
+struct SendToAllOptions {
+  // Not to those on this node.
+  bool all_but_self = false;
 };
 
 class PubSub {
@@ -99,6 +140,18 @@ class PubSub {
     return fraktor::Topic<M>(*this, name);
   }
 
+  // Makes an actor of this system one that is reached by its path, until it ends; ready when it is from everywhere. The
+  // answer names the path. InvalidArgument if it is no living actor of this system.
+  template <class Asker>
+  Future<Subscribed> Put(Asker& asker, ActorRef actor, absl::Duration timeout);
+  template <class Asker>
+  Future<Unsubscribed> Remove(Asker& asker, ActorRef actor, absl::Duration timeout);
+  // To one of the actors that were put with the path, by chance, or to all. Errors as of Publish.
+  template <class M>
+  absl::Status Send(std::string_view path, const M& message, const SendOptions& options = {});
+  template <class M>
+  absl::Status SendToAll(std::string_view path, const M& message, const SendToAllOptions& options = {});
+
   ActorRef delivery() const { return delivery_; }
 
  private:
@@ -110,8 +163,8 @@ class PubSub {
       : system_(system), cluster_(cluster), options_(options) {}
 
   template <class M>
-  absl::StatusOr<PublishToTopic> Encode(std::string_view topic, const M& message) const {
-    PublishToTopic publish;
+  absl::StatusOr<PublishToTopic> Encode(std::string_view topic, TopicAudience audience, const M& message) const {
+    PublishToTopic publish{.publication = {.audience = audience}};
     PathRefs refs(system_);
     const absl::StatusOr<const MessageCodec*> codec =
         CodecsOf(system_).Encode(message, publish.publication.bytes, {.refs = &refs});
@@ -122,6 +175,8 @@ class PubSub {
     return publish;
   }
   absl::Status Check(std::string_view topic, const Publication& publication) const;
+  // "/user/printer".
+  absl::StatusOr<std::string> PathOf(ActorRef actor) const;
 
   ActorSystem& system_;
   Cluster& cluster_;
@@ -130,8 +185,8 @@ class PubSub {
 };
 
 template <class M>
-absl::Status Topic<M>::Publish(const M& message) const {
-  absl::StatusOr<PublishToTopic> publish = pubsub_->Encode(name_, message);
+absl::Status Topic<M>::Send(TopicAudience audience, const M& message) const {
+  absl::StatusOr<PublishToTopic> publish = pubsub_->Encode(name_, audience, message);
   if (!publish.ok()) return publish.status();
   pubsub_->cluster_.template Grain<TopicGrain>(name_).Tell(*std::move(publish));
   return absl::OkStatus();
@@ -139,8 +194,9 @@ absl::Status Topic<M>::Publish(const M& message) const {
 
 template <class M>
 template <class Asker>
-Future<Published> Topic<M>::PublishConfirmed(Asker& asker, const M& message, absl::Duration timeout) const {
-  absl::StatusOr<PublishToTopic> publish = pubsub_->Encode(name_, message);
+Future<Published> Topic<M>::SendConfirmed(Asker& asker, TopicAudience audience, const M& message,
+                                          absl::Duration timeout) const {
+  absl::StatusOr<PublishToTopic> publish = pubsub_->Encode(name_, audience, message);
   if (!publish.ok()) return MakeReadyFuture<Published>(publish.status());
   publish->is_confirmed = true;
   return pubsub_->cluster_.template Grain<TopicGrain>(name_).Ask(asker, *std::move(publish), timeout);
@@ -148,19 +204,112 @@ Future<Published> Topic<M>::PublishConfirmed(Asker& asker, const M& message, abs
 
 template <class M>
 template <class Asker>
-Future<Subscribed> Topic<M>::Subscribe(Asker& asker, TypedRef<M> subscriber, absl::Duration timeout) const {
+Future<Subscribed> Topic<M>::SubscribeIn(Asker& asker, TopicRoom room, TypedRef<M> subscriber,
+                                         absl::Duration timeout) const {
   if (absl::Status checked = GrainKey(TopicGrain::kGrainKind, name_).Check(); !checked.ok()) {
     return MakeReadyFuture<Subscribed>(std::move(checked));
   }
-  return asker.template Ask<Subscribed>(pubsub_->delivery_,
-                                        SubscribeToTopic{.topic = name_, .subscriber = subscriber.untyped()}, timeout);
+  return asker.template Ask<Subscribed>(
+      pubsub_->delivery_, SubscribeToTopic{.topic = name_, .subscriber = subscriber.untyped(), .room = std::move(room)},
+      timeout);
+}
+
+template <class M>
+template <class Asker>
+Future<Unsubscribed> Topic<M>::UnsubscribeIn(Asker& asker, TopicRoom room, TypedRef<M> subscriber,
+                                             absl::Duration timeout) const {
+  return asker.template Ask<Unsubscribed>(
+      pubsub_->delivery_,
+      UnsubscribeFromTopic{.topic = name_, .subscriber = subscriber.untyped(), .room = std::move(room)}, timeout);
+}
+
+template <class M>
+absl::Status Topic<M>::Publish(const M& message) const {
+  return Send(TopicAudience::kSubscribers, message);
+}
+
+template <class M>
+absl::Status Topic<M>::PublishToGroups(const M& message) const {
+  return Send(TopicAudience::kOneOfEachGroup, message);
+}
+
+template <class M>
+template <class Asker>
+Future<Published> Topic<M>::PublishConfirmed(Asker& asker, const M& message, absl::Duration timeout) const {
+  return SendConfirmed(asker, TopicAudience::kSubscribers, message, timeout);
+}
+
+template <class M>
+template <class Asker>
+Future<Published> Topic<M>::PublishToGroupsConfirmed(Asker& asker, const M& message, absl::Duration timeout) const {
+  return SendConfirmed(asker, TopicAudience::kOneOfEachGroup, message, timeout);
+}
+
+template <class M>
+template <class Asker>
+Future<Subscribed> Topic<M>::Subscribe(Asker& asker, TypedRef<M> subscriber, absl::Duration timeout) const {
+  return SubscribeIn(asker, TopicRoom(), subscriber, timeout);
+}
+
+template <class M>
+template <class Asker>
+Future<Subscribed> Topic<M>::SubscribeInGroup(Asker& asker, std::string_view group, TypedRef<M> subscriber,
+                                              absl::Duration timeout) const {
+  return SubscribeIn(asker, {.kind = TopicRoomKind::kGroup, .group = std::string(group)}, subscriber, timeout);
 }
 
 template <class M>
 template <class Asker>
 Future<Unsubscribed> Topic<M>::Unsubscribe(Asker& asker, TypedRef<M> subscriber, absl::Duration timeout) const {
+  return UnsubscribeIn(asker, TopicRoom(), subscriber, timeout);
+}
+
+template <class M>
+template <class Asker>
+Future<Unsubscribed> Topic<M>::UnsubscribeFromGroup(Asker& asker, std::string_view group, TypedRef<M> subscriber,
+                                                    absl::Duration timeout) const {
+  return UnsubscribeIn(asker, {.kind = TopicRoomKind::kGroup, .group = std::string(group)}, subscriber, timeout);
+}
+
+template <class Asker>
+Future<Subscribed> PubSub::Put(Asker& asker, ActorRef actor, absl::Duration timeout) {
+  absl::StatusOr<std::string> path = PathOf(actor);
+  if (!path.ok()) return MakeReadyFuture<Subscribed>(path.status());
+  return asker.template Ask<Subscribed>(
+      delivery_,
+      SubscribeToTopic{.topic = *std::move(path), .subscriber = actor, .room = {.kind = TopicRoomKind::kPath}},
+      timeout);
+}
+
+template <class Asker>
+Future<Unsubscribed> PubSub::Remove(Asker& asker, ActorRef actor, absl::Duration timeout) {
+  absl::StatusOr<std::string> path = PathOf(actor);
+  if (!path.ok()) return MakeReadyFuture<Unsubscribed>(path.status());
   return asker.template Ask<Unsubscribed>(
-      pubsub_->delivery_, UnsubscribeFromTopic{.topic = name_, .subscriber = subscriber.untyped()}, timeout);
+      delivery_,
+      UnsubscribeFromTopic{.topic = *std::move(path), .subscriber = actor, .room = {.kind = TopicRoomKind::kPath}},
+      timeout);
+}
+
+template <class M>
+absl::Status PubSub::Send(std::string_view path, const M& message, const SendOptions& options) {
+  absl::StatusOr<PublishToTopic> publish = Encode(path, TopicAudience::kOneAtPath, message);
+  if (!publish.ok()) return publish.status();
+  if (options.prefers_local) {
+    Tell(delivery_, SendToPath{.path = std::string(path), .publication = std::move(publish->publication)});
+  } else {
+    cluster_.Grain<TopicGrain>(path).Tell(*std::move(publish));
+  }
+  return absl::OkStatus();
+}
+
+template <class M>
+absl::Status PubSub::SendToAll(std::string_view path, const M& message, const SendToAllOptions& options) {
+  absl::StatusOr<PublishToTopic> publish = Encode(path, TopicAudience::kAllAtPath, message);
+  if (!publish.ok()) return publish.status();
+  if (options.all_but_self) publish->publication.except = delivery_;
+  cluster_.Grain<TopicGrain>(path).Tell(*std::move(publish));
+  return absl::OkStatus();
 }
 
 }  // namespace fraktor::inline v0

@@ -105,14 +105,34 @@ class Press {
     RefOf<Reader> ref;
     std::shared_ptr<Heard> heard;
   };
-  Subscriber Spawn(size_t node) {
+  Subscriber Spawn(size_t node, std::string_view name = {}) {
     auto heard = std::make_shared<Heard>();
-    return {.ref = nodes.system(node).Spawn<Reader>({}, heard), .heard = heard};
+    return {.ref = nodes.system(node).Spawn<Reader>(name, heard), .heard = heard};
   }
   absl::Status Subscribe(size_t node, const Subscriber& subscriber, std::string_view name = "news") {
     Future<Subscribed> subscribing = On(node, name).Subscribe(nodes.system(node), subscriber.ref, absl::Seconds(30));
     sim_.RunUntil([&] { return subscribing.IsReady(); }, absl::Minutes(1));
     return subscribing.Take().status();
+  }
+  Subscriber SubscribeInGroup(size_t node, std::string_view group) {
+    Subscriber subscriber = Spawn(node);
+    Future<Subscribed> subscribing =
+        On(node).SubscribeInGroup(nodes.system(node), group, subscriber.ref, absl::Seconds(30));
+    sim_.RunUntil([&] { return subscribing.IsReady(); }, absl::Minutes(1));
+    const absl::StatusOr<Subscribed> subscribed = subscribing.Take();
+    EXPECT_TRUE(subscribed.ok()) << subscribed.status();
+    return subscriber;
+  }
+  absl::StatusOr<Subscribed> Put(size_t node, const Subscriber& actor) {
+    Future<Subscribed> putting =
+        PubSub::Of(nodes.system(node))->Put(nodes.system(node), actor.ref.untyped(), absl::Seconds(30));
+    sim_.RunUntil([&] { return putting.IsReady(); }, absl::Minutes(1));
+    return putting.Take();
+  }
+  absl::StatusOr<Published> ConfirmToGroups(size_t node, const News& news) {
+    Future<Published> publishing = On(node).PublishToGroupsConfirmed(nodes.system(node), news, absl::Seconds(30));
+    sim_.RunUntil([&] { return publishing.IsReady(); }, absl::Minutes(1));
+    return publishing.Take();
   }
   Subscriber Subscribe(size_t node, std::string_view name = "news") {
     Subscriber subscriber = Spawn(node);
@@ -220,6 +240,128 @@ TEST(PubSub, MakesDeadLettersOfWhatNobodyWants) {
     EXPECT_EQ(press.nodes.system(0).dead_letters().count(DeadLetterReason::kNoRecipient), 1u) << "when it has settled";
     EXPECT_EQ(press.Confirm(0, {}).value().members, 0u);
     EXPECT_EQ(press.nodes.system(0).dead_letters().count(DeadLetterReason::kNoRecipient), 2u) << "and then at once";
+  });
+}
+
+// C27: of what is published to groups one of each group gets it, by chance; the other subscribers none of it, nor do
+// groups get what is published to all.
+TEST(PubSub, ReachesOneOfEachGroup) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    constexpr int64_t kJobs = 60;
+    Press press(sim, 3);
+    std::vector<Press::Subscriber> red;
+    std::vector<Press::Subscriber> blue;
+    for (size_t node = 0; node < 3; ++node) {
+      for (int i = 0; i < 2; ++i) red.push_back(press.SubscribeInGroup(node, "red"));
+    }
+    for (size_t node = 1; node < 3; ++node) blue.push_back(press.SubscribeInGroup(node, "blue"));
+    const Press::Subscriber alone = press.Subscribe(0);
+    for (int64_t number = 0; number < kJobs; ++number) {
+      ASSERT_TRUE(press.On(static_cast<size_t>(number) % 3).PublishToGroups({.publisher = 1, .number = number}).ok());
+      if (number % 10 == 0) sim.Settle();
+    }
+    ASSERT_TRUE(press.On(0).Publish({.publisher = 2, .number = 5}).ok());
+    sim.Advance(absl::Seconds(1));
+    for (const std::vector<Press::Subscriber>* const group : {&red, &blue}) {
+      std::vector<int64_t> all;
+      for (const Press::Subscriber& subscriber : *group) {
+        EXPECT_FALSE(subscriber.heard->contains(2)) << "that was for those without a group";
+        std::vector<int64_t>& numbers = (*subscriber.heard)[1];
+        EXPECT_FALSE(numbers.empty()) << "each gets its share";
+        EXPECT_LT(numbers.size(), static_cast<size_t>(kJobs));
+        all.insert(all.end(), numbers.begin(), numbers.end());
+      }
+      std::sort(all.begin(), all.end());
+      EXPECT_EQ(all, UpTo(kJobs)) << "one of them, and one only";
+    }
+    EXPECT_EQ(*alone.heard, (Heard{{2, {5}}}));
+
+    // A group without members is none.
+    for (const Press::Subscriber& subscriber : blue) subscriber.ref.Tell(Stop{});
+    Future<Unsubscribed> leaving =
+        press.On(0).UnsubscribeFromGroup(press.nodes.system(0), "red", red[0].ref, absl::Seconds(5));
+    sim.Advance(absl::Seconds(1));
+    EXPECT_TRUE(leaving.IsReady());
+    const size_t heard_before = (*red[0].heard)[1].size();
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(press.ConfirmToGroups(0, {.publisher = 1, .number = kJobs}).value().members, 1u) << "to one of red";
+    }
+    sim.Advance(absl::Seconds(1));
+    for (size_t i = 1; i < red.size(); ++i) red[i].ref.Tell(Stop{});
+    sim.Advance(absl::Seconds(10));
+    EXPECT_EQ((*red[0].heard)[1].size(), heard_before);
+    EXPECT_EQ(press.ConfirmToGroups(0, {}).value().members, 0u);
+    uint64_t dead_letters = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      dead_letters += press.nodes.system(i).dead_letters().count(DeadLetterReason::kNoRecipient);
+    }
+    EXPECT_EQ(dead_letters, 1u);
+  });
+}
+
+// C27: by path, to one or to all; one that is here is preferred.
+TEST(PubSub, SendsByPath) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 4);
+    const auto send = [&](size_t from, int64_t number, bool prefers_local) {
+      return PubSub::Of(press.nodes.system(from))
+          ->Send("/user/printer", News{.number = number}, {.prefers_local = prefers_local});
+    };
+    const auto count = [](const std::vector<Press::Subscriber>& all) {
+      std::vector<size_t> counts;
+      for (const Press::Subscriber& one : all) counts.push_back((*one.heard)[0].size());
+      return counts;
+    };
+    std::vector<Press::Subscriber> printers;
+    for (size_t node = 0; node < 3; ++node) {
+      printers.push_back(press.Spawn(node, "printer"));
+      EXPECT_EQ(press.Put(node, printers[node]).value().topic, "/user/printer");
+    }
+    // A topic of that name is something else.
+    const Press::Subscriber reader = press.Subscribe(0, "/user/printer");
+
+    for (int64_t i = 0; i < 30; ++i) ASSERT_TRUE(send(1, i, /*prefers_local=*/true).ok());
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(count(printers), (std::vector<size_t>{0, 30, 0})) << "it is on this node";
+    for (int64_t i = 0; i < 60; ++i) ASSERT_TRUE(send(1, i, /*prefers_local=*/false).ok());
+    for (int64_t i = 0; i < 60; ++i) ASSERT_TRUE(send(3, i, /*prefers_local=*/true).ok());
+    sim.Advance(absl::Seconds(1));
+    size_t sum = 0;
+    for (const size_t each : count(printers)) {
+      EXPECT_GE(each, 10u) << "by chance";
+      sum += each;
+    }
+    EXPECT_EQ(sum, 150u);
+
+    const std::vector<size_t> before = count(printers);
+    PubSub& pubsub = *PubSub::Of(press.nodes.system(1));
+    ASSERT_TRUE(pubsub.SendToAll("/user/printer", News{}).ok());
+    ASSERT_TRUE(pubsub.SendToAll("/user/printer", News{}, {.all_but_self = true}).ok());
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(count(printers), (std::vector<size_t>{before[0] + 2, before[1] + 1, before[2] + 2}));
+    EXPECT_TRUE(reader.heard->empty());
+
+    // Those that have ended or were removed are not there any more.
+    printers[1].ref.Tell(Stop{});
+    Future<Unsubscribed> removing =
+        PubSub::Of(press.nodes.system(0))->Remove(press.nodes.system(0), printers[0].ref.untyped(), absl::Seconds(5));
+    sim.Advance(absl::Seconds(1));
+    EXPECT_TRUE(removing.IsReady());
+    ASSERT_TRUE(send(1, 0, /*prefers_local=*/true).ok());
+    ASSERT_TRUE(pubsub.SendToAll("/user/printer", News{}).ok());
+    sim.Advance(absl::Seconds(10));
+    EXPECT_EQ(count(printers), (std::vector<size_t>{before[0] + 2, before[1] + 1, before[2] + 4}));
+    printers[2].ref.Tell(Stop{});
+    sim.Advance(absl::Seconds(1));
+    ASSERT_TRUE(send(1, 0, /*prefers_local=*/true).ok());
+    sim.Advance(absl::Seconds(10));
+    uint64_t dead_letters = 0;
+    for (size_t i = 0; i < 4; ++i) {
+      dead_letters += press.nodes.system(i).dead_letters().count(DeadLetterReason::kNoRecipient);
+    }
+    EXPECT_EQ(dead_letters, 1u) << "nobody is there";
+    EXPECT_TRUE(
+        absl::IsInvalidArgument(pubsub.Put(press.nodes.system(1), ActorRef(), absl::Seconds(1)).Take().status()));
   });
 }
 
@@ -342,13 +484,27 @@ class TopicGrainTest : public testing::Test {
   }
   static std::vector<uint32_t> NumbersOf(const TopicBatch& batch) {
     std::vector<uint32_t> numbers;
-    for (const PublicationPtr& publication : batch.publications) numbers.push_back(publication->version);
+    for (const TopicParcel& parcel : batch.parcels) numbers.push_back(parcel.publication->version);
     return numbers;
   }
   void Join(TestProbe& node, ActorRef topic, bool was_joined = false) {
-    node.Send(topic, JoinTopic{.delivery = node.ref(), .was_joined = was_joined});
-    EXPECT_EQ(node.Expect<TopicJoined>().actor, topic);
+    JoinIn(node, topic, {TopicRoom()}, 0, was_joined);
   }
+  void JoinIn(TestProbe& node, ActorRef topic, std::vector<TopicRoom> rooms, uint64_t version,
+              bool was_joined = false) {
+    node.Send(
+        topic,
+        JoinTopic{.delivery = node.ref(), .rooms = std::move(rooms), .version = version, .was_joined = was_joined});
+    const TopicJoined joined = node.Expect<TopicJoined>();
+    EXPECT_EQ(joined.actor, topic);
+    EXPECT_EQ(joined.version, version);
+  }
+  static PublishToTopic Make(int number, TopicAudience audience) {
+    PublishToTopic publish = Make(number);
+    publish.publication.audience = audience;
+    return publish;
+  }
+  static TopicRoom Group(std::string name) { return {.kind = TopicRoomKind::kGroup, .group = std::move(name)}; }
 
   TestKit kit_;
 };
@@ -432,10 +588,48 @@ TEST_F(TopicGrainTest, RefusesNodesBeyondItsLimit) {
   TestProbe first = kit_.Probe();
   TestProbe second = kit_.Probe();
   Join(first, topic);
-  second.Send(topic, JoinTopic{.delivery = second.ref()});
+  second.Send(topic, JoinTopic{.delivery = second.ref(), .rooms = {TopicRoom()}});
   EXPECT_TRUE(absl::IsResourceExhausted(second.Expect<ErrorReply>().status));
   first.Send(topic, LeaveTopic{.delivery = first.ref()});
   Join(second, topic);
+}
+
+// What a node has said last counts, in whichever order it comes.
+TEST_F(TopicGrainTest, GoesByTheLatestThatANodeHasSaid) {
+  const ActorRef topic = Spawn({});
+  TestProbe node = kit_.Probe();
+  JoinIn(node, topic, {TopicRoom()}, 5);
+  JoinIn(node, topic, {Group("a")}, 7);
+  JoinIn(node, topic, {TopicRoom()}, 6);
+  kit_.ExpectDeadLetters<Publication>(0, [&] {
+    Tell(topic, Make(1, TopicAudience::kOneOfEachGroup));
+    kit_.Settle();
+  });
+  const TopicBatch batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{1}));
+  EXPECT_EQ(batch.parcels[0].groups, (std::vector<std::string>{"a"}));
+  node.Reply(BatchDelivered{batch.number});
+  node.Send(topic, LeaveTopic{.delivery = node.ref(), .version = 6});
+  Tell(topic, Make(2, TopicAudience::kOneOfEachGroup));
+  EXPECT_EQ(NumbersOf(node.Expect<TopicBatch>()), (std::vector<uint32_t>{2})) << "it has come back since";
+}
+
+// One of a group that is back gets what was kept; the others of the group do not get it again.
+TEST_F(TopicGrainTest, KeepsWhatIsForAGroupForTheFirstOfItThatComesBack) {
+  const ActorRef topic = Spawn({.settle_time = absl::Seconds(5)});
+  Tell(topic, Make(0, TopicAudience::kOneOfEachGroup));
+  Tell(topic, Make(1, TopicAudience::kOneAtPath));
+  TestProbe first = kit_.Probe();
+  TestProbe second = kit_.Probe();
+  const TopicRoom path{.kind = TopicRoomKind::kPath};
+  JoinIn(first, topic, {Group("a"), path}, 1, /*was_joined=*/true);
+  const TopicBatch batch = first.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{0, 1}));
+  EXPECT_EQ(batch.parcels[0].groups, (std::vector<std::string>{"a"}));
+  JoinIn(second, topic, {Group("a"), Group("b"), path}, 1, /*was_joined=*/true);
+  const TopicBatch rest = second.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(rest), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(rest.parcels[0].groups, (std::vector<std::string>{"b"}));
 }
 
 // What goes between nodes can be written and read.
@@ -444,17 +638,21 @@ TEST(TopicMessages, HaveCodecs) {
   std::string bytes;
   TopicBatch batch{.topic = "news", .number = 7};
   for (uint32_t i = 0; i < 3; ++i) {
-    batch.publications.push_back(
-        std::make_shared<const Publication>(Publication{.manifest = "m", .version = i, .bytes = absl::StrCat("b", i)}));
+    batch.parcels.push_back(
+        {.publication = std::make_shared<const Publication>(Publication{
+             .manifest = "m", .version = i, .bytes = absl::StrCat("b", i), .audience = TopicAudience::kOneOfEachGroup}),
+         .groups = {"a", absl::StrCat("g", i)}});
   }
   const MessageCodec* const codec = codecs->Encode(batch, bytes).value();
   const TopicBatch read = codecs->DecodeAs<TopicBatch>({codec->manifest(), codec->version(), bytes}).value();
   EXPECT_EQ(read.topic, "news");
   EXPECT_EQ(read.number, 7u);
-  ASSERT_EQ(read.publications.size(), 3u);
+  ASSERT_EQ(read.parcels.size(), 3u);
   for (uint32_t i = 0; i < 3; ++i) {
-    EXPECT_EQ(read.publications[i]->version, i);
-    EXPECT_EQ(read.publications[i]->bytes, absl::StrCat("b", i));
+    EXPECT_EQ(read.parcels[i].publication->version, i);
+    EXPECT_EQ(read.parcels[i].publication->bytes, absl::StrCat("b", i));
+    EXPECT_EQ(read.parcels[i].publication->audience, TopicAudience::kOneOfEachGroup);
+    EXPECT_EQ(read.parcels[i].groups, (std::vector<std::string>{"a", absl::StrCat("g", i)}));
   }
   for (size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(

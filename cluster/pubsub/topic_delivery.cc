@@ -16,13 +16,22 @@
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
+namespace {
+
+// What its random numbers are for; see RuntimeToolbox::MakeRandom.
+constexpr uint64_t kDeliveryStream = 0x64656c6976657279;
+
+}  // namespace
+
 absl::Status TopicDelivery::PreStart(Context& context) {
+  random_ = context.system().toolbox().MakeRandom(kDeliveryStream);
   return Timers(context).StartFixedDelay("join", JoinTopics{}, {.period = options_.join_period});
 }
 
@@ -37,13 +46,16 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
         absl::StrCat(topics_.size(), " topics have subscribers on this node already (PubSubOptions::max_topics); \"",
                      subscribe.topic, "\" would be one more")));
   }
-  const bool is_known =
-      found != topics_.end() && std::find(found->second.subscribers.begin(), found->second.subscribers.end(),
-                                          subscribe.subscriber) != found->second.subscribers.end();
+  const auto is_in_room = [&](const Topic& topic) {
+    const auto room = topic.rooms.find(subscribe.room);
+    return room != topic.rooms.end() &&
+           std::find(room->second.begin(), room->second.end(), subscribe.subscriber) != room->second.end();
+  };
+  const bool is_known = found != topics_.end() && is_in_room(found->second);
   if (found != topics_.end() && (found->second.waiting.size() >= options_.max_subscribers ||
-                                 (!is_known && found->second.subscribers.size() >= options_.max_subscribers))) {
+                                 (!is_known && found->second.subscribers >= options_.max_subscribers))) {
     return refuse(absl::ResourceExhaustedError(
-        absl::StrCat("topic \"", subscribe.topic, "\" has ", found->second.subscribers.size(),
+        absl::StrCat("topic \"", subscribe.topic, "\" has ", found->second.subscribers,
                      " subscribers on this node already (PubSubOptions::max_subscribers)")));
   }
   if (!is_known) {
@@ -53,12 +65,17 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
     }
     ++subscriptions_[subscribe.subscriber];
   }
-  const bool is_new = found == topics_.end();
   Topic& topic = topics_[subscribe.topic];
-  if (!is_known) topic.subscribers.push_back(subscribe.subscriber);
-  if (topic.actor.IsNoOne()) {
-    if (!context.sender().IsNoOne()) topic.waiting.push_back(context.sender());
-    if (is_new) Join(context, subscribe.topic, topic);
+  std::vector<ActorRef>& room = topic.rooms[subscribe.room];
+  const bool is_new_room = room.empty();
+  if (!is_known) {
+    room.push_back(subscribe.subscriber);
+    ++topic.subscribers;
+  }
+  if (is_new_room) topic.version = ++last_version_;
+  if (topic.known_version < topic.version) {
+    if (!context.sender().IsNoOne()) topic.waiting.push_back({.asker = context.sender(), .version = topic.version});
+    if (is_new_room) Join(context, subscribe.topic, topic);
   } else if (!context.sender().IsNoOne()) {
     context.Reply(Subscribed{.topic = subscribe.topic});
   }
@@ -67,14 +84,35 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
 
 Unsubscribed TopicDelivery::On(Context& context, const UnsubscribeFromTopic& unsubscribe) {
   if (const auto at = topics_.find(unsubscribe.topic); at != topics_.end()) {
-    Remove(context, at, unsubscribe.subscriber);
+    Remove(context, at, unsubscribe.room, unsubscribe.subscriber);
   }
   return Unsubscribed{.topic = unsubscribe.topic};
 }
 
+void TopicDelivery::On(Context& context, SendToPath&& send) {
+  if (const auto at = topics_.find(send.path); at != topics_.end()) {
+    const auto room = at->second.rooms.find(TopicRoom{.kind = TopicRoomKind::kPath});
+    if (room != at->second.rooms.end()) {
+      send.publication.publisher = context.sender();
+      Deliver(context, {room->second[random_->Uniform(room->second.size())]}, send.publication);
+      return;
+    }
+  }
+  ForwardToGrain(
+      context, cluster_->router(), GrainKey(TopicGrain::kGrainKind, send.path),
+      MakeEnvelope<PublishToTopic>(context.sender(), PublishToTopic{.publication = std::move(send.publication)}));
+}
+
 void TopicDelivery::On(Context& context, const TopicBatch& batch) {
-  if (const auto at = topics_.find(batch.topic); at != topics_.end()) {
-    for (const PublicationPtr& publication : batch.publications) Deliver(context, at->second, *publication);
+  const auto at = topics_.find(batch.topic);
+  for (const TopicParcel& parcel : batch.parcels) {
+    const std::vector<ActorRef> recipients =
+        at == topics_.end() ? std::vector<ActorRef>() : RecipientsOf(at->second, parcel);
+    // Somebody may have gone since the topic has sent it.
+    if (recipients.size() < std::max<size_t>(parcel.groups.size(), 1)) {
+      Drop(context, *parcel.publication, DeadLetterReason::kNoRecipient);
+    }
+    if (!recipients.empty()) Deliver(context, recipients, *parcel.publication);
   }
   context.Reply(BatchDelivered{.number = batch.number});
 }
@@ -83,64 +121,116 @@ void TopicDelivery::On(Context& context, const TopicJoined& joined) {
   const auto at = topics_.find(joined.topic);
   if (at == topics_.end()) {
     // All subscribers have gone meanwhile.
-    context.Tell(joined.actor, LeaveTopic{.delivery = context.self().untyped()});
+    context.Tell(joined.actor, LeaveTopic{.delivery = context.self().untyped(), .version = ++last_version_});
     return;
   }
   Topic& topic = at->second;
-  if (topic.actor == joined.actor) return;
-  if (!topic.actor.IsNoOne()) context.Unwatch(topic.actor);
-  // If it cannot be watched, it is joined again.
-  if (!context.WatchWith(joined.actor, TopicEnded{.topic = joined.topic, .actor = joined.actor}).ok()) return;
-  topic.actor = joined.actor;
-  topic.was_joined = true;
-  for (const ActorRef asker : std::exchange(topic.waiting, {})) context.Tell(asker, Subscribed{.topic = joined.topic});
+  if (topic.actor != joined.actor) {
+    if (!topic.actor.IsNoOne()) context.Unwatch(topic.actor);
+    // If it cannot be watched, it is joined again.
+    if (!context.WatchWith(joined.actor, TopicEnded{.topic = joined.topic, .actor = joined.actor}).ok()) return;
+    topic.actor = joined.actor;
+    topic.known_version = 0;
+    topic.was_joined = true;
+  }
+  topic.known_version = std::max(topic.known_version, joined.version);
+  std::erase_if(topic.waiting, [&](const Waiting& waiting) {
+    if (waiting.version > topic.known_version) return false;
+    context.Tell(waiting.asker, Subscribed{.topic = joined.topic});
+    return true;
+  });
 }
 
 void TopicDelivery::On(Context& context, const TopicEnded& ended) {
   const auto at = topics_.find(ended.topic);
   if (at == topics_.end() || at->second.actor != ended.actor) return;
   at->second.actor = ActorRef();
+  at->second.known_version = 0;
   Join(context, at->first, at->second);
 }
 
 void TopicDelivery::On(Context& context, const SubscriberEnded& ended) {
   for (auto at = topics_.begin(); at != topics_.end() && subscriptions_.contains(ended.subscriber);) {
-    Remove(context, at++, ended.subscriber);
+    const auto topic = at++;
+    // Remove() may end the topic, with its rooms.
+    std::vector<TopicRoom> rooms;
+    for (const auto& [room, subscribers] : topic->second.rooms) {
+      if (std::find(subscribers.begin(), subscribers.end(), ended.subscriber) != subscribers.end()) {
+        rooms.push_back(room);
+      }
+    }
+    for (const TopicRoom& room : rooms) Remove(context, topic, room, ended.subscriber);
   }
 }
 
 void TopicDelivery::On(Context& context, const JoinTopics&) {
   for (const auto& [name, topic] : topics_) {
-    if (topic.actor.IsNoOne()) Join(context, name, topic);
+    if (topic.known_version < topic.version) Join(context, name, topic);
   }
 }
 
 void TopicDelivery::Join(Context& context, const std::string& name, const Topic& topic) const {
   if (cluster_->driver().topology()->HostsOf(TopicGrain::kGrainKind).empty()) return;
-  cluster_->Grain<TopicGrain>(name).Tell(
-      JoinTopic{.delivery = context.self().untyped(), .was_joined = topic.was_joined});
+  JoinTopic join{.delivery = context.self().untyped(), .version = topic.version, .was_joined = topic.was_joined};
+  for (const auto& [room, subscribers] : topic.rooms) join.rooms.push_back(room);
+  cluster_->Grain<TopicGrain>(name).Tell(std::move(join));
 }
 
-void TopicDelivery::Remove(Context& context, Topics::iterator at, ActorRef subscriber) {
+void TopicDelivery::Remove(Context& context, Topics::iterator at, const TopicRoom& room, ActorRef subscriber) {
   Topic& topic = at->second;
-  if (std::erase(topic.subscribers, subscriber) == 0) return;
+  const auto here = topic.rooms.find(room);
+  if (here == topic.rooms.end() || std::erase(here->second, subscriber) == 0) return;
+  --topic.subscribers;
   if (const auto count = subscriptions_.find(subscriber); --count->second == 0) {
     subscriptions_.erase(count);
     context.Unwatch(subscriber);
   }
-  if (!topic.subscribers.empty()) return;
-  for (const ActorRef asker : topic.waiting) {
-    context.Tell(asker, ErrorReply{absl::CancelledError(absl::StrCat("the last subscriber of topic \"", at->first,
-                                                                     "\" on this node has gone meanwhile"))});
+  if (!here->second.empty()) return;
+  topic.rooms.erase(here);
+  topic.version = ++last_version_;
+  if (!topic.rooms.empty()) {
+    Join(context, at->first, topic);
+    return;
+  }
+  for (const Waiting& waiting : topic.waiting) {
+    context.Tell(waiting.asker,
+                 ErrorReply{absl::CancelledError(absl::StrCat("the last subscriber of topic \"", at->first,
+                                                              "\" on this node has gone meanwhile"))});
   }
   if (!topic.actor.IsNoOne()) {
     context.Unwatch(topic.actor);
-    context.Tell(topic.actor, LeaveTopic{.delivery = context.self().untyped()});
+    context.Tell(topic.actor, LeaveTopic{.delivery = context.self().untyped(), .version = topic.version});
   }
   topics_.erase(at);
 }
 
-void TopicDelivery::Deliver(Context& context, const Topic& topic, const Publication& publication) const {
+std::vector<ActorRef> TopicDelivery::RecipientsOf(const Topic& topic, const TopicParcel& parcel) {
+  const auto all_in = [&](const TopicRoom& room) {
+    const auto found = topic.rooms.find(room);
+    return found == topic.rooms.end() ? std::vector<ActorRef>() : found->second;
+  };
+  const auto one_of = [&](const TopicRoom& room, std::vector<ActorRef>& to) {
+    const auto found = topic.rooms.find(room);
+    if (found != topic.rooms.end()) to.push_back(found->second[random_->Uniform(found->second.size())]);
+  };
+  std::vector<ActorRef> chosen;
+  switch (parcel.publication->audience) {
+    case TopicAudience::kSubscribers:
+      return all_in({.kind = TopicRoomKind::kSubscribers});
+    case TopicAudience::kAllAtPath:
+      return all_in({.kind = TopicRoomKind::kPath});
+    case TopicAudience::kOneAtPath:
+      one_of({.kind = TopicRoomKind::kPath}, chosen);
+      break;
+    case TopicAudience::kOneOfEachGroup:
+      for (const std::string& group : parcel.groups) one_of({.kind = TopicRoomKind::kGroup, .group = group}, chosen);
+      break;
+  }
+  return chosen;
+}
+
+void TopicDelivery::Deliver(Context& context, const std::vector<ActorRef>& recipients,
+                            const Publication& publication) const {
   ActorSystem& system = context.system();
   PathRefs refs(system);
   const auto read = [&] {
@@ -150,9 +240,9 @@ void TopicDelivery::Deliver(Context& context, const Topic& topic, const Publicat
   };
   ActorWorker& worker = ActorContext::worker();
   absl::StatusOr<EnvelopePtr> message = read();
-  for (size_t i = 0; message.ok() && i < topic.subscribers.size(); ++i) {
+  for (size_t i = 0; message.ok() && i < recipients.size(); ++i) {
     EnvelopePtr copy = nullptr;
-    if (i + 1 < topic.subscribers.size()) {
+    if (i + 1 < recipients.size()) {
       copy = CopyEnvelope(worker.cache(), **message);
       if (copy == nullptr) {
         // It can be moved only: the next one gets one of its own.
@@ -162,11 +252,16 @@ void TopicDelivery::Deliver(Context& context, const Topic& topic, const Publicat
     } else {
       copy = *std::move(message);
     }
-    if (copy != nullptr) worker.Send(topic.subscribers[i], copy.release());
-    if (i + 1 == topic.subscribers.size()) return;
+    if (copy != nullptr) worker.Send(recipients[i], copy.release());
+    if (i + 1 == recipients.size()) return;
   }
+  Drop(context, publication, DeadLetterReason::kNotReadable);
+}
+
+void TopicDelivery::Drop(Context& context, const Publication& publication, DeadLetterReason reason) const {
+  ActorSystem& system = context.system();
   const std::string recipient = absl::StrCat("subscribers of a topic on ", context.Path());
-  system.dead_letters().Publish(DeadLetter{{.reason = DeadLetterReason::kNotReadable,
+  system.dead_letters().Publish(DeadLetter{{.reason = reason,
                                             .sender = {},
                                             .recipient = recipient,
                                             .message = {.type_name = publication.manifest,

@@ -1,7 +1,7 @@
 // TopicDelivery: the actor of a node that knows its subscribers, and gives them what topics send: /system/pubsub.
 //
-// While a topic has subscribers here, this node is one of the topic's: it joins, and acknowledges subscriptions when it
-// has. It watches the topic; when that ends, since its node has left or has died, it joins the next activation, at once
+// While a topic has subscribers here, this node is one of the topic's: it joins, says in which groups it has somebody,
+// each time that this changes, and acknowledges subscriptions when the topic knows. It watches the topic; when that ends, since its node has left or has died, it joins the next activation, at once
 // and then each join_period until it has: which activates the topic anew. Nobody else drives that, and nobody else has
 // to know.
 //
@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,12 +22,14 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"
+#include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::inline v0 {
 
@@ -49,6 +52,7 @@ struct SubscribeToTopic {
   using Reply = Subscribed;
   std::string topic = {};
   ActorRef subscriber = {};
+  TopicRoom room = {};
 };
 // It gets nothing more from this node; what is in its mailbox stays.
 struct Unsubscribed {
@@ -58,6 +62,12 @@ struct UnsubscribeFromTopic {
   using Reply = Unsubscribed;
   std::string topic = {};
   ActorRef subscriber = {};
+  TopicRoom room = {};
+};
+// To one of the actors at a path: one of this node if there is one, otherwise as the topic chooses.
+struct SendToPath {
+  std::string path = {};
+  Publication publication = {};
 };
 
 // To itself.
@@ -72,8 +82,8 @@ struct TopicEnded {
   friend bool operator==(const TopicEnded&, const TopicEnded&) = default;
 };
 
-class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, UnsubscribeFromTopic, TopicBatch, TopicJoined,
-                                         TopicEnded, SubscriberEnded, JoinTopics> {
+class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, UnsubscribeFromTopic, SendToPath, TopicBatch,
+                                         TopicJoined, TopicEnded, SubscriberEnded, JoinTopics> {
  public:
   // The cluster outlives it.
   TopicDelivery(Cluster* cluster, const PubSubOptions& options) : cluster_(cluster), options_(options) {}
@@ -81,6 +91,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   absl::Status PreStart(Context& context);
   absl::Status On(Context& context, const SubscribeToTopic& subscribe);
   Unsubscribed On(Context& context, const UnsubscribeFromTopic& unsubscribe);
+  void On(Context& context, SendToPath&& send);
   void On(Context& context, const TopicBatch& batch);
   void On(Context& context, const TopicJoined& joined);
   void On(Context& context, const TopicEnded& ended);
@@ -90,26 +101,40 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   void On(Context&, const ErrorReply&) {}
 
  private:
+  // Who waits for a Subscribed until the topic knows of this.
+  struct Waiting {
+    ActorRef asker;
+    uint64_t version = 0;
+  };
   struct Topic {
-    std::vector<ActorRef> subscribers = {};
-    // Who wait for a Subscribed until it is joined.
-    std::vector<ActorRef> waiting = {};
+    // None is empty.
+    std::map<TopicRoom, std::vector<ActorRef>> rooms = {};
+    size_t subscribers = 0;  // in all of them
+    std::vector<Waiting> waiting = {};
     // No one while it is not joined.
     ActorRef actor = {};
+    // Of the rooms, here and as the topic knows them.
+    uint64_t version = 0;
+    uint64_t known_version = 0;
     bool was_joined = false;
   };
   using Topics = std::map<std::string, Topic, std::less<>>;
 
   void Join(Context& context, const std::string& name, const Topic& topic) const;
   // And leaves the topic, if it was the last.
-  void Remove(Context& context, Topics::iterator at, ActorRef subscriber);
-  void Deliver(Context& context, const Topic& topic, const Publication& publication) const;
+  void Remove(Context& context, Topics::iterator at, const TopicRoom& room, ActorRef subscriber);
+  // By chance, if only one is to get it; empty if there is none any more.
+  std::vector<ActorRef> RecipientsOf(const Topic& topic, const TopicParcel& parcel);
+  void Deliver(Context& context, const std::vector<ActorRef>& recipients, const Publication& publication) const;
+  void Drop(Context& context, const Publication& publication, DeadLetterReason reason) const;
 
   Cluster* const cluster_;
   const PubSubOptions options_;
   Topics topics_ = {};
-  // Of how many topics somebody is a subscriber.
+  // In how many rooms somebody is.
   absl::flat_hash_map<ActorRef, size_t> subscriptions_ = {};
+  uint64_t last_version_ = 0;
+  std::optional<Random> random_ = {};
 };
 
 }  // namespace fraktor::inline v0

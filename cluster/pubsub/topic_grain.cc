@@ -1,9 +1,15 @@
 #include "fraktor/cluster/pubsub/topic_grain.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +25,9 @@
 
 namespace fraktor::inline v0 {
 namespace {
+
+// What its random numbers are for; see RuntimeToolbox::MakeRandom.
+constexpr uint64_t kTopicStream = 0x746f706963;
 
 size_t SizeOf(const Publication& publication) { return publication.manifest.size() + publication.bytes.size(); }
 
@@ -36,6 +45,7 @@ GrainKind TopicKind(const TopicOptions& options) {
 absl::Status TopicGrain::PreStart(Context& context) {
   used_at_ = context.system().toolbox().Now();
   settled_at_ = used_at_ + options_.settle_time;
+  random_ = context.system().toolbox().MakeRandom(kTopicStream ^ key_.hash());
   return Timers(context).StartFixedDelay("tick", TickTopic{}, {.period = options_.tick_period});
 }
 
@@ -54,9 +64,11 @@ void TopicGrain::On(Context& context, PublishToTopic&& publish) {
   if (!publish.is_confirmed) publish.publication.publisher = context.sender();
   const auto publication = std::make_shared<const Publication>(std::move(publish.publication));
   Published published;
-  for (Member& member : members_) {
-    if (Queue(member, publication)) {
+  std::set<std::string> groups;
+  for (const Chosen& chosen : Choose(*publication)) {
+    if (Queue(members_[chosen.member], {.publication = publication, .groups = chosen.groups})) {
       ++published.members;
+      groups.insert(chosen.groups.begin(), chosen.groups.end());
     } else {
       ++published.dropped;
       Drop(context, *publication, DeadLetterReason::kMailboxFull);
@@ -66,9 +78,11 @@ void TopicGrain::On(Context& context, PublishToTopic&& publish) {
   const bool is_kept =
       is_settling_ && kept_.size() < options_.max_queued && kept_bytes_ + bytes <= options_.max_queued_bytes;
   if (is_kept) {
-    kept_.push_back({.publication = publication, .has_reached_somebody = !members_.empty()});
+    kept_.push_back({.publication = publication,
+                     .has_reached_somebody = published.members + published.dropped > 0,
+                     .groups = std::move(groups)});
     kept_bytes_ += bytes;
-  } else if (members_.empty()) {
+  } else if (published.members + published.dropped == 0) {
     Drop(context, *publication, DeadLetterReason::kNoRecipient);
   }
   if (publish.is_confirmed) context.Reply(published);
@@ -76,18 +90,93 @@ void TopicGrain::On(Context& context, PublishToTopic&& publish) {
   if (published.members > 0 && !std::exchange(is_flushing_, true)) context.Tell(context.self(), FlushTopic{});
 }
 
+bool TopicGrain::IsIn(const Member& member, TopicRoomKind kind) {
+  return std::any_of(member.rooms.begin(), member.rooms.end(),
+                     [kind](const TopicRoom& room) { return room.kind == kind; });
+}
+
+std::vector<TopicGrain::Chosen> TopicGrain::Choose(const Publication& publication) {
+  std::vector<Chosen> chosen;
+  const auto all_in = [&](TopicRoomKind kind) {
+    for (size_t i = 0; i < members_.size(); ++i) {
+      if (IsIn(members_[i], kind) && members_[i].delivery != publication.except) chosen.push_back({.member = i});
+    }
+  };
+  switch (publication.audience) {
+    case TopicAudience::kSubscribers:
+      all_in(TopicRoomKind::kSubscribers);
+      break;
+    case TopicAudience::kAllAtPath:
+      all_in(TopicRoomKind::kPath);
+      break;
+    case TopicAudience::kOneAtPath:
+      all_in(TopicRoomKind::kPath);
+      if (chosen.size() > 1) chosen = {chosen[random_->Uniform(chosen.size())]};
+      break;
+    case TopicAudience::kOneOfEachGroup: {
+      std::map<std::string, std::vector<size_t>> groups;
+      for (size_t i = 0; i < members_.size(); ++i) {
+        for (const TopicRoom& room : members_[i].rooms) {
+          if (room.kind == TopicRoomKind::kGroup) groups[room.group].push_back(i);
+        }
+      }
+      std::map<size_t, std::vector<std::string>> served;
+      for (const auto& [group, members] : groups) served[members[random_->Uniform(members.size())]].push_back(group);
+      for (auto& [member, names] : served) chosen.push_back({.member = member, .groups = std::move(names)});
+      break;
+    }
+  }
+  return chosen;
+}
+
+std::optional<TopicParcel> TopicGrain::ForOneThatIsBack(const Kept& kept, const Member& member) {
+  const Publication& publication = *kept.publication;
+  TopicParcel parcel{.publication = kept.publication};
+  bool is_for_it = false;
+  switch (publication.audience) {
+    case TopicAudience::kSubscribers:
+      is_for_it = IsIn(member, TopicRoomKind::kSubscribers);
+      break;
+    case TopicAudience::kAllAtPath:
+      is_for_it = IsIn(member, TopicRoomKind::kPath) && member.delivery != publication.except;
+      break;
+    case TopicAudience::kOneAtPath:
+      is_for_it = IsIn(member, TopicRoomKind::kPath) && !kept.has_reached_somebody;
+      break;
+    case TopicAudience::kOneOfEachGroup:
+      for (const TopicRoom& room : member.rooms) {
+        if (room.kind == TopicRoomKind::kGroup && !kept.groups.contains(room.group))
+          parcel.groups.push_back(room.group);
+      }
+      is_for_it = !parcel.groups.empty();
+      break;
+  }
+  return is_for_it ? std::optional(std::move(parcel)) : std::nullopt;
+}
+
 absl::StatusOr<TopicJoined> TopicGrain::On(Context& context, const JoinTopic& join) {
-  TopicJoined joined{.topic = key_.identity(), .actor = context.self().untyped()};
-  if (Find(join.delivery) != nullptr) return joined;
+  TopicJoined joined{.topic = key_.identity(), .actor = context.self().untyped(), .version = join.version};
+  if (Member* const known = Find(join.delivery)) {
+    if (join.version > known->version) {
+      known->version = join.version;
+      known->rooms = join.rooms;
+    }
+    return joined;
+  }
   if (members_.size() >= options_.max_members) {
     return absl::ResourceExhaustedError(absl::StrCat("topic \"", key_.identity(), "\" has ", members_.size(),
                                                      " nodes with subscribers already (TopicOptions::max_members)"));
   }
   FRAKTOR_RETURN_IF_ERROR(context.WatchWith(join.delivery, TopicMemberEnded{join.delivery}));
-  members_.push_back(Member{.delivery = join.delivery});
+  members_.push_back(Member{.delivery = join.delivery, .rooms = join.rooms, .version = join.version});
   if (join.was_joined && is_settling_) {
     for (Kept& kept : kept_) {
-      if (Queue(members_.back(), kept.publication)) kept.has_reached_somebody = true;
+      std::optional<TopicParcel> parcel = ForOneThatIsBack(kept, members_.back());
+      if (!parcel.has_value()) continue;
+      std::vector<std::string> groups = parcel->groups;
+      if (!Queue(members_.back(), *std::move(parcel))) continue;
+      kept.has_reached_somebody = true;
+      kept.groups.insert(groups.begin(), groups.end());
     }
     if (!std::exchange(is_flushing_, true)) context.Tell(context.self(), FlushTopic{});
   }
@@ -95,6 +184,8 @@ absl::StatusOr<TopicJoined> TopicGrain::On(Context& context, const JoinTopic& jo
 }
 
 void TopicGrain::On(Context& context, const LeaveTopic& leave) {
+  // It may have come back meanwhile.
+  if (const Member* const member = Find(leave.delivery); member == nullptr || leave.version < member->version) return;
   context.Unwatch(leave.delivery);
   On(context, TopicMemberEnded{leave.delivery});
 }
@@ -141,13 +232,13 @@ TopicGrain::Member* TopicGrain::Find(ActorRef delivery) {
   return found == members_.end() ? nullptr : &*found;
 }
 
-bool TopicGrain::Queue(Member& member, PublicationPtr publication) const {
-  const size_t bytes = SizeOf(*publication);
+bool TopicGrain::Queue(Member& member, TopicParcel parcel) const {
+  const size_t bytes = SizeOf(*parcel.publication);
   if (member.queue.size() >= options_.max_queued || member.queued_bytes + bytes > options_.max_queued_bytes) {
     return false;
   }
   member.queued_bytes += bytes;
-  member.queue.push_back(std::move(publication));
+  member.queue.push_back(std::move(parcel));
   return true;
 }
 
@@ -155,11 +246,11 @@ void TopicGrain::SendBatch(Context& context, Member& member) {
   if (member.batch != 0 || member.queue.empty()) return;
   TopicBatch batch{.topic = key_.identity(), .number = ++last_batch_};
   size_t batch_bytes = 0;
-  while (!member.queue.empty() && batch.publications.size() < options_.max_batch) {
-    const size_t bytes = SizeOf(*member.queue.front());
-    if (!batch.publications.empty() && batch_bytes + bytes > options_.max_batch_bytes) break;
+  while (!member.queue.empty() && batch.parcels.size() < options_.max_batch) {
+    const size_t bytes = SizeOf(*member.queue.front().publication);
+    if (!batch.parcels.empty() && batch_bytes + bytes > options_.max_batch_bytes) break;
     batch_bytes += bytes;
-    batch.publications.push_back(std::move(member.queue.front()));
+    batch.parcels.push_back(std::move(member.queue.front()));
     member.queue.pop_front();
   }
   member.queued_bytes -= batch_bytes;

@@ -1,4 +1,5 @@
-// TopicGrain: a topic. Knows which nodes have subscribers, and sends each of them what is published, in batches.
+// TopicGrain: a topic. Knows which nodes have subscribers, and in which groups, and sends each of them what is published,
+// in batches. Of what goes to one of a group, one of the nodes that have somebody in the group gets it, by chance.
 //
 //   ClusterOptions options{..., .kinds = {TopicKind()}};
 //
@@ -18,6 +19,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -33,6 +37,7 @@
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"
 #include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::inline v0 {
 
@@ -83,7 +88,9 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
  private:
   struct Member {
     ActorRef delivery = {};
-    std::deque<PublicationPtr> queue = {};
+    std::vector<TopicRoom> rooms = {};
+    uint64_t version = 0;
+    std::deque<TopicParcel> queue = {};
     size_t queued_bytes = 0;
     // The batch under way; 0 if there is none.
     uint64_t batch = 0;
@@ -92,11 +99,22 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
   struct Kept {
     PublicationPtr publication;
     bool has_reached_somebody = false;
+    // Of kOneOfEachGroup: those that it was queued for.
+    std::set<std::string> groups = {};
+  };
+  struct Chosen {
+    size_t member = 0;  // an index into members_
+    std::vector<std::string> groups = {};
   };
 
   Member* Find(ActorRef delivery);
-  // False if there is no room.
-  bool Queue(Member& member, PublicationPtr publication) const;
+  static bool IsIn(const Member& member, TopicRoomKind kind);
+  // Those that get it.
+  std::vector<Chosen> Choose(const Publication& publication);
+  // What a node that comes back gets of a publication that was kept; nothing if it is not for it.
+  static std::optional<TopicParcel> ForOneThatIsBack(const Kept& kept, const Member& member);
+  // False if there is no space.
+  bool Queue(Member& member, TopicParcel parcel) const;
   void SendBatch(Context& context, Member& member);
   void EndSettling(Context& context);
   void Drop(Context& context, const Publication& publication, DeadLetterReason reason) const;
@@ -111,6 +129,7 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
   std::deque<Kept> kept_ = {};
   size_t kept_bytes_ = 0;
   Instant used_at_ = {};  // when there was a node last
+  std::optional<Random> random_ = {};
 };
 
 // For ClusterOptions::kinds, of the nodes that may run topics. The options are the same everywhere.

@@ -4,11 +4,13 @@
 #ifndef FRAKTOR_CLUSTER_PUBSUB_TOPIC_MESSAGES_H_
 #define FRAKTOR_CLUSTER_PUBSUB_TOPIC_MESSAGES_H_
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fraktor/actor/ref/actor_ref.h"
@@ -17,6 +19,25 @@
 
 namespace fraktor::inline v0 {
 
+// Who of those that a topic has gets a publication. The numbers are sent.
+enum class TopicAudience : uint32_t {
+  // Those that have subscribed without a group.
+  kSubscribers = 0,
+  // One of each group.
+  kOneOfEachGroup = 1,
+  // One, or all, of the actors that were put at the path which is the name of the topic.
+  kOneAtPath = 2,
+  kAllAtPath = 3,
+};
+
+// Those of a topic who get the same.
+enum class TopicRoomKind : uint32_t { kSubscribers = 0, kGroup = 1, kPath = 2 };
+struct TopicRoom {
+  TopicRoomKind kind = TopicRoomKind::kSubscribers;
+  std::string group = {};  // of kGroup
+  friend auto operator<=>(const TopicRoom&, const TopicRoom&) = default;
+};
+
 // A message, as bytes: it is read once on each node that has subscribers.
 struct Publication {
   std::string manifest = {};
@@ -24,6 +45,9 @@ struct Publication {
   std::string bytes = {};
   // The actor that published it; no one if it was published from outside, or confirmed.
   ActorRef publisher = {};
+  TopicAudience audience = TopicAudience::kSubscribers;
+  // The node that does not get it (its TopicDelivery); no one: all may.
+  ActorRef except = {};
 };
 using PublicationPtr = std::shared_ptr<const Publication>;
 
@@ -41,25 +65,37 @@ struct PublishToTopic {
   bool is_confirmed = false;
 };
 
-// A node has subscribers. The answer is a TopicJoined.
+// A node has somebody in these rooms, at least one, and in no others. The answer is a TopicJoined with the same version.
 struct JoinTopic {
   ActorRef delivery = {};
+  std::vector<TopicRoom> rooms = {};
+  // Grows whenever a node says something else, and for all topics; what is older than what is known does not count.
+  uint64_t version = 0;
   // It was with an earlier activation of the topic already: it gets what has been published to this one.
   bool was_joined = false;
 };
 struct TopicJoined {
   std::string topic = {};
   ActorRef actor = {};
+  uint64_t version = 0;
 };
 struct LeaveTopic {
   ActorRef delivery = {};
+  uint64_t version = 0;
+};
+
+// What a node gets of a publication.
+struct TopicParcel {
+  PublicationPtr publication;
+  // Of kOneOfEachGroup: those that are served by this node.
+  std::vector<std::string> groups = {};
 };
 
 // To a node that has joined. The answer is a BatchDelivered with the same number.
 struct TopicBatch {
   std::string topic = {};
   uint64_t number = 0;
-  std::vector<PublicationPtr> publications = {};
+  std::vector<TopicParcel> parcels = {};
 };
 struct BatchDelivered {
   uint64_t number = 0;
@@ -67,8 +103,12 @@ struct BatchDelivered {
 
 template <>
 struct Codec<Publication> : FieldCodec<Publication, &Publication::manifest, &Publication::version, &Publication::bytes,
-                                       &Publication::publisher> {
+                                       &Publication::publisher, &Publication::audience, &Publication::except> {
   static constexpr std::string_view kManifest = "fraktor.pubsub.publication";
+};
+template <>
+struct Codec<TopicRoom> : FieldCodec<TopicRoom, &TopicRoom::kind, &TopicRoom::group> {
+  static constexpr std::string_view kManifest = "fraktor.pubsub.room";
 };
 template <>
 struct Codec<Published> : FieldCodec<Published, &Published::members, &Published::dropped> {
@@ -79,15 +119,16 @@ struct Codec<PublishToTopic> : FieldCodec<PublishToTopic, &PublishToTopic::publi
   static constexpr std::string_view kManifest = "fraktor.pubsub.publish";
 };
 template <>
-struct Codec<JoinTopic> : FieldCodec<JoinTopic, &JoinTopic::delivery, &JoinTopic::was_joined> {
+struct Codec<JoinTopic>
+    : FieldCodec<JoinTopic, &JoinTopic::delivery, &JoinTopic::rooms, &JoinTopic::version, &JoinTopic::was_joined> {
   static constexpr std::string_view kManifest = "fraktor.pubsub.join";
 };
 template <>
-struct Codec<TopicJoined> : FieldCodec<TopicJoined, &TopicJoined::topic, &TopicJoined::actor> {
+struct Codec<TopicJoined> : FieldCodec<TopicJoined, &TopicJoined::topic, &TopicJoined::actor, &TopicJoined::version> {
   static constexpr std::string_view kManifest = "fraktor.pubsub.joined";
 };
 template <>
-struct Codec<LeaveTopic> : FieldCodec<LeaveTopic, &LeaveTopic::delivery> {
+struct Codec<LeaveTopic> : FieldCodec<LeaveTopic, &LeaveTopic::delivery, &LeaveTopic::version> {
   static constexpr std::string_view kManifest = "fraktor.pubsub.leave";
 };
 template <>
@@ -96,14 +137,18 @@ struct Codec<TopicBatch> {
   static void Encode(const TopicBatch& batch, Encoder& out) {
     out.Value(batch.topic);
     out.Value(batch.number);
-    out.Varint(batch.publications.size());
-    for (const PublicationPtr& publication : batch.publications) out.Value(*publication);
+    out.Varint(batch.parcels.size());
+    for (const TopicParcel& parcel : batch.parcels) {
+      out.Value(*parcel.publication);
+      out.Value(parcel.groups);
+    }
   }
   static TopicBatch Decode(Decoder& in) {
     TopicBatch batch{.topic = in.Value<std::string>(), .number = in.Value<uint64_t>()};
     const size_t count = in.Count();
     for (size_t i = 0; i < count && in.ok(); ++i) {
-      batch.publications.push_back(std::make_shared<const Publication>(in.Value<Publication>()));
+      auto publication = std::make_shared<const Publication>(in.Value<Publication>());
+      batch.parcels.push_back({.publication = std::move(publication), .groups = in.Value<std::vector<std::string>>()});
     }
     return batch;
   }

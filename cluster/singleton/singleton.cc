@@ -24,7 +24,8 @@ absl::StatusOr<ActorRef> StartSingletonProxy(ActorSystem& system, const GrainKey
                                                    absl::FormatDuration(options.identify_period),
                                                    "; it must be positive"));
   }
-  const PropsPtr props = MakeProps<SingletonProxy>(PropsOptions(), cluster, key, options);
+  // Users' messages go through it.
+  const PropsPtr props = MakeProps<SingletonProxy>({.dispatcher = DispatcherChoice::kUsers}, cluster, key, options);
   return system.SpawnSystemActor(*props, absl::StrCat("singleton-", key.kind()));
 }
 

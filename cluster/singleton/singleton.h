@@ -11,9 +11,10 @@
 //
 // A singleton is a grain with one identity that nobody has to call: each node on which StartSingleton was called looks
 // after it, and has it activated when the cluster has begun, when it has ended, and when its node has left or has died,
-// within a second of when that is known. It runs on a node that hosts its kind, moves only when it must, and its next
-// life begins when the last one has ended; what holds for grains holds for it. If all that look after it have gone, it
-// runs on where it is.
+// within a second of when that is known. It runs on the oldest member that hosts its kind. So a node that joins does not
+// move it, nor one that comes back, which is the youngest then; it moves to the next oldest when its node leaves or dies,
+// and its next life begins when the last one has ended. What holds for grains holds for it. If all that look after it
+// have gone, it runs on where it is.
 //
 // The reference is that of an actor on this node, SingletonProxy, which passes on what it gets, with its sender. While
 // the singleton is not there the proxy keeps messages, `max_buffered` of them, and delivers them in order when it is
@@ -46,6 +47,7 @@ template <class A>
 GrainKind SingletonKindOf(const PropsOptions& options = {}) {
   GrainKind kind = GrainKindOf<A>(options);
   kind.is_kept = true;
+  kind.is_on_oldest = true;
   return kind;
 }
 

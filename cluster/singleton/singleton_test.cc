@@ -19,6 +19,7 @@
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
 #include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/utils/future/future.h"
 
@@ -101,6 +102,62 @@ TEST(Singleton, StaysWhenNobodyUsesIt) {
     ASSERT_EQ(cluster.AskAndWait(0).value().value, 1);
     sim.Advance(absl::Hours(1));
     EXPECT_EQ(cluster.AskAndWait(1).value().value, 2);
+  });
+}
+
+// C26: it is on the oldest member that hosts it, whatever its key is hashed to; who joins does not change that, and who
+// comes back is the youngest.
+TEST(Singleton, RunsOnTheOldestMember) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Singletons cluster(sim, 1, {.kinds = {}});
+    sim.Advance(absl::Seconds(1));
+    for (size_t i = 1; i <= 4; ++i) {
+      cluster.nodes.Join({SingletonKindOf<Numbers>()});
+      sim.Advance(absl::Seconds(1));
+      cluster.Look(i);
+    }
+    // The first node is older, and does not host it.
+    uint64_t token = 0;
+    for (size_t oldest = 1; oldest <= 4; ++oldest) {
+      sim.Advance(absl::Seconds(3));
+      EXPECT_EQ(cluster.nodes.HostsOf(kKey), (std::vector<size_t>{oldest}));
+      for (size_t i = 0; i <= 4; ++i) {
+        const absl::StatusOr<Number> number = cluster.AskAndWait(i);
+        ASSERT_TRUE(number.ok()) << "from node " << i << ": " << number.status();
+        if (i == 0) {
+          EXPECT_GT(number->token, token) << "another life";
+          token = number->token;
+        }
+        EXPECT_EQ(number->token, token) << "there is one, wherever it is called from";
+      }
+      if (oldest == 4) break;
+      Future<void> left = cluster.nodes[oldest].Leave();
+      sim.RunUntil([&] { return left.IsReady(); }, absl::Minutes(1));
+    }
+    // One more, which would be the first by its name.
+    cluster.nodes.Join({SingletonKindOf<Numbers>()});
+    sim.Advance(absl::Seconds(3));
+    EXPECT_EQ(cluster.nodes.HostsOf(kKey), (std::vector<size_t>{4}));
+    EXPECT_EQ(cluster.AskAndWait(0).value().token, token) << "it has not moved";
+  });
+}
+
+// C26: when the oldest dies, the next oldest has it.
+TEST(Singleton, MovesToTheNextOldestWhenTheOldestDies) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Singletons cluster(sim, 3);
+    sim.Advance(absl::Seconds(3));
+    // They joined at the same time: who was first differs.
+    std::vector<size_t> by_age = {0, 1, 2};
+    const ClusterTopologyPtr topology = cluster.nodes[0].driver().topology();
+    std::sort(by_age.begin(), by_age.end(), [&](size_t a, size_t b) {
+      return topology->FindAuthority(cluster.nodes[a].authority())->incarnation <
+             topology->FindAuthority(cluster.nodes[b].authority())->incarnation;
+    });
+    EXPECT_EQ(cluster.nodes.HostsOf(kKey), (std::vector<size_t>{by_age[0]}));
+    cluster.nodes.Crash(by_age[0]);
+    sim.Advance(ClusterFixture::kTerm + absl::Seconds(3));
+    EXPECT_EQ(cluster.nodes.HostsOf(kKey), (std::vector<size_t>{by_age[1]}));
   });
 }
 
@@ -202,6 +259,20 @@ TEST(Singleton, IsWaitedForByALimitedNumberOfMessages) {
       ASSERT_TRUE(answers[i].IsReady());
       EXPECT_EQ(answers[i].Take().value().value, static_cast<int64_t>(i) + 1);
     }
+  });
+}
+
+// What waits when its node ends is a dead letter.
+TEST(Singleton, MakesDeadLettersOfWhatStillWaits) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Singletons cluster(sim, 1, {.kinds = {}});
+    sim.Advance(absl::Seconds(1));
+    for (int i = 0; i < 4; ++i) cluster.refs[0].Tell(Quit{});
+    sim.Advance(absl::Seconds(1));
+    const uint64_t before = cluster.nodes.system(0).dead_letters().count(DeadLetterReason::kStopped);
+    cluster.nodes.system(0).Stop(cluster.refs[0].untyped());
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(cluster.nodes.system(0).dead_letters().count(DeadLetterReason::kStopped), before + 4);
   });
 }
 

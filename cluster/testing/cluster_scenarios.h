@@ -2,7 +2,9 @@
 #ifndef FRAKTOR_CLUSTER_TESTING_CLUSTER_SCENARIOS_H_
 #define FRAKTOR_CLUSTER_TESTING_CLUSTER_SCENARIOS_H_
 
+#include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/serialization/codec.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
@@ -252,6 +255,79 @@ inline void GoesOnWhileTheStoreIsAway(TestCluster& cluster) {
     const absl::StatusOr<Count> count = cluster.AskUntilAnswered<Counter>(g % 2, absl::StrCat("g", g), Add{1});
     ASSERT_TRUE(count.ok()) << count.status();
     for (const Count& old : before) EXPECT_GT(count->token, old.token);
+  }
+}
+
+// Counts calls, and refuses those to add a negative number of so much.
+class CountingFilter final : public GrainCallFilter {
+ public:
+  explicit CountingFilter(int64_t refused) : refused_(refused) {}
+
+  absl::Status Before(const GrainCallView& call) override {
+    ++before;
+    const Add* const add = call.As<Add>();
+    if (add != nullptr && add->n == refused_) return absl::PermissionDeniedError("not so much");
+    return absl::OkStatus();
+  }
+  void After(const GrainCallView& call, const GrainCallOutcome& outcome) override {
+    ++after;
+    if (!outcome.status.ok()) ++errors;
+    const bool is_answer = outcome.answer != nullptr && outcome.answer->Is<Count>();
+    if (is_answer && call.is_question) answered_sum += outcome.answer->As<Count>().value;
+  }
+
+  // Counted on the threads of all nodes, read when they have answered: each on its own, so that nothing pairs with them.
+  std::atomic<int64_t> before = 0;
+  std::atomic<int64_t> after = 0;
+  std::atomic<int64_t> errors = 0;
+  std::atomic<int64_t> answered_sum = 0;
+
+ private:
+  const int64_t refused_;
+};
+
+// A cluster whose nodes have one filter each for what goes out and what comes in.
+struct FilteredCounters {
+  std::shared_ptr<CountingFilter> outgoing = std::make_shared<CountingFilter>(-100);
+  std::shared_ptr<CountingFilter> incoming = std::make_shared<CountingFilter>(-10);
+
+  TestClusterOptions Options() const {
+    TestClusterOptions options = CounterCluster();
+    options.cluster.outgoing_filters = {outgoing};
+    options.cluster.incoming_filters = {incoming};
+    return options;
+  }
+};
+
+// CLU-12: filters are asked on both sides of the network, see the answers, and what they refuse is told to who asks.
+inline void FiltersCallsOfOtherNodes(TestCluster& cluster, const FilteredCounters& filters) {
+  constexpr int kGrains = 8;
+  cluster.AddNodes(2);
+  for (int g = 0; g < kGrains; ++g) {
+    const absl::StatusOr<Count> count = AddTo(cluster, 0, absl::StrCat("g", g), g);
+    ASSERT_TRUE(count.ok()) << count.status();
+  }
+  ASSERT_GT(cluster[1].driver().Snapshot().activations, 0u) << "some are on the other node";
+  for (const std::shared_ptr<CountingFilter>& filter : {filters.outgoing, filters.incoming}) {
+    EXPECT_EQ(filter->before, kGrains) << "once for each call, wherever the grain is";
+    EXPECT_EQ(filter->after, kGrains);
+    EXPECT_EQ(filter->errors, 0);
+    EXPECT_EQ(filter->answered_sum, kGrains * (kGrains - 1) / 2);
+  }
+  // Refused where it comes in, and where it goes out.
+  for (const int64_t n : {-10, -100}) {
+    for (int g = 0; g < kGrains; ++g) {
+      const absl::StatusOr<Count> refused = AddTo(cluster, 0, absl::StrCat("g", g), n);
+      EXPECT_TRUE(absl::IsPermissionDenied(refused.status())) << refused.status();
+      EXPECT_EQ(refused.status().message(), "not so much");
+    }
+  }
+  EXPECT_EQ(filters.outgoing->before, 3 * kGrains);
+  EXPECT_EQ(filters.outgoing->after, 2 * kGrains) << "one that refuses is not told what became of it";
+  EXPECT_EQ(filters.outgoing->errors, kGrains) << "of those that were refused on the other side";
+  EXPECT_EQ(filters.incoming->before, 2 * kGrains) << "what did not go out does not come in";
+  for (int g = 0; g < kGrains; ++g) {
+    EXPECT_EQ(AddTo(cluster, 1, absl::StrCat("g", g), 0).value().value, g) << "the grain has seen none of it";
   }
 }
 

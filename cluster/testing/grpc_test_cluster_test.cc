@@ -21,6 +21,13 @@ TEST(ClusterOverGrpc, MovesWhenItsNodeLeaves) { RunOverGrpc(MovesWhenItsNodeLeav
 TEST(ClusterOverGrpc, AJoinMovesNothing) { RunOverGrpc(AJoinMovesNothing); }
 TEST(ClusterOverGrpc, ComesBackWhenItsNodeIsRestarted) { RunOverGrpc(ComesBackWhenItsNodeIsRestarted); }
 TEST(ClusterOverGrpc, GoesOnWhileTheStoreIsAway) { RunOverGrpc(GoesOnWhileTheStoreIsAway); }
+TEST(ClusterOverGrpc, FiltersCallsOfOtherNodes) {
+  const FilteredCounters filters;
+  TestClusterOptions options = filters.Options();
+  options.store.term = absl::Seconds(15);
+  GrpcTestCluster cluster(options);
+  FiltersCallsOfOtherNodes(cluster, filters);
+}
 TEST(ClusterOverGrpc, ComesBackElsewhereAfterACrash) {
   TestClusterOptions options = CounterCluster();
   options.store.term = absl::Seconds(4);

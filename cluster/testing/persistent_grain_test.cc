@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -91,6 +92,7 @@ class Bank {
   static TestClusterOptions Options(const std::shared_ptr<JournalStorage>& journal) {
     TestClusterOptions options;
     options.kinds = {GrainKindOf<Account>()};
+    options.cluster.placement.placement.idle_ttl = absl::Seconds(30);
     options.codecs.Add<Balance, Deposit, Deposited>();
     options.on_system = [journal](ActorSystem& system) {
       const absl::Status added = system.Extension<PersistenceExtension>().AddJournal("main", {.storage = journal});
@@ -118,6 +120,42 @@ TEST(PersistentGrain, ComesBackWithItsState) {
       ASSERT_TRUE(balance.ok()) << balance.status();
       EXPECT_GE(balance->amount, 16);
     }
+  });
+}
+
+// CLU-8, CLU-12: nobody has used it for a while, so it is ended; the next call starts it anew, with what it had.
+TEST(PersistentGrain, ComesBackWithItsStateAfterItWasPassivated) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Bank bank(sim);
+    SimTestCluster& cluster = bank.cluster();
+    cluster.AddNodes(3);
+    const auto running = [&] {
+      size_t count = 0;
+      for (size_t i = 0; i < cluster.size(); ++i) count += cluster[i].driver().Snapshot().activations;
+      return count;
+    };
+    std::vector<uint64_t> tokens;
+    for (int i = 0; i < 4; ++i) {
+      const absl::StatusOr<Balance> balance = bank.DepositAt(i % 3, absl::StrCat("a", i), 10);
+      ASSERT_TRUE(balance.ok()) << balance.status();
+      EXPECT_EQ(balance->amount, 10);
+      tokens.push_back(balance->token);
+    }
+    EXPECT_EQ(running(), 4u);
+    // One of them stays in use.
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(bank.DepositAt(0, "a0", 1).ok());
+      sim.Advance(absl::Seconds(8));
+    }
+    EXPECT_EQ(running(), 1u) << "nobody has used the others for half a minute";
+    EXPECT_EQ(bank.DepositAt(1, "a0", 1).value().token, tokens[0]);
+    for (int i = 1; i < 4; ++i) {
+      const absl::StatusOr<Balance> balance = bank.DepositAt((i + 1) % 3, absl::StrCat("a", i), 5);
+      ASSERT_TRUE(balance.ok()) << balance.status();
+      EXPECT_EQ(balance->amount, 15);
+      EXPECT_GT(balance->token, tokens[i]) << "it is another activation";
+    }
+    EXPECT_EQ(running(), 4u);
   });
 }
 

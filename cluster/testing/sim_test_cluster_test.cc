@@ -37,6 +37,14 @@ TEST_F(ClusterOverSim, ComesBackElsewhereAfterACrash) { RunSeeds(3, ComesBackEls
 TEST_F(ClusterOverSim, ComesBackWhenItsNodeIsRestarted) { RunSeeds(3, ComesBackWhenItsNodeIsRestarted); }
 TEST_F(ClusterOverSim, GoesOnWhileTheStoreIsAway) { RunSeeds(3, GoesOnWhileTheStoreIsAway); }
 
+TEST_F(ClusterOverSim, FiltersCallsOfOtherNodes) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    const FilteredCounters filters;
+    SimTestCluster cluster(sim, filters.Options());
+    FiltersCallsOfOtherNodes(cluster, filters);
+  });
+}
+
 // CLU-5: a node that cannot renew its membership stops its grains before others take over; it cannot know whether the
 // store is away or only the way to it. Then it joins again, as another member.
 TEST_F(ClusterOverSim, ANodeThatIsCutOffFromTheStoreStopsItsGrainsInTime) {

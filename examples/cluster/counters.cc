@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/actor.h"
@@ -18,7 +18,6 @@
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
-#include "fraktor/cluster/membership/membership_session.h"
 #include "fraktor/cluster/memory/memory_membership.h"
 #include "fraktor/cluster/memory/memory_placement_store.h"
 #include "fraktor/utils/future/future.h"
@@ -72,9 +71,12 @@ int main() {
     }
     nodes.push_back(*node);
   }
-  // A node may call when it is a member, which takes a moment.
-  for (const fraktor::Cluster* node : nodes) {
-    while (node->session().state() != fraktor::MembershipSession::State::kMember) absl::SleepFor(absl::Milliseconds(1));
+  // To become a member takes a moment. Calls would wait by themselves; but all three are to have their share.
+  for (fraktor::Cluster* node : nodes) {
+    if (const absl::Status joined = node->Joined().Wait(); !joined.ok()) {
+      std::cerr << joined << "\n";
+      return 1;
+    }
   }
 
   const std::vector<std::string> words = {"a",   "rose", "is", "a",     "rose", "is",  "a",    "rose",

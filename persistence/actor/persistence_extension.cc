@@ -21,6 +21,9 @@
 namespace fraktor::inline v0 {
 namespace {
 
+// Stores do as much as the users' actors want: the workers of the system's own actors are for others.
+const PropsOptions kAmongUsers{.dispatcher = DispatcherChoice::kUsers};
+
 bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
 
 // Less would hardly hold an event and what goes with it.
@@ -120,7 +123,7 @@ absl::StatusOr<ActorRef> PersistenceExtension::Journal(std::string_view plugin_i
   ActorRef& actor = entry.actors[index];
   if (!IsAlive(actor)) {
     FRAKTOR_ASSIGN_OR_RETURN(
-        actor, system_.SpawnSystemActor(*MakeProps<JournalActor>({}, entry.setup.storage, entry.setup.options),
+        actor, system_.SpawnSystemActor(*MakeProps<JournalActor>(kAmongUsers, entry.setup.storage, entry.setup.options),
                                         index == 0 ? absl::StrCat("journal-", found->first)
                                                    : absl::StrCat("journal-", found->first, "-", index)));
   }
@@ -146,8 +149,9 @@ absl::StatusOr<ActorRef> PersistenceExtension::SnapshotStore(std::string_view pl
   if (entry.setup.storage == nullptr) return entry.actor;
   if (!IsAlive(entry.actor)) {
     FRAKTOR_ASSIGN_OR_RETURN(
-        entry.actor, system_.SpawnSystemActor(*MakeProps<SnapshotActor>({}, entry.setup.storage, entry.setup.options),
-                                              absl::StrCat("snapshots-", found->first)));
+        entry.actor,
+        system_.SpawnSystemActor(*MakeProps<SnapshotActor>(kAmongUsers, entry.setup.storage, entry.setup.options),
+                                 absl::StrCat("snapshots-", found->first)));
   }
   return entry.actor;
 }
@@ -165,7 +169,7 @@ absl::StatusOr<ActorRef> PersistenceExtension::RecoveryPermitter() {
   is_in_use_ = true;
   if (!IsAlive(permitter_)) {
     FRAKTOR_ASSIGN_OR_RETURN(permitter_, system_.SpawnSystemActor(*MakeProps<fraktor::RecoveryPermitter>(
-                                                                      {}, options_.max_concurrent_recoveries),
+                                                                      kAmongUsers, options_.max_concurrent_recoveries),
                                                                   "recovery-permitter"));
   }
   return permitter_;

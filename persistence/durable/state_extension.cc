@@ -52,7 +52,9 @@ absl::StatusOr<ActorRef> StateExtension::Store(std::string_view plugin_id) {
   if (entry.setup.storage == nullptr) return entry.actor;
   if (entry.actor.IsNoOne() || !entry.actor.slot()->IsAt(entry.actor.generation())) {
     FRAKTOR_ASSIGN_OR_RETURN(
-        entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({}, entry.setup.storage, entry.setup.options),
+        // As busy as the users' actors are.
+        entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({.dispatcher = DispatcherChoice::kUsers},
+                                                                     entry.setup.storage, entry.setup.options),
                                               absl::StrCat("states-", found->first)));
   }
   return entry.actor;

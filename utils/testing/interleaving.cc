@@ -1346,18 +1346,20 @@ ModelResult CheckInterleavings(const ModelOptions& options, const std::function<
   return ModelEngine(options, test).Run();
 }
 
-std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
-                                                    const std::function<void(Model&)>& test) {
-  std::vector<ModelWeakenedResult> results;
+namespace {
+
+// Runs the test as it is, and tells with which weakenings it can be run; none if it fails.
+std::vector<ModelWeakening> WeakeningsOf(const ModelOptions& options, const std::function<void(Model&)>& test,
+                                         ModelResult& unweakened) {
   std::vector<UsedOrder> used_orders;
   {
     ModelEngine engine(options, test);
     engine.used_orders = &used_orders;
-    results.push_back({.weakening = {}, .result = engine.Run()});
+    unweakened = engine.Run();
   }
-  if (!results.front().result.ok()) return results;
-
   std::vector<ModelWeakening> weakenings;
+  if (!unweakened.ok()) return weakenings;
+
   for (const UsedOrder& used : used_orders) {
     const auto add = [&](std::memory_order to) {
       weakenings.push_back({.file = std::string(LastPart(used.site.file)),
@@ -1384,10 +1386,22 @@ std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
     return std::tie(a.file, a.line, a.operation, a.on_failure, a.to) <
            std::tie(b.file, b.line, b.operation, b.on_failure, b.to);
   });
-  for (ModelWeakening& weakening : weakenings) {
-    ModelOptions weakened = options;
-    weakened.weakening = weakening;
-    ModelResult result = CheckInterleavings(weakened, test);
+  return weakenings;
+}
+
+ModelResult CheckWeakened(ModelOptions options, const std::function<void(Model&)>& test,
+                          const ModelWeakening& weakening) {
+  options.weakening = weakening;
+  return CheckInterleavings(options, test);
+}
+
+}  // namespace
+
+std::vector<ModelWeakenedResult> CheckEachWeakening(const ModelOptions& options,
+                                                    const std::function<void(Model&)>& test) {
+  std::vector<ModelWeakenedResult> results(1);
+  for (ModelWeakening& weakening : WeakeningsOf(options, test, results.front().result)) {
+    ModelResult result = CheckWeakened(options, test, weakening);
     results.push_back({.weakening = std::move(weakening), .result = std::move(result)});
   }
   return results;
@@ -1402,17 +1416,20 @@ ModelWeakeningReport FindUnnoticedWeakenings(const ModelOptions& options, const 
   ModelWeakeningReport report;
   std::vector<Tried> all;
   for (const ModelTest& test : tests) {
-    for (ModelWeakenedResult& run : CheckEachWeakening(options, test.run)) {
-      if (run.weakening.from == run.weakening.to) {
-        if (run.result.ok()) continue;
-        report.unweakened = std::move(run.result);
-        report.unweakened.message = std::string(test.name) + ": " + report.unweakened.message;
-        return report;
-      }
-      if (run.weakening.file != file) continue;
-      auto found = std::find_if(all.begin(), all.end(), [&](const Tried& t) { return t.weakening == run.weakening; });
-      if (found == all.end()) found = all.insert(all.end(), {.weakening = run.weakening, .noticed_by = nullptr});
-      if (found->noticed_by == nullptr && !run.result.ok()) found->noticed_by = test.name;
+    ModelResult unweakened;
+    const std::vector<ModelWeakening> weakenings = WeakeningsOf(options, test.run, unweakened);
+    if (!unweakened.ok()) {
+      report.unweakened = std::move(unweakened);
+      report.unweakened.message = std::string(test.name) + ": " + report.unweakened.message;
+      return report;
+    }
+    for (const ModelWeakening& weakening : weakenings) {
+      if (weakening.file != file) continue;
+      auto found = std::find_if(all.begin(), all.end(), [&](const Tried& t) { return t.weakening == weakening; });
+      if (found == all.end()) found = all.insert(all.end(), {.weakening = weakening, .noticed_by = nullptr});
+      // One test that notices it is enough.
+      if (found->noticed_by != nullptr) continue;
+      if (!CheckWeakened(options, test.run, weakening).ok()) found->noticed_by = test.name;
     }
   }
   std::stable_sort(all.begin(), all.end(),

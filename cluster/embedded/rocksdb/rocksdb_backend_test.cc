@@ -37,6 +37,7 @@ TEST(RocksDbBackend, FindsWhatItHasWritten) {
                       .incarnation = 7,
                       .system_uid = 5,
                       .kinds = {"account", "k"},
+                      .oldest_kinds = {"k"},
                       .status = MemberStatus::kLeaving};
   {
     const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();

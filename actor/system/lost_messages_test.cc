@@ -1,0 +1,129 @@
+// What threads that are no workers are told of messages that reach nobody, and where these go.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/turn/mailing.h"
+
+namespace fraktor {
+namespace {
+
+class LostMessages : public SystemTest {
+ protected:
+  // "no_recipient int to no one", of a system.
+  EventSubscription Listen(ActorSystem& system, Lines& lines) {
+    return system.events().Listen<AllDeadLetters>([&lines](const AllDeadLetters& letter) {
+      lines.push_back(std::string(NameOf(letter.reason)) + " " + std::string(letter.message.type_name) + " to " +
+                      std::string(letter.recipient));
+    });
+  }
+};
+
+// SCH-4
+TEST_F(LostMessages, OfAThreadToNoOneAreDeadLetters) {
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  Tell(ActorRef(), 7);
+  EXPECT_TRUE(TryTell(ActorRef(), 7).ok());
+  EXPECT_EQ(lines, (Lines{"no_recipient int to no one", "no_recipient int to no one"}));
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kNoRecipient), 2u);
+}
+
+// SCH-5
+TEST_F(LostMessages, OfAThreadToWhomeverHasNeverBeenAreDeadLetters) {
+  const ActorRef a = Spawn("a");
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  Tell(ActorRef(a.slot(), a.generation() + 2), 7);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].find("stopped int to an actor that has ended (slot "), 0u) << lines[0];
+}
+
+// Nobody knows whom it was meant for; one hears of it, as long as there is one.
+TEST_F(LostMessages, OfAThreadToNoOneAreOfTheOldestSystem) {
+  Lines first;
+  const EventSubscription of_first = Listen(system(), first);
+  const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+  ActorSystemOptions options = options_;
+  options.toolbox = toolbox.get();
+  const std::unique_ptr<ActorSystem> younger = ActorSystem::Create(options).value();
+  Lines second;
+  const EventSubscription of_second = Listen(*younger, second);
+  Tell(ActorRef(), 7);
+  EXPECT_EQ(first.size(), 1u);
+  EXPECT_EQ(second.size(), 0u);
+  system_.reset();
+  Tell(ActorRef(), 7);
+  EXPECT_EQ(first.size(), 1u);
+  EXPECT_EQ(second.size(), 1u);
+}
+
+// A listener that loses another message.
+TEST_F(LostMessages, OfListenersAreCountedOnly) {
+  int heard = 0;
+  const EventSubscription lost = system().events().Listen<AllDeadLetters>([&](const AllDeadLetters&) {
+    ++heard;
+    Tell(ActorRef(), 8);
+  });
+  Tell(ActorRef(), 7);
+  EXPECT_EQ(heard, 1);
+}
+
+// SCH-4: who is told that a mailbox is full is told which, and how much it holds.
+TEST_F(LostMessages, NameTheFullMailboxAndItsCapacity) {
+  const ActorRef full =
+      Spawn("full", {}, {.mailbox = {.capacity = 5, .overflow = OverflowStrategy::kReject, .reserve_for_system = 2}});
+  const ActorRef sender = Spawn("sender");
+  const std::string expected =
+      "the mailbox of pekko://test/user/full is full (3 messages): int was not accepted; send less, or raise "
+      "MailboxOptions.capacity";
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryTell(full, i).ok());
+  EXPECT_EQ(TryTell(full, 3).message(), expected);
+  Settle();
+  Let(sender, [&](ActorContext& context) {
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(context.TryTell(full, i).ok());
+    EXPECT_EQ(context.TryTell(full, 3).message(), expected);
+    return absl::OkStatus();
+  });
+  // Within a listener the thread has nobody to ask for the name.
+  std::string nested;
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryTell(full, i).ok());
+  const EventSubscription lost = system().events().Listen<AllDeadLetters>(
+      [&](const AllDeadLetters&) { nested = std::string(TryTell(full, 4).message()); });
+  Tell(ActorRef(), 7);
+  EXPECT_EQ(nested.find("the mailbox of an actor is full (3 messages): int"), 0u) << nested;
+}
+
+// SCH-4
+TEST_F(LostMessages, NameTheMailboxThatHadNoRoomInTime) {
+  const ActorRef full = Spawn("full", {}, {.mailbox = {.capacity = 1, .overflow = OverflowStrategy::kBlockProducer}});
+  EXPECT_TRUE(TryTell(full, 1).ok());
+  const absl::Status late = TryTell(full, 2);
+  EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(late.message().find("the mailbox of pekko://test/user/full is full (1 messages), and there was no room"),
+            0u)
+      << late;
+}
+
+TEST_F(LostMessages, AreNotLoggedAfterAPauseThatCannotBe) {
+  options_.dead_letters.log_pause = -absl::Seconds(1);
+  const absl::Status refused = ActorSystem::Create(options_).status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.message(),
+            "ActorSystemOptions.dead_letters: DeadLetterOptions.log_pause is -1s; it must not be negative");
+  options_.dead_letters.log_pause = absl::ZeroDuration();
+  options_.log_limits.pause = -absl::Seconds(2);
+  EXPECT_EQ(ActorSystem::Create(options_).status().message(),
+            "ActorSystemOptions.log_limits: LogLimits.pause is -2s; it must not be negative");
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,111 @@
+// The system's own actors run however busy those of the users are.
+#include <atomic>
+#include <memory>
+#include <semaphore>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+
+namespace fraktor {
+namespace {
+
+struct Beat {};
+struct Beaten {
+  int beats;
+};
+
+class Heart final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (!message.Is<Beat>()) return context.Unhandled(message);
+    context.Reply(Beaten{++beats_});
+    return absl::OkStatus();
+  }
+
+ private:
+  int beats_ = 0;
+};
+
+struct Spin {
+  std::atomic<bool>* is_over;
+  std::counting_semaphore<>* spinning;
+};
+
+// A hot loop.
+class User final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    const auto* const spin = message.TryAs<Spin>();
+    if (spin == nullptr) return context.Unhandled(message);
+    spin->spinning->release();
+    // It pairs with nothing.
+    while (!spin->is_over->load(std::memory_order_relaxed)) {
+    }
+    return absl::OkStatus();
+  }
+};
+
+class SystemPool : public testing::Test {
+ protected:
+  static constexpr int kWorkers = 2;
+
+  SystemPool() {
+    ActorSystemOptions options;
+    options.config.system_name = "busy";
+    options.workers = kWorkers;
+    system_ = ActorSystem::Create(options).value();
+  }
+  ~SystemPool() override { is_over_.store(true, std::memory_order_relaxed); }
+
+  // All workers of the users, for the rest of the test.
+  void KeepBusy() {
+    for (int i = 0; i < kWorkers; ++i) Tell(system_->SpawnActor(PropsOf<User>()).value(), Spin{&is_over_, &spinning_});
+    for (int i = 0; i < kWorkers; ++i) spinning_.acquire();
+  }
+
+  std::atomic<bool> is_over_{false};
+  std::counting_semaphore<> spinning_{0};
+  std::unique_ptr<ActorSystem> system_;
+};
+
+// SCH-1: the dispatchers have a pool for the system's actors, "so that a hot loop of users cannot starve heartbeats".
+TEST_F(SystemPool, RunsSystemActorsWhileUsersKeepAllWorkersBusy) {
+  KeepBusy();
+  const ActorRef heart = system_->SpawnSystemActor(PropsOf<Heart>(), "heart").value();
+  for (int beat = 1; beat <= 100; ++beat) {
+    const absl::StatusOr<Beaten> beaten = system_->AskAndWait<Beaten>(heart, Beat{}, absl::Seconds(20));
+    ASSERT_TRUE(beaten.ok()) << beaten.status();
+    EXPECT_EQ(beaten->beats, beat);
+  }
+}
+
+TEST_F(SystemPool, IsNotForWhoChoosesAnother) {
+  for (const DispatcherChoice choice :
+       {DispatcherChoice::kDefault, DispatcherChoice::kSystem, DispatcherChoice::kPinned, DispatcherChoice::kUsers}) {
+    const PropsPtr props = MakeProps<Heart>({.dispatcher = choice});
+    const ActorRef heart = system_->SpawnSystemActor(*props).value();
+    const uint16_t of_users = system_->scheduler().dispatchers().default_pool().number();
+    const uint16_t of_system = system_->scheduler().dispatchers().system_pool().number();
+    const uint16_t number = heart.slot()->dispatcher;
+    EXPECT_EQ(number == of_users, choice == DispatcherChoice::kUsers) << static_cast<int>(choice);
+    EXPECT_EQ(number == of_system, choice == DispatcherChoice::kDefault || choice == DispatcherChoice::kSystem)
+        << static_cast<int>(choice);
+    // Those of the users are where they were.
+    const ActorRef user = system_->SpawnActor(*props).value();
+    EXPECT_EQ(user.slot()->dispatcher == of_users,
+              choice == DispatcherChoice::kDefault || choice == DispatcherChoice::kUsers);
+  }
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,148 @@
+// The store and its client on one node: what has to hold of locks, tokens and terms, whatever is lost on the way.
+// cluster/testing tries the same over networks, with nodes that crash.
+#include "fraktor/cluster/embedded/embedded_store.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/cluster/embedded/embedded_backend.h"
+#include "fraktor/cluster/embedded/embedded_client.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/membership/membership_provider.h"
+#include "fraktor/cluster/placement/activation_entry.h"
+#include "fraktor/cluster/placement/placement_error.h"
+#include "fraktor/cluster/placement/placement_lease.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor {
+namespace {
+
+const GrainKey kAlice("account", "alice");
+
+// Remembers what it is told, and looks around when it is.
+class WatchedBackend final : public EmbeddedBackend {
+ public:
+  absl::StatusOr<EmbeddedState> Load() override { return state; }
+  absl::Status Write(const EmbeddedChanges& changes) override {
+    ++writes;
+    if (on_write) on_write();
+    state.exists = true;
+    if (changes.token_limit.has_value()) state.token_limit = *changes.token_limit;
+    if (changes.epoch.has_value()) {
+      state.epoch = *changes.epoch;
+      state.members = changes.members;
+    }
+    return absl::OkStatus();
+  }
+
+  EmbeddedState state;
+  int writes = 0;
+  std::function<void()> on_write;
+};
+
+// A node with a store, until another one begins with what the first has written.
+class EmbeddedStoreTest : public testing::Test {
+ protected:
+  void Start(const EmbeddedStoreOptions& options) {
+    client_.reset();
+    kit_ = std::make_unique<TestKit>();
+    ASSERT_TRUE(EmbeddedStore::Start(kit_->system(), options).ok());
+    client_ = EmbeddedClient::Make(kit_->system()).value();
+  }
+  Instant Now() { return kit_->system().toolbox().Now(); }
+  template <class T>
+  FutureResult<T> Await(Future<T> future) {
+    kit_->RunUntil([&] { return future.IsReady(); }, absl::Seconds(5));
+    return future.Take();
+  }
+  static ActivationEntry EntryOf(std::string owner, uint64_t token) {
+    ActivationEntry entry;
+    entry.owner = std::move(owner);
+    entry.token = token;
+    return entry;
+  }
+
+  std::unique_ptr<TestKit> kit_;
+  std::shared_ptr<EmbeddedClient> client_;
+};
+
+// CLU-6: who has not heard that it got the lock asks again, and has it, with another token; the first is worth nothing.
+TEST_F(EmbeddedStoreTest, GivesALockAgainToWhoHasNotHeardOfIt) {
+  Start({.placement = {.lease_ttl = absl::Seconds(4)}, .is_new = true});
+  const PlacementLease lost = Await(client_->TryAcquire(kAlice, "a:1#1", Now())).value();
+  const absl::StatusOr<PlacementLease> held = Await(client_->TryAcquire(kAlice, "b:1#2", Now()));
+  EXPECT_EQ(ErrorKindOf<PlacementLockError>(held.status()), PlacementLockError::kHeld) << held.status();
+  const absl::StatusOr<PlacementLease> again = Await(client_->TryAcquire(kAlice, "a:1#1", Now()));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_GT(again->token, lost.token);
+  const absl::Status late = Await(client_->Store(kAlice, EntryOf("a:1#1", lost.token), 0));
+  EXPECT_EQ(ErrorKindOf<ActivationStorageError>(late), ActivationStorageError::kFenced) << late;
+  EXPECT_TRUE(Await(client_->Store(kAlice, EntryOf("a:1#1", again->token), 0)).ok());
+  kit_->Advance(absl::Seconds(5));
+  EXPECT_TRUE(Await(client_->TryAcquire(kAlice, "b:1#2", Now())).ok()) << "the lease is over";
+}
+
+// CLU-5: a term and a lease are counted from before the question, so that they end here first.
+TEST_F(EmbeddedStoreTest, CountsFromBeforeTheQuestion) {
+  Start({.term = absl::Seconds(9), .placement = {.lease_ttl = absl::Seconds(4)}, .is_new = true});
+  kit_->Advance(absl::Seconds(10));
+  const Instant asked = Now() + -absl::Seconds(2);
+  const absl::StatusOr<MembershipTerm> joined = Await(client_->Join({.authority = "a:1"}, asked));
+  ASSERT_TRUE(joined.ok()) << joined.status();
+  EXPECT_EQ(joined->valid_until, asked + absl::Seconds(9));
+  kit_->Advance(absl::Seconds(3));
+  const Instant asked_again = Now() + -absl::Seconds(1);
+  EXPECT_EQ(Await(client_->Renew(joined->member.id(), asked_again)).value().valid_until,
+            asked_again + absl::Seconds(9));
+  EXPECT_EQ(Await(client_->TryAcquire(kAlice, joined->member.id(), asked_again)).value().expires_at,
+            asked_again + absl::Seconds(4));
+}
+
+// CLU-13: what is answered is on the disk.
+TEST_F(EmbeddedStoreTest, AnswersWhenItIsWritten) {
+  const auto backend = std::make_shared<WatchedBackend>();
+  Start({.backend = backend});
+  Future<MembershipTerm> joining = client_->Join({.authority = "a:1", .kinds = {"account"}}, Now());
+  Future<PlacementLease> acquiring = client_->TryAcquire(kAlice, "a:1#1", Now());
+  bool was_early = false;
+  backend->on_write = [&] { was_early |= joining.IsReady() || acquiring.IsReady(); };
+  kit_->RunUntil([&] { return joining.IsReady() && acquiring.IsReady(); }, absl::Seconds(5));
+  backend->on_write = nullptr;
+  EXPECT_TRUE(joining.Take().ok());
+  EXPECT_TRUE(acquiring.Take().ok());
+  EXPECT_GE(backend->writes, 1);
+  EXPECT_FALSE(was_early);
+}
+
+// CLU-6: tokens and ids of members never come back, also those that nothing is left of but the limit.
+TEST_F(EmbeddedStoreTest, GoesOnWithHigherNumbersWhenItIsStartedAgain) {
+  const auto backend = std::make_shared<WatchedBackend>();
+  uint64_t last_token = 0;
+  uint64_t last_incarnation = 0;
+  for (int life = 0; life < 4; ++life) {
+    Start({.backend = backend});
+    const MembershipTerm term = Await(client_->Join({.authority = "a:1"}, Now())).value();
+    EXPECT_GT(term.member.incarnation, last_incarnation);
+    last_incarnation = term.member.incarnation;
+    for (int i = 0; i < 3; ++i) {
+      const PlacementLease lease = Await(client_->TryAcquire(kAlice, term.member.id(), Now())).value();
+      EXPECT_GT(lease.token, last_token);
+      last_token = lease.token;
+      EXPECT_TRUE(Await(client_->Release(lease)).ok());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fraktor
