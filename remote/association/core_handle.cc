@@ -3,13 +3,8 @@
 #include <cxxabi.h>
 
 #include "fraktor/actor/turn/system_core.h"
-#include "fraktor/remote/transport/transport.h"
 
 namespace fraktor::inline v0 {
-
-void Section::RunWrites() {
-  for (PendingWrite& write : writes_) write.stream->Write(std::move(write.frame));
-}
 
 void Section::RunLater() {
   const NonBlockingScope non_blocking;

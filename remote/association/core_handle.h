@@ -4,7 +4,7 @@
 //   Section section(handle);                           // locks
 //   if (section.core() == nullptr) return;             // the system has ended
 //   section.core()->Tick(section);                     // may add what is to be done later: section.Later([...] { ... });
-//   // the end of the section unlocks, writes frames, and then does that: events, dead letters, deliveries
+//   // the end of the section unlocks, and then does that: events, dead letters, deliveries
 //
 //   Visit visit(handle);                               // locks nothing; the system does not end meanwhile
 //   if (visit.node() == nullptr) return;
@@ -20,8 +20,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -32,7 +30,6 @@
 
 namespace fraktor::inline v0 {
 
-class OutboundStream;
 class RemotingCore;
 struct LocalNode;
 
@@ -81,12 +78,10 @@ class ABSL_SCOPED_LOCKABLE Section {
   ~Section() ABSL_UNLOCK_FUNCTION() {
     if (later_.empty()) {
       handle_.mutex.Unlock();
-      if (!writes_.empty()) RunWrites();
       return;
     }
     Enter();
     handle_.mutex.Unlock();
-    if (!writes_.empty()) RunWrites();
     RunLater();
     Leave();
   }
@@ -100,19 +95,7 @@ class ABSL_SCOPED_LOCKABLE Section {
   // user's must not end a thread of the transport's.
   void Later(absl::AnyInvocable<void() &&> task) { later_.push_back(std::move(task)); }
 
-  // Without the lock, before all that is done later: to write takes a while, and others need not wait for it. The stream
-  // may be closed by then; it knows.
-  void Write(std::shared_ptr<OutboundStream> stream, std::string frame) {
-    writes_.push_back({std::move(stream), std::move(frame)});
-  }
-
  private:
-  struct PendingWrite {
-    std::shared_ptr<OutboundStream> stream;
-    std::string frame;
-  };
-
-  void RunWrites();
   void RunLater();
   void Enter() ABSL_NO_THREAD_SAFETY_ANALYSIS { ++handle_.busy; }
   void Leave() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -124,7 +107,6 @@ class ABSL_SCOPED_LOCKABLE Section {
 
   CoreHandle& handle_;
   absl::InlinedVector<absl::AnyInvocable<void() &&>, 2> later_;
-  absl::InlinedVector<PendingWrite, 1> writes_;
 };
 
 }  // namespace fraktor::inline v0

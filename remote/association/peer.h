@@ -71,13 +71,6 @@ struct OutboundLane {
     absl::InlinedVector<NodeKey, 1> nodes;
     absl::InlinedVector<uint64_t, 4> told_paths;
     const void* codec = nullptr;
-
-    void Clear() {
-      refs.clear();
-      nodes.clear();
-      told_paths.clear();
-      codec = nullptr;
-    }
   };
   Added added;
 

@@ -746,7 +746,7 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     if (has_refs && outgoing.base() != batch.refs()) return false;
     const bool was_empty = batch.empty();
     const BatchWriter::Mark mark = batch.mark();
-    lane.added.Clear();
+    lane.added = {};
     why = AddToBatch(peer, lane, to, message->sender(), outgoing);
     if (why.ok() && batch.bytes() <= max_frame) {
       outgoing.set_places(batch.refs());
@@ -843,14 +843,14 @@ void RemotingCore::Pump(Section& section, Peer& peer, Lane which) {
     // Ahead of the rest: a peer that has been restarted answers with another uid.
     lane.is_writing = true;
     if (which == Lane::kControl) peer.pending.request = false;
-    section.Write(lane.stream, RequestFrame(peer, which));
+    lane.stream->Write(RequestFrame(peer, which));
     return;
   }
   if (is_pending) {
     std::string frame = TakePending(peer);
     if (!frame.empty()) {
       lane.is_writing = true;
-      section.Write(lane.stream, std::move(frame));
+      lane.stream->Write(std::move(frame));
       return;
     }
     if (lane.frames.empty()) return;
@@ -860,7 +860,7 @@ void RemotingCore::Pump(Section& section, Peer& peer, Lane which) {
   lane.frames.pop_front();
   lane.frame_bytes -= frame.bytes.size();
   lane.frame_messages -= frame.messages;
-  section.Write(lane.stream, std::move(frame.bytes));
+  lane.stream->Write(std::move(frame.bytes));
 }
 
 void RemotingCore::OpenLane(Section& /*section*/, Peer& peer, Lane which) {
@@ -914,7 +914,8 @@ void RemotingCore::OnOpened(Section& section, const PathAuthority& authority, La
   if (which == Lane::kControl) peer->pending.request = false;
   lane.is_writing = true;
   lane.last_use = node_->Now();
-  section.Write(lane.stream, RequestFrame(*peer, which));
+  lane.stream->Write(RequestFrame(*peer, which));
+  static_cast<void>(section);
 }
 
 void RemotingCore::OnWritten(Section& section, const PathAuthority& authority, Lane which, uint64_t serial) {

@@ -253,18 +253,12 @@ class ClientStream final : public OutboundStream,
   }
 
   void Write(std::string frame) override {
-    {
-      MutexLock lock(mutex_);
-      // A second one before the first is done would end the process.
-      if (is_over_ || is_closing_ || is_writing_) return;
-      is_writing_ = true;
-      frame_ = ToBuffer(std::move(frame));
-      // gRPC must not be done with the stream before the write has begun.
-      AddHold();
-    }
-    // Without the lock: often all of the frame is sent meanwhile, and another thread says so before this one is back.
+    MutexLock lock(mutex_);
+    // A second one before the first is done would end the process.
+    if (is_over_ || is_closing_ || is_writing_) return;
+    is_writing_ = true;
+    frame_ = ToBuffer(std::move(frame));
     StartWrite(&frame_);
-    RemoveHold();
   }
 
   void Close() override {
@@ -295,10 +289,10 @@ class ClientStream final : public OutboundStream,
     context_.TryCancel();
   }
 
-  // Callbacks may come from several threads at once. The listener hears of one thing after the other, as each follows
-  // from the one before: that a frame has been written while it is still in the call in which it wrote it.
+  // Callbacks may come from several threads at once; the listener hears one after the other.
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok || context_.GetServerInitialMetadata().count(kWelcome) == 0) return;
+    MutexLock telling(telling_);
     if (absl::Status admitted = streams_->Admit(NamesOf(context_.auth_context())); !admitted.ok()) {
       streams_->Warn(absl::StrCat("no frames go to ", peer_, ": ", admitted.message()));
       MutexLock lock(mutex_);
@@ -319,6 +313,7 @@ class ClientStream final : public OutboundStream,
       LetGo();
       return;
     }
+    MutexLock telling(telling_);
     {
       MutexLock lock(mutex_);
       frame_.Clear();
@@ -340,9 +335,11 @@ class ClientStream final : public OutboundStream,
       self = std::move(self_);
       why = Explain(status);
     }
-    // gRPC has ended all other callbacks.
-    if (!streams_->is_over()) listener_->OnClosed(why);
-    listener_ = nullptr;
+    {
+      MutexLock telling(telling_);
+      if (!streams_->is_over()) listener_->OnClosed(why);
+      listener_ = nullptr;
+    }
     streams_->RemoveOutbound(&context_);
   }
 
@@ -369,13 +366,15 @@ class ClientStream final : public OutboundStream,
   const std::shared_ptr<Streams> streams_;
   grpc::GenericStub stub_;
   const std::string peer_;
-  std::shared_ptr<StreamListener> listener_;
+  std::shared_ptr<StreamListener> listener_ ABSL_GUARDED_BY(telling_);
   grpc::ClientContext context_;
   grpc::Alarm opening_;
   grpc::Alarm closing_;
   grpc::ByteBuffer answer_;
   grpc::ByteBuffer frame_;
   std::shared_ptr<ClientStream> self_ ABSL_GUARDED_BY(mutex_);
+  // While the listener is told something; before mutex_.
+  Mutex telling_;
   Mutex mutex_;
   bool is_open_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
@@ -443,35 +442,28 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
 
   // The bytes for which it had room. It may be gone afterwards.
   size_t HandleOne() {
-    size_t bytes = 0;
-    if (!HandleFrame(bytes)) return bytes;
-    // Without the lock: the next frame may be there already, and another thread has it before this one is back.
-    StartRead(&frame_);
-    return bytes;
-  }
-
-  // False if the stream ends.
-  bool HandleFrame(size_t& bytes) {
     // No other thread has to do with the stream until it reads again: but what gRPC knows, tools see by the lock.
     MutexLock lock(mutex_);
-    bytes = frame_.Length();
+    const size_t bytes = frame_.Length();
     if (streams_->is_over()) {
       Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "the node ends"));
-      return false;
+      return bytes;
     }
     // A buffer often comes in pieces.
     grpc::Slice slice;
     if (!frame_.TrySingleSlice(&slice).ok() && !frame_.DumpToSingleSlice(&slice).ok()) {
       Finish(grpc::Status(grpc::StatusCode::INTERNAL, "a frame that is none"));
-      return false;
+      return bytes;
     }
     const bool goes_on =
         receiver_->OnFrame(id_, std::string_view(reinterpret_cast<const char*>(slice.begin()), slice.size()));
     frame_.Clear();
-    if (!goes_on) {
+    if (goes_on) {
+      StartRead(&frame_);
+    } else {
       Finish(grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "the stream was cut: see the log of the node"));
     }
-    return goes_on;
+    return bytes;
   }
 
   void OnDone() override {
@@ -491,8 +483,7 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
   const uint64_t id_;
   Mutex mutex_;
   bool is_heard_ ABSL_GUARDED_BY(mutex_) = false;
-  // Of whoever handles it, and of gRPC while a frame is read.
-  grpc::ByteBuffer frame_;
+  grpc::ByteBuffer frame_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FrameService final : public grpc::CallbackGenericService {

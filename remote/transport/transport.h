@@ -15,9 +15,8 @@
 // OnFrame of the one before has returned, and not while the frames that were read and have not been handled, of all
 // streams together, have max_inbound_bytes: so whoever sends too much is slowed down, and nothing piles up.
 //
-// Callbacks never run inside of a call of the one who gets them. Those of one stream come one after the other, except that
-// OnWritten may come while the callback in which its frame was written has not returned; those of different streams may
-// come from different threads. They must not block.
+// Callbacks never run inside of a call of the one who gets them. Those of one stream come one after the other; those of
+// different streams may come from different threads. They must not block.
 //
 // Thread safety: any thread may call anything, except Start and Shutdown.
 #ifndef FRAKTOR_REMOTE_TRANSPORT_TRANSPORT_H_
