@@ -6,7 +6,8 @@
 //
 // Messages that follow each other to the same actor are chained, kChainLimit at most, and pushed together: one
 // read-modify-write for all of them, and one look whether a worker is to be woken. What is not for an actor as such, or
-// for one whose mailbox has a limit, goes as SendForeign sends it, behind what is chained. What is chained is counted, but not sampled.
+// for one whose mailbox has a limit, goes as SendForeign sends it, behind what is chained. What is chained is
+// counted, but not sampled.
 //
 // Thread safety: belongs to one thread.
 #ifndef FRAKTOR_ACTOR_TURN_FOREIGN_BURST_H_
