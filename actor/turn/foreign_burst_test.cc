@@ -60,7 +60,9 @@ TEST_F(ForeignBurstTest, MakesDeadLettersForActorsThatHaveEnded) {
   Send(burst, gone, 1);
   Send(burst, gone, 2);
   Send(burst, ActorRef(), 3);
-  EXPECT_EQ(dead_, Dead({{1, DeadLetterReason::kStopped}, {2, DeadLetterReason::kStopped}}));
+  EXPECT_EQ(
+      dead_,
+      Dead({{1, DeadLetterReason::kStopped}, {2, DeadLetterReason::kStopped}, {3, DeadLetterReason::kNoRecipient}}));
 }
 
 TEST_F(ForeignBurstTest, MakesDeadLettersWhenTheSystemTakesNothingMore) {
