@@ -35,8 +35,13 @@ struct Commands {
 template <class... Es>
 struct Events {};
 
+// It has no definition: it is there to be named in the error of a program that does not compile. A Handle returns an
+// Effect; what it has to wait for goes into ThenRun.
+template <class Actor, class Command>
+struct HandleIsACoroutine;
+
 template <class State>
-class Effect {
+class [[nodiscard]] Effect {
  public:
   using SideEffect = absl::AnyInvocable<absl::Status(ActorContext& context, const State& state)>;
 
@@ -152,6 +157,22 @@ inline constexpr bool kIsEffect = false;
 template <class State>
 inline constexpr bool kIsEffect<Effect<State>> = true;
 
+// A handler of a command answers with the command's Reply, and at once. Its effects do when they have happened.
+template <class Self, class C, class R>
+constexpr bool CheckAnswer() {
+  if constexpr (kIsTask<R>) {
+    return sizeof(HandleIsACoroutine<Self, C>) > 0;
+  } else if constexpr (!kIsEffect<R> && requires { typename C::Reply; }) {
+    if constexpr (!kMayAnswer<R, typename C::Reply>) {
+      return sizeof(HandlerReturnsAnotherReply<Self, C, typename C::Reply, R>) > 0;
+    } else {
+      return true;
+    }
+  } else {
+    return true;
+  }
+}
+
 // Calls the handler of a command: Handle(const State&, const C&) or Handle(ActorContext&, const State&, const C&). What
 // it returns becomes an effect: nothing, an answer, an answer or an error as the answer; a Status is the actor's.
 template <class Self, class State, class C>
@@ -167,6 +188,7 @@ absl::Status HandleCommand(Self& self, ActorContext& context, const State& state
     }
   };
   using R = std::decay_t<decltype(call())>;
+  static_assert(CheckAnswer<Self, C, R>());
   if constexpr (kIsEffect<R>) {
     effect = call();
     return absl::OkStatus();

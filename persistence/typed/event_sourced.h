@@ -23,10 +23,11 @@
 //
 // Handle: takes (const State&, const Command&), or the ActorContext& before them. It returns an Effect (effect.h), an
 // answer, a StatusOr of one, nothing, or a Status whose error is a failure of the actor. A command without a Handle does
-// not compile.
+// not compile, nor does a Handle that is a coroutine, or that answers with another type than the command's Reply. (What
+// ThenReply answers with is checked when it is sent.)
 //
-// Apply: State Apply(State, const Event&), or void Apply(State&, const Event&). It only computes: it runs again whenever
-// the actor comes back. What is to happen once goes into ThenRun. If it throws and the actor is resumed, the effect of the
+// Apply: State Apply(State, const Event&), or void Apply(State&, const Event&), and nothing else. It is public, and must
+// not fail: what it applies is stored already, and is applied again whenever the actor comes back. So it only computes. What is to happen once goes into ThenRun. If it throws and the actor is resumed, the effect of the
 // event is missing: so the first form gets a copy of the state, unless it is noexcept, or events are replayed, or State
 // cannot be copied (then what was given to it is lost: restart such an actor). The second form copies nothing, and answers
 // for what it leaves behind when it throws.
@@ -121,6 +122,27 @@ class EventSourcedActor : public PersistentActor {
   std::vector<uint64_t> snapshots_;
 };
 
+// It has no definition: it is there to be named in the error of a program that does not compile.
+template <class Actor, class State, class Event>
+struct ActorDoesNotApply;
+
+namespace typed_internal {
+
+template <class A, class State, class E>
+concept AppliesToValue = requires(A& actor, State& state, const E& event) {
+  { actor.Apply(std::move(state), event) } -> std::same_as<State>;
+};
+// Not one that takes a copy, or something else that it cannot change: its work would be lost.
+template <class A, class State, class E>
+concept AppliesInPlace = !requires(A & actor, State& state, const E& event) {
+  actor.Apply(std::move(state), event);
+}
+&&requires(A& actor, State& state, const E& event) {
+  { actor.Apply(state, event) } -> std::same_as<void>;
+};
+
+}  // namespace typed_internal
+
 template <class Self, class State, class CommandList, class EventList>
 class EventSourced;
 
@@ -209,9 +231,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
     if (!event.Is<E>()) return false;
     Self& self = static_cast<Self&>(*this);
     const E& typed = std::as_const(event).template As<E>();
-    if constexpr (requires {
-                    { self.Apply(std::move(state_), typed) } -> std::same_as<State>;
-                  }) {
+    if constexpr (typed_internal::AppliesToValue<Self, State, E>) {
       // A recovery that fails is the end of the actor.
       if constexpr (std::is_copy_constructible_v<State> && !noexcept(self.Apply(std::move(state_), typed))) {
         if (!is_recovering()) {
@@ -220,8 +240,10 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
         }
       }
       state_ = self.Apply(std::move(state_), typed);
-    } else {
+    } else if constexpr (typed_internal::AppliesInPlace<Self, State, E>) {
       self.Apply(state_, typed);
+    } else {
+      static_assert(sizeof(ActorDoesNotApply<Self, State, E>) > 0);
     }
     return true;
   }

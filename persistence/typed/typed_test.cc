@@ -430,5 +430,49 @@ TEST_F(EventSourcedTest, NamesAnEventThatIsNotInItsList) {
   });
 }
 
+// What Apply may look like. The compiler names the actor, the state and the event of one that would have no effect.
+struct ByValue {
+  AccountState Apply(AccountState state, const Deposited&);
+};
+struct ByConstReference {
+  AccountState Apply(const AccountState& state, const Deposited&);
+};
+struct InPlace {
+  void Apply(AccountState& state, const Deposited&);
+};
+struct OfACopy {
+  void Apply(AccountState state, const Deposited&);
+};
+struct OfAConstant {
+  void Apply(const AccountState& state, const Deposited&);
+};
+struct BothWays {
+  AccountState Apply(AccountState& state, const Deposited&);
+};
+struct ThatMayFail {
+  absl::StatusOr<AccountState> Apply(AccountState state, const Deposited&);
+};
+struct ThatMayFailInPlace {
+  absl::Status Apply(AccountState& state, const Deposited&);
+};
+struct OfAnotherEvent {
+  void Apply(AccountState& state, const Withdrawn&);
+};
+
+template <class A>
+constexpr bool kApplies = typed_internal::AppliesToValue<A, AccountState, Deposited> ||
+                          typed_internal::AppliesInPlace<A, AccountState, Deposited>;
+static_assert(kApplies<ByValue> && kApplies<ByConstReference> && kApplies<InPlace>);
+static_assert(!kApplies<OfACopy> && !kApplies<OfAConstant> && !kApplies<BothWays>);
+static_assert(!kApplies<ThatMayFail> && !kApplies<ThatMayFailInPlace> && !kApplies<OfAnotherEvent>);
+
+// What Handle may return: see CheckAnswer, which names what it refuses.
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, Balance>());
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, absl::StatusOr<Balance>>());
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, absl::Status>());
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, void>());
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, Effect<AccountState>>());
+static_assert(typed_internal::CheckAnswer<Account, Freeze, int>());
+
 }  // namespace
 }  // namespace fraktor
