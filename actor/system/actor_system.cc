@@ -418,6 +418,14 @@ absl::Status ActorSystem::OnTermination(std::function<void()> callback) {
 ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   ShutdownReport report;
   if (parts_->scheduler->state() == SchedulerState::kStopped) return report;
+  if (IsWorkerThread()) {
+    parts_->log.Log(LogLevel::kError,
+                    {.at = parts_->toolbox->WallNow(),
+                     .text = "Shutdown was called by a worker, which must not wait for actors: the system ends, and "
+                             "nobody has waited for it; call Terminate there"});
+    Terminate();
+    return NotStopped();
+  }
   Future<void> terminated = WhenTerminated();
   const Instant deadline = parts_->toolbox->Now() + timeout;
   const auto await = [&](Future<void>& future) {
@@ -437,12 +445,20 @@ ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
     Terminate();
   }
   await(terminated);
-  // Nobody runs from here on: who is there has not stopped.
-  parts_->scheduler->Shutdown(absl::ZeroDuration()).IgnoreError();
   if (!terminated.IsReady()) {
     parts_->ReportLiving(report);
-    parts_->CompleteTermination();
+    // Only with threads there may be handlers to wait for.
+    if (!report.ok() && parts_->toolbox->has_threads()) {
+      parts_->log.Log(LogLevel::kWarning,
+                      {.at = parts_->toolbox->WallNow(),
+                       .text = absl::StrCat(report.not_stopped.size(), " actors have not ended within ",
+                                            absl::FormatDuration(timeout), ", the first: ", report.not_stopped.front(),
+                                            "; the shutdown goes on when the handlers that run have returned")});
+    }
   }
+  // Nobody runs from here on.
+  parts_->scheduler->Shutdown(absl::ZeroDuration()).IgnoreError();
+  if (!terminated.IsReady()) parts_->CompleteTermination();
   for (const GuardianKind kind : {GuardianKind::kUser, GuardianKind::kSystem, GuardianKind::kRoot}) {
     parts_->running->MarkStopped(parts_->running->guardian(kind));
   }
