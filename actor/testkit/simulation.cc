@@ -62,6 +62,9 @@ struct Seeds {
 };
 
 Seeds SeedsOf(const SimulateOptions& options, TestLocation at) {
+  if (options.seeds < 1) {
+    EndTest(at, absl::StrCat("SimulateOptions.seeds is ", options.seeds, "; it must be at least 1"));
+  }
   const auto number = [at](const char* variable, uint64_t& value) {
     const char* const text = std::getenv(variable);
     if (text == nullptr) return false;
@@ -74,7 +77,7 @@ Seeds SeedsOf(const SimulateOptions& options, TestLocation at) {
   if (number(kSeedVariable, value)) return {value, 1};
   if (number(kSeedsVariable, value)) return {options.first_seed, value};
   const int seeds = kIsSanitized ? std::max(1, options.seeds / 10) : options.seeds;
-  return {options.first_seed, static_cast<uint64_t>(std::max(0, seeds))};
+  return {options.first_seed, static_cast<uint64_t>(seeds)};
 }
 
 // One run of one seed.

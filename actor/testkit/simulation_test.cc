@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "gtest/gtest-spi.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
@@ -170,6 +171,23 @@ TEST(Simulation, RunsTheFirstSeedAndEachSoManythTwice) {
     expected.insert(expected.end(), seed == 3 || seed == 20 || seed == 40 ? 2 : 1, seed);
   }
   EXPECT_EQ(seeds, expected);
+}
+
+TEST(Simulation, RefusesToRunNothing) {
+  int runs = 0;
+  for (const int seeds : {0, -4}) {
+    testing::TestPartResultArray results;
+    {
+      testing::ScopedFakeTestPartResultReporter reporter(
+          testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+      EXPECT_THROW(Simulate({.seeds = seeds}, [&](Simulation&) { ++runs; }), testing::AssertionException);
+    }
+    ASSERT_EQ(results.size(), 1);
+    EXPECT_NE(std::string(results.GetTestPartResult(0).message())
+                  .find(absl::StrCat("SimulateOptions.seeds is ", seeds, "; it must be at least 1")),
+              std::string::npos);
+  }
+  EXPECT_EQ(runs, 0);
 }
 
 TEST(Simulation, TriesDifferentOrdersOfTheSameEvents) {
