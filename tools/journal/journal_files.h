@@ -2,7 +2,7 @@
 // damaged where the journal does not look.
 //
 //   std::unique_ptr<JournalFiles> files = JournalFiles::Open("/var/lib/shop/journal").value();
-//   absl::Status whole = files->Verify([](const std::string& damage) { std::cout << damage << "\n"; });
+//   uint64_t damaged_files = files->Verify([](const std::string& damage) { std::cout << damage << "\n"; });
 //
 // A journal reads what it is asked for. Blocks of deleted events, of filters and of the index may be damaged for long
 // before somebody asks; RocksDB finds them when it merges files, and then stops writing.
@@ -18,6 +18,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
