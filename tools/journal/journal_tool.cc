@@ -635,16 +635,21 @@ class JournalTool {
     for (std::string text; std::getline(streams_.in, text);) {
       ++number;
       if (text.empty()) continue;
-      FRAKTOR_RETURN_IF_ERROR(Annotate(ImportLine(text, number), absl::StrCat("line ", number)));
+      FRAKTOR_RETURN_IF_ERROR(Annotate(ImportLine(text), absl::StrCat("line ", number)));
     }
     if (number == 0) return absl::InvalidArgumentError("standard input is empty; give it what journal export wrote");
-    // An old one was cut for sure if events are missing at its end, or perhaps, if there are none of the last id.
-    if (!has_end_ && (version_ > 1 || current_.highest > current_.last)) {
+    if (version_ == 0) return absl::InvalidArgumentError("standard input has only empty lines");
+    if (!has_end_ && version_ > 1) {
+      return absl::DataLossError(absl::StrCat("line ", number,
+                                              ": the export ends here, without the line with its counts: it was cut. "
+                                              "Take it out again with journal export"));
+    }
+    if (!has_end_ && current_.highest > current_.last) {
       return absl::DataLossError(
-          absl::StrCat("line ", number, ": the export ends here, without ",
-                       version_ > 1 ? "the line with its counts"
-                                    : absl::StrCat("the events of \"", current_.id, "\" up to ", current_.highest),
-                       ": it was cut. Take it out again with journal export"));
+          absl::StrCat("line ", number, ": the export ends here, without the events of \"",
+                       absl::CHexEscape(current_.id), "\" up to ", current_.highest, ": it was cut",
+                       current_.events == 0 ? ", or they were deleted, which an export of version 1 does not tell" : "",
+                       ". Take it out again with journal export"));
     }
     if (!has_end_) {
       streams_.err << "journal: warning: an export of version 1 does not say where it ends: if it was cut behind the "
@@ -656,13 +661,13 @@ class JournalTool {
     return true;
   }
 
-  absl::Status ImportLine(const std::string& text, uint64_t number) {
+  absl::Status ImportLine(const std::string& text) {
     FRAKTOR_ASSIGN_OR_RETURN(const JsonLine line, JsonLine::Parse(text));
-    if (number == 1) {
-      if (line.Text("format") != kExportFormat) {
+    if (version_ == 0) {
+      if (line.Text("format") != kExportFormat || line.Number("version").value_or(0) == 0) {
         return absl::InvalidArgumentError("not an export of a journal: it begins with {\"format\":…}");
       }
-      version_ = line.Number("version").value_or(0);
+      version_ = *line.Number("version");
       if (version_ > kExportVersion) {
         return absl::FailedPreconditionError(absl::StrCat("an export of version ", version_,
                                                           "; this program knows versions up to ", kExportVersion,
@@ -786,7 +791,7 @@ class JournalTool {
   Progress* progress_ = nullptr;
 
   // Of an import.
-  uint64_t version_ = 0;
+  uint64_t version_ = 0;  // 0: it has not begun
   bool has_end_ = false;
   Totals current_;
   uint64_t epoch_ = 0;

@@ -464,6 +464,9 @@ TEST_F(JournalToolTest, RefusesToImportWhatItCannotRead) {
     EXPECT_TRUE(Err(why)) << err_;
   };
   refuses("", "standard input is empty");
+  refuses("\n\n", "standard input has only empty lines");
+  refuses("\n{\"id\":\"a\",\"highest\":1}\n", "line 2: not an export of a journal");
+  refuses("{\"format\":\"fraktor-journal-export\"}\n", "line 1: not an export of a journal");
   refuses("{\"id\":\"a\"}\n", "line 1: not an export of a journal");
   refuses("{\"format\":\"fraktor-journal-export\",\"version\":3}\n", "version 3");
   refuses(head + "nonsense\n", "line 2: column 1");
