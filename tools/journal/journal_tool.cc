@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <istream>
 #include <limits>
 #include <memory>
@@ -11,6 +12,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,6 +23,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
@@ -28,6 +32,7 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/journal/replay_cursor.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
+#include "fraktor/tools/journal/journal_files.h"
 #include "fraktor/tools/journal/json_line.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -43,10 +48,10 @@ constexpr std::string_view kHelp = R"(Looks into a journal on RocksDB, checks it
   journal list PATH              the persistence ids, one to a line, in the order of their first use
   journal stats PATH             how many events and bytes each id has, and all together; the largest first
   journal show PATH ID           the events of an id
-  journal verify PATH            reads everything, and names each record that is damaged
+  journal verify PATH            reads everything, and names each file, and each record, that is damaged
   journal export PATH            all events as JSON lines, to standard output
   journal import PATH            reads such lines from standard input into a journal, which is made if it is missing;
-                                 ids that it has already are refused
+                                 ids that it has already are refused, and so is an export that was cut
 
 PATH is the folder that the journal was opened with. All but import only look, also while a program has it open: they
 show what was there when they began.
@@ -56,7 +61,7 @@ Options
   --max N              show: at most N events; list, stats: at most N ids
   --full               show: whole payloads; otherwise the first 64 bytes of what is shown in hex
   --id ID              stats, verify, export: only this id; may be given several times
-  --skip-corrupt       export: leave out what is damaged, and say so, instead of stopping
+  --skip-corrupt       export: leave out what is damaged, and name it, instead of stopping; the exit code is 1 then
   --progress WHEN      a line that says how far it is: auto (if standard error is a terminal), always, never
   --help               this text
 
@@ -64,11 +69,14 @@ Exit codes: 0 all is well; 1 something failed or is damaged; 2 called wrongly.
 )";
 
 constexpr std::string_view kExportFormat = "fraktor-journal-export";
-constexpr uint64_t kExportVersion = 1;
+// Version 1 had no line at its end.
+constexpr uint64_t kExportVersion = 2;
 constexpr size_t kShownBytes = 64;
 constexpr size_t kEventsPerWrite = 1000;
 // A journal that is damaged all over is not listed event by event.
 constexpr uint64_t kMaxDamagedPerId = 1000;
+// More than there are in a block.
+constexpr int kMaxEventsPerBlock = 512;
 
 struct Arguments {
   std::string command;
@@ -191,20 +199,18 @@ class JournalTool {
   // Whether everything was well.
   absl::StatusOr<bool> Run() {
     FRAKTOR_ASSIGN_OR_RETURN(toolbox_, StdToolbox::Make({.name = "journal"}));
-    const bool imports = arguments_.command == "import";
-    FRAKTOR_ASSIGN_OR_RETURN(
-        journal_, RocksDbJournal::Open(*toolbox_,
-                                       {.path = arguments_.path, .create_if_missing = imports, .read_only = !imports}));
-    for (const std::string& line : journal_->open_report().dropped) streams_.err << "journal: " << line << "\n";
-    Progress progress(*toolbox_, streams_.err, arguments_.command,
-                      arguments_.progress == "always" || (arguments_.progress == "auto" && streams_.is_terminal));
-    progress_ = &progress;
-    if (arguments_.command == "list") return List();
-    if (arguments_.command == "stats") return Stats();
-    if (arguments_.command == "show") return Show();
-    if (arguments_.command == "verify") return Verify();
-    if (arguments_.command == "export") return Export();
-    return Import();
+    if (arguments_.command == "import") return ImportOrUndo();
+    FRAKTOR_RETURN_IF_ERROR(CheckFolder());
+    absl::StatusOr<std::unique_ptr<RocksDbJournal>> journal =
+        RocksDbJournal::Open(*toolbox_, {.path = arguments_.path, .create_if_missing = false, .read_only = true});
+    if (!journal.ok()) {
+      // Perhaps because it is something else, which RocksDB says in other words.
+      const absl::StatusOr<JournalFiles*> files = Files();
+      if (files.ok()) FRAKTOR_RETURN_IF_ERROR((*files)->CheckIsJournal());
+      return journal.status();
+    }
+    journal_ = *std::move(journal);
+    return RunWithJournal();
   }
 
  private:
@@ -216,41 +222,145 @@ class JournalTool {
     uint64_t last = 0;
     uint64_t highest = 0;
   };
+  // Events that cannot be read.
+  struct Damage {
+    std::string text = {};
+    // One record, rather than the block of a file.
+    bool is_record = false;
+    // Where the id can be read again. None: it cannot.
+    std::optional<uint64_t> next = {};
+  };
 
-  // Calls `use` with all ids that are wanted, until it says false.
-  template <class Fn>
-  absl::Status ForEachId(Fn use) {
-    if (!arguments_.ids.empty()) {
-      for (const std::string& id : arguments_.ids) {
-        FRAKTOR_ASSIGN_OR_RETURN(const bool goes_on, use(id));
-        if (!goes_on) return absl::OkStatus();
-      }
-      return absl::OkStatus();
-    }
-    for (IdPage page;;) {
-      FRAKTOR_ASSIGN_OR_RETURN(const IdBatch batch, journal_->PersistenceIds(page).Wait());
-      for (const std::string& id : batch.ids) {
-        FRAKTOR_ASSIGN_OR_RETURN(const bool goes_on, use(id));
-        if (!goes_on) return absl::OkStatus();
-      }
-      if (batch.at_end) return absl::OkStatus();
-      page.from_offset = batch.resume_at;
-    }
+  absl::StatusOr<bool> RunWithJournal() {
+    for (const std::string& line : journal_->open_report().dropped) streams_.err << "journal: " << line << "\n";
+    Progress progress(*toolbox_, streams_.err, arguments_.command,
+                      arguments_.progress == "always" || (arguments_.progress == "auto" && streams_.is_terminal));
+    progress_ = &progress;
+    FRAKTOR_RETURN_IF_ERROR(CheckIds());
+    if (arguments_.command == "list") return List();
+    if (arguments_.command == "stats") return Stats();
+    if (arguments_.command == "show") return Show();
+    if (arguments_.command == "verify") return Verify();
+    if (arguments_.command == "export") return Export();
+    return Import();
   }
 
-  // Calls `use` with every event in the range. Damaged ones go to `damaged`, which says whether to go on behind them.
+  absl::Status CheckFolder() const {
+    std::error_code error;
+    const std::filesystem::path path(arguments_.path);
+    if (std::filesystem::is_directory(path, error)) return absl::OkStatus();
+    if (std::filesystem::exists(path, error)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(arguments_.path, ": this is a file; name the folder that a journal was opened with"));
+    }
+    if (arguments_.command != "import") {
+      return absl::NotFoundError(absl::StrCat(arguments_.path,
+                                              ": there is no database, and no such folder; name the "
+                                              "folder that a journal was opened with"));
+    }
+    const std::filesystem::path parent = std::filesystem::absolute(path, error).lexically_normal().parent_path();
+    if (std::filesystem::is_directory(parent, error)) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat(arguments_.path, ": there is no folder ", parent.string(), " to make it in; make that one first"));
+  }
+
+  // The ids that were named must be there, or else a slip of the pen looks like an id without events.
+  absl::Status CheckIds() {
+    std::vector<std::string> ids = arguments_.ids;
+    if (arguments_.command == "show") ids.push_back(arguments_.show_id);
+    for (const std::string& id : ids) {
+      const absl::StatusOr<uint64_t> highest = journal_->HighestSequenceNr(id).Wait();
+      if (!highest.ok() || *highest > 0) continue;
+      // It may have been opened and never written to.
+      FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
+      if (files->Knows(id)) continue;
+      return absl::NotFoundError(
+          absl::StrCat(arguments_.path, ": there is no id \"", absl::CHexEscape(id), "\"; journal list shows the ids"));
+    }
+    return absl::OkStatus();
+  }
+
+  // Opened when they are needed: that reads the log once more.
+  absl::StatusOr<JournalFiles*> Files() {
+    if (files_ == nullptr) {
+      FRAKTOR_ASSIGN_OR_RETURN(files_, JournalFiles::Open(arguments_.path));
+    }
+    return files_.get();
+  }
+
+  // Calls `use` with all ids that are wanted, until it says false. Stops if the list of ids is damaged.
+  template <class Fn>
+  absl::Status ForEachId(Fn use) {
+    return ForEachId(use, nullptr);
+  }
+  // Goes on with those that are not in what can be read of the list, after `damaged(const std::string&)`.
+  template <class Fn, class Damaged>
+  absl::Status ForEachId(Fn use, Damaged damaged) {
+    if (!arguments_.ids.empty()) return UseIds(arguments_.ids, use).status();
+    for (IdPage page;;) {
+      const absl::StatusOr<IdBatch> batch = journal_->PersistenceIds(page).Wait();
+      if (!batch.ok()) {
+        if constexpr (std::is_null_pointer_v<Damaged>) {
+          return batch.status();
+        } else {
+          damaged(absl::StrCat("the list of ids from here on; the others come in alphabetical order: ",
+                               std::string(batch.status().message())));
+          return UseIds(IdsBehind(page), use).status();
+        }
+      }
+      FRAKTOR_ASSIGN_OR_RETURN(const bool goes_on, UseIds(batch->ids, use));
+      if (!goes_on || batch->at_end) return absl::OkStatus();
+      page.from_offset = batch->resume_at;
+    }
+  }
+  template <class Fn>
+  static absl::StatusOr<bool> UseIds(const std::vector<std::string>& ids, Fn& use) {
+    for (const std::string& id : ids) {
+      FRAKTOR_ASSIGN_OR_RETURN(const bool goes_on, use(id));
+      if (!goes_on) return false;
+    }
+    return true;
+  }
+
+  // All ids but those in the list before `end`, which cannot be read.
+  std::vector<std::string> IdsBehind(const IdPage& end) {
+    std::set<std::string> before;
+    for (IdPage page; page.from_offset < end.from_offset;) {
+      const absl::StatusOr<IdBatch> batch = journal_->PersistenceIds(page).Wait();
+      if (!batch.ok()) break;
+      before.insert(batch->ids.begin(), batch->ids.end());
+      if (batch->at_end) break;
+      page.from_offset = batch->resume_at;
+    }
+    const absl::StatusOr<JournalFiles*> files = Files();
+    std::vector<std::string> ids = files.ok() ? (*files)->Ids() : std::vector<std::string>();
+    ids.erase(std::remove_if(ids.begin(), ids.end(), [&](const std::string& id) { return before.count(id) > 0; }),
+              ids.end());
+    return ids;
+  }
+
+  // Calls `use` with every event in the range. Stops at damage.
+  template <class Fn>
+  absl::Status ForEachEvent(ReplayRange range, Fn use) {
+    return ForEachEvent(range, use, nullptr);
+  }
+  // Goes on behind damage, after `damaged(const Damage&)`.
   template <class Fn, class Damaged>
   absl::Status ForEachEvent(ReplayRange range, Fn use, Damaged damaged) {
     for (ReplayCursor cursor(range); !cursor.done();) {
       const absl::StatusOr<EventBatch> batch = journal_->Replay(cursor.NextPage({})).Wait();
       if (!batch.ok()) {
-        if (!damaged(batch.status())) return batch.status();
-        const std::optional<int64_t> number = ErrorDetailNumberOf<JournalErrorKind>(batch.status(), "nr");
-        if (!number.has_value()) return absl::OkStatus();  // the id as a whole
-        ReplayRange rest = cursor.rest();
-        rest.from_sequence_nr = static_cast<uint64_t>(*number) + 1;
-        cursor = ReplayCursor(rest);
-        continue;
+        if constexpr (std::is_null_pointer_v<Damaged>) {
+          return batch.status();
+        } else {
+          FRAKTOR_ASSIGN_OR_RETURN(const Damage damage, Measure(range.persistence_id, batch.status()));
+          damaged(damage);
+          if (!damage.next.has_value()) return absl::OkStatus();
+          ReplayRange rest = cursor.rest();
+          rest.from_sequence_nr = *damage.next;
+          cursor = ReplayCursor(rest);
+          continue;
+        }
       }
       cursor.Advance(*batch);
       for (const StoredEvent& event : *batch) FRAKTOR_RETURN_IF_ERROR(use(event));
@@ -259,7 +369,45 @@ class JournalTool {
     return absl::OkStatus();
   }
 
-  static bool StopAtDamage(const absl::Status&) { return false; }
+  // How far the damage goes that a replay has met.
+  absl::StatusOr<Damage> Measure(const std::string& id, const absl::Status& status) {
+    constexpr uint64_t kLast = std::numeric_limits<uint64_t>::max();
+    Damage damage{.text = std::string(status.message())};
+    const std::optional<int64_t> detail = ErrorDetailNumberOf<JournalErrorKind>(status, "nr");
+    if (!detail.has_value()) return damage;  // the id as a whole
+    const auto number = static_cast<uint64_t>(*detail);
+    FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
+    damage.is_record = files->HasRecord(id, number);
+    if (number == kLast) return damage;
+    damage.next = number + 1;
+    if (damage.is_record) return damage;
+    // A block of a file: all that it has is lost, and nobody knows what that is.
+    const auto reads = [&](uint64_t from) {
+      const absl::StatusOr<EventBatch> batch =
+          journal_->Replay({.persistence_id = id, .from_sequence_nr = from, .limits = {.max_events = 1}}).Wait();
+      if (batch.ok()) return true;
+      const std::optional<int64_t> at = ErrorDetailNumberOf<JournalErrorKind>(batch.status(), "nr");
+      return at.has_value() && files->HasRecord(id, static_cast<uint64_t>(*at));
+    };
+    uint64_t bad = number;
+    for (int i = 0; i < kMaxEventsPerBlock && bad < kLast - 1 && !reads(bad + 1); ++i) ++bad;
+    uint64_t good = bad + 1;
+    if (!reads(good)) {
+      // The block ends with others' events, or there is a gap in the numbers.
+      if (!reads(kLast)) {
+        damage.next = std::nullopt;
+        absl::StrAppend(&damage.text, ". No event from ", number, " on can be read");
+        return damage;
+      }
+      for (bad = good, good = kLast; good - bad > 1;) {
+        const uint64_t middle = bad + (good - bad) / 2;
+        (reads(middle) ? good : bad) = middle;
+      }
+    }
+    damage.next = good;
+    absl::StrAppend(&damage.text, ". No event from ", number, " to ", good - 1, " can be read");
+    return damage;
+  }
 
   absl::StatusOr<bool> List() {
     uint64_t left = arguments_.max;
@@ -278,15 +426,12 @@ class JournalTool {
     FRAKTOR_RETURN_IF_ERROR(ForEachId([&](const std::string& id) -> absl::StatusOr<bool> {
       Totals totals{.id = id};
       FRAKTOR_ASSIGN_OR_RETURN(totals.highest, journal_->HighestSequenceNr(id).Wait());
-      FRAKTOR_RETURN_IF_ERROR(ForEachEvent(
-          {.persistence_id = id},
-          [&](const StoredEvent& event) {
-            if (totals.events++ == 0) totals.first = event.sequence_nr;
-            totals.last = event.sequence_nr;
-            totals.bytes += event.payload.size();
-            return absl::OkStatus();
-          },
-          &StopAtDamage));
+      FRAKTOR_RETURN_IF_ERROR(ForEachEvent({.persistence_id = id}, [&](const StoredEvent& event) {
+        if (totals.events++ == 0) totals.first = event.sequence_nr;
+        totals.last = event.sequence_nr;
+        totals.bytes += event.payload.size();
+        return absl::OkStatus();
+      }));
       sum.events += totals.events;
       sum.bytes += totals.bytes;
       progress_->Add(1, 0, 0);
@@ -306,22 +451,19 @@ class JournalTool {
 
   absl::StatusOr<bool> Show() {
     uint64_t shown = 0;
-    FRAKTOR_RETURN_IF_ERROR(ForEachEvent(
-        {.persistence_id = arguments_.show_id,
-         .from_sequence_nr = arguments_.from,
-         .to_sequence_nr = arguments_.to,
-         .max_events = arguments_.max},
-        [&](const StoredEvent& event) {
-          ++shown;
-          ShowEvent(event);
-          return absl::OkStatus();
-        },
-        &StopAtDamage));
+    FRAKTOR_RETURN_IF_ERROR(ForEachEvent({.persistence_id = arguments_.show_id,
+                                          .from_sequence_nr = arguments_.from,
+                                          .to_sequence_nr = arguments_.to,
+                                          .max_events = arguments_.max},
+                                         [&](const StoredEvent& event) {
+                                           ++shown;
+                                           ShowEvent(event);
+                                           return absl::OkStatus();
+                                         }));
     if (shown > 0) return true;
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t highest, journal_->HighestSequenceNr(arguments_.show_id).Wait());
     streams_.err << "journal: \"" << absl::CHexEscape(arguments_.show_id) << "\" has no such events"
-                 << (highest == 0 ? "; journal list shows the ids\n"
-                                  : absl::StrCat("; its highest number is ", highest, "\n"));
+                 << "; its highest number is " << highest << "\n";
     return true;
   }
 
@@ -346,60 +488,94 @@ class JournalTool {
   }
 
   absl::StatusOr<bool> Verify() {
-    uint64_t damaged = 0;
+    uint64_t files_damaged = 0;
+    uint64_t records_damaged = 0;
+    uint64_t ranges_damaged = 0;
     uint64_t events = 0;
     uint64_t ids = 0;
-    FRAKTOR_RETURN_IF_ERROR(ForEachId([&](const std::string& id) -> absl::StatusOr<bool> {
+    if (arguments_.ids.empty()) {
+      FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
+      files_damaged = files->Verify([this](const std::string& text) { streams_.out << text << "\n"; });
+    }
+    const auto verify_id = [&](const std::string& id) -> absl::StatusOr<bool> {
       uint64_t damaged_here = 0;
-      uint64_t last = 0;
       FRAKTOR_RETURN_IF_ERROR(ForEachEvent(
           {.persistence_id = id},
-          [&](const StoredEvent& event) {
+          [&](const StoredEvent&) {
             ++events;
-            last = event.sequence_nr;
             return absl::OkStatus();
           },
-          [&](const absl::Status& status) {
-            streams_.out << std::string(status.message()) << "\n";
-            return ++damaged_here < kMaxDamagedPerId;
+          [&](const Damage& damage) {
+            ++(damage.is_record ? records_damaged : ranges_damaged);
+            if (++damaged_here <= kMaxDamagedPerId) streams_.out << damage.text << "\n";
           }));
-      damaged += damaged_here;
+      if (damaged_here > kMaxDamagedPerId) {
+        streams_.out << "… and " << damaged_here - kMaxDamagedPerId << " more of \"" << absl::CHexEscape(id) << "\"\n";
+      }
+      // What its next writer begins with.
+      const absl::Status highest = journal_->HighestSequenceNr(id).Wait().status();
+      if (!highest.ok() && damaged_here == 0) {
+        ++ranges_damaged;
+        streams_.out << "\"" << absl::CHexEscape(id) << "\": " << std::string(highest.message()) << "\n";
+      }
       ++ids;
       progress_->Add(1, 0, 0);
       return true;
+    };
+    FRAKTOR_RETURN_IF_ERROR(ForEachId(verify_id, [&](const std::string& text) {
+      ++ranges_damaged;
+      streams_.out << text << "\n";
     }));
-    streams_.out << absl::StrCat(damaged == 0 ? "all is well: " : absl::StrCat(damaged, " records are damaged; "),
-                                 events, " events of ", ids, " ids are good\n");
-    return damaged == 0;
+    std::vector<std::string> damages;
+    if (files_damaged > 0) damages.push_back(absl::StrCat(files_damaged, " files are damaged"));
+    if (records_damaged > 0) damages.push_back(absl::StrCat(records_damaged, " records are damaged"));
+    if (ranges_damaged > 0) damages.push_back(absl::StrCat(ranges_damaged, " ranges cannot be read"));
+    streams_.out << (damages.empty() ? "all is well: " : absl::StrJoin(damages, ", ") + "; ") << events << " events of "
+                 << ids << " ids are good\n";
+    return damages.empty();
   }
 
   absl::StatusOr<bool> Export() {
     bool is_whole = true;
-    streams_.out << JsonLineWriter().Text("format", kExportFormat).Number("version", kExportVersion).Finish() << "\n";
-    FRAKTOR_RETURN_IF_ERROR(ForEachId([&](const std::string& id) -> absl::StatusOr<bool> {
-      const auto damaged = [&](const absl::Status& status) {
-        if (!arguments_.skip_corrupt) return false;
-        is_whole = false;
-        streams_.err << "journal: left out: " << std::string(status.message()) << "\n";
-        return true;
-      };
+    uint64_t events = 0;
+    uint64_t ids = 0;
+    const auto write = [&](const std::string& line) {
+      streams_.out << line << "\n";
+      return streams_.out.good() ? absl::OkStatus() : absl::DataLossError("standard output cannot be written");
+    };
+    const auto write_event = [&](const StoredEvent& event) {
+      ++events;
+      return write(Line(event));
+    };
+    const auto leave_out = [&](const std::string& text) {
+      is_whole = false;
+      streams_.err << "journal: left out: " << text << "\n";
+    };
+    FRAKTOR_RETURN_IF_ERROR(
+        write(JsonLineWriter().Text("format", kExportFormat).Number("version", kExportVersion).Finish()));
+    const auto write_id = [&](const std::string& id) -> absl::StatusOr<bool> {
       const absl::StatusOr<uint64_t> highest = journal_->HighestSequenceNr(id).Wait();
       if (!highest.ok()) {
-        if (!damaged(highest.status())) return highest.status();
-        return true;
+        if (!arguments_.skip_corrupt) return highest.status();
+        leave_out(absl::StrCat("the highest number of \"", absl::CHexEscape(id),
+                               "\", in whose place is that of its last ",
+                               "event: ", std::string(highest.status().message())));
       }
-      streams_.out << JsonLineWriter().Text("id", id).Number("highest", *highest).Finish() << "\n";
-      FRAKTOR_RETURN_IF_ERROR(ForEachEvent(
-          {.persistence_id = id},
-          [&](const StoredEvent& event) {
-            streams_.out << Line(event) << "\n";
-            return streams_.out.good() ? absl::OkStatus() : absl::DataLossError("standard output cannot be written");
-          },
-          damaged));
+      ++ids;
+      FRAKTOR_RETURN_IF_ERROR(write(JsonLineWriter().Text("id", id).Number("highest", highest.value_or(0)).Finish()));
+      const ReplayRange all{.persistence_id = id};
+      FRAKTOR_RETURN_IF_ERROR(
+          arguments_.skip_corrupt
+              ? ForEachEvent(all, write_event, [&](const Damage& damage) { leave_out(damage.text); })
+              : ForEachEvent(all, write_event));
       progress_->Add(1, 0, 0);
       return true;
-    }));
+    };
+    FRAKTOR_RETURN_IF_ERROR(arguments_.skip_corrupt ? ForEachId(write_id, leave_out) : ForEachId(write_id));
+    FRAKTOR_RETURN_IF_ERROR(
+        write(JsonLineWriter().Text("end", kExportFormat).Number("events", events).Number("ids", ids).Finish()));
     streams_.out.flush();
+    if (!streams_.out.good()) return absl::DataLossError("standard output cannot be written");
     return is_whole;
   }
 
@@ -417,39 +593,107 @@ class JournalTool {
     return writer.Bytes("payload", event.payload).Finish();
   }
 
+  // An import that fails leaves no new journal behind: one would look as if it had everything.
+  absl::StatusOr<bool> ImportOrUndo() {
+    FRAKTOR_RETURN_IF_ERROR(CheckFolder());
+    std::error_code error;
+    const std::filesystem::path path(arguments_.path);
+    std::set<std::filesystem::path> present;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) present.insert(entry.path());
+    const bool has_folder = std::filesystem::exists(path, error);
+    if (!present.empty()) {
+      // Before it is opened for writing, which would add to the database of something else.
+      const absl::StatusOr<JournalFiles*> files = Files();
+      if (files.ok()) FRAKTOR_RETURN_IF_ERROR((*files)->CheckIsJournal());
+      files_.reset();
+    }
+    const absl::StatusOr<bool> imported = OpenAndImport();
+    const bool is_new = journal_ != nullptr && journal_->open_report().open_count == 1;
+    journal_.reset();
+    if (imported.ok()) return imported;
+    if (!is_new) {
+      if (written_events_ == 0) return imported;
+      return Annotate(imported.status(), absl::StrCat("after ", written_events_, " events, which are in ",
+                                                      arguments_.path, " now; import the whole into another folder"));
+    }
+    std::vector<std::filesystem::path> made;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      if (present.count(entry.path()) == 0) made.push_back(entry.path());
+    }
+    for (const std::filesystem::path& file : made) std::filesystem::remove_all(file, error);
+    if (!has_folder) std::filesystem::remove(path, error);
+    return imported;
+  }
+
+  absl::StatusOr<bool> OpenAndImport() {
+    FRAKTOR_ASSIGN_OR_RETURN(journal_, RocksDbJournal::Open(*toolbox_, {.path = arguments_.path}));
+    return RunWithJournal();
+  }
+
   absl::StatusOr<bool> Import() {
     uint64_t number = 0;
     for (std::string text; std::getline(streams_.in, text);) {
       ++number;
       if (text.empty()) continue;
-      FRAKTOR_RETURN_IF_ERROR(Annotate(ImportLine(text, number), absl::StrCat("line ", number)));
+      FRAKTOR_RETURN_IF_ERROR(Annotate(ImportLine(text), absl::StrCat("line ", number)));
     }
     if (number == 0) return absl::InvalidArgumentError("standard input is empty; give it what journal export wrote");
+    if (version_ == 0) return absl::InvalidArgumentError("standard input has only empty lines");
+    if (!has_end_ && version_ > 1) {
+      return absl::DataLossError(absl::StrCat("line ", number,
+                                              ": the export ends here, without the line with its counts: it was cut. "
+                                              "Take it out again with journal export"));
+    }
+    if (!has_end_ && current_.highest > current_.last) {
+      return absl::DataLossError(
+          absl::StrCat("line ", number, ": the export ends here, without the events of \"",
+                       absl::CHexEscape(current_.id), "\" up to ", current_.highest, ": it was cut",
+                       current_.events == 0 ? ", or they were deleted, which an export of version 1 does not tell" : "",
+                       ". Take it out again with journal export"));
+    }
+    if (!has_end_) {
+      streams_.err << "journal: warning: an export of version 1 does not say where it ends: if it was cut behind the "
+                      "events of an id, further ids are missing. Compare with journal stats of where it came from\n";
+    }
     FRAKTOR_RETURN_IF_ERROR(FinishId());
     FRAKTOR_RETURN_IF_ERROR(journal_->Close().Wait());
     streams_.out << absl::StrCat(imported_events_, " events of ", imported_ids_, " ids\n");
     return true;
   }
 
-  absl::Status ImportLine(const std::string& text, uint64_t number) {
+  absl::Status ImportLine(const std::string& text) {
     FRAKTOR_ASSIGN_OR_RETURN(const JsonLine line, JsonLine::Parse(text));
-    if (number == 1) {
-      if (line.Text("format") != kExportFormat) {
+    if (version_ == 0) {
+      if (line.Text("format") != kExportFormat || line.Number("version").value_or(0) == 0) {
         return absl::InvalidArgumentError("not an export of a journal: it begins with {\"format\":…}");
       }
-      if (line.Number("version").value_or(0) > kExportVersion) {
-        return absl::FailedPreconditionError(absl::StrCat("an export of version ", line.Number("version").value_or(0),
+      version_ = *line.Number("version");
+      if (version_ > kExportVersion) {
+        return absl::FailedPreconditionError(absl::StrCat("an export of version ", version_,
                                                           "; this program knows versions up to ", kExportVersion,
                                                           ". Import it with the newer program that wrote it"));
       }
       return absl::OkStatus();
     }
+    if (has_end_) return absl::InvalidArgumentError("something behind the end of the export; import one at a time");
+    if (line.Text("end").has_value()) return CheckEnd(line);
     const std::optional<std::string> id = line.Text("id");
     if (!id.has_value()) return absl::InvalidArgumentError("no \"id\"");
     if (line.Number("highest").has_value()) return BeginId(*id, *line.Number("highest"));
     if (*id != current_.id)
       return absl::InvalidArgumentError("an event of an id that was not announced by a line with \"highest\"");
     return ImportEvent(line);
+  }
+
+  absl::Status CheckEnd(const JsonLine& line) {
+    const std::optional<uint64_t> events = line.Number("events");
+    const std::optional<uint64_t> ids = line.Number("ids");
+    if (!events.has_value() || !ids.has_value()) return absl::InvalidArgumentError("no \"events\" or no \"ids\"");
+    has_end_ = true;
+    if (*events == imported_events_ && *ids == imported_ids_) return absl::OkStatus();
+    return absl::DataLossError(absl::StrCat("the export says that it has ", *events, " events of ", *ids, " ids; ",
+                                            imported_events_, " events of ", imported_ids_,
+                                            " ids were read. Take it out again with journal export"));
   }
 
   absl::Status BeginId(const std::string& id, uint64_t highest) {
@@ -479,6 +723,15 @@ class JournalTool {
     if (!absl::ParseTime(absl::RFC3339_full, line.Text("time").value_or(""), &event.timestamp, &error)) {
       return absl::InvalidArgumentError(absl::StrCat("\"time\": ", error));
     }
+    if (current_.events > 0 && *number <= current_.last) {
+      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
+                                                     "\" is given twice or not in order: event ", current_.last,
+                                                     " came before"));
+    }
+    if (current_.highest > 0 && *number > current_.highest) {
+      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
+                                                     "\" is above its highest number, ", current_.highest));
+    }
     event.sequence_nr = *number;
     event.payload = *payload;
     event.writer = *writer;
@@ -488,6 +741,7 @@ class JournalTool {
     event.metadata = line.Text("metadata").value_or("");
     event.tags = line.Texts("tags").value_or(std::vector<std::string>());
     current_.last = event.sequence_nr;
+    ++current_.events;
     if (event.epoch > epoch_) {
       FRAKTOR_RETURN_IF_ERROR(FlushWrites());
       FRAKTOR_RETURN_IF_ERROR(journal_->OpenWriter(current_.id, event.epoch).Wait().status());
@@ -502,15 +756,24 @@ class JournalTool {
 
   absl::Status FlushWrites() {
     if (writes_.empty()) return absl::OkStatus();
+    const size_t count = writes_.size();
     FRAKTOR_ASSIGN_OR_RETURN(const WriteResults results, journal_->Write(std::exchange(writes_, {})).Wait());
     for (const absl::Status& result : results) FRAKTOR_RETURN_IF_ERROR(result);
+    written_events_ += count;
     return absl::OkStatus();
   }
 
-  // An id whose events were all deleted goes on behind its highest number. It gets there by an event that is deleted.
+  // An id whose events were all deleted goes on behind its highest number. It gets there by an event that is deleted,
+  // with all before it: one that has events cannot get there so.
   absl::Status FinishId() {
     FRAKTOR_RETURN_IF_ERROR(FlushWrites());
     if (current_.highest <= current_.last) return absl::OkStatus();
+    if (current_.events > 0) {
+      streams_.err << absl::StrCat("journal: warning: \"", absl::CHexEscape(current_.id), "\" had events up to ",
+                                   current_.highest, "; the export has them up to ", current_.last,
+                                   ", and the next one gets the number behind that\n");
+      return absl::OkStatus();
+    }
     FRAKTOR_ASSIGN_OR_RETURN(AtomicWrite write,
                              AtomicWrite::Make(PersistentRepr{
                                  .persistence_id = current_.id, .sequence_nr = current_.highest, .epoch = epoch_}));
@@ -524,14 +787,18 @@ class JournalTool {
   const EventTexts& texts_;
   std::unique_ptr<StdToolbox> toolbox_;
   std::unique_ptr<RocksDbJournal> journal_;
+  std::unique_ptr<JournalFiles> files_;
   Progress* progress_ = nullptr;
 
   // Of an import.
+  uint64_t version_ = 0;  // 0: it has not begun
+  bool has_end_ = false;
   Totals current_;
   uint64_t epoch_ = 0;
   std::vector<AtomicWrite> writes_;
   uint64_t imported_events_ = 0;
   uint64_t imported_ids_ = 0;
+  uint64_t written_events_ = 0;
 };
 
 }  // namespace

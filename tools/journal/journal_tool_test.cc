@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <sstream>
@@ -25,6 +26,7 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
+#include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
 #include "fraktor/tools/journal/json_line.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -72,7 +74,8 @@ TEST(JsonLine, ReadsWhatOthersWrite) {
 TEST(JsonLine, SaysWhereItIsWrong) {
   for (const std::string_view wrong :
        {"", "x", "{", "{\"a\"}", "{\"a\":}", "{\"a\":1", "{\"a\":1}}", "{\"a\":-1}", "{\"a\":99999999999999999999}",
-        "{\"a\":\"x}", "{\"a\":\"\\q\"}", "{\"a\":\"\\u12\"}", "{\"a\":[1]}", "{\"a\":[\"x\"}", "{\"a\":true}"}) {
+        "{\"a_base64\":\"_\"}", "{\"a_base64\":[\"_\"]}", "{\"a\":\"x}", "{\"a\":\"\\q\"}", "{\"a\":\"\\u12\"}",
+        "{\"a\":[1]}", "{\"a\":[\"x\"}", "{\"a\":true}"}) {
     const absl::Status status = JsonLine::Parse(wrong).status();
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << wrong;
     EXPECT_EQ(std::string(status.message()).rfind("column ", 0), 0u) << status;
@@ -146,6 +149,52 @@ class JournalToolTest : public testing::Test {
     delete db;
   }
 
+  // So many events that they fill several blocks of a file, and a neighbour behind them.
+  void FillFiles() {
+    {
+      const auto journal = Open(path_);
+      for (uint64_t number = 1; number <= 200; ++number) {
+        Write(*journal, {.persistence_id = "account-1",
+                         .sequence_nr = number,
+                         .manifest = "deposited",
+                         .payload = std::string(100, 'x')});
+      }
+      Write(*journal, {.persistence_id = "account-2", .sequence_nr = 1, .manifest = "opened", .tags = {"red"}});
+    }
+    // What is in the log becomes files.
+    Open(path_);
+  }
+  std::vector<std::string> Files(const std::string& path) {
+    std::vector<std::string> files;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.path().extension() == ".sst") files.push_back(entry.path().string());
+    }
+    return files;
+  }
+  // Turns 40 bytes around.
+  static void DamageFile(const std::string& file, uint64_t offset) {
+    std::fstream stream(file, std::ios::in | std::ios::out | std::ios::binary);
+    char bytes[40] = {};
+    stream.seekg(static_cast<std::streamoff>(offset));
+    stream.read(bytes, sizeof(bytes));
+    for (char& byte : bytes) byte = static_cast<char>(~byte);
+    stream.seekp(static_cast<std::streamoff>(offset));
+    stream.write(bytes, sizeof(bytes));
+    ASSERT_TRUE(stream.good()) << file;
+  }
+  std::string LargestFile(const std::string& path) {
+    std::string largest;
+    for (const std::string& file : Files(path)) {
+      if (largest.empty() || std::filesystem::file_size(file) > std::filesystem::file_size(largest)) largest = file;
+    }
+    return largest;
+  }
+  static std::string FirstLines(const std::string& text, int lines) {
+    size_t end = 0;
+    for (; lines > 0; --lines) end = text.find('\n', end) + 1;
+    return text.substr(0, end);
+  }
+
   int Run(std::vector<std::string> arguments, const std::string& input = "", bool is_terminal = false) {
     std::istringstream in(input);
     std::ostringstream out;
@@ -193,8 +242,24 @@ TEST_F(JournalToolTest, ShowsEventsInHexOrAsTheirDecoderSays) {
   EXPECT_TRUE(Out("200 bytes; --full shows all")) << out_;
   EXPECT_EQ(Run({"show", path_, "account-2", "--full"}), 0);
   EXPECT_FALSE(Out("--full")) << out_;
-  EXPECT_EQ(Run({"show", path_, "nobody"}), 0);
-  EXPECT_TRUE(Err("has no such events; journal list shows the ids")) << err_;
+  EXPECT_EQ(Run({"show", path_, "account-1", "--from", "9"}), 0);
+  EXPECT_TRUE(Err("\"account-1\" has no such events; its highest number is 3")) << err_;
+}
+
+TEST_F(JournalToolTest, SaysThatThereIsNoSuchId) {
+  Fill();
+  for (const std::vector<std::string>& call :
+       std::vector<std::vector<std::string>>{{"show", path_, "nobody"},
+                                             {"verify", path_, "--id", "nobody"},
+                                             {"export", path_, "--id", "account-1", "--id", "nobody"},
+                                             {"stats", path_, "--id", "nobody"}}) {
+    EXPECT_EQ(Run(call), 1) << call[0];
+    EXPECT_EQ(out_, "") << call[0];
+    EXPECT_TRUE(Err("there is no id \"nobody\"")) << call[0] << ": " << err_;
+  }
+  // One that has been opened and never written to is there.
+  ASSERT_TRUE(Open(path_)->OpenWriter("idle", std::nullopt).Wait().ok());
+  EXPECT_EQ(Run({"verify", path_, "--id", "idle"}), 0) << err_;
 }
 
 struct Deposited {
@@ -250,17 +315,113 @@ TEST_F(JournalToolTest, FindsWhatIsDamaged) {
   Fill();
   EXPECT_EQ(Run({"verify", path_}), 0) << err_;
   EXPECT_EQ(out_, "all is well: 4 events of 3 ids are good\n");
+  {
+    // While a program has it open.
+    const auto journal = Open(path_);
+    Write(*journal, {.persistence_id = "late", .sequence_nr = 1});
+    EXPECT_EQ(Run({"verify", path_}), 0) << err_;
+    EXPECT_EQ(out_, "all is well: 5 events of 4 ids are good\n");
+  }
   Damage("account-1", 2);
   EXPECT_EQ(Run({"verify", path_}), 1);
   EXPECT_TRUE(Out("event 2 of \"account-1\": its record")) << out_;
-  EXPECT_TRUE(Out("1 records are damaged; 3 events of 3 ids are good")) << out_;
+  EXPECT_TRUE(Out("1 records are damaged; 4 events of 4 ids are good")) << out_;
+}
+
+TEST_F(JournalToolTest, FindsDamageAnywhereInAFile) {
+  FillFiles();
+  ASSERT_EQ(Run({"verify", path_}), 0) << out_ << err_;
+  const std::vector<std::string> files = Files(path_);
+  ASSERT_GE(files.size(), 4u);  // one for each column family
+  for (const std::string& file : files) {
+    const std::string name = std::filesystem::path(file).filename().string();
+    const uint64_t size = std::filesystem::file_size(file);
+    for (uint64_t tenth = 0; tenth < 10; ++tenth) {
+      const std::string copy = absl::StrCat(folder_, "/", name, tenth);
+      std::filesystem::copy(path_, copy);
+      DamageFile(absl::StrCat(copy, "/", name), (size - 40) * tenth / 9);
+      EXPECT_EQ(Run({"verify", copy}), 1) << name << " of " << size << " bytes, " << tenth << " tenths: " << out_;
+      EXPECT_TRUE(Out(name) || Err(name)) << name << ", " << tenth << " tenths: " << out_ << err_;
+    }
+  }
+}
+
+TEST_F(JournalToolTest, SaysWhatIsInADamagedFile) {
+  FillFiles();
+  const std::string file = LargestFile(path_);
+  DamageFile(file, std::filesystem::file_size(file) / 2);
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out(absl::StrCat(file, ", which has event 1 of \"account-1\" to event 1 of \"account-2\": Corruption")))
+      << out_;
+  EXPECT_TRUE(Out("1 files are damaged, 1 ranges cannot be read; ")) << out_;
+  EXPECT_TRUE(Out("of 2 ids are good\n")) << out_;
+}
+
+TEST_F(JournalToolTest, TakesOutWhatIsAroundADamagedBlock) {
+  FillFiles();
+  const std::string file = LargestFile(path_);
+  for (const bool at_end : {false, true}) {
+    const std::string copy = absl::StrCat(folder_, "/damaged", at_end);
+    std::filesystem::copy(path_, copy);
+    const std::string damaged = absl::StrCat(copy, "/", std::filesystem::path(file).filename().string());
+    // The last of its blocks of events has the last of account-1, and account-2.
+    uint64_t offset = std::filesystem::file_size(file) / 2;
+    if (at_end) {
+      std::ifstream stream(file, std::ios::binary);
+      const std::string bytes((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+      offset = bytes.rfind(std::string(100, 'x')) + 30;
+    }
+    DamageFile(damaged, offset);
+    ASSERT_EQ(Run({"verify", copy}), 1);
+    const std::string verified = out_;
+    EXPECT_EQ(Run({"export", copy}), 1);
+    EXPECT_FALSE(Out("\"end\"")) << out_;
+    EXPECT_EQ(Run({"export", copy, "--skip-corrupt"}), 1);
+    EXPECT_TRUE(Err("left out: event ")) << err_;
+    EXPECT_TRUE(Out("{\"id\":\"account-1\",\"nr\":1,")) << at_end << out_;
+    EXPECT_EQ(Out("{\"id\":\"account-1\",\"nr\":200,"), !at_end);
+    EXPECT_EQ(Out("{\"id\":\"account-2\",\"nr\":1,"), !at_end);
+    // As many as verify calls good.
+    const size_t at = out_.rfind("{\"end\"");
+    ASSERT_NE(at, std::string::npos) << out_;
+    const uint64_t events = JsonLine::Parse(out_.substr(at, out_.size() - at - 1))->Number("events").value();
+    EXPECT_GT(events, 100u);
+    EXPECT_LT(events, 200u);
+    EXPECT_NE(verified.find(absl::StrCat("; ", events, " events of 2 ids are good")), std::string::npos) << verified;
+    const std::string exported = out_;
+    EXPECT_EQ(Run({"import", absl::StrCat(copy, ".copy")}, exported), 0) << err_;
+    EXPECT_EQ(out_, absl::StrCat(events, " events of 2 ids\n"));
+    EXPECT_EQ(Run({"stats", absl::StrCat(copy, ".copy")}), 0) << err_;
+    EXPECT_TRUE(Out(absl::StrCat("  of ", at_end ? 1 : 2, " ids\n"))) << out_;
+    EXPECT_TRUE(Out(absl::StrCat(events, "  "))) << out_;
+  }
+}
+
+TEST_F(JournalToolTest, TakesOutEverythingIfOnlyTheListOfIdsIsDamaged) {
+  FillFiles();
+  int lists = 0;
+  for (const std::string& file : Files(path_)) {
+    const std::string name = std::filesystem::path(file).filename().string();
+    const std::string copy = absl::StrCat(folder_, "/", name);
+    std::filesystem::copy(path_, copy);
+    DamageFile(absl::StrCat(copy, "/", name), 0);
+    EXPECT_EQ(Run({"verify", copy}), 1);
+    if (!Out("which has the list of ids")) continue;
+    ++lists;
+    EXPECT_TRUE(Out("201 events of 2 ids are good")) << out_;
+    EXPECT_EQ(Run({"export", copy, "--skip-corrupt"}), 1);
+    EXPECT_TRUE(Err("left out: the list of ids")) << err_;
+    EXPECT_TRUE(Out("\"events\":201,\"ids\":2}\n")) << out_;
+  }
+  EXPECT_GE(lists, 1);
 }
 
 TEST_F(JournalToolTest, TakesAJournalOutAndIn) {
   Fill();
   EXPECT_EQ(Run({"export", path_}), 0) << err_;
   const std::string exported = out_;
-  EXPECT_TRUE(Out("{\"format\":\"fraktor-journal-export\",\"version\":1}\n")) << out_;
+  EXPECT_TRUE(Out("{\"format\":\"fraktor-journal-export\",\"version\":2}\n")) << out_;
+  EXPECT_TRUE(Out("\n{\"end\":\"fraktor-journal-export\",\"events\":4,\"ids\":3}\n")) << out_;
   EXPECT_TRUE(
       Out("{\"id\":\"account-1\",\"nr\":1,\"epoch\":0,\"time\":\"2023-11-14T22:13:20.123456789+00:00\","
           "\"manifest\":\"deposited\",\"payload_base64\":\"YW1vdW50IDE=\"}\n"))
@@ -303,16 +464,121 @@ TEST_F(JournalToolTest, RefusesToImportWhatItCannotRead) {
     EXPECT_TRUE(Err(why)) << err_;
   };
   refuses("", "standard input is empty");
+  refuses("\n\n", "standard input has only empty lines");
+  refuses("\n{\"id\":\"a\",\"highest\":1}\n", "line 2: not an export of a journal");
+  refuses("{\"format\":\"fraktor-journal-export\"}\n", "line 1: not an export of a journal");
   refuses("{\"id\":\"a\"}\n", "line 1: not an export of a journal");
-  refuses("{\"format\":\"fraktor-journal-export\",\"version\":2}\n", "version 2");
+  refuses("{\"format\":\"fraktor-journal-export\",\"version\":3}\n", "version 3");
   refuses(head + "nonsense\n", "line 2: column 1");
   refuses(head + "{\"id\":\"a\",\"nr\":1}\n", "line 2: an event of an id that was not announced");
   refuses(head + "{\"id\":\"a\",\"highest\":1}\n{\"id\":\"a\",\"nr\":1,\"payload\":\"x\"}\n", "line 3: \"time\"");
+  refuses(head + "{\"id\":\"a\",\"highest\":1}\n{\"id\":\"a\",\"nr\":1,\"payload_base64\":\"_\"}\n",
+          "line 3: column 35: \"payload_base64\" is not base64");
   Fill();
   EXPECT_EQ(Run({"export", path_}), 0);
   const std::string exported = out_;
   EXPECT_EQ(Run({"import", path_}, exported), 1);
   EXPECT_TRUE(Err("line 2: \"account-1\" is there already, up to 3")) << err_;
+}
+
+TEST_F(JournalToolTest, RefusesAnExportThatWasCut) {
+  Fill();
+  ASSERT_EQ(Run({"export", path_}), 0);
+  const std::string exported = out_;
+  const std::string copy = folder_ + "/copy";
+  for (int lines = 1; lines <= 8; ++lines) {
+    EXPECT_EQ(Run({"import", copy}, FirstLines(exported, lines)), 1) << lines;
+    EXPECT_TRUE(
+        Err(absl::StrCat("line ", lines, ": the export ends here, without the line with its counts: it was cut")))
+        << err_;
+    EXPECT_EQ(out_, "");
+    EXPECT_FALSE(std::filesystem::exists(copy)) << lines;
+  }
+  const auto drop = [&](int line) {
+    return FirstLines(exported, line - 1) + exported.substr(FirstLines(exported, line).size());
+  };
+  EXPECT_EQ(Run({"import", copy}, drop(4)), 1);
+  EXPECT_TRUE(Err("line 8: the export says that it has 4 events of 3 ids; 3 events of 3 ids were read")) << err_;
+  EXPECT_EQ(Run({"import", copy}, drop(8)), 1);
+  EXPECT_TRUE(Err("line 8: the export says that it has 4 events of 3 ids; 4 events of 2 ids were read")) << err_;
+  EXPECT_EQ(Run({"import", copy}, exported + "{}\n"), 1);
+  EXPECT_TRUE(Err("line 10: something behind the end of the export")) << err_;
+  // A folder that was there stays, as empty as it was.
+  std::filesystem::create_directory(copy);
+  EXPECT_EQ(Run({"import", copy}, drop(4)), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(copy));
+  // And what is in it.
+  std::ofstream(copy + "/notes") << "text";
+  EXPECT_EQ(Run({"import", copy}, "nonsense\n"), 1);
+  EXPECT_TRUE(std::filesystem::remove(copy + "/notes"));
+  EXPECT_TRUE(std::filesystem::is_empty(copy));
+  EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
+  // So does a journal.
+  const std::string more = "{\"format\":\"fraktor-journal-export\",\"version\":2}\n{\"id\":\"more\",\"highest\":1}\n";
+  EXPECT_EQ(Run({"import", copy}, more), 1);
+  EXPECT_EQ(Run({"export", copy}), 0);
+  EXPECT_EQ(out_, exported);
+}
+
+TEST_F(JournalToolTest, RefusesAnEventThatIsGivenTwice) {
+  Fill();
+  ASSERT_EQ(Run({"export", path_}), 0);
+  const std::string exported = out_;
+  EXPECT_EQ(
+      Run({"import", folder_ + "/copy"}, FirstLines(exported, 3) + exported.substr(FirstLines(exported, 2).size())), 1);
+  EXPECT_TRUE(Err("line 4: event 1 of \"account-1\" is given twice or not in order: event 1 came before")) << err_;
+  EXPECT_EQ(Run({"import", folder_ + "/copy"},
+                FirstLines(exported, 2) + "{\"id\":\"account-1\",\"nr\":9,\"time\":\"2023-11-14T22:13:20+00:00\","
+                                          "\"payload\":\"\"}\n"),
+            1);
+  EXPECT_TRUE(Err("line 3: event 9 of \"account-1\" is above its highest number, 3")) << err_;
+}
+
+TEST_F(JournalToolTest, DeletesNothingThatItImports) {
+  Fill();
+  Damage("account-1", 3);
+  EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), 1);
+  const std::string exported = out_;
+  const std::string copy = folder_ + "/copy";
+  EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
+  EXPECT_TRUE(Err("\"account-1\" had events up to 3; the export has them up to 2")) << err_;
+  EXPECT_EQ(Run({"stats", copy}), 0);
+  EXPECT_TRUE(Out("         2          16 B         1         2         2  account-1")) << out_;
+}
+
+TEST_F(JournalToolTest, ReadsOldExportsIfTheyAreNotCut) {
+  Fill();
+  ASSERT_EQ(Run({"export", path_}), 0);
+  // Version 1 had no end.
+  std::string old = FirstLines(out_, 7);
+  old.replace(old.find("\"version\":2"), 11, "\"version\":1");
+  const std::string copy = folder_ + "/copy";
+  for (const int lines : {2, 3, 4, 6}) {
+    EXPECT_EQ(Run({"import", copy}, FirstLines(old, lines)), 1) << lines;
+    EXPECT_TRUE(Err(absl::StrCat("line ", lines, ": the export ends here"))) << err_;
+  }
+  EXPECT_EQ(Run({"import", copy}, old), 0) << err_;
+  EXPECT_EQ(out_, "4 events of 2 ids\n");
+  EXPECT_TRUE(Err("an export of version 1 does not say where it ends")) << err_;
+}
+
+TEST_F(JournalToolTest, SaysWhatIsThereInsteadOfAJournal) {
+  const std::string snapshots = folder_ + "/snapshots";
+  ASSERT_TRUE(RocksDbSnapshotStore::Open(*toolbox_, {.path = snapshots}).ok());
+  for (const std::string_view command : {"list", "import"}) {
+    EXPECT_EQ(Run({std::string(command), snapshots}), 1);
+    EXPECT_TRUE(Err("this is a fraktor-snapshots, not a fraktor-journal; name another folder")) << err_;
+  }
+  const std::string file = folder_ + "/file";
+  std::ofstream(file) << "text";
+  for (const std::string_view command : {"list", "import"}) {
+    EXPECT_EQ(Run({std::string(command), file}), 1);
+    EXPECT_TRUE(Err("this is a file; name the folder")) << err_;
+  }
+  EXPECT_EQ(Run({"list", folder_ + "/none"}), 1);
+  EXPECT_TRUE(Err("there is no database, and no such folder; name the folder")) << err_;
+  EXPECT_EQ(Run({"import", folder_ + "/none/journal"}), 1);
+  EXPECT_TRUE(Err("/none to make it in; make that one first")) << err_;
 }
 
 TEST_F(JournalToolTest, ShowsProgress) {

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -48,6 +49,13 @@ bool IsUtf8(std::string_view text) {
 }
 
 std::string Base64(std::string_view bytes) { return absl::Base64Escape(ToAbsl(bytes)); }
+
+// Of a value under a name that says that it is base64.
+absl::Status CheckBase64(const std::string& name, const std::string& value, size_t column) {
+  std::string bytes;
+  if (!absl::EndsWith(name, ToAbsl(kBase64Suffix)) || absl::Base64Unescape(value, &bytes)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("column ", column, ": \"", name, "\" is not base64"));
+}
 
 std::string Quote(std::string_view text) {
   std::string quoted = "\"";
@@ -100,6 +108,11 @@ class Parser {
   bool AtEnd() {
     SkipBlanks();
     return at_ == line_.size();
+  }
+  // Of what comes next; the first is 1.
+  size_t column() {
+    SkipBlanks();
+    return at_ + 1;
   }
   absl::Status Error(std::string_view expected) const {
     return absl::InvalidArgumentError(absl::StrCat("column ", at_ + 1, ": expected ", ToAbsl(expected)));
@@ -236,12 +249,15 @@ absl::StatusOr<JsonLine> JsonLine::Parse(std::string_view text) {
       parser.AtEnd();
       FRAKTOR_ASSIGN_OR_RETURN(const std::string name, parser.Text());
       FRAKTOR_RETURN_IF_ERROR(parser.Take(':'));
+      const size_t column = parser.column();
       if (parser.SeesDigit()) {
         FRAKTOR_ASSIGN_OR_RETURN(line.numbers_[name], parser.Number());
       } else if (parser.Sees('[')) {
         FRAKTOR_ASSIGN_OR_RETURN(line.lists_[name], parser.Texts());
+        for (const std::string& value : line.lists_[name]) FRAKTOR_RETURN_IF_ERROR(CheckBase64(name, value, column));
       } else if (parser.Sees('"')) {
         FRAKTOR_ASSIGN_OR_RETURN(line.texts_[name], parser.Text());
+        FRAKTOR_RETURN_IF_ERROR(CheckBase64(name, line.texts_[name], column));
       } else {
         return parser.Error("a text, a whole number or a list of texts");
       }

@@ -43,7 +43,7 @@ class JsonLineWriter {
 
 class JsonLine {
  public:
-  // InvalidArgument, with the column, for anything else than such an object.
+  // InvalidArgument, with the column, for anything else than such an object, and for what should be base64 and is not.
   static absl::StatusOr<JsonLine> Parse(std::string_view line);
 
   // None if it is missing or of another type.
