@@ -50,7 +50,7 @@ TEST_F(LostMessages, OfAThreadToWhomeverHasNeverBeenAreDeadLetters) {
 // Nobody knows whom it was meant for; one hears of it, as long as there is one.
 TEST_F(LostMessages, OfAThreadToNoOneAreOfTheOldestSystem) {
   Lines first;
-  const EventSubscription of_first = Listen(system(), first);
+  EventSubscription of_first = Listen(system(), first);
   const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
   ActorSystemOptions options = options_;
   options.toolbox = toolbox.get();
@@ -60,6 +60,7 @@ TEST_F(LostMessages, OfAThreadToNoOneAreOfTheOldestSystem) {
   Tell(ActorRef(), 7);
   EXPECT_EQ(first.size(), 1u);
   EXPECT_EQ(second.size(), 0u);
+  of_first.Reset();
   system_.reset();
   Tell(ActorRef(), 7);
   EXPECT_EQ(first.size(), 1u);
