@@ -9,6 +9,9 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 
+// A line in one piece: actors and main write at the same time.
+void Say(const std::string& text) { std::cout << text + "\n" << std::flush; }
+
 struct Order {
   std::string item;
 };
@@ -17,9 +20,9 @@ class Kitchen : public fraktor::Actor<Kitchen, Order> {
  public:
   void On(Context&, const Order& order) {
     ++served_;
-    std::cout << "served: " << order.item << std::endl;
+    Say("served: " + order.item);
   }
-  void PostStop(Context&) { std::cout << "the kitchen is closed after " << served_ << " orders" << std::endl; }
+  void PostStop(Context&) { Say("the kitchen is closed after " + std::to_string(served_) + " orders"); }
 
  private:
   int served_ = 0;
@@ -39,7 +42,7 @@ int main() {
   shutdown
       .AddTask(phase::kServiceUnbind, "close the door",
                [] {
-                 std::cout << "the door is closed" << std::endl;
+                 Say("the door is closed");
                  return fraktor::MakeReadyFuture();
                })
       .value();
@@ -50,8 +53,8 @@ int main() {
 
   kitchen.Tell(Order{"soup"});
   kitchen.Tell(Order{"fish"});
-  std::cout << "open" << std::endl;
+  Say("open");
   const absl::Status ended = system->WhenTerminated().Wait();  // Until SIGTERM comes.
-  std::cout << "good night" << std::endl;
+  Say("good night");
   return ended.ok() ? 0 : 1;
 }
