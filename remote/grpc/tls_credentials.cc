@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <string>
 #include <utility>
 
@@ -34,13 +35,16 @@ std::string Read(const std::string& path) {
 // Providers that look at files say nothing if these are of no use, and every handshake fails later. The older kind of
 // credentials says it when a server is made: so one is made, where nobody sees it.
 absl::Status Try(const PemFiles& files) {
+  // A name that nobody else has. Containers that share a network may have the same pid, so that alone would not do.
   static std::atomic<uint64_t> tries{0};  // Only numbers that differ.
+  std::random_device machine;
+  const uint64_t chance = uint64_t{machine()} << 32 | machine();
   grpc::SslServerCredentialsOptions ssl(GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY);
   ssl.pem_root_certs = Read(files.roots);
   ssl.pem_key_cert_pairs.push_back({Read(files.private_key), Read(files.certificate)});
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(absl::StrCat("unix-abstract:fraktor-tls-", getpid(), "-", tries.fetch_add(1)),
+  builder.AddListeningPort(absl::StrCat("unix-abstract:fraktor-tls-", getpid(), "-", tries.fetch_add(1), "-", chance),
                            grpc::SslServerCredentials(ssl), &port);
   grpc::CallbackGenericService nothing;  // A server has to serve something.
   builder.RegisterCallbackGenericService(&nothing);
