@@ -84,8 +84,8 @@ class ObservabilityHub {
   // The same name has the same id. kOtherTypes if there are too many types. Takes a lock: keep the answer.
   ObservedId TypeId(std::string_view type_name);
 
-  // Observes one actor alone, until its id is released; ActorSystem::Observe does it for actors. ResourceExhausted if there are too many, AlreadyExists if that
-  // actor is observed already. If the hub is off, kOtherTypes.
+  // Observes one actor alone, until its id is released; ActorSystem::Observe does it for actors. ResourceExhausted if
+  // there are too many, AlreadyExists if that actor is observed already. If the hub is off, kOtherTypes.
   absl::StatusOr<ObservedId> RegisterActor(std::string_view type_name, std::string_view actor_name);
   // False, and nothing is done, if the id is no actor's, as a type's is not.
   bool Release(ObservedId id);

@@ -57,7 +57,8 @@ struct SpawnOptions;
 // How a shutdown went.
 struct ShutdownReport {
   // The paths of actors that had not ended by the deadline, up to 1000, parents before their children, and of the
-  // guardians only if there is nobody else. They were ended without their hooks.
+  // guardians only if there is nobody else. Those that were still there when the handlers that ran had returned were
+  // ended without their hooks.
   std::vector<std::string> not_stopped;
 
   bool ok() const { return not_stopped.empty(); }
@@ -176,7 +177,9 @@ class ActorSystem {
   Future<void> WhenTerminated();
   bool IsTerminated() const;
   // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony, as soon as the handlers
-  // that run have returned. No worker runs afterwards. A second call finds nothing left to do.
+  // that run have returned: one that never returns holds it up for ever, and the log says whom it waits for. No worker
+  // runs afterwards. A second call finds nothing left to do. On a worker, as in a handler, it is an error that is logged:
+  // it does as Terminate does, and reports who is there now.
   ShutdownReport Shutdown(absl::Duration timeout);
   // Who has not ended yet, as Shutdown would report it now. A snapshot that is a little blurred while actors run.
   ShutdownReport NotStopped() const;

@@ -1,9 +1,9 @@
 // TopicDelivery: the actor of a node that knows its subscribers, and gives them what topics send: /system/pubsub.
 //
 // While a topic has subscribers here, this node is one of the topic's: it joins, says in which groups it has somebody,
-// each time that this changes, and acknowledges subscriptions when the topic knows. It watches the topic; when that ends, since its node has left or has died, it joins the next activation, at once
-// and then each join_period until it has: which activates the topic anew. Nobody else drives that, and nobody else has
-// to know.
+// each time that this changes, and acknowledges subscriptions when the topic knows. It watches the topic; when that
+// ends, since its node has left or has died, it joins the next activation, at once and then each join_period until it
+// has: which activates the topic anew. Nobody else drives that, and nobody else has to know.
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_

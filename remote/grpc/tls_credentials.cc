@@ -35,7 +35,8 @@ std::string Read(const std::string& path) {
 // Providers that look at files say nothing if these are of no use, and every handshake fails later. The older kind of
 // credentials says it when a server is made: so one is made, where nobody sees it.
 absl::Status Try(const PemFiles& files) {
-  // A name that nobody else has. Containers that share a network may have the same pid, so that alone would not do.
+  // A name that nobody else has. Containers that share a network may have the same pid, so that alone would not do. It is
+  // chance that no toolbox has to know of: nothing but the name depends on it.
   static std::atomic<uint64_t> tries{0};  // Only numbers that differ.
   std::random_device machine;
   const uint64_t chance = uint64_t{machine()} << 32 | machine();

@@ -30,8 +30,8 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// Never used for something else.
-constexpr uint64_t kSchema = 1;
+// Never used for something else. In 1 members had no oldest_kinds.
+constexpr uint64_t kSchema = 2;
 constexpr std::string_view kSchemaKey = "schema";
 constexpr std::string_view kEpochKey = "epoch";
 constexpr std::string_view kMembersKey = "members";
@@ -97,6 +97,11 @@ absl::StatusOr<std::shared_ptr<RocksDbBackend>> RocksDbBackend::Open(const std::
   if (version > kSchema) {
     return absl::FailedPreconditionError(absl::StrCat("the cluster's store in \"", folder, "\" is of version ", version,
                                                       ", and this program knows ", kSchema, ": update it"));
+  }
+  if (version < kSchema) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the cluster's store in \"", folder, "\" is of version ", version, ", which this program, of version ", kSchema,
+        ", cannot read: begin a cluster with a new folder, and with new journals of its grains"));
   }
   return backend;
 }

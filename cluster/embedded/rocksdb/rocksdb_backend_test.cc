@@ -9,6 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "rocksdb/db.h"
+#include "rocksdb/options.h"
 
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -70,6 +72,24 @@ TEST(RocksDbBackend, SaysWhyAFolderCannotBeOpened) {
   const absl::Status status = RocksDbBackend::Open(Folder("none/of/these/is/there")).status();
   EXPECT_TRUE(absl::IsUnavailable(status)) << status;
   EXPECT_NE(std::string(status.message()).find("none/of/these"), std::string::npos) << status;
+}
+
+TEST(RocksDbBackend, RefusesStoresOfOtherVersions) {
+  const std::string folder = Folder("versions");
+  ASSERT_TRUE(RocksDbBackend::Open(folder).value()->Write({}).ok());
+  for (const char version : {1, 3}) {
+    {
+      rocksdb::DB* opened = nullptr;
+      ASSERT_TRUE(rocksdb::DB::Open(rocksdb::Options(), folder, &opened).ok());
+      const std::unique_ptr<rocksdb::DB> db(opened);
+      ASSERT_TRUE(db->Put(rocksdb::WriteOptions(), "schema", std::string(1, version)).ok());
+    }
+    const absl::Status status = RocksDbBackend::Open(folder).status();
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << status;
+    EXPECT_NE(std::string(status.message()).find(absl::StrCat("is of version ", static_cast<int>(version), ",")),
+              std::string::npos)
+        << status;
+  }
 }
 
 }  // namespace
