@@ -95,6 +95,10 @@ inline absl::StatusOr<Count> AddTo(TestCluster& cluster, size_t from, std::strin
   return cluster.Await(cluster[from].Grain<Counter>(identity).Ask(cluster.system(from), Add{n}, timeout));
 }
 
+// Where grains are depends on the ports that the nodes got. That one of three nodes has none of so many happens once in
+// 10^8 runs.
+inline constexpr int kManyGrains = 48;
+
 inline size_t Running(TestCluster& cluster) {
   size_t running = 0;
   for (size_t i = 0; i < cluster.size(); ++i) running += cluster[i].driver().Snapshot().activations;
@@ -104,7 +108,7 @@ inline size_t Running(TestCluster& cluster) {
 // CLU-12: asking for a grain starts it on its owner and delivers the message, from any node.
 inline void RunsOnOneNodeAndIsReachedFromAll(TestCluster& cluster) {
   cluster.AddNodes(3);
-  for (int g = 0; g < 12; ++g) {
+  for (int g = 0; g < kManyGrains; ++g) {
     uint64_t token = 0;
     for (size_t from = 0; from < cluster.size(); ++from) {
       const absl::StatusOr<Count> count = AddTo(cluster, from, absl::StrCat("g", g), 1);
@@ -114,7 +118,7 @@ inline void RunsOnOneNodeAndIsReachedFromAll(TestCluster& cluster) {
       EXPECT_EQ(count->token, token);
     }
   }
-  EXPECT_EQ(Running(cluster), 12u);
+  EXPECT_EQ(Running(cluster), size_t{kManyGrains});
   for (size_t i = 0; i < cluster.size(); ++i) EXPECT_GT(cluster[i].driver().Snapshot().activations, 0u);
 }
 
@@ -149,13 +153,13 @@ inline void KeepsTheOrderOfACaller(TestCluster& cluster) {
 inline void MovesWhenItsNodeLeaves(TestCluster& cluster) {
   cluster.AddNodes(3);
   std::vector<Count> before;
-  for (int g = 0; g < 12; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+  for (int g = 0; g < kManyGrains; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
   const size_t leaving = cluster[1].driver().Snapshot().activations;
   ASSERT_GT(leaving, 0u);
   ASSERT_TRUE(cluster.Await(cluster[1].Leave()).ok());
   EXPECT_EQ(cluster[1].driver().Snapshot().activations, 0u);
   size_t moved = 0;
-  for (int g = 0; g < 12; ++g) {
+  for (int g = 0; g < kManyGrains; ++g) {
     const absl::StatusOr<Count> count = AddTo(cluster, 0, absl::StrCat("g", g), 1);
     ASSERT_TRUE(count.ok()) << count.status();
     if (count->token == before[g].token) continue;
@@ -170,18 +174,18 @@ inline void MovesWhenItsNodeLeaves(TestCluster& cluster) {
 inline void ComesBackElsewhereAfterACrash(TestCluster& cluster) {
   cluster.AddNodes(3);
   std::vector<Count> before;
-  for (int g = 0; g < 12; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+  for (int g = 0; g < kManyGrains; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
   ASSERT_GT(cluster[2].driver().Snapshot().activations, 0u);
   cluster.Crash(2);
   size_t moved = 0;
-  for (int g = 0; g < 12; ++g) {
+  for (int g = 0; g < kManyGrains; ++g) {
     const absl::StatusOr<Count> count = cluster.AskUntilAnswered<Counter>(0, absl::StrCat("g", g), Add{1});
     ASSERT_TRUE(count.ok()) << count.status();
     EXPECT_GE(count->token, before[g].token);
     moved += count->token != before[g].token ? 1 : 0;
   }
   EXPECT_GT(moved, 0u);
-  EXPECT_LT(moved, 12u) << "those of the others stay";
+  EXPECT_LT(moved, size_t{kManyGrains}) << "those of the others stay";
 }
 
 // CLU-6: a join moves nothing that runs; new grains are on all nodes.
@@ -199,10 +203,10 @@ inline void AJoinMovesNothing(TestCluster& cluster) {
     }
   }
   EXPECT_EQ(cluster[2].driver().Snapshot().activations, 0u);
-  for (int g = 20; g < 60; ++g) ASSERT_TRUE(AddTo(cluster, 2, absl::StrCat("g", g), 1).ok());
+  for (int g = 20; g < 140; ++g) ASSERT_TRUE(AddTo(cluster, 2, absl::StrCat("g", g), 1).ok());
   const size_t share = cluster[2].driver().Snapshot().activations;
-  EXPECT_GT(share, 40u / 8);
-  EXPECT_LT(share, 40u * 2 / 3);
+  EXPECT_GT(share, 120u / 8);
+  EXPECT_LT(share, 120u * 2 / 3);
 }
 
 // A node that is started again takes the place of its former life at once, and what that ran begins anew.
@@ -301,7 +305,7 @@ struct FilteredCounters {
 
 // CLU-12: filters are asked on both sides of the network, see the answers, and what they refuse is told to who asks.
 inline void FiltersCallsOfOtherNodes(TestCluster& cluster, const FilteredCounters& filters) {
-  constexpr int kGrains = 8;
+  constexpr int kGrains = 30;
   cluster.AddNodes(2);
   for (int g = 0; g < kGrains; ++g) {
     const absl::StatusOr<Count> count = AddTo(cluster, 0, absl::StrCat("g", g), g);
