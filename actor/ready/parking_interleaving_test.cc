@@ -326,6 +326,21 @@ void WorkerBesideAFullOne(Model& m) {
   m.After([&] { c.Settle(); });
 }
 
+// Its ring was full, and the other has taken all of it before half of it could go to the overflow queue.
+void TwiceRobbedWhenFull(Model& m) {
+  auto& c = m.Make<QueueCase>(m);
+  c.expected_runs = {1, 1, 1};
+  c.doing[0] = Doing::kBusy;
+  c.pool.Register(*c.nodes[0], 0);
+  c.pool.Register(*c.nodes[1], 0);
+  m.Thread("busy", [&] { c.pool.Register(*c.nodes[2], 0); });
+  m.Thread("worker", [&] {
+    c.pool.Attempt(1);
+    c.doing[1] = c.pool.Attempt(1);
+  });
+  m.After([&] { c.Settle(); });
+}
+
 // A worker whose ring was full runs what is left there, and stays busy with the last. What it has put into the overflow
 // queue is for the other, which has looked before all that, is about to sleep, and finds nothing in any ring.
 void OverflowBesideABusyOne(Model& m) {
@@ -422,6 +437,7 @@ std::vector<ModelTest> QueueCases() {
           {"worker and two foreign actors", WorkerAndTwoForeignActors},
           {"worker beside a busy one", WorkerBesideABusyOne},
           {"worker beside a full one", WorkerBesideAFullOne},
+          {"twice robbed when full", TwiceRobbedWhenFull},
           {"overflow beside a busy one", OverflowBesideABusyOne},
           {"two workers at the injection queue", TwoWorkersAtTheInjectionQueue},
           {"two workers at one actor", TwoWorkersAtOneActor},
