@@ -271,12 +271,13 @@ def _measure_for_bars(options, wanted, folder):
             code = _measure_peers(options, folder / "peers")
         except suites.RunError as error:
             suites.say(f"not measured: {error}")
+    in_turn = {*peers.PROGRAMS, *map(peers.typed, peers.PROGRAMS)}
     built, unbuilt = _build(options)
     selected = {}
     for suite, names in measuring.select(
         built, lambda key: any(fnmatch.fnmatchcase(key, pattern) for pattern in patterns)
     ).items():
-        rest = [name for name in names if not (against_peers and name in peers.PROGRAMS)]
+        rest = [name for name in names if not (against_peers and name in in_turn)]
         if rest:
             selected[suite] = rest
     if selected:

@@ -83,7 +83,7 @@ def run_rounds(repository, built, selected, repetitions, min_time, limit_seconds
 def run_in_turn(repository, built, own, others, programs, repetitions, min_time, folder):
     """Runs each program in turn: ours, theirs, ours, and so on. Returns the keys that failed.
 
-    `own` are maps from program to suite, `others` are peers.
+    `own` are maps from program to suite, `others` are peers. A suite that has a program for typed actors too runs both.
     """
     session = _Session(repository, folder, repetitions)
     failures = []
@@ -104,7 +104,9 @@ def run_in_turn(repository, built, own, others, programs, repetitions, min_time,
     for number, program in enumerate(programs, 1):
         for _ in range(repetitions):
             for suite in [suite_of[program] for suite_of in own if program in suite_of]:
-                run(suite, program, lambda suite=suite: built[suite].run([program], min_time))
+                for name in (program, peers.typed(program)):
+                    if name in built[suite].run_names():
+                        run(suite, name, lambda suite=suite, name=name: built[suite].run([name], min_time))
             for peer in others:
                 run(f"peers/{peer.name}", program, lambda peer=peer: peers.run_peer(peer, program))
         suites.say(f"[{number}/{len(programs)}] {program}: {repetitions} rounds, {session.seconds():.0f} s so far")

@@ -74,6 +74,21 @@ class MeasuringTest(unittest.TestCase):
         self.assertEqual(self.log, ["a", "b", "x", "y"] * 2)
         self.assertEqual(results.load(self.folder).samples["peers/y/ring/1000/w:1"], {"items_per_second": [1.0, 1.0]})
 
+    def test_programs_of_typed_actors_take_their_turn_too(self):
+        def run_peer(peer, program):
+            self.log.append(peer.name)
+            return None
+
+        built = {"a": _Suite("a", ["ask/w:2", "typed_ask/w:2"], self.log)}
+        with mock.patch.object(peers, "run_peer", run_peer):
+            measuring.run_in_turn(
+                REPOSITORY, built, [{"ask/w:2": "a"}], [_Peer("x")], ["ask/w:2"], 2, 0.1, self.folder
+            )
+        self.assertEqual(self.log, ["a", "a", "x"] * 2)
+        samples = results.load(self.folder).samples
+        self.assertEqual(len(samples["a/ask/w:2"]["time_ns"]), 2)
+        self.assertEqual(len(samples["a/typed_ask/w:2"]["time_ns"]), 2)
+
     def test_what_fails_is_named_once_and_not_tried_again(self):
         def run_peer(peer, program):
             self.log.append(peer.name)

@@ -49,6 +49,13 @@ PROGRAMS = (
     "remote_one_way/w:2",
     "remote_round_trip/w:2",
 )
+
+
+def typed(program):
+    """The name of one of our programs when typed actors are in it."""
+    return f"typed_{program}"
+
+
 _NOT_IN = {"erlang": {"fan_in_foreign/2/w:2"}}
 
 
@@ -274,16 +281,21 @@ def ratio(ours, theirs, metric):
 
 
 def ratio_lines(loaded, ours, peers, programs):
-    """One line per program, metric and peer: `ratio <bench>/<param>/w<workers> <peer> <ours divided by theirs>`."""
+    """One line per program, metric and peer: `ratio <bench>/<param>/w<workers> <peer> <ours divided by theirs>`.
+
+    Programs that typed actors have too are shown twice.
+    """
     lines = []
     for program in programs:
-        bench, _, rest = program.partition("/")
-        rest = rest.replace("w:", "w")
-        own = loaded.samples.get(ours.get(program, ""), {})
-        for metric in ("items_per_second", "p50_us", "p99_us", "delivered", "cores"):
-            shown = bench if metric == "items_per_second" else f"{bench}_{metric.removesuffix('_us')}"
-            for peer, prefix in peers.items():
-                value = ratio(own, loaded.samples.get(f"{prefix}/{program}", {}), metric)
-                if value is not None:
-                    lines.append(f"ratio {shown}/{rest} {peer} {value:.3g}")
+        key = ours.get(program, program)
+        for name in (program, typed(program)):
+            bench, _, rest = name.partition("/")
+            rest = rest.replace("w:", "w")
+            own = loaded.samples.get(key.removesuffix(program) + name, {})
+            for metric in ("items_per_second", "p50_us", "p99_us", "delivered", "cores"):
+                shown = bench if metric == "items_per_second" else f"{bench}_{metric.removesuffix('_us')}"
+                for peer, prefix in peers.items():
+                    value = ratio(own, loaded.samples.get(f"{prefix}/{program}", {}), metric)
+                    if value is not None:
+                        lines.append(f"ratio {shown}/{rest} {peer} {value:.3g}")
     return lines

@@ -29,6 +29,7 @@ class RatioTest(unittest.TestCase):
         loaded = results.Results(
             samples={
                 "actor/hot/pairs/100/w:2": {"items_per_second": [80.0]},
+                "actor/hot/typed_pairs/100/w:2": {"items_per_second": [40.0]},
                 "peers/caf/pairs/100/w:2": {"items_per_second": [8.0]},
                 "peers/erlang/pairs/100/w:2": {"items_per_second": [4.0]},
                 "actor/hot/latency_idle/w:2": {"p50_us": [5.0], "cores": [0.1], "delivered": [1.0]},
@@ -47,6 +48,8 @@ class RatioTest(unittest.TestCase):
             [
                 "ratio pairs/100/w2 caf 10",
                 "ratio pairs/100/w2 erlang 20",
+                "ratio typed_pairs/100/w2 caf 5",
+                "ratio typed_pairs/100/w2 erlang 10",
                 "ratio latency_idle_p50/w2 caf 2",
                 "ratio latency_idle_delivered/w2 caf 1",
                 "ratio latency_idle_cores/w2 caf 4",
