@@ -522,7 +522,7 @@ TEST(HeaderExamples, Supervision) {
   ActorSystem& system = kit.system();
   const std::string address = "10.0.0.7";
   kit.Spawn<Decides>();
-  kit.SpawnActor(PropsOf<HasAStrategy>());
+  kit.Spawn<HasAStrategy>();
   BackoffSupervisorOptions options;
   options.child = MakeTypedProps<Connection>({}, address);
   options.child_name = "connection";
