@@ -99,7 +99,7 @@ TEST(HeaderExamples, TypedRef) {
   ActorSystem& system = kit.system();
   TypedRef<Add, Get> both = system.Spawn<Counter>("counter");
   TypedRef<Add> adder = both;                        // narrowed; the other way round does not compile
-  adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ActorDoesNotHandle<..., Get>
+  adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ThisReferenceDoesNotTake<Get, ...>
   EXPECT_EQ(kit.AskAndWait(both, Get{})->n, 1);
 }
 
@@ -436,11 +436,12 @@ TEST(HeaderExamples, Timers) {
 namespace router {
 
 struct Job { int number; };
-class Worker : public Actor<Worker, Job> {
+struct Reload {};
+class Worker : public Actor<Worker, Job, Reload> {
  public:
   void On(Context&, const Job&) {}
+  void On(Context&, const Reload&) {}
 };
-struct Reload {};
 struct Deposit { int amount; };
 struct Get { std::string name; };
 
@@ -449,6 +450,8 @@ TEST(HeaderExamples, Router) {
   ActorSystem& system = kit.system();
   auto workers = SpawnPool<Worker>(system, {.size = 5}, "workers");       // TypedRef, as of one Worker
   workers.Tell(Job{1});                                                   // one of the five gets it
+  TellAllRoutees(workers, Reload{});                                      // all of them do
+  TellKeyed(workers, "alice", Job{2});                                    // the one that is responsible for "alice"
   kit.Settle();
 }
 
@@ -491,10 +494,10 @@ class Decides : public Actor<Decides, Job> {
   }
 };
 
-class HasAStrategy final : public ActorInstance {
+class HasAStrategy : public Actor<HasAStrategy, Job> {
  public:
-  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
-  const SupervisorStrategy& supervision() const override {
+  void On(Context&, const Job&) {}
+  static const SupervisorStrategy& Supervision() {
     static const SupervisorStrategy strategy({.scope = SupervisionScope::kAllForOne,
                                               .max_restarts = 3,
                                               .window = absl::Minutes(1),
@@ -519,7 +522,7 @@ TEST(HeaderExamples, Supervision) {
   ActorSystem& system = kit.system();
   const std::string address = "10.0.0.7";
   kit.Spawn<Decides>();
-  kit.SpawnActor(PropsOf<HasAStrategy>());
+  kit.Spawn<HasAStrategy>();
   BackoffSupervisorOptions options;
   options.child = MakeTypedProps<Connection>({}, address);
   options.child_name = "connection";

@@ -98,8 +98,27 @@ bool ActorNames::Has(const ActorSlot& actor) { return IsRegistered(NumberOf(acto
 
 void ActorNames::Unregister(ActorSlot& actor, uint32_t generation, Instant now) {
   if (!Has(actor)) return;
+  const Pid pid = PidOf(actor, generation);
   MutexLock lock(mutex_);
-  registry_->Unregister(PidOf(actor, generation), now).IgnoreError();
+  if (absl::StatusOr<std::string> text = registry_->TextOf(pid); text.ok()) Remember(pid, *std::move(text));
+  registry_->Unregister(pid, now).IgnoreError();
+}
+
+void ActorNames::Remember(Pid pid, std::string text) {
+  if (ended_order_.size() < kRemembered) {
+    ended_order_.push_back(pid);
+  } else {
+    ended_.erase(std::exchange(ended_order_[oldest_ended_], pid));
+    oldest_ended_ = (oldest_ended_ + 1) % kRemembered;
+  }
+  ended_[pid] = std::move(text);
+}
+
+std::string ActorNames::TextOfEnded(ActorRef actor) const {
+  if (actor.IsNoOne()) return {};
+  MutexLock lock(mutex_);
+  const auto found = ended_.find(PidOf(*actor.slot(), actor.generation()));
+  return found == ended_.end() ? std::string() : found->second;
 }
 
 std::string ActorNames::TextOf(ActorRef actor) const { return TextOf(actor, false); }

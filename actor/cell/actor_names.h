@@ -5,12 +5,15 @@
 #ifndef FRAKTOR_ACTOR_CELL_ACTOR_NAMES_H_
 #define FRAKTOR_ACTOR_CELL_ACTOR_NAMES_H_
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -46,6 +49,8 @@ class ActorNames {
   // Of an actor that lives; "" of one that has ended. Any thread.
   std::string TextOf(ActorRef actor) const;
   std::string CanonicalTextOf(ActorRef actor) const;
+  // Of one that has ended, if it had a name and not too many have ended since; otherwise "". Any thread.
+  std::string TextOfEnded(ActorRef actor) const;
   // In the actor's turn: also in the last one, when nobody reaches it any more.
   std::string TextInTurnOf(ActorRef actor) const;
   // The last element of the path.
@@ -68,11 +73,19 @@ class ActorNames {
   absl::Status EnsureRegistered(ActorSlot& actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Climb(ActorRef actor) const;
   std::string TextOf(ActorRef actor, bool canonical) const;
+  void Remember(Pid pid, std::string text) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  // So many of those that have ended are remembered, for texts.
+  static constexpr size_t kRemembered = 1024;
 
   const ActorUidIssuer uids_;
   mutable Mutex mutex_;
   std::string root_text_ ABSL_GUARDED_BY(mutex_) = "/";
   const std::unique_ptr<ActorPathRegistry> registry_ ABSL_PT_GUARDED_BY(mutex_);
+  // What their paths were, and who is to be forgotten next: a ring.
+  absl::flat_hash_map<Pid, std::string> ended_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Pid> ended_order_ ABSL_GUARDED_BY(mutex_);
+  size_t oldest_ended_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // What others may look at while an actor lives, and may find changed when they have looked.

@@ -36,6 +36,26 @@ std::atomic<uint64_t> next_serial{1};
 
 ActorSlot& SlotAt(uint32_t number) { return *ProcessSlots().At(number); }
 
+// What who asked hears of a question that is a dead letter.
+absl::Status NobodyWillAnswer(const Envelope& question, const std::string& recipient, DeadLetterReason reason) {
+  const std::string what = absl::StrCat("nobody will answer ", ToAbsl(question.type()->name()), ": ");
+  switch (reason) {
+    case DeadLetterReason::kMailboxFull:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "the mailbox of ", recipient, " is full; ask less, or raise MailboxOptions.capacity"));
+    case DeadLetterReason::kStashFull:
+      return absl::ResourceExhaustedError(absl::StrCat(what, recipient, " has put it aside, and its stash was full"));
+    case DeadLetterReason::kShutdown:
+      return absl::UnavailableError(absl::StrCat(what, "the actor system of ", recipient, " is shutting down"));
+    case DeadLetterReason::kStopped:
+      return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                       absl::StrCat(what, recipient, " has ended"));
+    default:
+      return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                       absl::StrCat(what, "it was lost on its way to ", recipient, " (", ToAbsl(NameOf(reason)), ")"));
+  }
+}
+
 // By the holder, without the lock: whoever expects children from outside has a number from the beginning.
 bool HasNeverHadChildren(ActorSlot& slot) {
   return std::atomic_ref<uint32_t>(slot.kin.next_number).load(std::memory_order_relaxed) == 0;
@@ -367,6 +387,8 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
     ResumeActorNow(worker, slot);
   } else if (const auto* restart = message.TryAs<RestartActor>()) {
     BeginRestart(worker, slot, restart->reason);
+  } else if (message.Is<RestartPutOff>()) {
+    if (const CellState* const state = CellState::Find(slot)) FailAskOfFailed(slot, *state);
   } else if (const auto* ended = message.TryAs<ActorEnded>()) {
     OnWatchedEnded(worker, slot, *ended);
   } else if (const auto* watch = message.TryAs<WatchActor>()) {
@@ -518,7 +540,7 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
       state->attachments[i].attachment->OnStop(ActorContext::Of(slot));
     }
     state->attachments.clear();
-    state->failed_on.reset();
+    EndFailedMessage(slot);
     if (state->is_subscribed && options_.events != nullptr) {
       options_.events->UnsubscribeAll(EventSubscriberOf(worker.turn.self()));
     }
@@ -537,10 +559,13 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   const ActorRef ended = worker.turn.self();
   ForgetObserved(slot);
+  const std::unique_ptr<LifecycleState> state = std::move(worker.turn.ended_state);
+  // Nobody can say it when the name is free.
+  const bool is_watched = state != nullptr && !static_cast<const CellState&>(*state).watchers.empty();
+  const std::string path = is_watched ? PathOf(ended) : std::string();
   // Before anybody hears of the end: the name is free then.
   if (options_.names != nullptr && ActorNames::Has(slot)) options_.names->Unregister(slot, ended.generation(), Now());
   if (options_.observer != nullptr) options_.observer->OnEnded(ended);
-  const std::unique_ptr<LifecycleState> state = std::move(worker.turn.ended_state);
   ActorSlot* const parent = slot.kin.parent;
   const ActorRef awaited_by = parent == nullptr ? ActorRef() : Leave(*parent, slot);
   if (!awaited_by.IsNoOne()) TellSystem(awaited_by, MakeEnvelope<ChildrenEnded>(worker.cache(), ActorRef()));
@@ -548,7 +573,7 @@ void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   if (state != nullptr) {
     auto& cell = static_cast<CellState&>(*state);
     for (const ActorRef watcher : cell.watchers) {
-      TellSystem(watcher, MakeEnvelope<ActorEnded>(worker.cache(), ActorRef(), ended, true, false));
+      TellSystem(watcher, MakeEnvelope<ActorEnded>(worker.cache(), ActorRef(), ended, true, false, path));
     }
     std::vector<std::pair<uint64_t, ActorRef>> watched;
     for (const auto& [actor, how] : cell.watching) {
@@ -634,6 +659,9 @@ std::string ActorTree::PathOf(ActorRef actor) const {
     if (!path.empty()) return path;
   }
   const bool lives = actor.slot()->IsAt(actor.generation());
+  if (!lives && options_.names != nullptr) {
+    if (std::string path = options_.names->TextOfEnded(actor); !path.empty()) return path;
+  }
   return absl::StrCat(lives ? "an actor" : "an actor that has ended", " (slot ", ActorSlotTable::IndexOf(actor.slot()),
                       ", generation ", actor.generation(), ")");
 }
@@ -688,7 +716,7 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
     if (const auto* watch = envelope->TryAs<WatchPromiseOf>()) OnPromiseEnded(watch->promise, watch->watcher);
     if (const auto* watch = envelope->TryAs<WatchActor>()) {
       const ActorRef target(slot, envelope->target_word());
-      TellSystem(watch->watcher, MakeEnvelope<ActorEnded>(cache, ActorRef(), target, true, false));
+      TellSystem(watch->watcher, MakeEnvelope<ActorEnded>(cache, ActorRef(), target, true, false, PathOf(target)));
     } else if (envelope->Is<SubscribedToEvents>() && options_.events != nullptr) {
       options_.events->UnsubscribeAll(EventSubscriberOf(ActorRef(slot, envelope->target_word())));
     } else if (const auto* observe = envelope->TryAs<ObserveActor>()) {
@@ -726,11 +754,8 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
   const bool is_asked_of_it_alone = sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
   if (is_asked_of_it_alone && reason != DeadLetterReason::kLateReply) {
     AnswerPromise(
-        sender, MakeEnvelope<ErrorReply>(cache, ActorRef(),
-                                         MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-                                                   absl::StrCat("nobody will answer ", ToAbsl(envelope->type()->name()),
-                                                                ": ", ToAbsl(NameOf(reason)))))
-                    .release());
+        sender,
+        MakeEnvelope<ErrorReply>(cache, ActorRef(), NobodyWillAnswer(*envelope, PathOf(recipient), reason)).release());
   }
 }
 

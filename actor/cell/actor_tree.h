@@ -70,6 +70,8 @@ struct ActorTreeOptions {
   std::function<void(ActorRef root)> on_root_ended = nullptr;
 };
 
+class CellState;
+
 class ActorTree final : public ActorLifecycle {
  public:
   explicit ActorTree(const ActorTreeOptions& options);
@@ -172,9 +174,13 @@ class ActorTree final : public ActorLifecycle {
   void ForgetRestarts(ActorSlot& parent);
   void BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason);
   void FinishRestart(ActorWorker& worker, ActorSlot& slot);
-  static void EndHandlers(ActorWorker& worker, ActorSlot& slot);
+  void EndHandlers(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason);
   void ResumeActorNow(ActorWorker& worker, ActorSlot& slot);
-  static void ForgetFailure(ActorWorker& worker, ActorSlot& slot);
+  // The verdict is there, and the hooks that might have answered the message it failed on are over.
+  void EndFailedMessage(ActorSlot& slot);
+  void FailAskOfFailed(const ActorSlot& slot, const CellState& state) const;
+  // The same error, which names the actor that failed at first.
+  absl::Status EscalatedBy(ActorRef child, const absl::Status& error) const;
   void StopChild(ActorSlot& parent, ActorRef child);
   template <class M>
   static void TellChildren(ActorSlot& slot, const ActorSlot* except = nullptr);

@@ -3,6 +3,8 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/actor_tree.h"
@@ -13,12 +15,17 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 namespace {
+
+// In an error that was escalated: the path of the actor that failed.
+constexpr absl::string_view kFailedActorUrl = "fraktor.dev/failed-actor";
 
 class NotCreatedInstance final : public ActorInstance {
   absl::Status Receive(ActorContext&, Envelope&) override {
@@ -52,12 +59,14 @@ void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Stat
   CellState& state = CellState::Of(slot);
   // Whoever restarts or stops the actor may still want to answer it.
   if (message != nullptr && message == worker.turn.current && !message->is_system()) {
+    EndFailedMessage(slot);
     state.failed_on.reset(std::exchange(worker.turn.current, nullptr));
+    state.failed_with = error;
   }
   // An actor that could not start has no instance: the verdict makes another, or none. Frames go before what they
   // point to.
   if (message == nullptr && ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) {
-    EndHandlers(worker, slot);
+    EndHandlers(worker, slot, error);
     Unmake(worker.cache(), slot);
   }
   Report(worker, slot, error, nullptr);
@@ -122,9 +131,19 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
     case SupervisionDirective::kEscalate:
       ++worker.turn.failures;
       // The child is suspended by its own failure: what resumes the parent later resumes it too, once.
-      Report(worker, parent, error, child.slot());
+      Report(worker, parent, EscalatedBy(child, error), child.slot());
       break;
   }
+}
+
+absl::Status ActorTree::EscalatedBy(ActorRef child, const absl::Status& error) const {
+  if (error.GetPayload(kFailedActorUrl).has_value()) return error;
+  const std::string path = PathOf(child);
+  // Some name the actor by themselves.
+  absl::Status named =
+      absl::StartsWith(error.message(), path) ? error : Annotate(error, ToStd(absl::StrCat(path, " failed")));
+  named.SetPayload(kFailedActorUrl, absl::Cord(path));
+  return named;
 }
 
 void ActorTree::RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error) {
@@ -157,7 +176,10 @@ void ActorTree::RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef
 void ActorTree::SendRestart(ActorWorker& worker, ActorRef child, const absl::Status& error, absl::Duration delay) {
   if (delay > absl::ZeroDuration() && worker.toolbox != nullptr) {
     const auto restart = [child, error] { TellSystem(child, MakeEnvelope<RestartActor>(ActorRef(), error)); };
-    if (worker.toolbox->ScheduleAfter(delay, restart).ok()) return;
+    if (worker.toolbox->ScheduleAfter(delay, restart).ok()) {
+      TellSystem(child, MakeEnvelope<RestartPutOff>(worker.cache(), ActorRef()));
+      return;
+    }
   }
   TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), error));
 }
@@ -174,8 +196,20 @@ void ActorTree::ForgetRestarts(ActorSlot& parent) {
   absl::erase_if(restarts, [](const auto& entry) { return !entry.first.slot()->IsAt(entry.first.generation()); });
 }
 
-void ActorTree::ForgetFailure(ActorWorker& /*worker*/, ActorSlot& slot) {
-  if (CellState* const state = CellState::Find(slot)) state->failed_on.reset();
+void ActorTree::FailAskOfFailed(const ActorSlot& slot, const CellState& state) const {
+  if (state.failed_on == nullptr) return;
+  FailAsk(*state.failed_on, [&] {
+    return Annotate(state.failed_with,
+                    ToStd(absl::StrCat(PathOf(slot.ref()), " failed on ", ToAbsl(state.failed_on->type()->name()))));
+  });
+}
+
+void ActorTree::EndFailedMessage(ActorSlot& slot) {
+  CellState* const state = CellState::Find(slot);
+  if (state == nullptr || state->failed_on == nullptr) return;
+  FailAskOfFailed(slot, *state);
+  state->failed_on.reset();
+  state->failed_with = absl::OkStatus();
 }
 
 void ActorTree::ResumeActorNow(ActorWorker& worker, ActorSlot& slot) {
@@ -186,12 +220,15 @@ void ActorTree::ResumeActorNow(ActorWorker& worker, ActorSlot& slot) {
   }
   if (worker.turn.failures > 0) --worker.turn.failures;
   TellChildren<ResumeActor>(slot);
-  if (worker.turn.failures == 0) ForgetFailure(worker, slot);
+  if (worker.turn.failures == 0) EndFailedMessage(slot);
 }
 
-void ActorTree::EndHandlers(ActorWorker& worker, ActorSlot& slot) {
+void ActorTree::EndHandlers(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason) {
   if (slot.extension == nullptr) return;
-  slot.extension->handlers.Clear();
+  slot.extension->handlers.Clear([&](const Envelope& message) {
+    return absl::AbortedError(absl::StrCat(PathOf(worker.turn.self()), " has failed, and gave up its handler of ",
+                                           ToAbsl(message.type()->name()), ", which was waiting: ", reason.message()));
+  });
   worker.turn.Clear(Gate::kAwaiting);
 }
 
@@ -208,7 +245,7 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::S
   SetPhase(slot, kRestarting);
   CellState& state = CellState::Of(slot);
   state.failure = reason;
-  EndHandlers(worker, slot);
+  EndHandlers(worker, slot, reason);
   if (slot.instance == &NotCreated()) {
     // What a start that failed has left behind: the next one spawns it again.
     StopChildren(slot);
@@ -224,6 +261,13 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::S
   }
   {
     const KinLock lock(slot);
+    // Children that end by themselves at this moment have their names until they have left.
+    for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
+      ActorSlot& child = *ProcessSlots().At(at);
+      at = child.kin.next_sibling;
+      if (child.generation() % 2 == 1 || std::exchange(child.leaving, true)) continue;
+      ++slot.leaving_children;
+    }
     if (slot.leaving_children != 0) return;
   }
   FinishRestart(worker, slot);
@@ -233,7 +277,7 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
   SetPhase(slot, kLiving);
   CellState& state = CellState::Of(slot);
-  state.failed_on.reset();
+  EndFailedMessage(slot);
   const bool was_created = slot.instance != &NotCreated();
   // The failure is over; ancestors may still be suspended, and have counted here too.
   if (turn.failures > 0) --turn.failures;

@@ -369,7 +369,11 @@ TEST(ActorTree, EscalatesUpToTheRootAndEndsIt) {
   Tell(family.leaf, Failing("broken"));
   system.Settle();
   EXPECT_EQ(asked, (std::vector<ActorRef>{family.leaf, family.middle, family.root}));
-  EXPECT_EQ(errors, (std::vector<std::string>{"broken", "broken", "broken"}));
+  ASSERT_EQ(errors.size(), 3u);
+  EXPECT_EQ(errors[0], "broken");
+  // From then on it is said whose failure it is.
+  EXPECT_NE(errors[1].find(") failed: broken"), std::string::npos) << errors[1];
+  EXPECT_EQ(errors[2], errors[1]);
   EXPECT_EQ(family.log.Take(), (Lines{"leaf stops", "middle stops", "root stops"}));
 }
 

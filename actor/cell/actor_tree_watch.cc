@@ -1,4 +1,5 @@
 // Who watches whom in a tree.
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,9 +27,11 @@ absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr
     const bool is_same = before == now && (message == nullptr || same == nullptr ||
                                            same(found->second.message->payload(), message->payload()));
     if (is_same) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(PathOf(self), " watches ", PathOf(actor), " already, for ",
-                                                      before == nullptr ? "Terminated" : ToAbsl(before->name()),
-                                                      " with what it said then; unwatch it first"));
+    const auto name = [](const MessageType* type) { return type == nullptr ? "Terminated" : ToAbsl(type->name()); };
+    const std::string what = before == now ? absl::StrCat("another ", name(before))
+                                           : absl::StrCat("a ", name(before), " and not for a ", name(now));
+    return absl::FailedPreconditionError(
+        absl::StrCat(PathOf(self), " watches ", PathOf(actor), " already, for ", what, "; unwatch it first"));
   }
   state.watching.try_emplace(actor, CellState::Watched{.message = std::move(message), .order = state.watches++});
   ActorContext::worker().outbox.Flush();
@@ -43,13 +46,13 @@ absl::Status ActorTree::Watch(ActorContext& context, ActorRef actor, EnvelopePtr
   if (TellSystem(actor, MakeEnvelope<WatchActor>(ActorContext::worker().cache(), ActorRef(), self)) != nullptr) {
     // Of an actor elsewhere, its node is gone.
     TellSystem(self, MakeEnvelope<ActorEnded>(ActorContext::worker().cache(), ActorRef(), actor, !actor.IsRemote(),
-                                              actor.IsRemote()));
+                                              actor.IsRemote(), PathOf(actor)));
   }
   return absl::OkStatus();
 }
 
 void ActorTree::OnPromiseEnded(ActorRef promise, ActorRef watcher) {
-  TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), promise, true, false));
+  TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), promise, true, false, PathOf(promise)));
 }
 
 void ActorTree::Unwatch(ActorContext& context, ActorRef actor) {
@@ -64,8 +67,9 @@ void ActorTree::OnWatchedEnded(ActorWorker& worker, ActorSlot& slot, const Actor
   if (state == nullptr) return;
   const auto found = state->watching.find(ended.actor);
   if (found == state->watching.end() || std::exchange(found->second.has_ended, true)) return;
-  EnvelopePtr terminated = MakeEnvelope<Terminated>(worker.cache(), ended.actor, ended.actor, ended.existence_confirmed,
-                                                    ended.address_terminated);
+  EnvelopePtr terminated =
+      MakeEnvelope<Terminated>(worker.cache(), ended.actor, ended.actor, ended.existence_confirmed,
+                               ended.address_terminated, ended.path.empty() ? PathOf(ended.actor) : ended.path);
   terminated->set_target_word(worker.turn.word | kMarked);
   if (worker.metrics != nullptr) worker.metrics->CountEnqueued(slot.type.load(std::memory_order_relaxed), 1);
   worker.turn.lists.user.PushBack(terminated.release());
@@ -93,9 +97,14 @@ Envelope* ActorTree::TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelo
 absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
   if (const auto* terminated = message.TryAs<Terminated>()) {
     return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kDeathPact,
-                     absl::StrCat(PathOf(context.self()), " watches ", PathOf(terminated->actor),
+                     absl::StrCat(PathOf(context.self()), " watches ",
+                                  terminated->path.empty() ? PathOf(terminated->actor) : terminated->path,
                                   ", which has ended, and does not handle Terminated"));
   }
+  FailAsk(message, [&] {
+    return absl::UnimplementedError(
+        absl::StrCat(PathOf(context.self()), " does not handle ", ToAbsl(message.type()->name())));
+  });
   if (options_.dead_letters == nullptr) return absl::OkStatus();
   const std::string from = message.sender().IsNoOne() ? std::string() : PathOf(message.sender());
   const std::string to = PathOf(context.self());

@@ -48,6 +48,8 @@ class CellState final : public LifecycleState {
   // Its own failure, and the message that it failed on, until the verdict.
   absl::Status failure;
   EnvelopePtr failed_on;
+  // How it failed on that message.
+  absl::Status failed_with;
   // The new instance of a restart is about to start.
   bool is_restarted = false;
   // It gets events of the stream.

@@ -7,6 +7,7 @@
 #define FRAKTOR_ACTOR_CELL_LIFECYCLE_MESSAGES_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/time/time.h"
 
@@ -15,17 +16,22 @@
 
 namespace fraktor::inline v0 {
 
-// The receiver ends when its turn comes, after the messages before it.
+// The receiver ends when its turn comes, after the messages before it. A full mailbox takes it too.
 struct PoisonPill {};
 template <>
 inline constexpr bool kIsMarkedMessage<PoisonPill> = true;
 template <>
+inline constexpr bool kPassesMailboxLimits<PoisonPill> = true;
+template <>
 inline constexpr bool kIsSuppressedDeadLetter<PoisonPill> = true;
 
-// The receiver fails with ActorErrorKind::kKilled when its turn comes: the usual strategy stops it.
+// The receiver fails with ActorErrorKind::kKilled when its turn comes: the usual strategy stops it. A full mailbox takes
+// it too.
 struct Kill {};
 template <>
 inline constexpr bool kIsMarkedMessage<Kill> = true;
+template <>
+inline constexpr bool kPassesMailboxLimits<Kill> = true;
 
 // An actor that this one has watched has ended.
 struct Terminated {
@@ -34,6 +40,8 @@ struct Terminated {
   bool existence_confirmed = true;
   // The node that it lived on is gone.
   bool address_terminated = false;
+  // What its path was. If it had ended before it was watched, it may be that only its number is known.
+  std::string path = {};
 };
 template <>
 inline constexpr bool kIsMarkedMessage<Terminated> = true;

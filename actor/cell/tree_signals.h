@@ -2,6 +2,8 @@
 #ifndef FRAKTOR_ACTOR_CELL_TREE_SIGNALS_H_
 #define FRAKTOR_ACTOR_CELL_TREE_SIGNALS_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 
 #include "fraktor/actor/observe/observed_id.h"
@@ -17,6 +19,8 @@ struct ResumeActor {};   // The verdict on an ancestor, or on itself.
 struct RestartActor {
   absl::Status reason;
 };
+// The verdict is a restart, but not yet: who has asked need not wait for it.
+struct RestartPutOff {};
 // To the parent. The sender is the child.
 struct ChildFailed {
   absl::Status error;
@@ -44,6 +48,7 @@ struct ActorEnded {
   ActorRef actor;
   bool existence_confirmed;
   bool address_terminated;
+  std::string path = {};  // Empty if who says so does not know it.
 };
 
 // Metrics of the actor count for that id from now on.

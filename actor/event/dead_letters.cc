@@ -119,9 +119,11 @@ void DeadLetters::Log(DeadLetterReason reason, std::string_view sender, std::str
     resume_ = now + options_.log_pause;
     absl::StrAppend(&note, "; no more are logged for ", absl::FormatDuration(options_.log_pause));
   }
+  const bool arrived = reason == DeadLetterReason::kUnhandled;
   options_.log(absl::StrCat("dead letter ", logged_, " (", ToAbsl(NameOf(reason)), "): message ",
                             QuotedForText(message.type_name), " from ", QuotedForText(sender), " to ",
-                            QuotedForText(recipient), " was not delivered", note));
+                            QuotedForText(recipient),
+                            arrived ? " came, but the actor has no handler for it" : " was not delivered", note));
 }
 
 }  // namespace fraktor::inline v0

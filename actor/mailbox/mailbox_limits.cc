@@ -59,6 +59,8 @@ Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer pro
     if (!LimitWord::IsFor(word, GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
     const OverflowStrategy strategy = word_.strategy();
     if (strategy == OverflowStrategy::kDropOldest) return Keep(envelope);
+    if (envelope->type()->passes_limits()) [[unlikely]]
+      return strategy == OverflowStrategy::kBlockProducer ? Pass(envelope) : Admission{.kind = AdmissionKind::kPass};
     const bool exempt = producer == Producer::kSelf && strategy == OverflowStrategy::kBlockProducer;
     if (exempt ? LimitWord::DepthOf(word) < LimitWord::kMaxDepth : word_.HasRoom(word)) {
       if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
@@ -87,8 +89,10 @@ Admission MailboxLimits::Keep(Envelope* envelope) {
   Admission admission{.kind = AdmissionKind::kKept};
   MutexLock lock(mutex_);
   if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
-  if (kept_size_ == word_.capacity()) {
-    admission.victim = kept_.PopFront();
+  if (envelope->type()->passes_limits()) {
+    ++kept_passing_;
+  } else if (kept_size_ == word_.capacity()) {
+    admission.victim = TakeOldest();
     Count(dropped_oldest_);
   } else {
     ++kept_size_;
@@ -97,6 +101,32 @@ Admission MailboxLimits::Keep(Envelope* envelope) {
   kept_.PushBack(envelope);
   admission.ring = !std::exchange(bell_rings_, true);
   return admission;
+}
+
+// There is one that does not pass limits.
+Envelope* MailboxLimits::TakeOldest() {
+  EnvelopeList passing;
+  Envelope* oldest = kept_.PopFront();
+  for (; oldest->type()->passes_limits(); oldest = kept_.PopFront()) passing.PushBack(oldest);
+  kept_.Prepend(passing);
+  return oldest;
+}
+
+// Behind those in line, who may have sent something before it.
+Admission MailboxLimits::Pass(Envelope* envelope) {
+  std::list<Place> place;
+  place.push_back({.envelope = envelope});
+  MutexLock lock(mutex_);
+  switch (word_.CountOrWait(GenerationOf(*envelope), true)) {
+    case Room::kCounted:
+      return {.kind = AdmissionKind::kPush};
+    case Room::kEnded:
+      return {.kind = AdmissionKind::kEnded};
+    case Room::kNone:
+      break;
+  }
+  line_.splice(line_.end(), place);
+  return {.kind = AdmissionKind::kHeld};
 }
 
 Admission MailboxLimits::Hold(Envelope* envelope, ActorRef sender, Producer producer) {
@@ -203,7 +233,7 @@ std::vector<ActorRef> MailboxLimits::Readmit(absl::FunctionRef<void(EnvelopeList
       continue;
     }
     let_in.PushBack(place.envelope);
-    if (ForgetHeld(place.sender)) resume.push_back(place.sender);
+    if (!place.sender.IsNoOne() && ForgetHeld(place.sender)) resume.push_back(place.sender);
   }
   if (!let_in.empty()) push(let_in);
   StopWaitingIfLineIsEmpty();
@@ -213,7 +243,9 @@ std::vector<ActorRef> MailboxLimits::Readmit(absl::FunctionRef<void(EnvelopeList
 Envelope* MailboxLimits::TakeKept(bool* more) {
   MutexLock lock(mutex_);
   Envelope* const envelope = kept_.PopFront();
-  if (envelope != nullptr) {
+  if (envelope != nullptr && envelope->type()->passes_limits()) {
+    --kept_passing_;
+  } else if (envelope != nullptr) {
     --kept_size_;
     word_.Subtract(1);
   }
@@ -229,7 +261,7 @@ Leftovers MailboxLimits::Close() {
   word_.Close();
   word_.Subtract(kept_size_);
   left.dead_letters = std::exchange(kept_, {});
-  left.kept = std::exchange(kept_size_, 0);
+  left.kept = std::exchange(kept_size_, 0) + std::exchange(kept_passing_, 0);
   bell_rings_ = false;
   while (!line_.empty()) {
     const Place place = line_.front();
@@ -239,7 +271,7 @@ Leftovers MailboxLimits::Close() {
       continue;
     }
     left.dead_letters.PushBack(place.envelope);
-    if (ForgetHeld(place.sender)) left.resume.push_back(place.sender);
+    if (!place.sender.IsNoOne() && ForgetHeld(place.sender)) left.resume.push_back(place.sender);
   }
   return left;
 }

@@ -31,6 +31,10 @@
 // DropOldest. Senders put messages into a queue here, under the lock, where the oldest can be taken out, and ring a
 // bell: one message through the inbox for any number of kept ones.
 //
+// Messages that pass limits (kPassesMailboxLimits) are let in without being counted, and nobody is suspended for them.
+// They stay behind what was sent before: with BlockProducer they join the line, with DropOldest the queue, where they are
+// never the oldest that has to go.
+//
 // Thread safety: all methods may be called from any thread, but Configure and Close by one at a time, and Close before
 // the next Configure. Methods that hand out envelopes give them to the caller.
 //
@@ -72,6 +76,7 @@ enum class Producer : uint8_t {
 enum class AdmissionKind : uint8_t {
   // The caller has the envelope.
   kPush,        // It was counted: mark it as such and push it, before the next Admit for the same mailbox.
+  kPass,        // It passes limits: push it without a mark.
   kDropped,     // DropNewest: end it, or publish it as dropped; the sender is told OK.
   kRejected,    // Reject, and BlockProducer if its line is full: ResourceExhausted, or a dead letter (kMailboxFull).
   kDeadLetter,  // DeadLetter: a dead letter (kMailboxFull); the sender is told OK.
@@ -182,7 +187,7 @@ class MailboxLimits {
   // Where a foreign thread waits. Guarded by mutex_, as is everything on which a thread waits.
   struct BlockedThread;
 
-  // A place in line: a message and the actor that waits for it, or a thread.
+  // A place in line: a message and the actor that waits for it, or a thread. Nobody waits for one that passes limits.
   struct Place {
     Envelope* envelope = nullptr;
     ActorRef sender = {};
@@ -190,6 +195,8 @@ class MailboxLimits {
   };
 
   Admission Keep(Envelope* envelope);
+  Envelope* TakeOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Admission Pass(Envelope* envelope);
   Admission Hold(Envelope* envelope, ActorRef sender, Producer producer);
   // After a place was left.
   void StopWaitingIfLineIsEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -215,9 +222,10 @@ class MailboxLimits {
   std::list<Place> line_ ABSL_GUARDED_BY(mutex_);
   size_t held_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::flat_hash_map<ActorRef, size_t> held_of_ ABSL_GUARDED_BY(mutex_);
-  // DropOldest. They are in the word's depth too.
+  // DropOldest. They are in the word's depth too, but for those that pass limits.
   EnvelopeList kept_ ABSL_GUARDED_BY(mutex_);
   size_t kept_size_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t kept_passing_ ABSL_GUARDED_BY(mutex_) = 0;
   bool bell_rings_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -43,6 +43,10 @@ absl::Status MailboxOptions::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.capacity is ", capacity, "; at most ", kMaxCapacity,
                                                    " is possible, or kUnbounded for no limit"));
   }
+  if (!bounded() && overflow != OverflowStrategy::kReject) {
+    return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.overflow is ", ToAbsl(ToString(overflow)),
+                                                   ", but the mailbox is unbounded, and never full; set a capacity"));
+  }
   if (!bounded() && reserve_for_system > 0) {
     return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.reserve_for_system is ", reserve_for_system,
                                                    ", but the mailbox is unbounded; set a capacity or no reserve"));

@@ -8,7 +8,7 @@
 //                               }};
 //
 // A mailbox is unbounded by default, which is the fast one: a bounded one pays for a counter that senders and receiver
-// share. System messages are never held back. What is reserved for them is not given to user messages, so a mailbox of
+// share. System messages are never held back, nor are PoisonPill and Kill. What is reserved for them is not given to user messages, so a mailbox of
 // 1000 with a reserve of 10 takes 990 user messages.
 #ifndef FRAKTOR_ACTOR_MAILBOX_MAILBOX_OPTIONS_H_
 #define FRAKTOR_ACTOR_MAILBOX_MAILBOX_OPTIONS_H_
@@ -58,6 +58,7 @@ struct MailboxOptions {
 
   // User and system messages together; kUnbounded for no limit.
   size_t capacity = kUnbounded;
+  // Another than this needs a capacity.
   OverflowStrategy overflow = OverflowStrategy::kReject;
   // How many of `capacity` no user message may use. Below `capacity`; nothing to reserve where there is no limit.
   size_t reserve_for_system = 0;

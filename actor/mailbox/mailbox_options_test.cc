@@ -38,6 +38,16 @@ TEST(MailboxOptions, RefuseAReserveWithoutALimit) {
   EXPECT_NE(Refusal({.reserve_for_system = 1}).find("unbounded"), std::string::npos);
 }
 
+TEST(MailboxOptions, RefuseAnOverflowWithoutALimit) {
+  for (const OverflowStrategy overflow : {OverflowStrategy::kDropOldest, OverflowStrategy::kDropNewest,
+                                          OverflowStrategy::kBlockProducer, OverflowStrategy::kDeadLetter}) {
+    const std::string refusal = Refusal({.overflow = overflow});
+    EXPECT_NE(refusal.find("overflow is " + std::string(ToString(overflow))), std::string::npos) << refusal;
+    EXPECT_NE(refusal.find("set a capacity"), std::string::npos) << refusal;
+  }
+  EXPECT_TRUE(MailboxOptions{}.Validate().ok());
+}
+
 TEST(MailboxOptions, RefuseAbsurdValues) {
   EXPECT_NE(Refusal({.capacity = MailboxOptions::kMaxCapacity + 1}).find("capacity"), std::string::npos);
   EXPECT_NE(Refusal({.capacity = 1, .push_timeout = -absl::Nanoseconds(1)}).find("push_timeout"), std::string::npos);

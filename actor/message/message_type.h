@@ -46,6 +46,10 @@ inline constexpr bool kIsControlMessage = false;
 template <class M>
 inline constexpr bool kIsMarkedMessage = false;
 
+// Messages that no limit of a mailbox holds back, such as PoisonPill: a full one takes them too, behind what is there.
+template <class M>
+inline constexpr bool kPassesMailboxLimits = false;
+
 // Messages that do not count as activity of their receiver: its receive timeout goes on.
 //
 //   template <>
@@ -202,7 +206,8 @@ class alignas(64) MessageType {
         is_control_(kIsControlMessage<M>),
         leaves_receive_timeout_(kLeavesReceiveTimeout<M>),
         is_suppressed_(kIsSuppressedDeadLetter<M>),
-        is_marked_(kIsMarkedMessage<M>) {
+        is_marked_(kIsMarkedMessage<M>),
+        passes_limits_(kPassesMailboxLimits<M>) {
     static_assert(message_internal::CheckMessage<M>());
     static_assert(sizeof(M) < size_t{1} << 32, "a message of more than 4 GiB: hold the data by pointer");
   }
@@ -219,6 +224,7 @@ class alignas(64) MessageType {
   bool leaves_receive_timeout() const { return leaves_receive_timeout_; }
   bool is_suppressed() const { return is_suppressed_; }
   bool is_marked() const { return is_marked_; }
+  bool passes_limits() const { return passes_limits_; }
   bool is_copyable() const { return copy_ != nullptr; }
 
   // Null if there is nothing to do when a message ends: it has no destructor and is in the node.
@@ -258,6 +264,7 @@ class alignas(64) MessageType {
   bool leaves_receive_timeout_ : 1;
   bool is_suppressed_ : 1;
   bool is_marked_ : 1;
+  bool passes_limits_ : 1;
 };
 
 static_assert(sizeof(MessageType) == 64);

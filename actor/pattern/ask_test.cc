@@ -1,5 +1,6 @@
 // Asks as programs use them: answers, errors, timeouts and what they say, circles of questions, promises as references.
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +14,14 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
+#include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor {
 namespace {
@@ -30,6 +34,9 @@ struct Question {
   int value = 0;
 };
 struct Noise {};
+struct Link {
+  ActorRef next;
+};
 
 class AskTest : public testing::Test {
  protected:
@@ -185,7 +192,7 @@ TEST_F(AskTest, AskingNobodyFailsAtOnce) {
   Settle();
   const absl::Status of_dead = system_->AskAndWait(silent, Question{}, absl::Seconds(1)).status();
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(of_dead), ActorErrorKind::kAskTimeout) << of_dead;
-  EXPECT_TRUE(Has(of_dead, "Question")) << of_dead;
+  EXPECT_TRUE(Has(of_dead, "Question: pekko://s/user/silent has ended")) << of_dead;
   EXPECT_EQ(toolbox_->Now(), before);
   EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kStopped), 1u);
   EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNoRecipient), 1u);
@@ -211,7 +218,175 @@ TEST_F(AskTest, AQuestionThatWaitsInAMailboxFailsWhenTheActorEnds) {
   system_->Stop(silent);
   Settle();
   ASSERT_TRUE(answer.IsReady());
-  EXPECT_EQ(answer.Take().status().code(), absl::StatusCode::kDeadlineExceeded);
+  const absl::Status status = answer.Take().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_TRUE(Has(status, "pekko://s/user/silent has ended")) << status;
+}
+
+// Questions that nobody will answer.
+
+enum class Ending { kAtOnce, kLate, kReplyFirst, kForwardFirst, kNever };
+struct Break {};
+// Fails on questions, in one of several ways.
+class Failing : public Actor<Failing, Question, Break> {
+ public:
+  explicit Failing(Ending ending, ActorRef helper = {}) : ending_(ending), helper_(helper) {}
+
+  absl::Status On(Context&, const Break&) { return absl::DataLossError("broken"); }
+  InterleavingTask<void> On(Context& context, Question) {
+    if (ending_ == Ending::kReplyFirst) context.Reply(Answer{1});
+    if (ending_ == Ending::kForwardFirst) context.Forward(helper_, Question{1});
+    if (ending_ == Ending::kLate || ending_ == Ending::kNever) {
+      auto delay = context.Delay(ending_ == Ending::kNever ? absl::Hours(9) : absl::Seconds(1));
+      const absl::Status waited = co_await delay;
+      EXPECT_TRUE(waited.ok()) << waited;
+    }
+    throw std::runtime_error("oh");
+  }
+
+ private:
+  const Ending ending_;
+  const ActorRef helper_;
+};
+// Without a coroutine.
+class FailingAtOnce : public Actor<FailingAtOnce, Question> {
+ public:
+  absl::Status On(Context&, const Question& question) {
+    if (question.value == 1) throw std::runtime_error("oh");
+    return absl::OutOfRangeError("too far");
+  }
+};
+
+TEST_F(AskTest, AQuestionWhoseHandlerFailsFailsAtOnceWithItsError) {
+  const Instant before = toolbox_->Now();
+  auto plain = system_->Spawn<FailingAtOnce>("plain");
+  const absl::Status error = system_->AskAndWait(plain, Question{}, absl::Hours(1)).status();
+  EXPECT_EQ(error.code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(error.message(), "pekko://s/user/plain failed on fraktor::(anonymous namespace)::Question: too far");
+  const absl::Status thrown = system_->AskAndWait(plain, Question{1}, absl::Hours(1)).status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(thrown), ActorErrorKind::kThrown) << thrown;
+  EXPECT_TRUE(Has(thrown, "pekko://s/user/plain failed on ")) << thrown;
+  EXPECT_TRUE(Has(thrown, "threw: oh")) << thrown;
+  auto failing = system_->Spawn<Failing>("failing", Ending::kAtOnce);
+  const absl::Status failed = system_->AskAndWait(failing, Question{}, absl::Hours(1)).status();
+  EXPECT_TRUE(Has(failed, "pekko://s/user/failing failed on ")) << failed;
+  EXPECT_TRUE(Has(failed, "threw: oh")) << failed;
+  EXPECT_EQ(toolbox_->Now(), before);
+  auto late = system_->Spawn<Failing>("late", Ending::kLate);
+  EXPECT_TRUE(Has(system_->AskAndWait(late, Question{}, absl::Hours(1)).status(), "/user/late failed on "));
+  EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(1)) << "a coroutine fails when it does";
+  Settle();
+  EXPECT_EQ(late_replies(), 0u);
+}
+
+TEST_F(AskTest, AnAnswerThatWasGivenOrLeftToOthersStaysWhatItIs) {
+  auto replies = system_->Spawn<Failing>("replies", Ending::kReplyFirst);
+  EXPECT_EQ(system_->AskAndWait(replies, Question{}, absl::Hours(1))->value, 1);
+  auto teller = system_->Spawn<Teller>("teller");
+  auto forwards = system_->Spawn<Failing>("forwards", Ending::kForwardFirst, teller.untyped());
+  EXPECT_EQ(system_->AskAndWait(forwards, Question{}, absl::Hours(1))->value, 2);
+  Settle();
+  EXPECT_EQ(late_replies(), 1u) << "the second one of the teller, and no failure";
+}
+
+TEST_F(AskTest, AQuestionFailsWhenTheHandlerThatWaitsForItIsGivenUp) {
+  const Instant before = toolbox_->Now();
+  auto stopped = system_->Spawn<Failing>("stopped", Ending::kNever);
+  auto restarted = system_->Spawn<Failing>("restarted", Ending::kNever);
+  Future<Answer> of_stopped = system_->Ask(stopped, Question{}, absl::Hours(2));
+  Future<Answer> of_restarted = system_->Ask(restarted, Question{}, absl::Hours(2));
+  Settle();
+  EXPECT_FALSE(of_stopped.IsReady());
+  system_->Stop(stopped);
+  restarted.Tell(Break{});
+  Settle();
+  ASSERT_TRUE(of_stopped.IsReady() && of_restarted.IsReady());
+  const absl::Status ended = of_stopped.Take().status();
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(ended), ActorErrorKind::kAskTimeout) << ended;
+  EXPECT_TRUE(Has(ended, "pekko://s/user/stopped has ended while its handler was waiting")) << ended;
+  const absl::Status given_up = of_restarted.Take().status();
+  EXPECT_EQ(given_up.code(), absl::StatusCode::kAborted);
+  EXPECT_TRUE(Has(given_up, "pekko://s/user/restarted has failed")) << given_up;
+  EXPECT_TRUE(Has(given_up, "broken")) << given_up;
+  EXPECT_EQ(toolbox_->Now(), before);
+}
+
+// A38
+class AnswersInHook : public Actor<AnswersInHook, Question> {
+ public:
+  absl::Status On(Context&, const Question&) { return absl::OutOfRangeError("too far"); }
+  void PreRestart(Context& context, const absl::Status&, Envelope*) { context.Reply(Answer{7}); }
+};
+// Supervises a child whose restart it puts off.
+struct GetChild {
+  using Reply = Link;
+};
+class Patient : public Actor<Patient, GetChild> {
+ public:
+  void PreStart(Context& context) { child_ = context.Spawn<FailingAtOnce>("child"); }
+  Link On(Context&, const GetChild&) { return {child_.untyped()}; }
+  static const SupervisorStrategy& Supervision() {
+    static const SupervisorStrategy strategy({.backoff = {.min = absl::Minutes(1), .max = absl::Minutes(1)}});
+    return strategy;
+  }
+
+ private:
+  RefOf<FailingAtOnce> child_;
+};
+
+TEST_F(AskTest, AHookMayAnswerBeforeTheFailureDoes) {
+  auto hook = system_->Spawn<AnswersInHook>("hook");
+  const absl::StatusOr<Answer> answer = system_->AskAndWait(hook, Question{}, absl::Hours(1));
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_EQ(answer->value, 7);
+}
+
+TEST_F(AskTest, AQuestionDoesNotWaitForARestartThatIsPutOff) {
+  auto patient = system_->Spawn<Patient>("patient");
+  const ActorRef child = system_->AskAndWait(patient, GetChild{}, absl::Hours(1))->next;
+  const Instant before = toolbox_->Now();
+  const absl::Status failed = system_->AskAndWait<Answer>(child, Question{}, absl::Hours(1)).status();
+  EXPECT_TRUE(Has(failed, "pekko://s/user/patient/child failed on ")) << failed;
+  EXPECT_EQ(toolbox_->Now(), before);
+  Settle();
+  EXPECT_EQ(late_replies(), 0u);
+}
+
+TEST_F(AskTest, AQuestionThatIsNotHandledFailsAtOnce) {
+  const Instant before = toolbox_->Now();
+  auto teller = system_->Spawn<Teller>("teller");
+  const absl::Status unknown = system_->AskAndWait<Answer>(teller.untyped(), Noise{}, absl::Hours(1)).status();
+  EXPECT_EQ(unknown.code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(unknown.message(), "pekko://s/user/teller does not handle fraktor::(anonymous namespace)::Noise");
+  EXPECT_EQ(toolbox_->Now(), before);
+}
+
+TEST_F(AskTest, AQuestionForWhichThereIsNoRoomSaysSo) {
+  std::vector<ActorRef> asked;
+  auto full = system_->Spawn<Silent>("full", {.mailbox = {.capacity = 1}}, &asked);
+  full.Tell(Noise{});
+  Future<Answer> answer = system_->Ask(full, Question{}, absl::Hours(1));
+  Settle();
+  ASSERT_TRUE(answer.IsReady());
+  const absl::Status status = answer.Take().status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_TRUE(Has(status, "the mailbox of pekko://s/user/full is full")) << status;
+}
+
+TEST_F(AskTest, ASystemThatHasEndedIsUnavailable) {
+  auto teller = system_->Spawn<Teller>("teller");
+  system_->Terminate();
+  Settle();
+  ASSERT_TRUE(system_->IsTerminated());
+  Future<Answer> answer = system_->Ask(teller, Question{1}, absl::Seconds(1));
+  ASSERT_TRUE(answer.IsReady());
+  const absl::Status asked = answer.Take().status();
+  EXPECT_EQ(asked.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(asked.message(), "the actor system \"s\" has ended");
+  const absl::Status spawned = system_->TrySpawn<Teller>("other").status();
+  EXPECT_EQ(spawned.code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(spawned), ActorErrorKind::kTerminating);
+  EXPECT_EQ(spawned.message(), asked.message());
 }
 
 // Asks a target in a handler, and says what it hears.
@@ -327,11 +502,68 @@ TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
   EXPECT_TRUE(system->Shutdown(absl::Seconds(30)).ok());
 }
 
+// A handler that blocks its thread.
+
+struct WaitResults {
+  absl::Status of_context;
+  absl::Status of_system;
+  absl::Status of_end;
+  absl::Status of_ready;
+};
+struct WaitForAll {
+  using Reply = WaitResults;
+};
+class Blocking : public Actor<Blocking, WaitForAll> {
+ public:
+  explicit Blocking(Teller::Ref teller) : teller_(teller) {}
+
+  WaitResults On(Context& context, const WaitForAll&) {
+    WaitResults results;
+    results.of_context = context.Ask(teller_, Question{1}, absl::Seconds(60)).Wait().status();
+    results.of_system = context.system().Ask(teller_, Question{1}, absl::Seconds(60)).Wait().status();
+    // A pinned actor may wait, but for this without end: the system ends after it.
+    results.of_end = IsWorkerThread() ? context.system().WhenTerminated().Wait() : absl::OkStatus();
+    results.of_ready = MakeReadyFuture().Wait();
+    return results;
+  }
+
+ private:
+  const Teller::Ref teller_;
+};
+
+TEST(AskWithThreads, AWorkerThatWaitsIsToldInsteadOfHanging) {
+  ActorSystemOptions options;
+  options.workers = 1;
+  auto system = ActorSystem::Create(options).value();
+  auto teller = system->Spawn<Teller>("teller");
+  auto blocking = system->Spawn<Blocking>("blocking", teller);
+  const absl::StatusOr<WaitResults> waited = system->AskAndWait(blocking, WaitForAll{}, absl::Seconds(60));
+  ASSERT_TRUE(waited.ok()) << waited.status();
+  for (const absl::Status& status : {waited->of_context, waited->of_system, waited->of_end}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_TRUE(Has(status, "Wait blocks the worker")) << status;
+    EXPECT_TRUE(Has(status, "co_await")) << status;
+  }
+  EXPECT_TRUE(waited->of_ready.ok());
+  EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());
+}
+
+TEST(AskWithThreads, APinnedActorMayWaitForOthersButNotForItself) {
+  ActorSystemOptions options;
+  options.workers = 1;
+  auto system = ActorSystem::Create(options).value();
+  auto teller = system->Spawn<Teller>("teller");
+  auto blocking = system->Spawn<Blocking>("blocking", {.dispatcher = DispatcherChoice::kPinned}, teller);
+  const absl::StatusOr<WaitResults> waited = system->AskAndWait(blocking, WaitForAll{}, absl::Seconds(60));
+  ASSERT_TRUE(waited.ok()) << waited.status();
+  EXPECT_TRUE(waited->of_system.ok()) << waited->of_system;
+  EXPECT_EQ(waited->of_context.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Has(waited->of_context, "context.system().Ask")) << waited->of_context;
+  EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());
+}
+
 // Circles.
 
-struct Link {
-  ActorRef next;
-};
 // Asks the next one what it was asked.
 template <class Mode>
 class Ring : public Actor<Ring<Mode>, Question, Link> {

@@ -3,11 +3,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/utils/strings/string_view.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0::fsm_internal {
 
@@ -24,11 +23,9 @@ absl::Status NotStarted(ActorContext& context) {
 }
 
 void LogFailure(ActorContext& context, const absl::Status& error) {
-  ActorSystem* const system = ActorContext::lifecycle().system();
-  if (system == nullptr || !system->log().IsOn(LogLevel::kError)) return;
-  const std::string path = context.Path();
-  const std::string text = absl::StrCat("a state machine stopped after: ", error.message());
-  system->log().Log(LogLevel::kError, {.at = system->toolbox().WallNow(), .path = path, .text = text});
+  if (IsLogOn(context, LogLevel::kError)) {
+    Log(context, LogLevel::kError, absl::StrCat("a state machine stopped after: ", error.message()));
+  }
 }
 
 void SendReply(ActorRef to, EnvelopePtr reply) {

@@ -221,6 +221,7 @@ TEST_F(FsmTest, StopsWithAReasonAndItsData) {
   Have(other, [](Machine& m, ActorContext&) { return m.Stop(FsmReason::Failure(absl::AbortedError("no more"))); });
   EXPECT_EQ(Take(), Log({"3600: ends in idle with 1: failure"}));
   EXPECT_NE(kept_log_.lines.back().find("a state machine stopped after: no more"), std::string::npos);
+  EXPECT_NE(kept_log_.lines.back().find("Machine: a state"), std::string::npos) << kept_log_.lines.back();
 }
 
 // A78

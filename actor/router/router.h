@@ -2,6 +2,8 @@
 //
 //   auto workers = SpawnPool<Worker>(system, {.size = 5}, "workers");       // TypedRef, as of one Worker
 //   workers.Tell(Job{1});                                                   // one of the five gets it
+//   TellAllRoutees(workers, Reload{});                                      // all of them do
+//   TellKeyed(workers, "alice", Job{2});                                    // the one that is responsible for "alice"
 //
 //   PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, TypedPropsOf<Worker>()).value();
 //   ActorRef router = context.Spawn(*pool, "workers").value();              // the same without types
@@ -39,6 +41,7 @@
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/actor/typed/typed_ref.h"
 
@@ -97,7 +100,14 @@ Ref OrThrow(const absl::StatusOr<ActorRef>& spawned) {
 // SpawnError if it cannot be, also for bad options.
 template <class A, class At, class... Args>
 RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name = {}, Args&&... args) {
-  const PropsPtr routee = MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...);
+  const PropsPtr routee = typed_internal::MakePropsOf<A>(std::forward<Args>(args)...);
+  return router_internal::OrThrow<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
+}
+// The same with options of each routee: where it runs, its mailbox, how it supervises its own children.
+template <class A, class At, class... Args>
+RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name, const SpawnOptions& of_routees,
+                   Args&&... args) {
+  const PropsPtr routee = typed_internal::MakePropsOf<A>(of_routees, std::forward<Args>(args)...);
   return router_internal::OrThrow<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
 }
 
@@ -107,6 +117,31 @@ TypedRef<Ms...> SpawnGroup(At& at, GroupOptions options, const std::vector<Typed
                            std::string_view name = {}) {
   for (const TypedRef<Ms...> routee : routees) options.routees.push_back(routee.untyped());
   return router_internal::OrThrow<TypedRef<Ms...>>(router_internal::SpawnBy(at, MakeGroup(options), name));
+}
+
+// What router_messages.h has, for typed routers: with messages that the routees handle, and routees that handle what the
+// router takes. Told to a reference of one who is no router they are unhandled messages.
+
+// A message for all routees, whatever the strategy.
+template <class... Ms, class M>
+void TellAllRoutees(TypedRef<Ms...> router, M&& message) {
+  TypedRef<Ms...>::template Check<M>();
+  Tell(router.untyped(), Broadcast(std::forward<M>(message)));
+}
+// A message for the routee that is responsible for a key: a number, an enum or a text. Of ConsistentHashing.
+template <class... Ms, class K, class M>
+void TellKeyed(TypedRef<Ms...> router, const K& key, M&& message) {
+  TypedRef<Ms...>::template Check<M>();
+  Tell(router.untyped(), Keyed(key, std::forward<M>(message)));
+}
+template <class... Ms, class... Os>
+void AddRouteeTo(TypedRef<Ms...> router, TypedRef<Os...> routee) {
+  (TypedRef<Os...>::template Check<Ms>(), ...);
+  Tell(router.untyped(), AddRoutee{routee.untyped()});
+}
+template <class... Ms, class... Os>
+void RemoveRouteeFrom(TypedRef<Ms...> router, TypedRef<Os...> routee) {
+  Tell(router.untyped(), RemoveRoutee{routee.untyped()});
 }
 
 }  // namespace fraktor::inline v0

@@ -35,7 +35,7 @@ struct ConsistentHashingOptions {
   // tries one after the other. A plain function, since senders call it.
   RoutingMapping mapping = nullptr;
   // Of each routee on the ring: the more, the more evenly keys are spread. 1 to 1000.
-  int virtual_nodes = 10;
+  int virtual_nodes = 64;
 };
 
 struct ScatterGatherOptions {
@@ -103,7 +103,7 @@ class RouterStrategy {
   explicit RouterStrategy(RoutingKind kind) { plan_.kind = kind; }
 
   RoutingPlan plan_;
-  int virtual_nodes_ = 10;
+  int virtual_nodes_ = 64;
   absl::Duration within_ = absl::Seconds(5);
   absl::Duration interval_ = absl::Milliseconds(10);
 };

@@ -492,6 +492,20 @@ TEST_F(RouterTest, ConsistentHashingMovesOnlyTheKeysOfARouteeThatLeft) {
   EXPECT_LT(moved, 50);
 }
 
+// A110
+TEST_F(RouterTest, ConsistentHashingSpreadsKeysEvenly) {
+  constexpr int kRoutees = 4;
+  constexpr int kKeys = 4000;
+  const ActorRef router = SpawnPool({.strategy = RouterStrategy::ConsistentHashing(), .size = kRoutees});
+  for (int i = 0; i < kKeys; ++i) Tell(router, Keyed("customer-" + std::to_string(i), Job{i}));
+  Settle();
+  ASSERT_EQ(book_.jobs.size(), size_t{kRoutees});
+  for (const auto& [routee, jobs] : book_.jobs) {
+    EXPECT_GT(jobs.size(), size_t{kKeys / kRoutees * 3 / 4});
+    EXPECT_LT(jobs.size(), size_t{kKeys / kRoutees * 5 / 4});
+  }
+}
+
 // A111
 TEST_F(RouterTest, DeadRouteesLeaveAndAPoolWithoutAnyEnds) {
   const ActorRef router = SpawnPool({.size = 3});
@@ -922,6 +936,46 @@ TEST_F(RouterTest, TypedPoolsAndGroupsAreReferencesAsAnyOther) {
   Settle();
   EXPECT_EQ(book_.jobs.size(), 2u);
   EXPECT_THROW(fraktor::SpawnPool<TypedWorker>(*system_, {.size = 0}, "bad", &book_), SpawnError);
+}
+
+TEST_F(RouterTest, TypedRoutersTakeTypedMessagesForAllForAKeyAndForTheirManagement) {
+  const auto pool = fraktor::SpawnPool<TypedWorker>(
+      *system_, {.strategy = RouterStrategy::ConsistentHashing(), .size = 3}, "pool", &book_);
+  TellAllRoutees(pool, Job{1});
+  Settle();
+  EXPECT_EQ(book_.jobs.size(), 3u);
+  book_.jobs.clear();
+  for (int i = 0; i < 5; ++i) TellKeyed(pool, "alice", Job{i});
+  Settle();
+  EXPECT_EQ(book_.jobs.size(), 1u);
+  EXPECT_EQ(book_.total(), 5u);
+  const auto other = system_->Spawn<TypedWorker>("other", &book_);
+  const TypedRef<Job> narrow = pool;
+  AddRouteeTo(narrow, other);
+  EXPECT_EQ(RouteesOf(pool.untyped()).size(), 4u);
+  RemoveRouteeFrom(narrow, other);
+  EXPECT_EQ(RouteesOf(pool.untyped()).size(), 3u);
+}
+
+// A117
+TEST_F(RouterTest, RouteesOfATypedPoolHaveTheOptionsThatItSaysAndLeaveThoughTheyAreFull) {
+  const SpawnOptions one_message{.mailbox = {.capacity = 1}};
+  const auto pool = fraktor::SpawnPool<TypedWorker>(*system_, {.size = 2}, "pool", one_message, &book_);
+  const std::vector<ActorRef> routees = RouteesOf(pool.untyped());
+  for (int i = 0; i < 6; ++i) pool.Tell(Job{i});
+  Settle();
+  EXPECT_EQ(book_.total(), 2u) << "for the others there was no room";
+  // When the pill comes, there is no room for it either.
+  toolbox_
+      ->ScheduleAfter(absl::Milliseconds(100),
+                      [&] {
+                        for (int i = 0; i < 2; ++i) Tell(routees[1], Job{i});
+                      })
+      .value();
+  pool.Tell(AdjustPoolSize{.change = -1});
+  RunFor(absl::Milliseconds(200));
+  EXPECT_FALSE(IsAlive(routees[1]));
+  EXPECT_TRUE(IsAlive(routees[0]));
 }
 
 // Readers see one publication or another, and never a mixture.

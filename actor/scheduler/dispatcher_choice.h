@@ -10,7 +10,7 @@ namespace fraktor::inline v0 {
 enum class DispatcherChoice : uint8_t {
   kDefault,  // With all others; of ActorSystem::SpawnSystemActor, as kSystem.
   kSystem,   // On the workers that are kept free for the runtime's own actors.
-  kPinned,   // On a thread of its own.
+  kPinned,   // On a thread of its own, where it may block.
   kUsers,    // With all others in any case: for parts of a runtime that do much, or do what users want.
 };
 

@@ -147,7 +147,7 @@ absl::StatusOr<uint16_t> Dispatchers::NumberFor(DispatcherChoice choice) {
   if (choice == DispatcherChoice::kSystem) return system_number_;
   if (choice == DispatcherChoice::kUsers) return default_number_;
   return absl::InvalidArgumentError(
-      absl::StrCat("PropsOptions.dispatcher is ", static_cast<int>(choice), ", which is no DispatcherChoice"));
+      absl::StrCat("the option dispatcher is ", static_cast<int>(choice), ", which is no DispatcherChoice"));
 }
 
 absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
@@ -160,6 +160,7 @@ absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
                      "; raise it, or do without a thread for each"));
   }
   WorkerExecutorOptions options = options_.pinned;
+  options.may_block = true;
   absl::StrAppend(&options.name, "-", pinned_started_++);
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> executor, WorkerExecutor::Start(options, *services_));
   const uint16_t number = executor->number();

@@ -54,7 +54,7 @@ TEST(Dispatchers, RefuseWhatIsNoChoice) {
   TestSystem system;
   const absl::Status refused = system.dispatchers().NumberFor(static_cast<DispatcherChoice>(9)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(refused.message(), "PropsOptions.dispatcher is 9, which is no DispatcherChoice");
+  EXPECT_EQ(refused.message(), "the option dispatcher is 9, which is no DispatcherChoice");
   EXPECT_EQ(system.dispatchers().NumberFor(DispatcherChoice::kUsers).value(),
             system.dispatchers().NumberFor(DispatcherChoice::kDefault).value());
 }

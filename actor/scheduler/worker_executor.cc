@@ -225,10 +225,11 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
   }
   executor->handles_.resize(static_cast<size_t>(options.workers));
   for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(options.workers); ++i) {
-    FRAKTOR_ASSIGN_OR_RETURN(
-        executor->handles_[i],
-        services.toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i), .idle_rounds = options.idle_rounds},
-                                     std::make_unique<Loop>(*executor, *executor->workers_[i])));
+    FRAKTOR_ASSIGN_OR_RETURN(executor->handles_[i],
+                             services.toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i),
+                                                           .idle_rounds = options.idle_rounds,
+                                                           .drives_timers = !options.may_block},
+                                                          std::make_unique<Loop>(*executor, *executor->workers_[i])));
   }
   // Only now: a worker that finds work wakes others, for which it needs their handles.
   executor->state_.store(State::kRunning, std::memory_order_seq_cst);

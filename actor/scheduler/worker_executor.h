@@ -49,6 +49,8 @@ struct WorkerExecutorOptions {
   int runs_per_step = 64;
   // How often a worker looks for work before it sleeps: WorkerOptions::idle_rounds.
   int idle_rounds = 0;
+  // Its actors may wait for others: nobody else runs on these threads, which drive no timers either.
+  bool may_block = false;
   CoordinatorKind coordinator = CoordinatorKind::kWorkStealing;
   WorkerWatchOptions watch = {};
   // Around each message of this executor's actors: turn/invoker_middleware.h has an example. For all users' actors of a

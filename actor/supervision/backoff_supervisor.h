@@ -19,6 +19,8 @@
 // The n-th pause in a row is min_backoff * 2^(n-1), at most max_backoff, and longer by up to `jitter` of it, by chance.
 // The count begins anew when the child has lived for auto_reset, or on ResetBackoff if that is infinite.
 //
+// The target is //actor/supervision:backoff_supervisor, apart from //actor/supervision, which systems are made of.
+//
 // Thread safety: that of any actor.
 #ifndef FRAKTOR_ACTOR_SUPERVISION_BACKOFF_SUPERVISOR_H_
 #define FRAKTOR_ACTOR_SUPERVISION_BACKOFF_SUPERVISOR_H_

@@ -1,6 +1,6 @@
 // How an actor supervises its children: whom a failure concerns, how often a child is restarted, and what is decided.
 //
-//   const SupervisorStrategy& supervision() const override {
+//   static const SupervisorStrategy& Supervision() {
 //     static const SupervisorStrategy strategy({.scope = SupervisionScope::kAllForOne,
 //                                               .max_restarts = 3,
 //                                               .window = absl::Minutes(1),
@@ -10,8 +10,12 @@
 //     return strategy;
 //   }
 //
+// That is a typed actor's; SpawnOptions::supervision has one for an actor whose class says nothing, and an ActorInstance
+// overrides supervision().
+//
 // The usual one: each child by itself, restarted however often. Who could not be started, was killed, or died of a death
-// pact is stopped; something thrown that is no std::exception is escalated; everything else restarts.
+// pact is stopped; something thrown that is no std::exception (`throw 42`) is escalated, and at /user ends the system;
+// everything else restarts.
 //
 // A strategy is a constant that many actors share. What it counts is kept per child, by the supervisor.
 //

@@ -45,10 +45,15 @@ constexpr size_t kMaxReported = 1000;
 constexpr uint64_t kUidKeyStream = 0x756964;
 
 // Coroutines of actors come from the pool of nodes.
-void InstallFrames() {
+void InstallHooks() {
   static constexpr TaskFrames kFrames{.allocate = &AllocatePooled, .free = &FreePooled};
   static const bool installed = InstallTaskFrames(kFrames);
   static_cast<void>(installed);
+  // What an actor has sent before it waits, as a pinned one may, must not wait with it.
+  future_internal::InstallBeforeBlocking([] {
+    ActorWorker* const worker = ActorWorker::Current();
+    if (worker != nullptr) worker->outbox.Flush();
+  });
 }
 
 ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options) {
@@ -193,7 +198,7 @@ class SystemParts {
 };
 
 absl::Status SystemParts::Boot(ActorSystem& system) {
-  InstallFrames();
+  InstallHooks();
   toolbox = options.toolbox;
   if (toolbox == nullptr) {
     FRAKTOR_ASSIGN_OR_RETURN(own_toolbox, StdToolbox::Make({.name = options.config.system_name}));
@@ -279,7 +284,8 @@ absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSyst
 
 ActorSystem::~ActorSystem() {
   if (parts_ == nullptr) return;
-  if (parts_->is_running.load(std::memory_order_acquire) && !IsTerminated() && MayWait().ok()) {
+  const bool may_wait = !IsWorkerThread() && ActorWorker::Current() == nullptr;
+  if (parts_->is_running.load(std::memory_order_acquire) && !IsTerminated() && may_wait) {
     const ShutdownReport report = Shutdown(parts_->options.shutdown_timeout);
     if (!report.ok()) {
       parts_->log.Log(LogLevel::kWarning,
@@ -298,17 +304,25 @@ std::string_view ActorSystem::name() const { return parts_->options.config.syste
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
+  if (IsTerminated()) return Ended();
   return parts_->tree->SpawnChildOf(parts_->UserParent(), props, name);
 }
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
+  if (IsTerminated()) return Ended();
   return parts_->tree->SpawnWatched(parts_->UserParent(), watcher, props, name);
 }
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
+  if (IsTerminated()) return Ended();
   return parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem);
+}
+
+absl::Status ActorSystem::Ended() const {
+  return MakeError(absl::StatusCode::kUnavailable, ActorErrorKind::kTerminating,
+                   absl::StrCat("the actor system \"", ToAbsl(name()), "\" has ended"));
 }
 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
@@ -320,7 +334,11 @@ void ActorSystem::StopObserving(ActorRef actor) { ActorTree::StopObserving(actor
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
   ActorLifecycle& lifecycle = *parts_->tree;
   absl::Status refused = CheckQuestion(lifecycle, to, completion);
-  if (refused.ok()) {
+  if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
+    refused = Ended();
+    question->set_target_word(to.word());
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(), DeadLetterReason::kShutdown);
+  } else if (refused.ok()) {
     const absl::StatusOr<ActorRef> promise =
         OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().slots(), *parts_->toolbox,
                        {.timeout = completion.timeout, .target = to, .completion = &completion});
@@ -418,7 +436,7 @@ absl::Status ActorSystem::OnTermination(std::function<void()> callback) {
 ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   ShutdownReport report;
   if (parts_->scheduler->state() == SchedulerState::kStopped) return report;
-  if (IsWorkerThread()) {
+  if (IsWorkerThread() || ActorWorker::Current() != nullptr) {
     parts_->log.Log(LogLevel::kError,
                     {.at = parts_->toolbox->WallNow(),
                      .text = "Shutdown was called by a worker, which must not wait for actors: the system ends, and "

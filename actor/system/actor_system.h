@@ -76,7 +76,8 @@ class ActorSystem {
 
   std::string_view name() const;
 
-  // A child of /user; errors as ActorContext::Spawn, kSystemNotBootstrapped while it boots, kTerminating when it ends.
+  // A child of /user; errors as ActorContext::Spawn, kSystemNotBootstrapped while it boots, kTerminating when it ends:
+  // FailedPrecondition while it does, Unavailable afterwards.
   absl::StatusOr<ActorRef> SpawnActor(const ActorProps& props, std::string_view name = {});
   // A typed actor (fraktor/actor/actor.h), made of `args`. Throws SpawnError if it cannot be.
   template <class A, class... Args>
@@ -117,25 +118,37 @@ class ActorSystem {
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
     EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
-    auto* const source = new AskSource<R>(question->type(), timeout);
+    auto* const source = new AskSource<R, AskedBy::kSystem>(question->type(), timeout);
     Future<R> answer = Future<R>::FromSource(*source);
     AskFor(to, std::move(question), *source);
     return answer;
   }
   // The same, and waits: blocks the thread, or pumps the toolbox if that has no threads. FailedPrecondition on a worker,
-  // which must not wait.
+  // which must not wait, unless it is that of a pinned actor.
   template <class R, class M>
   absl::StatusOr<R> AskAndWait(ActorRef to, M&& message, absl::Duration timeout) {
     CheckWaitsForAMessage<R>();
     return AskAndBlock<R>(to, std::forward<M>(message), timeout);
   }
+  // Both where the question says what its answer is: `using Reply = ...`.
+  template <int&... kDeduced, class Q>
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout) {
+    CheckDeclaresReply<Q>();
+    return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
+  }
+  template <int&... kDeduced, class Q>
+  absl::StatusOr<ReplyOf<Q>> AskAndWait(ActorRef to, Q&& question, absl::Duration timeout) {
+    CheckDeclaresReply<Q>();
+    return AskAndBlock<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
+  }
 
   // The same of typed references; the question says what its answer is, `using Reply = ...`, or the caller does.
-  template <class Ref, class Q>
+  template <int&... kDeduced, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  Future<typename std::decay_t<Q>::Reply> Ask(const Ref& to, Q&& question, absl::Duration timeout) {
+  Future<ReplyOf<Q>> Ask(const Ref& to, Q&& question, absl::Duration timeout) {
     Ref::template Check<Q>();
-    return Ask<typename std::decay_t<Q>::Reply>(to.untyped(), std::forward<Q>(question), timeout);
+    CheckDeclaresReply<Q>();
+    return Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
   }
   template <class R, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
@@ -143,11 +156,12 @@ class ActorSystem {
     Ref::template Check<Q>();
     return Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
   }
-  template <class Ref, class Q>
+  template <int&... kDeduced, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
-  absl::StatusOr<typename std::decay_t<Q>::Reply> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
+  absl::StatusOr<ReplyOf<Q>> AskAndWait(const Ref& to, Q&& question, absl::Duration timeout) {
     Ref::template Check<Q>();
-    return AskAndBlock<typename std::decay_t<Q>::Reply>(to.untyped(), std::forward<Q>(question), timeout);
+    CheckDeclaresReply<Q>();
+    return AskAndBlock<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
   }
   template <class R, class Ref, class Q>
   requires requires(const Ref& ref) { ref.untyped(); }
@@ -164,7 +178,8 @@ class ActorSystem {
   // wrong with the text; kPidUnknown if there is none. A path of another system is whoever has it there, if there is a
   // RemoteProvider, and nobody is asked.
   absl::StatusOr<ActorRef> Resolve(std::string_view path) const;
-  // "pekko://shop/user/cart"; of an actor that has ended, a text that says so.
+  // "pekko://shop/user/cart". Of an actor that has ended what it was, as long as that is remembered: of the last
+  // thousand that had names. Otherwise a text that says so.
   std::string PathOf(ActorRef actor) const;
   // With its uid.
   std::string CanonicalPathOf(ActorRef actor) const;
@@ -240,6 +255,7 @@ class ActorSystem {
   }
   void AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion);
   absl::Status MayWait() const;
+  absl::Status Ended() const;
   void AwaitReady(FutureNode& node);
   void* FindOrMakeExtension(const void* key, std::shared_ptr<void> (*make)(ActorSystem& system));
 

@@ -37,6 +37,7 @@ class DeathWatch : public SystemTest {
                               EXPECT_TRUE(ended.existence_confirmed);
                               EXPECT_FALSE(ended.address_terminated);
                               EXPECT_EQ(context.sender(), ended.actor);
+                              EXPECT_EQ(ended.path, "pekko://test/user/" + NameOf(ended.actor));
                               heard_.push_back(name + " heard of " + NameOf(ended.actor));
                               return absl::OkStatus();
                             },
@@ -169,7 +170,9 @@ TEST_F(DeathWatch, EndsAWatcherThatDoesNotHandleTheEndOfWhatItWatches) {
   Stop(a);
   EXPECT_TRUE(pact);
   EXPECT_FALSE(IsAlive(watcher));
-  EXPECT_NE(Logged().back().find("does not handle Terminated"), std::string::npos);
+  EXPECT_EQ(Logged().back(),
+            "E pekko://test/user/boss/watcher: stopped after: pekko://test/user/boss/watcher watches "
+            "pekko://test/user/a, which has ended, and does not handle Terminated");
 }
 
 // A49
@@ -211,6 +214,11 @@ TEST_F(DeathWatch, RefusesToWatchForTwoThings) {
   Let(watcher, [&](ActorContext& context) {
     EXPECT_TRUE(context.WatchWith(a, Gone{1}).ok());
     EXPECT_TRUE(context.WatchWith(a, Gone{1}).ok());
+    const std::string gone = "fraktor::(anonymous namespace)::Gone";
+    EXPECT_EQ(context.WatchWith(a, Gone{2}).message(),
+              "pekko://test/user/w watches pekko://test/user/a already, for another " + gone + "; unwatch it first");
+    EXPECT_EQ(context.Watch(a).message(), "pekko://test/user/w watches pekko://test/user/a already, for a " + gone +
+                                              " and not for a Terminated; unwatch it first");
     for (const absl::Status& refused : {context.WatchWith(a, Gone{2}), context.WatchWith(a, 1), context.Watch(a)}) {
       EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
       EXPECT_NE(refused.message().find("pekko://test/user/a"), absl::string_view::npos) << refused;

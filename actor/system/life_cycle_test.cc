@@ -13,6 +13,7 @@
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
@@ -337,6 +338,51 @@ TEST_F(LifeCycle, FinishesTheMessageInWhichAnActorStopsItself) {
   EXPECT_EQ(Told(), (Lines{"still there", "a PostStop"}));
 }
 
+// A17: anything else is a mistake, which is told.
+TEST_F(LifeCycle, DoesNotLetAContextBeUsedOutsideOfItsTurns) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const ActorRef a = Spawn("a");
+  const ActorRef b = Spawn("b");
+  ActorContext* kept = nullptr;
+  Let(a, [&](ActorContext& context) {
+    kept = &context;
+    return absl::OkStatus();
+  });
+  ASSERT_NE(kept, nullptr);
+#ifndef NDEBUG
+  EXPECT_DEATH(kept->Tell(b, 1),
+               "the context of pekko://test/user/a was used outside of its turns, on a thread that is");
+  EXPECT_DEATH(static_cast<void>(kept->Watch(b)), "keep context.self\\(\\) instead");
+  Let(b, [&](ActorContext&) {
+    EXPECT_DEATH(static_cast<void>(kept->self()), "in a turn of pekko://test/user/b");
+    return absl::OkStatus();
+  });
+  toolbox_->ScheduleAfter(absl::Seconds(1), [&] { EXPECT_DEATH(kept->Stop(), "was used outside of its turns"); })
+      .value();
+  RunFor(absl::Seconds(1));
+#else
+  const PropsPtr props = PropsFor("c");
+  for (const absl::Status& refused : {kept->Watch(b), kept->WatchWith(b, 1), kept->Spawn(*props).status()}) {
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_NE(refused.message().find("the context of pekko://test/user/a was used"), absl::string_view::npos);
+  }
+#endif
+}
+
+// A11: what is usual can be had by who has a hook of its own.
+TEST_F(LifeCycle, StopsChildrenInAPreRestartThatAsksForIt) {
+  for (const bool stops : {true, false}) {
+    const ActorRef a = Spawn("a", {.pre_restart = [&](ActorContext& context, const absl::Status&, Envelope*) {
+                               if (stops) context.StopChildren();
+                               return absl::OkStatus();
+                             }});
+    const ActorRef kid = SpawnUnder(a, "kid");
+    Fail(a);
+    EXPECT_EQ(IsAlive(kid), !stops);
+    Stop(a);
+  }
+}
+
 // A19
 TEST_F(LifeCycle, EndsAtAPoisonPillAfterWhatWasSentBefore) {
   const ActorRef a = Spawn("a");
@@ -347,6 +393,60 @@ TEST_F(LifeCycle, EndsAtAPoisonPillAfterWhatWasSentBefore) {
   Settle();
   EXPECT_EQ(Told(), (Lines{"a: before", "a PostStop"}));
   EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kStopped), 1u);
+}
+
+// A19, SCH-4
+TEST_F(LifeCycle, TakesAPoisonPillIntoAFullMailboxBehindWhatIsThere) {
+  for (const OverflowStrategy overflow :
+       {OverflowStrategy::kDropOldest, OverflowStrategy::kDropNewest, OverflowStrategy::kBlockProducer,
+        OverflowStrategy::kReject, OverflowStrategy::kDeadLetter}) {
+    for (const bool from_actor : {false, true}) {
+      SCOPED_TRACE(std::string(ToString(overflow)) + (from_actor ? " by an actor" : " by a thread"));
+      const ActorRef teller = Spawn("teller");
+      PropsOptions options;
+      options.mailbox = {.capacity = 2, .overflow = overflow};
+      const ActorRef a = Spawn("a", {}, options);
+      Told();
+      const auto send = [&] {
+        for (const char* const text : {"1", "2", "3"}) Say(a, text);
+        Tell(a, PoisonPill{});
+        Tell(a, PoisonPill{});
+        Say(a, "4");
+      };
+      if (from_actor) {
+        Let(teller, [&](ActorContext&) {
+          send();
+          return absl::OkStatus();
+        });
+      } else {
+        send();
+        Settle();
+      }
+      EXPECT_FALSE(IsAlive(a));
+      const Lines told = Told();
+      // One that waits in line is before the pill, which does not overtake it.
+      const bool waits = overflow == OverflowStrategy::kBlockProducer && from_actor;
+      // Two are thrown out, and none of them is a pill.
+      const bool drops = overflow == OverflowStrategy::kDropOldest;
+      EXPECT_EQ(told, waits   ? (Lines{"a: 1", "a: 2", "a: 3", "a PostStop"})
+                      : drops ? (Lines{"a: 3", "a PostStop"})
+                              : (Lines{"a: 1", "a: 2", "a PostStop"}));
+      Stop(teller);
+      Told();
+    }
+  }
+}
+
+// A19, SCH-4
+TEST_F(LifeCycle, TakesAKillIntoAFullMailbox) {
+  PropsOptions options;
+  options.mailbox = {.capacity = 1};
+  const ActorRef a = Spawn("a", {}, options);
+  Say(a, "1");
+  Say(a, "2");
+  Tell(a, Kill{});
+  Settle();
+  EXPECT_FALSE(IsAlive(a));
 }
 
 // A19

@@ -47,6 +47,21 @@ TEST_F(LostMessages, OfAThreadToWhomeverHasNeverBeenAreDeadLetters) {
   EXPECT_EQ(lines[0].find("stopped int to an actor that has ended (slot "), 0u) << lines[0];
 }
 
+TEST_F(LostMessages, ToAnActorThatHasEndedNameItsPath) {
+  const ActorRef a = Spawn("a");
+  Stop(a);
+  const ActorRef next = Spawn("a");
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  Tell(a, 7);
+  EXPECT_EQ(lines, (Lines{"stopped int to pekko://test/user/a"}));
+  // Not for ever.
+  for (int i = 0; i < 1100; ++i) system().Stop(system().SpawnActor(*PropsFor("x"), "x" + std::to_string(i)).value());
+  Settle();
+  EXPECT_EQ(system().PathOf(a).find("an actor that has ended (slot "), 0u) << system().PathOf(a);
+  EXPECT_EQ(system().PathOf(next), "pekko://test/user/a");
+}
+
 // Nobody knows whom it was meant for; one hears of it, as long as there is one.
 TEST_F(LostMessages, OfAThreadToNoOneAreOfTheOldestSystem) {
   Lines first;

@@ -124,15 +124,19 @@ TEST_F(Supervision, DecidesByTheKindOfTheErrorIfNobodyElseDoes) {
 TEST_F(Supervision, LetsAParentFailWithTheCauseOfItsChildWhenItEscalates) {
   std::vector<std::pair<ActorRef, std::string>> asked;
   const ActorRef top = Spawn("top", {.decide = [&](ActorContext&, const Failure& failure) {
+                               EXPECT_EQ(failure.error.code(), absl::StatusCode::kDataLoss);
                                asked.emplace_back(failure.child, std::string(failure.error.message()));
                                return fraktor::Stop();
                              }});
-  const ActorRef boss = SpawnUnder(top, "boss", {.decide = Always(SupervisionDirective::kEscalate)});
+  const ActorRef lead = SpawnUnder(top, "lead", {.decide = Always(SupervisionDirective::kEscalate)});
+  const ActorRef boss = SpawnUnder(lead, "boss", {.decide = Always(SupervisionDirective::kEscalate)});
   const ActorRef kid = SpawnUnder(boss, "kid");
   Fail(kid, absl::DataLossError("the cause"));
   ASSERT_EQ(asked.size(), 1u);
-  EXPECT_EQ(asked[0].first, boss);
-  EXPECT_EQ(asked[0].second, "the cause");
+  EXPECT_EQ(asked[0].first, lead);
+  EXPECT_EQ(asked[0].second, "pekko://test/user/top/lead/boss/kid failed: the cause") << "and nobody else is named";
+  EXPECT_EQ(Logged().back(),
+            "E pekko://test/user/top/lead: stopped after: pekko://test/user/top/lead/boss/kid failed: the cause");
   EXPECT_FALSE(IsAlive(boss));
   EXPECT_FALSE(IsAlive(kid));
 }
@@ -355,6 +359,9 @@ TEST_F(Supervision, EndsTheSystemWhenAFailureReachesTheGuardianOfUsers) {
   Told();
   Fail(a);
   EXPECT_TRUE(system().IsTerminated());
+  const Lines logged = Logged();
+  EXPECT_EQ(Count(logged, "E pekko://test/user: stopped after: pekko://test/user/a failed: broken"), 1)
+      << (logged.empty() ? std::string() : logged.back());
   EXPECT_FALSE(IsAlive(b));
   Lines lines = Told();
   EXPECT_EQ(Count(lines, "a PostStop") + Count(lines, "b PostStop"), 2);

@@ -2,7 +2,11 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
 #include "fraktor/actor/message/type_name.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -15,11 +19,45 @@ constexpr std::string_view kSystem = "message.system";
 constexpr std::string_view kDead = "message.dead";
 
 constexpr uint64_t kFirstPromise = uint64_t{1} << 63;
+constexpr size_t kMaxNames = 100'000;
 
 }  // namespace
 
 ActorTrace::ActorTrace(SimTrace& trace) : trace_(trace) {
-  for (const std::string_view kind : {kSpawned, kEnded, kReceived, kFailed, kSystem, kDead}) trace_.NameKind(kind);
+  const auto message = [this](uint64_t receiver, uint64_t sender, uint64_t hash) {
+    return absl::StrCat(MessageText(hash), " to ", ActorText(receiver), " from ", ActorText(sender));
+  };
+  trace_.DescribeKind(kReceived, message);
+  trace_.DescribeKind(kSystem, message);
+  trace_.DescribeKind(kDead, [this](uint64_t recipient, uint64_t sender, uint64_t hash) {
+    std::string text = absl::StrCat("to ", ActorText(recipient), " from ", ActorText(sender));
+    // The reason is added to the hash.
+    for (size_t i = 0; i < kDeadLetterReasonCount; ++i) {
+      const auto found = message_names_.find(hash - i);
+      if (found == message_names_.end()) continue;
+      return absl::StrCat(ToAbsl(found->second), " ", text, ": ", ToAbsl(NameOf(static_cast<DeadLetterReason>(i))));
+    }
+    return text;
+  });
+  trace_.DescribeKind(kSpawned, [this](uint64_t actor, uint64_t parent, uint64_t) {
+    return absl::StrCat(ActorText(actor), " by ", ActorText(parent));
+  });
+  trace_.DescribeKind(kEnded, [this](uint64_t actor, uint64_t, uint64_t) { return ActorText(actor); });
+  trace_.DescribeKind(kFailed, [this](uint64_t actor, uint64_t code, uint64_t) {
+    return absl::StrCat(ActorText(actor), " with ", absl::StatusCodeToString(static_cast<absl::StatusCode>(code)));
+  });
+}
+
+std::string ActorTrace::ActorText(uint64_t ordinal) const {
+  if (ordinal == 0) return "no one";
+  if (ordinal >= kFirstPromise) return absl::StrCat("ask ", ordinal - kFirstPromise + 1);
+  const std::string_view type = ordinal <= actor_types_.size() ? actor_types_[ordinal - 1] : std::string_view();
+  return absl::StrCat("actor ", ordinal, type.empty() ? "" : absl::StrCat(" (", ToAbsl(type), ")"));
+}
+
+std::string ActorTrace::MessageText(uint64_t hash) const {
+  const auto found = message_names_.find(hash);
+  return found == message_names_.end() ? absl::StrFormat("message %016x", hash) : std::string(found->second);
 }
 
 void ActorTrace::HashPayload(const MessageType* type, PayloadHash hash) {
@@ -34,10 +72,13 @@ uint64_t ActorTrace::OrdinalOf(ActorRef actor) {
   return found->second;
 }
 
-uint64_t ActorTrace::HashOf(const Envelope& message) const {
+uint64_t ActorTrace::HashOf(const Envelope& message) {
   const uint64_t name = message.type()->name_hash();
   const auto payload = payloads_.find(message.type());
-  return payload == payloads_.end() ? name : MixBits(name + MixBits(payload->second(message) + 1));
+  const uint64_t hash = payload == payloads_.end() ? name : MixBits(name + MixBits(payload->second(message) + 1));
+  // As many as there are types, or payloads that are told apart, up to a limit.
+  if (message_names_.size() < kMaxNames) message_names_.try_emplace(hash, message.type()->name());
+  return hash;
 }
 
 MiddlewareFlow ActorTrace::BeforeReceive(const Interception& at) {
@@ -57,6 +98,7 @@ void ActorTrace::OnSystemMessage(const Interception& at) {
 
 void ActorTrace::OnSpawned(ActorRef actor, ActorRef parent, std::string_view type) {
   const uint64_t ordinal = ++spawned_;
+  actor_types_.push_back(type);
   ordinals_.insert_or_assign(ActorRef(actor.slot(), actor.generation()), ordinal);
   trace_.Record(TraceKind(kSpawned), ordinal, OrdinalOf(parent), HashOfTypeName(type));
 }

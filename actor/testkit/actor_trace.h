@@ -10,7 +10,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
@@ -46,11 +48,17 @@ class ActorTrace final : public InvokerMiddleware, public TreeObserver {
   void OnDeadLetter(ActorRef recipient, const Envelope& message, DeadLetterReason reason) override;
 
  private:
-  uint64_t HashOf(const Envelope& message) const;
+  uint64_t HashOf(const Envelope& message);
+  // For the tail of the trace: "actor 5 (shop::Cart)", and the type of a message.
+  std::string ActorText(uint64_t ordinal) const;
+  std::string MessageText(uint64_t hash) const;
 
   SimTrace& trace_;
   uint64_t spawned_ = 0;
   uint64_t promises_ = 0;
+  // For texts: the types of actors by their ordinals, and the names of messages by what they are hashed to.
+  std::vector<std::string_view> actor_types_;
+  absl::flat_hash_map<uint64_t, std::string_view> message_names_;
   // Looked up, never gone through: their order is one of addresses.
   absl::flat_hash_map<ActorRef, uint64_t> ordinals_;
   absl::flat_hash_map<const MessageType*, PayloadHash> payloads_;

@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
@@ -204,8 +203,6 @@ SimulateReport Simulate(const SimulateOptions& options, absl::FunctionRef<void(S
   for (uint64_t i = 0; i < seeds.count; ++i) {
     SimulationOptions each = options.each;
     each.seed = seeds.first + i;
-    const std::string replay = absl::StrCat("replay: ", ReplayLine(each.seed));
-    const testing::ScopedTrace scope(at.file, at.line, replay);
     const Run first = RunOnce(each, scenario, nullptr, at);
     report.ok = !first.failed;
     if (report.ok && options.twice && (i == 0 || each.seed % std::max<uint64_t>(1, options.twice_every) == 0)) {
@@ -221,7 +218,8 @@ SimulateReport Simulate(const SimulateOptions& options, absl::FunctionRef<void(S
       }
     }
     if (!report.ok) {
-      std::fprintf(stderr, "%s\n", replay.c_str());
+      // Once, whatever has failed.
+      ReportFailure(at, absl::StrCat("replay: ", ReplayLine(each.seed)));
       return report;
     }
     report.hashes.push_back(first.hash);

@@ -408,6 +408,7 @@ TEST(Simulation, PrintsTheLineThatReplaysAFailure) {
   const std::string line = absl::StrCat("replay: FRAKTOR_SIM_SEED=", seed,
                                         " /proc/self/exe --gtest_filter=SimulationChild.FailsForSomeSeeds\n");
   EXPECT_NE(text.find(line), std::string::npos) << text;
+  EXPECT_EQ(text.find("replay: "), text.rfind("replay: ")) << "once: " << text;
   // As the line says: that seed alone fails.
   EXPECT_EQ(
       RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on, absl::StrCat("FRAKTOR_SIM_SEED=", seed)}, output), 1);
@@ -421,7 +422,8 @@ TEST(Simulation, PrintsTheLineThatReplaysAFailure) {
   EXPECT_EQ(RunAnotherProcess("SimulationChild.DependsOnAnAddress", {on}, output), 1);
   text = ReadAll(output);
   EXPECT_NE(text.find("seed 1 is not repeatable: "), std::string::npos) << text;
-  EXPECT_NE(text.find("message.received: "), std::string::npos) << text;
+  EXPECT_NE(text.find("message.received: int to actor "), std::string::npos) << text;
+  EXPECT_NE(text.find("ProbeActor) from no one"), std::string::npos) << text;
   EXPECT_EQ(RunAnotherProcess("SimulationChild.ThrowsInAScenario", {on}, output), 1);
   EXPECT_NE(ReadAll(output).find("the scenario threw: lost"), std::string::npos);
 }

@@ -106,14 +106,15 @@ ActorRef TestKit::SpawnActor(const ActorProps& props, std::string_view name, Tes
   return *actor;
 }
 
-TestProbe TestKit::Probe(std::string_view name) {
+TestProbe TestKit::Probe(std::string_view name, TestLocation at) {
   const std::string given = name.empty() ? absl::StrCat("probe-", ++probes_) : std::string(name);
   auto inbox = std::make_shared<testkit_internal::ProbeInbox>(monitor_);
   // Among those that it stands for.
   const PropsOptions options{.dispatcher = DispatcherChoice::kUsers};
-  const ActorRef ref =
-      system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>(options, inbox), given).value();
-  return TestProbe(*this, std::move(inbox), ref);
+  const absl::StatusOr<ActorRef> ref =
+      system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>(options, inbox), given);
+  if (!ref.ok()) EndTest(at, absl::StrCat("no probe \"", given, "\" could be made: ", ref.status().message()));
+  return TestProbe(*this, std::move(inbox), *ref);
 }
 
 void TestKit::Settle(TestLocation at) {

@@ -132,10 +132,11 @@ class TestKit {
   ActorRef SpawnActor(const ActorProps& props, std::string_view name = {}, TestLocation at = TestLocation::Here());
 
   // A probe that takes anything, or says that it takes these messages. Without a name it is "probe-1" and so on.
-  TestProbe Probe(std::string_view name = {});
+  // The test fails if it cannot have the name.
+  TestProbe Probe(std::string_view name = {}, TestLocation at = TestLocation::Here());
   template <class M, class... Ms>
-  TypedProbe<M, Ms...> Probe(std::string_view name = {}) {
-    return TypedProbe<M, Ms...>(Probe(name));
+  TypedProbe<M, Ms...> Probe(std::string_view name = {}, TestLocation at = TestLocation::Here()) {
+    return TypedProbe<M, Ms...>(Probe(name, at));
   }
 
   // Lets everything happen that can happen now. In virtual time no time passes.

@@ -244,6 +244,13 @@ TEST(TestKit, CountsDeadLettersAndUnhandledMessages) {
                    "expected 0 of UnhandledMessage, but there were 1");
 }
 
+TEST(TestKit, RefusesAProbeWhoseNameIsBad) {
+  TestKit kit;
+  EXPECT_TEST_ENDS(kit.Probe("a b"), "no probe \"a b\" could be made: ");
+  auto probe = kit.Probe<int>("ab");
+  EXPECT_TEST_ENDS(kit.Probe<int>("ab"), "the name \"ab\" is taken");
+}
+
 TEST(TestKit, CountsLinesOfTheLog) {
   TestKit kit;
   auto greeter = kit.SpawnNamed<Greeter>("greeter");

@@ -1,5 +1,8 @@
 #include "fraktor/actor/turn/actor_context.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +10,7 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -19,14 +23,39 @@ absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wa
                                                  " was asked for"));
 }
 
+absl::Status ActorContext::OutOfTurn() const {
+  const ActorWorker* const current = ActorWorker::Current();
+  const ActorRef owner = reinterpret_cast<const ActorSlot*>(this)->ref();
+  const std::string path = current == nullptr ? SystemCore::PathOf(owner) : current->lifecycle.PathOf(owner);
+  const ActorRef running = current == nullptr ? ActorRef() : current->turn.self();
+  const std::string text =
+      absl::StrCat("the context of ", path.empty() ? "an actor" : path, " was used outside of its turns, ",
+                   current == nullptr  ? std::string("on a thread that is no worker")
+                   : running.IsNoOne() ? std::string("when no actor was running, as in a timer or a callback")
+                                       : absl::StrCat("in a turn of ", current->lifecycle.PathOf(running)),
+                   ": keep context.self() instead, which may be told something anywhere, or co_await in the handler");
+#ifndef NDEBUG
+  std::fprintf(stderr, "fraktor: %s\n", text.c_str());
+  std::abort();
+#endif
+  return absl::FailedPreconditionError(text);
+}
+
+void ActorContext::StopChildren() {
+  for (const ActorRef child : Children()) {
+    Unwatch(child);
+    Stop(child);
+  }
+}
+
 EnvelopePtr ActorContext::Stash() {
-  Turn& turn = worker().turn;
+  Turn& turn = here().turn;
   if (turn.current == nullptr || turn.current->is_system()) return nullptr;
   return EnvelopePtr(std::exchange(turn.current, nullptr));
 }
 
 void ActorContext::Unstash(EnvelopeList messages) {
-  Turn& turn = worker().turn;
+  Turn& turn = here().turn;
   if (SlotExtension* const extension = turn.running()->extension; extension != nullptr && extension->order != nullptr) {
     extension->order->AddFront(messages);
   } else {
@@ -35,13 +64,14 @@ void ActorContext::Unstash(EnvelopeList messages) {
 }
 
 void ActorContext::Forward(ActorRef to) {
-  Turn& turn = worker().turn;
+  Turn& turn = here().turn;
   if (turn.current == nullptr || turn.current->is_system()) return;
   Envelope* const message = std::exchange(turn.current, nullptr);
   worker().Send(to, message);
 }
 
 Future<void> ActorContext::Delay(absl::Duration delay) {
+  if (!IsInTurn()) return MakeReadyFuture<void>(OutOfTurn());
   auto [promise, future] = MakePromise<void>();
   RuntimeToolbox* const toolbox = worker().toolbox;
   // A timer that cannot be armed drops the promise, and the future says Cancelled; but with a reason it says more.
@@ -56,7 +86,7 @@ Future<void> ActorContext::Delay(absl::Duration delay) {
 }
 
 void ActorContext::OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
-  ActorWorker& asking = worker();
+  ActorWorker& asking = here();
   absl::Status refused = CheckQuestion(asking.lifecycle, to, completion);
   if (!refused.ok()) {
     if (completion.timeout > absl::ZeroDuration()) {

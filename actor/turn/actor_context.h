@@ -6,7 +6,9 @@
 //   }
 //
 // A context stays with its actor: it is the actor's slot in disguise, and finds the worker by the thread. So a
-// reference to it is good for as long as the actor lives, but to be used in the actor's own turns only.
+// reference to it is good for as long as the actor lives, but to be used in the actor's own turns only: not on other
+// threads, nor in callbacks, which send to context.self() instead. Without NDEBUG any other use ends the program with a
+// text that says so. With it, Spawn, Watch, Run and Delay answer FailedPrecondition; the others do not look.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 
@@ -42,22 +44,22 @@ class ActorContext {
   static ActorContext& Of(ActorSlot& slot) { return reinterpret_cast<ActorContext&>(slot); }
   ActorSlot& slot() { return reinterpret_cast<ActorSlot&>(*this); }
 
-  ActorRef self() const { return worker().turn.self(); }
+  ActorRef self() const { return here().turn.self(); }
   // Who sent the message that is being handled; no one if it came from outside, or there is none.
   ActorRef sender() const {
-    const Envelope* const current = worker().turn.current;
+    const Envelope* const current = here().turn.current;
     return current == nullptr ? ActorRef() : current->sender();
   }
 
   template <class M>
   [[gnu::always_inline]] void Tell(ActorRef to, M&& message) {
-    worker().Tell(to, std::forward<M>(message));
+    here().Tell(to, std::forward<M>(message));
   }
 
   // The same; ResourceExhausted if the target's mailbox is full and its options say that the sender is told.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
-    return worker().TryTell(to, std::forward<M>(message));
+    return here().TryTell(to, std::forward<M>(message));
   }
 
   // Sends a message whose sender is a promise. The first message that is sent to it comes to ActorInstance::OnReply,
@@ -65,7 +67,7 @@ class ActorContext {
   // ResourceExhausted if the process has no slot or no timer left.
   template <class M>
   absl::StatusOr<ActorRef> AskOnReply(ActorRef to, M&& message, absl::Duration timeout) {
-    ActorWorker& asking = worker();
+    ActorWorker& asking = here();
     // First, since it may throw.
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
@@ -85,17 +87,29 @@ class ActorContext {
   //
   // The error is DeadlineExceeded if no answer comes in time or the target has ended, InvalidArgument for a timeout
   // that is not positive or an answer of another type, kAskCircle if the target waits for this very handler, or what
-  // the target answered instead (ErrorReply).
+  // the target answered instead (ErrorReply). That comes by itself, without waiting for the time to be over, if the
+  // target's handler fails (with its error), if it does not handle the message (Unimplemented), or if its mailbox is
+  // full (ResourceExhausted).
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
-    return SendQuestion<R>(to, EnvelopePtr(worker().Make(ActorRef(), std::forward<M>(message))), timeout);
+    return SendQuestion<R>(to, EnvelopePtr(here().Make(ActorRef(), std::forward<M>(message))), timeout);
+  }
+  // Where the question says what its answer is: `using Reply = ...`.
+  template <int&... kDeduced, class Q>
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout) {
+    CheckDeclaresReply<Q>();
+    return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
   }
 
   // A future that is ready after `delay`.
   Future<void> Delay(absl::Duration delay);
 
   // Runs a coroutine in this actor's turns, beside its messages. An error that it comes to is a failure of the actor.
-  absl::Status Run(Task<void> task) { return RunTask(*this, std::move(task)); }
+  absl::Status Run(Task<void> task) {
+    if (!IsInTurn()) [[unlikely]]
+      return OutOfTurn();
+    return RunTask(*this, std::move(task));
+  }
 
   // Answers the message that is being handled.
   template <class M>
@@ -109,7 +123,7 @@ class ActorContext {
   // The same with another message, or a copy of it.
   template <class M>
   void Forward(ActorRef to, M&& message) {
-    ActorWorker& forwarding = worker();
+    ActorWorker& forwarding = here();
     Envelope* const current = forwarding.turn.current;
     // From now on it is somebody else who answers.
     if (current != nullptr) current->set_target_word(current->target_word() | kForwarded);
@@ -117,27 +131,37 @@ class ActorContext {
   }
 
   // The message that is being handled is not for this actor: published, and of no further consequence, but for a
-  // Terminated, which is then a failure: kDeathPact.
-  absl::Status Unhandled(Envelope& message) { return lifecycle().OnUnhandled(*this, message); }
+  // Terminated, which is then a failure: kDeathPact. Who has asked is told so: Unimplemented.
+  absl::Status Unhandled(Envelope& message) { return here().lifecycle.OnUnhandled(*this, message); }
 
   // A child. Without a name it gets one by itself. ResourceExhausted if there is no slot or thread left, InvalidArgument
   // for bad options or a bad name (kInvalidName), AlreadyExists if a child has the name (kNameTaken), FailedPrecondition
   // if the actor is ending its children (kTerminating): as one that stops or is restarted does, from when they are told
   // until PostStop is over. A constructor that throws is a failure of the child, not of this call.
   absl::StatusOr<ActorRef> Spawn(const ActorProps& props, std::string_view name = {}) {
+    if (!IsInTurn()) [[unlikely]]
+      return OutOfTurn();
     return lifecycle().Spawn(*this, props, name);
   }
 
   // Asks an actor to end after the message that it is at; mostly a child.
-  void Stop(ActorRef actor) { lifecycle().Stop(*this, actor); }
+  void Stop(ActorRef actor) { here().lifecycle.Stop(*this, actor); }
+  // All children, of which it wants to hear nothing more: what the usual PreRestart does, and calls PostStop.
+  void StopChildren();
 
   // A Terminated comes when the actor has ended: at once, if it has already. Watching again changes nothing.
   // FailedPrecondition if it is being watched with a message of its own.
-  absl::Status Watch(ActorRef actor) { return lifecycle().Watch(*this, actor, nullptr, nullptr); }
+  absl::Status Watch(ActorRef actor) {
+    if (!IsInTurn()) [[unlikely]]
+      return OutOfTurn();
+    return lifecycle().Watch(*this, actor, nullptr, nullptr);
+  }
   // The same with `message` instead of Terminated. FailedPrecondition if it is being watched already for something
   // else: for a message of another type, or, if messages of the type can be compared, for one that is not equal.
   template <class M>
   absl::Status WatchWith(ActorRef actor, M&& message) {
+    if (!IsInTurn()) [[unlikely]]
+      return OutOfTurn();
     using Message = std::decay_t<M>;
     ActorLifecycle::SameMessage same = nullptr;
     if constexpr (requires(const Message& m) { static_cast<bool>(m == m); }) {
@@ -148,20 +172,20 @@ class ActorContext {
     return lifecycle().Watch(*this, actor, EnvelopePtr(worker().Make(self(), std::forward<M>(message))), same);
   }
   // No Terminated of it is handled from now on.
-  void Unwatch(ActorRef actor) { lifecycle().Unwatch(*this, actor); }
+  void Unwatch(ActorRef actor) { here().lifecycle.Unwatch(*this, actor); }
 
   // No one for the root.
-  ActorRef parent() { return lifecycle().ParentOf(slot()); }
+  ActorRef parent() { return here().lifecycle.ParentOf(slot()); }
   // The living child of that name, or no one.
-  ActorRef Child(std::string_view name) { return lifecycle().ChildOf(slot(), name); }
-  std::vector<ActorRef> Children() { return lifecycle().ChildrenOf(slot()); }
+  ActorRef Child(std::string_view name) { return here().lifecycle.ChildOf(slot(), name); }
+  std::vector<ActorRef> Children() { return here().lifecycle.ChildrenOf(slot()); }
 
   // The path of this actor, or of another, for people and logs.
-  std::string Path() { return lifecycle().PathOf(self()); }
-  std::string PathOf(ActorRef actor) { return lifecycle().PathOf(actor); }
+  std::string Path() { return here().lifecycle.PathOf(self()); }
+  std::string PathOf(ActorRef actor) { return here().lifecycle.PathOf(actor); }
 
   // The system that the actor lives in.
-  ActorSystem& system() { return *lifecycle().system(); }
+  ActorSystem& system() { return *here().lifecycle.system(); }
 
   // Puts the message that is being handled aside: the caller has it, and gives it back by Unstash, or ends it. Only
   // within Receive, which must not touch the message afterwards; elsewhere there is none, and the answer is null.
@@ -172,10 +196,10 @@ class ActorContext {
 
   // Lets go of what was sent: some messages to one actor are kept together for a moment. Before a handler waits, in
   // whatever way, for what others do with its messages.
-  void Flush() { worker().outbox.Flush(); }
+  void Flush() { here().outbox.Flush(); }
 
   // Handles no further message after this one, and ends.
-  void Stop() { worker().turn.Set(Gate::kStopping); }
+  void Stop() { here().turn.Set(Gate::kStopping); }
 
   static ActorWorker& worker() { return *ActorWorker::Current(); }
   static ActorLifecycle& lifecycle() { return worker().lifecycle; }
@@ -184,9 +208,23 @@ class ActorContext {
   void OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion& completion);
 
  private:
+  // Whether this is called as it should be.
+  bool IsInTurn() const {
+    const ActorWorker* const current = ActorWorker::Current();
+    return current != nullptr && current->turn.running() == reinterpret_cast<const ActorSlot*>(this);
+  }
+  // FailedPrecondition that says what was wrong. Without NDEBUG the program ends with that.
+  absl::Status OutOfTurn() const;
+  ActorWorker& here() const {
+#ifndef NDEBUG
+    if (!IsInTurn()) OutOfTurn().IgnoreError();
+#endif
+    return worker();
+  }
+
   template <class R>
   Future<R> SendQuestion(ActorRef to, EnvelopePtr question, absl::Duration timeout) {
-    auto* const source = new AskSource<R>(question->type(), timeout);
+    auto* const source = new AskSource<R, AskedBy::kActor>(question->type(), timeout);
     Future<R> answer = Future<R>::FromSource(*source);
     OpenQuestion(to, std::move(question), *source);
     return answer;

@@ -43,7 +43,9 @@ class ActorInstance {
   virtual void PostStop(ActorContext& context);
 
   // Of the old instance, before a new one takes its place because of `reason`. `message` is the one that it failed on;
-  // null if there was none. The usual one stops all children, and calls PostStop. What it throws or returns is logged.
+  // null if there was none. The usual one stops all children, and calls PostStop: `context.StopChildren();
+  // PostStop(context);`. One that does not stop the children has them restarted with it, under the names that they
+  // have. What it throws or returns is logged.
   virtual absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
 
   // Of the new instance. The usual one calls PreStart. An error is a new failure.

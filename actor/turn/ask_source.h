@@ -3,7 +3,9 @@
 #define FRAKTOR_ACTOR_TURN_ASK_SOURCE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,6 +14,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/pooled_memory.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_word.h"
@@ -21,7 +24,40 @@ namespace fraktor::inline v0 {
 // Another message came than the one that was asked for.
 absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wanted, const MessageType* came);
 
-template <class R>
+namespace ask_internal {
+
+struct NoReply {};
+template <class Q>
+struct ReplyOfQuestion {
+  using Type = NoReply;
+};
+template <class Q>
+requires requires { typename Q::Reply; }
+struct ReplyOfQuestion<Q> {
+  using Type = typename Q::Reply;
+};
+
+}  // namespace ask_internal
+
+// Which message answers a question: what it declares as its Reply.
+template <class Q>
+using ReplyOf = typename ask_internal::ReplyOfQuestion<std::decay_t<Q>>::Type;
+
+// Does not compile unless it declares one.
+template <class Q>
+constexpr void CheckDeclaresReply() {
+  static_assert(!std::is_same_v<ReplyOf<Q>, ask_internal::NoReply>,
+                "this message does not say what its answer is: declare `using Reply = Answer;` in it, or ask for it by "
+                "Ask<Answer>(...) or AskAndWait<Answer>(...)");
+}
+
+// Who hears of the answer.
+enum class AskedBy : uint8_t {
+  kActor,  // In a later turn of the actor that asks: a handler that waits for it on its thread would wait for itself.
+  kSystem,
+};
+
+template <class R, AskedBy kBy>
 class AskSource final : public FutureSource<R>, public AskCompletion {
  public:
   using AskCompletion::AskCompletion;
@@ -33,6 +69,10 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
   bool Poll(const Waker& waker) override { return word_.Poll(waker); }
   bool StopWaking() override { return word_.StopWaking(); }
   bool Cancel() override { return word_.Cancel(); }
+  bool AwaitsThisThread() const override {
+    const ActorWorker* const worker = ActorWorker::Current();
+    return kBy == AskedBy::kActor && worker != nullptr && worker->turn.running() != nullptr;
+  }
   FutureResult<R> Take() override {
     if (word_.WasCancelled()) return future_internal::FutureCancelledError();
     return *std::move(result_);

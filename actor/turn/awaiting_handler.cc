@@ -10,6 +10,7 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
 
@@ -187,6 +188,13 @@ void HandlerQueue::Clear() noexcept {
   // At the end: one that goes may wake another.
   first_woken_ = last_woken_ = nullptr;
   size_ = exclusive_ = 0;
+}
+
+void HandlerQueue::Clear(absl::FunctionRef<absl::Status(const Envelope& message)> why) {
+  for (const AwaitingHandler* handler = first_.get(); handler != nullptr; handler = handler->next_.get()) {
+    if (const Envelope* const message = handler->message_.get()) FailAsk(*message, [&] { return why(*message); });
+  }
+  Clear();
 }
 
 const MessageType* HandlerQueue::FirstType() const {

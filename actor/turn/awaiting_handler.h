@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
 #include "fraktor/actor/message/envelope.h"
@@ -94,6 +95,8 @@ class HandlerQueue {
   absl::Status Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message);
   // Ends all, the latest first. The messages end too.
   void Clear() noexcept;
+  // The same where somebody may wait for their answers: those questions fail with what `why` says.
+  void Clear(absl::FunctionRef<absl::Status(const Envelope& message)> why);
   bool HasExclusive() const { return exclusive_ != 0; }
   // For whoever describes what the actor is at: the type of the message of the first that waits, or null.
   const MessageType* FirstType() const;

@@ -123,6 +123,10 @@ absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, cons
       Mark(*envelope);
       Post(worker, *to.slot(), envelope);
       break;
+    case AdmissionKind::kPass:
+      CountIn(worker, *to.slot());
+      Post(worker, *to.slot(), envelope);
+      break;
     case AdmissionKind::kDropped:
     case AdmissionKind::kDeadLetter:
       Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);

@@ -101,10 +101,7 @@ absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
 void ActorInstance::PostStop(ActorContext&) {}
 
 absl::Status ActorInstance::PreRestart(ActorContext& context, const absl::Status&, Envelope*) {
-  for (const ActorRef child : context.Children()) {
-    context.Unwatch(child);
-    context.Stop(child);
-  }
+  context.StopChildren();
   PostStop(context);
   return absl::OkStatus();
 }
@@ -556,7 +553,13 @@ InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
 void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
   // Frames go before the last hook, and before what they point to.
-  if (slot.extension != nullptr) slot.extension->handlers.Clear();
+  if (slot.extension != nullptr && !slot.extension->handlers.empty()) {
+    slot.extension->handlers.Clear([&](const Envelope& message) {
+      return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                       absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()), ": ",
+                                    lifecycle_.PathOf(turn.self()), " has ended while its handler was waiting"));
+    });
+  }
   lifecycle_.OnEnding(worker, slot);
   worker.outbox.EndHandler(false);
   // Also what was asked and sent in the last hook.

@@ -193,6 +193,16 @@ void LoseAnswer(ActorRef promise, Envelope* answer) {
 // Another answer is on its way, or was: true if this thread is the first.
 bool Claim(ActorRef promise) { return ActorSlotPool::TryDeactivate({promise.slot(), promise.generation()}); }
 
+// Sends a promise that was claimed its answer, to whom it belongs from here on.
+void SendAnswer(ActorRef promise, Envelope* answer) {
+  answer->set_sender(promise);
+  const PackedRef asker = Load(promise.slot()->ask.asker);
+  EnvelopePtr lost = TellSystem(ActorRef(ProcessSlots().At(asker.slot), asker.generation), EnvelopePtr(answer));
+  if (lost == nullptr) return;
+  lost->MarkAsSystem();
+  LoseAnswer(promise, lost.release());
+}
+
 // Gives a promise that is out of the list its answer. In the asker's turn.
 void Conclude(ActorWorker& worker, ActorSlot& slot, ActorRef ask, AskCompletion* completion,
               absl::StatusOr<Envelope*> answer) {
@@ -458,13 +468,16 @@ void AnswerPromise(ActorRef given, Envelope* answer) {
     LoseAnswer(promise, answer);
     return;
   }
-  // From here on the promise belongs to the answer.
-  answer->set_sender(promise);
-  const PackedRef asker = Load(promise.slot()->ask.asker);
-  EnvelopePtr lost = TellSystem(ActorRef(ProcessSlots().At(asker.slot), asker.generation), EnvelopePtr(answer));
-  if (lost == nullptr) return;
-  lost->MarkAsSystem();
-  LoseAnswer(promise, lost.release());
+  SendAnswer(promise, answer);
+}
+
+void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {
+  const ActorRef promise = message.sender();
+  if (!promise.IsPromise() || message.is_system() || (promise.word() & ActorRef::kShared) != 0) return;
+  if ((message.target_word() & kForwarded) != 0 || !promise.slot()->IsAt(promise.generation())) return;
+  EnvelopePtr failure = MakeEnvelope<ErrorReply>(ActorRef(), why());
+  // Somebody may have answered meanwhile: then nothing was lost.
+  if (Claim(promise)) SendAnswer(promise, failure.release());
 }
 
 bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {

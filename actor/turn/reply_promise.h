@@ -24,6 +24,7 @@
 
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -100,11 +101,14 @@ absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, Ru
                                         const PromiseOptions& options);
 
 // Why a question has no answer, whoever asks it: InvalidArgument if it waits for no time, kAskTimeout if it goes to no
-// one or to an actor that has ended.
+// one or to somebody who has ended.
 absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion);
 
 // Any thread. Takes the envelope over.
 void AnswerPromise(ActorRef promise, Envelope* answer);
+// Any thread. Who has got `message` will not answer it: if that is a question, it fails with what `why` says, which is
+// an ErrorReply. Not if it has been answered, passed on, or asked of others too.
+void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why);
 
 // The actor that waits for the answer of a promise, and the one that is to give it, as long as nobody has answered; no
 // one otherwise. Any thread.

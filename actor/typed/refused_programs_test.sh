@@ -23,12 +23,14 @@ while IFS= read -r path; do flags+=("-I$path"); done <"$paths"
 accepted="$TEST_TMPDIR/accepted.cc"
 refused="$TEST_TMPDIR/refused.cc"
 cat >"$accepted" <<'CODE'
+#include <memory>
 #include <string>
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/scheduler.h"
 #include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/router/router.h"
 using namespace fraktor;
 CODE
 cp "$accepted" "$refused"
@@ -70,11 +72,11 @@ int main() {
   narrow.Tell(Part{});
 }'
 check "a message that the actor does not handle" '
-void F(TypedRef<Greet> greeter) { greeter.Tell(Part{}); }' "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+void F(TypedRef<Greet> greeter) { greeter.Tell(Part{}); }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a question that the actor does not handle" '
 struct Quiz { using Reply = int; };
 void F(ActorSystem& system, RefOf<Greeter> greeter) { system.AskAndWait(greeter, Quiz{}, absl::Seconds(1)).IgnoreError(); }' \
-  "ActorDoesNotHandle" "Quiz"
+  "ThisReferenceDoesNotTake<Quiz, " "ItTakes<Greet>"
 check "an actor without a handler that it promises" '
 struct Silent : Actor<Silent, Greet, Part> {
   void On(Context&, const Greet&) {}
@@ -209,11 +211,84 @@ struct Wrong : Actor<Wrong, Part> {
 };
 void F(ActorSystem& system) { system.Spawn<Wrong>("wrong"); }' "ActorDoesNotHandle<Wrong, " "Terminated"
 
+# Questions that do not say what their answer is
+
+no_reply="this message does not say what its answer is: declare \`using Reply = Answer;\`"
+check "questions whose answer is known" '
+Task<> F(TypedContext<Greet, Part>& context, ActorContext& untyped, TypedRef<Greet, Part> greeter) {
+  auto declared = context.Ask(greeter, Greet{}, absl::Seconds(1));
+  auto said = context.Ask<Greeted>(greeter, Part{}, absl::Seconds(1));
+  auto of_untyped = untyped.Ask(greeter.untyped(), Greet{}, absl::Seconds(1));
+  auto same = untyped.Ask<int>(greeter.untyped(), 5, absl::Seconds(1));
+  auto reply = co_await declared;
+}
+absl::Status G(ActorSystem& system, TypedRef<Greet, Part> greeter) {
+  Future<Greeted> asked = system.Ask(greeter.untyped(), Greet{}, absl::Seconds(1));
+  (void)system.AskAndWait<int>(greeter.untyped(), 5, absl::Seconds(1));
+  (void)system.AskAndWait<Greeted>(greeter, Part{}, absl::Seconds(1));
+  return system.AskAndWait(greeter.untyped(), Greet{}, absl::Seconds(1)).status();
+}'
+check "a question without a Reply" '
+void F(ActorSystem& system, TypedRef<Part> part) { (void)system.AskAndWait(part, Part{}, absl::Seconds(1)); }' "$no_reply"
+check "a question without a Reply, whose future is asked for" '
+void F(ActorSystem& system, TypedRef<Part> part) { (void)system.Ask(part, Part{}, absl::Seconds(1)); }' "$no_reply"
+check "a question without a Reply to an actor without a type" '
+void F(ActorSystem& system, ActorRef part) { (void)system.AskAndWait(part, Part{}, absl::Seconds(1)); }' "$no_reply"
+check "a question without a Reply of an actor" '
+void F(TypedContext<Greet>& context, TypedRef<Part> part) { (void)context.Ask(part, Part{}, absl::Seconds(1)); }' "$no_reply"
+
+# Arguments of actors
+
+check "arguments that an actor can be made of" '
+struct Named : Actor<Named, Part> {
+  explicit Named(std::string name, int number = 0);
+  void On(Context&, const Part&) {}
+};
+void F(ActorSystem& system, TypedContext<Part>& context) {
+  system.Spawn<Named>("a", "name");
+  system.Spawn<Named>("b", {.mailbox = {.capacity = 1}}, "name", 7);
+  context.Spawn<Named>("c", std::string("name"));
+  (void)context.TrySpawn<Named>("d", SpawnOptions(), "name");
+}'
+no_constructor="the actor has no public constructor for these arguments; they are kept, and copied for each start and restart"
+check "arguments that an actor cannot be made of" '
+struct Named : Actor<Named, Part> {
+  explicit Named(std::string name);
+  void On(Context&, const Part&) {}
+};
+void F(ActorSystem& system) { system.Spawn<Named>("a", 7); }' "$no_constructor"
+check "arguments behind options that an actor cannot be made of" '
+struct Named : Actor<Named, Part> {
+  explicit Named(std::string name);
+  void On(Context&, const Part&) {}
+};
+void F(TypedContext<Part>& context) { context.Spawn<Named>("a", SpawnOptions(), "name", 7); }' "$no_constructor"
+check "an argument that cannot be copied" '
+struct Owner : Actor<Owner, Part> {
+  explicit Owner(std::unique_ptr<int> owned);
+  void On(Context&, const Part&) {}
+};
+void F(ActorSystem& system) { system.Spawn<Owner>("a", std::make_unique<int>(7)); }' "$no_constructor"
+
 # Whatever brings an actor a message
+
+check "a message that is tried and not handled" '
+void F(TypedContext<Part>& context, TypedRef<Greet> greeter) { context.TryTell(greeter, Part{}).IgnoreError(); }' \
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
+check "a message for all routees that they do not handle" '
+void F(TypedRef<Greet> greeters) { TellAllRoutees(greeters, Part{}); }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
+check "a routee that does not handle what its router takes" '
+void F(TypedRef<Greet> greeters, TypedRef<Part> part) { AddRouteeTo(greeters, part); }' \
+  "ThisReferenceDoesNotTake<Greet, " "ItTakes<Part>"
 
 check "messages that come in other ways, and are handled" '
 absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef<Greet> greeter, ActorContext& untyped) {
   context.Forward(greeter, Greet{});
+  context.TryTell(greeter, Greet{}).IgnoreError();
+  context.TryTell(greeter.untyped(), Part{}).IgnoreError();
+  TellAllRoutees(greeter, Greet{});
+  TellKeyed(greeter, "key", Greet{});
+  AddRouteeTo(greeter, context.self());
   context.WatchWith(greeter, Part{}).IgnoreError();
   context.WatchWith(greeter.untyped(), Part{}).IgnoreError();
   Timers timers(context);
@@ -226,26 +301,26 @@ absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef
 }'
 check "a message that is forwarded to one who does not handle it" '
 void F(TypedContext<Greet>& context, TypedRef<Greet> greeter) { context.Forward(greeter, Part{}); }' \
-  "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a message for the end of another that the actor does not handle" '
 void F(TypedContext<Greet>& context, TypedRef<Part> part) { context.WatchWith(part, Part{}).IgnoreError(); }' \
-  "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a message for the end of another, without types, that the actor does not handle" '
 void F(TypedContext<Greet>& context, ActorRef part) { context.WatchWith(part, Part{}).IgnoreError(); }' \
-  "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a timer whose message the actor does not handle" '
 void F(TypedContext<Greet>& context) { Timers(context).StartSingle("t", Part{}, absl::Seconds(1)).IgnoreError(); }' \
-  "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a periodic timer whose message the actor does not handle" '
 void F(TypedContext<Greet>& context) { Timers(context).StartFixedDelay("t", Part{}, {}).IgnoreError(); }' \
-  "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a message that is scheduled for one who does not handle it" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) {
   Scheduler::Of(system).ScheduleOnce(absl::Seconds(1), greeter, Part{}).IgnoreError();
-}' "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+}' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a last message that the actor does not handle" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) { (void)GracefulStop(system, greeter, absl::Seconds(1), Part{}); }' \
-  "ActorDoesNotHandle" "TypedRef<Greet>" "Part"
+  "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 
 # gcc 12 destroys what is temporary in such an expression twice; there it is refused.
 of_gcc_12=${#names[@]}

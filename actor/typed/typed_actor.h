@@ -10,7 +10,9 @@
 //
 // What `On` may return:
 //   void             nothing more.
-//   absl::Status     an error is a failure of the actor, and goes to its supervisor. So is whatever it throws.
+//   absl::Status     an error is a failure of the actor, and goes to its supervisor. So is whatever it throws; what is no
+//                    std::exception is escalated by the usual strategy, and at /user ends the system. Who has asked
+//                    gets the error too, unless PreRestart or PostStop answers.
 //   R                an answer to the sender.
 //   StatusOr<R>      an answer, or an error as the answer (ErrorReply). StatusOr<Done>, if there is nothing else to say.
 //   Task<>, Task<R>  the same by a coroutine, which may wait: `auto asking = context.Ask(stock, Reserve{1}, timeout);
@@ -26,10 +28,12 @@
 //   PostRestart(Context&, const absl::Status& reason), OnChildFailure(const Failure&), and
 //   `static const SupervisorStrategy& Supervision()`.
 // PreStart, PreRestart and PostRestart return void or absl::Status, PostStop void, OnChildFailure a SupervisionDirective.
-// Hooks that are not there do what is usual (actor_instance.h).
+// Hooks that are not there do what is usual (actor_instance.h). One that is there does it no more: the usual PreRestart
+// stops all children and calls PostStop, so one that only adds a line to the log ends with `context.StopChildren();
+// PostStop(context);`. Otherwise the children live on, are restarted too, and keep their names.
 //
 // What does not compile, with an error that names the actor and the matter: a message that is promised in the list and
-// has no `On` (ActorDoesNotHandle), an answer that is not the Reply of its message (HandlerReturnsAnotherReply), a hook
+// has no `On` (ActorDoesNotHandle), one that is sent to a reference that does not take it (ThisReferenceDoesNotTake), an answer that is not the Reply of its message (HandlerReturnsAnotherReply), a hook
 // that cannot be called like that (HookHasAnotherSignature).
 //
 // Mailbox, dispatcher and supervision of an actor: see SpawnOptions. Become: see Context::Become.
@@ -405,10 +409,6 @@ struct SpawnOptions {
   const SupervisorStrategy* supervision = nullptr;
 };
 
-// Which message answers a question: Q::Reply.
-template <class Q>
-using ReplyOf = typename std::decay_t<Q>::Reply;
-
 // What a typed actor sees of the runtime.
 template <class... Ms>
 class TypedContext : public ActorContext {
@@ -423,12 +423,23 @@ class TypedContext : public ActorContext {
     TypedRef<Os...>::template Check<M>();
     if constexpr (TypedRef<Os...>::template Handles<M>()) ActorContext::Tell(to.untyped(), std::forward<M>(message));
   }
+  using ActorContext::TryTell;
+  template <class... Os, class M>
+  absl::Status TryTell(TypedRef<Os...> to, M&& message) {
+    TypedRef<Os...>::template Check<M>();
+    if constexpr (TypedRef<Os...>::template Handles<M>()) {
+      return ActorContext::TryTell(to.untyped(), std::forward<M>(message));
+    } else {
+      return absl::OkStatus();
+    }
+  }
 
   using ActorContext::Ask;
   // The question says what its answer is: `using Reply = ...`.
-  template <class... Os, class Q>
+  template <int&... kDeduced, class... Os, class Q>
   Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
     TypedRef<Os...>::template Check<Q>();
+    CheckDeclaresReply<Q>();
     return ActorContext::Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
   }
   // Or the caller does.
@@ -683,16 +694,40 @@ inline constexpr bool kBeginsWithOptions = false;
 template <class First, class... Rest>
 inline constexpr bool kBeginsWithOptions<First, Rest...> = std::is_same_v<std::decay_t<First>, SpawnOptions>;
 
-// Calls `spawn` with the recipe for an A(args...), without the options if `args` begin with them.
+// Whether an A can be made of copies of the arguments, without the options if they begin with them.
+template <class A, class... Args>
+inline constexpr bool kCanBeMadeOf = std::is_constructible_v<A, const std::decay_t<Args>&...>;
+template <class A, class First, class... Rest>
+requires(kBeginsWithOptions<First, Rest...>) inline constexpr bool kCanBeMadeOf<A, First, Rest...> =
+    std::is_constructible_v<A, const std::decay_t<Rest>&...>;
+
+template <class A, class... Args>
+constexpr void CheckArguments() {
+  static_assert(kCanBeMadeOf<A, Args...>,
+                "the actor has no public constructor for these arguments; they are kept, and copied for each start and "
+                "restart, so it is called with const references to what they are by value");
+}
+
+// The recipe for an A(args...), without the options if `args` begin with them.
+template <class A, class... Args>
+PropsPtr MakePropsOf(Args&&... args) {
+  CheckArguments<A, Args...>();
+  if constexpr (kBeginsWithOptions<Args...>) {
+    return MakePropsWith<A>(std::forward<Args>(args)...);
+  } else {
+    return MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...);
+  }
+}
+
+// Calls `spawn` with that recipe.
 template <class A, class Spawn, class... Args>
 absl::StatusOr<RefOf<A>> SpawnBy(Spawn spawn, Args&&... args) {
+  CheckArguments<A, Args...>();
   absl::StatusOr<ActorRef> ref = [&] {
     if constexpr (sizeof...(Args) == 0) {
       return spawn(TypedPropsOf<A>());
-    } else if constexpr (kBeginsWithOptions<Args...>) {
-      return spawn(*MakePropsWith<A>(std::forward<Args>(args)...));
     } else {
-      return spawn(*MakeTypedProps<A>(PropsOptions(), std::forward<Args>(args)...));
+      return spawn(*MakePropsOf<A>(std::forward<Args>(args)...));
     }
   }();
   if (!ref.ok()) return ref.status();

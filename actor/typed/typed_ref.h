@@ -2,7 +2,7 @@
 //
 //   TypedRef<Add, Get> both = system.Spawn<Counter>("counter");
 //   TypedRef<Add> adder = both;                        // narrowed; the other way round does not compile
-//   adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ActorDoesNotHandle<..., Get>
+//   adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ThisReferenceDoesNotTake<Get, ...>
 //
 // It is an ActorRef with a type: 16 bytes, trivially copyable, and may outlive its actor. Messages of the runtime
 // (PoisonPill, Kill, Identify) can be told to any.
@@ -24,8 +24,12 @@
 
 namespace fraktor::inline v0 {
 
-// Has no definition: it is there to be named in the error of a program that sends an actor what it does not handle, or
-// whose actor lacks a handler that it has promised.
+// These have no definition: they are there to be named in the error of a program that sends an actor what it does not
+// handle, or whose actor lacks a handler that it has promised.
+template <class Message, class Takes>
+struct ThisReferenceDoesNotTake;
+template <class... Messages>
+struct ItTakes;
 template <class Actor, class Message>
 struct ActorDoesNotHandle;
 
@@ -116,7 +120,7 @@ class TypedRef {
   template <class M>
   static constexpr void Check() {
     if constexpr (!Handles<M>()) {
-      static_cast<void>(sizeof(ActorDoesNotHandle<TypedRef, std::decay_t<M>>));
+      static_cast<void>(sizeof(ThisReferenceDoesNotTake<std::decay_t<M>, ItTakes<Ms...>>));
     } else {
       static_cast<void>(typed_internal::CheckReply<std::decay_t<M>>());
     }
@@ -132,7 +136,11 @@ class TypedRef {
   template <class M>
   absl::Status TryTell(M&& message) const {
     Check<M>();
-    return fraktor::TryTell(ref_, std::forward<M>(message));
+    if constexpr (Handles<M>()) {
+      return fraktor::TryTell(ref_, std::forward<M>(message));
+    } else {
+      return absl::OkStatus();
+    }
   }
 
   constexpr ActorRef untyped() const { return ref_; }

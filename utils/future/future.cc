@@ -1,5 +1,6 @@
 #include "fraktor/utils/future/future.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -12,6 +13,7 @@
 
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor::inline v0::future_internal {
 namespace {
@@ -54,6 +56,9 @@ class Signal {
 // Longer waits are waits for ever; the deadline of wait_for would overflow.
 constexpr absl::Duration kForever = absl::Hours(24 * 365);
 
+// Released with what it needs.
+std::atomic<void (*)()> before_blocking{nullptr};
+
 }  // namespace
 
 void DieOfMisuse(const char* what) {
@@ -69,8 +74,25 @@ absl::Status ExecutorClosedError() {
   return absl::CancelledError("the executor refused to run the continuation or task; it is closed or full");
 }
 
+absl::Status CheckMayBlock(const FutureNode& node) {
+  if (node.IsReady()) return absl::OkStatus();
+  if (!IsWorkerThread()) {
+    if (!node.AwaitsThisThread()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "Wait for the answer of context.Ask, which comes when this handler has returned, would have no end: co_await "
+        "it, "
+        "or use PipeTo; an actor of DispatcherChoice::kPinned may wait for that of context.system().Ask");
+  }
+  return absl::FailedPreconditionError(
+      "Wait blocks the worker, on which others wait to run, perhaps the one that is to complete this future: co_await "
+      "it, or use PipeTo; what has to block belongs to RunBlocking, or to an actor of DispatcherChoice::kPinned");
+}
+
+void InstallBeforeBlocking(void (*function)()) { before_blocking.store(function, std::memory_order_release); }
+
 bool BlockUntilReady(FutureNode& node, absl::Duration timeout) {
   if (node.IsReady()) return true;
+  if (void (*const before)() = before_blocking.load(std::memory_order_acquire)) before();
   Signal signal;
   if (node.Poll(signal.waker())) return true;
   if (timeout >= kForever) {

@@ -12,7 +12,7 @@
 //   everything else is made of.
 // - `co_await future` in a Task (task.h).
 // - Then(executor, fn): nothing runs on the thread that completes.
-// - Wait(): blocks. For main() and tests, never on a worker.
+// - Wait(): blocks. For main(), tests and threads of their own; a worker, which must not block, is told so instead.
 //
 // Broken ends are told. A promise that is dropped completes with kCancelled. A future that is dropped or cancelled
 // tells the promise side (IsCancelled, OnCancel), which may then stop working; what it still sets is thrown away.
@@ -71,6 +71,8 @@ class FutureNode {
   virtual bool Poll(const Waker& waker) = 0;
   virtual bool StopWaking() = 0;
   virtual bool Cancel() = 0;
+  // Whether it will not be ready before this thread has returned from what it is in: waiting would have no end.
+  virtual bool AwaitsThisThread() const { return false; }
   // The future has gone, taken or not. Nothing is called after it.
   virtual void Drop() noexcept = 0;
 
@@ -146,8 +148,13 @@ absl::Status PromiseDroppedError();
 absl::Status FutureCancelledError();
 absl::Status ExecutorClosedError();
 
+// FailedPrecondition if `node` is not ready and this thread must not wait for it: it is a worker (IsWorkerThread), or is
+// itself waited for.
+absl::Status CheckMayBlock(const FutureNode& node);
 // Blocks until `node` is ready; false if `timeout` passed before.
 bool BlockUntilReady(FutureNode& node, absl::Duration timeout);
+// Called by every thread before it blocks there: what it has put off for others goes its way. Once for the process.
+void InstallBeforeBlocking(void (*function)());
 
 // The state that a Promise and a Future share.
 template <class T>
@@ -195,6 +202,7 @@ class MapSource final : public FutureSource<U>, public MapChain {
   bool Poll(const Waker& waker) override { return root()->Poll(waker); }
   bool StopWaking() override { return root()->StopWaking(); }
   bool Cancel() override { return root()->Cancel(); }
+  bool AwaitsThisThread() const override { return root()->AwaitsThisThread(); }
   void Drop() noexcept override { DropAll(); }
   FutureResult<U> Take() override {
     if (!result_.has_value()) PullAll();
@@ -335,13 +343,19 @@ class [[nodiscard]] Future {
 
   // Blocks the thread until there is a result, and takes it. Not on the thread that pumps a LocalToolbox or SimToolbox,
   // where nothing would go on: there, toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).
-  // For main() and tests: an actor or executor that waits like this may wait for itself.
+  // For main() and tests. On a worker, as in a handler of an actor, it would hold others up, perhaps the one that it
+  // waits for: there the result is FailedPrecondition at once, unless the future is ready, and the future is still
+  // there. Threads of a BlockingPool and of pinned actors may wait.
   Result Wait() {
+    if (absl::Status refused = future_internal::CheckMayBlock(Source()); !refused.ok()) return refused;
     future_internal::BlockUntilReady(Source(), absl::InfiniteDuration());
     return Take();
   }
   // The same with a limit. None if it passed; the future is still there then.
   std::optional<Result> WaitFor(absl::Duration timeout) {
+    if (timeout > absl::ZeroDuration()) {
+      if (absl::Status refused = future_internal::CheckMayBlock(Source()); !refused.ok()) return refused;
+    }
     if (!future_internal::BlockUntilReady(Source(), timeout)) return std::nullopt;
     return Take();
   }

@@ -19,6 +19,7 @@
 
 #include "fraktor/utils/future/test_executors.h"
 #include "fraktor/utils/future/waker.h"
+#include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor {
 namespace {
@@ -419,6 +420,26 @@ TEST(FutureWait, BlocksUntilAnotherThreadCompletesIt) {
   EXPECT_EQ(pair.future.Wait().value(), 3);
   completer.join();
   EXPECT_EQ(MakeReadyFuture<int>(4).Wait().value(), 4);
+}
+
+TEST(FutureWait, DoesNotBlockAWorker) {
+  auto [promise, future] = MakePromise<int>();
+  {
+    const internal_toolbox::WorkerThreadScope worker(true);
+    for (const absl::Status& refused : {future.Wait().status(), future.WaitFor(absl::Seconds(60))->status()}) {
+      EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_NE(refused.message().find("Wait blocks the worker"), absl::string_view::npos) << refused;
+    }
+    EXPECT_EQ(future.WaitFor(absl::ZeroDuration()), std::nullopt) << "which does not wait";
+    ASSERT_TRUE(future.valid());
+    promise.Set(3);
+    EXPECT_EQ(future.Wait().value(), 3) << "there is nothing to wait for";
+  }
+  std::thread other;
+  auto later = MakePromise<void>();
+  other = std::thread([&] { later.promise.Set(); });
+  EXPECT_TRUE(later.future.Wait().ok());
+  other.join();
 }
 
 TEST(FutureWait, GivesUpAfterTheTimeoutAndCanBeTriedAgain) {

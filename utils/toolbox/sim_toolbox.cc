@@ -49,9 +49,11 @@ std::string SimTrace::Tail() const {
   for (uint64_t i = events_ - std::min<uint64_t>(events_, kTail); i < events_; ++i) {
     const Event& event = tail_[i % kTail];
     const auto name = names_.find(event.kind);
-    absl::StrAppendFormat(&text, "#%u at %dns %s: %u %u %u\n", i, event.nanoseconds,
-                          name != names_.end() ? name->second : absl::StrFormat("kind %016x", event.kind), event.a,
-                          event.b, event.c);
+    const auto described = descriptions_.find(event.kind);
+    absl::StrAppendFormat(&text, "#%u at %dns %s: %s\n", i, event.nanoseconds,
+                          name != names_.end() ? name->second : absl::StrFormat("kind %016x", event.kind),
+                          described != descriptions_.end() ? described->second(event.a, event.b, event.c)
+                                                           : absl::StrFormat("%u %u %u", event.a, event.b, event.c));
   }
   return text;
 }

@@ -182,6 +182,10 @@ TEST(SimToolbox, TheTailNamesTheLastEvents) {
   EXPECT_NE(tail.find("#40 at 0ns kind 0000000000000007: 40 0 0\n"), std::string::npos) << tail;
   EXPECT_EQ(tail.find("#8 "), std::string::npos) << tail;
   EXPECT_NE(tail.find("#9 "), std::string::npos) << tail;
+  toolbox->trace().DescribeKind(
+      "sale", [](uint64_t a, uint64_t b, uint64_t) { return std::to_string(a) + " of " + std::to_string(b); });
+  toolbox->trace().Record(TraceKind("sale"), 2, 3);
+  EXPECT_TRUE(toolbox->trace().Tail().ends_with("#41 at 0ns sale: 2 of 3\n")) << toolbox->trace().Tail();
 }
 
 TEST(SimToolbox, TheTraceFindsTheFirstEventInWhichTwoRunsDiffer) {

@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -58,6 +59,12 @@ class SimTrace {
 
   // Makes the tail say this name of a kind instead of its number.
   void NameKind(std::string_view name) { names_.emplace(TraceKind(name), name); }
+  // Makes the tail say what this says of the three numbers of a kind, which is named by it too.
+  using Describe = std::function<std::string(uint64_t a, uint64_t b, uint64_t c)>;
+  void DescribeKind(std::string_view name, Describe describe) {
+    NameKind(name);
+    descriptions_.insert_or_assign(TraceKind(name), std::move(describe));
+  }
 
   // Keeps the hash after each of the next `limit` events, for another run to be compared with.
   void KeepHistory(size_t limit) { history_limit_ = limit; }
@@ -92,6 +99,7 @@ class SimTrace {
   uint64_t events_ = 0;
   std::array<Event, kTail> tail_;
   std::map<uint64_t, std::string> names_;
+  std::map<uint64_t, Describe> descriptions_;
   size_t history_limit_ = 0;
   std::vector<uint64_t> history_;
   std::vector<uint64_t> other_;
