@@ -1,6 +1,8 @@
 // What it costs to find a grain. `find/map` is a bare hash table from a name to a pid, to compare `find/cached` and
 // `find/local` with: a lookup whose answer is known. `owner/<members>` computes an owner; `owner/hash_strings` hashes
-// as many short strings, to compare it with.
+// as many short strings, to compare it with. `balance/even` spreads 10^5 keys over 10 members, `balance/join` has an
+// eleventh join: over_mean is what the fullest, or the new one, has, against an equal share.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +34,8 @@ namespace fraktor {
 namespace {
 
 constexpr size_t kGrains = 1000;
+constexpr size_t kSpreadKeys = 100'000;
+constexpr int64_t kSpreadMembers = 10;
 
 std::vector<Member> Members(int64_t count) {
   std::vector<Member> members;
@@ -129,11 +133,48 @@ void HashStrings(benchmark::State& state) {
   }
 }
 
+std::vector<GrainKey> SpreadKeys() {
+  std::vector<GrainKey> keys;
+  keys.reserve(kSpreadKeys);
+  for (size_t i = 0; i < kSpreadKeys; ++i) keys.emplace_back("account", absl::StrCat("user-", i));
+  return keys;
+}
+
+void SpreadEvenly(benchmark::State& state) {
+  const ClusterTopologyPtr topology = ClusterTopology::Make(1, Members(kSpreadMembers)).value();
+  const std::vector<GrainKey> keys = SpreadKeys();
+  size_t most = 0;
+  for (auto _ : state) {
+    absl::flat_hash_map<const Member*, size_t> shares;
+    for (const GrainKey& key : keys) most = std::max(most, ++shares[RendezvousHasher::OwnerOf(*topology, key)]);
+  }
+  state.counters["over_mean"] = static_cast<double>(most) * kSpreadMembers / kSpreadKeys;
+}
+
+void SpreadAfterAJoin(benchmark::State& state) {
+  const ClusterTopologyPtr before = ClusterTopology::Make(1, Members(kSpreadMembers)).value();
+  const ClusterTopologyPtr after = ClusterTopology::Make(2, Members(kSpreadMembers + 1)).value();
+  const std::vector<GrainKey> keys = SpreadKeys();
+  size_t moved = 0;
+  for (auto _ : state) {
+    moved = 0;
+    for (const GrainKey& key : keys) {
+      const std::string& now = RendezvousHasher::OwnerOf(*after, key)->authority;
+      if (now == RendezvousHasher::OwnerOf(*before, key)->authority) continue;
+      if (before->FindAuthority(now) != nullptr) return state.SkipWithError("a key has moved between old members");
+      ++moved;
+    }
+  }
+  state.counters["over_mean"] = static_cast<double>(moved) * (kSpreadMembers + 1) / kSpreadKeys;
+}
+
 BENCHMARK(FindInMap)->Name("find/map");
 BENCHMARK(FindCached)->Name("find/cached");
 BENCHMARK(FindLocal)->Name("find/local");
 BENCHMARK(FindOwner)->Name("owner")->Arg(3)->Arg(10)->Arg(100);
 BENCHMARK(HashStrings)->Name("owner/hash_strings")->Arg(100);
+BENCHMARK(SpreadEvenly)->Name("balance/even")->Unit(benchmark::kMillisecond);
+BENCHMARK(SpreadAfterAJoin)->Name("balance/join")->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace fraktor

@@ -45,7 +45,7 @@ Member Codec<Member>::Decode(Decoder& in) {
   member.incarnation = in.Value<uint64_t>();
   member.system_uid = in.Value<uint64_t>();
   member.kinds = in.Value<std::vector<std::string>>();
-  member.oldest_kinds = in.Value<std::vector<std::string>>();
+  if (in.version() >= 1) member.oldest_kinds = in.Value<std::vector<std::string>>();
   const auto status = in.Value<uint32_t>();
   if (status > static_cast<uint32_t>(MemberStatus::kLeaving)) {
     in.Fail("a status of a member that is none");

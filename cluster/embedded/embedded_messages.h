@@ -4,6 +4,10 @@
 //   CodecSetup codecs;
 //   codecs.Add<Deposit, GetBalance, Balance>().Add(ClusterCodecs()).Add(EmbeddedCodecs());
 //
+// Each has a version: what an older program has written is understood, what a newer one has written is refused by whoever
+// gets it, and never taken for something else. So when a message changes, its kVersion grows, and the store is the first
+// node to be updated.
+//
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_EMBEDDED_EMBEDDED_MESSAGES_H_
 #define FRAKTOR_CLUSTER_EMBEDDED_EMBEDDED_MESSAGES_H_
@@ -46,6 +50,7 @@ struct Codec<ActivationEntry> {
 template <>
 struct Codec<Member> {
   static constexpr std::string_view kManifest = "fraktor.member";
+  static constexpr uint32_t kVersion = 1;  // 0 had no oldest_kinds
   static void Encode(const Member& member, Encoder& out);
   static Member Decode(Decoder& in);
 };
@@ -164,6 +169,7 @@ template <>
 struct Codec<EmbeddedJoin> : FieldCodec<EmbeddedJoin, &EmbeddedJoin::authority, &EmbeddedJoin::system_uid,
                                         &EmbeddedJoin::kinds, &EmbeddedJoin::oldest_kinds> {
   static constexpr std::string_view kManifest = "fraktor.embedded.join";
+  static constexpr uint32_t kVersion = 1;  // 0 had no oldest_kinds
 };
 template <>
 struct Codec<EmbeddedRenew> : FieldCodec<EmbeddedRenew, &EmbeddedRenew::member_id> {

@@ -58,6 +58,8 @@ struct GrainCallFrame {
   uint32_t version = 0;
   std::string bytes = {};
   std::vector<ActorRef> refs = {};
+  // Not sent: the sender of the message, for the router that has sent it and gets it back.
+  ActorRef sender = {};
 };
 
 // Where is this grain? To the router of its owner, which activates it if it runs nowhere. Whoever asks twice gets the

@@ -11,8 +11,9 @@
 // A message is delivered at most once. While it is not known where the grain is, because its node has died, it moves, or
 // nobody can activate it now, messages wait, and it is looked for again and again, with growing pauses, until the timeout
 // of a question, or ClusterOptions::max_wait for what expects no answer; then a question is answered with a LookupError
-// that says what is missing. A message that was on its way to a node that died may be lost, and is not sent again, since
-// nobody knows whether it was handled: then the question ends by its timeout.
+// that says what is missing. A message that has not left this node when the other one is found dead is sent again. One
+// that was on its way may be lost, and is not sent again, since nobody knows whether it was handled: then the question ends
+// by its timeout.
 //
 // Thread safety: a value.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,6 +16,7 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
@@ -26,6 +27,27 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+namespace {
+
+// Whether another try may have more luck: the node was restarted, or will be, or its grains go elsewhere.
+bool MayPass(DeadLetterReason reason) {
+  return reason == DeadLetterReason::kNewIncarnation || reason == DeadLetterReason::kQuarantined;
+}
+
+}  // namespace
+
+struct GrainRouter::Turn {
+  Turn(GrainRouter& r, ActorContext& c) : router(r), context(c), outer(std::exchange(current, this)) {}
+  ~Turn() { current = outer; }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  GrainRouter& router;
+  ActorContext& context;
+  Turn* const outer;
+  static thread_local constinit Turn* current;
+};
+thread_local constinit GrainRouter::Turn* GrainRouter::Turn::current = nullptr;
 
 GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
     : parts_(std::move(parts)), filtered_(parts_->max_waiting) {
@@ -38,6 +60,7 @@ GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
 }
 
 absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
+  const Turn turn(*this, context);
   if (message.Is<GrainCall>()) {
     GrainCall call = message.Take<GrainCall>();
     // From now on it is somebody else who answers.
@@ -72,6 +95,10 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
     OnStop(context, message.Take<StopGrain>());
   } else if (message.Is<GrainEnded>()) {
     OnEnded(context, message.As<GrainEnded>());
+  } else if (message.Is<CallLost>()) {
+    OnCallLost(context, message.As<CallLost>());
+  } else if (message.Is<LocateLost>()) {
+    OnLocateLost(context, message.As<LocateLost>());
   } else {
     return context.Unhandled(message);
   }
@@ -82,6 +109,8 @@ absl::Status GrainRouter::OnReply(ActorContext& context, ActorRef ask, absl::Sta
   filtered_.OnReply(context, ask, answer);
   return absl::OkStatus();
 }
+
+void GrainRouter::PostStop(ActorContext& /*context*/) { losses_.Reset(); }
 
 void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
   const auto& frame = message.As<GrainCallFrame>();
@@ -119,11 +148,16 @@ void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
 }
 
 void GrainRouter::Wait(ActorContext& context, GrainCall call) {
+  const Lookups::iterator begun = Enqueue(context, std::move(call));
+  if (begun != lookups_.end()) Ask(context, begun);
+}
+
+GrainRouter::Lookups::iterator GrainRouter::Enqueue(ActorContext& context, GrainCall call) {
   if (waiting_ >= parts_->max_waiting) {
     Refuse(
         context, std::move(call),
         absl::ResourceExhaustedError(absl::StrCat(waiting_, " calls wait for their grains already; try again later")));
-    return;
+    return lookups_.end();
   }
   const Instant now = context.system().toolbox().Now();
   if (call.wait_until == Instant::InfinitePast()) {
@@ -141,10 +175,10 @@ void GrainRouter::Wait(ActorContext& context, GrainCall call) {
   lookup->second.calls.push_back(std::move(call));
   if (is_new) {
     lookup->second.due = dues_.end();
-    Ask(context, lookup);
-  } else if (lookup->second.due->first > lookup->second.calls.back().wait_until) {
-    SetDue(context, lookup);
+    return lookup;
   }
+  if (lookup->second.due->first > lookup->second.calls.back().wait_until) SetDue(context, lookup);
+  return lookups_.end();
 }
 
 void GrainRouter::Ask(ActorContext& context, Lookups::iterator at) {
@@ -153,27 +187,33 @@ void GrainRouter::Ask(ActorContext& context, Lookups::iterator at) {
   lookup.is_paused = false;
   // The driver answers, whatever happens.
   lookup.step_at = Instant::InfiniteFuture();
+  // It may start the grain at once, which leaves the lookups alone.
+  Future<PlacementResolutionPtr> found = parts_->driver->Resolve(at->first, {.is_redirected = lookup.is_redirected});
+  if (found.IsReady()) {
+    Found(context, at, found.Take());
+    return;
+  }
   SetDue(context, at);
-  // Found by a message, even if it is known at once: a handler does one thing.
-  lookup.watching = parts_->driver->Resolve(at->first, {.is_redirected = lookup.is_redirected})
-                        .Then(*parts_->executor, [self = context.self(), key = at->first,
-                                                  attempt](absl::StatusOr<PlacementResolutionPtr> found) {
-                          Tell(self, GrainFound{.key = key,
-                                                .attempt = attempt,
-                                                .status = found.status(),
-                                                .resolution = found.ok() ? *std::move(found) : nullptr});
-                        });
+  lookup.watching = std::move(found).Then(*parts_->executor, [self = context.self(), key = at->first,
+                                                              attempt](absl::StatusOr<PlacementResolutionPtr> answer) {
+    Tell(self, GrainFound{.key = key, .attempt = attempt, .found = std::move(answer)});
+  });
 }
 
-void GrainRouter::OnFound(ActorContext& context, GrainFound& found) {
+void GrainRouter::OnFound(ActorContext& context, const GrainFound& found) {
   const auto lookup = lookups_.find(found.key);
   if (lookup == lookups_.end() || lookup->second.attempt != found.attempt) return;
-  if (!found.status.ok()) {
-    Fail(context, lookup, found.status);
-  } else if (found.resolution->locality == PlacementLocality::kRemote && found.resolution->pid.empty()) {
-    Locate(context, lookup, *found.resolution);
+  Found(context, lookup, found.found);
+}
+
+void GrainRouter::Found(ActorContext& context, Lookups::iterator lookup,
+                        const absl::StatusOr<PlacementResolutionPtr>& found) {
+  if (!found.ok()) {
+    Fail(context, lookup, found.status());
+  } else if ((*found)->locality == PlacementLocality::kRemote && (*found)->pid.empty()) {
+    Locate(context, lookup, **found);
   } else {
-    Settle(context, lookup, *found.resolution);
+    Settle(context, lookup, **found);
   }
 }
 
@@ -194,6 +234,8 @@ void GrainRouter::Locate(ActorContext& context, Lookups::iterator at, const Plac
                          ToStd(router.status().message())));
     return;
   }
+  // One that is lost on the way is asked again sooner if that is heard of, and later otherwise.
+  if (router->IsRemote()) HearsOfLosses(context);
   const GrainKey& key = at->first;
   lookup.attempt = next_number_++;
   lookup.is_paused = false;
@@ -229,8 +271,8 @@ void GrainRouter::OnLocated(ActorContext& context, const GrainLocated& located) 
   Settle(context, at, *where);
 }
 
-std::deque<GrainCall> GrainRouter::Take(Lookups::iterator lookup) {
-  std::deque<GrainCall> calls = std::move(lookup->second.calls);
+std::vector<GrainCall> GrainRouter::Take(Lookups::iterator lookup) {
+  std::vector<GrainCall> calls = std::move(lookup->second.calls);
   if (lookup->second.due != dues_.end()) dues_.erase(lookup->second.due);
   lookups_.erase(lookup);
   waiting_ -= calls.size();
@@ -254,7 +296,7 @@ void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::
   Lookup& lookup = at->second;
   if (error == LookupError::kNotStarted || error == LookupError::kNotReady) {
     // This node is no member, or will not be one for long: who has sent a call here finds a better place.
-    std::deque<GrainCall> ours;
+    std::vector<GrainCall> ours;
     for (GrainCall& call : lookup.calls) {
       if (call.router.IsNoOne()) {
         ours.push_back(std::move(call));
@@ -269,6 +311,11 @@ void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::
       return;
     }
   }
+  Pause(context, at, why);
+}
+
+void GrainRouter::Pause(ActorContext& context, Lookups::iterator at, const absl::Status& why) {
+  Lookup& lookup = at->second;
   absl::Duration pause = parts_->min_backoff;
   for (int i = 0; i < lookup.failures && pause < parts_->max_backoff; ++i) pause *= 2;
   ++lookup.failures;
@@ -286,11 +333,14 @@ void GrainRouter::SetDue(ActorContext& context, Lookups::iterator at) {
   Instant due = lookup.step_at;
   // Mostly the first has waited longest.
   for (const GrainCall& call : lookup.calls) due = std::min(due, call.wait_until);
-  if (lookup.due != dues_.end()) {
+  if (lookup.due == dues_.end()) {
+    lookup.due = dues_.emplace(due, at->first);
+  } else {
     if (lookup.due->first == due) return;
-    dues_.erase(lookup.due);
+    Dues::node_type node = dues_.extract(lookup.due);
+    node.key() = due;
+    lookup.due = dues_.insert(std::move(node));
   }
-  lookup.due = dues_.emplace(due, at->first);
   if (due >= timer_at_) return;
   timer_at_ = due;
   // A timer that fires in vain does no harm. Without one the next that is armed does it.
@@ -309,7 +359,7 @@ void GrainRouter::OnDue(ActorContext& context) {
     dues_.erase(dues_.begin());
     Lookup& lookup = at->second;
     lookup.due = dues_.end();
-    std::deque<GrainCall> patient;
+    std::vector<GrainCall> patient;
     for (GrainCall& call : lookup.calls) {
       if (now < call.wait_until) {
         patient.push_back(std::move(call));
@@ -352,49 +402,50 @@ void GrainRouter::OnDue(ActorContext& context) {
 void GrainRouter::OnLocate(ActorContext& context, const LocateGrain& locate) {
   const GrainKey key(locate.kind, locate.identity);
   if (inquiries_.size() >= kMaxInquiries) {
-    context.Reply(GrainLocated{.kind = locate.kind,
-                               .identity = locate.identity,
-                               .attempt = locate.attempt,
-                               .status = MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted,
-                                                         key, "many others are being looked for; try again")});
+    context.Reply(Located(key, locate.attempt,
+                          MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted, key,
+                                          "many others are being looked for; try again")));
+    return;
+  }
+  Future<PlacementResolutionPtr> found = parts_->driver->Resolve(key);
+  if (found.IsReady()) {
+    context.Reply(Located(key, locate.attempt, found.Take()));
     return;
   }
   const uint64_t number = next_number_++;
   Inquiry& inquiry = inquiries_[number];
   inquiry.asker = context.sender();
   inquiry.attempt = locate.attempt;
-  inquiry.watching = parts_->driver->Resolve(key).Then(
-      *parts_->executor, [self = context.self(), key, number](absl::StatusOr<PlacementResolutionPtr> found) {
-        Tell(self, InquiryAnswered{.number = number,
-                                   .key = key,
-                                   .status = found.status(),
-                                   .resolution = found.ok() ? *std::move(found) : nullptr});
+  inquiry.watching = std::move(found).Then(
+      *parts_->executor, [self = context.self(), key, number](absl::StatusOr<PlacementResolutionPtr> answer) {
+        Tell(self, InquiryAnswered{.number = number, .key = key, .found = std::move(answer)});
       });
 }
 
-void GrainRouter::OnInquiryAnswered(ActorContext& context, InquiryAnswered& answered) {
+void GrainRouter::OnInquiryAnswered(ActorContext& context, const InquiryAnswered& answered) {
   const auto at = inquiries_.find(answered.number);
   if (at == inquiries_.end()) return;
-  GrainLocated located{.kind = answered.key.kind(),
-                       .identity = answered.key.identity(),
-                       .attempt = at->second.attempt,
-                       .status = answered.status};
-  if (located.status.ok()) {
-    const PlacementResolution& where = *answered.resolution;
-    if (where.pid.empty()) {
-      located.status =
-          MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, answered.key,
-                          absl::StrCat("the node at \"", parts_->authority, "\" takes \"", where.decision.owner,
-                                       "\" for its owner: not all know the same members yet; try again"));
-    } else {
-      located.authority = where.decision.authority;
-      located.owner = where.decision.owner;
-      located.pid = where.pid;
-      located.token = where.token;
-    }
-  }
-  context.Tell(at->second.asker, std::move(located));
+  context.Tell(at->second.asker, Located(answered.key, at->second.attempt, answered.found));
   inquiries_.erase(at);
+}
+
+GrainLocated GrainRouter::Located(const GrainKey& key, uint64_t attempt,
+                                  const absl::StatusOr<PlacementResolutionPtr>& found) const {
+  GrainLocated located{.kind = key.kind(), .identity = key.identity(), .attempt = attempt, .status = found.status()};
+  if (!found.ok()) return located;
+  const PlacementResolution& where = **found;
+  if (where.pid.empty()) {
+    located.status =
+        MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, key,
+                        absl::StrCat("the node at \"", parts_->authority, "\" takes \"", where.decision.owner,
+                                     "\" for its owner: not all know the same members yet; try again"));
+    return located;
+  }
+  located.authority = where.decision.authority;
+  located.owner = where.decision.owner;
+  located.pid = where.pid;
+  located.token = where.token;
+  return located;
 }
 
 void GrainRouter::OnGone(const GrainGone& gone) {
@@ -470,15 +521,82 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
     Refuse(context, std::move(call), frame.status());
     return;
   }
-  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
+  ActorRef asker = sender;
+  if (call.router == context.self() && HearsOfLosses(context)) {
+    frame->sender = sender;
+    // If it does not leave this node, the router hears of it, and not who asks: it may be sent again.
+    if (sender.IsPromise()) asker = ActorRef(sender.slot(), sender.word() | ActorRef::kShared);
+  }
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(asker, *std::move(frame)).release());
 }
 
-void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why) {
+bool GrainRouter::HearsOfLosses(ActorContext& context) {
+  if (!has_listened_) {
+    has_listened_ = true;
+    losses_ = context.system().events().Listen<AllDeadLetters>([self = context.self()](const AllDeadLetters& letter) {
+      const void* const type = letter.message.type;
+      if (type == MessageTypeOf<GrainCallFrame>()) {
+        const auto& frame = *static_cast<const GrainCallFrame*>(letter.message.message);
+        // Those of others have come here, and nobody knows what they have done.
+        if (frame.router == self) Tell(self, CallLost{.frame = frame, .reason = letter.reason});
+      } else if (type == MessageTypeOf<LocateGrain>()) {
+        const auto& locate = *static_cast<const LocateGrain*>(letter.message.message);
+        Tell(self,
+             LocateLost{
+                 .key = GrainKey(locate.kind, locate.identity), .attempt = locate.attempt, .reason = letter.reason});
+      }
+    });
+  }
+  return losses_.IsListening();
+}
+
+void GrainRouter::OnCallLost(ActorContext& context, const CallLost& lost) {
+  const GrainCallFrame& frame = lost.frame;
+  absl::StatusOr<GrainCall> call = DecodeCall(frame, frame.sender, *parts_->codecs);
+  if (!call.ok()) {
+    // It could be written; so that is its codec's fault.
+    if (!frame.sender.IsNoOne()) context.Tell(frame.sender, ErrorReply{call.status()});
+    return;
+  }
+  const absl::Status why = absl::UnavailableError(absl::StrCat(
+      "grain ", call->key.ToString(), ": the call did not leave this node: ", ToAbsl(NameOf(lost.reason))));
+  if (!MayPass(lost.reason)) {
+    Refuse(context, *std::move(call), why, lost.reason);
+    return;
+  }
+  const GrainKey key = call->key;
+  const int tries = static_cast<int>(call->hops);
+  call->router = ActorRef();
+  call->is_redirected = false;
+  if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
+      known != nullptr && known->locality == PlacementLocality::kRemote) {
+    parts_->driver->RemovePid(key, known->pid);
+  }
+  const Lookups::iterator begun = Enqueue(context, *std::move(call));
+  if (begun == lookups_.end()) return;
+  begun->second.failures = tries;
+  if (lost.reason == DeadLetterReason::kNewIncarnation) {
+    Ask(context, begun);
+  } else {
+    Pause(context, begun, why);
+  }
+}
+
+void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {
+  const auto at = lookups_.find(lost.key);
+  if (at == lookups_.end() || at->second.attempt != lost.attempt) return;
+  Fail(context, at,
+       MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, lost.key,
+                       absl::StrCat("its owner, the node at \"", at->second.asked,
+                                    "\", could not be asked: ", ToAbsl(NameOf(lost.reason)))));
+}
+
+void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why, DeadLetterReason reason) {
   const ActorRef sender = call.message->sender();
   const std::string from = sender.IsNoOne() ? std::string() : context.PathOf(sender);
   const std::string recipient = absl::StrCat("grain ", call.key.ToString());
   ActorSystem& system = context.system();
-  system.dead_letters().Publish(DeadLetter{{.reason = DeadLetterReason::kNoRecipient,
+  system.dead_letters().Publish(DeadLetter{{.reason = reason,
                                             .sender = from,
                                             .recipient = recipient,
                                             .message = {.type_name = call.message->type()->name(),
@@ -489,43 +607,55 @@ void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Stat
 }
 
 void GrainRouter::OnStart(ActorContext& context, StartGrain start) {
-  const auto running = grains_.find(start.key);
+  std::optional<absl::StatusOr<ActivationRecord>> started =
+      Start(context, start.key, start.token, [&start] { return std::move(start.started); });
+  if (started.has_value()) start.started.Set(*std::move(started));
+}
+
+std::optional<Future<ActivationRecord>> GrainRouter::StartInTurn(ActorRef self, const GrainKey& key, uint64_t token) {
+  const Turn* const turn = Turn::current;
+  if (turn == nullptr || turn->context.self() != self) return std::nullopt;
+  Future<ActivationRecord> later;
+  std::optional<absl::StatusOr<ActivationRecord>> started = turn->router.Start(turn->context, key, token, [&later] {
+    auto [promise, future] = MakePromise<ActivationRecord>();
+    later = std::move(future);
+    return std::move(promise);
+  });
+  if (!started.has_value()) return later;
+  return MakeReadyFuture<ActivationRecord>(*std::move(started));
+}
+
+std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
+    ActorContext& context, const GrainKey& key, uint64_t token,
+    absl::FunctionRef<Promise<ActivationRecord>()> started) {
+  const auto running = grains_.find(key);
   if (running != grains_.end()) {
     Grain& grain = running->second;
-    if (grain.token == start.token && !grain.is_stopping) {
-      start.started.Set(ActivationRecord{.pid = context.PathOf(grain.actor)});
-      return;
-    }
+    if (grain.token == token && !grain.is_stopping) return ActivationRecord{.pid = context.PathOf(grain.actor)};
     if (!grain.is_stopping) {
       grain.is_stopping = true;
       context.Tell(grain.actor, PoisonPill{});
     }
-    grain.next.push_back(std::move(start));
-    return;
+    grain.next.push_back(StartGrain{.key = key, .token = token, .started = started()});
+    return std::nullopt;
   }
-  const auto kind = kinds_.find(start.key.kind());
+  const auto kind = kinds_.find(key.kind());
   if (kind == kinds_.end()) {
-    start.started.Set(MakeLookupError(LookupError::kUnknownKind, absl::StatusCode::kNotFound, start.key,
-                                      "this node does not host the kind; see ClusterOptions::kinds"));
-    return;
+    return MakeLookupError(LookupError::kUnknownKind, absl::StatusCode::kNotFound, key,
+                           "this node does not host the kind; see ClusterOptions::kinds");
   }
-  const PropsPtr props = kind->second->make(GrainContext{.key = start.key, .token = start.token});
-  absl::StatusOr<ActorRef> actor = context.Spawn(*props);
-  if (!actor.ok()) {
-    start.started.Set(actor.status());
-    return;
-  }
-  if (const absl::Status watched = context.WatchWith(*actor, GrainEnded{.key = start.key, .token = start.token});
-      !watched.ok()) {
+  const PropsPtr props = kind->second->make(GrainContext{.key = key, .token = token});
+  const absl::StatusOr<ActorRef> actor = context.Spawn(*props);
+  if (!actor.ok()) return actor.status();
+  if (const absl::Status watched = context.WatchWith(*actor, GrainEnded{.key = key, .token = token}); !watched.ok()) {
     context.Stop(*actor);
-    start.started.Set(watched);
-    return;
+    return watched;
   }
-  const auto filters = incoming_filters_.find(start.key.kind());
-  grains_.emplace(start.key, Grain{.actor = *actor,
-                                   .token = start.token,
-                                   .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
-  start.started.Set(ActivationRecord{.pid = context.PathOf(*actor)});
+  const auto filters = incoming_filters_.find(key.kind());
+  grains_.emplace(key, Grain{.actor = *actor,
+                             .token = token,
+                             .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
+  return ActivationRecord{.pid = context.PathOf(*actor)};
 }
 
 void GrainRouter::OnStop(ActorContext& context, StopGrain stop) {
@@ -561,6 +691,9 @@ void ForwardToGrain(ActorContext& context, ActorRef router, const GrainKey& key,
 }
 
 Future<ActivationRecord> GrainActivations::EnsureActivation(GrainKey key, std::string /*owner*/, uint64_t token) {
+  if (std::optional<Future<ActivationRecord>> now = GrainRouter::StartInTurn(router_, key, token)) {
+    return *std::move(now);
+  }
   auto [promise, future] = MakePromise<ActivationRecord>();
   Tell(router_, StartGrain{.key = std::move(key), .token = token, .started = std::move(promise)});
   return std::move(future);

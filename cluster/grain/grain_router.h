@@ -9,6 +9,12 @@
 // Calls go to the router of the node and not to the grain itself, since the router knows what to do with one that finds
 // no grain: it activates it again or sends the call on, and tells the node that it came from. And a use counts.
 //
+// A call that remoting gives back, because the node that it was for has been started again meanwhile or is in quarantine,
+// has not left this node: so it is sent again. One that has left it is not, since nobody knows whether it was handled.
+//
+// What can be done at once is done in the turn in which it is asked for: with a store that answers at once, a grain of
+// this node is found, started and has its message in one turn.
+//
 // Messages of one caller to one grain arrive in the order in which they were sent, as long as the grain stays where it
 // is: all go through the same two routers.
 //
@@ -18,18 +24,21 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -88,6 +97,10 @@ class GrainRouter final : public ActorInstance {
 
   absl::Status Receive(ActorContext& context, Envelope& message) override;
   absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) override;
+  void PostStop(ActorContext& context) override;
+
+  // If this is called in a turn of the router `self`, starts the grain now, as a StartGrain would. None otherwise.
+  static std::optional<Future<ActivationRecord>> StartInTurn(ActorRef self, const GrainKey& key, uint64_t token);
 
  private:
   static constexpr uint32_t kMaxHops = 6;
@@ -110,22 +123,32 @@ class GrainRouter final : public ActorInstance {
   struct GrainFound {
     GrainKey key;
     uint64_t attempt;
-    absl::Status status;
-    PlacementResolutionPtr resolution;
+    absl::StatusOr<PlacementResolutionPtr> found;
   };
   // An inquiry of another router has been answered here.
   struct InquiryAnswered {
     uint64_t number;
     GrainKey key;
-    absl::Status status;
-    PlacementResolutionPtr resolution;
+    absl::StatusOr<PlacementResolutionPtr> found;
   };
   struct LookupsDue {};
+  // Remoting has given it back: it has not left this node.
+  struct CallLost {
+    GrainCallFrame frame;
+    DeadLetterReason reason;
+  };
+  struct LocateLost {
+    GrainKey key;
+    uint64_t attempt;
+    DeadLetterReason reason;
+  };
+  // The turn that this thread is in.
+  struct Turn;
 
   using Dues = std::multimap<Instant, GrainKey>;
   // A grain whose place is being found out.
   struct Lookup {
-    std::deque<GrainCall> calls = {};
+    std::vector<GrainCall> calls = {};
     Future<void> watching = {};
     // Which answer is waited for; others come too late.
     uint64_t attempt = 0;
@@ -147,32 +170,47 @@ class GrainRouter final : public ActorInstance {
 
   void OnFrame(ActorContext& context, Envelope& message);
   void OnCall(ActorContext& context, GrainCall call);
-  void OnFound(ActorContext& context, GrainFound& found);
+  void OnFound(ActorContext& context, const GrainFound& found);
   void OnLocated(ActorContext& context, const GrainLocated& located);
   void OnLocate(ActorContext& context, const LocateGrain& locate);
-  void OnInquiryAnswered(ActorContext& context, InquiryAnswered& answered);
+  void OnInquiryAnswered(ActorContext& context, const InquiryAnswered& answered);
   void OnGone(const GrainGone& gone);
+  void OnCallLost(ActorContext& context, const CallLost& lost);
+  void OnLocateLost(ActorContext& context, const LocateLost& lost);
   void OnDue(ActorContext& context);
   void OnStart(ActorContext& context, StartGrain start);
   void OnStop(ActorContext& context, StopGrain stop);
   void OnEnded(ActorContext& context, GrainEnded& ended);
 
   void Wait(ActorContext& context, GrainCall call);
-  // Begins, or begins again.
+  // The lookup that it waits for, if that has just begun: then nothing has been asked. The end if it waits for one that
+  // was there, or was refused.
+  Lookups::iterator Enqueue(ActorContext& context, GrainCall call);
+  // Begins, or begins again. The lookup may be over when it returns.
   void Ask(ActorContext& context, Lookups::iterator lookup);
+  void Found(ActorContext& context, Lookups::iterator lookup, const absl::StatusOr<PlacementResolutionPtr>& found);
   void Locate(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& owner);
   void Settle(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& where);
   void Fail(ActorContext& context, Lookups::iterator lookup, const absl::Status& why);
+  void Pause(ActorContext& context, Lookups::iterator lookup, const absl::Status& why);
   void RefuseAll(ActorContext& context, Lookups::iterator lookup, const absl::Status& why);
   void SetDue(ActorContext& context, Lookups::iterator lookup);
   // Without its calls.
-  std::deque<GrainCall> Take(Lookups::iterator lookup);
+  std::vector<GrainCall> Take(Lookups::iterator lookup);
 
   void Deliver(ActorContext& context, GrainCall call, const PlacementResolution& where);
   // To the router that it came from, which looks for the grain anew.
   void SendBack(ActorContext& context, GrainCall call, const absl::Status& why);
   void Send(ActorContext& context, ActorRef router, GrainCall call);
-  void Refuse(ActorContext& context, GrainCall call, const absl::Status& why);
+  // From the first time on it is told of what does not leave this node. False if it cannot be.
+  bool HearsOfLosses(ActorContext& context);
+  void Refuse(ActorContext& context, GrainCall call, const absl::Status& why,
+              DeadLetterReason reason = DeadLetterReason::kNoRecipient);
+  GrainLocated Located(const GrainKey& key, uint64_t attempt,
+                       const absl::StatusOr<PlacementResolutionPtr>& found) const;
+  // What became of it, if that is known at once; otherwise `started`, which is called, gives the promise to be kept.
+  std::optional<absl::StatusOr<ActivationRecord>> Start(ActorContext& context, const GrainKey& key, uint64_t token,
+                                                        absl::FunctionRef<Promise<ActivationRecord>()> started);
 
   const std::shared_ptr<const GrainRouterParts> parts_;
   absl::flat_hash_map<std::string, const GrainKind*> kinds_;
@@ -186,6 +224,8 @@ class GrainRouter final : public ActorInstance {
   uint64_t next_number_ = 1;
   size_t waiting_ = 0;
   absl::flat_hash_map<uint64_t, Inquiry> inquiries_;
+  EventSubscription losses_;
+  bool has_listened_ = false;
 };
 
 // Has a router start and stop the actors of grains.

@@ -30,18 +30,6 @@ std::string_view PidCacheReasonName(PidCacheEvent::Reason reason) {
 PidCache::PidCache(const PidCacheOptions& options)
     : capacity_(std::clamp(options.capacity, size_t{1}, size_t{1} << 24)), ttl_(options.ttl) {}
 
-PlacementResolutionPtr PidCache::Find(const GrainKey& key, Instant now) {
-  const auto found = entries_.find(key);
-  if (found == entries_.end()) return nullptr;
-  Entry& entry = found->second;
-  if (now >= entry.expires_at) {
-    Drop(found, PidCacheEvent::Reason::kExpired, now);
-    return nullptr;
-  }
-  entry.was_used = true;
-  return entry.resolution;
-}
-
 void PidCache::Put(PlacementResolutionPtr resolution, Instant now) {
   const GrainKey& key = resolution->decision.key;
   const auto found = entries_.find(key);

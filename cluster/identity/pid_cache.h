@@ -60,7 +60,17 @@ class PidCache {
   explicit PidCache(const PidCacheOptions& options = {});
 
   // Null if there is none, or if its time is over.
-  PlacementResolutionPtr Find(const GrainKey& key, Instant now);
+  PlacementResolutionPtr Find(const GrainKey& key, Instant now) {
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) return nullptr;
+    Entry& entry = found->second;
+    if (now >= entry.expires_at) {
+      Drop(found, PidCacheEvent::Reason::kExpired, now);
+      return nullptr;
+    }
+    entry.was_used = true;
+    return entry.resolution;
+  }
 
   // Replaces what there was for the key.
   void Put(PlacementResolutionPtr resolution, Instant now);

@@ -37,18 +37,6 @@ void VirtualActorRegistry::Add(PlacementResolutionPtr resolution, const AddOptio
       key, VirtualActor{.resolution = resolution, .last_used = now, .kept_until = kept_until, .check = check});
 }
 
-PlacementResolutionPtr VirtualActorRegistry::Find(const GrainKey& key, Instant now) {
-  const auto found = actors_.find(key);
-  if (found == actors_.end()) return nullptr;
-  found->second.last_used = now;
-  return found->second.resolution;
-}
-
-PlacementResolutionPtr VirtualActorRegistry::Peek(const GrainKey& key) const {
-  const auto found = actors_.find(key);
-  return found == actors_.end() ? nullptr : found->second.resolution;
-}
-
 bool VirtualActorRegistry::Keep(const GrainKey& key, Instant until) {
   const auto found = actors_.find(key);
   if (found == actors_.end()) return false;

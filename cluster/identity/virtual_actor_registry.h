@@ -66,9 +66,17 @@ class VirtualActorRegistry {
   void Add(PlacementResolutionPtr resolution, const AddOptions& options, Instant now);
 
   // Null if it does not run here. Otherwise it has been used now.
-  PlacementResolutionPtr Find(const GrainKey& key, Instant now);
+  PlacementResolutionPtr Find(const GrainKey& key, Instant now) {
+    const auto found = actors_.find(key);
+    if (found == actors_.end()) return nullptr;
+    found->second.last_used = now;
+    return found->second.resolution;
+  }
   // The same without a use.
-  PlacementResolutionPtr Peek(const GrainKey& key) const;
+  PlacementResolutionPtr Peek(const GrainKey& key) const {
+    const auto found = actors_.find(key);
+    return found == actors_.end() ? nullptr : found->second.resolution;
+  }
 
   // Until then it is not idle, whatever was said before. False if it does not run here.
   bool Keep(const GrainKey& key, Instant until);

@@ -141,7 +141,8 @@ Future<void> PlacementCoordinatorDriver::Leave() {
 
 Future<PlacementResolutionPtr> PlacementCoordinatorDriver::Resolve(const GrainKey& key, const ResolveOptions& options) {
   Effects effects;
-  auto [promise, future] = MakePromise<PlacementResolutionPtr>();
+  PlacementResolutionPtr known;
+  Future<PlacementResolutionPtr> future;
   {
     MutexLock lock(mutex_);
     const Instant now = toolbox_.Now();
@@ -155,21 +156,29 @@ Future<PlacementResolutionPtr> PlacementCoordinatorDriver::Resolve(const GrainKe
           MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted, key,
                           absl::StrCat(waiters_, " lookups wait already; try again later")));
     }
-    Waiting& waiting = waiting_[key];
-    const bool is_first = waiting.waiters.empty();
-    waiting.waiters.push_back(Waiter{.promise = std::move(promise),
-                                     .deadline = now + options_.lookup_timeout,
-                                     .retries_left = options_.max_retries});
-    waiting.is_redirected |= options.is_redirected;
-    ++waiters_;
-    if (is_first) {
-      std::vector<Outcome> outcomes;
-      Ask(key, outcomes, effects);
-      for (Outcome& outcome : outcomes) Apply(std::move(outcome), effects);
+    // Who is the first asks; if that is enough, as for a grain of another member, nobody has to wait.
+    absl::StatusOr<Outcome> outcome = Outcome();
+    const bool is_first = !waiting_.contains(key);
+    if (is_first) outcome = core_.Resolve(key, now, options);
+    if (outcome.ok()) known = outcome->resolution;
+    if (known == nullptr) {
+      auto [promise, answer] = MakePromise<PlacementResolutionPtr>();
+      future = std::move(answer);
+      Waiting& waiting = waiting_[key];
+      waiting.waiters.push_back(Waiter{.promise = std::move(promise),
+                                       .deadline = now + options_.lookup_timeout,
+                                       .retries_left = options_.max_retries});
+      waiting.is_redirected |= options.is_redirected;
+      ++waiters_;
+    }
+    if (!outcome.ok()) {
+      Refused(key, outcome.status(), effects);
+    } else if (is_first) {
+      Apply(*std::move(outcome), effects);
     }
   }
   Run(std::move(effects));
-  return std::move(future);
+  return known != nullptr ? MakeReadyFuture<PlacementResolutionPtr>(std::move(known)) : std::move(future);
 }
 
 absl::StatusOr<PlacementResolutionPtr> PlacementCoordinatorDriver::BeginLookup(const GrainKey& key, Instant now) {
@@ -182,6 +191,8 @@ absl::StatusOr<PlacementResolutionPtr> PlacementCoordinatorDriver::BeginLookup(c
     Apply(std::move(outcome), effects);
   }
   Run(std::move(effects));
+  // A store that answers at once has done so.
+  if (resolution == nullptr) resolution = Cached(key);
   if (resolution != nullptr) return resolution;
   return MakeLookupError(LookupError::kPending, absl::StatusCode::kUnavailable, key,
                          "it is being found out; try again");
@@ -261,35 +272,51 @@ uint64_t PlacementCoordinatorDriver::mismatches() const {
 }
 
 void PlacementCoordinatorDriver::Apply(Outcome first, Effects& effects) {
-  std::vector<Outcome> outcomes;
-  outcomes.push_back(std::move(first));
+  // Where nobody listens nothing is kept for them.
+  const bool is_heard = events_ != nullptr && events_->subscriber_count() > 0;
+  std::vector<Outcome> further;
+  ApplyOne(first, is_heard, further, effects);
   // Those who were told to wait may ask now, which leads to further outcomes.
-  for (size_t i = 0; i < outcomes.size(); ++i) {
-    Outcome outcome = std::move(outcomes[i]);
-    std::move(outcome.events.begin(), outcome.events.end(), std::back_inserter(unpublished_));
-    std::move(outcome.commands.begin(), outcome.commands.end(), std::back_inserter(effects.commands));
-    for (const SettledLookup& settled : outcome.settled) {
-      if (settled.status.ok()) {
-        Settle(settled.key, settled.resolution, effects);
-      } else if (IsRetryableLookup(settled.status)) {
-        RetryLater(settled.key, settled.status, effects);
-      } else {
-        Settle(settled.key, settled.status, effects);
-      }
-    }
-    for (const GrainKey& key : outcome.idle_keys) {
-      const auto waiting = waiting_.find(key);
-      if (waiting != waiting_.end() && !waiting->second.is_paused) Ask(key, outcomes, effects);
-    }
+  for (size_t i = 0; i < further.size(); ++i) {
+    Outcome outcome = std::move(further[i]);
+    ApplyOne(outcome, is_heard, further, effects);
   }
-  for (PidCacheEvent& event : core_.DrainCacheEvents()) unpublished_.emplace_back(std::move(event));
-  for (VirtualActorEvent& event : core_.DrainVirtualActorEvents()) unpublished_.emplace_back(std::move(event));
+  std::vector<PidCacheEvent> of_cache = core_.DrainCacheEvents();
+  std::vector<VirtualActorEvent> of_actors = core_.DrainVirtualActorEvents();
+  if (is_heard) {
+    for (PidCacheEvent& event : of_cache) unpublished_.emplace_back(std::move(event));
+    for (VirtualActorEvent& event : of_actors) unpublished_.emplace_back(std::move(event));
+  }
+  effects.has_events = !unpublished_.empty();
   if (!until_nothing_runs_.empty()) {
     const PlacementSnapshot snapshot = core_.Snapshot();
     if (snapshot.activations == 0 && snapshot.busy_keys == 0) {
       std::move(until_nothing_runs_.begin(), until_nothing_runs_.end(), std::back_inserter(effects.done));
       until_nothing_runs_.clear();
     }
+  }
+}
+
+void PlacementCoordinatorDriver::ApplyOne(Outcome& outcome, bool is_heard, std::vector<Outcome>& further,
+                                          Effects& effects) {
+  if (is_heard) std::move(outcome.events.begin(), outcome.events.end(), std::back_inserter(unpublished_));
+  if (effects.commands.empty()) {
+    effects.commands = std::move(outcome.commands);
+  } else {
+    std::move(outcome.commands.begin(), outcome.commands.end(), std::back_inserter(effects.commands));
+  }
+  for (const SettledLookup& settled : outcome.settled) {
+    if (settled.status.ok()) {
+      Settle(settled.key, settled.resolution, effects);
+    } else if (IsRetryableLookup(settled.status)) {
+      RetryLater(settled.key, settled.status, effects);
+    } else {
+      Settle(settled.key, settled.status, effects);
+    }
+  }
+  for (const GrainKey& key : outcome.idle_keys) {
+    const auto waiting = waiting_.find(key);
+    if (waiting != waiting_.end() && !waiting->second.is_paused) Ask(key, further, effects);
   }
 }
 
@@ -301,9 +328,12 @@ void PlacementCoordinatorDriver::Ask(const GrainKey& key, std::vector<Outcome>& 
   if (outcome.ok()) {
     if (outcome->resolution != nullptr) Settle(key, outcome->resolution, effects);
     outcomes.push_back(*std::move(outcome));
-    return;
+  } else {
+    Refused(key, outcome.status(), effects);
   }
-  const absl::Status& status = outcome.status();
+}
+
+void PlacementCoordinatorDriver::Refused(const GrainKey& key, const absl::Status& status, Effects& effects) {
   if (ErrorKindOf<LookupError>(status) == LookupError::kPending && !absl::IsResourceExhausted(status)) {
     return;  // it will be among the idle keys
   }
@@ -351,8 +381,29 @@ void PlacementCoordinatorDriver::RetryLater(const GrainKey& key, const absl::Sta
   effects.retries.emplace_back(key, waiting.retry_at);
 }
 
+// What is answered at once, as by a store in memory, leads to the next effects: one after the other, not deeper and
+// deeper.
 void PlacementCoordinatorDriver::Run(Effects effects) {
-  Publish();
+  for (;;) {
+    std::vector<PlacementCommandResult> answered = RunOnce(effects);
+    if (answered.empty()) return;
+    effects = Effects();
+    MutexLock lock(mutex_);
+    for (PlacementCommandResult& result : answered) Handle(std::move(result), effects);
+  }
+}
+
+void PlacementCoordinatorDriver::Handle(PlacementCommandResult result, Effects& effects) {
+  absl::StatusOr<Outcome> outcome = core_.HandleCommandResult(std::move(result), toolbox_.Now());
+  if (outcome.ok()) {
+    Apply(*std::move(outcome), effects);
+  } else {
+    ++mismatches_;
+  }
+}
+
+std::vector<PlacementCommandResult> PlacementCoordinatorDriver::RunOnce(Effects& effects) {
+  if (effects.has_events) Publish();
   effects.dropped.clear();
   for (auto& [promise, answer] : effects.answers) promise.Set(std::move(answer));
   for (Promise<void>& promise : effects.done) promise.Set();
@@ -370,7 +421,9 @@ void PlacementCoordinatorDriver::Run(Effects effects) {
         .status()
         .IgnoreError();
   }
-  for (PlacementCommand& command : effects.commands) Execute(command);
+  std::vector<PlacementCommandResult> answered;
+  for (PlacementCommand& command : effects.commands) Execute(command, answered);
+  return answered;
 }
 
 void PlacementCoordinatorDriver::Publish() {
@@ -396,38 +449,46 @@ void PlacementCoordinatorDriver::Publish() {
   }
 }
 
-void PlacementCoordinatorDriver::Execute(PlacementCommand& command) {
+void PlacementCoordinatorDriver::Execute(PlacementCommand& command, std::vector<PlacementCommandResult>& answered) {
   struct Visitor {
     PlacementCoordinatorDriver& driver;
+    std::vector<PlacementCommandResult>& answered;
     void operator()(TryAcquireLock& c) {
-      driver.Await<LockAcquired>(c.request_id, driver.lock_->TryAcquire(std::move(c.key), std::move(c.owner), c.now));
+      driver.Await<LockAcquired>(c.request_id, driver.lock_->TryAcquire(std::move(c.key), std::move(c.owner), c.now),
+                                 answered);
     }
     void operator()(LoadActivation& c) {
-      driver.Await<ActivationLoaded>(c.request_id, driver.storage_->Load(std::move(c.key)));
+      driver.Await<ActivationLoaded>(c.request_id, driver.storage_->Load(std::move(c.key)), answered);
     }
     void operator()(EnsureActivation& c) {
       driver.Await<ActivationEnsured>(
-          c.request_id, driver.activations_->EnsureActivation(std::move(c.key), std::move(c.owner), c.token));
+          c.request_id, driver.activations_->EnsureActivation(std::move(c.key), std::move(c.owner), c.token), answered);
     }
     void operator()(StoreActivation& c) {
-      driver.Await<ActivationStored>(c.request_id,
-                                     driver.storage_->Store(std::move(c.key), std::move(c.entry), c.expected_token));
+      driver.Await<ActivationStored>(
+          c.request_id, driver.storage_->Store(std::move(c.key), std::move(c.entry), c.expected_token), answered);
     }
     void operator()(StopActivation& c) {
-      driver.Await<ActivationStopped>(c.request_id, driver.activations_->StopActivation(std::move(c.key), c.token));
+      driver.Await<ActivationStopped>(c.request_id, driver.activations_->StopActivation(std::move(c.key), c.token),
+                                      answered);
     }
     void operator()(RemoveActivation& c) {
-      driver.Await<ActivationRemoved>(c.request_id, driver.storage_->Remove(std::move(c.key), c.token));
+      driver.Await<ActivationRemoved>(c.request_id, driver.storage_->Remove(std::move(c.key), c.token), answered);
     }
     void operator()(ReleaseLock& c) {
-      driver.Await<LockReleased>(c.request_id, driver.lock_->Release(std::move(c.lease)));
+      driver.Await<LockReleased>(c.request_id, driver.lock_->Release(std::move(c.lease)), answered);
     }
   };
-  std::visit(Visitor{*this}, command);
+  std::visit(Visitor{*this, answered}, command);
 }
 
 template <class Result, class T>
-void PlacementCoordinatorDriver::Await(PlacementRequestId request_id, Future<T> future) {
+void PlacementCoordinatorDriver::Await(PlacementRequestId request_id, Future<T> future,
+                                       std::vector<PlacementCommandResult>& answered) {
+  if (future.IsReady()) {
+    answered.push_back(Result{.request_id = request_id, .result = future.Take()});
+    return;
+  }
   uint64_t number = 0;
   {
     MutexLock lock(mutex_);
@@ -457,12 +518,7 @@ void PlacementCoordinatorDriver::Finish(uint64_t number, PlacementCommandResult 
     if (operation == operations_.end()) return;  // too late
     effects.dropped.push_back(std::move(operation->second.watching));
     operations_.erase(operation);
-    absl::StatusOr<Outcome> outcome = core_.HandleCommandResult(std::move(result), toolbox_.Now());
-    if (outcome.ok()) {
-      Apply(*std::move(outcome), effects);
-    } else {
-      ++mismatches_;
-    }
+    Handle(std::move(result), effects);
   }
   Run(std::move(effects));
 }
@@ -489,13 +545,7 @@ void PlacementCoordinatorDriver::Tick() {
       Operation operation = std::move(operations_.begin()->second);
       operations_.erase(operations_.begin());
       effects.dropped.push_back(std::move(operation.watching));
-      absl::StatusOr<Outcome> outcome =
-          core_.HandleCommandResult(operation.fail(operation.request_id, NoAnswer(options_.command_timeout)), now);
-      if (outcome.ok()) {
-        Apply(*std::move(outcome), effects);
-      } else {
-        ++mismatches_;
-      }
+      Handle(operation.fail(operation.request_id, NoAnswer(options_.command_timeout)), effects);
     }
     Apply(core_.Tick(now), effects);
     std::vector<GrainKey> due;

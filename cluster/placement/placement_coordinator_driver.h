@@ -164,22 +164,30 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
     std::vector<Promise<void>> done = {};
     std::vector<Future<void>> dropped = {};
     std::vector<std::pair<GrainKey, Instant>> retries = {};
+    bool has_events = false;  // that are not published yet
   };
 
   PlacementCoordinatorDriver(Parts parts, const PlacementDriverOptions& options);
 
   absl::StatusOr<PlacementResolutionPtr> BeginLookup(const GrainKey& key, Instant now);
   void Apply(Outcome outcome, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ApplyOne(Outcome& outcome, bool is_heard, std::vector<Outcome>& further, Effects& effects)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const GrainKey& key, std::vector<Outcome>& outcomes, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The core has not begun to look for it.
+  void Refused(const GrainKey& key, const absl::Status& status, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Settle(const GrainKey& key, const absl::StatusOr<PlacementResolutionPtr>& result, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RetryLater(const GrainKey& key, const absl::Status& status, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Run(Effects effects);
+  std::vector<PlacementCommandResult> RunOnce(Effects& effects);
+  void Handle(PlacementCommandResult result, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish();
-  void Execute(PlacementCommand& command);
+  // Those that are answered at once are in `answered`.
+  void Execute(PlacementCommand& command, std::vector<PlacementCommandResult>& answered);
   template <class Result, class T>
-  void Await(PlacementRequestId request_id, Future<T> future);
+  void Await(PlacementRequestId request_id, Future<T> future, std::vector<PlacementCommandResult>& answered);
   void Finish(uint64_t operation, PlacementCommandResult result);
   void Retry(const GrainKey& key);
   void Tick();

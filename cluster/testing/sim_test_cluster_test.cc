@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,9 +12,12 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
+#include "fraktor/remote/association/remoting.h"
+#include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
@@ -178,6 +182,66 @@ TEST_F(ClusterOverSim, RemembersWhereAGrainIs) {
     // The store is not needed, nor anybody else.
     cluster.CrashStore();
     ASSERT_TRUE(AddTo(cluster, 0, there, 1, absl::Seconds(1)).ok());
+  });
+}
+
+// CLU-12: calls that wait for the link to a node that has died have not left theirs. When another life of it answers they are
+// sent again, and each is handled once.
+TEST_F(ClusterOverSim, SendsAgainWhatWasForAFormerLifeOfANode) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    constexpr int kGrains = 12;
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    std::vector<Count> before;
+    for (int g = 0; g < kGrains; ++g) before.push_back(AddTo(cluster, 0, absl::StrCat("g", g), 1).value());
+    const size_t there = cluster[1].driver().Snapshot().activations;
+    ASSERT_GT(there, 0u);
+    cluster.Crash(1);
+    // The link is known to be down.
+    sim.Advance(absl::Seconds(1));
+    std::vector<Future<Count>> asked;
+    for (int g = 0; g < kGrains; ++g) {
+      asked.push_back(
+          cluster[0].Grain<Counter>(absl::StrCat("g", g)).Ask(cluster.system(0), Add{1}, absl::Seconds(20)));
+    }
+    sim.Advance(absl::Milliseconds(500));
+    cluster.Restart(1);
+    size_t anew = 0;
+    for (int g = 0; g < kGrains; ++g) {
+      const absl::StatusOr<Count> count = cluster.Await(std::move(asked[g]));
+      ASSERT_TRUE(count.ok()) << "g" << g << ": " << count.status();
+      const bool is_same = count->token == before[g].token;
+      if (!is_same) ++anew;
+      EXPECT_EQ(count->value, is_same ? 2 : 1) << "g" << g << ": once";
+    }
+    EXPECT_EQ(anew, there);
+  });
+}
+
+// The same for a node in quarantine: what it is to get waits for another life of it, with growing pauses.
+TEST_F(ClusterOverSim, SendsAgainWhatWasForANodeInQuarantine) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    std::string there;
+    for (int g = 0; there.empty(); ++g) {
+      const std::string identity = absl::StrCat("g", g);
+      ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
+      if (cluster[1].driver().Snapshot().activations > 0) there = identity;
+    }
+    const PathAuthority address = PathAuthority::Create("pekko", "n1.test", 2552).value();
+    const uint64_t life = Remoting::Of(cluster.system(1))->system_uid();
+    ASSERT_TRUE(Remoting::Of(cluster.system(0))->Quarantine(address, life, {}).ok());
+    const absl::StatusOr<Count> none = AddTo(cluster, 0, there, 1);
+    EXPECT_TRUE(absl::IsUnavailable(none.status())) << none.status();
+    EXPECT_NE(std::string(none.status().message()).find("quarantine"), std::string::npos) << none.status();
+    Future<Count> asking = cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20));
+    sim.Advance(absl::Seconds(1));
+    cluster.Crash(1);
+    cluster.Restart(1);
+    const absl::StatusOr<Count> count = cluster.Await(std::move(asking));
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->value, 1);
   });
 }
 

@@ -48,6 +48,7 @@ METRICS = {
     "of_bare": Metric("x", True),
     "of_asks": Metric("x", True),
     "mean_batch": Metric("events", True),
+    "over_mean": Metric("x", False),
 }
 
 # Where one of these is reported, the time of an iteration says the same again, or nothing.

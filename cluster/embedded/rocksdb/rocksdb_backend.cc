@@ -30,8 +30,8 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// Never used for something else. In 1 members had no oldest_kinds.
-constexpr uint64_t kSchema = 2;
+// Never used for something else. In 1 members had no oldest_kinds; in 2 they had them, and no version that said so.
+constexpr uint64_t kSchema = 3;
 constexpr std::string_view kSchemaKey = "schema";
 constexpr std::string_view kEpochKey = "epoch";
 constexpr std::string_view kMembersKey = "members";
