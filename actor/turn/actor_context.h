@@ -89,7 +89,8 @@ class ActorContext {
   // that is not positive or an answer of another type, kAskCircle if the target waits for this very handler, or what
   // the target answered instead (ErrorReply). That comes by itself, without waiting for the time to be over, if the
   // target's handler fails (with its error), if it does not handle the message (Unimplemented), or if its mailbox is
-  // full (ResourceExhausted).
+  // full (ResourceExhausted). Not of a target on another node, where a question looks like any message: that has to
+  // answer, or the time is over.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
     return SendQuestion<R>(to, EnvelopePtr(here().Make(ActorRef(), std::forward<M>(message))), timeout);

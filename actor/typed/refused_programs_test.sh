@@ -88,6 +88,31 @@ check "a behaviour that lacks a handler" '
 struct Half { void On(TypedContext<Greet, Part>&, const Greet&) {} };
 void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle" "Half" "Part"
 
+check "handlers of numbers" '
+enum class Level { kLow };
+struct Numbers : Actor<Numbers, int, double, Level> {
+  void On(Context&, int) {}
+  void On(Context&, const double&) {}
+  void On(Context&, Level&&) {}
+};
+struct InPlace : Actor<InPlace, long> {
+  void On(Context&, long&) {}
+};
+struct Any : Actor<Any, int, double> {
+  template <class T>
+  void On(Context&, const T&) {}
+};
+void F(ActorSystem& system) {
+  system.Spawn<Numbers>("numbers");
+  system.Spawn<InPlace>("in-place");
+  system.Spawn<Any>("any");
+}'
+check "a number that the handler of another would get" '
+struct Converts : Actor<Converts, int, double> {
+  void On(Context&, double) {}
+};
+void F(ActorSystem& system) { system.Spawn<Converts>("converts"); }' "ActorDoesNotHandle<Converts, int>"
+
 # The answer
 
 check "answers as their messages declare them" '

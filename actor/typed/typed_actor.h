@@ -144,6 +144,24 @@ concept Handles = requires(A& actor, C& context, M& message) {
 }
 || requires(A& actor, C& context, M& message) { actor.On(context, message); };
 
+// What becomes an M and nothing else: an int would also become the double of another handler.
+template <class M>
+struct Exactly {
+  template <std::same_as<M> T>
+  operator T() const;  // NOLINT(google-explicit-constructor): that is what it is for.
+};
+template <class M>
+struct ExactlyInPlace {
+  template <std::same_as<M> T>
+  operator T&() const;  // NOLINT(google-explicit-constructor)
+};
+template <class A, class C, class M>
+concept HandlesItself =
+    !(std::is_arithmetic_v<M> || std::is_enum_v<M>) || requires(A & actor, C& context, Exactly<M> message) {
+  actor.On(context, message);
+}
+|| requires(A& actor, C& context, ExactlyInPlace<M> message) { actor.On(context, message); };
+
 // Calls the handler of M. `const M&` and `M&` get the message where it is, `M` and `M&&` a moved one.
 template <class A, class C, class M>
 [[gnu::always_inline]] inline decltype(auto) CallHandler(A& actor, C& context, M& message) {
@@ -260,7 +278,7 @@ template <class A, class C>
 // Each promised message has a handler, which answers as the message says, or the program does not compile.
 template <class A, class C, class M>
 constexpr bool CheckHandles() {
-  if constexpr (!Handles<A, C, M>) {
+  if constexpr (!Handles<A, C, M> || !HandlesItself<A, C, M>) {
     return sizeof(ActorDoesNotHandle<A, M>) > 0;
   } else if constexpr (requires { typename M::Reply; }) {
     using Reply = typename AnswerOf<typename M::Reply>::Type;
