@@ -70,11 +70,11 @@ class Account : public fraktor::EventSourced<Account, AccountState, fraktor::Com
     return {.snapshot_every = 10, .keep_snapshots = 2, .delete_events = true};
   }
 
-  Effect Handle(const AccountState&, const Deposit& command) {
+  ReplyEffect<Balance> Handle(const AccountState&, const Deposit& command) {
     if (command.cents <= 0) return Refuse(absl::InvalidArgumentError("a deposit is of at least one cent"));
     return Persist(Deposited{command.cents}).ThenReply([](const AccountState& now) { return Balance{now.cents}; });
   }
-  Effect Handle(const AccountState& state, const Withdraw& command) {
+  ReplyEffect<Balance> Handle(const AccountState& state, const Withdraw& command) {
     if (command.cents <= 0) return Refuse(absl::InvalidArgumentError("a withdrawal is of at least one cent"));
     if (command.cents > state.cents) {
       return Refuse(absl::FailedPreconditionError("there is not so much on the account"));
@@ -94,7 +94,7 @@ class Account : public fraktor::EventSourced<Account, AccountState, fraktor::Com
   }
 
  private:
-  static Effect Refuse(absl::Status why) { return Reply(fraktor::ErrorReply{std::move(why)}); }
+  static ReplyEffect<Balance> Refuse(absl::Status why) { return Reply(fraktor::ErrorReply{std::move(why)}); }
 
   absl::Status OnRecovered(fraktor::ActorContext&) override {
     std::cout << id_ << " is back after " << applied_ << " events" << std::endl;

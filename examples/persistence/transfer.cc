@@ -84,7 +84,7 @@ class Account
   fraktor::AtLeastOnceDelivery* delivery() override { return &delivery_; }
 
   Balance Handle(const AccountState& state, const GetBalance&) { return {state.cents, delivery_.unconfirmed_count()}; }
-  Effect Handle(const AccountState& state, const Transfer& command) {
+  ReplyEffect<Balance> Handle(const AccountState& state, const Transfer& command) {
     // Events are facts: what cannot be done is refused before there is one.
     if (command.cents <= 0) return Refuse(absl::InvalidArgumentError("a transfer moves at least one cent"));
     if (command.cents > state.cents) {
@@ -117,7 +117,7 @@ class Account
   void Apply(AccountState&, const Confirmed& event) { delivery_.Confirm(event.delivery_id); }
 
  private:
-  static Effect Refuse(absl::Status why) { return Reply(fraktor::ErrorReply{std::move(why)}); }
+  static ReplyEffect<Balance> Refuse(absl::Status why) { return Reply(fraktor::ErrorReply{std::move(why)}); }
 
   const std::string id_;
   fraktor::AtLeastOnceDelivery delivery_{{.redeliver_interval = absl::Milliseconds(200)}};

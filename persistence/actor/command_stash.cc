@@ -1,9 +1,14 @@
 #include "fraktor/persistence/actor/command_stash.h"
 
+#include <cstddef>
 #include <utility>
 
+#include "absl/status/status.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/slot_extension.h"
 
 namespace fraktor::inline v0 {
@@ -11,6 +16,26 @@ namespace {
 
 void EndAll(EnvelopeList& list) {
   while (Envelope* const envelope = list.PopFront()) const EnvelopePtr ended(envelope);
+}
+
+// A question that others have got too is theirs to answer.
+bool MayHaveAsked(ActorRef sender) {
+  return sender.IsRemote() || (sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0);
+}
+
+// How many are left.
+size_t RefuseAsked(ActorContext& context, EnvelopeList& list, const absl::Status& why) {
+  size_t left = 0;
+  for (EnvelopeList all = std::exchange(list, {}); Envelope* const envelope = all.PopFront();) {
+    if (!MayHaveAsked(envelope->sender())) {
+      list.PushBack(envelope);
+      ++left;
+      continue;
+    }
+    const EnvelopePtr over(envelope);
+    context.Tell(over->sender(), ErrorReply{why});
+  }
+  return left;
 }
 
 }  // namespace
@@ -55,6 +80,11 @@ void CommandStash::ReturnNext(ActorContext& context) {
   EnvelopeList list;
   list.PushBack(next);
   context.Unstash(list);
+}
+
+void CommandStash::Refuse(ActorContext& context, const absl::Status& why) {
+  waiting_size_ = RefuseAsked(context, waiting_, why);
+  put_aside_size_ = RefuseAsked(context, put_aside_, why);
 }
 
 void CommandStash::GiveBack(ActorContext& context) {

@@ -17,6 +17,8 @@
 
 #include <cstddef>
 
+#include "absl/status/status.h"
+
 #include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/turn/actor_context.h"
@@ -51,6 +53,10 @@ class CommandStash {
     returned_ = nullptr;
     return true;
   }
+
+  // Of those that wait and those that were put aside, answers the ones that were asked with an ErrorReply; they are over
+  // then, and the others stay. (Whether somebody on another node has asked cannot be seen: he gets one too.)
+  void Refuse(ActorContext& context, const absl::Status& why);
 
   // All go back to the front of the mailbox, in order: for whoever comes next, or to be dead letters.
   void GiveBack(ActorContext& context);

@@ -65,7 +65,7 @@ class Stores final : public SimulationPart, public JournalStorage {
       : world_(world),
         executor_(SerialExecutor::Make(sim.toolbox(), {}).value()),
         journal_(MemoryJournal::Open({}).value()),
-        snapshots_(MemorySnapshotStore::Make({.toolbox = &sim.toolbox()}).value()),
+        snapshots_(MemorySnapshotStore::Open({.toolbox = &sim.toolbox()}).value()),
         faulty(*journal_, sim.toolbox(), *executor_, faults),
         faulty_snapshots(*snapshots_, sim.toolbox(), *executor_,
                          {.fail_save = 0.1, .max_delay = absl::Milliseconds(20)}, /*random_stream=*/2) {}

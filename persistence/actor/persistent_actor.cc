@@ -95,6 +95,7 @@ struct PersistentActor::RecoveryProgress {
   Recovery from;
   ReplayFilter filter;
   uint64_t highest_sequence_nr = 0;
+  uint64_t deleted_to = 0;
   // What has not been asked for.
   uint64_t next_sequence_nr = 1;
   uint64_t events_left = 0;
@@ -137,6 +138,7 @@ absl::Status PersistentActor::OnRecoveryCompleted(ActorContext& /*context*/) { r
 absl::Status PersistentActor::OnStart(ActorContext& /*context*/) { return absl::OkStatus(); }
 void PersistentActor::OnStop(ActorContext& /*context*/) {}
 void PersistentActor::OnSnapshotFailure(const absl::Status& /*cause*/) {}
+void PersistentActor::AddTags(const Envelope& /*event*/, std::vector<std::string>& /*tags*/) const {}
 
 absl::Status PersistentActor::OnRestart(ActorContext& context, const absl::Status& /*reason*/, Envelope* /*message*/) {
   for (const ActorRef child : context.Children()) {
@@ -479,7 +481,11 @@ absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, siz
     repr.writer = writer_;
     repr.epoch = epoch_;
     repr.timestamp = now;
-    return MessageInvoker::Call("the codec of an event", [&] { return codec_->Encode(*invocation.event, repr); });
+    return MessageInvoker::Call("the codec of an event", [&] {
+      absl::Status encoded = codec_->Encode(*invocation.event, repr);
+      if (encoded.ok()) AddTags(*invocation.event, repr.tags);
+      return encoded;
+    });
   });
 }
 
@@ -719,6 +725,10 @@ absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Statu
     return absl::OkStatus();
   });
   if (!told.ok()) fraktor::Log(context, LogLevel::kError, ToStd(told.message()));
+  stash_.Refuse(context,
+                Annotate(cause, absl::StrCat("\"", persistence_id_,
+                                             "\" stops before it comes to this, as an event of a command before "
+                                             "it could not be stored")));
   // Nothing is stored behind an event that may be missing.
   batch_.clear();
   context.Stop();
@@ -832,6 +842,7 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     if (!is_mine(*opened)) return absl::OkStatus();
     epoch_ = opened->epoch;
     recovery_->highest_sequence_nr = opened->highest_sequence_nr;
+    recovery_->deleted_to = opened->deleted_to;
     if (recovery_->from.is_none()) return CompleteRecovery(context, message, opened->highest_sequence_nr);
     context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
                                           .criteria = recovery_->from.from_snapshot,
@@ -904,7 +915,23 @@ absl::Status PersistentActor::OnNoSnapshot(ActorContext& context, const absl::St
   return BeginReplay(context);
 }
 
+absl::Status PersistentActor::CheckNothingIsMissing() const {
+  const Recovery& from = recovery_->from;
+  const uint64_t last_missing = std::min(recovery_->deleted_to, from.to_sequence_nr);
+  if (last_missing <= last_sequence_nr_ || from.replay_max == 0 || from.allow_deleted_events) return absl::OkStatus();
+  return IdError(
+      absl::StatusCode::kDataLoss, JournalErrorKind::kDeleted, persistence_id_,
+      absl::StrCat("events ", last_sequence_nr_ + 1, "..", last_missing,
+                   " are deleted and there is no snapshot that covers them",
+                   last_sequence_nr_ == 0 ? std::string()
+                                          : absl::StrCat(" (the newest that was found is ", last_sequence_nr_, ")"),
+                   ": add the snapshot store that has them to the PersistenceExtension, restore it from a backup, or "
+                   "widen the bounds of RecoverFrom(). If they are to be missing, let RecoverFrom() say "
+                   ".allow_deleted_events = true"));
+}
+
 absl::Status PersistentActor::BeginReplay(ActorContext& context) {
+  if (const absl::Status whole = CheckNothingIsMissing(); !whole.ok()) return FailRecovery(context, whole, nullptr);
   SetState(PersistentActorState::kRecovering);
   recovery_->next_sequence_nr = last_sequence_nr_ + 1;
   recovery_->events_left = recovery_->from.replay_max;
@@ -1003,6 +1030,7 @@ absl::Status PersistentActor::FailRecovery(ActorContext& context, const absl::St
     return absl::OkStatus();
   });
   if (!told.ok()) fraktor::Log(context, LogLevel::kError, ToStd(told.message()));
+  stash_.Refuse(context, Annotate(cause, absl::StrCat("\"", persistence_id_, "\" could not be recovered")));
   context.Stop();
   return absl::OkStatus();
 }

@@ -24,7 +24,8 @@
 //
 // Recovery: the actor waits for a permit, opens its persistence id for writing, gets the newest snapshot and the events
 // after it, and then OnRecoveryCompleted. Commands wait meanwhile, in order. Whatever fails on the way is
-// OnRecoveryFailure, and the actor stops: a restart would only fail again.
+// OnRecoveryFailure, those who have asked meanwhile get an ErrorReply, and the actor stops: a restart would only fail
+// again. So it is if events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see recovery.h).
 //
 // Persisting: what a command persists is written when its handler is over, as one write; one write of an actor is under
 // way at a time, and what comes meanwhile goes with the next. Handlers of events run in the order in which the events were
@@ -34,7 +35,9 @@
 // - Defer, DeferAsync: nothing is stored, but the handler runs in its place among the others; at once if there are none.
 //
 // What may go wrong:
-// - A write fails: OnPersistFailure, and the actor stops. Whether the event is stored nobody knows; a new one finds out.
+// - A write fails: OnPersistFailure, those whose commands wait get an ErrorReply, and the actor stops. Whether the event is
+//   stored nobody knows; a new one finds out. A BackoffSupervisor starts it, with BackoffTrigger::kOnStop and after a pause
+//   (fraktor/actor/supervision/backoff_supervisor.h), as after a recovery that has failed because a store was away.
 // - An event is rejected (it has no codec, or is too large): OnPersistRejected, and the actor goes on without it. Its
 //   number is used up.
 // - A command fails: what it has persisted is stored all the same. A handler of an event fails: with a verdict to resume
@@ -121,6 +124,9 @@ class PersistentActor : public ActorInstance {
   virtual uint64_t FencingToken() const { return fencing_token_; }
   // Must live as long as the actor. The usual ones are those of the extension.
   virtual const PersistentActorOptions& options() const;
+  // By which tags queries find an event (fraktor/persistence/query), beside those of event adapters. They must follow from
+  // the event alone, and each is named once. The usual one adds none.
+  virtual void AddTags(const Envelope& event, std::vector<std::string>& tags) const;
 
   // What it does.
 
@@ -204,7 +210,9 @@ class PersistentActor : public ActorInstance {
   }
   void SaveState(EnvelopePtr state);
   // Deletes events up to and including a number; UINT64_MAX for all. One above last_sequence_nr() is a failure, and
-  // nothing is deleted. Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
+  // nothing is deleted. What no snapshot covers is missing for ever: a later recovery fails, unless it is told not to
+  // (Recovery::allow_deleted_events). So delete up to the number in a SaveSnapshotSuccess.
+  // Answer: DeleteMessagesSuccess or DeleteMessagesFailure.
   void DeleteMessages(uint64_t to_sequence_nr);
   // Answer: DeleteSnapshotSuccess or DeleteSnapshotFailure.
   void DeleteSnapshot(uint64_t sequence_nr);
@@ -227,7 +235,8 @@ class PersistentActor : public ActorInstance {
   absl::Status Unhandled(Envelope& command);
 
   const std::string& persistence_id() const { return persistence_id_; }
-  // Of the last event that was handled or replayed; 0 before the first.
+  // Of the last event that was handled or replayed; 0 before the first. When a recovery is over it is the highest that the
+  // journal knows, also of a bounded one, which has not seen that event: new ones are numbered behind it.
   uint64_t last_sequence_nr() const { return last_sequence_nr_; }
   // As it will be stored with a snapshot: of the last of them that is stored. A number that was rejected may be given to
   // another event after a restart.
@@ -313,6 +322,8 @@ class PersistentActor : public ActorInstance {
   absl::Status OnPermit(ActorContext& context);
   absl::Status OnSnapshot(ActorContext& context, LoadSnapshotResult& result);
   absl::Status OnNoSnapshot(ActorContext& context, const absl::Status& cause);
+  // An error if the journal has deleted events that the recovery needs.
+  absl::Status CheckNothingIsMissing() const;
   absl::Status BeginReplay(ActorContext& context);
   void AskForPage(ActorContext& context);
   absl::Status OnPage(ActorContext& context, ReplayedMessages& page);

@@ -15,6 +15,7 @@ absl::Status CheckPositive(const char* option, bool is_positive) {
 }  // namespace
 
 absl::Status PersistentActorOptions::Validate() const {
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive("stash_capacity", stash_capacity > 0));
   FRAKTOR_RETURN_IF_ERROR(CheckPositive("max_pending_events", max_pending_events > 0));
   FRAKTOR_RETURN_IF_ERROR(CheckPositive("write_timeout", write_timeout > absl::ZeroDuration()));
   FRAKTOR_RETURN_IF_ERROR(CheckPositive("recovery_event_timeout", recovery_event_timeout > absl::ZeroDuration()));

@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -149,6 +150,7 @@ class PersistentActorTest : public testing::Test {
   Lines Recovered() {
     Script& fresh = scripts_.emplace_back();
     fresh.id = script_.id;
+    fresh.recovery.allow_deleted_events = true;
     const ActorRef actor = Spawn(fresh);
     kit_.Advance(absl::Seconds(1));
     StopAndWait(actor);
@@ -168,7 +170,7 @@ class PersistentActorTest : public testing::Test {
   TestProbe journal_probe_ = kit_.Probe("journal");
   TestProbe snapshot_probe_ = kit_.Probe("snapshots");
   std::shared_ptr<KnobJournal> journal_ = std::make_shared<KnobJournal>();
-  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = &kit_.toolbox()}).value();
+  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Open({.toolbox = &kit_.toolbox()}).value();
 };
 
 // ---- The extension and the start.
@@ -488,6 +490,110 @@ TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
   ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
   probe_.ExpectTerminated(Spawn());
   EXPECT_EQ(TakeLog(), (Lines{"snapshot 1 bad", "recovery failed on nothing: bad snapshot", "stopped"}));
+}
+
+// PER-11, PER-18: rather than to go on with a wrong state.
+TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCovers) {
+  AddStores();
+  Store({"1", "2", "3", "4", "5"});
+  ASSERT_TRUE(
+      snapshots_
+          ->Save({.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string", .payload = "12"})
+          .Take()
+          .ok());
+  ASSERT_TRUE(
+      snapshots_
+          ->Save(
+              {.metadata = {.persistence_id = "a", .sequence_nr = 4}, .manifest = "fraktor.string", .payload = "1234"})
+          .Take()
+          .ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 3).Take().ok());
+  const auto recover = [this](const Recovery& recovery) {
+    script_.recovery = recovery;
+    const ActorRef actor = Spawn();
+    Lines log = TakeLog();
+    if (kit_.IsAlive(actor)) StopAndWait(actor);
+    script_.log.clear();
+    return log;
+  };
+  const auto expect_failure = [&](const Recovery& recovery, const std::string& events) {
+    const Lines log = recover(recovery);
+    ASSERT_GE(log.size(), 2u);
+    EXPECT_TRUE(absl::StartsWith(log[log.size() - 2], absl::StrCat("recovery failed on nothing: \"a\": events ", events,
+                                                                   " are deleted and there is no snapshot that covers "
+                                                                   "them")))
+        << log[log.size() - 2];
+    EXPECT_TRUE(absl::StrContains(log[log.size() - 2], "allow_deleted_events")) << log[log.size() - 2];
+    EXPECT_EQ(log.back(), "stopped");
+  };
+  // All is well with a snapshot that covers them, and where none of them is wanted.
+  EXPECT_EQ(recover({}), (Lines{"snapshot 4 1234", "recover 5", "completed 5"}));
+  EXPECT_EQ(recover({.to_sequence_nr = 2}), (Lines{"snapshot 2 12", "completed 5"}));
+  EXPECT_EQ(recover({.from_snapshot = SnapshotSelectionCriteria::None(), .replay_max = 0}), (Lines{"completed 5"}));
+  EXPECT_EQ(recover(Recovery::None()), (Lines{"completed 5"}));
+  // Bounds that leave the snapshot out.
+  expect_failure({.to_sequence_nr = 3}, "3..3");
+  expect_failure({.to_sequence_nr = 1}, "1..1");
+  expect_failure({.from_snapshot = SnapshotSelectionCriteria::None()}, "1..3");
+  expect_failure({.from_snapshot = SnapshotSelectionCriteria::None(), .replay_max = 1}, "1..3");
+  // Snapshots that are lost.
+  ASSERT_TRUE(snapshots_->DeleteMatching("a", {.min_sequence_nr = 3}).Take().ok());
+  expect_failure({}, "3..3");
+  ASSERT_TRUE(snapshots_->DeleteMatching("a", {}).Take().ok());
+  expect_failure({}, "1..3");
+  ASSERT_TRUE(journal_->DeleteTo("a", kMax).Take().ok());
+  expect_failure({}, "1..5");
+  // It is meant to be so.
+  EXPECT_EQ(recover({.allow_deleted_events = true}), (Lines{"completed 5"}));
+}
+
+// P114: nobody has added the store that has the snapshots.
+TEST_F(PersistentActorTest, FailsItsRecoveryWithoutTheStoreOfItsSnapshots) {
+  ASSERT_TRUE(persistence().AddJournal("main", {.storage = journal_}).ok());
+  Store({"1", "2"});
+  ASSERT_TRUE(journal_->DeleteTo("a", 1).Take().ok());
+  probe_.ExpectTerminated(Spawn());
+  const Lines log = TakeLog();
+  ASSERT_EQ(log.size(), 2u);
+  EXPECT_TRUE(absl::StrContains(log[0], "events 1..1 are deleted")) << log[0];
+}
+
+// PER-14: as it is told by a journal on another node.
+TEST_F(PersistentActorTest, HearsFromItsJournalWhatIsDeleted) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const auto open = journal_probe_.Expect<OpenWriter>();
+  journal_probe_.Send(open.client, WriterIsOpen{1, 7, open.instance_id, 6});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+  probe_.ExpectTerminated(actor);
+  EXPECT_TRUE(absl::StrContains(script_.log.front(), "events 1..6 are deleted")) << script_.log.front();
+  journal_probe_.ExpectNoMessage();
+}
+
+// PER-13: who asks need not wait until the time is over, and hears why.
+TEST_F(PersistentActorTest, TellsThoseWhoHaveAskedWhyItStops) {
+  AddStores();
+  journal_->replay_failure = absl::DataLossError("torn");
+  journal_->open_failure = absl::UnavailableError("no disk");
+  ActorRef actor = Spawn();
+  // One that was told is a dead letter, as ever.
+  kit_.ExpectDeadLetters<std::string>(1, [&] {
+    Say(actor, "told");
+    const absl::Status refused = kit_.AskAndWait<std::string>(actor, std::string("asked")).status();
+    EXPECT_EQ(refused.message(), "\"a\" could not be recovered: no disk");
+    EXPECT_TRUE(absl::IsUnavailable(refused));
+  });
+  EXPECT_EQ(probe_.pending(), 0u);
+  journal_->open_failure = journal_->replay_failure = absl::OkStatus();
+
+  // Those that wait behind an event that cannot be stored.
+  actor = SpawnRecovered();
+  journal_->write_failure = absl::UnavailableError("no disk");
+  Say(actor, "first");
+  const absl::Status stopped = kit_.AskAndWait<std::string>(actor, std::string("second")).status();
+  EXPECT_TRUE(absl::StrContains(stopped.message(), "an event of a command before it could not be stored: ")) << stopped;
+  EXPECT_TRUE(absl::StrContains(stopped.message(), "no disk")) << stopped;
 }
 
 // P63, PER-13
@@ -1594,6 +1700,7 @@ TEST_F(PersistentActorTest, KeepsTheOrderOfManyEvents) {
 
 TEST(PersistentActorOptions, NameWhatIsWrong) {
   EXPECT_TRUE(PersistentActorOptions().Validate().ok());
+  EXPECT_TRUE(absl::StrContains(PersistentActorOptions{.stash_capacity = 0}.Validate().message(), "stash_capacity"));
   EXPECT_FALSE(PersistentActorOptions{.max_pending_events = 0}.Validate().ok());
   EXPECT_FALSE(PersistentActorOptions{.write_timeout = absl::ZeroDuration()}.Validate().ok());
   EXPECT_FALSE(PersistentActorOptions{.max_write_resends = -1}.Validate().ok());

@@ -125,9 +125,9 @@ absl::StatusOr<std::shared_ptr<const EventCodec>> EventAdapters::Build(const Act
       if (found == adapters_.end() || found->second == nullptr) {
         std::string known;
         for (const auto& [other, adapter] : adapters_) absl::StrAppend(&known, known.empty() ? "" : ", ", other);
-        return absl::InvalidArgumentError(absl::StrCat("events of type ", ToAbsl(type),
-                                                       " are bound to the event adapter \"", name,
-                                                       "\", which there is not. There are: ", known));
+        return absl::InvalidArgumentError(
+            absl::StrCat("events of type ", ToAbsl(type), " are bound to the event adapter \"", name,
+                         "\", which there is not. There are: ", known.empty() ? "none" : known));
       }
       if (binding.names.size() > 1 && !found->second->OnlyReads()) {
         return absl::InvalidArgumentError(absl::StrCat(

@@ -182,7 +182,7 @@ class DeliveryTest : public testing::Test {
   SupervisionDirective verdict_ = Restart();
   TestKit kit_;
   std::shared_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
-  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = &kit_.toolbox()}).value();
+  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Open({.toolbox = &kit_.toolbox()}).value();
   std::vector<UnconfirmedDelivery> warnings_;
 };
 

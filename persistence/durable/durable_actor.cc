@@ -197,11 +197,12 @@ absl::Status DurableStateActor::StashCommand(ActorContext& context) {
 }
 
 absl::Status DurableStateActor::GiveUp(ActorContext& context, const absl::Status& cause) {
-  Log(context, LogLevel::kError,
-      absl::StrCat("\"", persistence_id_, "\" ", is_loaded_ ? "could not be stored" : "could not be loaded",
-                   "; the actor stops: ", cause.message()));
-  // The one whose change it was.
+  const std::string what =
+      absl::StrCat("\"", persistence_id_, "\" ", is_loaded_ ? "could not be stored" : "could not be loaded");
+  Log(context, LogLevel::kError, absl::StrCat(what, "; the actor stops: ", cause.message()));
+  // The one whose change it was, and those who wait behind it.
   if (is_loaded_ && is_busy_ && !sender_.IsNoOne()) context.Tell(sender_, ErrorReply{cause});
+  stash_.Refuse(context, Annotate(cause, what));
   context.Stop();
   return absl::OkStatus();
 }

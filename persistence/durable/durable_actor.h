@@ -8,7 +8,7 @@
 //     explicit Cart(std::string id) : id_(std::move(id)) {}
 //     std::string PersistenceId() const override { return id_; }
 //
-//     Effect Handle(const CartState& state, const AddItem& command) {
+//     ReplyEffect<Items> Handle(const CartState& state, const AddItem& command) {
 //       CartState changed = state;
 //       changed.items.push_back(command.item);
 //       return Persist(std::move(changed)).ThenReply([](const CartState& now) { return Items{now.items}; });
@@ -24,8 +24,8 @@
 // sees all changes before it. The state changes when it is stored.
 //
 // What may go wrong: the state cannot be loaded, a change cannot be stored or is not answered in time, or somebody else
-// has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, answers the command with an ErrorReply, and
-// stops. A state that is too large or has no codec is answered with an ErrorReply, and the actor goes on without the
+// has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, answers the command, and those that wait and were
+// asked, with an ErrorReply, and stops. A state that is too large or has no codec is answered with an ErrorReply, and the actor goes on without the
 // change.
 //
 // Thread safety: as any actor, in its turns.
@@ -34,8 +34,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -127,18 +129,22 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
  public:
   using State = StateType;
   using Effect = fraktor::Effect<State>;
+  template <class R>
+  using ReplyEffect = fraktor::ReplyEffect<State, R>;
   using Ref = TypedRef<Cs...>;
   using Context = ActorContext;
 
  protected:
   DurableActor() = default;
+  // What it is as long as nothing is stored.
+  explicit DurableActor(State initial) : state_(initial), initial_(std::make_unique<const State>(std::move(initial))) {}
 
   static Effect Persist(State state) {
     Effect effect(Effect::Kind::kPersist);
     effect.envelopes().push_back(MakeEnvelope<State>(ActorRef(), std::move(state)));
     return effect;
   }
-  // The state is State{} again.
+  // The state is what it was before anything was stored.
   static Effect Delete() { return Effect(Effect::Kind::kDelete); }
   using EffectWords<State>::Nothing;
   using EffectWords<State>::Reply;
@@ -170,7 +176,7 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
     }
     // One copy for the store's bytes, one to become the state.
     EnvelopePtr changed = effect.envelopes().empty() ? nullptr : std::move(effect.envelopes().front());
-    State next = changed == nullptr ? State{} : State(changed->template As<State>());
+    State next = changed == nullptr ? Initial() : State(changed->template As<State>());
     Change(context, std::move(changed),
            [this, next = std::move(next), effect = std::move(effect)](ActorContext& then_context) mutable {
              state_ = std::move(next);
@@ -189,7 +195,16 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
     return effect.Run(context, state_, [this] { UnstashAll(); });
   }
 
+  State Initial() const {
+    if constexpr (std::is_default_constructible_v<State>) {
+      if (initial_ == nullptr) return State{};
+    }
+    return State(*initial_);
+  }
+
   State state_{};
+  // Null: State{}.
+  std::unique_ptr<const State> initial_;
 };
 
 }  // namespace fraktor::inline v0

@@ -53,12 +53,19 @@ struct Fail {};
 struct CartState {
   std::vector<std::string> items = {};
 };
+struct Stock {
+  int64_t pieces = 0;
+};
 
 }  // namespace
 
 template <>
 struct Codec<CartState> : FieldCodec<CartState, &CartState::items> {
   static constexpr std::string_view kManifest = "cart";
+};
+template <>
+struct Codec<Stock> : FieldCodec<Stock, &Stock::pieces> {
+  static constexpr std::string_view kManifest = "stock";
 };
 
 namespace {
@@ -379,6 +386,68 @@ TEST_F(DurableTest, StopsIfItsStateCannotBeReadOrTheStoreDoesNotAnswer) {
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "has not answered for 30s"}, 1,
                  [&] { kit_.Advance(absl::Seconds(2)); });
   EXPECT_FALSE(kit_.IsAlive(other));
+}
+
+// PER-13: who asks need not wait until the time is over, and hears why.
+TEST_F(DurableTest, TellsThoseWhoHaveAskedWhyItCannotBeLoadedOrStored) {
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}).Take().ok());
+  const std::string refused = Ask(Start(), GetItems{});
+  EXPECT_EQ(refused.find("\"cart\" could not be loaded: "), 0u) << refused;
+  EXPECT_NE(refused.find("\"lost\""), std::string::npos) << refused;
+
+  const auto other = kit_.Spawn<Cart>("other");
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  store_->is_held = true;
+  probe.Send(other, AddItem{"milk"});
+  kit_.Settle();
+  // Somebody else is faster.
+  store_->is_held = false;
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "other", .revision = 1, .manifest = "cart"}).Take().ok());
+  Future<Items> waiting = kit_.system().Ask(other, GetItems{}, absl::Seconds(5));
+  kit_.Settle();
+  store_->Release();
+  kit_.Settle();
+  EXPECT_NE(probe.Expect<ErrorReply>().status.message().find("another writer"), absl::string_view::npos);
+  ASSERT_TRUE(waiting.IsReady());
+  const absl::Status behind = waiting.Take().status();
+  EXPECT_EQ(behind.message().find("\"other\" could not be stored: "), 0u) << behind;
+}
+
+struct SellOne {
+  using Reply = Items;
+};
+struct Restock {
+  using Reply = Items;
+};
+
+// Begins with ten pieces.
+class Shelf : public DurableActor<Shelf, Stock, Commands<SellOne, Restock>> {
+ public:
+  Shelf() : DurableActor(Stock{.pieces = 10}) {}
+  std::string PersistenceId() const override { return "shelf"; }
+  ReplyEffect<Items> Handle(const Stock& state, const SellOne&) {
+    return Persist(Stock{state.pieces - 1}).ThenReply(&Count);
+  }
+  ReplyEffect<Items> Handle(const Stock&, const Restock&) { return Delete().ThenReply(&Count); }
+
+ private:
+  static Items Count(const Stock& now) { return {absl::StrCat(now.pieces)}; }
+};
+
+TEST(DurableActor, BeginsWithAStateOfItsOwnAndHasItAgainWhenItIsDeleted) {
+  TestKitOptions options;
+  options.system.codecs = CodecSetup().Add<Stock>().Build().value();
+  TestKit kit(options);
+  ASSERT_TRUE(kit.system().Extension<StateExtension>().AddStore("s", {.storage = std::make_shared<HeldStore>()}).ok());
+  auto shelf = kit.Spawn<Shelf>();
+  EXPECT_EQ(kit.AskAndWait(shelf, SellOne{}).value().text, "9");
+  kit.system().Stop(shelf);
+  kit.Settle();
+  shelf = kit.Spawn<Shelf>();
+  EXPECT_EQ(kit.AskAndWait(shelf, SellOne{}).value().text, "8");
+  EXPECT_EQ(kit.AskAndWait(shelf, Restock{}).value().text, "10");
+  EXPECT_EQ(kit.AskAndWait(shelf, SellOne{}).value().text, "9");
 }
 
 TEST_F(DurableTest, NeedsAnIdAndAStore) {

@@ -12,6 +12,7 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/state/state_storage.h"
 
@@ -44,6 +45,12 @@ struct StateChanged {
   uint64_t revision = 0;
   uint64_t instance_id = 0;
 };
+
+// Whoever stops while it waits for an answer does not miss it.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<StateLoaded> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<StateChanged> = true;
 
 }  // namespace fraktor::inline v0
 

@@ -41,6 +41,8 @@ std::string_view JournalErrorKindName(JournalErrorKind kind) {
       return "closed";
     case JournalErrorKind::kUnknownManifest:
       return "unknown manifest";
+    case JournalErrorKind::kDeleted:
+      return "deleted";
   }
   return "unknown";
 }

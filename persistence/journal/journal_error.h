@@ -47,12 +47,14 @@ enum class JournalErrorKind {
   kClosed = 12,
   // No decoder is registered for the manifest of an event.
   kUnknownManifest = 13,
+  // Events that are needed are deleted.
+  kDeleted = 14,
 };
 
 template <>
 struct ErrorKindTraits<JournalErrorKind> {
   static constexpr std::string_view kTypeUrl = "fraktor.dev/error/journal";
-  static constexpr JournalErrorKind kLast = JournalErrorKind::kUnknownManifest;
+  static constexpr JournalErrorKind kLast = JournalErrorKind::kDeleted;
 };
 
 // "fenced" for kFenced.

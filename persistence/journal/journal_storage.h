@@ -46,6 +46,8 @@ namespace fraktor::inline v0 {
 struct WriterOpened {
   uint64_t epoch = 0;
   uint64_t highest_sequence_nr = 0;
+  // All events up to this number are deleted: a recovery needs a snapshot that is not older. 0: none is.
+  uint64_t deleted_to = 0;
 };
 
 // One entry for each atomic write, in order: OK, or why it was rejected. Nothing at all if all are OK.

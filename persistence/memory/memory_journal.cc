@@ -245,7 +245,7 @@ absl::StatusOr<WriterOpened> MemoryJournal::OpenWriterNow(const std::string& per
     AppendStateChange(frame, persistence_id, state);
     FRAKTOR_RETURN_IF_ERROR(CommitFrame(frame));
     Find(shard, persistence_id, advances).state.epoch = state.epoch;
-    opened = {.epoch = state.epoch, .highest_sequence_nr = state.highest_sequence_nr};
+    opened = {.epoch = state.epoch, .highest_sequence_nr = state.highest_sequence_nr, .deleted_to = state.deleted_to};
   }
   Publish(advances);
   return opened;

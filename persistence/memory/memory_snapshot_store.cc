@@ -23,7 +23,7 @@
 
 namespace fraktor::inline v0 {
 
-absl::StatusOr<std::unique_ptr<MemorySnapshotStore>> MemorySnapshotStore::Make(
+absl::StatusOr<std::unique_ptr<MemorySnapshotStore>> MemorySnapshotStore::Open(
     const MemorySnapshotStoreOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckSnapshotLimits(options.limits));
   if (options.toolbox == nullptr) {

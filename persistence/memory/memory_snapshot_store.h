@@ -1,7 +1,8 @@
 // MemorySnapshotStore: snapshots in memory, for tests, for simulations, and for state that need not survive the
 // process.
 //
-//   auto store = MemorySnapshotStore::Make({.toolbox = toolbox.get()}).value();
+//   auto store = MemorySnapshotStore::Open({.toolbox = &system.toolbox()}).value();       // in a test: &kit.toolbox()
+//   system.Extension<PersistenceExtension>().AddSnapshotStore("memory", {.storage = std::move(store)});
 //
 // Futures are ready when they are returned, unless a delay is asked for.
 //
@@ -43,7 +44,7 @@ struct MemorySnapshotStoreOptions {
 class MemorySnapshotStore final : public SnapshotStorage {
  public:
   // InvalidArgument for a bad option.
-  static absl::StatusOr<std::unique_ptr<MemorySnapshotStore>> Make(const MemorySnapshotStoreOptions& options);
+  static absl::StatusOr<std::unique_ptr<MemorySnapshotStore>> Open(const MemorySnapshotStoreOptions& options);
 
   Future<SnapshotMetadata> Save(Snapshot snapshot) override;
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) override;

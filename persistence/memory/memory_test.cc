@@ -96,7 +96,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, StateStoreContract,
 
 class MemorySnapshotStoreUnderTest : public SnapshotStoreUnderTest {
  public:
-  MemorySnapshotStoreUnderTest() : store_(MemorySnapshotStore::Make({.toolbox = toolbox_.get()}).value()) {}
+  MemorySnapshotStoreUnderTest() : store_(MemorySnapshotStore::Open({.toolbox = toolbox_.get()}).value()) {}
   SnapshotStorage& storage() override { return *store_; }
   absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
 
@@ -108,7 +108,7 @@ class MemorySnapshotStoreUnderTest : public SnapshotStoreUnderTest {
 class SimulatedSnapshotStoreUnderTest : public SnapshotStoreUnderTest {
  public:
   SimulatedSnapshotStoreUnderTest()
-      : store_(MemorySnapshotStore::Make({.toolbox = toolbox_.get(), .max_delay = absl::Seconds(1)}).value()) {}
+      : store_(MemorySnapshotStore::Open({.toolbox = toolbox_.get(), .max_delay = absl::Seconds(1)}).value()) {}
   SnapshotStorage& storage() override { return *store_; }
   absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
   PumpedToolbox* toolbox() override { return toolbox_.get(); }
@@ -171,7 +171,7 @@ TEST(MemoryJournal, RefusesOptionsThatMakeNoSense) {
   EXPECT_FALSE(MemoryJournal::Open({.max_delay = absl::Seconds(1)}).ok());
   EXPECT_FALSE(MemoryJournal::Open({.min_delay = absl::Seconds(-1)}).ok());
   EXPECT_FALSE(MemoryJournal::Open({.limits = {.max_tags = 0}}).ok());
-  EXPECT_FALSE(MemorySnapshotStore::Make({}).ok());
+  EXPECT_FALSE(MemorySnapshotStore::Open({}).ok());
 }
 
 TEST(MemoryJournal, KeepsWhatItSyncedOverACrash) {

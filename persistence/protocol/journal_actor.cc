@@ -117,7 +117,8 @@ void JournalActor::Open(ActorContext& context, OpenWriter& request) {
         if (opened.ok()) {
           context.Tell(client, WriterIsOpen{.epoch = opened->epoch,
                                             .highest_sequence_nr = opened->highest_sequence_nr,
-                                            .instance_id = instance_id});
+                                            .instance_id = instance_id,
+                                            .deleted_to = opened->deleted_to});
         } else {
           context.Tell(client, OpenWriterFailure{opened.status(), instance_id});
         }

@@ -106,6 +106,8 @@ struct WriterIsOpen {
   uint64_t epoch = 0;
   uint64_t highest_sequence_nr = 0;
   uint64_t instance_id = 0;
+  // As in WriterOpened. 0 also of a journal on another node that does not say it yet.
+  uint64_t deleted_to = 0;
 };
 struct OpenWriterFailure {
   absl::Status cause = {};
@@ -207,6 +209,14 @@ template <>
 inline constexpr bool kIsSuppressedDeadLetter<RecoverySuccess> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<ReplayMessagesFailure> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<DeleteMessagesSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<DeleteMessagesFailure> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<HighestSequenceNrSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<HighestSequenceNrFailure> = true;
 
 }  // namespace fraktor::inline v0
 

@@ -20,11 +20,11 @@ Waker PendingOperations::WakerOf(ActorContext& context, uint64_t number) {
 }
 
 void PendingOperations::Wake(void* slot, uint64_t word, uint64_t number) noexcept {
-  Tell(ActorRef(static_cast<ActorSlot*>(slot), word), OperationReady{number});
+  Tell(ActorRef(static_cast<ActorSlot*>(slot), word), protocol_internal::OperationReady{number});
 }
 
 bool PendingOperations::Resume(const Envelope& message) {
-  const auto* const ready = message.TryAs<OperationReady>();
+  const auto* const ready = message.TryAs<protocol_internal::OperationReady>();
   if (ready == nullptr) return false;
   auto found = operations_.extract(ready->number);
   if (!found.empty()) found.mapped()->Finish();

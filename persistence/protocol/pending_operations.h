@@ -23,12 +23,26 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/waker.h"
 
 namespace fraktor::inline v0 {
+
+namespace protocol_internal {
+
+// To the actor that has begun the operation.
+struct OperationReady {
+  uint64_t number;
+};
+
+}  // namespace protocol_internal
+
+// An actor that has ended has failed it.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<protocol_internal::OperationReady> = true;
 
 class PendingOperations {
  public:
@@ -61,9 +75,6 @@ class PendingOperations {
   size_t size() const { return operations_.size(); }
 
  private:
-  struct OperationReady {
-    uint64_t number;
-  };
   class Operation {
    public:
     virtual ~Operation() = default;

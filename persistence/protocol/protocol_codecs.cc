@@ -261,9 +261,11 @@ struct Codec<GetHighestSequenceNr> : FieldCodec<GetHighestSequenceNr, &GetHighes
 // Answers of a journal.
 
 template <>
-struct Codec<WriterIsOpen>
-    : FieldCodec<WriterIsOpen, &WriterIsOpen::epoch, &WriterIsOpen::highest_sequence_nr, &WriterIsOpen::instance_id> {
+struct Codec<WriterIsOpen> : FieldCodec<WriterIsOpen, &WriterIsOpen::epoch, &WriterIsOpen::highest_sequence_nr,
+                                        &WriterIsOpen::instance_id, &WriterIsOpen::deleted_to> {
   static constexpr std::string_view kManifest = "fraktor.persistence.writer_is_open";
+  // 0 did not have deleted_to.
+  static constexpr uint32_t kVersion = 1;
 };
 template <>
 struct Codec<OpenWriterFailure>

@@ -16,6 +16,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -24,6 +25,7 @@
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
+#include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/utils/bytes/bytes.h"
@@ -194,7 +196,7 @@ class Samples {
     visit(ReplayMessages{"account-7", 2, 900, 800, {.max_events = 7, .max_bytes = 70}, true, 1000, it, 8});
     visit(DeleteMessagesTo{"account-7", 5, it, 8});
     visit(GetHighestSequenceNr{"account-7", it, 8});
-    visit(WriterIsOpen{3, 1000, 8});
+    visit(WriterIsOpen{3, 1000, 8, 900});
     visit(OpenWriterFailure{Error(), 8});
     visit(WriteMessagesSuccessful{8, 9});
     visit(WriteMessagesFailed{Error(), 2, 8, 9});
@@ -270,6 +272,25 @@ TEST(ProtocolCodecs, KeepTheKindOfAnError) {
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(cause), JournalErrorKind::kFenced);
   EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(cause, "nr"), 7);
   EXPECT_EQ(cause, Error());
+}
+
+// A journal on another node may be of a former version.
+TEST(ProtocolCodecs, ReadAnOpeningThatDoesNotSayWhatIsDeleted) {
+  std::string bytes;
+  for (const uint64_t field : {3, 1000, 8}) AppendVarint(bytes, field);
+  const auto got = Registry().Decode({"fraktor.persistence.writer_is_open", 0, bytes});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_TRUE(Same((*got)->As<WriterIsOpen>(), WriterIsOpen{3, 1000, 8, 0}));
+}
+
+// At the end of a system whoever has asked a store has often ended before the answer: that is no news.
+TEST(ProtocolMessages, AnswersAreNotLoggedAsDeadLetters) {
+  Samples::ForEach([](const auto& sample) {
+    using M = std::decay_t<decltype(sample)>;
+    constexpr bool kIsRequest = requires(const M& message) { message.client; };
+    EXPECT_EQ(MessageTypeOf<M>()->is_suppressed(), !kIsRequest) << MessageTypeOf<M>()->name();
+  });
+  EXPECT_TRUE(MessageTypeOf<protocol_internal::OperationReady>()->is_suppressed());
 }
 
 TEST(ProtocolCodecs, RefuseWhatNoClientSends) {

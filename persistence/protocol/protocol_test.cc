@@ -745,7 +745,7 @@ TEST(JournalActorOptions, NameWhatIsWrong) {
 class WatchedSnapshots final : public SnapshotStorage {
  public:
   explicit WatchedSnapshots(RuntimeToolbox& toolbox)
-      : inner(MemorySnapshotStore::Make({.toolbox = &toolbox}).value()) {}
+      : inner(MemorySnapshotStore::Open({.toolbox = &toolbox}).value()) {}
 
   Future<SnapshotMetadata> Save(Snapshot snapshot) override {
     if (!failure.ok()) return MakeReadyFuture<SnapshotMetadata>(failure);

@@ -113,6 +113,18 @@ template <>
 inline constexpr bool kIsSuppressedDeadLetter<LoadSnapshotResult> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<LoadSnapshotFailed> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<SaveSnapshotSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<SaveSnapshotFailure> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<DeleteSnapshotSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<DeleteSnapshotFailure> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<DeleteSnapshotsSuccess> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<DeleteSnapshotsFailure> = true;
 
 }  // namespace fraktor::inline v0
 

@@ -38,6 +38,7 @@ inline bool IsStorageFailure(const absl::Status& error) {
     case JournalErrorKind::kCorrupt:
     case JournalErrorKind::kNewerSchema:
     case JournalErrorKind::kUnknownManifest:
+    case JournalErrorKind::kDeleted:
       return false;
     case JournalErrorKind::kLocked:
     case JournalErrorKind::kReadOnly:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
@@ -19,6 +20,17 @@ uint64_t Below(uint64_t position) { return position == 0 ? 0 : position - 1; }
 
 }  // namespace
 
+absl::Status EventQuery::CheckSubject() const {
+  if (subject_.kind == JournalSubject::Kind::kAllIds) {
+    return absl::InvalidArgumentError("an EventQuery is by an id or by a tag; use IdQuery for all ids");
+  }
+  if (!subject_.name.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      subject_.kind == JournalSubject::Kind::kTag
+          ? "an EventQuery by the tag \"\" finds nothing: no event has it; tag events with a name"
+          : "an EventQuery by the id \"\" finds nothing: no persistence id is empty");
+}
+
 Future<EventBatch> EventQuery::ReadPage() {
   if (subject_.kind == JournalSubject::Kind::kId) {
     return storage_.Replay({.persistence_id = subject_.name,
@@ -31,6 +43,8 @@ Future<EventBatch> EventQuery::ReadPage() {
 }
 
 Task<EventBatch> EventQuery::Next() {
+  const absl::Status checked = CheckSubject();
+  if (!checked.ok()) co_return checked;
   while (position_ <= options_.to && !is_done_) {
     Future<EventBatch> reading = ReadPage();
     absl::StatusOr<EventBatch> batch = co_await reading;

@@ -10,6 +10,20 @@
 //     Remember(query.position());                            // to go on from here another time
 //   }
 //
+// In main() and tests, where nobody waits by co_await:
+//
+//   auto executor = SerialExecutor::Make(*toolbox, {}).value();
+//   EventQuery query(*journal, EventQuery::ById("account-7"), {});
+//   while (!query.done()) {
+//     EventBatch batch = query.Next().Start(*executor).Wait().value();
+//     for (const StoredEvent& event : batch) {
+//       Deposited deposited = codecs->DecodeAs<Deposited>(        // a CodecRegistry; of several types look at the manifest
+//           {.manifest = event.manifest, .version = event.manifest_version, .bytes = event.payload}).value();
+//     }
+//   }
+//
+// Events are as they are stored: an EventCodec with adapters gives them as the actor has them (EventCodec::Decode).
+//
 // A bounded query ends with what the journal had when its last page was read. A live one waits then, without polling:
 // Next completes with the next events. It pulls: nothing is read before it is asked for, so a slow reader costs
 // nothing.
@@ -24,6 +38,8 @@
 #include <limits>
 #include <string>
 #include <utility>
+
+#include "absl/status/status.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -46,19 +62,22 @@ class EventQuery {
   static JournalSubject ById(std::string persistence_id) { return JournalSubject::OfId(std::move(persistence_id)); }
   static JournalSubject ByTag(std::string tag) { return JournalSubject::OfTag(std::move(tag)); }
 
-  // `subject` is an id or a tag.
+  // `subject` is an id or a tag. For all ids there is IdQuery.
   EventQuery(JournalStorage& storage, JournalSubject subject, QueryOptions options)
       : storage_(storage), subject_(std::move(subject)), options_(options), position_(options.from) {}
 
-  // The next events: at least one unless the query is done.
+  // The next events: at least one unless the query is done. InvalidArgument if the subject is no id and no tag.
   Task<EventBatch> Next();
 
   // Whether everything was shown.
   bool done() const { return is_done_; }
-  // QueryOptions::from of a query that goes on here.
+  // QueryOptions::from of a query that goes on behind what Next has given: remember it when the batch is worked off. The
+  // events of a batch have offsets of their own (StoredEvent::offset), for whoever remembers them one by one: a query by
+  // tag goes on from the next offset, one by id from the next number.
   uint64_t position() const { return position_; }
 
  private:
+  absl::Status CheckSubject() const;
   Future<EventBatch> ReadPage();
 
   JournalStorage& storage_;

@@ -168,6 +168,18 @@ TEST_F(Query, ListsIdsAndThoseThatCome) {
   EXPECT_EQ(waiting.Take()->ids, Texts{"c"});
 }
 
+TEST_F(Query, RefusesWhatIsNoIdAndNoTag) {
+  Write("a", 1, {"red"});
+  for (const JournalSubject& subject : {JournalSubject::OfAllIds(), EventQuery::ByTag(""), EventQuery::ById("")}) {
+    for (const bool live : {false, true}) {
+      EventQuery query(*journal_, subject, {.live = live});
+      Future<EventBatch> answer = Start(query);
+      ASSERT_TRUE(answer.IsReady());
+      EXPECT_EQ(answer.Take().status().code(), absl::StatusCode::kInvalidArgument);
+    }
+  }
+}
+
 TEST_F(Query, IsToldOfErrorsAndOfTheEnd) {
   FaultyJournal faulty(*journal_, *toolbox_, *executor_, {.fail_read = 1.0});
   EventQuery failing(faulty, EventQuery::ById("a"), {});

@@ -1,9 +1,11 @@
 #include "fraktor/persistence/rocksdb/database.h"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +26,7 @@
 #include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/persistence/rocksdb/log_tail.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/shared/shared_mutex.h"
@@ -35,7 +38,6 @@
 namespace fraktor::inline v0 {
 namespace {
 
-constexpr std::string_view kFormatKey = "format";
 constexpr std::string_view kSchemaKey = "schema";
 constexpr std::string_view kOpenCountKey = "open count";
 constexpr size_t kMaxDroppedLines = 100;
@@ -155,10 +157,13 @@ absl::Status Database::OpenFiles() {
                      absl::StrCat(options_.path, ": there is no database (", listed.ToString(),
                                   "); name the folder that a store was opened with"));
   }
+  // Before it is opened for writing, which would add what it lacks.
+  if (!is_new_ && !options_.read_only && !HasAllFamilies(existing)) {
+    FRAKTOR_RETURN_IF_ERROR(CheckFormatOf(existing, db_options.env));
+  }
   std::shared_ptr<rocksdb::Logger> log_file;
   if (!options_.read_only) {
-    // The folder must exist for it; an error here shows again, and better, when the database is opened.
-    db_options.env->CreateDirIfMissing(options_.path).PermitUncheckedError();
+    FRAKTOR_RETURN_IF_ERROR(MakeFolder(*db_options.env));
     rocksdb::CreateLoggerFromOptions(options_.path, db_options, &log_file).PermitUncheckedError();
   }
   const auto logger = std::make_shared<RecoveryLogger>(log_file);
@@ -186,6 +191,50 @@ absl::Status Database::OpenFiles() {
   return absl::OkStatus();
 }
 
+absl::Status Database::MakeFolder(rocksdb::Env& env) const {
+  const rocksdb::Status made = env.CreateDirIfMissing(options_.path);
+  if (made.ok()) return absl::OkStatus();
+  const std::string parent = std::filesystem::path(options_.path + "/..").lexically_normal().string();
+  if (parent.empty() || !env.FileExists(parent).IsNotFound())
+    return absl::OkStatus();  // Opening it says what is wrong.
+  return MakeError(absl::StatusCode::kNotFound, JournalErrorKind::kInvalid,
+                   absl::StrCat(options_.path, ": there is no folder ", parent, " to make it in; make that one first"));
+}
+
+bool Database::HasAllFamilies(const std::vector<std::string>& existing) const {
+  return std::all_of(options_.column_families.begin(), options_.column_families.end(), [&](const ColumnFamily& family) {
+    return std::find(existing.begin(), existing.end(), family.name) != existing.end();
+  });
+}
+
+absl::Status Database::CheckFormatOf(const std::vector<std::string>& existing, rocksdb::Env* env) const {
+  rocksdb::DBOptions look;
+  look.env = env;
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  for (const std::string& name : existing) descriptors.emplace_back(name, rocksdb::ColumnFamilyOptions());
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(look, options_.path, descriptors, &handles, &opened);
+  if (!status.ok()) return ToStatus(status, "look what it is");
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  std::string format;
+  const rocksdb::Status found =
+      db->Get(rocksdb::ReadOptions(), db->DefaultColumnFamily(), ToSlice(kStoreFormatKey), &format);
+  for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+    db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  }
+  if (!found.ok() && !found.IsNotFound()) return ToStatus(found, "read its description");
+  return CheckFormat(format);
+}
+
+absl::Status Database::CheckFormat(const std::string& format) const {
+  if (format == options_.format) return absl::OkStatus();
+  return MakeError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kInvalid,
+                   absl::StrCat(options_.path, ": this is ",
+                                format.empty() ? "a RocksDB database of something else" : absl::StrCat("a ", format),
+                                ", not a ", options_.format, "; name another folder"));
+}
+
 absl::Status Database::CheckIdentity() {
   const auto read = [this](std::string_view key, std::string& value) {
     return db_->Get(rocksdb::ReadOptions(), handles_[0], ToSlice(key), &value);
@@ -194,16 +243,11 @@ absl::Status Database::CheckIdentity() {
   std::string schema;
   std::string opens;
   for (const auto& [key, value] :
-       {std::pair(kFormatKey, &format), std::pair(kSchemaKey, &schema), std::pair(kOpenCountKey, &opens)}) {
+       {std::pair(kStoreFormatKey, &format), std::pair(kSchemaKey, &schema), std::pair(kOpenCountKey, &opens)}) {
     const rocksdb::Status found = read(key, *value);
     if (!found.ok() && !found.IsNotFound()) return ToStatus(found, "read its description");
   }
-  if (!is_new_ && format != options_.format) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kInvalid,
-                     absl::StrCat(options_.path, ": this is ",
-                                  format.empty() ? "a RocksDB database of something else" : absl::StrCat("a ", format),
-                                  ", not a ", options_.format, "; name another folder"));
-  }
+  if (!is_new_) FRAKTOR_RETURN_IF_ERROR(CheckFormat(format));
   const uint32_t version = schema.size() == 4 ? LoadFixed32(schema.data()) : 0;
   if (version > options_.schema_version) {
     return MakeError(
@@ -220,7 +264,7 @@ absl::Status Database::CheckIdentity() {
   AppendFixed64(opens, open_count + 1);
   schema.clear();
   AppendFixed32(schema, options_.schema_version);
-  batch.Put(handles_[0], ToSlice(kFormatKey), options_.format);
+  batch.Put(handles_[0], ToSlice(kStoreFormatKey), options_.format);
   batch.Put(handles_[0], ToSlice(kSchemaKey), schema);
   batch.Put(handles_[0], ToSlice(kOpenCountKey), opens);
   // Synced even where the store does not sync: offsets are made of it and must never come twice.

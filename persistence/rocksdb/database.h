@@ -104,6 +104,12 @@ class Database {
   absl::Status OpenAll();
   absl::Status OpenFiles();
   absl::Status CheckIdentity();
+  // Of the folder only; what is above it is somebody else's.
+  absl::Status MakeFolder(rocksdb::Env& env) const;
+  bool HasAllFamilies(const std::vector<std::string>& existing) const;
+  // Looks into the database for what it is, and changes nothing.
+  absl::Status CheckFormatOf(const std::vector<std::string>& existing, rocksdb::Env* env) const;
+  absl::Status CheckFormat(const std::string& format) const;
   absl::Status TryToWrite() const;
   absl::Status LetGo();
 

@@ -265,8 +265,23 @@ TEST_F(BadInput, SaysThatTheFolderCannotBeWritten) {
 
 TEST_F(BadInput, SaysThatTheParentFolderIsMissing) {
   const absl::Status missing = RocksDbJournal::Open(*toolbox_, {.path = folder_.path("no/such/journal")}).status();
-  EXPECT_FALSE(missing.ok());
-  EXPECT_NE(std::string(missing.message()).find("no/such/journal"), std::string::npos) << missing;
+  EXPECT_TRUE(
+      Says(missing, JournalErrorKind::kInvalid, {"no/such/journal", "there is no folder", "make that one first"}));
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("no")));
+}
+
+TEST_F(BadInput, AddsNothingToTheDatabaseOfSomethingElse) {
+  const std::string path = folder_.path("snapshots");
+  ASSERT_TRUE(RocksDbSnapshotStore::Open(*toolbox_, {.path = path}).ok());
+  const auto families = [&path] {
+    std::vector<std::string> names;
+    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names).ok());
+    return names;
+  };
+  const std::vector<std::string> before = families();
+  EXPECT_TRUE(Says(RocksDbJournal::Open(*toolbox_, {.path = path}).status(), JournalErrorKind::kInvalid,
+                   {path, "this is a fraktor-snapshots, not a fraktor-journal"}));
+  EXPECT_EQ(families(), before);
 }
 
 TEST_F(BadInput, FailsOnAFullDiskAndGoesOnWhenThereIsRoom) {

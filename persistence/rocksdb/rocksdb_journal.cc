@@ -38,6 +38,7 @@
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/id_cache.h"
+#include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
@@ -163,6 +164,7 @@ class RocksDbJournal::Core {
   Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr);
   Future<EventBatch> Replay(ReplayPage page);
   Future<uint64_t> HighestSequenceNr(std::string persistence_id);
+  Future<uint64_t> DeletedTo(std::string persistence_id);
   Future<EventBatch> EventsByTag(TagPage page);
   Future<IdBatch> PersistenceIds(IdPage page);
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after);
@@ -256,7 +258,8 @@ class RocksDbJournal::Core::OpenOperation final : public CommitQueue::Operation 
     id->changed_in = core_.group_;
     if (!id->is_known) new_id_offset_ = core_.PutNewId(batch, persistence_id_, *id);
     core_.PutId(batch, persistence_id_, *id);
-    return WriterOpened{.epoch = epoch, .highest_sequence_nr = id->state.highest_sequence_nr};
+    return WriterOpened{
+        .epoch = epoch, .highest_sequence_nr = id->state.highest_sequence_nr, .deleted_to = id->state.deleted_to};
   }
 
   Core& core_;
@@ -389,14 +392,14 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
   auto core = absl::WrapUnique(new Core(options));
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   Database::Options database{.path = options.path,
-                             .format = "fraktor-journal",
+                             .format = std::string(JournalLayout::kFormat),
                              .schema_version = kSchemaVersion,
                              .create_if_missing = options.create_if_missing,
                              .read_only = options.read_only,
                              .env = options.env};
-  database.column_families = {{"events", MakeFamilyOptions(options, cache, true)},
-                              {"ids", MakeFamilyOptions(options, cache, false)},
-                              {"index", MakeFamilyOptions(options, cache, true)}};
+  database.column_families = {{std::string(JournalLayout::kEvents), MakeFamilyOptions(options, cache, true)},
+                              {std::string(JournalLayout::kIds), MakeFamilyOptions(options, cache, false)},
+                              {std::string(JournalLayout::kIndex), MakeFamilyOptions(options, cache, true)}};
   FRAKTOR_ASSIGN_OR_RETURN(
       core->engine_,
       StoreEngine::Open(toolbox,
@@ -625,6 +628,15 @@ Future<uint64_t> RocksDbJournal::Core::HighestSequenceNr(std::string persistence
       [this, persistence_id = std::move(persistence_id)] { return ReadHighest(persistence_id); });
 }
 
+Future<uint64_t> RocksDbJournal::Core::DeletedTo(std::string persistence_id) {
+  const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
+  if (!checked.ok()) return MakeReadyFuture<uint64_t>(checked);
+  return engine_->Read<uint64_t>([this, persistence_id = std::move(persistence_id)]() -> absl::StatusOr<uint64_t> {
+    FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(persistence_id));
+    return id.state.deleted_to;
+  });
+}
+
 Future<EventBatch> RocksDbJournal::Core::Replay(ReplayPage page) {
   const absl::Status checked = CheckPersistenceId(options_.limits, page.persistence_id);
   if (!checked.ok()) return MakeReadyFuture<EventBatch>(checked);
@@ -832,6 +844,9 @@ Future<WriteResults> RocksDbJournal::Write(std::vector<AtomicWrite> writes) { re
 Future<EventBatch> RocksDbJournal::Replay(ReplayPage page) { return core_->Replay(std::move(page)); }
 Future<uint64_t> RocksDbJournal::HighestSequenceNr(std::string persistence_id) {
   return core_->HighestSequenceNr(std::move(persistence_id));
+}
+Future<uint64_t> RocksDbJournal::DeletedTo(std::string persistence_id) {
+  return core_->DeletedTo(std::move(persistence_id));
 }
 Future<void> RocksDbJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
   return core_->DeleteTo(std::move(persistence_id), to_sequence_nr);

@@ -100,6 +100,8 @@ class RocksDbJournal final : public JournalStorage {
   Future<void> Close() override;
   const JournalLimits& limits() const override;
 
+  // Up to where events of the id are deleted, as in WriterOpened, for whoever only looks.
+  Future<uint64_t> DeletedTo(std::string persistence_id);
   const RocksDbOpenReport& open_report() const;
   // events / commits is the mean size of a group.
   Statistics statistics() const;

@@ -1,8 +1,12 @@
 // FaultyJournal: a journal over another one that fails, rejects, forgets to answer and delays, as its seed decides.
 //
-//   FaultyJournal faulty(*journal, *toolbox, *executor, {.fail_write = 0.1, .max_delay = absl::Milliseconds(50)});
-//   PersistenceExtension persistence(faulty, ...);
-//   faulty.SetFaults({});                                  // from now on everything is well
+//   TestKit kit;                                           // or a Simulation, or a system
+//   auto journal = MemoryJournal::Open({}).value();
+//   auto executor = SerialExecutor::Make(kit.toolbox(), {}).value();
+//   auto faulty = std::make_shared<FaultyJournal>(
+//       *journal, kit.toolbox(), *executor, JournalFaults{.fail_write = 0.1, .max_delay = absl::Milliseconds(50)});
+//   kit.system().Extension<PersistenceExtension>().AddJournal("faulty", {.storage = faulty});
+//   faulty->SetFaults({});                                 // from now on everything is well
 //
 // Requests go to the journal below at once and in order, so the order that it promises is kept; answers may be late and
 // in another order. What a request will suffer is drawn when it is made, from the toolbox's stream, so a simulation

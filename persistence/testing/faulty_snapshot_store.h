@@ -1,6 +1,8 @@
 // FaultySnapshotStore: a snapshot store over another one that fails, forgets to answer and delays, as its seed decides.
 //
-//   FaultySnapshotStore faulty(*store, *toolbox, *executor, {.fail_save = 0.1});
+//   auto faulty = std::make_shared<FaultySnapshotStore>(*store, kit.toolbox(), *executor,
+//                                                       SnapshotFaults{.fail_save = 0.1});
+//   kit.system().Extension<PersistenceExtension>().AddSnapshotStore("faulty", {.storage = faulty});
 //
 // As FaultyJournal: requests go on at once and in order, answers may be late; what happens is drawn from the toolbox's
 // stream.

@@ -61,7 +61,7 @@ class LateSnapshotStoreUnderTest : public SnapshotStoreUnderTest {
  private:
   std::unique_ptr<SimToolbox> toolbox_ = SimToolbox::Make({.seed = 3}).value();
   std::unique_ptr<SerialExecutor> executor_ = SerialExecutor::Make(*toolbox_, {}).value();
-  std::unique_ptr<MemorySnapshotStore> store_ = MemorySnapshotStore::Make({.toolbox = toolbox_.get()}).value();
+  std::unique_ptr<MemorySnapshotStore> store_ = MemorySnapshotStore::Open({.toolbox = toolbox_.get()}).value();
   FaultySnapshotStore faulty_{*store_, *toolbox_, *executor_, {.max_delay = absl::Milliseconds(50)}};
 };
 
@@ -94,7 +94,7 @@ class Faulty : public testing::Test {
   std::unique_ptr<SimToolbox> toolbox_ = SimToolbox::Make({.seed = 3}).value();
   std::unique_ptr<SerialExecutor> executor_ = SerialExecutor::Make(*toolbox_, {}).value();
   std::unique_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
-  std::unique_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = toolbox_.get()}).value();
+  std::unique_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Open({.toolbox = toolbox_.get()}).value();
   FaultyJournal faulty_{*journal_, *toolbox_, *executor_, {}};
   FaultySnapshotStore faulty_snapshots_{*snapshots_, *toolbox_, *executor_, {}};
 };

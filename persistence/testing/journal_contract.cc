@@ -268,6 +268,30 @@ TEST_P(JournalContract, KeepsTheHighestNumberWhenAllIsDeleted) {
   EXPECT_EQ(Ids(), Texts{"a"});
 }
 
+// PER-3, PER-19: so that a recovery knows what it lacks.
+TEST_P(JournalContract, TellsWhoOpensItUpToWhereEventsAreDeleted) {
+  const auto deleted_to = [this](const std::string& id) {
+    const absl::StatusOr<WriterOpened> opened = Await(storage().OpenWriter(id, std::nullopt));
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    return opened.ok() ? opened->deleted_to : kMax;
+  };
+  Fill("a", 1, 5);
+  Fill("b", 1, 5);
+  EXPECT_EQ(deleted_to("a"), 0u);
+  EXPECT_EQ(deleted_to("new"), 0u);
+  ASSERT_TRUE(DeleteTo("a", 3).ok());
+  EXPECT_EQ(deleted_to("a"), 3u);
+  ASSERT_TRUE(DeleteTo("a", 2).ok());
+  EXPECT_EQ(deleted_to("a"), 3u);
+  // Not more than there ever were.
+  ASSERT_TRUE(DeleteTo("b", kMax).ok());
+  EXPECT_EQ(deleted_to("b"), 5u);
+  if (!GetParam().survives_reopen) return;
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_EQ(deleted_to("a"), 3u);
+  EXPECT_EQ(deleted_to("b"), 5u);
+}
+
 TEST_P(JournalContract, DeletesManyEvents) {
   for (uint64_t from = 1; from <= 3000; from += 500) Fill("a", from, from + 499);
   Fill("b", 1, 3);

@@ -356,7 +356,7 @@ class Scenario {
   const RemoteJournalNodes& nodes_;
   const std::shared_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
   const std::shared_ptr<MemorySnapshotStore> snapshots_ =
-      MemorySnapshotStore::Make({.toolbox = &nodes_.keeper->toolbox()}).value();
+      MemorySnapshotStore::Open({.toolbox = &nodes_.keeper->toolbox()}).value();
   const std::shared_ptr<Notebook> notebook_ = std::make_shared<Notebook>();
   ActorRef ledger_;
   int64_t last_ = 0;

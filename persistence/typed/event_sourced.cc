@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -19,6 +20,7 @@
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
@@ -77,16 +79,40 @@ void EventSourcedActor::AnswerError(const absl::Status& cause, ActorRef sender) 
   if (!std::exchange(is_answered_, true) && !sender.IsNoOne()) context().Tell(sender, ErrorReply{cause});
 }
 
-void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events,
+absl::Status EventSourcedActor::Guarded(absl::FunctionRef<absl::Status()> apply) {
+  return MessageInvoker::Call("Apply", apply);
+}
+
+void EventSourcedActor::Refuse(const absl::Status& cause, ActorRef sender) {
+  const absl::Status named = Annotate(
+      cause, absl::StrCat("\"", persistence_id(), "\" cannot apply what a command leads to, and stores nothing of it"));
+  Log(context(), LogLevel::kError, ToStd(named.message()));
+  if (!sender.IsNoOne()) context().Tell(sender, ErrorReply{named});
+}
+
+absl::Status EventSourcedActor::ApplyStored(Envelope& event) {
+  absl::Status applied = Guarded([&] { return ApplyEvent(event); });
+  if (applied.ok()) return applied;
+  applied = Annotate(
+      std::move(applied),
+      absl::StrCat("event ", last_sequence_nr(), " of \"", persistence_id(), "\", a ", ToAbsl(event.type()->name()),
+                   ", is stored, but Apply fails on it, and so will each recovery until Apply is mended"));
+  AnswerError(applied, event.sender());
+  // It has its answer.
+  event.set_sender(ActorRef());
+  return applied;
+}
+
+void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events, Applied applied,
                                         absl::AnyInvocable<absl::Status(ActorContext&)> then) {
   is_answered_ = false;
   size_t left = events.size();
   uint64_t first = 0;
   PersistEvents(std::move(events),
-                [this, left, first, then = std::move(then)](Envelope& event) mutable -> absl::Status {
+                [this, applied, left, first, then = std::move(then)](Envelope& event) mutable -> absl::Status {
                   if (first == 0) first = last_sequence_nr();
                   --left;
-                  FRAKTOR_RETURN_IF_ERROR(ApplyEvent(event));
+                  if (applied == Applied::kWhenStored) FRAKTOR_RETURN_IF_ERROR(ApplyStored(event));
                   if (left > 0) return absl::OkStatus();
                   absl::Status status = then(context());
                   SaveIfDue(first);

@@ -8,7 +8,7 @@
 //     std::string PersistenceId() const override { return id_; }
 //     Retention retention() const override { return {.snapshot_every = 100, .keep_snapshots = 2}; }
 //
-//     Effect Handle(const AccountState&, const Deposit& command) {
+//     ReplyEffect<Balance> Handle(const AccountState&, const Deposit& command) {
 //       return Persist(Deposited{command.amount}).ThenReply([](const AccountState& now) { return Balance{now.balance}; });
 //     }
 //     Balance Handle(const AccountState& state, const GetBalance&) { return {state.balance}; }
@@ -21,16 +21,25 @@
 //
 //   auto account = system.Spawn<Account>("alice", "account-alice");          // TypedRef<Deposit, GetBalance>
 //
-// Handle: takes (const State&, const Command&), or the ActorContext& before them. It returns an Effect (effect.h), an
-// answer, a StatusOr of one, nothing, or a Status whose error is a failure of the actor. A command without a Handle does
-// not compile, nor does a Handle that is a coroutine, or that answers with another type than the command's Reply. (What
-// ThenReply answers with is checked when it is sent.)
+// Handle: takes (const State&, const Command&), or the ActorContext& before them. It returns an Effect or a ReplyEffect<R>
+// (effect.h), an answer, a StatusOr of one, nothing, or a Status whose error is a failure of the actor. A command without a
+// Handle does not compile, nor does a Handle that is a coroutine, or that answers with another type than the command's
+// Reply; unless it returns an Effect, whose answer is looked at before anything is stored.
 //
-// Apply: State Apply(State, const Event&), or void Apply(State&, const Event&), and nothing else. It is public, and must
-// not fail: what it applies is stored already, and is applied again whenever the actor comes back. So it only computes. What is to happen once goes into ThenRun. If it throws and the actor is resumed, the effect of the
-// event is missing: so the first form gets a copy of the state, unless it is noexcept, or events are replayed, or State
-// cannot be copied (then what was given to it is lost: restart such an actor). The second form copies nothing, and answers
-// for what it leaves behind when it throws.
+// Apply: State Apply(State, const Event&), or void Apply(State&, const Event&), and nothing else. It is public, and it only
+// computes, from the state and the event, since it does so again whenever the actor comes back. What is to happen once goes
+// into ThenRun.
+// It should not fail: refuse in Handle what cannot be. If it throws all the same:
+// - The first form is called before the event is stored, on a copy of the state, which is the new state when the event is
+//   stored. So nothing is stored, the sender gets an ErrorReply, and the actor goes on as if the command had never come.
+//   There is no copy, and it is called afterwards as below, if it is noexcept, or State cannot be copied (then what was
+//   given to it is lost: restart such an actor), or the actor has deliveries, which Apply may begin.
+// - The second form copies nothing, and is called when the event is stored. If it throws, the sender gets an ErrorReply,
+//   and it is a failure of the actor. The event stays: each recovery fails on it, until a program that can apply it runs.
+// In a recovery no form copies.
+//
+// Tags: `static std::vector<std::string> Tags(const Event&)`, public, for those of the events that queries are to find by
+// them (fraktor/persistence/query); an event adapter may add others.
 //
 // An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come. So is
 // one that could not be stored, and the actor stops.
@@ -41,16 +50,19 @@
 #ifndef FRAKTOR_PERSISTENCE_TYPED_EVENT_SOURCED_H_
 #define FRAKTOR_PERSISTENCE_TYPED_EVENT_SOURCED_H_
 
+#include <algorithm>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/functional/any_invocable.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -62,6 +74,7 @@
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/typed/effect.h"
+#include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
 
@@ -102,14 +115,21 @@ class EventSourcedActor : public PersistentActor {
   // A snapshot that is stored: one more to keep.
   void NoteSnapshot(uint64_t sequence_nr);
 
-  // Stores the events together, applies each when they are stored, and then calls `then`.
-  void PersistAndApply(std::vector<EnvelopePtr> events, absl::AnyInvocable<absl::Status(ActorContext&)> then);
+  // Stores the events together, applies each when they are stored, unless that is done, and then calls `then`.
+  enum class Applied : uint8_t { kWhenStored, kBefore };
+  void PersistAndApply(std::vector<EnvelopePtr> events, Applied applied,
+                       absl::AnyInvocable<absl::Status(ActorContext&)> then);
+  // What `apply` throws is an error.
+  static absl::Status Guarded(absl::FunctionRef<absl::Status()> apply);
+  // The events of a command could not be applied, and are not stored.
+  void Refuse(const absl::Status& cause, ActorRef sender);
 
  private:
   virtual absl::Status OnCommand(ActorContext& context, Envelope& command) = 0;
-  virtual absl::Status ApplyEvent(Envelope& event) = 0;
+  virtual absl::Status ApplyEvent(const Envelope& event) = 0;
   virtual absl::StatusOr<EnvelopePtr> CopyState() = 0;
 
+  absl::Status ApplyStored(Envelope& event);
   void SaveIfDue(uint64_t first);
   void OnSaved(const SnapshotMetadata& saved);
 
@@ -152,6 +172,8 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
  public:
   using State = StateType;
   using Effect = fraktor::Effect<State>;
+  template <class R>
+  using ReplyEffect = fraktor::ReplyEffect<State, R>;
   using Ref = TypedRef<Cs...>;
   using Context = ActorContext;
 
@@ -212,9 +234,47 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
     }
     if (effect.envelopes().empty()) return Finish(context, effect);
     std::vector<EnvelopePtr> events = std::move(effect.envelopes());
-    PersistAndApply(std::move(events), [this, effect = std::move(effect)](ActorContext& then_context) mutable {
-      return Finish(then_context, effect);
+    if constexpr ((IsTried<Es>() || ...)) {
+      if (delivery() == nullptr && std::any_of(events.begin(), events.end(), IsOneToTry)) {
+        return TryAndPersist(std::move(events), std::move(effect), command.sender());
+      }
+    }
+    PersistAndApply(std::move(events), Applied::kWhenStored,
+                    [this, effect = std::move(effect)](ActorContext& then_context) mutable {
+                      return Finish(then_context, effect);
+                    });
+    return absl::OkStatus();
+  }
+
+  // Whether an event is applied to a copy first, in case that Apply throws.
+  template <class E>
+  static constexpr bool IsTried() {
+    if constexpr (std::is_copy_constructible_v<State> && typed_internal::AppliesToValue<Self, State, E>) {
+      return !noexcept(std::declval<Self&>().Apply(std::declval<State&&>(), std::declval<const E&>()));
+    } else {
+      return false;
+    }
+  }
+  static bool IsOneToTry(const EnvelopePtr& event) { return IsEventToTry(*event); }
+  static bool IsEventToTry([[maybe_unused]] const Envelope& event) {
+    return ((IsTried<Es>() && event.Is<Es>()) || ...);
+  }
+
+  absl::Status TryAndPersist(std::vector<EnvelopePtr> events, Effect effect, ActorRef sender) {
+    State next(state_);
+    const absl::Status applied = Guarded([&]() -> absl::Status {
+      for (const EnvelopePtr& event : events) FRAKTOR_RETURN_IF_ERROR(ApplyTo(next, *event));
+      return absl::OkStatus();
     });
+    if (!applied.ok()) {
+      Refuse(applied, sender);
+      return absl::OkStatus();
+    }
+    PersistAndApply(std::move(events), Applied::kBefore,
+                    [this, next = std::move(next), effect = std::move(effect)](ActorContext& then_context) mutable {
+                      state_ = std::move(next);
+                      return Finish(then_context, effect);
+                    });
     return absl::OkStatus();
   }
 
@@ -222,30 +282,51 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
     return effect.Run(context, state_, [this] { UnstashAll(); });
   }
 
-  absl::Status ApplyEvent(Envelope& event) final {
-    if ((TryApply<Es>(event) || ...)) return absl::OkStatus();
+  absl::Status ApplyEvent(const Envelope& event) final {
+    if constexpr ((IsTried<Es>() || ...)) {
+      // A recovery that fails is the end of the actor.
+      if (!is_recovering() && IsEventToTry(event)) {
+        State next(state_);
+        FRAKTOR_RETURN_IF_ERROR(ApplyTo(next, event));
+        state_ = std::move(next);
+        return absl::OkStatus();
+      }
+    }
+    return ApplyTo(state_, event);
+  }
+  absl::Status ApplyTo(State& state, const Envelope& event) {
+    if ((TryApply<Es>(state, event) || ...)) return absl::OkStatus();
     return UnknownEvent(event, TypeName<Self>());
   }
   template <class E>
-  bool TryApply(Envelope& event) {
-    if (!event.Is<E>()) return false;
+  bool TryApply(State& state, const Envelope& event) {
+    const E* const typed = event.TryAs<E>();
+    if (typed == nullptr) return false;
     Self& self = static_cast<Self&>(*this);
-    const E& typed = std::as_const(event).template As<E>();
     if constexpr (typed_internal::AppliesToValue<Self, State, E>) {
-      // A recovery that fails is the end of the actor.
-      if constexpr (std::is_copy_constructible_v<State> && !noexcept(self.Apply(std::move(state_), typed))) {
-        if (!is_recovering()) {
-          state_ = self.Apply(State(state_), typed);
-          return true;
-        }
-      }
-      state_ = self.Apply(std::move(state_), typed);
+      state = self.Apply(std::move(state), *typed);
     } else if constexpr (typed_internal::AppliesInPlace<Self, State, E>) {
-      self.Apply(state_, typed);
+      self.Apply(state, *typed);
     } else {
       static_assert(sizeof(ActorDoesNotApply<Self, State, E>) > 0);
     }
     return true;
+  }
+
+  void AddTags(const Envelope& event, std::vector<std::string>& tags) const final {
+    (AddTagsOf(event.TryAs<Es>(), tags), ...);
+  }
+  template <class E>
+  void AddTagsOf([[maybe_unused]] const E* event, [[maybe_unused]] std::vector<std::string>& tags) const {
+    [[maybe_unused]] const Self& self = static_cast<const Self&>(*this);
+    if constexpr (requires { self.Tags(*event); }) {
+      static_assert(std::is_same_v<std::decay_t<decltype(self.Tags(*event))>, std::vector<std::string>>,
+                    "Tags(const Event&) returns the tags of the event as a std::vector<std::string>");
+      if (event == nullptr) return;
+      for (std::string& tag : std::vector<std::string>(self.Tags(*event))) {
+        if (std::find(tags.begin(), tags.end(), tag) == tags.end()) tags.push_back(std::move(tag));
+      }
+    }
   }
 
   absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& saved) final {

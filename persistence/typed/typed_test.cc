@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -22,11 +23,13 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
+#include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/typed/event_sourced.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -219,7 +222,7 @@ class EventSourcedTest : public testing::Test {
 
   TestKit kit_{Options()};
   std::shared_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
-  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Make({.toolbox = &kit_.toolbox()}).value();
+  std::shared_ptr<MemorySnapshotStore> snapshots_ = MemorySnapshotStore::Open({.toolbox = &kit_.toolbox()}).value();
   Seen seen_;
 };
 
@@ -267,7 +270,8 @@ TEST_F(EventSourcedTest, AnswersTheErrorOnceIfItsEventsAreRejectedAndGoesOnWitho
   EXPECT_NE(refused.status().message().find("Unstorable"), std::string::npos) << refused.status();
   EXPECT_TRUE(absl::StartsWith(refused.status().message(), "event 2 of \"account\": ")) << refused.status();
   EXPECT_EQ(Ask(account, 1), 2);
-  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1", "apply 1", "run 2"}));
+  // They were tried on a copy of the state, and nothing more.
+  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1", "apply 1", "apply unstorable", "apply 1", "run 2"}));
   // Their numbers are used up.
   EXPECT_EQ(Stored(), (std::vector<uint64_t>{1, 4}));
 }
@@ -282,7 +286,7 @@ TEST_F(EventSourcedTest, AnswersTheErrorAndStopsIfItsEventCannotBeStored) {
   EXPECT_TRUE(absl::StartsWith(failed.status().message(), "event 2 of \"account\": ")) << failed.status();
   kit_.Settle();
   EXPECT_FALSE(kit_.IsAlive(account));
-  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1"}));
+  EXPECT_EQ(seen_, (Seen{"recovered 0", "apply 1", "run 1", "apply 2", "apply 2"}));
 }
 
 TEST_F(EventSourcedTest, PutsCommandsAsideAndTakesThemBackInOrder) {
@@ -329,6 +333,23 @@ TEST_F(EventSourcedTest, DeletesEventsThatAreOlderThanAllSnapshotsThatItKeeps) {
   End(account);
   account = Start();
   EXPECT_EQ(kit_.AskAndWait(account, GetBalance{}).value().amount, 13);
+}
+
+// PER-18
+TEST_F(EventSourcedTest, DoesNotComeBackWithoutTheSnapshotThatItsDeletedEventsAreIn) {
+  const Retention retention = {.snapshot_every = 3, .keep_snapshots = 2, .delete_events = true};
+  auto account = Start(retention);
+  for (int i = 0; i < 13; ++i) Ask(account, 1);
+  kit_.Settle();
+  End(account);
+  ASSERT_TRUE(snapshots_->DeleteMatching("account", {}).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "events 1..6 are deleted"}, 1, [&] {
+    account = Start(retention);
+    const absl::Status refused = kit_.AskAndWait(account, GetBalance{}).status();
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(refused), JournalErrorKind::kDeleted) << refused;
+    EXPECT_TRUE(absl::StartsWith(refused.message(), "\"account\" could not be recovered: ")) << refused;
+  });
+  EXPECT_FALSE(kit_.IsAlive(account));
 }
 
 TEST_F(EventSourcedTest, KeepsASnapshotThatIsSavedByHand) {
@@ -383,21 +404,77 @@ struct Lines {
   std::vector<int64_t> amounts = {};
 };
 
-// Refuses zero when it is too late.
-class Diary : public EventSourced<Diary, Lines, Commands<Deposit>, Events<Deposited>> {
+// Cannot apply zero.
+class Diary : public EventSourced<Diary, Lines, Commands<Deposit, DepositTwice>, Events<Deposited>> {
  public:
   std::string PersistenceId() const override { return "diary"; }
-  Effect Handle(const Lines&, const Deposit& command) {
-    return Persist(Deposited{command.amount}).ThenReply([](const Lines& now) {
-      return Balance{static_cast<int64_t>(now.amounts.size())};
-    });
+  ReplyEffect<Balance> Handle(const Lines&, const Deposit& command) {
+    return Persist(Deposited{command.amount}).ThenReply(&Count);
+  }
+  // The second one is less by one.
+  auto Handle(const Lines&, const DepositTwice& command) {
+    return Persist(Deposited{command.amount}, Deposited{command.amount - 1}).ThenReply(&Count).ThenRun([] {});
   }
   Lines Apply(Lines state, const Deposited& event) {
     if (event.amount == 0) throw std::runtime_error("nothing");
     state.amounts.push_back(event.amount);
     return state;
   }
+  // Only of those above ten.
+  static std::vector<std::string> Tags(const Deposited& event) {
+    if (event.amount <= 10) return {};
+    return {"large", absl::StrCat("of ", event.amount), "large"};
+  }
+
+ private:
+  static Balance Count(const Lines& now) { return Balance{static_cast<int64_t>(now.amounts.size())}; }
 };
+
+// The same, in place.
+class Ledger : public EventSourced<Ledger, Lines, Commands<Deposit>, Events<Deposited>> {
+ public:
+  std::string PersistenceId() const override { return "ledger"; }
+  Effect Handle(const Lines&, const Deposit& command) {
+    return Persist(Deposited{command.amount}).ThenReply([](const Lines& now) {
+      return Balance{static_cast<int64_t>(now.amounts.size())};
+    });
+  }
+  void Apply(Lines& state, const Deposited& event) {
+    if (event.amount == 0) throw std::runtime_error("nothing");
+    state.amounts.push_back(event.amount);
+  }
+};
+
+// An id is not lost to an event that can never be applied.
+TEST_F(EventSourcedTest, StoresNoEventThatItCannotApplyAndGoesOn) {
+  auto diary = kit_.Spawn<Diary>();
+  EXPECT_EQ(kit_.AskAndWait(diary, Deposit{1}).value().amount, 1);
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "stores nothing of it: Apply threw: nothing"}, 3, [&] {
+    const absl::Status refused = kit_.AskAndWait(diary, Deposit{0}).status();
+    EXPECT_TRUE(absl::StartsWith(refused.message(), "\"diary\" cannot apply ")) << refused;
+    // Both or none.
+    EXPECT_FALSE(kit_.AskAndWait(diary, DepositTwice{1}).ok());
+    diary.Tell(Deposit{0});
+    kit_.Settle();
+  });
+  EXPECT_EQ(kit_.AskAndWait(diary, DepositTwice{3}).value().amount, 3);
+  EXPECT_EQ(journal_->HighestSequenceNr("diary").Take().value(), 3u);
+  kit_.system().Stop(diary);
+  kit_.Settle();
+  diary = kit_.Spawn<Diary>();
+  EXPECT_EQ(kit_.AskAndWait(diary, Deposit{1}).value().amount, 4);
+}
+
+// P89: what is applied in place is stored.
+TEST_F(EventSourcedTest, AnswersAtOnceIfAStoredEventCannotBeApplied) {
+  const auto ledger = kit_.Spawn<Ledger>();
+  EXPECT_EQ(kit_.AskAndWait(ledger, Deposit{1}).value().amount, 1);
+  absl::Status failed;
+  // It is answered once.
+  kit_.ExpectDeadLetters<ErrorReply>(0, [&] { failed = kit_.AskAndWait(ledger, Deposit{0}).status(); });
+  EXPECT_TRUE(absl::StartsWith(failed.message(), "event 2 of \"ledger\", a ")) << failed;
+  EXPECT_NE(failed.message().find("is stored, but Apply fails on it"), absl::string_view::npos) << failed;
+}
 
 TEST(EventSourced, KeepsItsStateIfAnEventCannotBeAppliedAndItIsResumed) {
   TestKitOptions options = EventSourcedTest::Options();
@@ -405,12 +482,46 @@ TEST(EventSourced, KeepsItsStateIfAnEventCannotBeAppliedAndItIsResumed) {
   TestKit kit(options);
   std::shared_ptr<MemoryJournal> journal = MemoryJournal::Open({}).value();
   ASSERT_TRUE(kit.system().Extension<PersistenceExtension>().AddJournal("memory", {.storage = journal}).ok());
-  const auto diary = kit.Spawn<Diary>();
-  EXPECT_EQ(kit.AskAndWait(diary, Deposit{1}).value().amount, 1);
-  EXPECT_EQ(kit.AskAndWait(diary, Deposit{2}).value().amount, 2);
-  diary.Tell(Deposit{0});
+  const auto ledger = kit.Spawn<Ledger>();
+  EXPECT_EQ(kit.AskAndWait(ledger, Deposit{1}).value().amount, 1);
+  EXPECT_EQ(kit.AskAndWait(ledger, Deposit{2}).value().amount, 2);
+  ledger.Tell(Deposit{0});
   kit.Settle();
-  EXPECT_EQ(kit.AskAndWait(diary, Deposit{3}).value().amount, 3);
+  EXPECT_EQ(kit.AskAndWait(ledger, Deposit{3}).value().amount, 3);
+}
+
+// PER-20
+TEST_F(EventSourcedTest, TagsItsEvents) {
+  const auto diary = kit_.Spawn<Diary>();
+  for (const int64_t amount : {5, 50, 60}) ASSERT_TRUE(kit_.AskAndWait(diary, Deposit{amount}).ok());
+  const auto tagged = [&](const std::string& tag) {
+    std::vector<uint64_t> numbers;
+    const EventBatch batch = journal_->EventsByTag({.tag = tag}).Take().value();
+    for (const StoredEvent& event : batch) numbers.push_back(event.sequence_nr);
+    return numbers;
+  };
+  EXPECT_EQ(tagged("large"), (std::vector<uint64_t>{2, 3}));
+  EXPECT_EQ(tagged("of 60"), (std::vector<uint64_t>{3}));
+  EXPECT_EQ(tagged("of 5"), std::vector<uint64_t>());
+}
+
+// Says something else than it promises.
+class Liar : public EventSourced<Liar, AccountState, Commands<Deposit>, Events<Deposited>> {
+ public:
+  std::string PersistenceId() const override { return "liar"; }
+  Effect Handle(const AccountState&, const Deposit& command) {
+    return Persist(Deposited{command.amount}).ThenReply([](const AccountState& now) { return now.balance; });
+  }
+  void Apply(AccountState& state, const Deposited& event) { state.balance += event.amount; }
+};
+
+TEST_F(EventSourcedTest, StoresNothingIfItWouldAnswerWithAnotherType) {
+  const auto liar = kit_.Spawn<Liar>();
+  const absl::Status refused = kit_.AskAndWait(liar, Deposit{1}).status();
+  EXPECT_NE(refused.message().find("Balance"), absl::string_view::npos) << refused;
+  EXPECT_NE(refused.message().find("ReplyEffect"), absl::string_view::npos) << refused;
+  EXPECT_EQ(journal_->HighestSequenceNr("liar").Take().value(), 0u);
+  EXPECT_TRUE(kit_.IsAlive(liar));
 }
 
 TEST_F(EventSourcedTest, NamesAnEventThatIsNotInItsList) {
@@ -472,7 +583,16 @@ static_assert(typed_internal::CheckAnswer<Account, GetBalance, absl::StatusOr<Ba
 static_assert(typed_internal::CheckAnswer<Account, GetBalance, absl::Status>());
 static_assert(typed_internal::CheckAnswer<Account, GetBalance, void>());
 static_assert(typed_internal::CheckAnswer<Account, GetBalance, Effect<AccountState>>());
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, ReplyEffect<AccountState, Balance>>());
+static_assert(typed_internal::CheckAnswer<Account, GetBalance, ReplyEffect<AccountState, ErrorReply>>());
 static_assert(typed_internal::CheckAnswer<Account, Freeze, int>());
+static_assert(typed_internal::CheckAnswer<Account, Freeze, ReplyEffect<AccountState, int>>());
+// What may be returned in the place of a ReplyEffect: see refused_programs_test.sh.
+template <class From>
+constexpr bool kIsReply = std::is_convertible_v<From, ReplyEffect<AccountState, Balance>>;
+static_assert(kIsReply<ReplyEffect<AccountState, Balance>> && kIsReply<ReplyEffect<AccountState, ErrorReply>>);
+static_assert(kIsReply<NoReplyEffect<AccountState>>);
+static_assert(!kIsReply<Effect<AccountState>>);
 
 }  // namespace
 }  // namespace fraktor

@@ -23,12 +23,12 @@
 #include "rocksdb/status.h"
 
 #include "fraktor/persistence/journal/event_record.h"
+#include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
 
-constexpr std::string_view kFormat = "fraktor-journal";
 constexpr std::string_view kAdvice =
     ". Restore it from a backup; `journal export --skip-corrupt` takes out what can still be read";
 
@@ -52,13 +52,13 @@ std::string KeyText(const std::string& key) {
 
 // "/var/lib/shop/journal/000012.sst, which has event 1 of "a" to event 9 of "b"".
 std::string FileText(const rocksdb::LiveFileMetaData& file, const std::string& path) {
-  if (file.column_family_name == "events") {
+  if (file.column_family_name == JournalLayout::kEvents) {
     return absl::StrCat(path, ", which has ", KeyText(file.smallestkey), " to ", KeyText(file.largestkey));
   }
   return absl::StrCat(path, ", which has ",
-                      file.column_family_name == "ids"     ? "epochs and deletions of ids"
-                      : file.column_family_name == "index" ? "the list of ids and the events of tags"
-                                                           : "what the journal says of itself");
+                      file.column_family_name == JournalLayout::kIds     ? "epochs and deletions of ids"
+                      : file.column_family_name == JournalLayout::kIndex ? "the list of ids and the events of tags"
+                                                                         : "what the journal says of itself");
 }
 
 }  // namespace
@@ -95,31 +95,31 @@ rocksdb::ColumnFamilyHandle* JournalFiles::Family(std::string_view name) const {
 
 absl::Status JournalFiles::CheckIsJournal() const {
   std::string format;
-  const rocksdb::Status read = db_->Get(WholeRead(), db_->DefaultColumnFamily(), "format", &format);
+  const rocksdb::Status read = db_->Get(WholeRead(), db_->DefaultColumnFamily(), ToSlice(kStoreFormatKey), &format);
   if (!read.ok() && !read.IsNotFound()) {
     return absl::DataLossError(absl::StrCat(path_, ": cannot read what it is: ", read.ToString(), ToAbsl(kAdvice)));
   }
-  if (format == kFormat) return absl::OkStatus();
+  if (format == JournalLayout::kFormat) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       path_, ": this is ", format.empty() ? "a RocksDB database of something else" : absl::StrCat("a ", format),
-      ", not a ", ToAbsl(kFormat), "; name another folder"));
+      ", not a ", ToAbsl(JournalLayout::kFormat), "; name another folder"));
 }
 
 bool JournalFiles::Knows(std::string_view persistence_id) const {
-  rocksdb::ColumnFamilyHandle* const ids = Family("ids");
+  rocksdb::ColumnFamilyHandle* const ids = Family(JournalLayout::kIds);
   std::string record;
   return ids != nullptr && !db_->Get(WholeRead(), ids, ToSlice(persistence_id), &record).IsNotFound();
 }
 
 bool JournalFiles::HasRecord(std::string_view persistence_id, uint64_t sequence_nr) const {
-  rocksdb::ColumnFamilyHandle* const events = Family("events");
+  rocksdb::ColumnFamilyHandle* const events = Family(JournalLayout::kEvents);
   std::string record;
   return events != nullptr && db_->Get(WholeRead(), events, EventKey(persistence_id, sequence_nr), &record).ok();
 }
 
 std::vector<std::string> JournalFiles::Ids() const {
   std::vector<std::string> found;
-  rocksdb::ColumnFamilyHandle* const ids = Family("ids");
+  rocksdb::ColumnFamilyHandle* const ids = Family(JournalLayout::kIds);
   if (ids == nullptr) return found;
   const std::unique_ptr<rocksdb::Iterator> entries(db_->NewIterator(WholeRead(), ids));
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) found.push_back(entries->key().ToString());

@@ -562,7 +562,12 @@ class JournalTool {
                                "event: ", std::string(highest.status().message())));
       }
       ++ids;
-      FRAKTOR_RETURN_IF_ERROR(write(JsonLineWriter().Text("id", id).Number("highest", highest.value_or(0)).Finish()));
+      JsonLineWriter line;
+      line.Text("id", id).Number("highest", highest.value_or(0));
+      // So that whoever imports it does not take an actor without its first events for a whole one.
+      const uint64_t deleted = journal_->DeletedTo(id).Wait().value_or(0);
+      if (deleted > 0) line.Number("deleted", deleted);
+      FRAKTOR_RETURN_IF_ERROR(write(line.Finish()));
       const ReplayRange all{.persistence_id = id};
       FRAKTOR_RETURN_IF_ERROR(
           arguments_.skip_corrupt
@@ -679,7 +684,9 @@ class JournalTool {
     if (line.Text("end").has_value()) return CheckEnd(line);
     const std::optional<std::string> id = line.Text("id");
     if (!id.has_value()) return absl::InvalidArgumentError("no \"id\"");
-    if (line.Number("highest").has_value()) return BeginId(*id, *line.Number("highest"));
+    if (line.Number("highest").has_value()) {
+      return BeginId(*id, *line.Number("highest"), line.Number("deleted").value_or(0));
+    }
     if (*id != current_.id)
       return absl::InvalidArgumentError("an event of an id that was not announced by a line with \"highest\"");
     return ImportEvent(line);
@@ -696,7 +703,7 @@ class JournalTool {
                                             " ids were read. Take it out again with journal export"));
   }
 
-  absl::Status BeginId(const std::string& id, uint64_t highest) {
+  absl::Status BeginId(const std::string& id, uint64_t highest, uint64_t deleted) {
     FRAKTOR_RETURN_IF_ERROR(FinishId());
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t present, journal_->HighestSequenceNr(id).Wait());
     if (present > 0) {
@@ -704,6 +711,7 @@ class JournalTool {
                                                    "; import into a journal that does not have it"));
     }
     current_ = {.id = id, .highest = highest};
+    deleted_ = deleted;
     epoch_ = 0;
     ++imported_ids_;
     progress_->Add(1, 0, 0);
@@ -727,6 +735,10 @@ class JournalTool {
       return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
                                                      "\" is given twice or not in order: event ", current_.last,
                                                      " came before"));
+    }
+    if (*number <= deleted_) {
+      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
+                                                     "\" is one of those up to ", deleted_, " that are deleted"));
     }
     if (current_.highest > 0 && *number > current_.highest) {
       return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
@@ -767,6 +779,7 @@ class JournalTool {
   // with all before it: one that has events cannot get there so.
   absl::Status FinishId() {
     FRAKTOR_RETURN_IF_ERROR(FlushWrites());
+    if (current_.events > 0 && deleted_ > 0) FRAKTOR_RETURN_IF_ERROR(journal_->DeleteTo(current_.id, deleted_).Wait());
     if (current_.highest <= current_.last) return absl::OkStatus();
     if (current_.events > 0) {
       streams_.err << absl::StrCat("journal: warning: \"", absl::CHexEscape(current_.id), "\" had events up to ",
@@ -795,6 +808,8 @@ class JournalTool {
   bool has_end_ = false;
   Totals current_;
   uint64_t epoch_ = 0;
+  // Of the current id: all up to this number were deleted where it came from.
+  uint64_t deleted_ = 0;
   std::vector<AtomicWrite> writes_;
   uint64_t imported_events_ = 0;
   uint64_t imported_ids_ = 0;

@@ -416,6 +416,33 @@ TEST_F(JournalToolTest, TakesOutEverythingIfOnlyTheListOfIdsIsDamaged) {
   EXPECT_GE(lists, 1);
 }
 
+// An actor must not come back without its first events and without the snapshot that covers them.
+TEST_F(JournalToolTest, TakesAlongWhatIsDeleted) {
+  {
+    const auto journal = Open(path_);
+    for (uint64_t number = 1; number <= 5; ++number) {
+      Write(*journal, {.persistence_id = "account-1", .sequence_nr = number, .manifest = "deposited"});
+    }
+    ASSERT_TRUE(journal->DeleteTo("account-1", 3).Wait().ok());
+  }
+  EXPECT_EQ(Run({"export", path_}), 0) << err_;
+  const std::string exported = out_;
+  EXPECT_TRUE(Out("{\"id\":\"account-1\",\"highest\":5,\"deleted\":3}\n")) << out_;
+  const std::string copy = folder_ + "/copy";
+  EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
+  EXPECT_EQ(out_, "2 events of 1 ids\n");
+  {
+    const auto journal = Open(copy);
+    EXPECT_EQ(journal->DeletedTo("account-1").Wait().value(), 3u);
+    EXPECT_EQ(journal->OpenWriter("account-1", std::nullopt).Wait()->deleted_to, 3u);
+    EXPECT_EQ(journal->Replay({.persistence_id = "account-1"}).Wait()->size(), 2u);
+  }
+  std::string wrong = exported;
+  wrong.replace(wrong.find("\"deleted\":3"), 11, "\"deleted\":4");
+  EXPECT_EQ(Run({"import", folder_ + "/wrong"}, wrong), 1);
+  EXPECT_TRUE(Err("event 4 of \"account-1\" is one of those up to 4 that are deleted")) << err_;
+}
+
 TEST_F(JournalToolTest, TakesAJournalOutAndIn) {
   Fill();
   EXPECT_EQ(Run({"export", path_}), 0) << err_;
