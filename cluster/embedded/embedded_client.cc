@@ -17,6 +17,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/membership/topology_board.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -89,9 +90,8 @@ class EmbeddedClient::Ear final : public ActorInstance {
 
 absl::StatusOr<std::shared_ptr<EmbeddedClient>> EmbeddedClient::Make(ActorSystem& system,
                                                                      const EmbeddedClientOptions& options) {
-  if (options.answer_timeout <= absl::ZeroDuration() || options.watch_period <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("embedded client: answer_timeout and watch_period must be positive");
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"EmbeddedClientOptions::answer_timeout", options.answer_timeout},
+                                         {"EmbeddedClientOptions::watch_period", options.watch_period}}));
   const std::string path = options.authority.empty()
                                ? std::string("/system/cluster-store")
                                : absl::StrCat(system.options().config.scheme, "://", ToAbsl(system.name()), "@",

@@ -22,6 +22,7 @@
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/time/instant.h"
@@ -311,10 +312,9 @@ class EmbeddedStoreActor final : public ActorInstance {
 }  // namespace
 
 absl::Status EmbeddedStore::Start(ActorSystem& system, const EmbeddedStoreOptions& options) {
-  if (options.term <= absl::ZeroDuration() || options.tick_period <= absl::ZeroDuration() ||
-      options.placement.lease_ttl <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("embedded store: term, tick_period and lease_ttl must be positive");
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"EmbeddedStoreOptions::term", options.term},
+                                         {"EmbeddedStoreOptions::tick_period", options.tick_period},
+                                         {"EmbeddedStoreOptions::placement.lease_ttl", options.placement.lease_ttl}}));
   // It waits for a disk.
   const PropsPtr props = MakeProps<EmbeddedStoreActor>(
       {.dispatcher = options.backend != nullptr && system.toolbox().has_threads() ? DispatcherChoice::kPinned

@@ -3,6 +3,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,10 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 
@@ -25,8 +28,15 @@ struct ClusterExtension {
 };
 
 absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOptions& options) {
-  if (options.membership == nullptr || options.lock == nullptr || options.storage == nullptr) {
-    return absl::InvalidArgumentError("a cluster needs a membership, a lock and a storage");
+  const std::string_view missing = options.membership == nullptr ? "membership"
+                                   : options.lock == nullptr     ? "lock"
+                                   : options.storage == nullptr  ? "storage"
+                                                                 : "";
+  if (!missing.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "ClusterOptions::", ToAbsl(missing),
+        " is not set: an EmbeddedClient (cluster/embedded) is membership, lock and storage; in one process "
+        "a MemoryMembership and a MemoryPlacementStore (cluster/memory) are"));
   }
   std::string authority = options.authority;
   if (authority.empty() && system.options().config.remoting.has_value()) {
@@ -34,7 +44,10 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
     authority = absl::StrCat(remoting.canonical_hostname, ":", remoting.canonical_port);
   }
   if (authority.empty()) {
-    return absl::InvalidArgumentError("a cluster needs an authority, since the system has no remoting that has one");
+    return absl::InvalidArgumentError(
+        "ClusterOptions::authority is empty, and the system has no remoting that has one: say how others reach this "
+        "node, "
+        "as \"host:port\"");
   }
   std::shared_ptr<GrainPeers> peers = options.peers;
   if (peers == nullptr) {
@@ -48,15 +61,17 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
     }
     peers = std::make_shared<RemoteGrainPeers>(system);
   }
-  if (options.max_wait <= absl::ZeroDuration() || options.locate_timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("ClusterOptions: max_wait and locate_timeout must be positive");
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive(
+      {{"ClusterOptions::max_wait", options.max_wait}, {"ClusterOptions::locate_timeout", options.locate_timeout}}));
   std::set<std::string> names;
   for (const GrainKind& kind : options.kinds) {
     FRAKTOR_RETURN_IF_ERROR(GrainKey(kind.name, "x").Check());
-    if (kind.make == nullptr || !names.insert(kind.name).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("kind \"", kind.name, "\" is there twice, or does not say how a grain is made"));
+    if (!names.insert(kind.name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("kind \"", kind.name, "\" is twice in ClusterOptions::kinds"));
+    }
+    if (kind.make == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "kind \"", kind.name, "\": GrainKind::make is not set; GrainKindOf<A>() sets it for a typed actor"));
     }
   }
   auto& extension = system.Extension<ClusterExtension>();

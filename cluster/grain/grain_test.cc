@@ -481,9 +481,35 @@ TEST(Grain, IsReplacedByALaterActivationAndNotByAnEarlier) {
   });
 }
 
+// What is wrong with the options is named, with its value.
 TEST(Grain, RefusesAClusterWithoutParts) {
   TestKit kit;
-  EXPECT_TRUE(absl::IsInvalidArgument(Cluster::Start(kit.system(), {.authority = "a:1"}).status()));
+  const auto membership = std::make_shared<MemoryMembership>(kit.system().toolbox());
+  const auto store = std::make_shared<MemoryPlacementStore>(kit.system().toolbox());
+  const auto refusal = [&](const ClusterOptions& options) {
+    const absl::Status status = Cluster::Start(kit.system(), options).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+    return std::string(status.message());
+  };
+  ClusterOptions options{.authority = "a:1"};
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::membership is not set"));
+  options.membership = membership;
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::lock is not set"));
+  options.lock = store;
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::storage is not set"));
+  options.storage = store;
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::peers"));
+  options.peers = std::make_shared<LocalGrainPeers>();
+  options.authority = "";
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::authority is empty"));
+  options.authority = "a:1";
+  options.max_wait = -absl::Seconds(1);
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::max_wait is -1s"));
+  options.max_wait = absl::Seconds(1);
+  options.kinds = {GrainKindOf<Counter>(), GrainKindOf<Counter>()};
+  EXPECT_THAT(refusal(options), testing::HasSubstr("\"counter\" is twice"));
+  options.kinds = {GrainKind{.name = "nothing"}};
+  EXPECT_THAT(refusal(options), testing::HasSubstr("\"nothing\": GrainKind::make is not set"));
   EXPECT_EQ(Cluster::Of(kit.system()), nullptr);
 }
 

@@ -102,6 +102,7 @@ void PidCache::Drop(Entries::iterator entry, PidCacheEvent::Reason reason, Insta
   entries_.erase(entry);
   ring_[place] = nullptr;
   free_.push_back(place);
+  if (!is_heard_) return;
   if (events_.size() >= kMaxEvents) {
     ++dropped_events_;
     return;

@@ -88,6 +88,8 @@ class PidCache {
 
   size_t size() const { return entries_.size(); }
 
+  // Whether somebody wants the events of what happens from now on; it is so at first.
+  void set_is_heard(bool is_heard) { is_heard_ = is_heard; }
   // Since the last call, in order. At most 65536 are kept; further ones are counted only.
   std::vector<PidCacheEvent> DrainEvents();
   uint64_t dropped_events() const { return dropped_events_; }
@@ -115,6 +117,7 @@ class PidCache {
   size_t hand_ = 0;  // goes around; who was used since it last came by gets another round
   std::vector<PidCacheEvent> events_;
   uint64_t dropped_events_ = 0;
+  bool is_heard_ = true;
 };
 
 // "expired" for kExpired.

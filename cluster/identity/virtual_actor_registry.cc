@@ -84,6 +84,7 @@ std::vector<GrainKey> VirtualActorRegistry::Keys() const {
 std::vector<VirtualActorEvent> VirtualActorRegistry::DrainEvents() { return std::exchange(events_, {}); }
 
 void VirtualActorRegistry::Record(VirtualActorEvent::Kind kind, const PlacementResolution& resolution, Instant now) {
+  if (!is_heard_) return;
   if (events_.size() >= kMaxEvents) {
     ++dropped_events_;
     return;

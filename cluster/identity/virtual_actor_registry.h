@@ -93,6 +93,8 @@ class VirtualActorRegistry {
 
   size_t size() const { return actors_.size(); }
 
+  // Whether somebody wants the events of what happens from now on; it is so at first.
+  void set_is_heard(bool is_heard) { is_heard_ = is_heard; }
   // Since the last call, in order. At most 65536 are kept; further ones are counted only.
   std::vector<VirtualActorEvent> DrainEvents();
   uint64_t dropped_events() const { return dropped_events_; }
@@ -122,6 +124,7 @@ class VirtualActorRegistry {
   uint64_t next_number_ = 0;
   std::vector<VirtualActorEvent> events_;
   uint64_t dropped_events_ = 0;
+  bool is_heard_ = true;
 };
 
 }  // namespace fraktor::inline v0

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 
@@ -24,12 +25,10 @@ absl::Status NoMemberAnyMore(const std::string& authority) {
 
 absl::StatusOr<std::shared_ptr<MembershipSession>> MembershipSession::Make(Parts parts, MemberCandidate candidate,
                                                                            const MembershipSessionOptions& options) {
-  const absl::Duration zero = absl::ZeroDuration();
-  if (options.join_pause <= zero || options.tick_period <= zero || options.answer_timeout <= zero ||
-      options.hand_over_timeout <= zero) {
-    return absl::InvalidArgumentError(
-        "membership session: join_pause, tick_period, answer_timeout and hand_over_timeout must be positive");
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"MembershipSessionOptions::join_pause", options.join_pause},
+                                         {"MembershipSessionOptions::tick_period", options.tick_period},
+                                         {"MembershipSessionOptions::answer_timeout", options.answer_timeout},
+                                         {"MembershipSessionOptions::hand_over_timeout", options.hand_over_timeout}}));
   auto session =
       std::shared_ptr<MembershipSession>(new MembershipSession(std::move(parts), std::move(candidate), options));
   FRAKTOR_ASSIGN_OR_RETURN(session->timer_, session->toolbox_.SchedulePeriodic(

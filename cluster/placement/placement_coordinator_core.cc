@@ -335,12 +335,7 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, ActivationStor
   const bool is_kept =
       std::find(options_.kept_kinds.begin(), options_.kept_kinds.end(), work.key.kind()) != options_.kept_kinds.end();
   registry_.Add(here, {.replaces_another = work.expected_token != 0, .is_kept = is_kept}, now);
-  outcome.events.push_back(PlacementEvent{.kind = PlacementEvent::Kind::kActivated,
-                                          .key = work.key,
-                                          .authority = self_.authority,
-                                          .pid = work.record.pid,
-                                          .state = state_,
-                                          .observed_at = now});
+  Event(PlacementEvent::Kind::kActivated, work, {}, outcome, now);
   outcome.settled.push_back(SettledLookup{.key = work.key, .resolution = here});
   work.is_lookup = false;
   Resolved(std::move(here), outcome, now);
@@ -511,6 +506,7 @@ void PlacementCoordinatorCore::UpdateMayRunUntil() {
 void PlacementCoordinatorCore::SetState(PlacementCoordinatorState state, Outcome& outcome, Instant now) {
   if (state_ == state) return;
   state_ = state;
+  if (!is_heard_) return;
   outcome.events.push_back(
       PlacementEvent{.kind = PlacementEvent::Kind::kStateChanged, .state = state, .observed_at = now});
 }
@@ -549,10 +545,12 @@ void PlacementCoordinatorCore::Advance(Works::iterator at, Outcome& outcome) {
   } else if (work.must_stop_later) {
     work.phase = Phase::kWaitingToStop;
   } else {
-    Fail(work,
-         MakeLookupError(LookupError::kPending, absl::StatusCode::kUnavailable, work.key,
-                         "it ended while it was being started; try again"),
-         outcome);
+    if (work.is_lookup) {
+      Fail(work,
+           MakeLookupError(LookupError::kPending, absl::StatusCode::kUnavailable, work.key,
+                           "it ended while it was being started; try again"),
+           outcome);
+    }
     if (work.counts_as_stop) --stops_;
     busy_.erase(work.key);
     outcome.idle_keys.push_back(std::move(work.key));
@@ -607,6 +605,7 @@ void PlacementCoordinatorCore::BeginStop(const GrainKey& key, bool is_passivatio
 
 void PlacementCoordinatorCore::Event(PlacementEvent::Kind kind, const Work& work, std::string_view reason,
                                      Outcome& outcome, Instant now) {
+  if (!is_heard_) return;
   outcome.events.push_back(PlacementEvent{.kind = kind,
                                           .key = work.key,
                                           .authority = self_.authority,
@@ -627,12 +626,14 @@ PlacementResolutionPtr PlacementCoordinatorCore::MakeResolution(const GrainKey& 
 }
 
 void PlacementCoordinatorCore::Resolved(PlacementResolutionPtr resolution, Outcome& outcome, Instant now) const {
-  outcome.events.push_back(PlacementEvent{.kind = PlacementEvent::Kind::kResolved,
-                                          .key = resolution->decision.key,
-                                          .authority = resolution->decision.authority,
-                                          .pid = resolution->pid,
-                                          .state = state_,
-                                          .observed_at = now});
+  if (is_heard_) {
+    outcome.events.push_back(PlacementEvent{.kind = PlacementEvent::Kind::kResolved,
+                                            .key = resolution->decision.key,
+                                            .authority = resolution->decision.authority,
+                                            .pid = resolution->pid,
+                                            .state = state_,
+                                            .observed_at = now});
+  }
   outcome.resolution = std::move(resolution);
 }
 

@@ -175,6 +175,12 @@ class PlacementCoordinatorCore {
   PlacementSnapshot Snapshot() const;
   const ClusterTopologyPtr& topology() const { return topology_; }
 
+  // False: nobody listens, and it makes no events until somebody does. It does at first.
+  void set_is_heard(bool is_heard) {
+    is_heard_ = is_heard;
+    cache_.set_is_heard(is_heard);
+    registry_.set_is_heard(is_heard);
+  }
   std::vector<PidCacheEvent> DrainCacheEvents() { return cache_.DrainEvents(); }
   std::vector<VirtualActorEvent> DrainVirtualActorEvents() { return registry_.DrainEvents(); }
 
@@ -238,6 +244,7 @@ class PlacementCoordinatorCore {
   static constexpr size_t kMaxLeftovers = 65'536;
 
   const PlacementOptions options_;
+  bool is_heard_ = true;
   PlacementCoordinatorState state_ = PlacementCoordinatorState::kStopped;
   bool is_client_ = false;
   Member self_;

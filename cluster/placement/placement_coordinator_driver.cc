@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/utils/status/status_macros.h"
 
@@ -37,13 +38,18 @@ absl::Status NoAnswer(absl::Duration timeout) {
 
 absl::StatusOr<std::shared_ptr<PlacementCoordinatorDriver>> PlacementCoordinatorDriver::Make(
     Parts parts, const PlacementDriverOptions& options) {
-  const absl::Duration zero = absl::ZeroDuration();
-  if (options.command_timeout <= zero || options.tick_period <= zero || options.lookup_timeout <= zero ||
-      options.min_backoff <= zero || options.max_backoff < options.min_backoff || options.max_retries < 0) {
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"PlacementDriverOptions::command_timeout", options.command_timeout},
+                                         {"PlacementDriverOptions::tick_period", options.tick_period},
+                                         {"PlacementDriverOptions::lookup_timeout", options.lookup_timeout},
+                                         {"PlacementDriverOptions::min_backoff", options.min_backoff}}));
+  if (options.max_backoff < options.min_backoff) {
     return absl::InvalidArgumentError(
-        "placement driver: command_timeout, tick_period, lookup_timeout and min_backoff must be positive, max_backoff "
-        "not "
-        "below min_backoff, max_retries not negative");
+        absl::StrCat("PlacementDriverOptions::max_backoff is ", absl::FormatDuration(options.max_backoff),
+                     "; it must not be below min_backoff, ", absl::FormatDuration(options.min_backoff)));
+  }
+  if (options.max_retries < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PlacementDriverOptions::max_retries is ", options.max_retries, "; it must not be negative"));
   }
   auto driver = std::shared_ptr<PlacementCoordinatorDriver>(new PlacementCoordinatorDriver(std::move(parts), options));
   FRAKTOR_ASSIGN_OR_RETURN(driver->timer_, driver->toolbox_.SchedulePeriodic(
@@ -75,7 +81,7 @@ absl::Status PlacementCoordinatorDriver::StartMember(const Member& self) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.StartMember(self, toolbox_.Now()));
+    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, Core().StartMember(self, toolbox_.Now()));
     Apply(std::move(outcome), effects);
   }
   Run(std::move(effects));
@@ -86,7 +92,7 @@ absl::Status PlacementCoordinatorDriver::StartClient() {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.StartClient(toolbox_.Now()));
+    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, Core().StartClient(toolbox_.Now()));
     Apply(std::move(outcome), effects);
   }
   Run(std::move(effects));
@@ -97,7 +103,7 @@ void PlacementCoordinatorDriver::UpdateTopology(ClusterTopologyPtr topology) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    Apply(core_.UpdateTopology(std::move(topology), toolbox_.Now()), effects);
+    Apply(Core().UpdateTopology(std::move(topology), toolbox_.Now()), effects);
   }
   Run(std::move(effects));
 }
@@ -106,7 +112,7 @@ void PlacementCoordinatorDriver::RenewMembership(Instant valid_until) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    Apply(core_.RenewMembership(valid_until, toolbox_.Now()), effects);
+    Apply(Core().RenewMembership(valid_until, toolbox_.Now()), effects);
   }
   Run(std::move(effects));
 }
@@ -116,7 +122,7 @@ Future<void> PlacementCoordinatorDriver::Stop() {
   auto [promise, future] = MakePromise<void>();
   {
     MutexLock lock(mutex_);
-    absl::StatusOr<Outcome> outcome = core_.Stop(toolbox_.Now());
+    absl::StatusOr<Outcome> outcome = Core().Stop(toolbox_.Now());
     if (!outcome.ok()) return MakeReadyFuture<void>(outcome.status());
     until_nothing_runs_.push_back(std::move(promise));
     Apply(*std::move(outcome), effects);
@@ -130,7 +136,7 @@ Future<void> PlacementCoordinatorDriver::Leave() {
   auto [promise, future] = MakePromise<void>();
   {
     MutexLock lock(mutex_);
-    absl::StatusOr<Outcome> outcome = core_.BeginLeaving(toolbox_.Now());
+    absl::StatusOr<Outcome> outcome = Core().BeginLeaving(toolbox_.Now());
     if (!outcome.ok()) return MakeReadyFuture<void>(outcome.status());
     until_nothing_runs_.push_back(std::move(promise));
     Apply(*std::move(outcome), effects);
@@ -159,7 +165,7 @@ Future<PlacementResolutionPtr> PlacementCoordinatorDriver::Resolve(const GrainKe
     // Who is the first asks; if that is enough, as for a grain of another member, nobody has to wait.
     absl::StatusOr<Outcome> outcome = Outcome();
     const bool is_first = !waiting_.contains(key);
-    if (is_first) outcome = core_.Resolve(key, now, options);
+    if (is_first) outcome = Core().Resolve(key, now, options);
     if (outcome.ok()) known = outcome->resolution;
     if (known == nullptr) {
       auto [promise, answer] = MakePromise<PlacementResolutionPtr>();
@@ -186,7 +192,7 @@ absl::StatusOr<PlacementResolutionPtr> PlacementCoordinatorDriver::BeginLookup(c
   PlacementResolutionPtr resolution;
   {
     MutexLock lock(mutex_);
-    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, core_.Resolve(key, now));
+    FRAKTOR_ASSIGN_OR_RETURN(Outcome outcome, Core().Resolve(key, now));
     resolution = outcome.resolution;
     Apply(std::move(outcome), effects);
   }
@@ -202,7 +208,7 @@ void PlacementCoordinatorDriver::Learn(PlacementResolutionPtr resolution) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    core_.Learn(std::move(resolution), toolbox_.Now());
+    Core().Learn(std::move(resolution), toolbox_.Now());
     Apply({}, effects);
   }
   Run(std::move(effects));
@@ -212,7 +218,7 @@ void PlacementCoordinatorDriver::RemovePid(const GrainKey& key, std::string_view
   Effects effects;
   {
     MutexLock lock(mutex_);
-    core_.RemovePid(key, pid, toolbox_.Now());
+    Core().RemovePid(key, pid, toolbox_.Now());
     Apply({}, effects);
   }
   Run(std::move(effects));
@@ -222,7 +228,7 @@ void PlacementCoordinatorDriver::ActivationEnded(const GrainKey& key, uint64_t t
   Effects effects;
   {
     MutexLock lock(mutex_);
-    Apply(core_.ActivationEnded(key, token, toolbox_.Now()), effects);
+    Apply(Core().ActivationEnded(key, token, toolbox_.Now()), effects);
   }
   Run(std::move(effects));
 }
@@ -231,7 +237,7 @@ void PlacementCoordinatorDriver::Passivate(const GrainKey& key) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    Apply(core_.Passivate(key, toolbox_.Now()), effects);
+    Apply(Core().Passivate(key, toolbox_.Now()), effects);
   }
   Run(std::move(effects));
 }
@@ -271,22 +277,21 @@ uint64_t PlacementCoordinatorDriver::mismatches() const {
   return mismatches_;
 }
 
+PlacementCoordinatorCore& PlacementCoordinatorDriver::Core() {
+  core_.set_is_heard(events_ != nullptr && events_->subscriber_count() > 0);
+  return core_;
+}
+
 void PlacementCoordinatorDriver::Apply(Outcome first, Effects& effects) {
-  // Where nobody listens nothing is kept for them.
-  const bool is_heard = events_ != nullptr && events_->subscriber_count() > 0;
   std::vector<Outcome> further;
-  ApplyOne(first, is_heard, further, effects);
+  ApplyOne(first, further, effects);
   // Those who were told to wait may ask now, which leads to further outcomes.
   for (size_t i = 0; i < further.size(); ++i) {
     Outcome outcome = std::move(further[i]);
-    ApplyOne(outcome, is_heard, further, effects);
+    ApplyOne(outcome, further, effects);
   }
-  std::vector<PidCacheEvent> of_cache = core_.DrainCacheEvents();
-  std::vector<VirtualActorEvent> of_actors = core_.DrainVirtualActorEvents();
-  if (is_heard) {
-    for (PidCacheEvent& event : of_cache) unpublished_.emplace_back(std::move(event));
-    for (VirtualActorEvent& event : of_actors) unpublished_.emplace_back(std::move(event));
-  }
+  for (PidCacheEvent& event : core_.DrainCacheEvents()) unpublished_.emplace_back(std::move(event));
+  for (VirtualActorEvent& event : core_.DrainVirtualActorEvents()) unpublished_.emplace_back(std::move(event));
   effects.has_events = !unpublished_.empty();
   if (!until_nothing_runs_.empty()) {
     const PlacementSnapshot snapshot = core_.Snapshot();
@@ -297,9 +302,8 @@ void PlacementCoordinatorDriver::Apply(Outcome first, Effects& effects) {
   }
 }
 
-void PlacementCoordinatorDriver::ApplyOne(Outcome& outcome, bool is_heard, std::vector<Outcome>& further,
-                                          Effects& effects) {
-  if (is_heard) std::move(outcome.events.begin(), outcome.events.end(), std::back_inserter(unpublished_));
+void PlacementCoordinatorDriver::ApplyOne(Outcome& outcome, std::vector<Outcome>& further, Effects& effects) {
+  std::move(outcome.events.begin(), outcome.events.end(), std::back_inserter(unpublished_));
   if (effects.commands.empty()) {
     effects.commands = std::move(outcome.commands);
   } else {
@@ -324,7 +328,7 @@ void PlacementCoordinatorDriver::Ask(const GrainKey& key, std::vector<Outcome>& 
   Waiting& waiting = waiting_.find(key)->second;
   waiting.is_paused = false;
   absl::StatusOr<Outcome> outcome =
-      core_.Resolve(key, toolbox_.Now(), ResolveOptions{.is_redirected = waiting.is_redirected});
+      Core().Resolve(key, toolbox_.Now(), ResolveOptions{.is_redirected = waiting.is_redirected});
   if (outcome.ok()) {
     if (outcome->resolution != nullptr) Settle(key, outcome->resolution, effects);
     outcomes.push_back(*std::move(outcome));
@@ -394,7 +398,7 @@ void PlacementCoordinatorDriver::Run(Effects effects) {
 }
 
 void PlacementCoordinatorDriver::Handle(PlacementCommandResult result, Effects& effects) {
-  absl::StatusOr<Outcome> outcome = core_.HandleCommandResult(std::move(result), toolbox_.Now());
+  absl::StatusOr<Outcome> outcome = Core().HandleCommandResult(std::move(result), toolbox_.Now());
   if (outcome.ok()) {
     Apply(*std::move(outcome), effects);
   } else {
@@ -547,7 +551,7 @@ void PlacementCoordinatorDriver::Tick() {
       effects.dropped.push_back(std::move(operation.watching));
       Handle(operation.fail(operation.request_id, NoAnswer(options_.command_timeout)), effects);
     }
-    Apply(core_.Tick(now), effects);
+    Apply(Core().Tick(now), effects);
     std::vector<GrainKey> due;
     for (auto waiting = waiting_.begin(); waiting != waiting_.end();) {
       std::vector<Waiter> patient;

@@ -169,9 +169,11 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
 
   PlacementCoordinatorDriver(Parts parts, const PlacementDriverOptions& options);
 
+  // For whatever may lead to events: where nobody listens none are made.
+  PlacementCoordinatorCore& Core() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<PlacementResolutionPtr> BeginLookup(const GrainKey& key, Instant now);
   void Apply(Outcome outcome, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ApplyOne(Outcome& outcome, bool is_heard, std::vector<Outcome>& further, Effects& effects)
+  void ApplyOne(Outcome& outcome, std::vector<Outcome>& further, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const GrainKey& key, std::vector<Outcome>& outcomes, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The core has not begun to look for it.
