@@ -11,6 +11,7 @@
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/authority_events.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -151,7 +152,12 @@ absl::StatusOr<std::unique_ptr<RemotingCore>> RemotingCore::Make(CoreHandle& han
   }
   const uint64_t uid = options.system_uid == 0 ? DrawUid(system.toolbox(), parts) : options.system_uid;
   auto node = std::make_shared<const LocalNode>(
-      LocalNode{.system = system, .codecs = CodecsOf(system), .options = options, .parts = parts, .uid = uid});
+      LocalNode{.system = system,
+                .codecs = CodecsOf(system),
+                .options = options,
+                .parts = parts,
+                .uid = uid,
+                .guest_seat = system.scheduler().dispatchers().default_pool().guest_seat()});
   std::unique_ptr<RemotingCore> core(new RemotingCore(handle, std::move(node), std::move(transport)));
   FRAKTOR_ASSIGN_OR_RETURN(core->authorities_, Registry::Create(*config.remoting, &Describe, core->registry_events_,
                                                                 core->registry_letters_));

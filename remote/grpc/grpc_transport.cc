@@ -402,6 +402,10 @@ class ClientStream final : public OutboundStream,
   absl::Status why_ ABSL_GUARDED_BY(mutex_);
 };
 
+// gRPC calls back on two threads at least, for all nodes of the process. One of them may be kept by what comes of a frame
+// (FrameSequel), so that there is another one. Decides who, and orders nothing.
+std::atomic<bool> is_thread_kept{false};
+
 // A stream that a peer writes to. Lives until gRPC is done with it.
 class ServerStream final : public grpc::ServerGenericBidiReactor {
  public:
@@ -420,12 +424,17 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
   // There is room for the frame that has been read.
   void Handle() {
     const std::shared_ptr<Streams> streams = streams_;  // A stream may be gone when its frame is handled.
+    std::unique_ptr<FrameSequel> sequel;
     for (std::vector<ServerStream*> ready = {this}; !ready.empty();) {
       ServerStream* const stream = ready.back();
       ready.pop_back();
-      const size_t bytes = stream->HandleOne();
+      const size_t bytes = stream->HandleOne(sequel);
       for (ServerStream* const next : streams->GiveRoom(bytes)) ready.push_back(next);
     }
+    if (sequel == nullptr) return;
+    // Handlers of messages, perhaps. The streams read on meanwhile.
+    sequel = nullptr;
+    is_thread_kept.store(false, std::memory_order_relaxed);
   }
 
  private:
@@ -460,7 +469,7 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
   }
 
   // The bytes for which it had room. It may be gone afterwards.
-  size_t HandleOne() {
+  size_t HandleOne(std::unique_ptr<FrameSequel>& sequel) {
     // No other thread has to do with the stream until it reads again: but what gRPC knows, tools see by the lock.
     MutexLock lock(mutex_);
     const size_t bytes = frame_.Length();
@@ -474,8 +483,12 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
       Finish(grpc::Status(grpc::StatusCode::INTERNAL, "a frame that is none"));
       return bytes;
     }
-    const bool goes_on =
-        receiver_->OnFrame(id_, std::string_view(reinterpret_cast<const char*>(slice.begin()), slice.size()));
+    const std::string_view frame(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    if (sequel == nullptr && !is_thread_kept.exchange(true, std::memory_order_relaxed)) {
+      sequel = receiver_->BeginFrame(frame);
+      if (sequel == nullptr) is_thread_kept.store(false, std::memory_order_relaxed);
+    }
+    const bool goes_on = receiver_->OnFrame(id_, frame);
     frame_.Clear();
     if (goes_on) {
       StartRead(&frame_);
