@@ -18,6 +18,12 @@ absl::Status In(const char* part, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("DispatchersOptions.", part, ": ", status.message()));
 }
 
+// Guests come for the users' actors.
+WorkerExecutorOptions WithoutGuests(WorkerExecutorOptions pool) {
+  pool.takes_guests = false;
+  return pool;
+}
+
 }  // namespace
 
 absl::Status DispatchersOptions::Validate() const {
@@ -51,7 +57,7 @@ WorkerExecutorOptions Dispatchers::Watched(const WorkerExecutorOptions& pool) co
   WorkerExecutorOptions watched = pool;
   if (watched.watch.on_stall == nullptr && stall_listener_ != nullptr) {
     watched.watch.on_stall = [listener = stall_listener_, name = pool.name](const WorkerStall& stall) {
-      listener(absl::StrCat(name, "-", stall.worker), stall);
+      listener(stall.worker == kForeign ? absl::StrCat(name, "-guest") : absl::StrCat(name, "-", stall.worker), stall);
     };
   }
   return watched;
@@ -62,7 +68,7 @@ absl::Status Dispatchers::Start(const ExecutorServices& services) {
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> users,
                            WorkerExecutor::Start(Watched(options_.default_pool), services));
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> own,
-                           WorkerExecutor::Start(Watched(options_.system_pool), services));
+                           WorkerExecutor::Start(WithoutGuests(Watched(options_.system_pool)), services));
   default_ = std::move(users);
   system_ = std::move(own);
   default_number_ = default_->number();
@@ -159,7 +165,7 @@ absl::StatusOr<uint16_t> Dispatchers::StartPinned() {
         absl::StrCat("there are as many pinned actors as DispatchersOptions.max_pinned says, ", options_.max_pinned,
                      "; raise it, or do without a thread for each"));
   }
-  WorkerExecutorOptions options = options_.pinned;
+  WorkerExecutorOptions options = WithoutGuests(options_.pinned);
   options.may_block = true;
   absl::StrAppend(&options.name, "-", pinned_started_++);
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> executor, WorkerExecutor::Start(options, *services_));

@@ -39,6 +39,7 @@ class ActorSlot;
 
 struct DispatchersOptions {
   WorkerExecutorOptions default_pool = {.name = "default", .workers = 2};
+  // This one and pinned actors have no guests, whatever `takes_guests` says: those come for the users' actors.
   WorkerExecutorOptions system_pool = {.name = "system", .workers = 1};
   // What the threads of pinned actors are like; `workers` is 1, and the name is followed by a number.
   WorkerExecutorOptions pinned = {.name = "pinned", .workers = 1};
@@ -56,7 +57,7 @@ class Dispatchers {
 
   // Before Start: who hears of actors that hold a worker of the default or the system pool too long, where the options
   // of the pool name nobody (WorkerWatchOptions::on_stall). A pinned actor holds nobody's thread but its own. `worker` is
-  // the name of the thread, such as "default-0". The same rules as for on_stall.
+  // the name of the thread, such as "default-0", or "default-guest" for one that is no worker. The same rules as for on_stall.
   void SetStallListener(std::function<void(std::string_view worker, const WorkerStall& stall)> listener);
 
   absl::Status Start(const ExecutorServices& services);

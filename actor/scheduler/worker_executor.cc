@@ -200,6 +200,62 @@ absl::Status WorkerExecutor::AddMetrics() {
   return absl::OkStatus();
 }
 
+absl::Status WorkerExecutor::AddGuest() {
+  if (!options_.takes_guests || !services_.toolbox.has_threads()) return absl::OkStatus();
+  WorkerMetrics* metrics = nullptr;
+  if (services_.hub != nullptr) {
+    FRAKTOR_ASSIGN_OR_RETURN(metrics,
+                             services_.hub->AddWorker(absl::StrCat(options_.name, "-guest"), services_.toolbox.Now()));
+    metrics_.push_back(metrics);
+  }
+  guest_ = std::make_unique<ActorWorker>(WorkerSetup{.coordinator = *coordinator_,
+                                                     .lifecycle = services_.lifecycle,
+                                                     .index = kForeign,
+                                                     .dispatcher = number_,
+                                                     .toolbox = &services_.toolbox,
+                                                     .slots = &services_.mailboxes.slots(),
+                                                     .metrics = metrics});
+  GuestHost& host = *this;
+  guest_seat_ = std::make_shared<GuestSeat>(host, number_);
+  return absl::OkStatus();
+}
+
+void WorkerExecutor::RunAsGuest(absl::Span<ActorSlot* const> actors) {
+  ActorWorker& worker = *guest_;
+  const internal_toolbox::WorkerThreadScope is_worker(true);
+  if (!worker.has_thread() || &worker.cache() != &NodeCache::OfThisThread()) worker.AdoptThread();
+  if (worker.metrics != nullptr) worker.metrics->BeginBusy(services_.toolbox.Now().nanoseconds());
+  if (watch_ != nullptr) watch_->OnAwake();
+  {
+    const WorkerScope scope(worker);
+    const auto budget = static_cast<uint32_t>(options_.budget);
+    int runs = 0;
+    for (ActorSlot* const actor : actors) {
+      worker.turn.uncounted = 0;  // Whoever has sent to it has counted that.
+      for (ActorSlot* slot = actor; slot != nullptr;) {
+        const bool is_over =
+            runs == options_.runs_per_step || state_.load(std::memory_order_relaxed) == State::kStopping;
+        if (is_over || slot->dispatcher != number_) {
+          if (worker.turn.uncounted != 0) worker.CountWaiting(*slot, worker.turn.uncounted);
+          DispatcherTable::RegisterOrEmpty(*slot);
+          break;
+        }
+        ++runs;
+        const InvokeResult::Kind kind = invoker_.Run(worker, *slot, budget);
+        if (kind == InvokeResult::Kind::kYielded) DispatcherTable::RegisterOrEmpty(*slot);
+        if (kind == InvokeResult::Kind::kFailed) worker.turn.failure = absl::OkStatus();
+        slot = worker.outbox.TakeDeferred();
+        if (slot != nullptr) worker.turn.uncounted = worker.outbox.TakeUncounted();
+      }
+    }
+    // The destructor of the last message may have sent something.
+    worker.outbox.Flush();
+    worker.CountUnseen(static_cast<uint32_t>(runs));
+  }
+  if (watch_ != nullptr) watch_->OnAsleep();
+  if (worker.metrics != nullptr) worker.metrics->EndBusy(services_.toolbox.Now().nanoseconds());
+}
+
 absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const WorkerExecutorOptions& options,
                                                                       const ExecutorServices& services) {
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
@@ -219,6 +275,8 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
                                                                            .metrics = executor->metrics_[i]}));
     watched.push_back(executor->workers_.back().get());
   }
+  FRAKTOR_RETURN_IF_ERROR(executor->AddGuest());
+  if (executor->guest_ != nullptr) watched.push_back(executor->guest_.get());
   if (services.toolbox.has_threads()) {
     executor->watch_ = std::make_shared<WorkerWatch>(options.watch, services.toolbox, std::move(watched));
     FRAKTOR_RETURN_IF_ERROR(executor->watch_->Start());
@@ -278,7 +336,7 @@ bool WorkerExecutor::IsStopped() const {
   for (const WorkerHandle& handle : handles_) {
     if (handle.valid() && !handle.done()) return false;
   }
-  return true;
+  return guest_seat_ == nullptr || !guest_seat_->is_taken();
 }
 
 void WorkerExecutor::Stop() {
@@ -286,10 +344,13 @@ void WorkerExecutor::Stop() {
   for (const WorkerHandle& handle : handles_) {
     if (handle.valid()) handle.Join().IgnoreError();
   }
+  if (guest_seat_ != nullptr) guest_seat_->Close();
   if (watch_ != nullptr) watch_->AwaitEnd();
 }
 
+// A guest first: it makes others ready, and then leaves.
 bool WorkerExecutor::IsQuiet() const {
+  if (guest_seat_ != nullptr && guest_seat_->is_taken()) return false;
   return asleep_.load(std::memory_order_seq_cst) == options_.workers && coordinator_->ReadyCountHint() == 0;
 }
 
@@ -297,11 +358,11 @@ bool WorkerExecutor::IsRunning(const ActorSlot& slot) const {
   for (const std::unique_ptr<ActorWorker>& worker : workers_) {
     if (worker->turn.running() == &slot) return true;
   }
-  return false;
+  return guest_ != nullptr && guest_->turn.running() == &slot;
 }
 
 uint64_t WorkerExecutor::runs() const {
-  uint64_t runs = 0;
+  uint64_t runs = guest_ == nullptr ? 0 : guest_->runs();
   for (const std::unique_ptr<ActorWorker>& worker : workers_) runs += worker->runs();
   return runs;
 }

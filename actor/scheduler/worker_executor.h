@@ -23,9 +23,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
+#include "fraktor/actor/scheduler/guest_seat.h"
 #include "fraktor/actor/scheduler/worker_watch.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailbox_registry.h"
@@ -52,6 +54,9 @@ struct WorkerExecutorOptions {
   // Its actors may wait for others: nobody else runs on these threads, which drive no timers either.
   bool may_block = false;
   CoordinatorKind coordinator = CoordinatorKind::kWorkStealing;
+  // Whether a thread that brings messages, such as one of a transport's, may run their actors itself while workers sleep:
+  // guest_seat.h. Only toolboxes with threads heed it.
+  bool takes_guests = true;
   WorkerWatchOptions watch = {};
   // Around each message of this executor's actors: turn/invoker_middleware.h has an example. For all users' actors of a
   // system: ActorSystemOptions::scheduler.dispatchers.default_pool.middleware.
@@ -69,7 +74,7 @@ struct ExecutorServices {
   ObservabilityHub* hub = nullptr;  // Null: nothing is counted.
 };
 
-class WorkerExecutor final : private WorkerWaker {
+class WorkerExecutor final : private WorkerWaker, private GuestHost {
  public:
   // Starts the workers.
   static absl::StatusOr<std::unique_ptr<WorkerExecutor>> Start(const WorkerExecutorOptions& options,
@@ -77,7 +82,7 @@ class WorkerExecutor final : private WorkerWaker {
   // Stops. Messages of actors that are still ready are dropped.
   ~WorkerExecutor() override;
 
-  // Lets each worker end the run that it is in, and waits for that. Actors that are ready stay so, and are not run.
+  // Lets each worker, and the guest, end the run that it is in, and waits for that. Actors that are ready stay so, and are not run.
   void Stop();
 
   // The same without waiting, for an executor that is to be stopped by one of its own workers: IsStopped says when.
@@ -87,19 +92,21 @@ class WorkerExecutor final : private WorkerWaker {
   // The executor's number goes back when it ends, and not with the mailboxes: it had one actor, which has ended.
   void ForgetNumber() { forget_number_ = true; }
 
-  // Waits until all workers sleep and nothing is ready, up to `timeout`. False if that did not happen, or the executor
+  // Waits until all workers sleep, nobody is their guest, and nothing is ready, up to `timeout`. False if that did not happen, or the executor
   // was stopped before. On a toolbox without threads it does not wait: whoever pumps it knows.
   bool AwaitQuiet(absl::Duration timeout);
   bool IsQuiet() const;
   // How many runs of actors have ended. Who sees that a worker sleeps sees all of them.
   uint64_t runs() const;
 
-  // Whether one of its workers is in a run of that actor right now.
+  // Whether one of its workers, or the guest, is in a run of that actor right now.
   bool IsRunning(const ActorSlot& slot) const;
 
   // What the slots of this executor's actors have as their dispatcher.
   uint16_t number() const { return number_; }
   ReadyQueueCoordinator& coordinator() { return *coordinator_; }
+  // Null on a toolbox without threads, and if it takes no guests.
+  const std::shared_ptr<GuestSeat>& guest_seat() const { return guest_seat_; }
   // Null on a toolbox without threads.
   const WorkerWatch* watch() const { return watch_.get(); }
   const WorkerExecutorOptions& options() const { return options_; }
@@ -110,7 +117,12 @@ class WorkerExecutor final : private WorkerWaker {
 
   WorkerExecutor(const WorkerExecutorOptions& options, const ExecutorServices& services);
   absl::Status AddMetrics();
+  absl::Status AddGuest();
   void WakeWorker(WorkerIndex worker) override { handles_[worker].Wake(); }
+  // As GuestHost.
+  bool HasSleepers() const override { return asleep_.load(std::memory_order_relaxed) > 0; }
+  void RunAsGuest(absl::Span<ActorSlot* const> actors) override;
+  void OnGuestLeaves() override { NoticeQuiet(); }
   void NoticeQuiet();
 
   const WorkerExecutorOptions options_;
@@ -124,6 +136,10 @@ class WorkerExecutor final : private WorkerWaker {
   std::atomic<bool> open_{false};
   std::vector<WorkerMetrics*> metrics_;
   std::vector<std::unique_ptr<ActorWorker>> workers_;
+  // What a guest works with, one after the other: the seat is a lock for it. Without a place of its own among the ready
+  // queues: what it makes ready is for the workers.
+  std::unique_ptr<ActorWorker> guest_;
+  std::shared_ptr<GuestSeat> guest_seat_;
   std::shared_ptr<WorkerWatch> watch_;
   GaugeRegistration ready_gauge_;
   // Running when all handles are there. Sequentially consistent with the look of a worker that parks, or orders the

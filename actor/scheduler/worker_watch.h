@@ -34,7 +34,7 @@ namespace fraktor::inline v0 {
 
 // An actor has held a worker for long, and still does.
 struct WorkerStall {
-  WorkerIndex worker = 0;
+  WorkerIndex worker = 0;   // kForeign for a guest: guest_seat.h.
   uint16_t actor_type = 0;  // As in ActorSlot::type. ActorTree::TypeName says its name.
   absl::Duration held = absl::ZeroDuration();
 };

@@ -10,6 +10,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/ready_keeper.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -94,6 +95,7 @@ void DispatcherTable::Release(uint16_t number) {
 }
 
 void DispatcherTable::RegisterOrEmpty(ActorSlot& slot) {
+  if (ReadyKeeper* const keeper = ReadyKeeper::OfThisThread(); keeper != nullptr && keeper->Keep(slot)) return;
   Entry& entry = EntryOf(slot.dispatcher);
   entry.users.fetch_add(1, std::memory_order_seq_cst);
   ReadyQueueCoordinator* const coordinator = entry.coordinator.load(std::memory_order_seq_cst);

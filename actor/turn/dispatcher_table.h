@@ -34,7 +34,7 @@ class DispatcherTable {
 
   // Registers an actor, whose mailbox the caller holds, with the coordinator of its number as a foreign thread. If that
   // is closed, the actor's system has ended: what is in the mailbox are dead letters, which are only counted, and the
-  // mailbox is left idle.
+  // mailbox is left idle. A thread that has a ReadyKeeper asks that first.
   static void RegisterOrEmpty(ActorSlot& slot);
 
   // Ends what is in the mailbox of an actor whose system has ended, or ends, and leaves it idle. By the holder.

@@ -3,6 +3,7 @@
 #define FRAKTOR_REMOTE_ASSOCIATION_PEER_H_
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -53,6 +54,8 @@ struct OutboundLane {
   // The batch, and what is in its tables. The last ones are looked at first.
   using NodeKey = std::pair<ActorPathParts, uint64_t>;
   BatchWriter batch;
+  // The bytes of its messages, for the listener of the stream, who looks without the lock. Pairs with nothing.
+  const std::shared_ptr<std::atomic<size_t>> gathered = std::make_shared<std::atomic<size_t>>(0);
   absl::flat_hash_map<ActorRef, uint32_t> refs;
   absl::flat_hash_map<const void*, uint32_t> manifests;  // By codec.
   std::map<NodeKey, uint32_t> nodes;
@@ -90,6 +93,7 @@ struct OutboundLane {
     ForgetTables();
   }
   void ForgetTables() {
+    gathered->store(0, std::memory_order_relaxed);
     refs.clear();
     manifests.clear();
     nodes.clear();

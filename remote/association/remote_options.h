@@ -88,6 +88,10 @@ struct RemoteOptions {
   // Ends of actors that wait for messages that were sent before, of each peer; further ones do not wait.
   size_t max_held_notices = 1024;
 
+  // The thread that brings a frame of at most so many bytes runs the actors that it makes ready itself, while workers
+  // sleep (scheduler/guest_seat.h); larger ones wake workers, so that the next frame is read meanwhile. 0: all do.
+  size_t max_guest_frame_bytes = 4096;
+
   // Actors, by their paths there, whose messages go by the large lane: "/user/files/*".
   std::vector<std::string> large_destinations = {};
 

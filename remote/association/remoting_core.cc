@@ -1,5 +1,7 @@
 #include "fraktor/remote/association/remoting_core.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <random>
 
@@ -11,6 +13,7 @@
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/authority_events.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -62,14 +65,16 @@ uint64_t DrawUid(RuntimeToolbox& toolbox, const ActorPathParts& parts) {
 // Tells the core what becomes of a stream.
 class LaneListener final : public StreamListener {
  public:
-  LaneListener(CoreHandle& handle, const PathAuthority& authority, Lane lane, uint64_t serial)
-      : handle_(handle), authority_(authority), lane_(lane), serial_(serial) {}
+  LaneListener(CoreHandle& handle, const PathAuthority& authority, Lane lane, uint64_t serial,
+               std::shared_ptr<const std::atomic<size_t>> gathered)
+      : handle_(handle), authority_(authority), lane_(lane), serial_(serial), gathered_(std::move(gathered)) {}
 
   void OnOpened() override {
     Section section(handle_);
     if (section.core() != nullptr) section.core()->OnOpened(section, authority_, lane_, serial_);
   }
   void OnWritten() override {
+    Gather();
     Section section(handle_);
     if (section.core() != nullptr) section.core()->OnWritten(section, authority_, lane_, serial_);
   }
@@ -79,10 +84,32 @@ class LaneListener final : public StreamListener {
   }
 
  private:
+  // A frame costs as much as hundreds of short messages. If many have come while the last one was written, somebody is
+  // about to send more: as long as they come, and the frame is not large, others are let run first.
+  void Gather() const {
+    size_t seen = gathered_->load(std::memory_order_relaxed);
+    if (seen < kBurstBytes) return;
+    const Visit visit(handle_);
+    if (visit.node() == nullptr) return;
+    const Instant until = visit.node()->Now() + kGatherFor;
+    for (int still = 0; still < kStillLooks && seen < kGatheredBytes && visit.node()->Now() < until;) {
+      sched_yield();
+      const size_t now = gathered_->load(std::memory_order_relaxed);
+      still = now == seen ? still + 1 : 0;
+      seen = now;
+    }
+  }
+
+  static constexpr size_t kBurstBytes = 512;
+  static constexpr size_t kGatheredBytes = size_t{32} << 10;
+  static constexpr absl::Duration kGatherFor = absl::Microseconds(200);
+  static constexpr int kStillLooks = 4;
+
   CoreHandle& handle_;
   const PathAuthority authority_;
   const Lane lane_;
   const uint64_t serial_;
+  const std::shared_ptr<const std::atomic<size_t>> gathered_;
 };
 
 }  // namespace
@@ -151,7 +178,12 @@ absl::StatusOr<std::unique_ptr<RemotingCore>> RemotingCore::Make(CoreHandle& han
   }
   const uint64_t uid = options.system_uid == 0 ? DrawUid(system.toolbox(), parts) : options.system_uid;
   auto node = std::make_shared<const LocalNode>(
-      LocalNode{.system = system, .codecs = CodecsOf(system), .options = options, .parts = parts, .uid = uid});
+      LocalNode{.system = system,
+                .codecs = CodecsOf(system),
+                .options = options,
+                .parts = parts,
+                .uid = uid,
+                .guest_seat = system.scheduler().dispatchers().default_pool().guest_seat()});
   std::unique_ptr<RemotingCore> core(new RemotingCore(handle, std::move(node), std::move(transport)));
   FRAKTOR_ASSIGN_OR_RETURN(core->authorities_, Registry::Create(*config.remoting, &Describe, core->registry_events_,
                                                                 core->registry_letters_));
@@ -750,6 +782,7 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     why = AddToBatch(peer, lane, to, message->sender(), outgoing);
     if (why.ok() && batch.bytes() <= max_frame) {
       outgoing.set_places(batch.refs());
+      lane.gathered->store(batch.bytes(), std::memory_order_relaxed);
       Pump(section, peer, which);
       return true;
     }
@@ -870,8 +903,9 @@ void RemotingCore::OpenLane(Section& /*section*/, Peer& peer, Lane which) {
   lane.serial = next_serial_++;
   lane.is_open = lane.is_writing = lane.is_closing = false;
   lane.last_use = now;
-  lane.stream = transport_->Connect(peer.authority, which,
-                                    std::make_shared<LaneListener>(handle_, peer.authority, which, lane.serial));
+  lane.stream =
+      transport_->Connect(peer.authority, which,
+                          std::make_shared<LaneListener>(handle_, peer.authority, which, lane.serial, lane.gathered));
 }
 
 void RemotingCore::CloseLane(Peer& peer, Lane which) {

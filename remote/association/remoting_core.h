@@ -29,6 +29,7 @@
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/registry/remote_authority_registry.h"
+#include "fraktor/actor/scheduler/guest_seat.h"
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -90,6 +91,8 @@ struct LocalNode {
   const RemoteOptions options;
   const ActorPathParts parts;  // As others know it.
   const uint64_t uid;
+  // Where threads of the transport run actors; null if they do not.
+  const std::shared_ptr<GuestSeat> guest_seat;
 
   // Of an actor, or a promise, of this system; 0 if it is none.
   uint64_t WireUidOf(ActorRef ref) const;

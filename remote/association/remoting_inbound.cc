@@ -1,5 +1,6 @@
 // What comes from other nodes.
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/scheduler/guest_seat.h"
 #include "fraktor/actor/selection/selection.h"
 #include "fraktor/actor/turn/foreign_burst.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -225,6 +227,16 @@ class BatchDelivery final : public ActorRefCodec {
   ForeignBurst burst_;
 };
 
+// Runs the actors that a frame has made ready, on the thread that has brought it.
+class GuestSequel final : public FrameSequel {
+ public:
+  explicit GuestSequel(const std::shared_ptr<GuestSeat>& seat) : stay_(seat) {}
+  bool is_guest() const { return stay_.is_guest(); }
+
+ private:
+  GuestStay stay_;
+};
+
 class Receiver final : public FrameReceiver {
  public:
   Receiver(CoreHandle& handle, std::shared_ptr<const LocalNode> node) : handle_(handle), node_(std::move(node)) {}
@@ -237,6 +249,15 @@ class Receiver final : public FrameReceiver {
   void OnStreamClosed(uint64_t stream) override {
     Section section(handle_);
     if (section.core() != nullptr) section.core()->OnStreamClosed(stream);
+  }
+
+  // Not of the control lane: heartbeats wait for no handler.
+  std::unique_ptr<FrameSequel> BeginFrame(std::string_view bytes) override {
+    if (node_->guest_seat == nullptr || bytes.size() > node_->options.max_guest_frame_bytes) return nullptr;
+    const absl::StatusOr<FrameView> frame = ReadFrame(bytes, node_->options.limits);
+    if (!frame.ok() || frame->header.kind != FrameKind::kBatch) return nullptr;
+    auto sequel = std::make_unique<GuestSequel>(node_->guest_seat);
+    return sequel->is_guest() ? std::move(sequel) : nullptr;
   }
 
   bool OnFrame(uint64_t stream, std::string_view bytes) override {

@@ -1,10 +1,12 @@
 // Actors of nodes that meet over gRPC.
 #include <unistd.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <fstream>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +25,7 @@
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/grpc/grpc_test_ends.h"
 #include "fraktor/remote/grpc/grpc_transport.h"
@@ -85,7 +88,8 @@ class GrpcNode {
  public:
   // Others know it by the port of the proxy, if there is one.
   explicit GrpcNode(std::string_view name, TcpProxy* proxy = nullptr,
-                    GrpcTransportOptions options = {.security = GrpcSecurity::InsecureLoopback()}) {
+                    GrpcTransportOptions options = {.security = GrpcSecurity::InsecureLoopback()},
+                    const RemoteOptions& remote = Quick()) {
     std::unique_ptr<Transport> transport = GrpcTransport::Listen(options).value();
     if (proxy != nullptr) proxy->SetTarget(transport->port());
     port = transport->port();
@@ -99,7 +103,7 @@ class GrpcNode {
     kit_options.system.config.remoting = RemotingConfig{
         .canonical_hostname = "localhost", .canonical_port = proxy != nullptr ? proxy->port() : transport->port()};
     kit = std::make_unique<TestKit>(kit_options);
-    remoting = Remoting::Start(kit->system(), std::move(transport), Quick()).value();
+    remoting = Remoting::Start(kit->system(), std::move(transport), remote).value();
   }
 
   // Whoever has the path at another node.
@@ -333,6 +337,69 @@ TEST(GrpcNodes, WaitForASlowReaderWithLittleMemory) {
     EXPECT_TRUE(answer.ok()) << answer.status();
   }
   EXPECT_LT(ResidentMiB() - before, 64);
+}
+
+// Whether it is not a worker that runs the actor.
+bool IsGuest() { return ActorWorker::Current()->index == kForeign; }
+
+// Says who runs it; a number keeps a guest, and no worker, until the test lets it go.
+class Clerk : public Actor<Clerk, std::string, int64_t> {
+ public:
+  struct Stays {
+    std::binary_semaphore begun{0};
+    std::binary_semaphore end{0};
+    std::atomic<bool> is_guest{false};
+  };
+  explicit Clerk(Stays* stays) : stays_(*stays) {}
+
+  std::string On(Context&, const std::string&) { return IsGuest() ? "guest" : "worker"; }
+  void On(Context&, const int64_t&) {
+    stays_.is_guest = IsGuest();
+    stays_.begun.release();
+    if (IsGuest()) stays_.end.acquire();
+  }
+
+ private:
+  Stays& stays_;
+};
+
+TEST(GrpcNodes, RunActorsOnTheThreadThatBringsTheirMessages) {
+  Clerk::Stays stays;
+  RemoteOptions no_guests = Quick();
+  no_guests.max_guest_frame_bytes = 0;
+  GrpcNode a("a");
+  GrpcNode b("b");
+  GrpcNode c("c", nullptr, {.security = GrpcSecurity::InsecureLoopback()}, no_guests);
+  b.kit->SpawnNamed<Clerk>("clerk", &stays);
+  c.kit->SpawnNamed<Clerk>("clerk", &stays);
+  const auto ask = [&](const GrpcNode& node) {
+    return a.kit->system().AskAndWait<std::string>(a.At(node, "/user/clerk"), std::string("who"), kPatience).value();
+  };
+  // A worker may be awake, now and then.
+  while (ask(b) != "guest") {
+  }
+  for (int i = 0; i < 50; ++i) EXPECT_EQ(ask(c), "worker");
+}
+
+TEST(GrpcNodes, GoOnWhileAHandlerKeepsAThreadOfTheTransport) {
+  Clerk::Stays stays;
+  GrpcNode a("a");
+  GrpcNode b("b");
+  b.kit->SpawnNamed<Clerk>("clerk", &stays);
+  b.kit->SpawnNamed<Desk>("desk");
+  const ActorRef clerk = a.At(b, "/user/clerk");
+  auto probe = a.kit->Probe();
+  while (!stays.is_guest) {
+    probe.Send(clerk, int64_t{1});
+    stays.begun.acquire();
+  }
+  // On the same stream, by a thread that is left, and workers.
+  for (int i = 0; i < 20; ++i) {
+    const absl::StatusOr<std::string> answer =
+        a.kit->system().AskAndWait<std::string>(a.At(b, "/user/desk"), std::string("?"), kPatience);
+    EXPECT_TRUE(answer.ok()) << answer.status();
+  }
+  stays.end.release();
 }
 
 TEST(GrpcNodes, MeetWithCertificates) {

@@ -150,6 +150,17 @@ class Streams {
     changed_.notify_all();
   }
 
+  // Whether "localhost" at that port is to be looked up, since the last stream to it could not be opened at 127.0.0.1;
+  // the next one tries that again.
+  bool LooksUpLocalhost(uint16_t port) {
+    MutexLock lock(mutex_);
+    return looked_up_.erase(port) != 0;
+  }
+  void OnNobodyAtLocalhost(uint16_t port) {
+    MutexLock lock(mutex_);
+    looked_up_.insert(port);
+  }
+
   // Streams of others. 0: there are enough, or the transport has ended.
   uint64_t AddInbound(grpc::CallbackServerContext* context) {
     MutexLock lock(mutex_);
@@ -224,6 +235,7 @@ class Streams {
   std::condition_variable_any changed_;
   std::shared_ptr<FrameReceiver> receiver_ ABSL_GUARDED_BY(mutex_);
   std::unordered_set<grpc::ClientContext*> outbound_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_set<uint16_t> looked_up_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<uint64_t, grpc::CallbackServerContext*> inbound_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t handled_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -235,9 +247,14 @@ class ClientStream final : public OutboundStream,
                            public grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
                            public std::enable_shared_from_this<ClientStream> {
  public:
+  // `localhost_port`: it goes to 127.0.0.1 because that is what the peer's name is taken for; 0 if not.
   ClientStream(std::shared_ptr<Streams> streams, const std::shared_ptr<grpc::Channel>& channel, std::string peer,
-               std::shared_ptr<StreamListener> listener)
-      : streams_(std::move(streams)), stub_(channel), peer_(std::move(peer)), listener_(std::move(listener)) {}
+               uint16_t localhost_port, std::shared_ptr<StreamListener> listener)
+      : streams_(std::move(streams)),
+        stub_(channel),
+        peer_(std::move(peer)),
+        localhost_port_(localhost_port),
+        listener_(std::move(listener)) {}
 
   void Start() {
     MutexLock lock(mutex_);
@@ -334,6 +351,7 @@ class ClientStream final : public OutboundStream,
       MutexLock lock(mutex_);
       self = std::move(self_);
       why = Explain(status);
+      if (localhost_port_ != 0 && !is_open_ && !is_closing_) streams_->OnNobodyAtLocalhost(localhost_port_);
     }
     {
       MutexLock telling(telling_);
@@ -366,6 +384,7 @@ class ClientStream final : public OutboundStream,
   const std::shared_ptr<Streams> streams_;
   grpc::GenericStub stub_;
   const std::string peer_;
+  const uint16_t localhost_port_;
   std::shared_ptr<StreamListener> listener_ ABSL_GUARDED_BY(telling_);
   grpc::ClientContext context_;
   grpc::Alarm opening_;
@@ -382,6 +401,10 @@ class ClientStream final : public OutboundStream,
   bool is_over_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status why_ ABSL_GUARDED_BY(mutex_);
 };
+
+// gRPC calls back on two threads at least, for all nodes of the process. One of them may be kept by what comes of a frame
+// (FrameSequel), so that there is another one. Decides who, and orders nothing.
+std::atomic<bool> is_thread_kept{false};
 
 // A stream that a peer writes to. Lives until gRPC is done with it.
 class ServerStream final : public grpc::ServerGenericBidiReactor {
@@ -401,12 +424,17 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
   // There is room for the frame that has been read.
   void Handle() {
     const std::shared_ptr<Streams> streams = streams_;  // A stream may be gone when its frame is handled.
+    std::unique_ptr<FrameSequel> sequel;
     for (std::vector<ServerStream*> ready = {this}; !ready.empty();) {
       ServerStream* const stream = ready.back();
       ready.pop_back();
-      const size_t bytes = stream->HandleOne();
+      const size_t bytes = stream->HandleOne(sequel);
       for (ServerStream* const next : streams->GiveRoom(bytes)) ready.push_back(next);
     }
+    if (sequel == nullptr) return;
+    // Handlers of messages, perhaps. The streams read on meanwhile.
+    sequel = nullptr;
+    is_thread_kept.store(false, std::memory_order_relaxed);
   }
 
  private:
@@ -441,7 +469,7 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
   }
 
   // The bytes for which it had room. It may be gone afterwards.
-  size_t HandleOne() {
+  size_t HandleOne(std::unique_ptr<FrameSequel>& sequel) {
     // No other thread has to do with the stream until it reads again: but what gRPC knows, tools see by the lock.
     MutexLock lock(mutex_);
     const size_t bytes = frame_.Length();
@@ -455,8 +483,12 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
       Finish(grpc::Status(grpc::StatusCode::INTERNAL, "a frame that is none"));
       return bytes;
     }
-    const bool goes_on =
-        receiver_->OnFrame(id_, std::string_view(reinterpret_cast<const char*>(slice.begin()), slice.size()));
+    const std::string_view frame(reinterpret_cast<const char*>(slice.begin()), slice.size());
+    if (sequel == nullptr && !is_thread_kept.exchange(true, std::memory_order_relaxed)) {
+      sequel = receiver_->BeginFrame(frame);
+      if (sequel == nullptr) is_thread_kept.store(false, std::memory_order_relaxed);
+    }
+    const bool goes_on = receiver_->OnFrame(id_, frame);
     frame_.Clear();
     if (goes_on) {
       StartRead(&frame_);
@@ -574,10 +606,18 @@ class ListeningTransport final : public Transport {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, Milliseconds(options_.keepalive));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, Milliseconds(options_.keepalive_timeout));
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
-    auto channel =
-        grpc::CreateCustomChannel(TargetOf(std::string(to.host()), to.port()), credentials_.channel, arguments);
+    // "localhost" is looked up as ::1 first, where another program may listen at the same port. Nodes listen at 127.0.0.1
+    // unless they are told otherwise, so that comes first; the certificate is for the name all the same.
+    const bool is_localhost = to.host() == "localhost" && !streams_->LooksUpLocalhost(to.port());
+    if (is_localhost) {
+      arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, HostAndPort(to.host(), to.port()));
+      arguments.SetSslTargetNameOverride("localhost");
+    }
+    const std::string host = is_localhost ? "127.0.0.1" : std::string(to.host());
+    auto channel = grpc::CreateCustomChannel(TargetOf(host, to.port()), credentials_.channel, arguments);
+    const uint16_t localhost_port = is_localhost ? to.port() : 0;
     auto stream = std::make_shared<ClientStream>(streams_, std::move(channel), HostAndPort(to.host(), to.port()),
-                                                 std::move(listener));
+                                                 localhost_port, std::move(listener));
     stream->Start();
     return stream;
   }

@@ -60,6 +60,29 @@ TEST(GrpcTransport, SaysThatNobodyIsThereAndFindsWhoComesLater) {
   EXPECT_EQ(late.listener->seen.Await(1).front(), "opened");
 }
 
+// Where a name has two addresses, another program may have the same port at the other one.
+TEST(GrpcTransport, FindsNodesAtLocalhostWhateverElseIsThere) {
+  End a;
+  End node;
+  GrpcTransportOptions on_v6 = OnLoopback();
+  on_v6.bind_host = "::1";
+  on_v6.bind_port = node.transport->port();
+  if (!GrpcTransport::Listen(on_v6).ok()) GTEST_SKIP() << "this machine has no IPv6, or somebody has the port";
+  auto stranger = std::make_unique<End>(on_v6);
+  Sending sending(a, At(node.transport->port(), "localhost"));
+  EXPECT_EQ(sending.listener->seen.Await(1).front(), "opened");
+  sending.stream->Write("to the node");
+  EXPECT_EQ(node.receiver->frames.Await(1).front(), "to the node");
+  stranger = nullptr;
+  // One that has only the other address is found by the second try.
+  on_v6.bind_port = 0;
+  const End only_v6(on_v6);
+  Sending first(a, At(only_v6.transport->port(), "localhost"));
+  EXPECT_EQ(first.listener->seen.AwaitClosed(), std::vector<std::string>{"closed"});
+  Sending second(a, At(only_v6.transport->port(), "localhost"));
+  EXPECT_EQ(second.listener->seen.Await(1).front(), "opened");
+}
+
 TEST(GrpcTransport, ClosesStreamsThatTheirReceiverCutsOrThatLoseTheirPeer) {
   End a;
   End b;

@@ -68,6 +68,15 @@ struct StreamOrigin {
   std::vector<std::string> hosts = {};
 };
 
+// What a receiver does of a frame when the next one of its stream is being read already: by its destructor.
+class FrameSequel {
+ public:
+  FrameSequel() = default;
+  virtual ~FrameSequel() = default;
+  FrameSequel(const FrameSequel&) = delete;
+  FrameSequel& operator=(const FrameSequel&) = delete;
+};
+
 // Who gets the frames of others. `stream` tells streams apart: no number is used twice as long as the transport lives.
 class FrameReceiver {
  public:
@@ -75,6 +84,9 @@ class FrameReceiver {
 
   // Before the first frame of a stream. False: it is not wanted, and is cut; nothing more is heard of it.
   virtual bool OnStreamOpened(uint64_t /*stream*/, const StreamOrigin& /*origin*/) { return true; }
+  // Before OnFrame, by a transport that can spare the thread for as long as handlers of messages take. What comes back is
+  // destroyed by the same thread, after OnFrame, when no stream waits for it any more. Null: there is nothing to do then.
+  virtual std::unique_ptr<FrameSequel> BeginFrame(std::string_view /*frame*/) { return nullptr; }
   // The frame is only there during the call. False: nothing more is wanted from this stream, which is cut.
   virtual bool OnFrame(uint64_t stream, std::string_view frame) = 0;
   // After its last frame, once, whoever has ended it; also after a false of OnFrame.
