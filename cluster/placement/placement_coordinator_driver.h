@@ -11,6 +11,9 @@
 // that is not answered within `command_timeout` counts as failed; what it may have done all the same is undone, and an
 // answer that comes later is ignored.
 //
+// What the lock, the storage and the activations answer at once is gone on with at once, on the thread that asked. So where
+// all of them do, a lookup is over when Resolve returns, and its future is ready.
+//
 // Events go to the stream in the order in which they came about, one at a time, from the thread that happens to be
 // there.
 //

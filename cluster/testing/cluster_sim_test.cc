@@ -32,7 +32,7 @@ namespace {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kSeeds = 5;
 #else
-constexpr int kSeeds = 50;
+constexpr int kSeeds = 25;
 #endif
 constexpr int kParts = 5;
 
