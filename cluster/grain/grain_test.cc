@@ -481,6 +481,20 @@ TEST(Grain, IsReplacedByALaterActivationAndNotByAnEarlier) {
   });
 }
 
+// CLU-6: a call is for the activation that placement knows of, and for no other one of the same grain.
+TEST(Grain, IsNotServedByAnActivationThatPlacementDoesNotKnow) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Nodes nodes(sim, 1);
+    const Count known = nodes.AddTo(0, "alice", 1).value();
+    GrainActivations activations(nodes[0].router());
+    Future<ActivationRecord> starting = activations.EnsureActivation(GrainKey("counter", "alice"), "", known.token + 1);
+    sim.RunUntil([&] { return starting.IsReady(); }, absl::Seconds(30));
+    ASSERT_TRUE(starting.Take().ok());
+    const absl::StatusOr<Count> count = nodes.AddTo(0, "alice", 1);
+    EXPECT_TRUE(absl::IsUnavailable(count.status())) << count.status();
+  });
+}
+
 // What is wrong with the options is named, with its value.
 TEST(Grain, RefusesAClusterWithoutParts) {
   TestKit kit;

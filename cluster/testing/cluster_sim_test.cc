@@ -30,11 +30,11 @@ namespace fraktor {
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kSeeds = 5;
+constexpr int kSeeds = 4;
 #else
-constexpr int kSeeds = 25;
+constexpr int kSeeds = 16;
 #endif
-constexpr int kParts = 5;
+constexpr int kParts = 4;
 
 constexpr int kNodes = 5;
 constexpr int kGrains = 60;
