@@ -270,13 +270,6 @@ TEST_F(PatternTest, AGracefulStopIsReadyWhenTheActorHasEnded) {
   Settle();
   EXPECT_TRUE(draining.Take().ok());
   EXPECT_EQ(log, Lines({"drains", "stops"}));
-  log.clear();
-  auto full = system_->Spawn<Stoppable>("full", {.mailbox = {.capacity = 1}}, &log);
-  for (int i = 1; i <= 2; ++i) full.Tell(i);
-  Future<void> past_the_limit = GracefulStop(*system_, full, absl::Seconds(1));
-  Settle();
-  EXPECT_EQ(log, Lines({"1", "stops"})) << "also if its mailbox is full";
-  EXPECT_TRUE(past_the_limit.Take().ok());
   auto stubborn = system_->Spawn<Stubborn>("stubborn");
   Future<void> in_vain = GracefulStop(*system_, stubborn.untyped(), absl::Seconds(1), Drain{});
   Advance(absl::Milliseconds(999));
