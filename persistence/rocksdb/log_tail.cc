@@ -49,8 +49,11 @@ uint64_t TornBytes(rocksdb::SequentialFile& file) {
       if (type == kZero) return 0;
       const bool is_recyclable = type >= kRecyclableFull && type <= kRecyclableLast;
       const size_t end = at + (is_recyclable ? kRecyclableHeaderBytes : kHeaderBytes) + length;
-      if (end > kBlockBytes) return 0;
-      if (end > block.size()) break;
+      if (end > block.size()) {
+        // At the end of the file RocksDB takes it for the end, and may say nothing.
+        if (block.size() == kBlockBytes) return 0;
+        break;
+      }
       at = end;
       // Types above are descriptions of the file, each whole.
       const uint8_t piece = is_recyclable ? static_cast<uint8_t>(type - kRecyclableFull + kFull) : type;

@@ -334,6 +334,20 @@ TEST_F(TornLog, OpensWithGarbageBehindTheLog) {
   }
 }
 
+// RocksDB takes what looks like a record of an older file for the end of the log, without a word.
+TEST_F(TornLog, NamesGarbageThatLooksLikeARecordOfAnOlderFile) {
+  for (const char type : {5, 6, 7, 8}) {
+    {
+      std::ofstream log(FreshLog(), std::ios::binary | std::ios::app);
+      // Checksum, a length that no block has room for, type, and the number of a file.
+      log << std::string(4, 'c') << std::string(2, '\xff') << type << std::string(40, 'x');
+    }
+    uint64_t highest = 0;
+    EXPECT_GE(OpenAndCheck(highest), 1u) << static_cast<int>(type);
+    EXPECT_EQ(highest, kAcknowledged + 10);
+  }
+}
+
 TEST_F(TornLog, OpensWithGarbageInPlaceOfTheUnacknowledgedPart) {
   const std::string log = FreshLog();
   const uintmax_t size = std::filesystem::file_size(log);
