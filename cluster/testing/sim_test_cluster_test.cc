@@ -14,7 +14,9 @@
 
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
@@ -258,6 +260,14 @@ TEST_F(ClusterOverSim, FindsAGrainAgainThatWasPassivated) {
     sim.Advance(absl::Seconds(15));
     EXPECT_EQ(AddTo(cluster, 0, "g0", 1).value().value, 3);
     for (int g = 1; g < 6; ++g) EXPECT_EQ(AddTo(cluster, 0, absl::StrCat("g", g), 1).value().value, 1);
+    for (int g = 1; g < 6; ++g) {
+      const GrainKey key("counter", absl::StrCat("g", g));
+      const Count again = AddTo(cluster, 0, key.identity(), 1).value();
+      EXPECT_EQ(again.value, 2);
+      const PlacementResolutionPtr known = cluster[0].driver().Cached(key);
+      ASSERT_NE(known, nullptr);
+      EXPECT_EQ(known->token, again.token) << key.ToString() << ": of the former activation";
+    }
   });
 }
 
