@@ -95,6 +95,8 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
                                                 std::shared_ptr<const GrainRouterParts>(cluster->parts_));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
+  FRAKTOR_ASSIGN_OR_RETURN(cluster->gate_, GrainGate::Make(cluster->router_, authority));
+  cluster->parts_->gate = cluster->gate_;
   // The router tries again itself, for as long as somebody waits, and says why it had to.
   PlacementDriverOptions placement = options.placement;
   placement.max_retries = 0;
@@ -110,6 +112,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                   .events = &system.events()},
                                                  placement));
   cluster->parts_->driver = cluster->driver_.get();
+  cluster->gate_->Open(cluster->parts_);
   MemberCandidate candidate{.authority = authority};
   for (const GrainKind& kind : options.kinds) {
     candidate.kinds.push_back(kind.name);
@@ -134,6 +137,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
 Cluster* Cluster::Of(ActorSystem& system) { return system.Extension<ClusterExtension>().cluster.get(); }
 
 Cluster::~Cluster() {
+  if (gate_ != nullptr) gate_->Close();
   if (listening_.value != 0) membership_->StopListening(listening_);
 }
 

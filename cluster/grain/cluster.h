@@ -32,6 +32,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_filter.h"
+#include "fraktor/cluster/grain/grain_gate.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
@@ -85,7 +86,7 @@ class Cluster final {
   // The grain of A's kind with this identity.
   template <class A>
   GrainRef<A> Grain(std::string_view identity) const {
-    return GrainRef<A>(router_, GrainKey(A::kGrainKind, identity));
+    return GrainRef<A>(gate_->ref(), GrainKey(A::kGrainKind, identity));
   }
 
   // Of grains that run on this node, mostly asked for by themselves; of others nothing happens.
@@ -105,6 +106,8 @@ class Cluster final {
   const MembershipSession& session() const { return *session_; }
   const std::string& authority() const { return parts_->authority; }
   ActorRef router() const { return router_; }
+  // Where calls go in.
+  ActorRef gate() const { return gate_->ref(); }
 
  private:
   friend struct ClusterExtension;
@@ -114,6 +117,7 @@ class Cluster final {
   std::unique_ptr<SerialExecutor> executor_;
   std::shared_ptr<GrainRouterParts> parts_;
   ActorRef router_;
+  GrainGate* gate_ = nullptr;
   std::shared_ptr<PlacementCoordinatorDriver> driver_;
   std::shared_ptr<MembershipSession> session_;
   MembershipListenerId listening_;

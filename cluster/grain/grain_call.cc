@@ -61,6 +61,12 @@ absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegi
   return frame;
 }
 
+EnvelopePtr ResendableCall(GrainCallFrame frame, ActorRef sender) {
+  frame.sender = sender;
+  const ActorRef asker = sender.IsPromise() ? ActorRef(sender.slot(), sender.word() | ActorRef::kShared) : sender;
+  return MakeEnvelope<GrainCallFrame>(asker, std::move(frame));
+}
+
 absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs) {
   std::vector<ActorRef> beside = frame.refs;
   RefsBeside refs(beside);

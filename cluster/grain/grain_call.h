@@ -12,9 +12,11 @@
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_CALL_H_
 #define FRAKTOR_CLUSTER_GRAIN_GRAIN_CALL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -30,6 +32,27 @@
 
 namespace fraktor::inline v0 {
 
+// One of those that a counter counts, from when it is made until it is gone.
+class CallTicket {
+ public:
+  CallTicket() = default;
+  explicit CallTicket(std::atomic<uint32_t>& counter) : counter_(&counter) {
+    counter.fetch_add(1, std::memory_order_relaxed);
+  }
+  CallTicket(CallTicket&& other) noexcept : counter_(std::exchange(other.counter_, nullptr)) {}
+  CallTicket& operator=(CallTicket&& other) noexcept {
+    std::swap(counter_, other.counter_);
+    return *this;
+  }
+  // Who sees that it is gone sees what was done before.
+  ~CallTicket() {
+    if (counter_ != nullptr) counter_->fetch_sub(1, std::memory_order_release);
+  }
+
+ private:
+  std::atomic<uint32_t>* counter_ = nullptr;
+};
+
 // A message for a grain. Its sender is the envelope's.
 struct GrainCall {
   GrainKey key;
@@ -43,6 +66,8 @@ struct GrainCall {
   Instant wait_until = Instant::InfinitePast();
   // How long the asker waits; zero if it is no question.
   absl::Duration timeout = absl::ZeroDuration();
+  // Until it has left the router of the node where it began.
+  CallTicket ticket = {};
 };
 
 // The same between processes.
@@ -114,6 +139,9 @@ CodecSetup ClusterCodecs();
 
 // Errors: those of the message's codec; the call is as it was.
 absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs);
+// To the node of its grain. If it does not leave this node, the router that is in it hears of that, and not who asks: it
+// may be sent again.
+EnvelopePtr ResendableCall(GrainCallFrame frame, ActorRef sender);
 absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs);
 
 }  // namespace fraktor::inline v0

@@ -37,28 +37,28 @@ namespace fraktor::inline v0 {
 template <class A>
 class GrainRef {
  public:
-  GrainRef(ActorRef router, GrainKey key) : router_(router), key_(std::move(key)) {}
+  GrainRef(ActorRef gate, GrainKey key) : gate_(gate), key_(std::move(key)) {}
 
   const GrainKey& key() const { return key_; }
 
   // The sender is the actor in whose turn this is called, or no one.
   template <class M>
   void Tell(M&& message) const {
-    fraktor::Tell(router_, CallOf(std::forward<M>(message), absl::ZeroDuration()));
+    fraktor::Tell(gate_, CallOf(std::forward<M>(message), absl::ZeroDuration()));
   }
 
   // A future of the answer. `asker` is the context of an actor, or a system.
   template <class Asker, class Q>
   auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
     using R = typename std::decay_t<Q>::Reply;
-    return asker.template Ask<R>(router_, CallOf(std::forward<Q>(question), timeout), timeout);
+    return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
   }
 
   // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
   template <class Q>
   auto AskAndWait(ActorSystem& system, Q&& question, absl::Duration timeout) const {
     using R = typename std::decay_t<Q>::Reply;
-    return system.template AskAndWait<R>(router_, CallOf(std::forward<Q>(question), timeout), timeout);
+    return system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
   }
 
   friend bool operator==(const GrainRef&, const GrainRef&) = default;
@@ -73,16 +73,17 @@ class GrainRef {
                      .hops = 0,
                      .router = {},
                      .wait_until = Instant::InfinitePast(),
-                     .timeout = timeout};
+                     .timeout = timeout,
+                     .ticket = {}};
   }
 
-  ActorRef router_;
+  ActorRef gate_;
   GrainKey key_;
 };
 
-// Passes a message on to a grain by the router of this node (Cluster::router), as if its sender had called it. In turns
-// of an actor.
-void ForwardToGrain(ActorContext& context, ActorRef router, const GrainKey& key, EnvelopePtr message);
+// Passes a message on to a grain by the gate of this node (Cluster::gate), as if its sender had called it. In turns of an
+// actor.
+void ForwardToGrain(ActorContext& context, ActorRef gate, const GrainKey& key, EnvelopePtr message);
 
 }  // namespace fraktor::inline v0
 

@@ -20,6 +20,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/cluster/grain/grain_gate.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -110,7 +111,10 @@ absl::Status GrainRouter::OnReply(ActorContext& context, ActorRef ask, absl::Sta
   return absl::OkStatus();
 }
 
-void GrainRouter::PostStop(ActorContext& /*context*/) { losses_.Reset(); }
+void GrainRouter::PostStop(ActorContext& /*context*/) {
+  if (parts_->gate != nullptr) parts_->gate->Shut();
+  losses_.Reset();
+}
 
 void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
   const auto& frame = message.As<GrainCallFrame>();
@@ -521,13 +525,10 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
     Refuse(context, std::move(call), frame.status());
     return;
   }
-  ActorRef asker = sender;
-  if (call.router == context.self() && HearsOfLosses(context)) {
-    frame->sender = sender;
-    // If it does not leave this node, the router hears of it, and not who asks: it may be sent again.
-    if (sender.IsPromise()) asker = ActorRef(sender.slot(), sender.word() | ActorRef::kShared);
-  }
-  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(asker, *std::move(frame)).release());
+  const bool is_resendable = call.router == context.self() && HearsOfLosses(context);
+  EnvelopePtr sent = is_resendable ? ResendableCall(*std::move(frame), sender)
+                                   : MakeEnvelope<GrainCallFrame>(sender, *std::move(frame));
+  ActorContext::worker().Send(router, sent.release());
 }
 
 bool GrainRouter::HearsOfLosses(ActorContext& context) {
@@ -547,7 +548,9 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
       }
     });
   }
-  return losses_.IsListening();
+  if (!losses_.IsListening()) return false;
+  parts_->gate->OnRouterHears();
+  return true;
 }
 
 void GrainRouter::OnCallLost(ActorContext& context, const CallLost& lost) {
@@ -568,6 +571,7 @@ void GrainRouter::OnCallLost(ActorContext& context, const CallLost& lost) {
   const int tries = static_cast<int>(call->hops);
   call->router = ActorRef();
   call->is_redirected = false;
+  call->ticket = parts_->gate->TicketFor(key);
   if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
       known != nullptr && known->locality == PlacementLocality::kRemote) {
     parts_->driver->RemovePid(key, known->pid);
@@ -682,12 +686,12 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   for (StartGrain& start : grain.next) OnStart(context, std::move(start));
 }
 
-void ForwardToGrain(ActorContext& context, ActorRef router, const GrainKey& key, EnvelopePtr message) {
+void ForwardToGrain(ActorContext& context, ActorRef gate, const GrainKey& key, EnvelopePtr message) {
   const ActorRef sender = message->sender();
   const absl::Duration timeout =
       sender.IsPromise() ? DeadlineOf(sender) - context.system().toolbox().Now() : absl::ZeroDuration();
   GrainCall call{.key = key, .message = std::move(message), .is_redirected = false, .hops = 0, .timeout = timeout};
-  ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
+  ActorContext::worker().Send(gate, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
 }
 
 Future<ActivationRecord> GrainActivations::EnsureActivation(GrainKey key, std::string /*owner*/, uint64_t token) {

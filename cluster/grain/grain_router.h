@@ -59,6 +59,8 @@
 
 namespace fraktor::inline v0 {
 
+class GrainGate;
+
 struct StartGrain {
   GrainKey key;
   uint64_t token;
@@ -79,6 +81,7 @@ struct GrainRouterParts {
   Executor* executor = nullptr;
   // Set before the first call.
   PlacementCoordinatorDriver* driver = nullptr;
+  GrainGate* gate = nullptr;
   // Calls that wait for their grains; one more is refused.
   size_t max_waiting = 100'000;
   // How long a call waits that expects no answer, or whose sender is on another node.

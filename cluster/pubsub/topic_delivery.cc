@@ -99,7 +99,7 @@ void TopicDelivery::On(Context& context, SendToPath&& send) {
     }
   }
   ForwardToGrain(
-      context, cluster_->router(), GrainKey(TopicGrain::kGrainKind, send.path),
+      context, cluster_->gate(), GrainKey(TopicGrain::kGrainKind, send.path),
       MakeEnvelope<PublishToTopic>(context.sender(), PublishToTopic{.publication = std::move(send.publication)}));
 }
 

@@ -63,7 +63,7 @@ void SingletonProxy::PostStop(ActorContext& context) {
 void SingletonProxy::LookFor(ActorContext& context) {
   if (cluster_->driver().topology()->HostsOf(key_.kind()).empty()) return;
   ++question_;
-  ForwardToGrain(context, cluster_->router(), key_, MakeEnvelope<Identify>(context.self(), Identify{.id = question_}));
+  ForwardToGrain(context, cluster_->gate(), key_, MakeEnvelope<Identify>(context.self(), Identify{.id = question_}));
 }
 
 void SingletonProxy::OnFound(ActorContext& context, ActorRef singleton) {
@@ -77,7 +77,7 @@ void SingletonProxy::OnFound(ActorContext& context, ActorRef singleton) {
 }
 
 void SingletonProxy::PassOn(ActorContext& context, EnvelopePtr message) {
-  ForwardToGrain(context, cluster_->router(), key_, std::move(message));
+  ForwardToGrain(context, cluster_->gate(), key_, std::move(message));
 }
 
 void SingletonProxy::Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const {

@@ -1,0 +1,96 @@
+// GrainGate: where calls of grains go in on a node. One to a grain of another node whose place is known leaves at once, on
+// the thread of the caller; every other one goes to the router, which finds the grain.
+//
+//   GrainGate& gate = *GrainGate::Make(router, authority).value();
+//   gate.Open(parts);
+//   Tell(gate.ref(), GrainCall{...});
+//   gate.Close();                                    // from now on the router has to do with it alone
+//
+// To wake a worker for the router takes longer than to send a message to another node, so who calls from a thread of its
+// own does it itself.
+//
+// A call does not overtake one of the same caller: what has gone to the router carries a ticket until it has left it, and
+// as long as there are tickets for the key of a grain, calls to it go to the router as well.
+//
+// It leads there as a reference to another node leads to that node (RemoteLink), so it costs other sends nothing, and
+// lives as long as the process, since references to it may.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_GATE_H_
+#define FRAKTOR_CLUSTER_GRAIN_GRAIN_GATE_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/identity/grain_key.h"
+
+namespace fraktor::inline v0 {
+
+struct GrainRouterParts;
+
+class GrainGate final : public RemoteLink {
+ public:
+  // The gate of a router, of the node that is reached so. ResourceExhausted if the process has no slot left.
+  static absl::StatusOr<GrainGate*> Make(ActorRef router, const std::string& authority);
+
+  ActorRef ref() const { return {slot_, ActorRef::kRemote | 1}; }
+
+  // Calls may leave by themselves from now on. Once, with a driver among the parts.
+  void Open(std::shared_ptr<const GrainRouterParts> parts);
+  // No call does so any more; does not wait for those that are at it.
+  void Shut() { word_.fetch_or(kShut, std::memory_order_acq_rel); }
+  // And when this returns, nothing of the parts is used.
+  void Close();
+
+  // The router hears of calls that have not left this node: none leaves by itself before.
+  void OnRouterHears() { router_hears_.store(true, std::memory_order_release); }
+
+  // As long as there is one, later calls to the grain go to the router.
+  CallTicket TicketFor(const GrainKey& key) { return CallTicket(StripeOf(key)); }
+
+  // How many have left by themselves.
+  uint64_t crossed() const { return crossed_.load(std::memory_order_relaxed); }
+
+  absl::Status Send(ActorRef to, EnvelopePtr message) override;
+  EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) override;
+  std::string PathOf(ActorRef to) const override;
+  std::string NodeText() const override;
+
+ private:
+  static constexpr size_t kStripes = 256;
+  // Of word_: the rest counts who is inside, in twos.
+  static constexpr uint32_t kShut = 1;
+  static constexpr uint32_t kOne = 2;
+  class Visit;
+
+  GrainGate(ActorRef router, const std::string& authority) : router_(router), authority_(authority) {}
+
+  std::atomic<uint32_t>& StripeOf(const GrainKey& key) { return stripes_[key.hash() % kStripes]; }
+  // True: it is on its way to the node of its grain. False: the call is as it was.
+  bool Cross(GrainCall& call, ActorRef sender);
+
+  const ActorRef router_;
+  const std::string authority_;
+  ActorSlot* slot_ = nullptr;
+  std::shared_ptr<const GrainRouterParts> parts_;
+  std::atomic<uint32_t> word_{kShut};
+  std::atomic<bool> router_hears_{false};
+  std::atomic<uint64_t> crossed_{0};
+  std::array<std::atomic<uint32_t>, kStripes> stripes_{};
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_CLUSTER_GRAIN_GRAIN_GATE_H_
