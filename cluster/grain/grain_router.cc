@@ -16,6 +16,7 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -521,31 +522,31 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
     Refuse(context, std::move(call), frame.status());
     return;
   }
-  ActorRef asker = sender;
-  if (call.router == context.self() && HearsOfLosses(context)) {
-    frame->sender = sender;
-    // If it does not leave this node, the router hears of it, and not who asks: it may be sent again.
-    if (sender.IsPromise()) asker = ActorRef(sender.slot(), sender.word() | ActorRef::kShared);
-  }
-  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(asker, *std::move(frame)).release());
+  if (call.router == context.self() && HearsOfLosses(context)) frame->sender = sender;
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
 }
 
 bool GrainRouter::HearsOfLosses(ActorContext& context) {
   if (!has_listened_) {
     has_listened_ = true;
-    losses_ = context.system().events().Listen<AllDeadLetters>([self = context.self()](const AllDeadLetters& letter) {
-      const void* const type = letter.message.type;
-      if (type == MessageTypeOf<GrainCallFrame>()) {
-        const auto& frame = *static_cast<const GrainCallFrame*>(letter.message.message);
-        // Those of others have come here, and nobody knows what they have done.
-        if (frame.router == self) Tell(self, CallLost{.frame = frame, .reason = letter.reason});
-      } else if (type == MessageTypeOf<LocateGrain>()) {
-        const auto& locate = *static_cast<const LocateGrain*>(letter.message.message);
-        Tell(self,
-             LocateLost{
-                 .key = GrainKey(locate.kind, locate.identity), .attempt = locate.attempt, .reason = letter.reason});
-      }
-    });
+    losses_ =
+        context.system().events().Listen<UndeliveredMessage>([self = context.self()](const UndeliveredMessage& lost) {
+          const MessageView& message = lost.letter.message;
+          if (message.type == MessageTypeOf<GrainCallFrame>()) {
+            const auto& frame = *static_cast<const GrainCallFrame*>(message.message);
+            // Of those that others have sent nobody knows what they have done.
+            if (frame.router != self) return;
+            Tell(self, CallLost{.frame = frame, .reason = lost.letter.reason});
+          } else if (message.type == MessageTypeOf<LocateGrain>()) {
+            const auto& locate = *static_cast<const LocateGrain*>(message.message);
+            Tell(self, LocateLost{.key = GrainKey(locate.kind, locate.identity),
+                                  .attempt = locate.attempt,
+                                  .reason = lost.letter.reason});
+          } else {
+            return;
+          }
+          lost.TakeBack();
+        });
   }
   return losses_.IsListening();
 }
