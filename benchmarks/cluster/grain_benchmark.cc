@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -170,16 +171,18 @@ class Pair {
                         {.kinds = {GrainKindOf<Oracle>()}, .membership = there, .lock = there, .storage = there})
              .value();
     serving_->Spawn<Oracle>("oracle");
+    grain_.emplace(cluster_->Grain<Oracle>("delphi"));
     plain_ = asking_->Resolve(absl::StrCat("pekko://pair@", serving.authority(), "/user/oracle")).value();
   }
 
-  Future<Answer> AskGrain() { return cluster_->Grain<Oracle>("delphi").Ask(*asking_, Question{1}, absl::Seconds(30)); }
+  Future<Answer> AskGrain() { return grain_->Ask(*asking_, Question{1}, absl::Seconds(30)); }
   Future<Answer> AskPlain() { return asking_->Ask<Answer>(plain_, Question{1}, absl::Seconds(30)); }
 
  private:
   std::unique_ptr<ActorSystem> serving_;
   std::unique_ptr<ActorSystem> asking_;
   Cluster* cluster_ = nullptr;
+  std::optional<GrainRef<Oracle>> grain_;
   ActorRef plain_;
 };
 

@@ -20,6 +20,7 @@
 #define FRAKTOR_CLUSTER_GRAIN_CLUSTER_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -106,8 +107,9 @@ class Cluster final {
   const MembershipSession& session() const { return *session_; }
   const std::string& authority() const { return parts_->authority; }
   ActorRef router() const { return router_; }
-  // Where calls go in.
+  // Where calls go in, and how many of them have left for another node without the router.
   ActorRef gate() const { return gate_->ref(); }
+  uint64_t calls_past_router() const { return gate_->crossed(); }
 
  private:
   friend struct ClusterExtension;

@@ -41,6 +41,35 @@ class RefsBeside final : public ActorRefCodec {
 
 }  // namespace
 
+void Codec<GrainCallFrame>::Encode(const GrainCallFrame& frame, Encoder& out) {
+  out.Bytes(frame.key.kind());
+  out.Bytes(frame.key.identity());
+  out.Value(frame.is_redirected);
+  out.Value(frame.hops);
+  out.Value(frame.router);
+  out.Value(frame.timeout);
+  out.Bytes(frame.manifest);
+  out.Value(frame.version);
+  out.Bytes(frame.bytes);
+  out.Value(frame.refs);
+}
+
+GrainCallFrame Codec<GrainCallFrame>::Decode(Decoder& in) {
+  GrainCallFrame frame;
+  const std::string_view kind = in.Bytes();
+  const std::string_view identity = in.Bytes();
+  frame.key = GrainKey(kind, identity);
+  frame.is_redirected = in.Value<bool>();
+  frame.hops = in.Value<uint32_t>();
+  frame.router = in.Value<ActorRef>();
+  frame.timeout = in.Value<absl::Duration>();
+  frame.manifest = in.Bytes();
+  frame.version = in.Value<uint32_t>();
+  frame.bytes = in.Bytes();
+  frame.refs = in.Value<std::vector<ActorRef>>();
+  return frame;
+}
+
 CodecSetup ClusterCodecs() {
   CodecSetup codecs;
   codecs.Add<GrainCallFrame, LocateGrain, GrainLocated, GrainGone>();
@@ -48,8 +77,7 @@ CodecSetup ClusterCodecs() {
 }
 
 absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs) {
-  GrainCallFrame frame{.kind = call.key.kind(),
-                       .identity = call.key.identity(),
+  GrainCallFrame frame{.key = call.key,
                        .is_redirected = call.is_redirected,
                        .hops = call.hops,
                        .router = call.router,
@@ -61,19 +89,12 @@ absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegi
   return frame;
 }
 
-EnvelopePtr ResendableCall(GrainCallFrame frame, ActorRef sender) {
-  frame.sender = sender;
-  const ActorRef asker = sender.IsPromise() ? ActorRef(sender.slot(), sender.word() | ActorRef::kShared) : sender;
-  return MakeEnvelope<GrainCallFrame>(asker, std::move(frame));
-}
-
-absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs) {
-  std::vector<ActorRef> beside = frame.refs;
-  RefsBeside refs(beside);
+absl::StatusOr<GrainCall> DecodeCall(GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs) {
+  RefsBeside refs(frame.refs);
   FRAKTOR_ASSIGN_OR_RETURN(EnvelopePtr message,
                            codecs.Decode({.manifest = frame.manifest, .version = frame.version, .bytes = frame.bytes},
                                          sender, {.refs = &refs, .max_bytes = frame.bytes.size()}));
-  return GrainCall{.key = GrainKey(frame.kind, frame.identity),
+  return GrainCall{.key = std::move(frame.key),
                    .message = std::move(message),
                    .is_redirected = frame.is_redirected,
                    .hops = frame.hops,

@@ -72,8 +72,7 @@ struct GrainCall {
 
 // The same between processes.
 struct GrainCallFrame {
-  std::string kind = {};
-  std::string identity = {};
+  GrainKey key = {};
   bool is_redirected = false;
   uint32_t hops = 0;
   ActorRef router = {};
@@ -113,11 +112,10 @@ struct GrainGone {
 };
 
 template <>
-struct Codec<GrainCallFrame>
-    : FieldCodec<GrainCallFrame, &GrainCallFrame::kind, &GrainCallFrame::identity, &GrainCallFrame::is_redirected,
-                 &GrainCallFrame::hops, &GrainCallFrame::router, &GrainCallFrame::timeout, &GrainCallFrame::manifest,
-                 &GrainCallFrame::version, &GrainCallFrame::bytes, &GrainCallFrame::refs> {
+struct Codec<GrainCallFrame> {
   static constexpr std::string_view kManifest = "fraktor.grain_call";
+  static void Encode(const GrainCallFrame& frame, Encoder& out);
+  static GrainCallFrame Decode(Decoder& in);
 };
 template <>
 struct Codec<LocateGrain> : FieldCodec<LocateGrain, &LocateGrain::kind, &LocateGrain::identity, &LocateGrain::attempt> {
@@ -139,10 +137,8 @@ CodecSetup ClusterCodecs();
 
 // Errors: those of the message's codec; the call is as it was.
 absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs);
-// To the node of its grain. If it does not leave this node, the router that is in it hears of that, and not who asks: it
-// may be sent again.
-EnvelopePtr ResendableCall(GrainCallFrame frame, ActorRef sender);
-absl::StatusOr<GrainCall> DecodeCall(const GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs);
+// Takes the key out of the frame; not if there is an error.
+absl::StatusOr<GrainCall> DecodeCall(GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs);
 
 }  // namespace fraktor::inline v0
 

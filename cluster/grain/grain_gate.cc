@@ -97,8 +97,9 @@ bool GrainGate::Cross(GrainCall& call, ActorRef sender) {
   frame->is_redirected = true;
   frame->hops = 1;
   frame->router = router_;
+  frame->sender = sender;
   crossed_.fetch_add(1, std::memory_order_relaxed);
-  SendRemote(*router, ResendableCall(*std::move(frame), sender)).IgnoreError();
+  SendRemote(*router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame))).IgnoreError();
   return true;
 }
 

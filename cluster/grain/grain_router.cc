@@ -16,6 +16,7 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -117,7 +118,7 @@ void GrainRouter::PostStop(ActorContext& /*context*/) {
 }
 
 void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
-  const auto& frame = message.As<GrainCallFrame>();
+  auto& frame = message.As<GrainCallFrame>();
   message.set_target_word(message.target_word() | kForwarded);
   absl::StatusOr<GrainCall> call = DecodeCall(frame, message.sender(), *parts_->codecs);
   if (call.ok()) {
@@ -126,7 +127,7 @@ void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
   }
   ActorSystem& system = context.system();
   const std::string from = message.sender().IsNoOne() ? std::string() : context.PathOf(message.sender());
-  const std::string recipient = absl::StrCat("grain ", frame.kind, "/", frame.identity);
+  const std::string recipient = absl::StrCat("grain ", frame.key.ToString());
   system.dead_letters().Publish(DeadLetter{{.reason = DeadLetterReason::kNotReadable,
                                             .sender = from,
                                             .recipient = recipient,
@@ -525,36 +526,39 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
     Refuse(context, std::move(call), frame.status());
     return;
   }
-  const bool is_resendable = call.router == context.self() && HearsOfLosses(context);
-  EnvelopePtr sent = is_resendable ? ResendableCall(*std::move(frame), sender)
-                                   : MakeEnvelope<GrainCallFrame>(sender, *std::move(frame));
-  ActorContext::worker().Send(router, sent.release());
+  if (call.router == context.self() && HearsOfLosses(context)) frame->sender = sender;
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
 }
 
 bool GrainRouter::HearsOfLosses(ActorContext& context) {
   if (!has_listened_) {
     has_listened_ = true;
-    losses_ = context.system().events().Listen<AllDeadLetters>([self = context.self()](const AllDeadLetters& letter) {
-      const void* const type = letter.message.type;
-      if (type == MessageTypeOf<GrainCallFrame>()) {
-        const auto& frame = *static_cast<const GrainCallFrame*>(letter.message.message);
-        // Those of others have come here, and nobody knows what they have done.
-        if (frame.router == self) Tell(self, CallLost{.frame = frame, .reason = letter.reason});
-      } else if (type == MessageTypeOf<LocateGrain>()) {
-        const auto& locate = *static_cast<const LocateGrain*>(letter.message.message);
-        Tell(self,
-             LocateLost{
-                 .key = GrainKey(locate.kind, locate.identity), .attempt = locate.attempt, .reason = letter.reason});
-      }
-    });
+    losses_ =
+        context.system().events().Listen<UndeliveredMessage>([self = context.self()](const UndeliveredMessage& lost) {
+          const MessageView& message = lost.letter.message;
+          if (message.type == MessageTypeOf<GrainCallFrame>()) {
+            const auto& frame = *static_cast<const GrainCallFrame*>(message.message);
+            // Of those that others have sent nobody knows what they have done.
+            if (frame.router != self) return;
+            Tell(self, CallLost{.frame = frame, .reason = lost.letter.reason});
+          } else if (message.type == MessageTypeOf<LocateGrain>()) {
+            const auto& locate = *static_cast<const LocateGrain*>(message.message);
+            Tell(self, LocateLost{.key = GrainKey(locate.kind, locate.identity),
+                                  .attempt = locate.attempt,
+                                  .reason = lost.letter.reason});
+          } else {
+            return;
+          }
+          lost.TakeBack();
+        });
   }
   if (!losses_.IsListening()) return false;
   parts_->gate->OnRouterHears();
   return true;
 }
 
-void GrainRouter::OnCallLost(ActorContext& context, const CallLost& lost) {
-  const GrainCallFrame& frame = lost.frame;
+void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
+  GrainCallFrame& frame = lost.frame;
   absl::StatusOr<GrainCall> call = DecodeCall(frame, frame.sender, *parts_->codecs);
   if (!call.ok()) {
     // It could be written; so that is its codec's fault.

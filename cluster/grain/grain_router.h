@@ -178,7 +178,7 @@ class GrainRouter final : public ActorInstance {
   void OnLocate(ActorContext& context, const LocateGrain& locate);
   void OnInquiryAnswered(ActorContext& context, const InquiryAnswered& answered);
   void OnGone(const GrainGone& gone);
-  void OnCallLost(ActorContext& context, const CallLost& lost);
+  void OnCallLost(ActorContext& context, CallLost& lost);
   void OnLocateLost(ActorContext& context, const LocateLost& lost);
   void OnDue(ActorContext& context);
   void OnStart(ActorContext& context, StartGrain start);

@@ -10,9 +10,13 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
@@ -24,6 +28,22 @@
 
 namespace fraktor {
 namespace {
+
+// The dead letters of a system, by reason and recipient.
+class DeadLetterList {
+ public:
+  explicit DeadLetterList(ActorSystem& system)
+      : listening_(system.events().Listen<AllDeadLetters>([this](const AllDeadLetters& letter) {
+          texts_.push_back(absl::StrCat(std::string(NameOf(letter.reason)), ": ", std::string(letter.message.type_name),
+                                        " to ", std::string(letter.recipient)));
+        })) {}
+
+  const std::vector<std::string>& texts() const { return texts_; }
+
+ private:
+  std::vector<std::string> texts_;
+  const EventSubscription listening_;
+};
 
 class ClusterOverSim : public testing::Test {
  protected:
@@ -187,8 +207,45 @@ TEST_F(ClusterOverSim, RemembersWhereAGrainIs) {
   });
 }
 
+// A call whose place is known leaves without the router, but not while one before it is there: so they stay in order.
+TEST_F(ClusterOverSim, ACallDoesNotOvertakeOneThatIsAtTheRouter) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    std::string identity;
+    PlacementResolutionPtr place;
+    for (int g = 0; place == nullptr || place->locality != PlacementLocality::kRemote; ++g) {
+      identity = absl::StrCat("g", g);
+      ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
+      place = cluster[0].driver().Cached(GrainKey(Counter::kGrainKind, identity));
+      ASSERT_LT(g, 100);
+    }
+    const uint64_t before = cluster[0].calls_past_router();
+    EXPECT_EQ(AddTo(cluster, 0, identity, 1).value().value, 2);
+    EXPECT_EQ(cluster[0].calls_past_router(), before + 1);
+
+    const auto ask = [&] {
+      return cluster[0].Grain<Counter>(identity).Ask(cluster.system(0), Add{1}, absl::Seconds(5));
+    };
+    cluster[0].driver().RemovePid(place->decision.key, place->pid);
+    Future<Count> at_router = ask();
+    cluster[0].driver().Learn(place);
+    Future<Count> behind = ask();
+    EXPECT_EQ(cluster[0].calls_past_router(), before + 1);
+    EXPECT_EQ(cluster.Await(std::move(at_router)).value().value, 3);
+    EXPECT_EQ(cluster.Await(std::move(behind)).value().value, 4);
+
+    EXPECT_EQ(cluster.Await(ask()).value().value, 5);
+    EXPECT_EQ(cluster[0].calls_past_router(), before + 2);
+    // After its end too a reference leads to nowhere, and not into it.
+    const GrainRef<Counter> grain = cluster[0].Grain<Counter>(identity);
+    cluster.Crash(0);
+    grain.Tell(Add{1});
+  });
+}
+
 // CLU-12: calls that wait for the link to a node that has died have not left theirs. When another life of it answers they are
-// sent again, and each is handled once.
+// sent again, and each is handled once. None of them is a dead letter.
 TEST_F(ClusterOverSim, SendsAgainWhatWasForAFormerLifeOfANode) {
   Simulate({.seeds = 5}, [](Simulation& sim) {
     constexpr int kGrains = 12;
@@ -201,6 +258,7 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForAFormerLifeOfANode) {
     cluster.Crash(1);
     // The link is known to be down.
     sim.Advance(absl::Seconds(1));
+    const DeadLetterList letters(cluster.system(0));
     std::vector<Future<Count>> asked;
     for (int g = 0; g < kGrains; ++g) {
       asked.push_back(
@@ -217,6 +275,7 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForAFormerLifeOfANode) {
       EXPECT_EQ(count->value, is_same ? 2 : 1) << "g" << g << ": once";
     }
     EXPECT_EQ(anew, there);
+    EXPECT_THAT(letters.texts(), testing::IsEmpty());
   });
 }
 
@@ -234,6 +293,7 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForANodeInQuarantine) {
     const PathAuthority address = PathAuthority::Create("pekko", "n1.test", 2552).value();
     const uint64_t life = Remoting::Of(cluster.system(1))->system_uid();
     ASSERT_TRUE(Remoting::Of(cluster.system(0))->Quarantine(address, life, {}).ok());
+    const DeadLetterList letters(cluster.system(0));
     const absl::StatusOr<Count> none = AddTo(cluster, 0, there, 1);
     EXPECT_TRUE(absl::IsUnavailable(none.status())) << none.status();
     EXPECT_NE(std::string(none.status().message()).find("quarantine"), std::string::npos) << none.status();
@@ -244,6 +304,8 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForANodeInQuarantine) {
     const absl::StatusOr<Count> count = cluster.Await(std::move(asking));
     ASSERT_TRUE(count.ok()) << count.status();
     EXPECT_EQ(count->value, 1);
+    // Of the one that was given up, once; not of all that was tried for it.
+    EXPECT_THAT(letters.texts(), testing::ElementsAre(testing::EndsWith(absl::StrCat("Add to grain counter/", there))));
   });
 }
 

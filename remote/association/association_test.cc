@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/undelivered_message.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/selection/selection.h"
@@ -330,6 +332,40 @@ TEST_F(AssociationTest, RefusesAPeerInQuarantineWhichIsToldAndRefusesBack) {
   Advance(absl::Minutes(1));
   probe.Send(b.From(a, "/user/echo"), Question{3});
   EXPECT_EQ(probe.Expect<Note>().number, 4);
+}
+
+// What has not left its node may be taken back by whoever sent it: then it is no dead letter, and who asked waits on.
+TEST_F(AssociationTest, GivesBackWhatWillNotBeSent) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  Meet(a, b);
+  EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok());
+  std::vector<int> taken;
+  const EventSubscription losses = a.system().events().Listen<UndeliveredMessage>([&](const UndeliveredMessage& lost) {
+    EXPECT_EQ(lost.letter.reason, DeadLetterReason::kQuarantined);
+    EXPECT_EQ(lost.letter.message.type, MessageTypeOf<Question>());
+    const auto& question = *static_cast<const Question*>(lost.letter.message.message);
+    if (question.number != 1) return;
+    taken.push_back(question.number);
+    lost.TakeBack();
+  });
+  int letters = 0;
+  const EventSubscription all = a.system().events().Listen<AllDeadLetters>([&](const AllDeadLetters&) { ++letters; });
+  const ActorRef echo = b.From(a, "/user/echo");
+  Future<Note> mine = a.system().Ask<Note>(echo, Question{1}, absl::Seconds(5));
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(taken, std::vector<int>{1});
+  EXPECT_FALSE(mine.IsReady());
+  EXPECT_EQ(letters, 0);
+  EXPECT_EQ(a.system().dead_letters().total(), 0u);
+  // Others are lost as ever.
+  Future<Note> other = a.system().Ask<Note>(echo, Question{2}, absl::Seconds(5));
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(other.IsReady());
+  EXPECT_FALSE(other.Take().ok());
+  EXPECT_EQ(letters, 1);
+  EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kQuarantined), 1u);
 }
 
 // R14

@@ -10,6 +10,8 @@
 #include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/authority_events.h"
@@ -112,6 +114,17 @@ class LaneListener final : public StreamListener {
   const std::shared_ptr<const std::atomic<size_t>> gathered_;
 };
 
+// Whether who has sent it takes care of it.
+bool IsTakenBack(const LocalNode& node, const Envelope& message, DeadLetterReason reason) {
+  bool is_taken_back = false;
+  const AllDeadLetters letter{
+      .reason = reason,
+      .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()},
+      .at = node.Now()};
+  node.system.events().Publish(UndeliveredMessage{letter, is_taken_back});
+  return is_taken_back;
+}
+
 }  // namespace
 
 uint64_t LocalNode::WireUidOf(ActorRef ref) const {
@@ -145,6 +158,7 @@ void LocalNode::Log(LogLevel level, std::string_view text, LogSite site) const {
 }
 
 void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason) const {
+  if (to.IsRemote() && IsTakenBack(*this, *message, reason)) return;
   message->set_target_word(to.word());
   if (ForeignMetrics* const metrics = system.tree().options().mailboxes.core().metrics()) {
     metrics->CountDeadLetter(reason);

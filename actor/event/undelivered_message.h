@@ -1,0 +1,34 @@
+// UndeliveredMessage: a message to another node that has not left this one, and will not. Before it becomes a dead letter
+// whoever has sent it may take it back, to send it again or elsewhere.
+//
+//   EventSubscription losses = system.events().Listen<UndeliveredMessage>([](const UndeliveredMessage& lost) {
+//     if (!IsMine(lost.letter.message)) return;
+//     SendAgainLater(lost.letter.message);
+//     lost.TakeBack();
+//   });
+//
+// One that was taken back is no dead letter: it is not counted, published or logged as one, and who asked by it is told
+// nothing. Whoever took it says what became of it.
+//
+// Thread safety: for the thread that publishes it, while it does.
+#ifndef FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
+#define FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_type.h"
+
+namespace fraktor::inline v0 {
+
+struct UndeliveredMessage {
+  static constexpr EventInfo<UndeliveredMessage> kEvent{"UndeliveredMessage"};
+
+  // What it will be if nobody takes it. Without sender and recipient, which cost something to name.
+  const AllDeadLetters& letter;
+  bool& is_taken_back;
+
+  void TakeBack() const { is_taken_back = true; }
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
