@@ -1,4 +1,5 @@
 // Asks as programs use them: answers, errors, timeouts and what they say, circles of questions, promises as references.
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,12 +13,16 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
@@ -112,6 +117,197 @@ TEST_F(AskTest, TasksThatWaitGoOnInTheOrderInWhichTheyAreWoken) {
     for (int i = count - 1; i >= 0; --i) latest_first.push_back(i);
     EXPECT_EQ(answers, latest_first);
   }
+}
+
+// Each asks again and again, and waits for each answer.
+Task<void> AskManyTimes(ActorSystem& system, Collector::Ref collector, int value, int times,
+                        std::vector<int>& answers) {
+  for (int i = 0; i < times; ++i) {
+    Future<Answer> asking = system.Ask(collector, Question{value}, absl::InfiniteDuration());
+    const absl::StatusOr<Answer> answer = co_await asking;
+    if (answer.ok()) answers.push_back(answer->value);
+  }
+}
+
+TEST_F(AskTest, TasksThatWaitAgainAreWokenAgain) {
+  auto collector = system_->Spawn<Collector>("collector");
+  for (const int count : {1, 5, 30}) {
+    std::vector<int> answers;
+    // Those with even numbers are done earlier.
+    for (int i = 0; i < count; ++i) system_->Run(AskManyTimes(*system_, collector, i, 2 + i % 2, answers));
+    for (int round = 0; round < 4; ++round) {
+      Settle();
+      collector.Tell(AnswerAll{});
+      Settle();
+      std::vector<int> expected;
+      for (int i = 0; i < count; ++i) {
+        if (round < 2 + i % 2) expected.push_back(i);
+      }
+      if (round % 2 == 0) std::reverse(expected.begin(), expected.end());
+      EXPECT_EQ(answers, expected) << count << " tasks, round " << round;
+      answers.clear();
+    }
+  }
+}
+
+// A future of one actor that another waits for: its answer comes in the turns of the first.
+struct Wait {
+  Future<Answer> answer;
+};
+class OtherWaits : public Actor<OtherWaits, Wait, Noise> {
+ public:
+  explicit OtherWaits(std::vector<int>* heard, int last = 0, absl::Notification* done = nullptr)
+      : heard_(*heard), last_(last), done_(done) {}
+  Task<> On(Context&, Wait wait) {
+    Future<Answer> answer = std::move(wait.answer);
+    const absl::StatusOr<Answer> got = co_await answer;
+    heard_.push_back(got.ok() ? got->value : -1);
+    if (done_ != nullptr && heard_.back() == last_) done_->Notify();
+  }
+  void On(Context&, const Noise&) { heard_.push_back(0); }
+
+ private:
+  std::vector<int>& heard_;
+  const int last_;
+  absl::Notification* const done_;
+};
+class HandsOver : public Actor<HandsOver, Question> {
+ public:
+  HandsOver(Collector::Ref target, OtherWaits::Ref waits) : target_(target), waits_(waits) {}
+  void On(Context& context, const Question& question) {
+    context.Tell(waits_, Wait{context.Ask(target_, question, absl::Seconds(1))});
+  }
+
+ private:
+  const Collector::Ref target_;
+  const OtherWaits::Ref waits_;
+};
+
+TEST_F(AskTest, AnotherActorMayWaitForTheAnswer) {
+  std::vector<int> heard;
+  auto collector = system_->Spawn<Collector>("collector");
+  auto waits = system_->Spawn<OtherWaits>("waits", &heard);
+  auto hands_over = system_->Spawn<HandsOver>("hands-over", collector, waits);
+  hands_over.Tell(Question{7});
+  Settle();
+  waits.Tell(Noise{});
+  Settle();
+  EXPECT_TRUE(heard.empty());
+  collector.Tell(AnswerAll{});
+  Settle();
+  EXPECT_EQ(heard, std::vector<int>({7, 0}));
+  hands_over.Tell(Question{8});
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(heard, std::vector<int>({7, 0, -1}));
+}
+
+// The same where the two run at the same time.
+TEST(AskWithThreads, AnotherActorMayWaitForTheAnswerOnAnotherThread) {
+  constexpr int kQuestions = 2000;
+  std::vector<int> heard;
+  absl::Notification done;
+  ActorSystemOptions options;
+  options.workers = 2;
+  options.log_level = LogLevel::kOff;
+  auto system = ActorSystem::Create(options).value();
+  class Echo : public Actor<Echo, Question, AnswerAll> {
+   public:
+    Answer On(Context&, const Question& question) { return {question.value}; }
+    void On(Context&, const AnswerAll&) {}
+  };
+  auto echo = system->Spawn<Echo>("echo");
+  auto waits = system->Spawn<OtherWaits>("waits", &heard, int{kQuestions}, &done);
+  auto hands_over = system->Spawn<HandsOver>("hands-over", echo, waits);
+  for (int i = 1; i <= kQuestions; ++i) hands_over.Tell(Question{i});
+  done.WaitForNotification();
+  EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());
+  ASSERT_EQ(heard.size(), static_cast<size_t>(kQuestions));
+  for (int i = 1; i <= kQuestions; ++i) EXPECT_EQ(heard[i - 1], i);
+}
+
+// A future that outlives the handler that has waited for it, and is waited for by the next.
+class Keeps : public Actor<Keeps, Question, Noise> {
+ public:
+  Keeps(Collector::Ref target, std::vector<int>* heard, std::shared_ptr<Future<Answer>> asking)
+      : target_(target), heard_(*heard), asking_(std::move(asking)) {}
+  // The first message asks and waits, any other waits for what there is.
+  InterleavingTask<> On(Context& context, Question question) {
+    if (!asking_->valid()) *asking_ = context.Ask(target_, question, absl::Hours(1));
+    const absl::StatusOr<Answer> answer = co_await *asking_;
+    heard_.push_back(answer.ok() ? answer->value : -1);
+  }
+  absl::Status On(Context&, const Noise&) { return absl::AbortedError("restart"); }
+
+ private:
+  const Collector::Ref target_;
+  std::vector<int>& heard_;
+  const std::shared_ptr<Future<Answer>> asking_;
+};
+
+TEST_F(AskTest, AFutureMayOutliveTheHandlerThatWaitedForIt) {
+  std::vector<int> heard;
+  auto asking = std::make_shared<Future<Answer>>();
+  auto collector = system_->Spawn<Collector>("collector");
+  auto keeps = system_->Spawn<Keeps>("keeps", collector, &heard, asking);
+  keeps.Tell(Question{1});
+  Settle();
+  keeps.Tell(Noise{});  // The handler that waits ends with the object.
+  Settle();
+  keeps.Tell(Question{2});
+  Settle();
+  EXPECT_TRUE(heard.empty());
+  collector.Tell(AnswerAll{});
+  Settle();
+  EXPECT_EQ(heard, std::vector<int>({1}));
+}
+
+// A handler of the runtime's kind whose step throws when it goes on.
+class ThrowsLater final : public AwaitingHandler {
+ public:
+  explicit ThrowsLater(Task<void> task) : running_(std::move(task), static_cast<TaskDriver&>(*this)) {}
+  bool Step() override {
+    if (steps_++ > 0) throw std::runtime_error("later");
+    return running_.Resume();
+  }
+  absl::Status Finish(ActorContext&) override { return absl::OkStatus(); }
+
+ private:
+  RunningTask<void> running_;
+  int steps_ = 0;
+};
+Task<void> Sleep(ActorContext& context) {
+  Future<void> delay = context.Delay(absl::Seconds(1));
+  const absl::Status slept = co_await delay;
+  EXPECT_TRUE(slept.ok());
+}
+class Thrower final : public ActorInstance {
+ public:
+  explicit Thrower(std::string* log) : log_(*log) {}
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (!message.Is<Question>()) {
+      log_ += "noise ";
+      return absl::OkStatus();
+    }
+    return RunHandler(context, std::make_unique<ThrowsLater>(Sleep(context)), AwaitMode::kExclusive);
+  }
+  absl::Status PreRestart(ActorContext&, const absl::Status& reason, Envelope* message) override {
+    log_ += Has(reason, "later") && message != nullptr && message->Is<Question>() ? "question " : "? ";
+    return absl::OkStatus();
+  }
+
+ private:
+  std::string& log_;
+};
+
+TEST_F(AskTest, AHandlerThatThrowsWhenItGoesOnIsAFailureOnItsMessage) {
+  std::string log;
+  const ActorRef thrower = system_->SpawnActor(*MakeProps<Thrower>({}, &log), "thrower").value();
+  Tell(thrower, Question{});
+  Tell(thrower, Noise{});
+  Settle();
+  EXPECT_EQ(log, "");
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(log, "question noise ");
 }
 
 // A97
@@ -521,8 +717,7 @@ class Blocking : public Actor<Blocking, WaitForAll> {
     WaitResults results;
     results.of_context = context.Ask(teller_, Question{1}, absl::Seconds(60)).Wait().status();
     results.of_system = context.system().Ask(teller_, Question{1}, absl::Seconds(60)).Wait().status();
-    // A pinned actor may wait, but for this without end: the system ends after it.
-    results.of_end = IsWorkerThread() ? context.system().WhenTerminated().Wait() : absl::OkStatus();
+    results.of_end = context.system().WhenTerminated().Wait();
     results.of_ready = MakeReadyFuture().Wait();
     return results;
   }
@@ -559,6 +754,8 @@ TEST(AskWithThreads, APinnedActorMayWaitForOthersButNotForItself) {
   EXPECT_TRUE(waited->of_system.ok()) << waited->of_system;
   EXPECT_EQ(waited->of_context.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(Has(waited->of_context, "context.system().Ask")) << waited->of_context;
+  EXPECT_EQ(waited->of_end.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Has(waited->of_end, "the end of the system")) << waited->of_end;
   EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());
 }
 

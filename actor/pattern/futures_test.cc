@@ -15,6 +15,7 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
@@ -279,6 +280,64 @@ TEST_F(PatternTest, AGracefulStopIsReadyWhenTheActorHasEnded) {
   EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(status.message(), "pekko://s/user/stubborn has not ended within 1s");
   EXPECT_EQ(GracefulStop(*system_, ActorRef(), absl::Seconds(1)).Take().code(), absl::StatusCode::kInvalidArgument);
+}
+
+// Is a while at 0, so that its mailbox fills.
+class Busy : public Actor<Busy, Drain, int> {
+ public:
+  explicit Busy(std::vector<std::string>* log) : log_(*log) {}
+  void On(Context& context, const Drain&) { context.Stop(); }
+  Task<> On(Context& context, int n) {
+    if (n == 0) {
+      Future<void> delay = context.Delay(absl::Seconds(1));
+      const absl::Status waited = co_await delay;
+      EXPECT_TRUE(waited.ok()) << waited;
+    }
+    log_.push_back(std::to_string(n));
+  }
+  void PostStop(Context&) { log_.push_back("stops"); }
+
+ private:
+  std::vector<std::string>& log_;
+};
+
+// A103
+TEST_F(PatternTest, AGracefulStopGetsIntoAFullMailbox) {
+  for (const OverflowStrategy overflow : {OverflowStrategy::kReject, OverflowStrategy::kDropNewest,
+                                          OverflowStrategy::kDropOldest, OverflowStrategy::kDeadLetter}) {
+    std::vector<std::string> log;
+    auto actor = system_->Spawn<Busy>("", {.mailbox = {.capacity = 2, .overflow = overflow}}, &log);
+    actor.Tell(0);
+    Settle();
+    for (const int n : {1, 2, 3}) actor.Tell(n);
+    Future<void> stopping = GracefulStop(*system_, actor, absl::Seconds(10));
+    Settle();
+    EXPECT_FALSE(stopping.IsReady()) << ToString(overflow);
+    Advance(absl::Seconds(1));
+    EXPECT_EQ(log, overflow == OverflowStrategy::kDropOldest ? Lines({"0", "2", "3", "stops"})
+                                                             : Lines({"0", "1", "2", "stops"}))
+        << ToString(overflow) << ": after what there was room for";
+    ASSERT_TRUE(stopping.IsReady()) << ToString(overflow);
+    EXPECT_TRUE(stopping.Take().ok());
+  }
+}
+
+TEST_F(PatternTest, AGracefulStopByAMessageForWhichThereIsNoRoomFailsInTime) {
+  std::vector<std::string> log;
+  auto actor =
+      system_->Spawn<Busy>("busy", {.mailbox = {.capacity = 1, .overflow = OverflowStrategy::kDropNewest}}, &log);
+  actor.Tell(0);
+  Settle();
+  actor.Tell(1);
+  Future<void> stopping = GracefulStop(*system_, actor, absl::Seconds(2), Drain{});
+  Advance(absl::Milliseconds(1999));
+  EXPECT_EQ(log, Lines({"0", "1"}));
+  EXPECT_FALSE(stopping.IsReady());
+  Advance(absl::Milliseconds(1));
+  ASSERT_TRUE(stopping.IsReady());
+  EXPECT_EQ(stopping.Take().message(), "pekko://s/user/busy has not ended within 2s");
+  system_->Stop(actor);
+  Settle();
 }
 
 // Retries.

@@ -60,16 +60,17 @@ class Relay final : public AskCompletion {
  public:
   Relay(const MessageType* asked, absl::Duration within, ActorRef to) : AskCompletion(asked, within), to_(to) {}
 
-  void Complete(absl::StatusOr<Envelope*> answer) noexcept override {
-    if (!answer.ok()) {
-      Tell(to_, ErrorReply{answer.status()});
-    } else if (EnvelopePtr copy = CopyEnvelope(NodeCache::OfThisThread(), **answer); copy != nullptr) {
+  void Answer(Envelope& answer) noexcept override {
+    if (EnvelopePtr copy = CopyEnvelope(NodeCache::OfThisThread(), answer); copy != nullptr) {
       Pass(std::move(copy));
+      delete this;
     } else {
-      Tell(to_, ErrorReply{absl::FailedPreconditionError(
-                    absl::StrCat("the answer, a ", ToAbsl((*answer)->type()->name()),
-                                 ", cannot be copied; ask the router, instead of telling it"))});
+      Fail(absl::FailedPreconditionError(absl::StrCat("the answer, a ", ToAbsl(answer.type()->name()),
+                                                      ", cannot be copied; ask the router, instead of telling it")));
     }
+  }
+  void Fail(absl::Status error) noexcept override {
+    Tell(to_, ErrorReply{std::move(error)});
     delete this;
   }
 
@@ -306,7 +307,7 @@ void RouterActor::RouteInMyTurn(ActorContext& context, ActorRef sender, Envelope
     const absl::StatusOr<ActorRef> opened =
         OpenPromise(worker, {.timeout = within, .target = context.self(), .completion = relay});
     if (!opened.ok()) {
-      relay->Complete(opened.status());
+      relay->Fail(opened.status());
       return;
     }
     promise = *opened;

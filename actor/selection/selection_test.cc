@@ -149,6 +149,33 @@ TEST_F(SelectionTest, NothingAndASlashAreTheRoot) {
   EXPECT_EQ(IdentifiedFrom(c1_, "../../c2"), nobody_);
 }
 
+// Behaviour 16; vector 100: above the guardian is nothing, not even the root.
+TEST_F(SelectionTest, OddSelectionsAreAnsweredOnceToo) {
+  const std::vector<ActorRef> user = {system_->user_guardian()};
+  EXPECT_EQ(Identified("/user/c2/.."), user);
+  EXPECT_EQ(Identified("/user/c2/c21/../../"), user);
+  EXPECT_EQ(Identified("/user//c1///"), std::vector<ActorRef>{c1_});
+  EXPECT_EQ(Identified("/user/c2/../c2/../c1"), std::vector<ActorRef>{c1_});
+  EXPECT_EQ(Identified("/user/missing/../c1"), std::vector<ActorRef>{c1_}) << "names are not looked at on the way";
+  EXPECT_EQ(Identified("/user/missing*/../c1"), nobody_) << "but who matches a pattern is";
+  EXPECT_EQ(Identified("/user/**"), Identified("/user/*"));
+  EXPECT_EQ(IdentifiedFrom(c21_, ".."), std::vector<ActorRef>{c2_});
+  EXPECT_EQ(IdentifiedFrom(c21_, ""), std::vector<ActorRef>{c21_});
+  for (const std::string_view text : {"/user/..", "/user/../system", "/user/../user/c1", "/..", "/../user", "/*/..",
+                                      "/*/../user", "/user/c2/../..", "/user/*/../..", "pekko://S/user/.."}) {
+    EXPECT_EQ(Identified(text), nobody_) << text;
+    const uint64_t before = system_->dead_letters().total();
+    Select(*system_, text).Tell(Ping{"hello"});
+    Settle();
+    EXPECT_EQ(system_->dead_letters().total(), before + 1) << text;
+    Future<ActorRef> finding = Select(*system_, text).ResolveOne(absl::Seconds(1));
+    ASSERT_TRUE(finding.IsReady()) << text;
+    const absl::Status escaped = finding.Take().status();
+    EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(escaped), ActorPathErrorKind::kRelativeEscape) << text << ": " << escaped;
+  }
+  EXPECT_TRUE(notes_.pings.empty());
+}
+
 // Vector 101
 TEST_F(SelectionTest, TheUserGuardianIsFoundHoweverItIsWritten) {
   for (const std::string_view text : {"user", "user/", "/user", "/user/", "//user", "pekko://S/user"}) {

@@ -40,6 +40,33 @@
 namespace fraktor::inline v0 {
 namespace {
 
+// The end of a system, for which none of its actors may wait in a handler: it ends after them.
+class TerminationSource final : public FutureSource<void> {
+ public:
+  TerminationSource(const ActorSystem& system, Future<void> inner) : system_(system), inner_(std::move(inner)) {}
+
+  bool IsReady() const override { return inner_.IsReady(); }
+  bool Poll(const Waker& waker) override { return inner_.Poll(waker); }
+  bool StopWaking() override { return inner_.StopWaking(); }
+  bool Cancel() override { return inner_.Cancel(); }
+  const char* AwaitsThisThread() const override {
+    const ActorWorker* const worker = ActorWorker::Current();
+    if (worker == nullptr || worker->turn.running() == nullptr || worker->lifecycle.system() != &system_)
+      return nullptr;
+    return "Wait for the end of the system in a handler of one of its actors, which the system waits for, would have "
+           "no "
+           "end: call Terminate there, and let main() wait, or use OnTermination";
+  }
+  absl::Status Take() override { return inner_.Take(); }
+  void Drop() noexcept override { delete this; }
+
+ private:
+  ~TerminationSource() override = default;
+
+  const ActorSystem& system_;
+  Future<void> inner_;
+};
+
 constexpr size_t kMaxReported = 1000;
 // Streams of the toolbox's generator.
 constexpr uint64_t kUidKeyStream = 0x756964;
@@ -353,7 +380,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
     lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(),
                            to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
-  completion.Complete(std::move(refused));
+  completion.Fail(std::move(refused));
 }
 
 absl::Status ActorSystem::MayWait() const {
@@ -419,7 +446,7 @@ Future<void> ActorSystem::WhenTerminated() {
   if (parts_->is_terminated.load(std::memory_order_acquire)) return MakeReadyFuture();
   auto [promise, future] = MakePromise<void>();
   parts_->termination_promises.push_back(std::move(promise));
-  return std::move(future);
+  return Future<void>::FromSource(*new TerminationSource(*this, std::move(future)));
 }
 
 bool ActorSystem::IsTerminated() const { return parts_->is_terminated.load(std::memory_order_acquire); }

@@ -3,6 +3,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/turn/misuse.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -360,13 +363,40 @@ TEST_F(LifeCycle, DoesNotLetAContextBeUsedOutsideOfItsTurns) {
   toolbox_->ScheduleAfter(absl::Seconds(1), [&] { EXPECT_DEATH(kept->Stop(), "was used outside of its turns"); })
       .value();
   RunFor(absl::Seconds(1));
-#else
-  const PropsPtr props = PropsFor("c");
-  for (const absl::Status& refused : {kept->Watch(b), kept->WatchWith(b, 1), kept->Spawn(*props).status()}) {
-    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
-    EXPECT_NE(refused.message().find("the context of pekko://test/user/a was used"), absl::string_view::npos);
-  }
 #endif
+}
+
+Task<void> DoNothing() { co_return; }
+
+// A17: and if the program must not end, it is refused.
+TEST_F(LifeCycle, RefusesAContextOutsideOfItsTurnsIfTheProgramGoesOn) {
+  const RefusedMisuse as_with_ndebug;
+  const ActorRef a = Spawn("a");
+  const ActorRef b = Spawn("b");
+  ActorContext* kept = nullptr;
+  Let(a, [&](ActorContext& context) {
+    kept = &context;
+    return absl::OkStatus();
+  });
+  const PropsPtr props = PropsFor("c");
+  const auto expect_refused = [&](std::string_view where) {
+    for (const absl::Status& refused : {kept->Watch(b), kept->WatchWith(b, 1), kept->Spawn(*props).status(),
+                                        kept->Run(DoNothing()), kept->Delay(absl::Seconds(1)).Take()}) {
+      EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+      const std::string text(refused.message());
+      EXPECT_NE(text.find("the context of pekko://test/user/a was used outside of its turns, "), std::string::npos)
+          << text;
+      EXPECT_NE(text.find(where), std::string::npos) << text;
+    }
+  };
+  expect_refused("on a thread that is no worker");
+  Let(b, [&](ActorContext&) {
+    expect_refused("in a turn of pekko://test/user/b");
+    return absl::OkStatus();
+  });
+  toolbox_->ScheduleAfter(absl::Seconds(1), [&] { expect_refused("outside of its turns, "); }).value();
+  RunFor(absl::Seconds(1));
+  EXPECT_TRUE(IsAlive(a) && IsAlive(b));
 }
 
 // A11: what is usual can be had by who has a hook of its own.

@@ -9,6 +9,7 @@
 
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/misuse.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -34,10 +35,10 @@ absl::Status ActorContext::OutOfTurn() const {
                    : running.IsNoOne() ? std::string("when no actor was running, as in a timer or a callback")
                                        : absl::StrCat("in a turn of ", current->lifecycle.PathOf(running)),
                    ": keep context.self() instead, which may be told something anywhere, or co_await in the handler");
-#ifndef NDEBUG
-  std::fprintf(stderr, "fraktor: %s\n", text.c_str());
-  std::abort();
-#endif
+  if (IsMisuseFatal()) {
+    std::fprintf(stderr, "fraktor: %s\n", text.c_str());
+    std::abort();
+  }
   return absl::FailedPreconditionError(text);
 }
 
@@ -83,32 +84,6 @@ Future<void> ActorContext::Delay(absl::Duration delay) {
       toolbox->ScheduleAfter(delay, [promise = std::move(promise)]() mutable { promise.Set(absl::OkStatus()); });
   if (!armed.ok()) return MakeReadyFuture<void>(armed.status());
   return std::move(future);
-}
-
-void ActorContext::OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
-  ActorWorker& asking = here();
-  absl::Status refused = CheckQuestion(asking.lifecycle, to, completion);
-  if (!refused.ok()) {
-    if (completion.timeout > absl::ZeroDuration()) {
-      question->set_target_word(to.word());
-      asking.DeadLetter(question.release(), to.slot(),
-                        to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
-    }
-    completion.Complete(std::move(refused));
-    return;
-  }
-  absl::StatusOr<ActorRef> promise =
-      OpenPromise(asking, {.timeout = completion.timeout, .target = to, .completion = &completion});
-  if (!promise.ok()) {
-    completion.Complete(promise.status());
-    return;
-  }
-  question->set_sender(*promise);
-  if (question->type()->is_marked()) {
-    asking.SendMarked(to, question.release());
-  } else {
-    asking.Send(to, question.release());
-  }
 }
 
 }  // namespace fraktor::inline v0

@@ -93,7 +93,13 @@ class ActorContext {
   // answer, or the time is over.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
-    return SendQuestion<R>(to, EnvelopePtr(here().Make(ActorRef(), std::forward<M>(message))), timeout);
+    ActorWorker& asking = here();
+    EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
+    auto* const source = new AskSource<R, AskedBy::kActor>(question->type(), timeout, asking.turn.running());
+    Future<R> answer = Future<R>::FromSource(*source);
+    if (absl::Status sent = SendQuestion(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
+      source->Fail(std::move(sent));
+    return answer;
   }
   // Where the question says what its answer is: `using Reply = ...`.
   template <int&... kDeduced, class Q>
@@ -205,8 +211,14 @@ class ActorContext {
   static ActorWorker& worker() { return *ActorWorker::Current(); }
   static ActorLifecycle& lifecycle() { return worker().lifecycle; }
 
-  // Opens a promise for `completion`, which is told at once if there is none, and sends the question.
-  void OpenQuestion(ActorRef to, EnvelopePtr question, AskCompletion& completion);
+ protected:
+  // The worker, in the actor's turn.
+  ActorWorker& here() const {
+#ifndef NDEBUG
+    if (!IsInTurn()) OutOfTurn().IgnoreError();
+#endif
+    return worker();
+  }
 
  private:
   // Whether this is called as it should be.
@@ -216,20 +228,6 @@ class ActorContext {
   }
   // FailedPrecondition that says what was wrong. Without NDEBUG the program ends with that.
   absl::Status OutOfTurn() const;
-  ActorWorker& here() const {
-#ifndef NDEBUG
-    if (!IsInTurn()) OutOfTurn().IgnoreError();
-#endif
-    return worker();
-  }
-
-  template <class R>
-  Future<R> SendQuestion(ActorRef to, EnvelopePtr question, absl::Duration timeout) {
-    auto* const source = new AskSource<R, AskedBy::kActor>(question->type(), timeout);
-    Future<R> answer = Future<R>::FromSource(*source);
-    OpenQuestion(to, std::move(question), *source);
-    return answer;
-  }
 };
 
 }  // namespace fraktor::inline v0

@@ -61,6 +61,10 @@ class ActorInstance {
   // The answer to a question of ActorContext::AskOnReply, by which it is named; or why there is none: DeadlineExceeded.
   // The envelope ends after the call.
   virtual absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer);
+
+  // The object of a class, which is named by the address of something that only it has, if this is the instance of such
+  // an actor; null otherwise.
+  virtual void* ObjectOf(const void* /*type*/) { return nullptr; }
 };
 
 }  // namespace fraktor::inline v0

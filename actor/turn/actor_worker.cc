@@ -92,7 +92,13 @@ void ActorWorker::SendMarked(ActorRef to, Envelope* envelope) {
   SendElsewhereOrDrop(to, envelope);
 }
 
-void ActorWorker::SendElsewhereOrDrop(ActorRef to, Envelope* envelope) { SendElsewhere(to, envelope).IgnoreError(); }
+void ActorWorker::SendElsewhereOrDrop(ActorRef to, Envelope* envelope) {
+  if (to.IsPromise()) {
+    AnswerPromise(to, envelope);
+  } else {
+    SendElsewhere(to, envelope).IgnoreError();
+  }
+}
 
 absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
   if (to.IsNoOne()) {

@@ -15,6 +15,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/pooled_memory.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_word.h"
@@ -57,45 +58,67 @@ enum class AskedBy : uint8_t {
   kSystem,
 };
 
+// What an answer to a question says: an R, or why it is none.
+template <class R>
+FutureResult<R> ReadAnswer(const MessageType* question, Envelope& answer) {
+  if (R* const reply = answer.TryAs<R>()) [[likely]]
+    return std::move(*reply);
+  if (const auto* error = answer.TryAs<ErrorReply>()) return error->status;
+  return UnexpectedAnswer(question, MessageTypeOf<R>(), answer.type());
+}
+
 template <class R, AskedBy kBy>
 class AskSource final : public FutureSource<R>, public AskCompletion {
  public:
-  using AskCompletion::AskCompletion;
+  // `asker` is the actor that asks, if it is one.
+  AskSource(const MessageType* asked, absl::Duration waits, const ActorSlot* asker = nullptr)
+      : AskCompletion(asked, waits), asker_(asker) {}
 
   static void* operator new(size_t size) { return AllocatePooled(size); }
   static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
 
   bool IsReady() const override { return word_.IsReady(); }
-  bool Poll(const Waker& waker) override { return word_.Poll(waker); }
+  bool Poll(const Waker& waker) override {
+    // A handler of the asker waits, and the answer comes in a turn of the asker too.
+    if (kBy == AskedBy::kActor && AwaitingHandler::IsWakerOf(asker_, waker)) return word_.PollInTurns(waker);
+    return word_.Poll(waker);
+  }
   bool StopWaking() override { return word_.StopWaking(); }
   bool Cancel() override { return word_.Cancel(); }
-  bool AwaitsThisThread() const override {
+  bool EndWaitIfReady(bool& wake_is_owed) override { return word_.EndWaitIfReady(wake_is_owed); }
+  const char* AwaitsThisThread() const override {
     const ActorWorker* const worker = ActorWorker::Current();
-    return kBy == AskedBy::kActor && worker != nullptr && worker->turn.running() != nullptr;
+    if (kBy == AskedBy::kSystem || worker == nullptr || worker->turn.running() == nullptr) return nullptr;
+    return "Wait for the answer of context.Ask, which comes when this handler has returned, would have no end: "
+           "co_await it, or use PipeTo; an actor of DispatcherChoice::kPinned may wait for that of "
+           "context.system().Ask";
   }
   FutureResult<R> Take() override {
     if (word_.WasCancelled()) return future_internal::FutureCancelledError();
     return *std::move(result_);
   }
+  FutureResult<R> TakeAndDrop() override {
+    FutureResult<R> result = Take();
+    Drop();
+    return result;
+  }
   void Drop() noexcept override {
     if (word_.ReleaseFuture()) delete this;
   }
 
-  void Complete(absl::StatusOr<Envelope*> answer) noexcept override {
-    result_.emplace(Read(std::move(answer)));
+  void Answer(Envelope& answer) noexcept override {
+    result_.emplace(ReadAnswer<R>(question, answer));
+    if (word_.Complete().is_last) delete this;
+  }
+  void Fail(absl::Status error) noexcept override {
+    result_.emplace(std::move(error));
     if (word_.Complete().is_last) delete this;
   }
 
  private:
   ~AskSource() override = default;
 
-  FutureResult<R> Read(absl::StatusOr<Envelope*> answer) const {
-    if (!answer.ok()) return answer.status();
-    if (R* const reply = (*answer)->TryAs<R>()) return std::move(*reply);
-    if (const auto* error = (*answer)->TryAs<ErrorReply>()) return error->status;
-    return UnexpectedAnswer(question, MessageTypeOf<R>(), (*answer)->type());
-  }
-
+  const ActorSlot* const asker_;
   FutureWord<> word_;
   // Written before Complete(), read by the future's side when it is ready.
   std::optional<FutureResult<R>> result_;

@@ -73,7 +73,7 @@ void AwaitingHandler::Wake(void* slot, uint64_t word, uint64_t wait) noexcept {
   ActorSlot& actor = *static_cast<ActorSlot*>(slot);
   // In the turn of the actor itself, while it takes an answer: who takes it looks at the queue afterwards.
   const ActorWorker* const worker = ActorWorker::Current();
-  if (worker != nullptr && worker->turn.running() == &actor && worker->turn.word == word && worker->turn.takes_answer) {
+  if (worker != nullptr && worker->turn.takes_answer && worker->turn.running() == &actor && worker->turn.word == word) {
     actor.extension->handlers.MarkWoken(wait);
     return;
   }
@@ -101,7 +101,7 @@ void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode,
   } else if (size_ > kFewHandlers) {
     index_ = std::make_unique<Index>();
     for (AwaitingHandler* each = first_.get(); each != nullptr; each = each->next_.get()) {
-      index_->by_wait[each->wait_] = each;
+      if (each->wait_ != 0) index_->by_wait[each->wait_] = each;
     }
   }
 }
@@ -109,7 +109,8 @@ void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode,
 AwaitingHandler* HandlerQueue::Find(uint64_t wait) const {
   if (index_ != nullptr) {
     const auto found = index_->by_wait.find(wait);
-    return found == index_->by_wait.end() ? nullptr : found->second;
+    // One that runs may still be found under its last number.
+    return found == index_->by_wait.end() || found->second->wait_ != wait ? nullptr : found->second;
   }
   AwaitingHandler* handler = first_.get();
   while (handler != nullptr && handler->wait_ != wait) handler = handler->next_.get();
@@ -125,56 +126,65 @@ void HandlerQueue::MarkWoken(uint64_t wait) {
   last_woken_ = handler;
 }
 
-std::unique_ptr<AwaitingHandler> HandlerQueue::TakeWoken() {
-  AwaitingHandler* const woken = first_woken_;
-  first_woken_ = woken->next_woken_;
-  if (first_woken_ == nullptr) last_woken_ = nullptr;
-  std::unique_ptr<AwaitingHandler>& holder = woken->previous_ == nullptr ? first_ : woken->previous_->next_;
-  std::unique_ptr<AwaitingHandler> taken = std::move(holder);
-  holder = std::move(taken->next_);
-  (holder == nullptr ? last_ : holder->previous_) = taken->previous_;
-  --size_;
-  if (taken->mode_ == AwaitMode::kExclusive) --exclusive_;
-  if (index_ != nullptr) {
-    index_->by_wait.erase(taken->wait_);
-    if (size_ == 0) index_.reset();
-  }
-  return taken;
+void HandlerQueue::Renumber(AwaitingHandler& handler, uint64_t from) {
+  index_->by_wait.erase(from);
+  index_->by_wait[handler.wait_] = &handler;
 }
 
-absl::Status HandlerQueue::Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message) {
-  Turn& turn = worker.turn;
-  handler->is_woken_ = false;
-  message = std::move(handler->message_);
-  Envelope* const outer = std::exchange(turn.current, message.get());
-  struct Restore {
-    Turn& turn;
-    Envelope* outer;
-    EnvelopePtr& message;
-    ~Restore() {
-      // The handler may have put its message aside.
-      if (turn.current == nullptr) static_cast<void>(message.release());
-      turn.current = outer;
-    }
+std::unique_ptr<AwaitingHandler> HandlerQueue::Remove(AwaitingHandler& handler, uint64_t wait) {
+  std::unique_ptr<AwaitingHandler>& holder = handler.previous_ == nullptr ? first_ : handler.previous_->next_;
+  std::unique_ptr<AwaitingHandler> removed = std::move(holder);
+  holder = std::move(removed->next_);
+  (holder == nullptr ? last_ : holder->previous_) = removed->previous_;
+  --size_;
+  if (removed->mode_ == AwaitMode::kExclusive) --exclusive_;
+  if (index_ != nullptr) {
+    index_->by_wait.erase(wait);
+    if (size_ == 0) index_.reset();
+  }
+  return removed;
+}
+
+absl::Status HandlerQueue::ResumeWoken(Turn& turn, EnvelopePtr& message) {
+  AwaitingHandler& handler = *first_woken_;
+  first_woken_ = handler.next_woken_;
+  if (first_woken_ == nullptr) last_woken_ = nullptr;
+  handler.is_woken_ = false;
+  const uint64_t wait = handler.wait_;
+  Envelope* const outer = std::exchange(turn.current, handler.message_.get());
+  // It is done, or has thrown.
+  const auto end = [&] {
+    std::unique_ptr<AwaitingHandler> ended = Remove(handler, wait);
+    message = std::move(ended->message_);
+    return ended;
   };
-  const Restore restore{turn, outer, message};
-  bool is_done = false;
-  {
-    const InTask in_task(turn, handler->mode_);
-    is_done = handler->Step();
-  }
-  if (!is_done) {
-    const AwaitMode mode = handler->mode_;
-    if (turn.current != nullptr) {
-      Add(std::move(handler), mode, std::move(message));
-      turn.current = nullptr;
-    } else {
-      Add(std::move(handler), mode, nullptr);
+  const auto restore = [&] {
+    // The handler may have put its message aside.
+    if (turn.current == nullptr) static_cast<void>(message.release());
+    turn.current = outer;
+  };
+  std::unique_ptr<AwaitingHandler> ended;
+  try {
+    bool is_done = false;
+    {
+      const InTask in_task(turn, handler.mode_);
+      is_done = handler.Step();
     }
-    return absl::OkStatus();
+    if (!is_done) {
+      if (turn.current == nullptr) static_cast<void>(handler.message_.release());
+      turn.current = outer;
+      if (index_ != nullptr && handler.wait_ != wait) Renumber(handler, wait);
+      return absl::OkStatus();
+    }
+    ended = end();
+    absl::Status finished = ended->Finish(ActorContext::Of(*turn.running()));
+    restore();
+    return finished;
+  } catch (...) {
+    if (ended == nullptr) ended = end();
+    restore();
+    throw;
   }
-  absl::Status finished = handler->Finish(ActorContext::Of(*turn.running()));
-  return finished;
 }
 
 void HandlerQueue::Clear() noexcept {

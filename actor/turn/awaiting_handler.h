@@ -31,8 +31,7 @@ namespace fraktor::inline v0 {
 
 class ActorContext;
 class ActorSlot;
-class ActorWorker;
-struct SlotExtension;
+struct Turn;
 
 enum class AwaitMode : uint8_t {
   kExclusive,     // No other user message until it is done.
@@ -45,6 +44,11 @@ class AwaitingHandler : protected TaskDriver {
   AwaitingHandler(const AwaitingHandler&) = delete;
   AwaitingHandler& operator=(const AwaitingHandler&) = delete;
   virtual ~AwaitingHandler() = default;
+
+  // Whether a waker is that of a handler of this actor, which is only woken, and only looks, in the actor's turns.
+  static bool IsWakerOf(const ActorSlot* actor, const Waker& waker) {
+    return waker.target == actor && waker.function == &Wake;
+  }
 
   // From the pool of nodes.
   static void* operator new(size_t size);
@@ -68,13 +72,13 @@ class AwaitingHandler : protected TaskDriver {
   AwaitingHandler* previous_ = nullptr;
   AwaitingHandler* next_woken_ = nullptr;
   EnvelopePtr message_;
-  uint64_t wait_ = 0;  // 0: it does not wait.
+  uint64_t wait_ = 0;  // 0: it does not wait, but runs.
   AwaitMode mode_ = AwaitMode::kExclusive;
   bool is_woken_ = false;
 };
 
-// The handlers of one actor that wait, be they few or very many: nothing here looks at all of them. The holder's; part of
-// its SlotExtension.
+// The handlers of one actor that wait, be they few or very many: nothing here looks at all of them. One that goes on
+// keeps its place, in the order in which they began, until it is done. The holder's; part of its SlotExtension.
 class HandlerQueue {
  public:
   HandlerQueue();
@@ -88,23 +92,25 @@ class HandlerQueue {
   void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message);
   // The wait with that number is over. Others do not notice.
   void MarkWoken(uint64_t wait);
-  // The first that was woken, which is out of the queue then. There is one.
-  std::unique_ptr<AwaitingHandler> TakeWoken();
-  // Runs it, with its message as the current one. Puts it back if it waits again. An error is a failure of the actor,
-  // on `message`, which is the caller's then.
-  absl::Status Resume(ActorWorker& worker, std::unique_ptr<AwaitingHandler> handler, EnvelopePtr& message);
+  // Lets the first that was woken go on, with its message as the current one. There is one. If it is done, or throws,
+  // it is gone afterwards, and `message` is the caller's: an error is a failure of the actor on that.
+  absl::Status ResumeWoken(Turn& turn, EnvelopePtr& message);
   // Ends all, the latest first. The messages end too.
   void Clear() noexcept;
   // The same where somebody may wait for their answers: those questions fail with what `why` says.
   void Clear(absl::FunctionRef<absl::Status(const Envelope& message)> why);
   bool HasExclusive() const { return exclusive_ != 0; }
-  // For whoever describes what the actor is at: the type of the message of the first that waits, or null.
+  // For whoever describes what the actor is at: the type of the message of the first of them, or null.
   const MessageType* FirstType() const;
 
  private:
   struct Index;
 
   AwaitingHandler* Find(uint64_t wait) const;
+  // The wait of a handler has another number now.
+  void Renumber(AwaitingHandler& handler, uint64_t from);
+  // Takes a handler out that runs. Its last wait was `wait`.
+  std::unique_ptr<AwaitingHandler> Remove(AwaitingHandler& handler, uint64_t wait);
 
   std::unique_ptr<AwaitingHandler> first_;
   AwaitingHandler* last_ = nullptr;

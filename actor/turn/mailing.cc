@@ -84,16 +84,22 @@ void SendMarked(ActorRef to, EnvelopePtr envelope) {
 
 EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope) {
   if (to.IsRemote()) return to.slot()->link->SendSystem(to, std::move(envelope));
-  if (to.IsNoOne() || to.IsPromise() || !to.slot()->IsAt(to.generation())) return envelope;
+  if (!PostSystem(to, envelope.get())) return envelope;
+  static_cast<void>(envelope.release());
+  return nullptr;
+}
+
+bool PostSystem(ActorRef to, Envelope* envelope) {
+  if (to.IsNoOne() || to.IsPromise() || !to.slot()->IsAt(to.generation())) return false;
   ActorSlot& slot = *to.slot();
   envelope->set_target_word(to.word());
   envelope->MarkAsSystem();
-  if (slot.mailbox.PostSystem(envelope.release()) == InboxPush::kQueued) {
+  if (slot.mailbox.PostSystem(envelope) == InboxPush::kQueued) {
     slot.system_hint.store(true, std::memory_order_relaxed);
   } else {
     MakeReady(slot);
   }
-  return nullptr;
+  return true;
 }
 
 void Signal(ActorRef to, SignalKey key) { TellSystem(to, MakeEnvelope<SignalArrived>(ActorRef(), key)); }

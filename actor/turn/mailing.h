@@ -37,6 +37,9 @@ void SendMarked(ActorRef to, EnvelopePtr envelope);
 // Null, or the envelope again if there is nobody: system messages are no dead letters.
 EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope);
 
+// The same for an actor of this process. False, and the envelope is still the caller's, if there is nobody.
+bool PostSystem(ActorRef to, Envelope* envelope);
+
 // An actor that a middleware has suspended until ExternalSignal(key) goes on. Others do not notice.
 void Signal(ActorRef to, SignalKey key);
 

@@ -255,9 +255,8 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
   HandlerQueue& handlers = slot.extension->handlers;
   while (handlers.has_woken() && turn.failures == 0 && !turn.Has(Gate::kStopping)) {
-    std::unique_ptr<AwaitingHandler> handler = handlers.TakeWoken();
     EnvelopePtr message;
-    absl::Status status = Guarded([&] { return handlers.Resume(worker, std::move(handler), message); },
+    absl::Status status = Guarded([&] { return handlers.ResumeWoken(turn, message); },
                                   [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });
     if (turn.Has(Gate::kAwaiting) && !handlers.HasExclusive()) turn.Clear(Gate::kAwaiting);
     // One that waits again leaves the user messages where they are.
@@ -534,6 +533,13 @@ void MessageInvoker::HandleAskFailure(ActorWorker& worker, ActorSlot& slot, Acto
   absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, std::move(error)); },
                                 [] { return std::string("a handler of a failed ask"); });
   if (!status.ok()) Fail(worker, slot, std::move(status), nullptr);
+}
+
+void MessageInvoker::CallForReply(ActorWorker& worker, ActorSlot& slot, const MessageType* question, Envelope* answer,
+                                  absl::FunctionRef<absl::Status()> code) {
+  absl::Status status = Guarded([&] { return code(); },
+                                [&] { return absl::StrCat("a handler of the answer to ", ToAbsl(question->name())); });
+  if (!status.ok()) Fail(worker, slot, std::move(status), answer);
 }
 
 // The slot is parked, and may be in other hands already: only the turn, and what Park has kept of the slot, is looked

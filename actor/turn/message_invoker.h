@@ -50,6 +50,8 @@ class MessageInvoker {
   // For the promises of asks: the asker's handlers.
   static void HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer);
   static void HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error);
+  static void CallForReply(ActorWorker& worker, ActorSlot& slot, const MessageType* question, Envelope* answer,
+                           absl::FunctionRef<absl::Status()> code);
 
   // For the lifecycle, in the actor's turn: code of the actor has failed on `message`, or on none.
   static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);

@@ -35,7 +35,7 @@
 namespace fraktor::inline v0 {
 namespace {
 
-const int64_t kNever = Instant::InfiniteFuture().nanoseconds();
+constexpr int64_t kNever = Instant::InfiniteFuture().nanoseconds();
 constexpr uint32_t kNoAsk = UINT32_MAX;
 // So many questions that wait for each other are looked at.
 constexpr int kMaxChain = 64;
@@ -117,16 +117,14 @@ bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generatio
                                 "; let a handler interleave, or tell instead of asking"));
 }
 
-absl::Status CheckCircle(const ActorWorker& worker, ActorRef target) {
+[[gnu::always_inline]] inline bool MayBeCircle(const ActorWorker& worker, ActorRef target) {
   const Turn& turn = worker.turn;
-  if (!turn.in_task || target.IsNoOne()) return absl::OkStatus();
-  // Nobody waits for this turn, but perhaps itself.
-  if (Answering(turn).IsNoOne() && target.slot() != turn.running()) [[likely]]
-    return absl::OkStatus();
-  return FindCircle(worker, target);
+  if (!turn.in_task || target.IsNoOne()) return false;
+  // Otherwise nobody waits for this turn, but perhaps itself.
+  return !Answering(turn).IsNoOne() || target.slot() == turn.running();
 }
 
-void Link(SlotExtension& extension, ActorSlot& promise) {
+[[gnu::noinline]] void LinkAmongOthers(SlotExtension& extension, ActorSlot& promise) {
   // Mostly the timeouts of an actor are alike, and the new one is the last.
   ActorSlot* before = extension.last_ask;
   while (before != nullptr && before->ask.deadline_ns > promise.ask.deadline_ns) before = AskAt(before->ask.previous);
@@ -145,7 +143,16 @@ void Link(SlotExtension& extension, ActorSlot& promise) {
   }
 }
 
-void Unlink(SlotExtension& extension, ActorSlot& promise) {
+void Link(SlotExtension& extension, ActorSlot& promise) {
+  if (extension.last_ask == nullptr) [[likely]] {
+    promise.ask.previous = promise.ask.next = kNoAsk;
+    extension.first_ask = extension.last_ask = &promise;
+  } else {
+    LinkAmongOthers(extension, promise);
+  }
+}
+
+[[gnu::noinline]] void UnlinkFromOthers(SlotExtension& extension, ActorSlot& promise) {
   ActorSlot* const before = AskAt(promise.ask.previous);
   ActorSlot* const after = AskAt(promise.ask.next);
   if (before == nullptr) {
@@ -157,6 +164,14 @@ void Unlink(SlotExtension& extension, ActorSlot& promise) {
     extension.last_ask = before;
   } else {
     after->ask.previous = NumberOf(before);
+  }
+}
+
+void Unlink(SlotExtension& extension, ActorSlot& promise) {
+  if (extension.first_ask == extension.last_ask) [[likely]] {
+    extension.first_ask = extension.last_ask = nullptr;
+  } else {
+    UnlinkFromOthers(extension, promise);
   }
 }
 
@@ -197,24 +212,32 @@ bool Claim(ActorRef promise) { return ActorSlotPool::TryDeactivate({promise.slot
 void SendAnswer(ActorRef promise, Envelope* answer) {
   answer->set_sender(promise);
   const PackedRef asker = Load(promise.slot()->ask.asker);
-  EnvelopePtr lost = TellSystem(ActorRef(ProcessSlots().At(asker.slot), asker.generation), EnvelopePtr(answer));
-  if (lost == nullptr) return;
-  lost->MarkAsSystem();
-  LoseAnswer(promise, lost.release());
+  if (PostSystem(ActorRef(ProcessSlots().At(asker.slot), asker.generation), answer)) [[likely]]
+    return;
+  answer->MarkAsSystem();
+  LoseAnswer(promise, answer);
 }
 
 // Gives a promise that is out of the list its answer. In the asker's turn.
-void Conclude(ActorWorker& worker, ActorSlot& slot, ActorRef ask, AskCompletion* completion,
-              absl::StatusOr<Envelope*> answer) {
-  if (completion != nullptr) {
-    const bool outer = std::exchange(worker.turn.takes_answer, true);
-    completion->Complete(std::move(answer));
-    worker.turn.takes_answer = outer;
-  } else if (answer.ok()) {
-    MessageInvoker::HandleAnswer(worker, slot, ask, **answer);
-  } else {
-    MessageInvoker::HandleAskFailure(worker, slot, ask, answer.status());
+void ConcludeBy(ActorWorker& worker, ActorSlot& slot, ActorRef ask, AskCompletion* completion, Envelope& answer) {
+  if (completion == nullptr) {
+    MessageInvoker::HandleAnswer(worker, slot, ask, answer);
+    return;
   }
+  const bool outer = std::exchange(worker.turn.takes_answer, true);
+  completion->Answer(answer);
+  worker.turn.takes_answer = outer;
+}
+
+// The same with the reason why there is none.
+void Conclude(ActorWorker& worker, ActorSlot& slot, ActorRef ask, AskCompletion* completion, absl::Status error) {
+  if (completion == nullptr) {
+    MessageInvoker::HandleAskFailure(worker, slot, ask, std::move(error));
+    return;
+  }
+  const bool outer = std::exchange(worker.turn.takes_answer, true);
+  completion->Fail(std::move(error));
+  worker.turn.takes_answer = outer;
 }
 
 // What the asker hears. `target` is its path, `business` what it is at.
@@ -354,7 +377,6 @@ void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, PackedRef aske
       TimedOut(worker, worker.lifecycle.PathOf(target), *completion, worker.lifecycle.DescribeFromOutside(target)));
 }
 
-absl::Status AskerEnded() { return absl::CancelledError("the actor that asked has ended"); }
 absl::Status SystemEnded() { return absl::UnavailableError("the actor system has ended"); }
 
 Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
@@ -365,33 +387,103 @@ Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
 [[gnu::always_inline]] inline void Fill(ActorSlot& promise, ActorRef asker, ActorRef target, PackedRef answering,
                                         Instant deadline) {
   promise.instance = nullptr;  // No actor.
-  Store(promise.ask.asker, Pack(asker));
+  Store(promise.ask.asker, {ActorSlotTable::IndexOf(asker.slot()), asker.generation()});
   Store(promise.ask.target, PackActor(target));
   Store(promise.ask.answering, answering);
   std::atomic_ref<int64_t>(promise.ask.deadline_ns).store(deadline.nanoseconds(), std::memory_order_relaxed);
 }
 
-}  // namespace
+// The same for a question of an actor, whose timeouts are mostly alike: making nanoseconds of one takes as long as all
+// the rest.
+[[gnu::always_inline]] inline Instant DeadlineAfter(ActorWorker& worker, SlotExtension& extension,
+                                                    absl::Duration timeout) {
+  if (timeout != extension.ask_timeout) [[unlikely]] {
+    extension.ask_timeout = timeout;
+    extension.ask_timeout_ns = (Instant() + timeout).nanoseconds();
+  }
+  int64_t deadline_ns;
+  if (extension.ask_timeout_ns == kNever ||
+      __builtin_add_overflow(worker.toolbox->Now().nanoseconds(), extension.ask_timeout_ns, &deadline_ns)) [[unlikely]]
+    return Instant::InfiniteFuture();
+  return Instant::FromNanoseconds(deadline_ns);
+}
 
-absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& options) {
-  FRAKTOR_RETURN_IF_ERROR(CheckCircle(worker, options.target));
-  SlotExtension& extension = SlotExtension::Of(*worker.turn.running());
-  const Instant deadline = DeadlineAfter(*worker.toolbox, options.timeout);
-  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, worker.slots().Reserve());
-  if (deadline < Instant::InfiniteFuture()) {
+// Opens a promise in the turn of the asker, if there is nothing against it.
+[[gnu::always_inline]] inline absl::Status OpenInTurn(ActorWorker& worker, absl::Duration timeout, ActorRef target,
+                                                      AskCompletion* completion, ActorRef& promise) {
+  if (MayBeCircle(worker, target)) [[unlikely]]
+    FRAKTOR_RETURN_IF_ERROR(FindCircle(worker, target));
+  const Turn& turn = worker.turn;
+  ActorSlot& asker = *turn.running();
+  SlotExtension& extension = SlotExtension::Of(asker);
+  const Instant deadline = DeadlineAfter(worker, extension, timeout);
+  ActorSlot* slot = worker.slots().ReserveAtHand();
+  if (slot == nullptr) [[unlikely]] {
+    FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, worker.slots().Reserve());
+    slot = handle.slot;
+  }
+  if (deadline < extension.ask_timer) [[unlikely]] {
     if (absl::Status armed = ArmTimer(worker, extension, deadline); !armed.ok()) {
-      worker.slots().Release(handle.slot);
+      worker.slots().Release(slot);
       return armed;
     }
   }
-  const Turn& turn = worker.turn;
   PackedRef answering{.slot = PendingAsk::kFree, .generation = 0};
   if (turn.in_task && turn.takes_no_other) answering = Pack(Answering(turn));
-  Fill(*handle.slot, turn.self(), options.target, answering, deadline);
-  handle.slot->completion = options.completion;
-  Link(extension, *handle.slot);
-  ActorSlotPool::Activate(handle);
-  return ActorRef(handle.slot, handle.generation | ActorRef::kPromise);
+  Fill(*slot, ActorRef(&asker, turn.word), target, answering, deadline);
+  slot->completion = completion;
+  Link(extension, *slot);
+  const uint32_t generation = slot->generation() + 1;
+  ActorSlotPool::Activate({slot, generation});
+  promise = ActorRef(slot, generation | ActorRef::kPromise);
+  return absl::OkStatus();
+}
+
+// Whether a question can be asked at all; if not, CheckQuestion says why.
+[[gnu::always_inline]] inline bool MayAsk(ActorRef to, absl::Duration timeout) {
+  return timeout > absl::ZeroDuration() && !to.IsNoOne() &&
+         (to.IsRemote() || to.IsPromise() || to.slot()->IsAt(to.generation()));
+}
+
+// A question that cannot be asked: a dead letter, unless that is the fault of the asker.
+[[gnu::noinline]] absl::Status RefuseQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question,
+                                              const AskCompletion& completion) {
+  absl::Status refused = CheckQuestion(worker.lifecycle, to, completion);
+  if (completion.timeout > absl::ZeroDuration()) {
+    question->set_target_word(to.word());
+    worker.DeadLetter(question.release(), to.slot(),
+                      to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
+  }
+  return refused;
+}
+
+}  // namespace
+
+void AskCompletion::Abandon() noexcept { Fail(absl::CancelledError("the actor that asked has ended")); }
+
+absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& options) {
+  ActorRef promise;
+  FRAKTOR_RETURN_IF_ERROR(OpenInTurn(worker, options.timeout, options.target, options.completion, promise));
+  return promise;
+}
+
+absl::Status SendQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question, AskCompletion& completion) {
+  if (!MayAsk(to, completion.timeout)) [[unlikely]]
+    return RefuseQuestion(worker, to, std::move(question), completion);
+  ActorRef promise;
+  FRAKTOR_RETURN_IF_ERROR(OpenInTurn(worker, completion.timeout, to, &completion, promise));
+  question->set_sender(promise);
+  if (question->type()->is_marked()) [[unlikely]] {
+    worker.SendMarked(to, question.release());
+  } else {
+    worker.Send(to, question.release());
+  }
+  return absl::OkStatus();
+}
+
+void CallForReply(const MessageType* question, Envelope* answer, absl::FunctionRef<absl::Status()> code) {
+  ActorWorker& worker = *ActorWorker::Current();
+  MessageInvoker::CallForReply(worker, *worker.turn.running(), question, answer, code);
 }
 
 PromiseOpened::~PromiseOpened() {
@@ -402,7 +494,7 @@ PromiseOpened::~PromiseOpened() {
     ActorWorker* const worker = ActorWorker::Current();
     if (worker != nullptr && worker->Owns(*promise_.slot())) worker->slots().Release(promise_.slot());
   }
-  completion_->Complete(SystemEnded());
+  completion_->Fail(SystemEnded());
 }
 
 absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, RuntimeToolbox& toolbox,
@@ -439,12 +531,12 @@ void ReceiveOpened(ActorWorker& worker, ActorSlot& slot, PromiseOpened& opened) 
 }
 
 absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
+  if (MayAsk(to, completion.timeout)) return absl::OkStatus();
   if (completion.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("the ask for an answer to ", ToAbsl(completion.question->name()),
                                                    " has the timeout ", absl::FormatDuration(completion.timeout),
                                                    "; it must be positive"));
   }
-  if (!to.IsNoOne() && (to.IsRemote() || to.IsPromise() || to.slot()->IsAt(to.generation()))) return absl::OkStatus();
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
       absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": ",
@@ -487,7 +579,7 @@ bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   AskCompletion* const completion = std::exchange(promise.slot()->completion, nullptr);
   worker.slots().Release(promise.slot());
   TellPromiseWatchers(worker, *slot.extension, promise);
-  Conclude(worker, slot, promise, completion, &message);
+  ConcludeBy(worker, slot, promise, completion, message);
   return true;
 }
 
@@ -559,16 +651,14 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
   if (const std::unique_ptr<SlotExtension::AskExtras> extras = std::move(extension->ask_extras)) {
     for (const auto& late : extras->late) {
       worker.toolbox->CancelTimer(late.timer);
-      late.completion->Complete(AskerEnded());
+      late.completion->Abandon();
     }
     for (const auto& watch : extras->watches) worker.lifecycle.OnPromiseEnded(watch.promise, watch.watcher);
   }
   for (ActorSlot* promise = std::exchange(extension->first_ask, nullptr); promise != nullptr;) {
     ActorSlot* const next = AskAt(promise->ask.next);
     const uint32_t generation = promise->generation();
-    if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) {
-      completion->Complete(AskerEnded());
-    }
+    if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
     // Those that are answered go with their answers.
     if (generation % 2 == 1 && Claim(ActorRef(promise, generation))) worker.slots().Release(promise);
     promise = next;
@@ -580,13 +670,11 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
 void AbandonAsks(ActorSlot& slot) {
   if (slot.extension == nullptr) return;
   if (const std::unique_ptr<SlotExtension::AskExtras> extras = std::move(slot.extension->ask_extras)) {
-    for (const auto& late : extras->late) late.completion->Complete(AskerEnded());
+    for (const auto& late : extras->late) late.completion->Abandon();
   }
   for (ActorSlot* promise = std::exchange(slot.extension->first_ask, nullptr); promise != nullptr;
        promise = AskAt(promise->ask.next)) {
-    if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) {
-      completion->Complete(AskerEnded());
-    }
+    if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
   }
   slot.extension->last_ask = nullptr;
 }

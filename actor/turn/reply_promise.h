@@ -48,8 +48,11 @@ class AskCompletion {
   // What was asked, for the text of a timeout.
   AskCompletion(const MessageType* asked, absl::Duration waits) : question(asked), timeout(waits) {}
 
-  // In the asker's turn, or when there will be none any more. The envelope ends after the call.
-  virtual void Complete(absl::StatusOr<Envelope*> answer) noexcept = 0;
+  // One of these, once. In the asker's turn: the answer, which ends after the call, or why there is none.
+  virtual void Answer(Envelope& answer) noexcept = 0;
+  virtual void Fail(absl::Status error) noexcept = 0;
+  // The asker has ended, and there will be no turn of it any more: Fail, if nothing else is said.
+  virtual void Abandon() noexcept;
 
   const MessageType* const question;
   const absl::Duration timeout;
@@ -103,6 +106,14 @@ absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, Ru
 // Why a question has no answer, whoever asks it: InvalidArgument if it waits for no time, kAskTimeout if it goes to no
 // one or to somebody who has ended.
 absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion);
+
+// In the turn of the actor that asks: opens a promise for `completion`, and sends the question with it as the sender.
+// The errors of OpenPromise and CheckQuestion; then the completion is still the caller's.
+absl::Status SendQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question, AskCompletion& completion);
+
+// For completions that call code of the asker, in its turn: what that throws or returns is a failure of the actor, on
+// `answer` if there is one.
+void CallForReply(const MessageType* question, Envelope* answer, absl::FunctionRef<absl::Status()> code);
 
 // Any thread. Takes the envelope over.
 void AnswerPromise(ActorRef promise, Envelope* answer);

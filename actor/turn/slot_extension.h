@@ -47,6 +47,9 @@ struct SlotExtension {
   ActorSlot* last_ask = nullptr;
   Instant ask_timer = Instant::InfiniteFuture();
   TimerId ask_timer_id;
+  // Of its last question, and the same in nanoseconds.
+  absl::Duration ask_timeout;
+  int64_t ask_timeout_ns = 0;
 
   // What few askers need besides: made when it is needed.
   struct AskExtras {

@@ -3,7 +3,15 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
+
 namespace fraktor::inline v0::typed_internal {
+
+absl::Status AskedByAnotherClass() {
+  return absl::FailedPreconditionError(
+      "AskOnReply with a function of another class than that of the actor: name the function by the class that was "
+      "spawned");
+}
 
 TypedInstanceBase::~TypedInstanceBase() {
   while (Pop()) {

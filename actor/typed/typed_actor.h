@@ -41,6 +41,7 @@
 #define FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 
 #include <concepts>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <stdexcept>
@@ -58,10 +59,12 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/pooled_memory.h"
 #include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/ask_source.h"
 #include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/typed_ref.h"
@@ -394,6 +397,66 @@ template <class A, class C, class... Ms>
 template <class B, class C>
 struct BehaviorOf;
 
+// Names a class by its address.
+template <class A>
+inline constexpr char kClassTag = 0;
+absl::Status AskedByAnotherClass();
+
+// A member function that takes answers.
+template <class F>
+struct ReplyFunction;
+template <class Returned, class A, class C, class Answer>
+struct ReplyFunction<Returned (A::*)(C&, Answer)> {
+  using Actor = A;
+  using Context = C;
+  using Result = Returned;
+  using Value = FutureValue<std::remove_cvref_t<Answer>>;
+  static_assert(std::is_same_v<std::remove_cvref_t<Answer>, absl::StatusOr<Value>> && !std::is_void_v<Value>,
+                "a function for answers takes the context and an absl::StatusOr of the answer");
+  static_assert(std::is_void_v<Returned> || std::is_same_v<Returned, absl::Status>,
+                "a function for answers returns void or absl::Status");
+};
+
+// Hands the answer to a member function of whatever object is the actor then.
+template <auto kFunction>
+class MemberReply final : public AskCompletion {
+ public:
+  using Function = ReplyFunction<decltype(kFunction)>;
+  using A = typename Function::Actor;
+  using R = typename Function::Value;
+  using AskCompletion::AskCompletion;
+
+  static void* operator new(size_t size) { return AllocatePooled(size); }
+  static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
+
+  static A* ActorOf(ActorContext& context) { return static_cast<A*>(context.slot().instance->ObjectOf(&kClassTag<A>)); }
+
+  void Answer(Envelope& answer) noexcept override { Call(ReadAnswer<R>(question, answer), &answer); }
+  void Fail(absl::Status error) noexcept override { Call(std::move(error), nullptr); }
+  void Abandon() noexcept override { delete this; }
+
+ private:
+  ~MemberReply() = default;
+
+  void Call(absl::StatusOr<R> result, Envelope* answer) noexcept {
+    const MessageType* const asked = question;
+    delete this;
+    CallForReply(asked, answer, [&]() -> absl::Status {
+      using C = typename Function::Context;
+      C& context = C::Of(ActorContext::Of(*ActorContext::worker().turn.running()));
+      A* const actor = ActorOf(context);
+      // It could not be made again, and is about to be tried once more or to end.
+      if (actor == nullptr) return absl::OkStatus();
+      if constexpr (std::is_void_v<typename Function::Result>) {
+        (actor->*kFunction)(context, std::move(result));
+        return absl::OkStatus();
+      } else {
+        return (actor->*kFunction)(context, std::move(result));
+      }
+    });
+  }
+};
+
 }  // namespace typed_internal
 
 // What a spawn that cannot fail in a working program throws if it does; in a handler it is a failure of the actor.
@@ -465,6 +528,40 @@ class TypedContext : public ActorContext {
   Future<R> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
     TypedRef<Os...>::template Check<Q>();
     return ActorContext::Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+
+  // The same for an actor that goes on with other messages meanwhile, and without a coroutine: the answer, or the error
+  // that Ask would give, comes to a member function of the actor, which returns void or absl::Status as a handler does:
+  //
+  //   context.AskOnReply<&Shop::OnReserved>(stock, Reserve{1}, absl::Seconds(1));
+  //   ...
+  //   absl::Status OnReserved(Context& context, absl::StatusOr<Reserved> reserved) { ... }
+  //
+  // After a restart it is a function of the new object. It comes in a later turn, and never if the actor has ended.
+  // An error if the question was not asked: then nothing comes. FailedPrecondition if the actor is of another class,
+  // otherwise what Ask gives at once.
+  using ActorContext::AskOnReply;
+  template <auto kFunction, class... Os, class Q>
+  absl::Status AskOnReply(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
+    TypedRef<Os...>::template Check<Q>();
+    return AskOnReply<kFunction>(to.untyped(), std::forward<Q>(question), timeout);
+  }
+  template <auto kFunction, class Q>
+  absl::Status AskOnReply(ActorRef to, Q&& question, absl::Duration timeout) {
+    using Reply = typed_internal::MemberReply<kFunction>;
+    static_assert(std::is_same_v<typename Reply::Function::Context, TypedContext>,
+                  "the function for answers takes the context of another actor");
+    if constexpr (requires { typename std::decay_t<Q>::Reply; }) {
+      static_assert(std::is_same_v<typename Reply::R, ReplyOf<Q>>,
+                    "the function for answers takes another one than the question says that it has");
+    }
+    if (Reply::ActorOf(*this) == nullptr) return typed_internal::AskedByAnotherClass();
+    ActorWorker& asking = here();
+    EnvelopePtr message(asking.Make(ActorRef(), std::forward<Q>(question)));
+    auto* const completion = new Reply(message->type(), timeout);
+    absl::Status sent = SendQuestion(asking, to, std::move(message), *completion);
+    if (!sent.ok()) completion->Abandon();
+    return sent;
   }
 
   using ActorContext::Spawn;
@@ -626,6 +723,8 @@ class TypedInstance : public TypedInstanceBase {
       return ActorInstance::OnChildFailure(context, failure);
     }
   }
+
+  void* ObjectOf(const void* type) override { return type == &kClassTag<A> ? &actor_ : nullptr; }
 
   static constexpr bool kHasStart = CanPreStart<A, C>;
 

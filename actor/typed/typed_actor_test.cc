@@ -279,6 +279,93 @@ TEST_F(TypedActorTest, EndsAHandlerThatWaitsWithItsActor) {
   EXPECT_EQ(ordering.Take().status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
+// Asks without waiting in a handler: the answers come to a function.
+struct Ask1 {
+  std::string item;
+  absl::Duration timeout = absl::Seconds(1);
+};
+class Clerk : public Actor<Clerk, Ask1, Note, Notes> {
+ public:
+  explicit Clerk(RefOf<Stock> stock, Lines* all) : stock_(stock), all_(*all) {}
+
+  absl::Status On(Context& context, const Ask1& ask) {
+    return context.AskOnReply<&Clerk::OnReserved>(stock_, Reserve{ask.item}, ask.timeout);
+  }
+  void On(Context&, const Note& note) { log_ += note.text; }
+  Note On(Context&, const Notes&) { return {log_}; }
+  absl::Status OnReserved(Context& context, absl::StatusOr<Reserved> reserved) {
+    if (context.Path() != "pekko://default/user/clerk") return absl::InternalError("the context of another");
+    log_ +=
+        reserved.ok() ? std::to_string(reserved->id) : std::string(absl::StatusCodeToString(reserved.status().code()));
+    all_.push_back(log_);
+    if (reserved.ok() && reserved->id == 4) throw std::runtime_error("four");
+    return reserved.ok() && reserved->id == 5 ? absl::OutOfRangeError("five") : absl::OkStatus();
+  }
+
+ private:
+  const RefOf<Stock> stock_;
+  Lines& all_;
+  std::string log_;
+};
+
+TEST_F(TypedActorTest, TakesAnswersByAFunctionAndOtherMessagesMeanwhile) {
+  Lines all;
+  auto stock = system_->Spawn<Stock>("stock");
+  auto clerk = system_->Spawn<Clerk>("clerk", stock, &all);
+  clerk.Tell(Ask1{"milk."});  // Five letters: the failure comes after the answer.
+  clerk.Tell(Ask1{"egg"});
+  clerk.Tell(Note{"!"});
+  EXPECT_EQ(Ask(clerk, Notes{})->text, "!") << "before the answers";
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(100)).ok());
+  EXPECT_EQ(all, Lines({"!5"}));
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(100)).ok());
+  EXPECT_EQ(all, Lines({"!5", "3"}))
+      << "what a function returns is a failure, and the new object gets what still comes";
+  clerk.Tell(Ask1{""});
+  clerk.Tell(Ask1{"bomb"});
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(200)).ok());
+  EXPECT_EQ(all, Lines({"!5", "3", "3NOT_FOUND", "3NOT_FOUNDINTERNAL"}));
+  clerk.Tell(Ask1{"milk"});
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(100)).ok());
+  EXPECT_EQ(Ask(clerk, Notes{})->text, "") << "so is what it throws";
+}
+
+TEST_F(TypedActorTest, GivesAFunctionForAnswersTheErrorInTime) {
+  Lines all;
+  auto stock = system_->Spawn<Stock>("stock");
+  auto clerk = system_->Spawn<Clerk>("clerk", stock, &all);
+  clerk.Tell(Ask1{"egg", absl::Milliseconds(50)});
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(50)).ok());
+  EXPECT_EQ(all, Lines({"DEADLINE_EXCEEDED"}));
+  clerk.Tell(Note{"-"});
+  clerk.Tell(Ask1{"egg", absl::ZeroDuration()});
+  Settle();
+  EXPECT_EQ(all.size(), 1u) << "a question that was not asked has no answer";
+  EXPECT_EQ(Ask(clerk, Notes{})->text, "") << "but its error, which the handler has returned";
+  clerk.Tell(Ask1{"egg"});
+  Settle();
+  system_->Stop(clerk);
+  ASSERT_TRUE(toolbox_->RunFor(absl::Seconds(1)).ok());
+  EXPECT_EQ(all.size(), 1u) << "nothing comes to one that has ended";
+}
+
+// A class that is spawned as the base of another.
+class Derived : public Clerk {
+ public:
+  using Clerk::Clerk;
+};
+
+TEST_F(TypedActorTest, RefusesAFunctionForAnswersOfAnotherClass) {
+  Lines all;
+  std::vector<std::string> failures;
+  auto derived = system_->Spawn<Derived>("clerk", system_->Spawn<Stock>("stock"), &all);
+  derived.Tell(Note{"a"});
+  derived.Tell(Ask1{"egg"});
+  ASSERT_TRUE(toolbox_->RunFor(absl::Seconds(1)).ok());
+  EXPECT_TRUE(all.empty());
+  EXPECT_EQ(Ask(derived, Notes{})->text, "") << "it has failed";
+}
+
 class Interleaving : public Actor<Interleaving, Order, Note, Notes> {
  public:
   InterleavingTask<Receipt> On(Context& context, Order order) {

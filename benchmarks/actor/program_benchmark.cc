@@ -601,6 +601,44 @@ void TypedAsk(benchmark::State& state) {
 }
 BENCHMARK(TypedAsk)->Name("typed_ask")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
 
+// By a member function.
+class TypedCallbackAsker : public Actor<TypedCallbackAsker, int64_t> {
+ public:
+  explicit TypedCallbackAsker(RefOf<TypedPong> server) : server_(server) {}
+
+  absl::Status On(Context& context, int64_t asks) {
+    left_ = asks;
+    return Ask(context);
+  }
+  absl::Status OnAnswer(Context& context, absl::StatusOr<int64_t> answer) {
+    if (!answer.ok()) return answer.status();
+    if (--left_ > 0) return Ask(context);
+    countdown.Hit();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Ask(Context& context) {
+    return context.AskOnReply<&TypedCallbackAsker::OnAnswer>(server_, left_, absl::Seconds(60));
+  }
+
+  const RefOf<TypedPong> server_;
+  int64_t left_ = 0;
+};
+
+void TypedAskCallback(benchmark::State& state) {
+  constexpr int64_t kAsks = 2'000'000;
+  Measure(
+      state, static_cast<int>(state.range(0)), kAsks,
+      [](World& world) {
+        countdown.Arm(1);
+        ActorSystem& system = world.system();
+        return std::vector<ActorRef>{system.Spawn<TypedCallbackAsker>("", system.Spawn<TypedPong>()).untyped()};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kAsks}); });
+}
+BENCHMARK(TypedAskCallback)->Name("typed_ask_callback")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
+
 // All that an actor costs which has nothing to do: with an object of 32 bytes.
 class Idle final : public ActorInstance {
  public:

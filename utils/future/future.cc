@@ -77,11 +77,8 @@ absl::Status ExecutorClosedError() {
 absl::Status CheckMayBlock(const FutureNode& node) {
   if (node.IsReady()) return absl::OkStatus();
   if (!IsWorkerThread()) {
-    if (!node.AwaitsThisThread()) return absl::OkStatus();
-    return absl::FailedPreconditionError(
-        "Wait for the answer of context.Ask, which comes when this handler has returned, would have no end: co_await "
-        "it, "
-        "or use PipeTo; an actor of DispatcherChoice::kPinned may wait for that of context.system().Ask");
+    const char* const why = node.AwaitsThisThread();
+    return why == nullptr ? absl::OkStatus() : absl::FailedPreconditionError(why);
   }
   return absl::FailedPreconditionError(
       "Wait blocks the worker, on which others wait to run, perhaps the one that is to complete this future: co_await "

@@ -71,8 +71,15 @@ class FutureNode {
   virtual bool Poll(const Waker& waker) = 0;
   virtual bool StopWaking() = 0;
   virtual bool Cancel() = 0;
-  // Whether it will not be ready before this thread has returned from what it is in: waiting would have no end.
-  virtual bool AwaitsThisThread() const { return false; }
+  // IsReady, and if it is, StopWaking too, in one call: `wake_is_owed` if the waker has been called or will be.
+  virtual bool EndWaitIfReady(bool& wake_is_owed) {
+    if (!IsReady()) return false;
+    wake_is_owed = !StopWaking();
+    return true;
+  }
+  // Why it will not be ready before this thread has returned from what it is in, so that waiting would have no end:
+  // what comes when, and what to do instead. Null if nothing is known against it.
+  virtual const char* AwaitsThisThread() const { return nullptr; }
   // The future has gone, taken or not. Nothing is called after it.
   virtual void Drop() noexcept = 0;
 
@@ -94,6 +101,12 @@ class FutureSource : public FutureNode {
  public:
   // The result. Called once, when it is ready.
   virtual FutureResult<T> Take() = 0;
+  // Take and Drop in one call. If it throws, only Drop is still to come.
+  virtual FutureResult<T> TakeAndDrop() {
+    FutureResult<T> result = Take();
+    this->Drop();
+    return result;
+  }
 };
 
 // The untyped part of a Map: a chain of Maps over one source that is no Map. Polls go straight to that source; results
@@ -143,6 +156,9 @@ class MapChain {
 
 namespace future_internal {
 
+template <class T>
+struct FutureAwaiter;
+
 [[noreturn]] void DieOfMisuse(const char* what);
 absl::Status PromiseDroppedError();
 absl::Status FutureCancelledError();
@@ -168,6 +184,7 @@ class PromiseState final : public FutureSource<T> {
   bool Poll(const Waker& waker) override { return word_.Poll(waker); }
   bool StopWaking() override { return word_.StopWaking(); }
   bool Cancel() override { return word_.Cancel(); }
+  bool EndWaitIfReady(bool& wake_is_owed) override { return word_.EndWaitIfReady(wake_is_owed); }
   FutureResult<T> Take() override {
     if (word_.WasCancelled()) return FutureCancelledError();
     return *std::move(result_);
@@ -202,7 +219,8 @@ class MapSource final : public FutureSource<U>, public MapChain {
   bool Poll(const Waker& waker) override { return root()->Poll(waker); }
   bool StopWaking() override { return root()->StopWaking(); }
   bool Cancel() override { return root()->Cancel(); }
-  bool AwaitsThisThread() const override { return root()->AwaitsThisThread(); }
+  bool EndWaitIfReady(bool& wake_is_owed) override { return root()->EndWaitIfReady(wake_is_owed); }
+  const char* AwaitsThisThread() const override { return root()->AwaitsThisThread(); }
   void Drop() noexcept override { DropAll(); }
   FutureResult<U> Take() override {
     if (!result_.has_value()) PullAll();
@@ -332,9 +350,7 @@ class [[nodiscard]] Future {
   Result Take() {
     FutureSource<T>& source = Source();
     if (!source.IsReady()) future_internal::DieOfMisuse("Take of a future that is not ready; poll it first");
-    Result result = source.Take();
-    Drop();
-    return result;
+    return TakeReady();
   }
 
   // Gives up: true if nothing had been set before. The result is kCancelled then, at once, and the promise side is
@@ -406,12 +422,21 @@ class [[nodiscard]] Future {
  private:
   template <class U>
   friend class Future;
+  template <class U>
+  friend struct future_internal::FutureAwaiter;
 
   Future(FutureSource<T>* source, MapChain* chain) : source_(source), chain_(chain) {}
 
   FutureSource<T>& Source() const {
     if (source_ == nullptr) future_internal::DieOfMisuse("use of an empty future; it was moved from or taken");
     return *source_;
+  }
+
+  // Take of one that is known to be ready.
+  Result TakeReady() {
+    Result result = Source().TakeAndDrop();
+    source_ = nullptr;
+    return result;
   }
 
   void Drop() noexcept {

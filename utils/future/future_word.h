@@ -12,6 +12,9 @@
 // and only if the completer saw it, so the future side can always say whether a wake-up is still to come (StopWaking).
 // Two more bits say which party has gone; the second one to go frees the memory.
 //
+// Where the two parties are known to take turns for as long as one waits for the other, as an actor and the answers to
+// its questions do, the exchanges are for nothing: PollInTurns.
+//
 // A template over the atomics (fraktor/utils/queue/atomics.h), so that a model checker can try all interleavings.
 #ifndef FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
 #define FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
@@ -51,18 +54,36 @@ class FutureWord {
     uint32_t word = word_.load(std::memory_order_acquire);
     if ((word & kWaker) != 0 && (word & kReady) == 0) {
       if (static_cast<Waker>(waker_) == waker) return false;
-      if (!Clear(word, kWaker, kReady)) return true;
+      if (!Clear(word, kWaker | kInTurns, kReady)) return true;
     }
     if ((word & (kReady | kCancelled)) != 0) return true;
     waker_ = waker;
     return !Set(word, kWaker, kReady);
   }
 
+  // The same for a future side that takes turns with the promise side until the wait is over: on one thread, or handed
+  // from thread to thread by somebody else, who orders what they do. Neither needs an exchange then.
+  bool PollInTurns(const Waker& waker) {
+    const uint32_t word = word_.load(std::memory_order_relaxed);
+    if ((word & (kReady | kCancelled)) != 0) return true;
+    waker_ = waker;
+    word_.store(word | kWaker | kInTurns, std::memory_order_relaxed);
+    return false;
+  }
+
+  // IsReady, and if it is, StopWaking too: whether the waker has been called or will be at any moment.
+  bool EndWaitIfReady(bool& wake_is_owed) {
+    const uint32_t word = word_.load(std::memory_order_acquire);
+    // In READY it does not change any more, and in CANCELLED there is none.
+    wake_is_owed = (word & kWaker) != 0;
+    return (word & (kReady | kCancelled)) != 0;
+  }
+
   // Takes the registered waker back. True: it is not going to be called (or there is none). False: the completion saw
   // it, and it has been called or will be at any moment; it must stay callable until then.
   bool StopWaking() {
     uint32_t word = word_.load(std::memory_order_acquire);
-    return (word & kWaker) == 0 || Clear(word, kWaker, kReady);
+    return (word & kWaker) == 0 || Clear(word, kWaker | kInTurns, kReady);
   }
 
   // True: the future side has given up before it was completed (now or earlier); a registered waker will not be called.
@@ -73,7 +94,7 @@ class FutureWord {
       if ((word & kCancelled) != 0) return true;
       // release: pairs with the acquire in IsCancelled and in the promise side's exchanges. acquire: the promise side's
       // waker.
-      if (word_.compare_exchange_weak(word, (word | kCancelled) & ~kWaker, std::memory_order_acq_rel,
+      if (word_.compare_exchange_weak(word, (word | kCancelled) & ~(kWaker | kInTurns), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
         if ((word & kCancelWaker) != 0) static_cast<Waker>(cancel_waker_).Wake();
         return true;
@@ -116,6 +137,7 @@ class FutureWord {
   // once, and nothing of the promise side after it.
   Completion Complete() {
     uint32_t word = word_.load(std::memory_order_acquire);
+    if ((word & kInTurns) != 0) return CompleteInTurns(word);
     while ((word & kCancelled) == 0) {
       // With nobody to wake, the promise side goes in the same step.
       const bool must_wake = (word & kWaker) != 0;
@@ -144,6 +166,15 @@ class FutureWord {
       8;  // cancel_waker_ is valid; set and cleared by the promise side, not in CANCELLED
   static constexpr uint32_t kFutureGone = 16;   // the future side will not touch this again
   static constexpr uint32_t kPromiseGone = 32;  // the promise side will not touch this again
+  static constexpr uint32_t kInTurns = 64;      // with kWaker only: the other side does nothing meanwhile
+
+  // The future side waits, and will not look before this thread has returned.
+  Completion CompleteInTurns(uint32_t word) {
+    const Waker waker = static_cast<Waker>(waker_);
+    word_.store(word | kReady | kPromiseGone, std::memory_order_relaxed);
+    waker.Wake();
+    return {.accepted = true, .is_last = false};
+  }
 
   // Sets or clears `bit` unless one of `unless` is set; says whether it did. `word` is the last known value, and is
   // brought up to date. release: publishes a waker to the other side. acquire: whatever the other side published with

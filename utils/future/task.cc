@@ -75,8 +75,10 @@ void TaskContext::EndWait() noexcept {
 
 bool TaskContext::Run() {
   if (waiting_for_ != nullptr) {
-    if (!waiting_for_->IsReady()) return false;
-    EndWait();
+    bool wake_is_owed = false;
+    if (!waiting_for_->EndWaitIfReady(wake_is_owed)) return false;
+    waiting_for_ = nullptr;
+    driver_.EndWait(wake_is_owed);
   }
   next_ = innermost_->self_;
   while (next_ != nullptr) std::exchange(next_, nullptr).resume();

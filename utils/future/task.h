@@ -198,7 +198,7 @@ struct FutureAwaiter {
   bool await_suspend(std::coroutine_handle<Promise> waiter) const {
     return waiter.promise().context()->WaitFor(future.node());
   }
-  FutureResult<T> await_resume() const { return future.Take(); }
+  FutureResult<T> await_resume() const { return future.TakeReady(); }
 
   Future<T>& future;
 };

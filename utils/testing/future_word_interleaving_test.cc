@@ -181,6 +181,99 @@ void PromiseLooksForCancellation(Model& m) {
   });
 }
 
+// Looks whether its wait is over, and ends it in one step: it knows whether it is woken.
+void WaiterLooks(Model& m) {
+  auto& shared = m.Make<Shared>(m);
+  auto& sleeper = m.Make<Sleeper>();
+  auto& expected = m.Make<int>(-1);
+  m.Thread("promise", [&] { CompleteAndGo(shared); });
+  m.Thread("future", [&] {
+    bool wake_is_owed = false;
+    const bool waits = !shared.word.Poll(sleeper.MakeWaker());
+    if (shared.word.EndWaitIfReady(wake_is_owed)) {
+      MODEL_ASSERT(shared.value == 42);
+      MODEL_ASSERT(wake_is_owed == waits);
+      expected = wake_is_owed ? 1 : 0;
+    }
+    shared.FreeIf(shared.word.ReleaseFuture());
+  });
+  m.After([&] { MODEL_ASSERT(expected == -1 || sleeper.Count() == expected); });
+}
+
+// The two sides take turns, which a semaphore hands over, while one waits.
+void SidesTakeTurns(Model& m) {
+  auto& shared = m.Make<Shared>(m);
+  auto& sleeper = m.Make<Sleeper>();
+  auto& waits = m.Make<ModelSemaphore>(0);
+  m.Thread("promise", [&] {
+    waits.Acquire();
+    shared.value = 42;
+    const auto completion = shared.word.Complete();
+    MODEL_ASSERT(completion.accepted && !completion.is_last);
+  });
+  m.Thread("future", [&] {
+    MODEL_ASSERT(!shared.word.PollInTurns(sleeper.MakeWaker()));
+    waits.Release();
+    sleeper.wakes.Acquire();
+    bool wake_is_owed = false;
+    MODEL_ASSERT(shared.word.EndWaitIfReady(wake_is_owed) && wake_is_owed);
+    MODEL_ASSERT(shared.value == 42);
+    MODEL_ASSERT(shared.word.ReleaseFuture());
+    shared.FreeIf(true);
+  });
+  m.After([&] { MODEL_ASSERT(sleeper.Count() == 1); });
+}
+
+// When the wait in turns is given up, be it that another waker comes, there are none any more.
+void TurnsEndWithTheWait(Model& m, bool replaces) {
+  auto& shared = m.Make<Shared>(m);
+  auto& sleeper = m.Make<Sleeper>();
+  auto& waited = m.Make<bool>(false);
+  auto& gone = m.Make<Sleeper>();
+  auto& given_up = m.Make<ModelSemaphore>(0);
+  m.Thread("promise", [&] {
+    given_up.Acquire();
+    CompleteAndGo(shared);
+  });
+  m.Thread("future", [&] {
+    MODEL_ASSERT(!shared.word.PollInTurns(gone.MakeWaker(1)));
+    if (replaces) {
+      waited = !shared.word.Poll(sleeper.MakeWaker(2));
+    } else {
+      MODEL_ASSERT(shared.word.StopWaking());
+    }
+    given_up.Release();
+    while (!shared.word.Poll(sleeper.MakeWaker(2))) {
+      waited = true;
+      sleeper.wakes.Acquire();
+    }
+    MODEL_ASSERT(shared.value == 42);
+    shared.FreeIf(shared.word.ReleaseFuture());
+  });
+  m.After([&] { MODEL_ASSERT(gone.Count() == 0 && sleeper.Count() == (waited ? 1 : 0)); });
+}
+void WaiterInTurnsStops(Model& m) { TurnsEndWithTheWait(m, /*replaces=*/false); }
+void WaiterInTurnsIsReplaced(Model& m) { TurnsEndWithTheWait(m, /*replaces=*/true); }
+void WaiterInTurnsCancels(Model& m) {
+  auto& shared = m.Make<Shared>(m);
+  auto& sleeper = m.Make<Sleeper>();
+  auto& cancelled = m.Make<ModelSemaphore>(0);
+  m.Thread("promise", [&] {
+    cancelled.Acquire();
+    shared.value = 42;
+    const auto completion = shared.word.Complete();
+    MODEL_ASSERT(!completion.accepted);
+    shared.FreeIf(completion.is_last);
+  });
+  m.Thread("future", [&] {
+    MODEL_ASSERT(!shared.word.PollInTurns(sleeper.MakeWaker()));
+    MODEL_ASSERT(shared.word.Cancel());
+    cancelled.Release();
+    shared.FreeIf(shared.word.ReleaseFuture());
+  });
+  m.After([&] { MODEL_ASSERT(sleeper.Count() == 0); });
+}
+
 const std::vector<ModelTest>& Cases() {
   static const auto& cases =
       *new std::vector<ModelTest>{{"completer and poller", CompleterAndPoller},
@@ -189,7 +282,12 @@ const std::vector<ModelTest>& Cases() {
                                   {"waiter stops", WaiterStops},
                                   {"completer and canceller", CompleterAndCanceller},
                                   {"promise watches for cancellation", PromiseWatchesForCancellation},
-                                  {"promise looks for cancellation", PromiseLooksForCancellation}};
+                                  {"promise looks for cancellation", PromiseLooksForCancellation},
+                                  {"waiter looks", WaiterLooks},
+                                  {"sides take turns", SidesTakeTurns},
+                                  {"waiter in turns stops", WaiterInTurnsStops},
+                                  {"waiter in turns is replaced", WaiterInTurnsIsReplaced},
+                                  {"waiter in turns cancels", WaiterInTurnsCancels}};
   return cases;
 }
 
