@@ -2,7 +2,8 @@
 // another one.
 //
 //   auto store = EmbeddedClient::Make(system, {.authority = "10.0.0.1:2552"}).value();
-//   Cluster::Start(system, {.kinds = {...}, .membership = store, .lock = store, .storage = store}).value();
+//   Cluster& cluster = *Cluster::Start(system, {.kinds = {GrainKindOf<Account>()},
+//                                               .membership = store, .lock = store, .storage = store}).value();
 //
 // The system of the store has the same name as this one. On the store's own node, EmbeddedStore::Start comes first.
 //

@@ -19,6 +19,7 @@
 
 #include "absl/time/time.h"
 
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -126,6 +127,11 @@ struct EmbeddedTopology {
   uint64_t epoch = 0;
   std::vector<Member> members = {};
 };
+// Both are said again and again, so what is lost with a node that ends is no loss.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedWatch> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedTopology> = true;
 
 template <>
 struct Codec<EmbeddedDone> : FieldCodec<EmbeddedDone> {

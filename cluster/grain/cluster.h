@@ -4,8 +4,7 @@
 //   Cluster& cluster = *Cluster::Start(system, {.kinds = {GrainKindOf<Account>()},
 //                                               .membership = store, .lock = store, .storage = store}).value();
 //   cluster.Grain<Account>("alice").Tell(Deposit{10});
-//   ...
-//   Future<void> left = cluster.Leave();
+//   Future<void> left = cluster.Leave();                                     // before the system ends
 //
 // The system has remoting (fraktor/remote/association/remoting.h, or StartGrpcNode), the codecs of the messages, and
 // ClusterCodecs(). All nodes that use the same membership, lock and storage are one cluster; their systems have one name.

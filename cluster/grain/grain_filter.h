@@ -1,16 +1,21 @@
 // GrainCallFilter: what is done around calls of grains: access, limits, audit, figures.
 //
 //   class OnlyOwners : public GrainCallFilter {
+//    public:
 //     absl::Status Before(const GrainCallView& call) override {
 //       const Withdraw* withdraw = call.As<Withdraw>();
 //       if (withdraw == nullptr || withdraw->by == call.key.identity()) return absl::OkStatus();
 //       return absl::PermissionDeniedError("an account is its owner's");        // this is what the asker gets
 //     }
 //     void After(const GrainCallView& call, const GrainCallOutcome& outcome) override {
-//       durations_.Record(call.message_type(), outcome.duration);
+//       durations_[call.message_type()] += outcome.duration;
 //     }
+//
+//    private:
+//     std::map<std::string_view, absl::Duration> durations_;
 //   };
-//   ClusterOptions options{..., .incoming_filters = {std::make_shared<OnlyOwners>()}};
+//
+//   ClusterOptions options{.incoming_filters = {std::make_shared<OnlyOwners>()}};
 //
 // Outgoing filters (ClusterOptions::outgoing_filters) see the calls that are made on a node, before it is known where
 // the grain is. Incoming filters see the calls that come to the grains of a node, from wherever, before they get into

@@ -4,14 +4,20 @@
 //    public:
 //     static constexpr std::string_view kGrainKind = "account";         // stable: it is stored and sent
 //     explicit Account(const GrainContext& grain) : id_(grain.key.identity()) {}
-//     ...
+//     void On(Context& context, const Deposit& deposit) { cents_ += deposit.cents; }
+//     Balance On(Context& context, const GetBalance& question) { return {id_, cents_}; }
+//
+//    private:
+//     const std::string id_;
+//     int64_t cents_ = 0;
 //   };
-//   ClusterOptions options{..., .kinds = {GrainKindOf<Account>()}};
+//
+//   ClusterOptions options{.kinds = {GrainKindOf<Account>()}};
 //
 // One that is made of more than that:
 //
-//   GrainKind{.name = "account", .make = [rates](const GrainContext& grain) {
-//     return MakeTypedProps<Account>(PropsOptions(), GrainSeed(grain), rates);      // Account(const GrainContext&, Rates)
+//   GrainKind savings{.name = "savings", .make = [rates](const GrainContext& grain) {
+//     return MakeTypedProps<Savings>(PropsOptions(), GrainSeed(grain), rates);      // Savings(const GrainContext&, Rates)
 //   }};
 //
 // Thread safety: values; `make` may be called from any thread.

@@ -1,7 +1,7 @@
 // GrainPeers: how the routers of grains of other members are reached. An extension point.
 //
-//   auto peers = std::make_shared<RemoteGrainPeers>(system);   // by remoting: what a cluster has by default
-//   auto peers = std::make_shared<LocalGrainPeers>();          // all members are systems of this process
+//   std::shared_ptr<GrainPeers> remote = std::make_shared<RemoteGrainPeers>(system);   // what a cluster has by default
+//   std::shared_ptr<GrainPeers> local = std::make_shared<LocalGrainPeers>();           // all are systems of this process
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_PEERS_H_

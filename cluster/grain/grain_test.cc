@@ -23,6 +23,9 @@
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/membership/membership_provider.h"
+#include "fraktor/cluster/membership/membership_session.h"
+#include "fraktor/cluster/membership/static_membership.h"
 #include "fraktor/cluster/memory/memory_membership.h"
 #include "fraktor/cluster/memory/memory_placement_store.h"
 #include "fraktor/utils/future/future.h"
@@ -102,7 +105,7 @@ class Nodes {
     systems_.push_back(&made.system());
     options.authority = absl::StrCat("n", clusters_.size(), ":1");
     if (options.kinds.empty()) options.kinds = {GrainKindOf<Counter>()};
-    options.membership = membership_;
+    if (options.membership == nullptr) options.membership = membership_;
     options.lock = store_;
     options.storage = store_;
     options.peers = peers_;
@@ -153,6 +156,29 @@ TEST(Grain, RunsOnOneNodeAndIsReachedFromAll) {
     size_t running = 0;
     for (size_t i = 0; i < nodes.size(); ++i) running += nodes[i].driver().Snapshot().activations;
     EXPECT_EQ(running, 12u);
+  });
+}
+
+// CLU-12: the members may be a list that all have. A node that is not on it never becomes one.
+TEST(Grain, RunsOnTheNodesOfAList) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    const std::shared_ptr<MembershipProvider> list =
+        StaticMembership::Make(
+            {{.authority = "n0:1", .kinds = {"counter"}}, {.authority = "n1:1", .kinds = {"counter"}}})
+            .value();
+    Nodes nodes(sim, 3, {.membership = list});
+    for (int g = 0; g < 12; ++g) {
+      for (size_t from = 0; from < 2; ++from) {
+        const absl::StatusOr<Count> count = nodes.AddTo(from, absl::StrCat("g", g), 1);
+        ASSERT_TRUE(count.ok()) << count.status();
+        EXPECT_EQ(count->value, static_cast<int64_t>(from) + 1);
+      }
+    }
+    sim.Advance(absl::Minutes(10));
+    for (size_t i = 0; i < 2; ++i) EXPECT_GT(nodes[i].driver().Snapshot().activations, 0u) << "terms do not end";
+    EXPECT_EQ(nodes[2].session().state(), MembershipSession::State::kJoining);
+    EXPECT_EQ(nodes[2].driver().Snapshot().activations, 0u);
+    EXPECT_EQ(ErrorKindOf<LookupError>(nodes.AddTo(2, "g0", 1).status()), LookupError::kNotStarted);
   });
 }
 

@@ -3,7 +3,7 @@
 //
 //   ClusterTopologyPtr topology = ClusterTopology::Make(epoch, {a, b, c}).value();
 //   const Member* owner = RendezvousHasher::OwnerOf(*topology, key);
-//   if (topology->FindId(entry.owner) == nullptr) ...      // that life of a node has ended
+//   bool has_left = topology->FindId(entry.owner) == nullptr;      // that life of a node has ended
 //
 // Epochs grow with each change and come from the one place that decides on membership. So of two topologies it is known
 // which is later, and who has the earlier one knows that there is something that he does not know.

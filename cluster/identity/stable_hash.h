@@ -2,8 +2,8 @@
 //
 //   uint64_t hash = StableHash64("10.0.0.7:2552");
 //
-// Members of a cluster decide by it without talking to each other, so it never changes: stable_hash_test vectors guard
-// it. Not for tables that strangers fill: collisions can be made on purpose. Not for secrets.
+// Members of a cluster decide by it without talking to each other, so it never changes: vectors in identity_test
+// guard it. Not for tables that strangers fill: collisions can be made on purpose. Not for secrets.
 //
 // Thread safety: a function of its arguments.
 #ifndef FRAKTOR_CLUSTER_IDENTITY_STABLE_HASH_H_

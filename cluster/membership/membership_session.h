@@ -3,9 +3,8 @@
 //
 //   auto session = MembershipSession::Make({toolbox, executor, provider, duties},
 //                                          {.authority = "10.0.0.7:2552", .kinds = {"account"}}, {}).value();
-//   session->Join();
-//   ...
-//   Future<void> left = session->Leave();        // hands over first
+//   FRAKTOR_RETURN_IF_ERROR(session->Join());
+//   Future<void> left = session->Leave();        // some day; hands over first
 //
 // A term is renewed three times within its length. If it is over here all the same, or the provider says that this
 // member has left, duties end, and when they have ended the node joins again: as another member. A join that fails is

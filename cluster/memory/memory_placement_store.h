@@ -2,7 +2,7 @@
 // What is in it ends with it, and so do the grains.
 //
 //   auto store = std::make_shared<MemoryPlacementStore>(toolbox);
-//   PlacementCoordinatorDriver::Make({..., .lock = store, .storage = store, ...}, {});
+//   auto driver = PlacementCoordinatorDriver::Make({toolbox, executor, store, store, actors}, {}).value();
 //
 // Futures are ready when they are returned.
 //

@@ -3,6 +3,8 @@
 //
 //   PlacementTable table({.lease_ttl = absl::Seconds(10)});
 //   absl::StatusOr<PlacementLease> lease = table.TryAcquire(key, "a:1#7", now);
+//   LoadedActivation loaded = table.Load(key);
+//   ActivationEntry entry{.owner = "a:1#7", .record = {.pid = pid}, .token = lease->token};
 //   absl::Status stored = table.Store(key, entry, loaded.entry.token, now);
 //
 // Since it knows the locks, it accepts an activation only from the token that holds the lock now.

@@ -1,5 +1,7 @@
 // What is stored about the one activation of a grain.
 //
+//   ActivationEntry entry{.owner = self.id(), .record = {.pid = pid}, .token = lease.token, .epoch = topology.epoch()};
+//
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_ACTIVATION_ENTRY_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_ACTIVATION_ENTRY_H_

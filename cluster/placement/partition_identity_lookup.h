@@ -2,7 +2,7 @@
 // each under a lock.
 //
 //   PartitionIdentityLookup lookup(driver);
-//   lookup.SetupMember(self);
+//   FRAKTOR_RETURN_IF_ERROR(lookup.SetupMember(self));
 //   lookup.UpdateTopology(topology);
 //   absl::StatusOr<PlacementResolutionPtr> where = lookup.Resolve(key, toolbox.Now());
 //

@@ -1,6 +1,10 @@
 // PlacementCommand: what the coordinator wants to have done. PlacementCommandResult: what became of it. Each result has
 // the request id of its command.
 //
+//   if (const auto* load = std::get_if<LoadActivation>(&command)) {
+//     result = ActivationLoaded{.request_id = load->request_id, .result = LoadedActivation()};      // there is none
+//   }
+//
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_COMMAND_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_COMMAND_H_

@@ -2,18 +2,18 @@
 // starts no thread. Time comes in as an argument; what has to be done goes out as commands, and what became of them
 // comes back.
 //
-//   PlacementCoordinatorCore core({});
-//   core.StartMember(self, now);
+//   PlacementCoordinatorCore core;
+//   core.StartMember(self, now).value();
 //   core.UpdateTopology(topology, now);
 //   PlacementCoordinatorOutcome outcome = core.Resolve(key, now).value();
 //   // outcome.resolution, if it is known; otherwise outcome.commands, which somebody executes:
-//   outcome = core.HandleCommandResult(LockAcquired{.request_id = ..., .result = lease}, now).value();
+//   PlacementRequestId request_id = RequestIdOf(outcome.commands[0]);
+//   outcome = core.HandleCommandResult(LockAcquired{.request_id = request_id, .result = lease}, now).value();
 //
 // PlacementCoordinatorDriver is that somebody.
 //
-// Who owns a grain is computed (RendezvousHasher); whether it runs there is found out under a lock:
-//
-//   TryAcquireLock -> LoadActivation -> [EnsureActivation -> StoreActivation] -> ReleaseLock
+// Who owns a grain is computed (RendezvousHasher); whether it runs there is found out under a lock: TryAcquireLock,
+// LoadActivation, and if it runs nowhere EnsureActivation and StoreActivation, then ReleaseLock.
 //
 // - A record whose owner is a member is honoured wherever that is: a member that joins moves nothing. One whose owner
 //   has left is replaced. Whether it has left is only said by a topology that is not older than the record.

@@ -2,7 +2,7 @@
 // stops actors, publishes events, tries again.
 //
 //   auto driver = PlacementCoordinatorDriver::Make({toolbox, executor, lock, storage, actors, &stream}, {}).value();
-//   driver->StartMember(self);
+//   FRAKTOR_RETURN_IF_ERROR(driver->StartMember(self));
 //   driver->UpdateTopology(topology);
 //   Future<PlacementResolutionPtr> resolving = driver->Resolve(key);
 //

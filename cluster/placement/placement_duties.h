@@ -2,7 +2,7 @@
 // is one.
 //
 //   auto duties = std::make_shared<PlacementDuties>(driver);
-//   auto session = MembershipSession::Make({..., .provider = provider, .duties = duties}, candidate, {}).value();
+//   auto session = MembershipSession::Make({toolbox, executor, provider, duties}, candidate, {}).value();
 //   provider->Listen([driver](ClusterTopologyPtr topology) { driver->UpdateTopology(std::move(topology)); });
 //
 // A member that has handed over and left is a client from then on.

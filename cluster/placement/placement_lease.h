@@ -1,5 +1,7 @@
 // PlacementLease: the right to decide about one grain, for a while.
 //
+//   bool may_be_over = toolbox.Now() >= lease.expires_at;
+//
 // Thread safety: a value.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_LEASE_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_LEASE_H_

@@ -1,6 +1,6 @@
 // Placement under faults, in virtual time: nodes crash, fall asleep past the end of their leases, come and go, and are cut
 // off from the store; actors end by themselves; the one store that all share is slow, away, and loses requests and
-// answers. A seed decides everything.
+// answers, and its clock jumps, so that leases are over before those who hold them know. A seed decides everything.
 //
 // After every step:
 // - a grain is served by one node at most, of those that are awake;
@@ -127,6 +127,8 @@ struct World {
   World(SimToolbox& box, bool is_fenced)
       : toolbox(box), wire(box, box.MakeRandom(1)), fenced(is_fenced), members({.term = absl::Seconds(6)}) {}
 
+  // By which leases end.
+  Instant LeaseClock() const { return toolbox.Now() + lease_clock_ahead; }
   void Violated(std::string what) {
     if (violation.empty()) violation = std::move(what);
   }
@@ -135,6 +137,7 @@ struct World {
   Wire wire;
   const bool fenced;
   PlacementTable placements{{.lease_ttl = absl::Seconds(4)}};
+  absl::Duration lease_clock_ahead = absl::ZeroDuration();
   MemberTable members;
   std::map<GrainKey, uint64_t> epochs;        // the journal's: who has opened it last
   std::map<GrainKey, uint64_t> last_stored;   // the highest token of a record
@@ -150,7 +153,7 @@ class RemoteStore final : public PlacementLock, public ActivationStorage {
   Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override {
     return world_.wire.Call<PlacementLease>(
         node_, [&world = world_, key, owner, now]() -> absl::StatusOr<PlacementLease> {
-          absl::StatusOr<PlacementLease> lease = world.placements.TryAcquire(key, owner, world.toolbox.Now());
+          absl::StatusOr<PlacementLease> lease = world.placements.TryAcquire(key, owner, world.LeaseClock());
           // On the clock of who asked, from before he did.
           if (lease.ok()) lease->expires_at = now + absl::Seconds(4);
           return lease;
@@ -158,7 +161,7 @@ class RemoteStore final : public PlacementLock, public ActivationStorage {
   }
   Future<void> Release(PlacementLease lease) override {
     return world_.wire.Call<void>(
-        node_, [&world = world_, lease] { return world.placements.Release(lease, world.toolbox.Now()); });
+        node_, [&world = world_, lease] { return world.placements.Release(lease, world.LeaseClock()); });
   }
   Future<LoadedActivation> Load(GrainKey key) override {
     return world_.wire.Call<LoadedActivation>(
@@ -166,7 +169,7 @@ class RemoteStore final : public PlacementLock, public ActivationStorage {
   }
   Future<void> Store(GrainKey key, ActivationEntry entry, uint64_t expected_token) override {
     return world_.wire.Call<void>(node_, [&world = world_, key, entry, expected_token] {
-      absl::Status stored = world.placements.Store(key, entry, expected_token, world.toolbox.Now());
+      absl::Status stored = world.placements.Store(key, entry, expected_token, world.LeaseClock());
       if (!stored.ok() && !world.fenced) {
         world.placements.ForceStore(key, entry);
         stored = absl::OkStatus();
@@ -477,6 +480,9 @@ class PlacementSim {
         break;
       case 4:
         world_.wire.is_cut = true;
+        break;
+      case 8:
+        world_.lease_clock_ahead += random_.UniformDuration(absl::ZeroDuration(), absl::Seconds(6));
         break;
       case 7:
         world_.wire.cut_nodes.insert(static_cast<int>(number));

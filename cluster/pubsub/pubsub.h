@@ -1,11 +1,11 @@
 // PubSub: publish and subscribe by topic, in the whole cluster.
 //
-//   Cluster::Start(system, {..., .kinds = {TopicKind()}});                  // on nodes that may run topics
+//   ClusterOptions options{.kinds = {TopicKind()}};                         // on nodes that may run topics
 //   PubSub& pubsub = *PubSub::Start(system).value();                        // on each node
 //   Topic<News> news = pubsub.Topic<News>("news");
 //   auto subscribing = news.Subscribe(context, context.self(), absl::Seconds(5));
 //   absl::StatusOr<Subscribed> subscribed = co_await subscribing;           // from now on it gets all News
-//   news.Publish(News{"rain"});                                             // on any node
+//   absl::Status sent = news.Publish(News{"rain"});                         // on any node; an error: it has no codec
 //
 // A topic is a grain (TopicGrain), so it is on one node and moves as grains do. A publication goes there, and from there
 // to each node that has subscribers, in batches; there an actor (TopicDelivery) gives it to each of them. The sender
@@ -14,15 +14,15 @@
 // Groups: who subscribes in a group gets none of that, but of what is published to groups one subscriber of each group
 // gets it, whichever node it is on, by chance. If all are in one group, this is a queue that several work on.
 //
-//   auto subscribing = jobs.SubscribeInGroup(context, "printers", context.self(), absl::Seconds(5));
-//   jobs.PublishToGroups(Job{7});                                           // to one of the printers
+//   auto joining = jobs.SubscribeInGroup(context, "printers", context.self(), absl::Seconds(5));
+//   absl::Status sent = jobs.PublishToGroups(Job{7});                       // to one of the printers
 //
 // Paths: actors that were put are reached by their path, which may be the same on several nodes, by whoever knows no more
 // than that. No topic of the name of a path is concerned.
 //
-//   auto putting = pubsub.Put(context, context.self(), absl::Seconds(5));   // it is "/user/printer"
-//   pubsub.Send("/user/printer", Job{7});                                   // to one, of this node if there is one
-//   pubsub.SendToAll("/user/printer", Stop{});
+//   auto putting = pubsub.Put(context, context.self().untyped(), absl::Seconds(5));   // it is "/user/printer"
+//   absl::Status sent = pubsub.Send("/user/printer", Job{7});               // to one, of this node if there is one
+//   sent = pubsub.SendToAll("/user/printer", Pause{});
 //
 // What holds:
 // - Messages of one publisher to one topic arrive in the order in which they were published, as long as the topic stays

@@ -164,7 +164,7 @@ std::vector<int64_t> UpTo(int64_t n) {
   return numbers;
 }
 
-// C27: what is published on any node comes to all subscribers on all nodes, in the order of each publisher.
+// C27, G11: what is published on any node comes to all subscribers on all nodes, in the order of each publisher.
 TEST(PubSub, ReachesAllSubscribersInOrder) {
   Simulate({.seeds = 20}, [](Simulation& sim) {
     Press press(sim, 3);
@@ -206,7 +206,7 @@ TEST(PubSub, AcknowledgesWhatItThenKeeps) {
   });
 }
 
-// Those who leave the topic and those who end get nothing more; then it has no nodes, and in the end is none.
+// G11: those who leave the topic and those who end get nothing more; then it has no nodes, and in the end is none.
 TEST(PubSub, ForgetsSubscribersThatGo) {
   Simulate({.seeds = 10}, [](Simulation& sim) {
     Press press(sim, 2);
@@ -509,7 +509,7 @@ class TopicGrainTest : public testing::Test {
   TestKit kit_;
 };
 
-// One batch is under way; the next has what came meanwhile, up to the limits.
+// G11: one batch is under way; the next has what came meanwhile, up to the limits.
 TEST_F(TopicGrainTest, SendsBatches) {
   const ActorRef topic = Spawn({.max_batch = 5, .max_batch_bytes = 20});
   TestProbe node = kit_.Probe();

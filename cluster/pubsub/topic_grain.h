@@ -1,7 +1,7 @@
 // TopicGrain: a topic. Knows which nodes have subscribers, and in which groups, and sends each of them what is published,
 // in batches. Of what goes to one of a group, one of the nodes that have somebody in the group gets it, by chance.
 //
-//   ClusterOptions options{..., .kinds = {TopicKind()}};
+//   ClusterOptions options{.kinds = {TopicKind()}};
 //
 // For each node there is a queue and at most one batch under way: what is published meanwhile goes with the next. So
 // batches are as large as they need to be, and a slow node holds up nobody else. What does not fit into its queue is

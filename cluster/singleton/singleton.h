@@ -3,9 +3,14 @@
 //   class Dispatcher : public Actor<Dispatcher, Job> {
 //    public:
 //     static constexpr std::string_view kGrainKind = "dispatcher";
-//     explicit Dispatcher(const GrainContext& grain) ...
+//     explicit Dispatcher(const GrainContext& grain) : token_(grain.token) {}
+//     void On(Context& context, const Job& job) { Do(job, token_); }
+//
+//    private:
+//     const uint64_t token_;
 //   };
-//   Cluster::Start(system, {..., .kinds = {SingletonKindOf<Dispatcher>()}});
+//
+//   ClusterOptions options{.kinds = {SingletonKindOf<Dispatcher>()}};              // where it may run
 //   RefOf<Dispatcher> dispatcher = StartSingleton<Dispatcher>(system).value();     // on each node that uses it
 //   dispatcher.Tell(Job{7});
 //

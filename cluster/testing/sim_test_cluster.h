@@ -1,6 +1,6 @@
 // SimTestCluster: a TestCluster on a simulated network, in virtual time.
 //
-//   Simulate({.seeds = 20}, [](Simulation& sim) {
+//   Simulate({.seeds = 20}, [&](Simulation& sim) {
 //     SimTestCluster cluster(sim, {.kinds = {GrainKindOf<Counter>()}, .codecs = codecs});
 //     cluster.AddNodes(3);
 //     cluster.Cut(0, 1);                                    // they do not hear each other

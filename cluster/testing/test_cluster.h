@@ -3,7 +3,8 @@
 //
 //   void MovesWhenItsNodeLeaves(TestCluster& cluster) {
 //     cluster.AddNodes(3);
-//     absl::StatusOr<Count> count = cluster.Await(cluster[0].Grain<Counter>("alice").Ask(cluster.system(0), Add{1}, ...));
+//     GrainRef<Counter> alice = cluster[0].Grain<Counter>("alice");
+//     absl::StatusOr<Count> count = cluster.Await(alice.Ask(cluster.system(0), Add{1}, absl::Seconds(5)));
 //     cluster.Crash(1);                                     // it is away, without a word
 //     cluster.Restart(1);                                   // another life of it, at the same address
 //     cluster.CrashStore();

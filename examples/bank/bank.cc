@@ -1,5 +1,7 @@
 // A bank of several processes whose money survives kill -9: `bank --help`.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -24,7 +26,11 @@ namespace {
 
 volatile sig_atomic_t interrupted = 0;
 
-void Interrupt(int) { interrupted = 1; }
+// The first one ends the run in order; another one ends it.
+void Interrupt(int) {
+  interrupted = 1;
+  signal(SIGINT, SIG_DFL);
+}
 
 void Print(const bank::AuditReport& report) {
   std::cout << absl::StrFormat("audit of %d events of %d accounts:\n", report.events, report.accounts);
@@ -52,10 +58,20 @@ std::string FolderFor(const bank::BankOptions& options) {
   return failed || mkdtemp(folder.data()) == nullptr ? "" : folder;
 }
 
+// Until the process ends nobody else may use the folder. False if somebody does.
+bool TakeFolder(const std::string& folder) {
+  const int file = open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  return file >= 0 && flock(file, LOCK_EX | LOCK_NB) == 0;
+}
+
 int RunBank(const bank::BankOptions& options) {
   const std::string folder = FolderFor(options);
   if (folder.empty()) {
     std::cerr << "bank: cannot make the folder " << options.dir << "\n";
+    return 1;
+  }
+  if (!TakeFolder(folder)) {
+    std::cerr << "bank: " << folder << " is in use by another bank, or cannot be written: choose another --dir\n";
     return 1;
   }
   signal(SIGINT, Interrupt);

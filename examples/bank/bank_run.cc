@@ -105,6 +105,9 @@ absl::StatusOr<AccountSums> BankRun::AskAllForSums(const std::string& doing) {
     auto answers = all.WaitFor(kShowEvery);
     done += business_->TakeAccounts();
     if (!answers.has_value()) {
+      if (is_interrupted_() && !business_->is_closed()) {
+        return absl::CancelledError(absl::StrCat("interrupted while ", doing, " accounts: there is no audit"));
+      }
       progress_.Show(absl::StrCat(doing, ": ", done, " of ", options_.accounts, " accounts"));
       continue;
     }
@@ -163,6 +166,7 @@ absl::Status BankRun::TradeAll() {
   auto all = fraktor::WhenAll(std::move(asking));
   const fraktor::Instant began = Now();
   shown_at_ = began;
+  CountActivations();
   size_t round = 0;
   std::vector<Fate> fates = FatesOf(round);
   for (;;) {

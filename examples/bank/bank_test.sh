@@ -23,4 +23,15 @@ expect '^the audit has passed$'
 "$bank" --dir="$dir" --seconds=1 --accounts=60 --customers=8 --kill=none --seed=2 >"$dir/output" || { cat "$dir/output"; show_logs; exit 1; }
 cat "$dir/output"
 expect '^the audit has passed$'
+
+# Nobody else uses a folder that is in use.
+if flock "$dir/lock" "$bank" --dir="$dir" --seconds=1 >"$dir/output" 2>&1; then echo "two banks use one folder"; exit 1; fi
+expect 'is in use by another bank'
+
+# Ctrl-C ends it early, with the audit, and leaves nobody behind.
+timeout --preserve-status -s INT 4 "$bank" --dir="$dir" --seconds=600 --accounts=60 --customers=8 --kill=none --seed=3 \
+  >"$dir/output" || { cat "$dir/output"; show_logs; exit 1; }
+expect '^the audit has passed$'
+if pgrep -f "bank node .* $dir " >&2; then echo "nodes were left behind"; exit 1; fi
+
 ! "$bank" --nodes=0 2>/dev/null || { echo "no nodes were accepted"; exit 1; }

@@ -1,6 +1,9 @@
 #include "fraktor/examples/bank/options.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -11,6 +14,9 @@
 
 namespace bank {
 namespace {
+
+constexpr std::string_view kWithValue[] = {"--nodes", "--accounts", "--customers", "--seconds",
+                                           "--seed",  "--kill",     "--dir"};
 
 absl::StatusOr<uint64_t> NumberOf(const std::string& name, const std::string& value, uint64_t least, uint64_t most) {
   uint64_t number = 0;
@@ -42,11 +48,9 @@ absl::Status Take(const std::string& name, const std::string& value, BankOptions
     FRAKTOR_ASSIGN_OR_RETURN(options.seed, NumberOf(name, value, 0, UINT64_MAX));
   } else if (name == "--kill") {
     return TakeKill(value, options);
-  } else if (name == "--dir") {
+  } else {
     if (value.empty()) return absl::InvalidArgumentError("--dir=: it takes a folder");
     options.dir = value;
-  } else {
-    return absl::InvalidArgumentError(absl::StrCat("there is no option ", name, "; --help shows those that there are"));
   }
   return absl::OkStatus();
 }
@@ -77,6 +81,8 @@ in = money out, and every transfer that a customer was told of is there exactly 
 The line of progress has, for the last second: transfers that were acknowledged, the time within which 99 of 100 of them
 were, from the first question of the customer to the answer, with all that had to be asked again; then how many accounts
 are in the memory of all nodes, and how many compute nodes answer.
+
+Ctrl-C ends it early, with the audit; a second one ends it at once. Nodes end with the process that has started them.
 )";
 }
 
@@ -96,12 +102,20 @@ absl::StatusOr<BankOptions> ParseOptions(const std::vector<std::string>& argumen
       return absl::InvalidArgumentError(absl::StrCat(argument, " is no option; --help shows those that there are"));
     }
     const size_t equals = argument.find('=');
+    const std::string name = argument.substr(0, equals);
+    if (name == "--keep-running" || name == "--help") {
+      return absl::InvalidArgumentError(absl::StrCat(name, " takes no value"));
+    }
+    if (std::find(std::begin(kWithValue), std::end(kWithValue), name) == std::end(kWithValue)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no option ", name, "; --help shows those that there are"));
+    }
     if (equals != std::string::npos) {
-      FRAKTOR_RETURN_IF_ERROR(Take(argument.substr(0, equals), argument.substr(equals + 1), options));
+      FRAKTOR_RETURN_IF_ERROR(Take(name, argument.substr(equals + 1), options));
     } else if (i + 1 < arguments.size()) {
-      FRAKTOR_RETURN_IF_ERROR(Take(argument, arguments[++i], options));
+      FRAKTOR_RETURN_IF_ERROR(Take(name, arguments[++i], options));
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(argument, " needs a value: ", argument, "=..."));
+      return absl::InvalidArgumentError(absl::StrCat(name, " needs a value: ", name, "=..."));
     }
   }
   return options;

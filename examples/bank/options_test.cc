@@ -34,7 +34,11 @@ TEST(BankOptions, AreRefusedByName) {
       {{"--nodes=0"}, "--nodes=0: it takes a whole number from 1 to 16"},
       {{"--seconds=soon"}, "--seconds=soon"},
       {{"--kill=everybody"}, "--kill=everybody: it takes both, compute, storage or none"},
+      {{"--seconds", "-1"}, "--seconds=-1: it takes a whole number from 1 to 86400"},
+      {{"--nodes", "x"}, "--nodes=x: it takes a whole number from 1 to 16"},
       {{"--speed=9"}, "there is no option --speed"},
+      {{"--verbose"}, "there is no option --verbose"},
+      {{"--keep-running=1"}, "--keep-running takes no value"},
       {{"--seed"}, "--seed needs a value"},
       {{"fast"}, "fast is no option"},
   };
