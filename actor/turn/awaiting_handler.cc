@@ -1,5 +1,6 @@
 #include "fraktor/actor/turn/awaiting_handler.h"
 
+#include <cstring>
 #include <exception>
 #include <new>
 #include <utility>
@@ -64,7 +65,13 @@ Waker AwaitingHandler::BeginWait() {
   ActorSlot& slot = *ActorContext::worker().turn.running();
   wait_ = ++SlotExtension::Of(slot).waits;
   is_woken_ = false;
-  return {.function = &Wake, .target = &slot, .first = slot.word(), .second = wait_};
+  // By two wide stores: the future copies it so a moment later, and would have to wait until narrow ones are in the cache.
+  using Half = uint64_t __attribute__((vector_size(16)));
+  const Half halves[] = {{reinterpret_cast<uint64_t>(&Wake), reinterpret_cast<uint64_t>(&slot)}, {slot.word(), wait_}};
+  Waker waker;
+  static_assert(sizeof(waker) == sizeof(halves));
+  std::memcpy(&waker, halves, sizeof(waker));
+  return waker;
 }
 
 void AwaitingHandler::EndWait(bool /*wake_is_owed*/) { wait_ = 0; }
@@ -140,6 +147,7 @@ std::unique_ptr<AwaitingHandler> HandlerQueue::Remove(AwaitingHandler& handler, 
   if (removed->mode_ == AwaitMode::kExclusive) --exclusive_;
   if (index_ != nullptr) {
     index_->by_wait.erase(wait);
+    index_->by_wait.erase(removed->wait_);
     if (size_ == 0) index_.reset();
   }
   return removed;
