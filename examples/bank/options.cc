@@ -82,7 +82,7 @@ The line of progress has, for the last second: transfers that were acknowledged,
 were, from the first question of the customer to the answer, with all that had to be asked again; then how many accounts
 are in the memory of all nodes, and how many compute nodes answer.
 
-Ctrl-C ends it early, with the audit; a second one ends it at once. Nodes end with the process that has started them.
+Ctrl-C ends it early, with the audit; a second one ends it at once, and its nodes by themselves some seconds later.
 )";
 }
 
