@@ -43,6 +43,8 @@
 //   number is used up.
 // - A command fails: what it has persisted is stored all the same. A handler of an event fails: with a verdict to resume
 //   its effect is missing, with one to restart the event is replayed.
+// - A command persists and calls Stop() of its context: what it has persisted is stored, but its handlers do not run, and
+//   nobody is answered. Stop in the handler of the event instead.
 // - Misuse (persisting or saving a snapshot while events are replayed, Stash in a handler of an event) is a failure of
 //   the actor.
 //
