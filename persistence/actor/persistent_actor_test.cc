@@ -356,7 +356,8 @@ TEST_F(PersistentActorTest, MustNotPersistWhileItRecovers) {
     probe_.ExpectTerminated(Spawn());
     const Lines log = TakeLog();
     ASSERT_EQ(log.size(), 3u);
-    EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on x: \"a\" calls ")) << log[1];
+    EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on x: event 1 of \"a\", a ")) << log[1];
+    EXPECT_TRUE(absl::StrContains(log[1], ": \"a\" calls ")) << log[1];
   }
   script_.on_recover = nullptr;
   EXPECT_FALSE(snapshots_->Load("a", {}).Take()->has_value());
