@@ -18,6 +18,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/actor/turn/end_cause.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
@@ -37,7 +38,8 @@ std::atomic<uint64_t> next_serial{1};
 ActorSlot& SlotAt(uint32_t number) { return *ProcessSlots().At(number); }
 
 // What who asked hears of a question that is a dead letter.
-absl::Status NobodyWillAnswer(const Envelope& question, const std::string& recipient, DeadLetterReason reason) {
+absl::Status NobodyWillAnswer(const Envelope& question, ActorRef actor, const std::string& recipient,
+                              DeadLetterReason reason) {
   const std::string what = absl::StrCat("nobody will answer ", ToAbsl(question.type()->name()), ": ");
   switch (reason) {
     case DeadLetterReason::kMailboxFull:
@@ -48,8 +50,7 @@ absl::Status NobodyWillAnswer(const Envelope& question, const std::string& recip
     case DeadLetterReason::kShutdown:
       return absl::UnavailableError(absl::StrCat(what, "the actor system of ", recipient, " is shutting down"));
     case DeadLetterReason::kStopped:
-      return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-                       absl::StrCat(what, recipient, " has ended"));
+      return NoAnswerOfEnded(question.type()->name(), actor, recipient);
     default:
       return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
                        absl::StrCat(what, "it was lost on its way to ", recipient, " (", ToAbsl(NameOf(reason)), ")"));
@@ -753,9 +754,9 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
   }
   const bool is_asked_of_it_alone = sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
   if (is_asked_of_it_alone && reason != DeadLetterReason::kLateReply) {
-    AnswerPromise(
-        sender,
-        MakeEnvelope<ErrorReply>(cache, ActorRef(), NobodyWillAnswer(*envelope, PathOf(recipient), reason)).release());
+    AnswerPromise(sender, MakeEnvelope<ErrorReply>(cache, ActorRef(),
+                                                   NobodyWillAnswer(*envelope, recipient, PathOf(recipient), reason))
+                              .release());
   }
 }
 

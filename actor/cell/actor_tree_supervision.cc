@@ -14,6 +14,7 @@
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/end_cause.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/slot_extension.h"
@@ -122,6 +123,7 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
       break;
     case SupervisionDirective::kStop:
       LogOf(LogLevel::kError, child, *child.slot(), ToStd(absl::StrCat("stopped after: ", error.message())));
+      if (ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) RememberEndCause(child, error);
       if (all) {
         StopChildren(parent);
       } else {

@@ -419,6 +419,29 @@ TEST_F(AskTest, AQuestionThatWaitsInAMailboxFailsWhenTheActorEnds) {
   EXPECT_TRUE(Has(status, "pekko://s/user/silent has ended")) << status;
 }
 
+// Cannot start.
+class Stillborn : public Actor<Stillborn, Question> {
+ public:
+  absl::Status PreStart(Context&) { return absl::NotFoundError("there is no lamp"); }
+  void On(Context&, const Question&) {}
+};
+
+// Whether the question comes before the failure or after it.
+TEST_F(AskTest, AQuestionToAnActorThatCouldNotStartGetsTheCause) {
+  auto early = system_->Spawn<Stillborn>("early");
+  Future<Answer> waiting = system_->Ask(early, Question{}, absl::Hours(1));
+  Settle();
+  ASSERT_TRUE(waiting.IsReady());
+  auto late = system_->Spawn<Stillborn>("late");
+  Settle();
+  const absl::Status of_late = system_->AskAndWait(late, Question{}, absl::Seconds(1)).status();
+  EXPECT_TRUE(Has(of_late, "Question: pekko://s/user/late could not be started: there is no lamp")) << of_late;
+  for (const absl::Status& status : {waiting.Take().status(), of_late}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kNotFound) << status;
+    EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kInitialization) << status;
+  }
+}
+
 // Questions that nobody will answer.
 
 enum class Ending { kAtOnce, kLate, kReplyFirst, kForwardFirst, kNever };

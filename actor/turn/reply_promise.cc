@@ -20,6 +20,7 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_lifecycle.h"
+#include "fraktor/actor/turn/end_cause.h"
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
@@ -537,10 +538,10 @@ absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const A
                                                    " has the timeout ", absl::FormatDuration(completion.timeout),
                                                    "; it must be positive"));
   }
+  if (!to.IsNoOne()) return NoAnswerOfEnded(completion.question->name(), to, lifecycle.PathOf(to));
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-      absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": ",
-                   to.IsNoOne() ? "it was asked of no one" : absl::StrCat(lifecycle.PathOf(to), " has ended")));
+      absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": it was asked of no one"));
 }
 
 ActorRef AskerOf(ActorRef promise) { return Unpack(FieldOf(promise, &PendingAsk::asker)); }

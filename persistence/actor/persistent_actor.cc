@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/log.h"
@@ -17,6 +19,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/fencing_token.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/end_cause.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/persistence/actor/event_codec.h"
@@ -52,6 +55,23 @@ using persistent_actor_internal::Tick;
 
 namespace {
 
+// As it is shown in texts: an id may be too long to be one.
+std::string Shown(const std::string& persistence_id) {
+  constexpr size_t kMost = 256;
+  if (persistence_id.size() <= kMost) return absl::StrCat("\"", persistence_id, "\"");
+  return absl::StrCat("\"", persistence_id.substr(0, 64), "...\" (", persistence_id.size(), " bytes)");
+}
+
+// The error of a recovery, for those who wait for it. An id that it begins with is said once.
+absl::Status NotRecovered(const std::string& persistence_id, const absl::Status& cause) {
+  const std::string what = absl::StrCat(Shown(persistence_id), " could not be recovered");
+  const std::string prefix = absl::StrCat("\"", persistence_id, "\": ");
+  if (!absl::StartsWith(cause.message(), prefix)) return Annotate(cause, what);
+  absl::Status once(cause.code(), absl::StrCat(what, ": ", absl::StripPrefix(cause.message(), prefix)));
+  cause.ForEachPayload([&once](auto url, const auto& payload) { once.SetPayload(url, payload); });
+  return once;
+}
+
 // What an atomic write takes on its way to another node, at most.
 size_t MessageBytesOf(const AtomicWrite& write) {
   constexpr size_t kOverheadBytes = 96;
@@ -86,6 +106,8 @@ struct PersistentActor::Invocation {
   AtomicWrite write;
   // Why the event cannot be stored. Null for most.
   std::unique_ptr<absl::Status> rejection;
+  // Of the first of those that are stored together: how many they are. 0 for the others.
+  uint32_t together = 1;
   Kind kind = Kind::kStashing;
 };
 
@@ -156,18 +178,19 @@ void PersistentActor::OnPersistFailure(const absl::Status& cause, Envelope& even
 }
 
 void PersistentActor::OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr) {
+  if (rejected_together_ == 0) return;  // Said with the first of them.
+  const bool is_one = rejected_together_ == 1;
   fraktor::Log(*context_, LogLevel::kError,
-               absl::StrCat("event ", sequence_nr, " of \"", persistence_id_, "\", a ", ToAbsl(event.type()->name()),
-                            ", was rejected and is not stored: ", cause.message()));
+               absl::StrCat(is_one ? "event " : "events ", sequence_nr,
+                            is_one ? std::string() : absl::StrCat("..", sequence_nr + rejected_together_ - 1), " of \"",
+                            persistence_id_, is_one ? "\", a " : "\", the first a ", ToAbsl(event.type()->name()),
+                            is_one ? ", was rejected and is not stored: " : ", were rejected and are not stored: ",
+                            cause.message()));
 }
 
-void PersistentActor::OnRecoveryFailure(const absl::Status& cause, Envelope* event) {
+void PersistentActor::OnRecoveryFailure(const absl::Status& cause, Envelope* /*event*/) {
   fraktor::Log(*context_, LogLevel::kError,
-               absl::StrCat("\"", persistence_id_, "\" could not be recovered",
-                            event == nullptr ? std::string()
-                                             : absl::StrCat(" beyond event ", last_sequence_nr_, ", a ",
-                                                            ToAbsl(event->type()->name())),
-                            "; the actor stops: ", cause.message()));
+               absl::StrCat("the actor stops: ", NotRecovered(persistence_id_, cause).message()));
 }
 
 // The runtime's calls.
@@ -353,15 +376,24 @@ bool PersistentActor::Unbecome() {
 }
 
 absl::Status PersistentActor::Unhandled(Envelope& command) {
-  const absl::Status* cause = nullptr;
-  if (const auto* const save = command.TryAs<SaveSnapshotFailure>()) cause = &save->cause;
-  if (const auto* const messages = command.TryAs<DeleteMessagesFailure>()) cause = &messages->cause;
-  if (const auto* const one = command.TryAs<DeleteSnapshotFailure>()) cause = &one->cause;
-  if (const auto* const some = command.TryAs<DeleteSnapshotsFailure>()) cause = &some->cause;
-  if (cause != nullptr) {
-    fraktor::Log(*context_, LogLevel::kWarning,
-                 absl::StrCat("\"", persistence_id_, "\" does not handle ", ToAbsl(command.type()->name()), ": ",
-                              cause->message()));
+  const auto warn = [this](const auto&... what) {
+    fraktor::Log(*context_, LogLevel::kWarning, absl::StrCat(what...));
+    return absl::OkStatus();
+  };
+  if (const auto* const save = command.TryAs<SaveSnapshotFailure>()) {
+    return warn("no snapshot of \"", persistence_id_, "\" at ", save->metadata.sequence_nr,
+                " is saved: ", save->cause.message());
+  }
+  if (const auto* const messages = command.TryAs<DeleteMessagesFailure>()) {
+    return warn("the events of \"", persistence_id_, "\" up to ", messages->to_sequence_nr,
+                " are not deleted: ", messages->cause.message());
+  }
+  if (const auto* const one = command.TryAs<DeleteSnapshotFailure>()) {
+    return warn("snapshot ", one->metadata.sequence_nr, " of \"", persistence_id_,
+                "\" is not deleted: ", one->cause.message());
+  }
+  if (const auto* const some = command.TryAs<DeleteSnapshotsFailure>()) {
+    return warn("snapshots of \"", persistence_id_, "\" are not deleted: ", some->cause.message());
   }
   return context_->Unhandled(command);
 }
@@ -392,6 +424,14 @@ bool PersistentActor::MayPersist(std::string_view what, size_t events) {
                                                       " while it recovers: events of the past are only to be applied; "
                                                       "what is to be persisted afterwards belongs into "
                                                       "OnRecoveryCompleted")));
+    return false;
+  }
+  if (events > options_->max_pending_events) {
+    Misuse(absl::ResourceExhaustedError(absl::StrCat(
+        "\"", persistence_id_, "\" calls ", ToAbsl(what), " for ", events, " events; at most ",
+        options_->max_pending_events,
+        " may wait to be stored: persist them in several commands, or raise PersistentActorOptions::max_pending_events "
+        "(and JournalLimits::max_atomic_write_events, for those that are stored together)")));
     return false;
   }
   if (events > options_->max_pending_events - std::min(pending_, options_->max_pending_events)) {
@@ -446,8 +486,10 @@ void PersistentActor::EnqueueAll(Kind kind, std::vector<EnvelopePtr> events, Eve
   for (EnvelopePtr& event : events) {
     Invocation& invocation = Append(kind, std::move(event), [shared](Envelope& stored) { return (*shared)(stored); });
     invocation.sequence_nr = ++sequence_nr_;
+    invocation.together = 0;
     if (first == nullptr) first = &invocation;
   }
+  first->together = static_cast<uint32_t>(events.size());
   AppendWrite(*first, events.size());
   AfterEnqueue();
 }
@@ -708,6 +750,7 @@ absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl:
   const std::unique_ptr<Invocation> rejected = PopFront();
   const absl::Status why = rejected->rejection != nullptr ? *rejected->rejection : cause;
   last_sequence_nr_ = rejected->sequence_nr;
+  rejected_together_ = rejected->together;
   ActorContext::worker().turn.current->set_sender(rejected->event->sender());
   absl::Status status = WithMisuse(MessageInvoker::Call("OnPersistRejected", [&] {
     OnPersistRejected(why, *rejected->event, rejected->sequence_nr);
@@ -992,7 +1035,13 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     return absl::OkStatus();
   });
   if (applied.ok()) return absl::OkStatus();
-  if (current == nullptr && !ErrorKindOf<JournalErrorKind>(applied).has_value()) {
+  if (current != nullptr) {
+    applied = Annotate(std::move(applied),
+                       absl::StrCat("event ", last_sequence_nr_, " of ", Shown(persistence_id_), ", a ",
+                                    ToAbsl(current->type()->name()),
+                                    ", could not be applied (it is stored: mend the actor, or adapt the event with an "
+                                    "EventAdapter)"));
+  } else if (!ErrorKindOf<JournalErrorKind>(applied).has_value()) {
     applied = EventError(applied.code(), JournalErrorKind::kCorrupt, persistence_id_, last_sequence_nr_,
                          ToStd(applied.message()));
   }
@@ -1030,8 +1079,9 @@ absl::Status PersistentActor::FailRecovery(ActorContext& context, const absl::St
     return absl::OkStatus();
   });
   if (!told.ok()) fraktor::Log(context, LogLevel::kError, ToStd(told.message()));
-  stash_.Refuse(context, Annotate(cause, absl::StrCat("\"", persistence_id_, "\" could not be recovered")));
-  context.Stop();
+  const absl::Status why = NotRecovered(persistence_id_, cause);
+  stash_.Refuse(context, why);
+  StopBecause(context, why);
   return absl::OkStatus();
 }
 

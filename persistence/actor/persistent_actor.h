@@ -24,8 +24,9 @@
 //
 // Recovery: the actor waits for a permit, opens its persistence id for writing, gets the newest snapshot and the events
 // after it, and then OnRecoveryCompleted. Commands wait meanwhile, in order. Whatever fails on the way is
-// OnRecoveryFailure, those who have asked meanwhile get an ErrorReply, and the actor stops: a restart would only fail
-// again. So it is if events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see recovery.h).
+// OnRecoveryFailure, those who have asked meanwhile, or ask shortly after, hear the cause, and the actor stops: a restart
+// would only fail again. So it is if events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see
+// recovery.h).
 //
 // Persisting: what a command persists is written when its handler is over, as one write; one write of an actor is under
 // way at a time, and what comes meanwhile goes with the next. Handlers of events run in the order in which the events were
@@ -42,6 +43,8 @@
 //   number is used up.
 // - A command fails: what it has persisted is stored all the same. A handler of an event fails: with a verdict to resume
 //   its effect is missing, with one to restart the event is replayed.
+// - A command persists and calls Stop() of its context: what it has persisted is stored, but its handlers do not run, and
+//   nobody is answered. Stop in the handler of the event instead.
 // - Misuse (persisting or saving a snapshot while events are replayed, Stash in a handler of an event) is a failure of
 //   the actor.
 //
@@ -151,7 +154,7 @@ class PersistentActor : public ActorInstance {
 
   // The event may or may not be stored. The actor stops afterwards. The usual one logs.
   virtual void OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t sequence_nr);
-  // The event is not stored. The actor goes on. The usual one logs.
+  // The event is not stored. The actor goes on. The usual one logs, once for all that were to be stored together.
   virtual void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t sequence_nr);
   // `event` is the one that ReceiveRecover failed on; null if it was something else. The actor stops afterwards. The
   // usual one logs.
@@ -231,7 +234,7 @@ class PersistentActor : public ActorInstance {
   void BecomeStacked(CommandHandler handler);
   bool Unbecome();
 
-  // For commands that ReceiveCommand knows nothing of. Failures to save and delete are logged.
+  // For commands that ReceiveCommand knows nothing of. Failures to save and delete are logged, and that is all.
   absl::Status Unhandled(Envelope& command);
 
   const std::string& persistence_id() const { return persistence_id_; }
@@ -379,6 +382,7 @@ class PersistentActor : public ActorInstance {
   EnvelopePtr spent_;
 
   int resends_ = 0;
+  uint32_t rejected_together_ = 1;  // Of the event that OnPersistRejected is about: see Invocation.
   PersistentActorState state_ = PersistentActorState::kWaitingRecoveryPermit;
   bool is_recovering_ = true;
   bool in_receive_ = false;

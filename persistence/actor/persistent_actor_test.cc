@@ -356,7 +356,8 @@ TEST_F(PersistentActorTest, MustNotPersistWhileItRecovers) {
     probe_.ExpectTerminated(Spawn());
     const Lines log = TakeLog();
     ASSERT_EQ(log.size(), 3u);
-    EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on x: \"a\" calls ")) << log[1];
+    EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on x: event 1 of \"a\", a ")) << log[1];
+    EXPECT_TRUE(absl::StrContains(log[1], ": \"a\" calls ")) << log[1];
   }
   script_.on_recover = nullptr;
   EXPECT_FALSE(snapshots_->Load("a", {}).Take()->has_value());
@@ -414,7 +415,13 @@ TEST_F(PersistentActorTest, StopsIfAnEventOfThePastCannotBeApplied) {
   }();
   Say(thrower, "lost");
   kit_.ExpectDeadLetters<std::string>(1, [&] { probe_.ExpectTerminated(thrower); });
-  EXPECT_EQ(TakeLog(), (Lines{"recover x", "recovery failed on y: ReceiveRecover threw: cannot", "stopped"}));
+  const Lines log = TakeLog();
+  ASSERT_EQ(log.size(), 3u);
+  EXPECT_EQ(log[0], "recover x");
+  EXPECT_TRUE(absl::StartsWith(log[1], "recovery failed on y: event 2 of \"a\", a ")) << log[1];
+  EXPECT_TRUE(absl::StrContains(log[1], "mend the actor, or adapt the event")) << log[1];
+  EXPECT_TRUE(absl::EndsWith(log[1], ": ReceiveRecover threw: cannot")) << log[1];
+  EXPECT_EQ(log[2], "stopped");
 }
 
 // A codec that cannot read everything.
@@ -1317,6 +1324,11 @@ TEST_F(PersistentActorTest, LimitsHowManyEventsWait) {
     for (int i = 0; i < 4; ++i) a.PersistAsync(std::to_string(i), a.Handler());
   });
   EXPECT_EQ(TakeLog(), (Lines{"restart on Do", "stopped", "recover 0", "recover 1", "recover 2", "completed 3"}));
+  // To send slower would not help.
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "PersistAll for 4 events; at most 3 may wait"}, 1, [&] {
+    RunVoid(actor, [](ScriptedActor& a) { a.PersistAll(Lines(4, "x"), a.Handler()); });
+    kit_.Settle();
+  });
 }
 
 // ---- Commands that wait.
@@ -1522,7 +1534,7 @@ TEST_F(PersistentActorTest, SavesAndDeletesByMessages) {
   RunVoid(actor, [](ScriptedActor& a) { a.DeleteSnapshot(2); });
   RunVoid(actor, [](ScriptedActor& a) { a.DeleteSnapshots({}); });
   Lines messages;
-  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "does not handle fraktor::DeleteMessagesFailure"}, 1, [&] {
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "the events of \"a\" up to 3 are not deleted: "}, 1, [&] {
     for (const std::string& line : TakeLog()) {
       if (absl::StartsWith(line, "message ")) messages.push_back(line.substr(8));
     }
@@ -1555,9 +1567,11 @@ TEST_F(PersistentActorTest, SavesNoSnapshotWithTheNumberOfARejectedEvent) {
 TEST_F(PersistentActorTest, HearsOfSnapshotsThatCouldNotBeSaved) {
   AddStores();
   const ActorRef actor = SpawnRecovered();
-  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "does not handle fraktor::SaveSnapshotFailure"}, 1, [&] {
-    RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(Secret{}); });
-    kit_.Settle();
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "no snapshot of \"a\" at 0 is saved: "}, 1, [&] {
+    kit_.ExpectUnhandled<SaveSnapshotFailure>(0, [&] {
+      RunVoid(actor, [](ScriptedActor& a) { a.SaveSnapshot(Secret{}); });
+      kit_.Settle();
+    });
   });
   const Lines log = TakeLog();
   ASSERT_EQ(log.size(), 2u);

@@ -52,10 +52,12 @@ absl::Status CheckDestination(std::string_view path) {
   const absl::StatusOr<ActorPath> parsed = path.starts_with('/')
                                                ? ActorPathParser::Parse(absl::StrCat("pekko://system", ToAbsl(path)))
                                                : ActorPathParser::Parse(path);
-  if (parsed.ok() && !parsed->IsRoot()) return absl::OkStatus();
+  // A guardian confirms nothing.
+  if (parsed.ok() && parsed->segment_count() > 1) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("a delivery to ", QuotedForText(path), ", which is no path of an actor: ",
-                   parsed.ok() ? "it names the root; name an actor below it" : parsed.status().message()));
+                   parsed.ok() ? "it names the root or a guardian; name an actor below, as in \"/user/bob\""
+                               : parsed.status().message()));
 }
 
 const DeliveryOptions& Checked(const DeliveryOptions& options) {

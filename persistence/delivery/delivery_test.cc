@@ -300,8 +300,9 @@ TEST_F(DeliveryTest, SendsNothingIfTheActorDiesDuringItsReplay) {
 // P129
 TEST(AtLeastOnceDelivery, RefusesWildcardsAndWhatIsNoPath) {
   const AtLeastOnceDelivery delivery;
-  for (const char* const path : {"/user/*", "/user/a?c", "pekko://s/user/*/b", "", "user/a", "/", "bob", "//",
-                                 "pekko://s", "/user/a b", "/user/%zz", "/user/a#b"}) {
+  for (const char* const path :
+       {"/user/*", "/user/a?c", "pekko://s/user/*/b", "", "user/a", "/", "bob", "//", "pekko://s", "/user/a b",
+        "/user/%zz", "/user/a#b", "/user/", "/user", "/system", "pekko://s/user"}) {
     EXPECT_EQ(delivery.CheckDelivery(path).code(), absl::StatusCode::kInvalidArgument) << path;
   }
   for (const char* const path : {"/user/a", "/user/a/b#7", "pekko://s/user/a", "pekko://s@host:1/user/a"}) {

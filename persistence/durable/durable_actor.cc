@@ -24,6 +24,8 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/end_cause.h"
+#include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/persistence/durable/state_extension.h"
 #include "fraktor/persistence/durable/state_messages.h"
@@ -72,6 +74,7 @@ absl::Status DurableStateActor::PreStart(ActorContext& context) {
   auto& extension = context.system().Extension<StateExtension>();
   FRAKTOR_ASSIGN_OR_RETURN(store_, extension.Store(StatePluginId()));
   instance_id_ = extension.NextInstance();
+  writer_ = extension.WriterOf(instance_id_);
   context.Tell(store_, LoadState{persistence_id_, ClientOf(context), instance_id_});
   Expect(context);
   return absl::OkStatus();
@@ -130,7 +133,8 @@ absl::Status DurableStateActor::OnLoaded(ActorContext& context, StateLoaded& loa
 void DurableStateActor::Change(ActorContext& context, EnvelopePtr state,
                                absl::AnyInvocable<absl::Status(ActorContext&)> then) {
   ChangeState change{
-      .change = {.exists = state != nullptr, .state = {.persistence_id = persistence_id_, .revision = revision_ + 1}},
+      .change = {.exists = state != nullptr,
+                 .state = {.persistence_id = persistence_id_, .revision = revision_ + 1, .writer = writer_}},
       .client = ClientOf(context),
       .instance_id = instance_id_};
   if (state != nullptr) {
@@ -168,7 +172,12 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
   absl::AnyInvocable<absl::Status(ActorContext&)> then = std::exchange(then_, nullptr);
   if (cause.ok()) {
     ++revision_;
-    return then(context);
+    absl::Status followed = MessageInvoker::Call("it", [&] { return then(context); });
+    if (followed.ok()) return followed;
+    return Annotate(std::move(followed),
+                    absl::StrCat("what follows revision ", revision_, " of \"", persistence_id_,
+                                 "\" (ThenRun, ThenReply) fails; that is stored, so the command must not be sent "
+                                 "again"));
   }
   Log(context, LogLevel::kError,
       absl::StrCat("a change of \"", persistence_id_, "\" is not stored: ", cause.message()));
@@ -202,8 +211,9 @@ absl::Status DurableStateActor::GiveUp(ActorContext& context, const absl::Status
   Log(context, LogLevel::kError, absl::StrCat(what, "; the actor stops: ", cause.message()));
   // The one whose change it was, and those who wait behind it.
   if (is_loaded_ && is_busy_ && !sender_.IsNoOne()) context.Tell(sender_, ErrorReply{cause});
-  stash_.Refuse(context, Annotate(cause, what));
-  context.Stop();
+  const absl::Status why = Annotate(cause, what);
+  stash_.Refuse(context, why);
+  StopBecause(context, why);
   return absl::OkStatus();
 }
 

@@ -25,8 +25,9 @@
 //
 // What may go wrong: the state cannot be loaded, a change cannot be stored or is not answered in time, or somebody else
 // has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, answers the command, and those that wait and were
-// asked, with an ErrorReply, and stops. A state that is too large or has no codec is answered with an ErrorReply, and the actor goes on without the
-// change.
+// asked, with an ErrorReply, and stops. A state that is too large or has no codec is answered with an ErrorReply, and the
+// actor goes on without the change. Of two actors with the same id the one that stores first wins, also if both come to the
+// same state.
 //
 // Thread safety: as any actor, in its turns.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_DURABLE_ACTOR_H_
@@ -46,11 +47,13 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/typed/effect.h"
 
 namespace fraktor::inline v0 {
@@ -112,6 +115,7 @@ class DurableStateActor : public ActorInstance {
   std::string persistence_id_;
   ActorRef store_;
   uint64_t instance_id_ = 0;
+  WriterId writer_;
   uint64_t revision_ = 0;
   uint64_t waits_ = 0;
   bool is_loaded_ = false;
@@ -174,6 +178,7 @@ class DurableActor<Self, StateType, Commands<Cs...>> : public DurableStateActor,
       case Effect::Kind::kDelete:
         break;
     }
+    if (typed_internal::RefusesToStoreAndStop(context, TypeName<Self>(), command)) return absl::OkStatus();
     // One copy for the store's bytes, one to become the state.
     EnvelopePtr changed = effect.envelopes().empty() ? nullptr : std::move(effect.envelopes().front());
     State next = changed == nullptr ? Initial() : State(changed->template As<State>());

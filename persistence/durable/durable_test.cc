@@ -26,6 +26,7 @@
 #include "fraktor/persistence/durable/state_codecs.h"
 #include "fraktor/persistence/durable/state_extension.h"
 #include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_state_store.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -44,6 +45,12 @@ struct GetItems {
   using Reply = Items;
 };
 struct Clear {
+  using Reply = Items;
+};
+struct ClearAndLeave {
+  using Reply = Items;
+};
+struct AddAndFail {
   using Reply = Items;
 };
 struct Lock {};
@@ -70,7 +77,8 @@ struct Codec<Stock> : FieldCodec<Stock, &Stock::pieces> {
 
 namespace {
 
-class Cart : public DurableActor<Cart, CartState, Commands<AddItem, GetItems, Clear, Lock, Unlock, Fail>> {
+class Cart : public DurableActor<Cart, CartState,
+                                 Commands<AddItem, GetItems, Clear, ClearAndLeave, AddAndFail, Lock, Unlock, Fail>> {
  public:
   explicit Cart(std::string id) : id_(std::move(id)) {}
   std::string PersistenceId() const override { return id_; }
@@ -86,6 +94,13 @@ class Cart : public DurableActor<Cart, CartState, Commands<AddItem, GetItems, Cl
   Items Handle(const CartState& state, const GetItems&) { return {absl::StrJoin(state.items, " ")}; }
   Effect Handle(const CartState&, const Clear&) {
     return Delete().ThenReply([](const CartState& now) { return Items{absl::StrCat("cleared ", now.items.size())}; });
+  }
+  Effect Handle(ActorContext& context, const CartState&, const ClearAndLeave&) {
+    context.Stop();
+    return Delete().ThenReply([] { return Items{"left"}; });
+  }
+  Effect Handle(const CartState& state, const AddAndFail&) {
+    return Persist(state).ThenRun([] { throw std::runtime_error("no printer"); });
   }
   void Handle(const CartState&, const Lock&) { is_locked_ = true; }
   Effect Handle(const CartState&, const Unlock&) {
@@ -113,8 +128,8 @@ class HeldStore final : public StateStorage {
     held.emplace_back(std::move(state), std::move(promise));
     return std::move(future);
   }
-  Future<void> Delete(std::string persistence_id, uint64_t revision) override {
-    return store_.Delete(std::move(persistence_id), revision);
+  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) override {
+    return store_.Delete(std::move(persistence_id), revision, writer);
   }
   Future<void> Close() override { return store_.Close(); }
   const StateLimits& limits() const override { return store_.limits(); }
@@ -255,6 +270,53 @@ TEST_F(DurableTest, StopsIfSomebodyElseHasChangedItsState) {
   EXPECT_FALSE(kit_.IsAlive(cart));
 }
 
+TEST_F(DurableTest, StoresNothingIfItsHandlerHasStoppedIt) {
+  const auto cart = Start();
+  EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
+  const std::string refused = Ask(cart, ClearAndLeave{});
+  EXPECT_NE(refused.find("ThenStop()"), std::string::npos) << refused;
+  kit_.Settle();
+  EXPECT_FALSE(kit_.IsAlive(cart));
+  EXPECT_TRUE(store_->Load("cart").Take()->exists);
+}
+
+TEST_F(DurableTest, SaysThatAChangeIsStoredIfWhatFollowsFails) {
+  const std::string failed = Ask(Start(), AddAndFail{});
+  EXPECT_NE(failed.find("what follows revision 1 of \"cart\" (ThenRun, ThenReply) fails; that is stored"),
+            std::string::npos)
+      << failed;
+  EXPECT_NE(failed.find("it threw: no printer"), std::string::npos) << failed;
+}
+
+// Both come to the same bytes.
+TEST_F(DurableTest, RefusesTheSecondOfTwoActorsThatStoreTheSame) {
+  const auto first = Start();
+  const auto second = Start();
+  kit_.Settle();
+  EXPECT_EQ(Ask(first, AddItem{"milk"}), "milk");
+  const std::string refused = Ask(second, AddItem{"milk"});
+  EXPECT_NE(refused.find("another writer has changed it, as a second actor with this id would"), std::string::npos)
+      << refused;
+  EXPECT_FALSE(kit_.IsAlive(second));
+  EXPECT_EQ(Ask(first, Clear{}), "cleared 0");
+}
+
+// The store was asked twice because its answer was lost on the way.
+TEST_F(DurableTest, StoresAChangeOfTheSameWriterOnce) {
+  StateExtension& states = kit_.system().Extension<StateExtension>();
+  const ActorRef store = states.Store().value();
+  auto probe = kit_.Probe();
+  ChangeState change{.change = {.exists = true, .state = {.persistence_id = "cart", .revision = 1, .writer = {1, 2}}},
+                     .client = probe.ref()};
+  for (int i = 0; i < 2; ++i) {
+    probe.Send(store, change);
+    EXPECT_TRUE(probe.Expect<StateChanged>().cause.ok());
+  }
+  change.change.state.writer = {1, 3};
+  probe.Send(store, change);
+  EXPECT_FALSE(probe.Expect<StateChanged>().cause.ok());
+}
+
 TEST_F(DurableTest, GetsTheStoresAnswersWhenItsMailboxIsFull) {
   PropsOptions options;
   options.mailbox.capacity = 2;
@@ -344,8 +406,12 @@ TEST(StateCodecs, BringEveryMessageBackEqual) {
     EXPECT_TRUE(codec.ok()) << codec.status();
     return std::move((*codecs->Decode({(*codec)->manifest(), (*codec)->version(), bytes}).value()).template As<M>());
   };
-  const DurableState state{
-      .persistence_id = "cart", .revision = 3, .manifest = "m", .manifest_version = 4, .payload = "bytes"};
+  const DurableState state{.persistence_id = "cart",
+                           .revision = 3,
+                           .manifest = "m",
+                           .manifest_version = 4,
+                           .payload = "bytes",
+                           .writer = {5, UINT64_MAX}};
   EXPECT_EQ(round(LoadState{"cart", {}, 8}).persistence_id, "cart");
   EXPECT_EQ(round(LoadState{"cart", {}, 8}).instance_id, 8u);
   const auto change = round(ChangeState{{.exists = true, .state = state}, {}, 8});
@@ -394,6 +460,13 @@ TEST_F(DurableTest, TellsThoseWhoHaveAskedWhyItCannotBeLoadedOrStored) {
   const std::string refused = Ask(Start(), GetItems{});
   EXPECT_EQ(refused.find("\"cart\" could not be loaded: "), 0u) << refused;
   EXPECT_NE(refused.find("\"lost\""), std::string::npos) << refused;
+  // Also who comes too late.
+  const auto gone = Start();
+  kit_.Settle();
+  EXPECT_FALSE(kit_.IsAlive(gone));
+  const std::string late = Ask(gone, GetItems{});
+  EXPECT_NE(late.find("has ended"), std::string::npos) << late;
+  EXPECT_NE(late.find(refused), std::string::npos) << late;
 
   const auto other = kit_.Spawn<Cart>("other");
   auto probe = kit_.Probe();

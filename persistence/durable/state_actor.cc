@@ -54,7 +54,7 @@ void StateActor::Change(ActorContext& context, ChangeState& request) {
   const uint64_t revision = request.change.state.revision;
   auto change = [this, to = std::move(request.change), revision]() mutable {
     return to.exists ? storage_->Upsert(std::move(to.state))
-                     : storage_->Delete(std::move(to.state.persistence_id), revision);
+                     : storage_->Delete(std::move(to.state.persistence_id), revision, to.state.writer);
   };
   breaker_.Run(context, operations_, std::move(change),
                [&context, client = request.client, instance_id = request.instance_id, revision](absl::Status changed) {

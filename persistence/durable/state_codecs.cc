@@ -1,18 +1,25 @@
 #include "fraktor/persistence/durable/state_codecs.h"
 
+#include <cstdint>
 #include <string_view>
 
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 
 namespace fraktor::inline v0 {
 
 template <>
+struct Codec<WriterId> : FieldCodec<WriterId, &WriterId::high, &WriterId::low> {
+  static constexpr std::string_view kManifest = "fraktor.persistence.writer_id";
+};
+template <>
 struct Codec<DurableState>
     : FieldCodec<DurableState, &DurableState::persistence_id, &DurableState::revision, &DurableState::manifest,
-                 &DurableState::manifest_version, &DurableState::payload> {
+                 &DurableState::manifest_version, &DurableState::payload, &DurableState::writer> {
   static constexpr std::string_view kManifest = "fraktor.persistence.durable_state";
+  static constexpr uint32_t kVersion = 1;  // 0 had no writer
 };
 template <>
 struct Codec<StoredState> : FieldCodec<StoredState, &StoredState::exists, &StoredState::state> {

@@ -26,6 +26,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/durable/state_actor.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/sync/mutex.h"
 
@@ -41,7 +42,7 @@ struct StateStoreSetup {
 
 class StateExtension {
  public:
-  explicit StateExtension(ActorSystem& system) : system_(system) {}
+  explicit StateExtension(ActorSystem& system);
 
   // InvalidArgument for an id that cannot be part of an actor's name, a setup without a store or with two, and bad
   // options; AlreadyExists if there is one with the id.
@@ -50,8 +51,9 @@ class StateExtension {
   // The actor; an empty id means the first. NotFound, with the ids that there are.
   absl::StatusOr<ActorRef> Store(std::string_view plugin_id = {});
 
-  // A number for one incarnation of an actor. Relaxed: they only have to differ.
+  // A number for one incarnation of an actor, and who it is as a writer. Relaxed: they only have to differ.
   uint64_t NextInstance() { return next_instance_.fetch_add(1, std::memory_order_relaxed); }
+  WriterId WriterOf(uint64_t instance_id) const { return {.high = writer_base_, .low = instance_id}; }
 
  private:
   struct Entry {
@@ -60,6 +62,7 @@ class StateExtension {
   };
 
   ActorSystem& system_;
+  const uint64_t writer_base_;
   std::atomic<uint64_t> next_instance_{1};
   Mutex mutex_;
   std::map<std::string, Entry, std::less<>> stores_ ABSL_GUARDED_BY(mutex_);

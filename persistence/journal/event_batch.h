@@ -33,7 +33,9 @@ struct StoredEvent {
   std::string_view manifest = {};
   std::string_view payload = {};
   std::string_view metadata = {};
-  // As they are stored; tags() reads them.
+  // The tags in order, each as its length (a varint) and its bytes: AppendSized of fraktor/utils/bytes/bytes.h for each. A
+  // store that keeps them otherwise appends them to a string so, sets tag_count, and gives what EventBatch::Keep of that
+  // string returns. tags() reads them.
   std::string_view tag_bytes = {};
 
   std::vector<std::string_view> tags() const;

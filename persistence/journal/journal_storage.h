@@ -17,6 +17,9 @@
 // Durability. When a write, an opening or a deletion has been answered with success, it survives what the store says it
 // survives: a crash of the process always, a loss of power unless the store was told not to sync.
 //
+// Ids. OpenWriter, Write, Replay, HighestSequenceNr and DeleteTo refuse an id that is empty (kInvalid) or longer than
+// JournalLimits::max_persistence_id_bytes (kTooLarge), whether it is known or not: CheckPersistenceId says so for all.
+//
 // Bounded. A read hands over at most one page; whoever wants more asks again, and keeps no resource of the store in
 // between. Requests that wait are limited too: the answer is kOverloaded.
 //

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
@@ -32,10 +33,12 @@ absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t sto
 absl::Status CheckWriter(const IdState& state, const AtomicWrite& write) {
   if (write.epoch() == state.epoch) return absl::OkStatus();
   if (write.epoch() < state.epoch) {
-    return EventError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kFenced, write.persistence_id(),
-                      write.lowest_sequence_nr(),
-                      absl::StrCat("written in epoch ", write.epoch(), ", but another writer has opened epoch ",
-                                   state.epoch, " since. This writer must stop"));
+    return EventError(
+        absl::StatusCode::kFailedPrecondition, JournalErrorKind::kFenced, write.persistence_id(),
+        write.lowest_sequence_nr(),
+        absl::StrCat("another actor has taken over this persistence id: this was written in epoch ", write.epoch(),
+                     ", and another writer has opened epoch ", state.epoch,
+                     " since. Two actors must not have the same id at the same time; this one must stop"));
   }
   return EventError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNotOpen, write.persistence_id(),
                     write.lowest_sequence_nr(),
@@ -50,9 +53,12 @@ absl::Status SequenceMismatch(const IdState& state, const AtomicWrite& write) {
                                  ", and what is stored there is not this write. Recover, and go on after it"));
 }
 
-absl::Status ClosedError(std::string_view store) {
-  return MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed,
-                   absl::StrCat(ToAbsl(store), " is closed; open it again"));
+absl::Status ClosedError(std::string_view store, std::string_view persistence_id) {
+  const std::string what = absl::StrCat(ToAbsl(store), " is closed; open it again");
+  if (!persistence_id.empty()) {
+    return IdError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed, persistence_id, what);
+  }
+  return MakeError(absl::StatusCode::kUnavailable, JournalErrorKind::kClosed, what);
 }
 
 }  // namespace fraktor::inline v0

@@ -37,8 +37,8 @@ absl::Status CheckWriter(const IdState& state, const AtomicWrite& write);
 // The rejection of a write whose numbers are not above the highest.
 absl::Status SequenceMismatch(const IdState& state, const AtomicWrite& write);
 
-// What a store that is closed answers.
-absl::Status ClosedError(std::string_view store);
+// What a store that is closed answers. The id is that of the request, if it is about one.
+absl::Status ClosedError(std::string_view store, std::string_view persistence_id = {});
 
 }  // namespace fraktor::inline v0
 

@@ -207,8 +207,9 @@ absl::Status MemoryJournal::CommitFrame(const std::string& frame) {
   return absl::OkStatus();
 }
 
-absl::Status MemoryJournal::CheckOpen() const {
-  return closed_.load(std::memory_order_relaxed) ? ClosedError("the journal in memory") : absl::OkStatus();
+absl::Status MemoryJournal::CheckOpen(std::string_view persistence_id) const {
+  return closed_.load(std::memory_order_relaxed) ? ClosedError("the journal in memory", persistence_id)
+                                                 : absl::OkStatus();
 }
 
 MemoryJournal::Id& MemoryJournal::Find(Shard& shard, const std::string& persistence_id, Advances& advances) {
@@ -237,7 +238,7 @@ absl::StatusOr<WriterOpened> MemoryJournal::OpenWriterNow(const std::string& per
     if (options_.disk != nullptr) disk_lock.emplace(disk_mutex_);
     Shard& shard = ShardOf(persistence_id);
     MutexLock lock(shard.mutex);
-    FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+    FRAKTOR_RETURN_IF_ERROR(CheckOpen(persistence_id));
     const auto found = shard.ids.find(persistence_id);
     IdState state = found == shard.ids.end() ? IdState() : found->second.state;
     FRAKTOR_ASSIGN_OR_RETURN(state.epoch, NextEpoch(persistence_id, state.epoch, token));
@@ -362,7 +363,7 @@ absl::StatusOr<EventBatch> MemoryJournal::ReplayNow(const ReplayPage& page) {
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(options_.limits, page.persistence_id));
   Shard& shard = ShardOf(page.persistence_id);
   MutexLock lock(shard.mutex);
-  FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+  FRAKTOR_RETURN_IF_ERROR(CheckOpen(page.persistence_id));
   EventBatch batch;
   batch.Finish(page.from_sequence_nr, true);
   const auto found = shard.ids.find(page.persistence_id);
@@ -396,7 +397,7 @@ absl::StatusOr<uint64_t> MemoryJournal::HighestNow(const std::string& persistenc
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(options_.limits, persistence_id));
   Shard& shard = ShardOf(persistence_id);
   MutexLock lock(shard.mutex);
-  FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+  FRAKTOR_RETURN_IF_ERROR(CheckOpen(persistence_id));
   const auto found = shard.ids.find(persistence_id);
   return found == shard.ids.end() ? 0 : found->second.state.highest_sequence_nr;
 }
@@ -411,7 +412,7 @@ absl::Status MemoryJournal::DeleteToNow(const std::string& persistence_id, uint6
   if (options_.disk != nullptr) disk_lock.emplace(disk_mutex_);
   Shard& shard = ShardOf(persistence_id);
   MutexLock lock(shard.mutex);
-  FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+  FRAKTOR_RETURN_IF_ERROR(CheckOpen(persistence_id));
   const auto found = shard.ids.find(persistence_id);
   if (found == shard.ids.end()) return absl::OkStatus();
   IdState state = found->second.state;

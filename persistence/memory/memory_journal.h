@@ -140,7 +140,7 @@ class MemoryJournal final : public JournalStorage {
   bool ApplyFrame(std::string_view frame);
   bool ApplyEvent(std::string_view persistence_id, uint64_t sequence_nr, std::string_view record);
   absl::Status CommitFrame(const std::string& frame);
-  absl::Status CheckOpen() const;
+  absl::Status CheckOpen(std::string_view persistence_id = {}) const;
   // Finds the id, or makes it.
   Id& Find(Shard& shard, const std::string& persistence_id, Advances& advances)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(shard.mutex) ABSL_LOCKS_EXCLUDED(index_mutex_);

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -22,7 +23,7 @@ Future<StoredState> MemoryStateStore::Load(std::string persistence_id) {
 absl::StatusOr<StoredState> MemoryStateStore::LoadNow(const std::string& persistence_id) {
   FRAKTOR_RETURN_IF_ERROR(CheckStateId(limits_, persistence_id));
   MutexLock lock(mutex_);
-  if (closed_) return ClosedError("the state store in memory");
+  if (closed_) return ClosedError("the state store in memory", persistence_id);
   const auto found = states_.find(persistence_id);
   if (found != states_.end()) return found->second;
   return StoredState{.state = {.persistence_id = persistence_id}};
@@ -32,15 +33,16 @@ Future<void> MemoryStateStore::Upsert(DurableState state) {
   return MakeReadyFuture<void>(ChangeNow({.exists = true, .state = std::move(state)}));
 }
 
-Future<void> MemoryStateStore::Delete(std::string persistence_id, uint64_t revision) {
+Future<void> MemoryStateStore::Delete(std::string persistence_id, uint64_t revision, WriterId writer) {
   return MakeReadyFuture<void>(
-      ChangeNow({.exists = false, .state = {.persistence_id = std::move(persistence_id), .revision = revision}}));
+      ChangeNow({.exists = false,
+                 .state = {.persistence_id = std::move(persistence_id), .revision = revision, .writer = writer}}));
 }
 
 absl::Status MemoryStateStore::ChangeNow(StoredState change) {
   FRAKTOR_RETURN_IF_ERROR(CheckState(limits_, change.state));
   MutexLock lock(mutex_);
-  if (closed_) return ClosedError("the state store in memory");
+  if (closed_) return ClosedError("the state store in memory", change.state.persistence_id);
   const auto found = states_.find(change.state.persistence_id);
   const uint64_t stored = found == states_.end() ? 0 : found->second.state.revision;
   const bool is_stored =

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -31,7 +32,7 @@ class MemoryStateStore final : public StateStorage {
 
   Future<StoredState> Load(std::string persistence_id) override;
   Future<void> Upsert(DurableState state) override;
-  Future<void> Delete(std::string persistence_id, uint64_t revision) override;
+  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) override;
   Future<void> Close() override;
   const StateLimits& limits() const override { return limits_; }
 

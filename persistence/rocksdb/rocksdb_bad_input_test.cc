@@ -33,6 +33,7 @@
 #include "fraktor/persistence/rocksdb/rocksdb_state_store.h"
 #include "fraktor/persistence/rocksdb/store_fixture.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
@@ -409,16 +410,42 @@ TEST_F(BadInput, NamesADurableStateThatIsCorruptOrNewer) {
   {
     Raw raw(path);
     raw.Damage("states", "a", 5);
-    std::string record = {2};  // the version
+    std::string record = {3};  // the version
     AppendFixed32(record, ExtendCrc32c(ExtendCrc32c(0, "b"), record));
     ASSERT_TRUE(raw.db->Put(rocksdb::WriteOptions(), raw.family("states"), "b", record).ok());
   }
   const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value();
   EXPECT_TRUE(Says(store->Load("a").Wait().status(), JournalErrorKind::kCorrupt, {"\"a\"", "backup"}));
   EXPECT_TRUE(Says(store->Upsert({.persistence_id = "a", .revision = 2}).Wait(), JournalErrorKind::kCorrupt));
-  EXPECT_TRUE(Says(store->Load("b").Wait().status(), JournalErrorKind::kNewerSchema, {"\"b\"", "version 2"}));
+  EXPECT_TRUE(Says(store->Load("b").Wait().status(), JournalErrorKind::kNewerSchema, {"\"b\"", "version 3"}));
   EXPECT_EQ(store->Load("c").Wait().value().state.payload, "payload");
   EXPECT_TRUE(store->Upsert({.persistence_id = "c", .revision = 2}).Wait().ok());
+}
+
+// Version 1 of a record does not say who wrote it.
+TEST_F(BadInput, ReadsDurableStatesThatOlderProgramsHaveStored) {
+  const std::string path = folder_.path("states");
+  { const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value(); }
+  {
+    Raw raw(path);
+    std::string record = {1, 1};  // the version, and that it exists
+    AppendVarint(record, 7);      // the revision
+    AppendVarint(record, 3);      // the manifest's version, and the manifest
+    AppendSized(record, "cart");
+    record.append("payload");
+    AppendFixed32(record, ExtendCrc32c(ExtendCrc32c(0, "old"), record));
+    ASSERT_TRUE(raw.db->Put(rocksdb::WriteOptions(), raw.family("states"), "old", record).ok());
+  }
+  const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value();
+  const DurableState old{
+      .persistence_id = "old", .revision = 7, .manifest = "cart", .manifest_version = 3, .payload = "payload"};
+  EXPECT_EQ(store->Load("old").Wait().value().state, old);
+  DurableState next = old;
+  next.writer = {.high = 1, .low = 2};
+  EXPECT_TRUE(Says(store->Upsert(next).Wait(), JournalErrorKind::kSequenceMismatch));
+  next.revision = 8;
+  EXPECT_TRUE(store->Upsert(next).Wait().ok());
+  EXPECT_EQ(store->Load("old").Wait().value().state, next);
 }
 
 TEST_F(BadInput, TakesTheEntriesOfDeletedTagsAway) {

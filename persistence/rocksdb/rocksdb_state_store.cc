@@ -23,6 +23,7 @@
 
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
@@ -39,15 +40,18 @@ namespace {
 
 constexpr uint32_t kSchemaVersion = 1;
 constexpr size_t kStates = 0;
-constexpr uint8_t kStateRecordVersion = 1;
+// 1 had no writer.
+constexpr uint8_t kStateRecordVersion = 2;
 
 std::string EncodeRecord(const StoredState& stored) {
   const DurableState& state = stored.state;
   std::string record;
-  record.reserve(state.payload.size() + state.manifest.size() + 32);
+  record.reserve(state.payload.size() + state.manifest.size() + 48);
   record.push_back(static_cast<char>(kStateRecordVersion));
   record.push_back(stored.exists ? 1 : 0);
   AppendVarint(record, state.revision);
+  AppendFixed64(record, state.writer.high);
+  AppendFixed64(record, state.writer.low);
   AppendVarint(record, state.manifest_version);
   AppendSized(record, state.manifest);
   record.append(state.payload);
@@ -74,6 +78,10 @@ absl::StatusOr<StoredState> DecodeRecord(std::string persistence_id, std::string
   stored.exists = reader.Byte() != 0;
   stored.state.persistence_id = std::move(persistence_id);
   stored.state.revision = reader.Varint();
+  if (version >= 2) {
+    stored.state.writer.high = reader.Fixed64();
+    stored.state.writer.low = reader.Fixed64();
+  }
   stored.state.manifest_version = static_cast<uint32_t>(reader.Varint());
   stored.state.manifest = std::string(reader.Sized());
   stored.state.payload = std::string(reader.rest());
@@ -223,8 +231,10 @@ Future<StoredState> RocksDbStateStore::Load(std::string persistence_id) {
 Future<void> RocksDbStateStore::Upsert(DurableState state) {
   return core_->Change({.exists = true, .state = std::move(state)});
 }
-Future<void> RocksDbStateStore::Delete(std::string persistence_id, uint64_t revision) {
-  return core_->Change({.exists = false, .state = {.persistence_id = std::move(persistence_id), .revision = revision}});
+Future<void> RocksDbStateStore::Delete(std::string persistence_id, uint64_t revision, WriterId writer) {
+  return core_->Change(
+      {.exists = false,
+       .state = {.persistence_id = std::move(persistence_id), .revision = revision, .writer = writer}});
 }
 Future<void> RocksDbStateStore::Close() { return core_->Close(); }
 const StateLimits& RocksDbStateStore::limits() const { return core_->options().limits; }

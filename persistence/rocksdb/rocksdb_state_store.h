@@ -6,7 +6,7 @@
 // full disks, locks and reading only in rocksdb_journal.h holds here too.
 //
 // Layout, of schema 1. Column family "states": id -> record with a version byte and a checksum. A deleted state leaves a
-// record with its revision.
+// record with its revision. Records of version 1, which do not say who wrote them, are read as those of no writer.
 //
 // Thread safety: as StateStorage; the destructor as RocksDbJournal's.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_STATE_STORE_H_
@@ -19,6 +19,7 @@
 
 #include "absl/status/statusor.h"
 
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -61,7 +62,7 @@ class RocksDbStateStore final : public StateStorage {
 
   Future<StoredState> Load(std::string persistence_id) override;
   Future<void> Upsert(DurableState state) override;
-  Future<void> Delete(std::string persistence_id, uint64_t revision) override;
+  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) override;
   Future<void> Close() override;
   const StateLimits& limits() const override;
 

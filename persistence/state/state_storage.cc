@@ -62,10 +62,11 @@ absl::Status CheckRevision(std::string_view persistence_id, uint64_t stored_revi
                       "revisions begin with 1");
   }
   if (revision == stored_revision + 1 || (revision == stored_revision && is_stored)) return absl::OkStatus();
-  return StateError(absl::StatusCode::kAborted, JournalErrorKind::kSequenceMismatch, persistence_id, revision,
-                    absl::StrCat("the stored one is ", stored_revision, ", so that ", stored_revision + 1,
-                                 " would be the next: another writer has changed it, or this one has missed a change. "
-                                 "Load it again"));
+  return StateError(
+      absl::StatusCode::kAborted, JournalErrorKind::kSequenceMismatch, persistence_id, revision,
+      absl::StrCat("the stored one is ", stored_revision, ", so that ", stored_revision + 1,
+                   " would be the next: another writer has changed it, as a second actor with this id would, or "
+                   "this one has missed a change. Load it again"));
 }
 
 }  // namespace fraktor::inline v0

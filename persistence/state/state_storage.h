@@ -4,11 +4,12 @@
 //   DurableState state{.persistence_id = "cart-7", .revision = 1, .manifest = "cart", .payload = bytes};
 //   absl::Status stored = storage.Upsert(state).Wait();                            // in main() and tests only
 //   StoredState now = storage.Load("cart-7").Wait().value();                       // revision 1
-//   storage.Delete("cart-7", 2).Wait();                                            // a change like others
+//   storage.Delete("cart-7", 2, writer).Wait();                                    // a change like others
 //
 // Changes are numbered: each has a revision that is one above the last, deletions too. Who comes with another one has
 // not seen the last change, and is refused (kSequenceMismatch): so of two that believe to be the only writer, one finds
-// out. A change that is stored already, with the same bytes, is a success: it was sent again because an answer was lost.
+// out. A change that is stored already, by the same writer and with the same bytes, is a success: it was sent again because
+// an answer was lost. So whoever may not be alone says who it is (WriterId::Draw).
 //
 // Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage.
 //
@@ -23,6 +24,7 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor::inline v0 {
@@ -34,6 +36,8 @@ struct DurableState {
   std::string manifest = {};
   uint32_t manifest_version = 0;
   std::string payload = {};
+  // Who has made the change. None is a writer too: that of records of older versions.
+  WriterId writer = {};
 
   friend bool operator==(const DurableState&, const DurableState&) = default;
 };
@@ -42,7 +46,7 @@ struct DurableState {
 struct StoredState {
   // False if it was never stored (then the revision is 0) or was deleted (then it is that of the deletion).
   bool exists = false;
-  // Without a manifest and a payload if it does not exist.
+  // Without a manifest and a payload if it does not exist. The writer is the one of the last change.
   DurableState state = {};
 };
 
@@ -60,7 +64,7 @@ absl::Status CheckStateId(const StateLimits& limits, std::string_view persistenc
 absl::Status CheckState(const StateLimits& limits, const DurableState& state);
 
 // How every store judges a change: OK if it is the next; kSequenceMismatch otherwise, kInvalid for revision 0.
-// `is_stored`: the revision is the stored one, and so are the bytes.
+// `is_stored`: the revision is the stored one, and so are the bytes and the writer.
 absl::Status CheckRevision(std::string_view persistence_id, uint64_t stored_revision, uint64_t revision,
                            bool is_stored);
 
@@ -72,8 +76,8 @@ class StateStorage {
 
   virtual Future<void> Upsert(DurableState state) = 0;
 
-  // `revision` is that of the deletion.
-  virtual Future<void> Delete(std::string persistence_id, uint64_t revision) = 0;
+  // `revision` is that of the deletion, and `writer` who deletes.
+  virtual Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) = 0;
 
   // As JournalStorage::Close.
   virtual Future<void> Close() = 0;

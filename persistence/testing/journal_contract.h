@@ -13,6 +13,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,9 @@ struct JournalContractParameter {
   bool writes_several_atomically = true;
   // Whether metadata comes back.
   bool keeps_metadata = true;
+
+  // How a test that fails names it.
+  friend void PrintTo(const JournalContractParameter& parameter, std::ostream* out) { *out << parameter.name; }
 };
 
 class JournalContract : public testing::TestWithParam<JournalContractParameter> {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,9 @@ struct SnapshotStoreContractParameter {
   bool survives_reopen = true;
   // Whether metadata comes back.
   bool keeps_metadata = true;
+
+  // How a test that fails names it.
+  friend void PrintTo(const SnapshotStoreContractParameter& parameter, std::ostream* out) { *out << parameter.name; }
 };
 
 class SnapshotStoreContract : public testing::TestWithParam<SnapshotStoreContractParameter> {

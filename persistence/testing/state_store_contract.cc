@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -23,8 +24,13 @@ testing::AssertionResult IsKind(const absl::Status& status, JournalErrorKind kin
   return testing::AssertionFailure() << "expected " << JournalErrorKindName(kind) << ", got " << status;
 }
 
-DurableState MakeState(const std::string& id, uint64_t revision, const std::string& payload) {
-  return {.persistence_id = id, .revision = revision, .manifest = "state", .manifest_version = 3, .payload = payload};
+DurableState MakeState(const std::string& id, uint64_t revision, const std::string& payload, WriterId writer = {}) {
+  return {.persistence_id = id,
+          .revision = revision,
+          .manifest = "state",
+          .manifest_version = 3,
+          .payload = payload,
+          .writer = writer};
 }
 
 }  // namespace
@@ -36,12 +42,13 @@ std::string StateStoreContractName(const testing::TestParamInfo<StateStoreContra
   return info.param.name;
 }
 
-absl::Status StateStoreContract::Upsert(const std::string& id, uint64_t revision, const std::string& payload) {
-  return Await(storage().Upsert(MakeState(id, revision, payload)));
+absl::Status StateStoreContract::Upsert(const std::string& id, uint64_t revision, const std::string& payload,
+                                        WriterId writer) {
+  return Await(storage().Upsert(MakeState(id, revision, payload, writer)));
 }
 
-absl::Status StateStoreContract::Delete(const std::string& id, uint64_t revision) {
-  return Await(storage().Delete(id, revision));
+absl::Status StateStoreContract::Delete(const std::string& id, uint64_t revision, WriterId writer) {
+  return Await(storage().Delete(id, revision, writer));
 }
 
 std::string StateStoreContract::Load(const std::string& id) {
@@ -108,6 +115,21 @@ TEST_P(StateStoreContract, TakesTheSameChangeTwice) {
   EXPECT_TRUE(Delete("a", 2).ok());
   EXPECT_TRUE(IsKind(Upsert("a", 2, ""), JournalErrorKind::kSequenceMismatch));
   EXPECT_EQ(Load("a"), "2: -");
+}
+
+// Two that count from the same state come to the same bytes, and one of them has lost its change.
+TEST_P(StateStoreContract, RefusesTheSameChangeOfAnotherWriter) {
+  const WriterId first{.high = 7, .low = 1};
+  const WriterId second{.high = 7, .low = 2};
+  EXPECT_TRUE(Upsert("a", 1, "one", first).ok());
+  EXPECT_TRUE(IsKind(Upsert("a", 1, "one", second), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(IsKind(Upsert("a", 1, "one"), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(Upsert("a", 1, "one", first).ok());
+  EXPECT_EQ(Await(storage().Load("a")).value().state.writer, first);
+  EXPECT_TRUE(Delete("a", 2, second).ok());
+  EXPECT_TRUE(IsKind(Delete("a", 2, first), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(Delete("a", 2, second).ok());
+  EXPECT_EQ(Await(storage().Load("a")).value().state.writer, second);
 }
 
 TEST_P(StateStoreContract, JudgesChangesInTheOrderInWhichTheyWereAskedFor) {

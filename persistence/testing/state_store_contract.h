@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
@@ -40,6 +42,9 @@ struct StateStoreContractParameter {
   std::function<std::unique_ptr<StateStoreUnderTest>()> make = {};
   // Whether it keeps what it has over a Reopen.
   bool survives_reopen = true;
+
+  // How a test that fails names it.
+  friend void PrintTo(const StateStoreContractParameter& parameter, std::ostream* out) { *out << parameter.name; }
 };
 
 class StateStoreContract : public testing::TestWithParam<StateStoreContractParameter> {
@@ -58,8 +63,8 @@ class StateStoreContract : public testing::TestWithParam<StateStoreContractParam
     return future.Take();
   }
 
-  absl::Status Upsert(const std::string& id, uint64_t revision, const std::string& payload);
-  absl::Status Delete(const std::string& id, uint64_t revision);
+  absl::Status Upsert(const std::string& id, uint64_t revision, const std::string& payload, WriterId writer = {});
+  absl::Status Delete(const std::string& id, uint64_t revision, WriterId writer = {});
   // "2: text", or "2: -" if it does not exist.
   std::string Load(const std::string& id);
 

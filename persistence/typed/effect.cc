@@ -5,6 +5,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/pattern/actor_log.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::typed_internal {
@@ -14,6 +22,17 @@ absl::Status AnswersOtherwise(std::string_view actor, std::string_view command, 
   return absl::InternalError(absl::StrCat(
       ToAbsl(actor), " answers ", ToAbsl(command), " with a ", ToAbsl(given), ", but its Reply is ", ToAbsl(reply),
       ": nothing is stored. Let Handle return a ReplyEffect<", ToAbsl(reply), ">, and the compiler finds where"));
+}
+
+bool RefusesToStoreAndStop(ActorContext& context, std::string_view actor, const Envelope& command) {
+  if (!ActorContext::worker().turn.Has(Gate::kStopping)) return false;
+  const absl::Status refused = absl::FailedPreconditionError(absl::StrCat(
+      ToAbsl(actor), " has called Stop() in its Handle of ", ToAbsl(command.type()->name()),
+      ", and returns something to store, whose answer nobody would be there to give: nothing is stored. Return "
+      "Persist(...).ThenReply(...).ThenStop() instead"));
+  Log(context, LogLevel::kError, ToStd(refused.message()));
+  if (!context.sender().IsNoOne()) context.Reply(ErrorReply{refused});
+  return true;
 }
 
 }  // namespace fraktor::inline v0::typed_internal

@@ -12,6 +12,9 @@
 // What comes then runs when all is stored and the state has changed, in the order in which it was said; it sees the new
 // state, and its sender is that of the command. It does not run if nothing could be stored, and not in a recovery.
 //
+// An actor that is to end says so by ThenStop, which comes after the answer. A Handle that calls Stop() of its context and
+// returns something to store is refused: nothing is stored, the sender gets an ErrorReply, and the actor ends.
+//
 // Thread safety: a value that a handler returns.
 #ifndef FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_
 #define FRAKTOR_PERSISTENCE_TYPED_EFFECT_H_
@@ -253,6 +256,10 @@ constexpr bool CheckAnswer() {
 // That the handler of a command has answered with something else than its Reply.
 absl::Status AnswersOtherwise(std::string_view actor, std::string_view command, std::string_view reply,
                               std::string_view given);
+
+// Whether the handler of a command, which is to be stored for, has stopped the actor: what is stored would be answered to
+// nobody. Then it has logged that, and told the sender.
+bool RefusesToStoreAndStop(ActorContext& context, std::string_view actor, const Envelope& command);
 
 // Calls the handler of a command: Handle(const State&, const C&) or Handle(ActorContext&, const State&, const C&). What
 // it returns becomes an effect: nothing, an answer, an answer or an error as the answer; a Status is the actor's.

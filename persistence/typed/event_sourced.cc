@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,9 +59,16 @@ absl::Status EventSourcedActor::ReceiveCommand(ActorContext& context, Envelope& 
   return OnCommand(context, command);
 }
 
-absl::Status EventSourcedActor::ReceiveRecover(ActorContext&, Envelope& event) { return ApplyEvent(event); }
+absl::Status EventSourcedActor::ReceiveRecover(ActorContext&, Envelope& event) {
+  return Guarded([&] { return ApplyEvent(event); });
+}
 
 absl::Status EventSourcedActor::OnRecoveryCompleted(ActorContext& context) {
+  if (const Retention keep = retention(); keep.snapshot_every > 0 && keep.keep_snapshots == 0 && keep.delete_events) {
+    return absl::InvalidArgumentError(
+        "its retention() says delete_events, and keep_snapshots = 0, which keeps all: events are deleted with the "
+        "snapshots that are older, so say how many snapshots to keep, or leave delete_events out");
+  }
   if (AtLeastOnceDelivery* const deliveries = delivery()) deliveries->OnRecoveryCompleted(context);
   return OnRecovered(context);
 }
@@ -83,9 +91,10 @@ absl::Status EventSourcedActor::Guarded(absl::FunctionRef<absl::Status()> apply)
   return MessageInvoker::Call("Apply", apply);
 }
 
-void EventSourcedActor::Refuse(const absl::Status& cause, ActorRef sender) {
-  const absl::Status named = Annotate(
-      cause, absl::StrCat("\"", persistence_id(), "\" cannot apply what a command leads to, and stores nothing of it"));
+void EventSourcedActor::Refuse(const absl::Status& cause, const Envelope& event, ActorRef sender) {
+  const absl::Status named =
+      Annotate(cause, absl::StrCat("\"", persistence_id(), "\" cannot apply a ", ToAbsl(event.type()->name()),
+                                   " that a command leads to, and stores nothing of it"));
   Log(context(), LogLevel::kError, ToStd(named.message()));
   if (!sender.IsNoOne()) context().Tell(sender, ErrorReply{named});
 }
@@ -105,19 +114,37 @@ absl::Status EventSourcedActor::ApplyStored(Envelope& event) {
 
 void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events, Applied applied,
                                         absl::AnyInvocable<absl::Status(ActorContext&)> then) {
+  if (const size_t most = options().max_pending_events; events.size() > most) {
+    const absl::Status refused =
+        MakeError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge,
+                  absl::StrCat("\"", persistence_id(), "\": a command leads to ", events.size(),
+                               " events; the limit, "
+                               "PersistentActorOptions::max_pending_events, is ",
+                               most, ". Nothing is stored. Spread them over several commands"));
+    Log(context(), LogLevel::kError, ToStd(refused.message()));
+    if (!context().sender().IsNoOne()) context().Reply(ErrorReply{refused});
+    return;
+  }
   is_answered_ = false;
   size_t left = events.size();
   uint64_t first = 0;
-  PersistEvents(std::move(events),
-                [this, applied, left, first, then = std::move(then)](Envelope& event) mutable -> absl::Status {
-                  if (first == 0) first = last_sequence_nr();
-                  --left;
-                  if (applied == Applied::kWhenStored) FRAKTOR_RETURN_IF_ERROR(ApplyStored(event));
-                  if (left > 0) return absl::OkStatus();
-                  absl::Status status = then(context());
-                  SaveIfDue(first);
-                  return status;
-                });
+  PersistEvents(
+      std::move(events), [this, applied, left, first, then = std::move(then)](Envelope& event) mutable -> absl::Status {
+        if (first == 0) first = last_sequence_nr();
+        --left;
+        if (applied == Applied::kWhenStored) FRAKTOR_RETURN_IF_ERROR(ApplyStored(event));
+        if (left > 0) return absl::OkStatus();
+        absl::Status status = MessageInvoker::Call("it", [&] { return then(context()); });
+        SaveIfDue(first);
+        if (status.ok()) return status;
+        const std::string which = first == last_sequence_nr()
+                                      ? absl::StrCat("event ", first)
+                                      : absl::StrCat("events ", first, "..", last_sequence_nr());
+        return Annotate(std::move(status),
+                        absl::StrCat("what follows ", which, " of \"", persistence_id(),
+                                     "\" (ThenRun, ThenReply) fails; that is stored, so the command must not be sent "
+                                     "again"));
+      });
 }
 
 // `first` is the number of the first event that was stored now.
@@ -160,6 +187,14 @@ absl::Status EventSourcedActor::UnknownEvent(const Envelope& event, std::string_
   return absl::FailedPreconditionError(absl::StrCat(ToAbsl(actor), " has stored a ", ToAbsl(event.type()->name()),
                                                     ", which is neither its state nor in its list Events<...>: add it, "
                                                     "or adapt it with an EventAdapter"));
+}
+
+absl::Status EventSourcedActor::UnknownState(const Envelope& saved, const SnapshotMetadata& metadata,
+                                             std::string_view state) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("snapshot ", metadata.sequence_nr, " of \"", metadata.persistence_id, "\" is a ",
+                   ToAbsl(saved.type()->name()), ", and the State of the actor is ", ToAbsl(state),
+                   ": let its codec read what is stored, or delete the snapshot if no events are deleted"));
 }
 
 absl::Status EventSourcedActor::NoPlaceForDeliveries(std::string_view state) {

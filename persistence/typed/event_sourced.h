@@ -41,8 +41,12 @@
 // Tags: `static std::vector<std::string> Tags(const Event&)`, public, for those of the events that queries are to find by
 // them (fraktor/persistence/query); an event adapter may add others.
 //
-// An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come. So is
-// one that could not be stored, and the actor stops.
+// An event that is rejected is answered with an ErrorReply, and the actor goes on as if the command had never come; so it is
+// if there are too many. One that could not be stored is answered too, and the actor stops. What fails after an event is
+// stored (ThenRun, ThenReply) is a failure of the actor, and the sender hears that the event is stored: it must not send the
+// command again.
+//
+// A snapshot that cannot be saved is a warning, and the actor goes on.
 //
 // Snapshots need a codec for State, events one for each. All else is as in persistent_actor.h.
 //
@@ -83,7 +87,8 @@ struct Retention {
   // A snapshot is saved after so many events; 0: none, and nothing is deleted.
   uint64_t snapshot_every = 0;
   // When a snapshot is stored, those are deleted that are older than so many spans of `snapshot_every` events; but none of
-  // the last so many that the actor has saved, and come back from, since it was started. 0: all are kept.
+  // the last so many that the actor has saved, and come back from, since it was started. 0: all are kept, and no event may
+  // be deleted: an actor that wants both does not start.
   uint64_t keep_snapshots = 2;
   // Events of the same numbers are deleted too. So all that are younger than the oldest snapshot that is kept stay, and
   // up to a span of older ones.
@@ -109,6 +114,7 @@ class EventSourcedActor : public PersistentActor {
 
   // Texts.
   static absl::Status UnknownEvent(const Envelope& event, std::string_view actor);
+  static absl::Status UnknownState(const Envelope& saved, const SnapshotMetadata& metadata, std::string_view state);
   static absl::Status NoPlaceForDeliveries(std::string_view state);
   static absl::Status NotCopyable(std::string_view state);
 
@@ -121,8 +127,8 @@ class EventSourcedActor : public PersistentActor {
                        absl::AnyInvocable<absl::Status(ActorContext&)> then);
   // What `apply` throws is an error.
   static absl::Status Guarded(absl::FunctionRef<absl::Status()> apply);
-  // The events of a command could not be applied, and are not stored.
-  void Refuse(const absl::Status& cause, ActorRef sender);
+  // One of the events of a command could not be applied, and none is stored.
+  void Refuse(const absl::Status& cause, const Envelope& event, ActorRef sender);
 
  private:
   virtual absl::Status OnCommand(ActorContext& context, Envelope& command) = 0;
@@ -233,6 +239,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
         break;
     }
     if (effect.envelopes().empty()) return Finish(context, effect);
+    if (typed_internal::RefusesToStoreAndStop(context, TypeName<Self>(), command)) return absl::OkStatus();
     std::vector<EnvelopePtr> events = std::move(effect.envelopes());
     if constexpr ((IsTried<Es>() || ...)) {
       if (delivery() == nullptr && std::any_of(events.begin(), events.end(), IsOneToTry)) {
@@ -262,12 +269,16 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
 
   absl::Status TryAndPersist(std::vector<EnvelopePtr> events, Effect effect, ActorRef sender) {
     State next(state_);
+    const Envelope* at = nullptr;
     const absl::Status applied = Guarded([&]() -> absl::Status {
-      for (const EnvelopePtr& event : events) FRAKTOR_RETURN_IF_ERROR(ApplyTo(next, *event));
+      for (const EnvelopePtr& event : events) {
+        at = event.get();
+        FRAKTOR_RETURN_IF_ERROR(ApplyTo(next, *event));
+      }
       return absl::OkStatus();
     });
     if (!applied.ok()) {
-      Refuse(applied, sender);
+      Refuse(applied, *at, sender);
       return absl::OkStatus();
     }
     PersistAndApply(std::move(events), Applied::kBefore,
@@ -330,7 +341,7 @@ class EventSourced<Self, StateType, Commands<Cs...>, Events<Es...>> : public Eve
   }
 
   absl::Status ReceiveSnapshot(ActorContext& context, const SnapshotMetadata& metadata, Envelope& saved) final {
-    if (!saved.Is<State>()) return UnknownEvent(saved, TypeName<Self>());
+    if (!saved.Is<State>()) return UnknownState(saved, metadata, TypeName<State>());
     NoteSnapshot(metadata.sequence_nr);
     state_ = saved.Take<State>();
     if constexpr (kHasDeliveries) {

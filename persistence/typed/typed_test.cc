@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
@@ -23,12 +24,15 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
+#include "fraktor/persistence/actor/persistent_actor_options.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/typed/event_sourced.h"
+#include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
@@ -449,14 +453,16 @@ class Ledger : public EventSourced<Ledger, Lines, Commands<Deposit>, Events<Depo
 TEST_F(EventSourcedTest, StoresNoEventThatItCannotApplyAndGoesOn) {
   auto diary = kit_.Spawn<Diary>();
   EXPECT_EQ(kit_.AskAndWait(diary, Deposit{1}).value().amount, 1);
-  kit_.ExpectLog({.level = LogLevel::kError, .contains = "stores nothing of it: Apply threw: nothing"}, 3, [&] {
-    const absl::Status refused = kit_.AskAndWait(diary, Deposit{0}).status();
-    EXPECT_TRUE(absl::StartsWith(refused.message(), "\"diary\" cannot apply ")) << refused;
-    // Both or none.
-    EXPECT_FALSE(kit_.AskAndWait(diary, DepositTwice{1}).ok());
-    diary.Tell(Deposit{0});
-    kit_.Settle();
-  });
+  kit_.ExpectLog({.level = LogLevel::kError,
+                  .contains = "Deposited that a command leads to, and stores nothing of it: Apply threw: nothing"},
+                 3, [&] {
+                   const absl::Status refused = kit_.AskAndWait(diary, Deposit{0}).status();
+                   EXPECT_TRUE(absl::StartsWith(refused.message(), "\"diary\" cannot apply ")) << refused;
+                   // Both or none.
+                   EXPECT_FALSE(kit_.AskAndWait(diary, DepositTwice{1}).ok());
+                   diary.Tell(Deposit{0});
+                   kit_.Settle();
+                 });
   EXPECT_EQ(kit_.AskAndWait(diary, DepositTwice{3}).value().amount, 3);
   EXPECT_EQ(journal_->HighestSequenceNr("diary").Take().value(), 3u);
   kit_.system().Stop(diary);
@@ -474,6 +480,164 @@ TEST_F(EventSourcedTest, AnswersAtOnceIfAStoredEventCannotBeApplied) {
   kit_.ExpectDeadLetters<ErrorReply>(0, [&] { failed = kit_.AskAndWait(ledger, Deposit{0}).status(); });
   EXPECT_TRUE(absl::StartsWith(failed.message(), "event 2 of \"ledger\", a ")) << failed;
   EXPECT_NE(failed.message().find("is stored, but Apply fails on it"), absl::string_view::npos) << failed;
+}
+
+// P59
+TEST_F(EventSourcedTest, NamesTheEventThatARecoveryFailsOn) {
+  auto ledger = kit_.Spawn<Ledger>();
+  EXPECT_TRUE(kit_.AskAndWait(ledger, Deposit{1}).ok());
+  EXPECT_FALSE(kit_.AskAndWait(ledger, Deposit{0}).ok());
+  kit_.Settle();
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "could not be recovered: event 2 of \"ledger\", a "}, 1, [&] {
+    const absl::Status refused = kit_.AskAndWait(kit_.Spawn<Ledger>(), Deposit{1}).status();
+    EXPECT_TRUE(absl::StartsWith(refused.message(), "\"ledger\" could not be recovered: event 2 of \"ledger\", a "))
+        << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), "Deposited, could not be applied")) << refused;
+    EXPECT_TRUE(absl::EndsWith(refused.message(), ": Apply threw: nothing")) << refused;
+  });
+}
+
+// Leaves, or fails, when its event is stored or before.
+class Hasty : public EventSourced<Hasty, Lines, Commands<Deposit, DepositTwice, GetBalance>, Events<Deposited>> {
+ public:
+  explicit Hasty(Retention retention = {}) : retention_(retention) { options_.max_pending_events = 3; }
+  std::string PersistenceId() const override { return "hasty"; }
+  Retention retention() const override { return retention_; }
+  const PersistentActorOptions& options() const override { return options_; }
+  ReplyEffect<Balance> Handle(ActorContext& context, const Lines&, const Deposit& command) {
+    if (command.amount == 0) context.Stop();
+    const auto count = static_cast<size_t>(command.amount == 0 ? 1 : command.amount);
+    return PersistAll(std::vector<Deposited>(count, Deposited{1})).ThenReply([](const Lines& now) {
+      return Balance{static_cast<int64_t>(now.amounts.size())};
+    });
+  }
+  Effect Handle(const Lines&, const DepositTwice& command) {
+    return Persist(Deposited{command.amount}, Deposited{command.amount}).ThenRun([] {
+      throw std::runtime_error("no printer");
+    });
+  }
+  Balance Handle(const Lines& state, const GetBalance&) { return {static_cast<int64_t>(state.amounts.size())}; }
+  void Apply(Lines& state, const Deposited& event) { state.amounts.push_back(event.amount); }
+
+ private:
+  const Retention retention_;
+  PersistentActorOptions options_;
+};
+
+// Its answer would be lost, and the event stored.
+TEST_F(EventSourcedTest, StoresNothingIfItsHandlerHasStoppedIt) {
+  const auto hasty = kit_.Spawn<Hasty>();
+  kit_.Settle();
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "has called Stop() in its Handle of "}, 1, [&] {
+    const absl::Status refused = kit_.AskAndWait(hasty, Deposit{0}).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), "ThenStop()")) << refused;
+  });
+  kit_.Settle();
+  EXPECT_FALSE(kit_.IsAlive(hasty));
+  EXPECT_EQ(journal_->HighestSequenceNr("hasty").Take().value(), 0u);
+}
+
+// Who would send the command again would have it done twice.
+TEST_F(EventSourcedTest, SaysThatItsEventsAreStoredIfWhatFollowsFails) {
+  const auto hasty = kit_.Spawn<Hasty>();
+  const absl::Status failed = kit_.AskAndWait(hasty, DepositTwice{1}).status();
+  EXPECT_TRUE(absl::StrContains(failed.message(),
+                                "what follows events 1..2 of \"hasty\" (ThenRun, ThenReply) fails; that is stored"))
+      << failed;
+  EXPECT_TRUE(absl::EndsWith(failed.message(), "it threw: no printer")) << failed;
+  EXPECT_EQ(kit_.AskAndWait(hasty, GetBalance{}).value().amount, 2);
+}
+
+// PER-13
+TEST_F(EventSourcedTest, WarnsOfASnapshotThatItCannotSave) {
+  // Lines has no codec.
+  const auto hasty = kit_.Spawn<Hasty>(Retention{.snapshot_every = 2});
+  kit_.ExpectLog({.level = LogLevel::kWarning}, 1, [&] {
+    kit_.ExpectUnhandled<SaveSnapshotFailure>(0, [&] {
+      EXPECT_EQ(kit_.AskAndWait(hasty, Deposit{2}).value().amount, 2);
+      kit_.Settle();
+    });
+  });
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "no snapshot of \"hasty\" at 4 is saved: "}, 1, [&] {
+    EXPECT_EQ(kit_.AskAndWait(hasty, Deposit{2}).value().amount, 4);
+    kit_.Settle();
+  });
+}
+
+TEST_F(EventSourcedTest, DoesNotStartIfItIsToDeleteEventsAndKeepAllSnapshots) {
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "delete_events, and keep_snapshots = 0"}, 1, [&] {
+    const auto hasty = kit_.Spawn<Hasty>(Retention{.snapshot_every = 2, .keep_snapshots = 0, .delete_events = true});
+    kit_.Settle();
+    EXPECT_FALSE(kit_.IsAlive(hasty));
+  });
+}
+
+// P87
+TEST_F(EventSourcedTest, RefusesTooManyEventsOfACommandAndGoesOn) {
+  const auto hasty = kit_.Spawn<Hasty>();
+  const absl::Status refused = kit_.AskAndWait(hasty, Deposit{4}).status();
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(refused), JournalErrorKind::kTooLarge) << refused;
+  EXPECT_TRUE(absl::StrContains(refused.message(), "\"hasty\": a command leads to 4 events; the limit, ")) << refused;
+  EXPECT_EQ(kit_.AskAndWait(hasty, Deposit{3}).value().amount, 3);
+  EXPECT_EQ(journal_->HighestSequenceNr("hasty").Take().value(), 3u);
+}
+
+TEST_F(EventSourcedTest, LogsOnceThatEventsAreRejectedTogether) {
+  const auto account = Start();
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "rejected"}, 1, [&] {
+    kit_.ExpectLog({.level = LogLevel::kError, .contains = "events 1..2 of \"account\", the first a "}, 1, [&] {
+      EXPECT_FALSE(kit_.AskAndWait(account, DepositUnstorable{}).ok());
+      kit_.Settle();
+    });
+  });
+}
+
+// PER-13: whether the question waits in the mailbox, or comes when all is over.
+TEST(EventSourced, TellsWhoAsksWhyItCannotStart) {
+  class Nameless : public Ledger {
+    std::string PersistenceId() const override { return " "; }
+  };
+  class Lost : public Ledger {
+    std::string_view JournalPluginId() const override { return "nowhere"; }
+  };
+  class Misled : public Ledger {
+    const PersistentActorOptions& options() const override {
+      static const PersistentActorOptions bad = {.stash_capacity = 0};
+      return bad;
+    }
+  };
+  class Endless : public Ledger {
+    std::string PersistenceId() const override { return std::string(2000, 'x'); }
+  };
+  TestKit kit(EventSourcedTest::Options());
+  const auto hears = [&kit](const auto& spawn, absl::StatusCode code, std::string_view why) {
+    const auto early = spawn();
+    Future<Balance> asked = kit.system().Ask(early, Deposit{1}, absl::Hours(1));
+    kit.Settle();
+    ASSERT_TRUE(asked.IsReady()) << why;
+    const auto late = spawn();
+    kit.Settle();
+    EXPECT_FALSE(kit.IsAlive(late));
+    for (const absl::Status& status : {asked.Take().status(), kit.AskAndWait(late, Deposit{1}).status()}) {
+      EXPECT_EQ(status.code(), code) << status;
+      EXPECT_TRUE(absl::StrContains(status.message(), absl::string_view(why.data(), why.size()))) << status;
+      EXPECT_LT(status.message().size(), 700u) << status;
+    }
+  };
+  hears([&] { return kit.Spawn<Ledger>(); }, absl::StatusCode::kNotFound, "there is no journal");
+  std::shared_ptr<MemoryJournal> journal = MemoryJournal::Open({}).value();
+  ASSERT_TRUE(kit.system().Extension<PersistenceExtension>().AddJournal("memory", {.storage = journal}).ok());
+  hears([&] { return kit.Spawn<Nameless>(); }, absl::StatusCode::kInvalidArgument, "must say a name");
+  hears([&] { return kit.Spawn<Lost>(); }, absl::StatusCode::kNotFound, "\"nowhere\"");
+  hears([&] { return kit.Spawn<Misled>(); }, absl::StatusCode::kInvalidArgument, "stash_capacity");
+  hears([&] { return kit.Spawn<Endless>(); }, absl::StatusCode::kInvalidArgument, "max_persistence_id_bytes");
+  const auto ledger = kit.Spawn<Ledger>();
+  EXPECT_FALSE(kit.AskAndWait(ledger, Deposit{0}).ok());
+  kit.Settle();
+  hears([&] { return kit.Spawn<Ledger>(); }, absl::StatusCode::kInternal, "event 1 of \"ledger\", a ");
+  ASSERT_TRUE(journal->Close().Take().ok());
+  hears([&] { return kit.Spawn<Ledger>(); }, absl::StatusCode::kUnavailable, "the journal in memory is closed");
 }
 
 TEST(EventSourced, KeepsItsStateIfAnEventCannotBeAppliedAndItIsResumed) {
@@ -536,7 +700,8 @@ TEST_F(EventSourcedTest, NamesAnEventThatIsNotInItsList) {
   };
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "Deposited"}, 1, [&] {
     const auto narrow = kit_.Spawn<Narrow>();
-    kit_.Settle();
+    const absl::Status refused = kit_.AskAndWait(narrow, GetBalance{}).status();
+    EXPECT_TRUE(absl::StrContains(refused.message(), "event 1 of \"account\", a ")) << refused;
     EXPECT_FALSE(kit_.IsAlive(narrow));
   });
 }
