@@ -1,5 +1,8 @@
 // What is stored about the one activation of a grain.
 //
+//   storage.Store(key, {.owner = self.id(), .record = {.pid = "pekko://shop@10.0.0.7:2552/system/grains/cart:alice#7"},
+//                       .observed_at = now, .token = lease.token, .epoch = topology->epoch()}, expected_token);
+//
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_ACTIVATION_ENTRY_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_ACTIVATION_ENTRY_H_

@@ -1,6 +1,9 @@
 // ActivationExecutor: starts and stops the actors of grains on this node. An extension point; cluster/grain has the one
 // for actor systems.
 //
+//   Future<ActivationRecord> starting = executor.EnsureActivation(GrainKey("cart", "alice"), self.id(), lease.token);
+//   Future<void> stopped = executor.StopActivation(GrainKey("cart", "alice"), lease.token);
+//
 // Thread safety: any thread. Every call returns at once and answers by a future. The executor must outlive its calls,
 // not its futures.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_ACTIVATION_EXECUTOR_H_

@@ -1,5 +1,10 @@
 // PlacementLease: the right to decide about one grain, for a while.
 //
+//   Future<PlacementLease> acquiring = lock.TryAcquire(GrainKey("cart", "alice"), self.id(), now);
+//   ...
+//   if (now < lease.expires_at) Store(lease.key, lease.token);
+//   lock.Release(lease);
+//
 // Thread safety: a value.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_LEASE_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_LEASE_H_
