@@ -33,7 +33,6 @@
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_ROUTER_H_
 #define FRAKTOR_CLUSTER_GRAIN_GRAIN_ROUTER_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -260,8 +259,8 @@ class GrainRouter final : public ActorInstance {
               DeadLetterReason reason = DeadLetterReason::kNoRecipient);
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
-  // What became of it, if that is known at once; otherwise `started`, which is called, gives the promise to be kept.
   absl::StatusOr<ActorRef> Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key, uint64_t token);
+  // What became of it, if that is known at once; otherwise `started`, which is called, gives the promise to be kept.
   std::optional<absl::StatusOr<ActivationRecord>> Start(ActorContext& context, const GrainKey& key, uint64_t token,
                                                         absl::FunctionRef<Promise<ActivationRecord>()> started);
 
@@ -272,7 +271,7 @@ class GrainRouter final : public ActorInstance {
   FilteredCalls filtered_;
   absl::flat_hash_map<GrainKey, Grain> grains_;
   uint64_t births_ = 0;
-  std::array<Birth, kBirths> born_;  // by number
+  std::vector<Birth> born_ = std::vector<Birth>(kBirths);  // by number
   Lookups lookups_;
   Dues dues_;
   Instant timer_at_ = Instant::InfiniteFuture();
