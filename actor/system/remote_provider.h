@@ -7,6 +7,8 @@
 #ifndef FRAKTOR_ACTOR_SYSTEM_REMOTE_PROVIDER_H_
 #define FRAKTOR_ACTOR_SYSTEM_REMOTE_PROVIDER_H_
 
+#include <cstddef>
+#include <limits>
 #include <string_view>
 
 #include "absl/status/statusor.h"
@@ -25,6 +27,9 @@ class RemoteProvider {
   // The actors that a selection means there, for a message or a question: not to be kept. `elements` is their text,
   // "/user/workers/*"; `anchor` says of which system.
   virtual absl::StatusOr<ActorRef> SelectionAt(const ActorPath& anchor, std::string_view elements) = 0;
+
+  // How many bytes a message to an actor of this path on another node may have, with all that goes with it.
+  virtual size_t MaxMessageBytes(std::string_view /*path*/) const { return std::numeric_limits<size_t>::max(); }
 
  protected:
   ~RemoteProvider() = default;

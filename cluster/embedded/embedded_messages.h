@@ -5,8 +5,8 @@
 //   codecs.Add<Deposit, GetBalance, Balance>().Add(ClusterCodecs()).Add(EmbeddedCodecs());
 //
 // Each has a version: what an older program has written is understood, what a newer one has written is refused by whoever
-// gets it, and never taken for something else. So when a message changes, its kVersion grows, and the store is the first
-// node to be updated.
+// gets it, and never taken for something else. So when a message changes, its kVersion grows. A newer store understands what
+// older nodes ask, but they refuse its answers that have changed: the CHANGELOG says when all nodes are updated together.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_EMBEDDED_EMBEDDED_MESSAGES_H_

@@ -1,5 +1,8 @@
 #include "fraktor/cluster/grain/cluster.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -7,25 +10,126 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
 struct ClusterExtension {
+  struct Delete {
+    void operator()(const Cluster* cluster) const { delete cluster; }
+  };
   explicit ClusterExtension(ActorSystem&) {}
-  std::unique_ptr<Cluster> cluster;
+  std::unique_ptr<Cluster, Delete> cluster;
 };
+
+namespace {
+
+absl::Status CheckAuthority(const std::string& authority) {
+  const size_t colon = authority.rfind(':');
+  uint32_t port = 0;
+  if (colon != std::string::npos && colon > 0 && absl::SimpleAtoi(authority.substr(colon + 1), &port) && port > 0 &&
+      port <= 65'535) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("ClusterOptions::authority is \"", authority,
+                                                 "\"; it is how others reach this node: \"host:port\", with a port "
+                                                 "from 1 to 65535"));
+}
+
+absl::Status CheckFilters(const std::string& option, const GrainCallFilters& filters) {
+  for (const std::shared_ptr<GrainCallFilter>& filter : filters) {
+    if (filter == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(option, " has a filter that is null"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckKinds(const std::vector<GrainKind>& kinds) {
+  std::set<std::string> names;
+  for (const GrainKind& kind : kinds) {
+    FRAKTOR_RETURN_IF_ERROR(GrainKey(kind.name, "x").Check());
+    if (!names.insert(kind.name).second) {
+      return absl::InvalidArgumentError(absl::StrCat("kind \"", kind.name, "\" is twice in ClusterOptions::kinds"));
+    }
+    if (kind.make == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "kind \"", kind.name, "\": GrainKind::make is not set; GrainKindOf<A>() sets it for a typed actor"));
+    }
+    FRAKTOR_RETURN_IF_ERROR(CheckFilters(absl::StrCat("kind \"", kind.name, "\": GrainKind::filters"), kind.filters));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckOptions(const ClusterOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive(
+      {{"ClusterOptions::max_wait", options.max_wait}, {"ClusterOptions::locate_timeout", options.locate_timeout}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"ClusterOptions::max_waiting_calls", options.max_waiting_calls}}));
+  FRAKTOR_RETURN_IF_ERROR(options.placement.Validate());
+  FRAKTOR_RETURN_IF_ERROR(options.session.Validate());
+  FRAKTOR_RETURN_IF_ERROR(CheckFilters("ClusterOptions::incoming_filters", options.incoming_filters));
+  FRAKTOR_RETURN_IF_ERROR(CheckFilters("ClusterOptions::outgoing_filters", options.outgoing_filters));
+  return CheckKinds(options.kinds);
+}
+
+// What happens to the membership when all that runs on a node has ended.
+class EndOfNode {
+ public:
+  void Watch(const std::shared_ptr<MembershipSession>& session) {
+    {
+      MutexLock lock(mutex_);
+      session_ = session;
+      if (!has_come_) return;
+    }
+    session->Abandon();
+  }
+  void Come() {
+    std::shared_ptr<MembershipSession> session;
+    {
+      MutexLock lock(mutex_);
+      has_come_ = true;
+      session = session_.lock();
+    }
+    if (session != nullptr) session->Abandon();
+  }
+
+ private:
+  Mutex mutex_;
+  bool has_come_ ABSL_GUARDED_BY(mutex_) = false;
+  std::weak_ptr<MembershipSession> session_ ABSL_GUARDED_BY(mutex_);
+};
+
+// The system outlives its session.
+std::function<void(int failures, const absl::Status& why)> JoinWarning(ActorSystem& system, std::string authority,
+                                                                       const MembershipSessionOptions& options) {
+  return
+      [&system, authority = std::move(authority), pause = options.join_pause](int failures, const absl::Status& why) {
+        const std::string text = absl::StrCat("\"", authority, "\" could not join the cluster, ", failures,
+                                              failures == 1 ? " time so far: " : " times so far: ", why.message(),
+                                              "; it is tried again after ", absl::FormatDuration(pause),
+                                              ", and until then no grain runs here");
+        system.log().Log(LogLevel::kWarning, {.at = system.toolbox().WallNow(), .path = "cluster", .text = text});
+      };
+}
+
+}  // namespace
 
 absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOptions& options) {
   const std::string_view missing = options.membership == nullptr ? "membership"
@@ -49,6 +153,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
         "node, "
         "as \"host:port\"");
   }
+  FRAKTOR_RETURN_IF_ERROR(CheckAuthority(authority));
   std::shared_ptr<GrainPeers> peers = options.peers;
   if (peers == nullptr) {
     if (system.remote_provider() == nullptr) {
@@ -61,23 +166,12 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
     }
     peers = std::make_shared<RemoteGrainPeers>(system);
   }
-  FRAKTOR_RETURN_IF_ERROR(CheckPositive(
-      {{"ClusterOptions::max_wait", options.max_wait}, {"ClusterOptions::locate_timeout", options.locate_timeout}}));
-  std::set<std::string> names;
-  for (const GrainKind& kind : options.kinds) {
-    FRAKTOR_RETURN_IF_ERROR(GrainKey(kind.name, "x").Check());
-    if (!names.insert(kind.name).second) {
-      return absl::InvalidArgumentError(absl::StrCat("kind \"", kind.name, "\" is twice in ClusterOptions::kinds"));
-    }
-    if (kind.make == nullptr) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "kind \"", kind.name, "\": GrainKind::make is not set; GrainKindOf<A>() sets it for a typed actor"));
-    }
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckOptions(options));
+  if (system.IsTerminated()) return absl::FailedPreconditionError("the actor system has ended already");
   auto& extension = system.Extension<ClusterExtension>();
   if (extension.cluster != nullptr) return absl::FailedPreconditionError("the system has its cluster already");
 
-  std::unique_ptr<Cluster> cluster(new Cluster(options));
+  std::unique_ptr<Cluster, ClusterExtension::Delete> cluster(new Cluster(options));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->executor_, SerialExecutor::Make(system.toolbox(), {.name = "cluster"}));
   cluster->parts_ = std::make_shared<GrainRouterParts>(GrainRouterParts{.authority = authority,
                                                                         .kinds = options.kinds,
@@ -91,6 +185,10 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                                         .max_backoff = options.placement.max_backoff,
                                                                         .incoming_filters = options.incoming_filters,
                                                                         .outgoing_filters = options.outgoing_filters});
+  // It may come before there is a session.
+  const auto ending = std::make_shared<EndOfNode>();
+  cluster->parts_->on_ended = [ending] { ending->Come(); };
+  FRAKTOR_RETURN_IF_ERROR(system.OnTermination([ending] { ending->Come(); }));
   // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's.
   const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
                                                 std::shared_ptr<const GrainRouterParts>(cluster->parts_));
@@ -118,23 +216,44 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
     candidate.kinds.push_back(kind.name);
     if (kind.is_on_oldest) candidate.oldest_kinds.push_back(kind.name);
   }
+  MembershipSessionOptions session = options.session;
+  session.min_term = std::max(session.min_term, options.placement.placement.membership_margin);
   FRAKTOR_ASSIGN_OR_RETURN(cluster->session_,
                            MembershipSession::Make({.toolbox = system.toolbox(),
                                                     .executor = *cluster->executor_,
                                                     .provider = options.membership,
-                                                    .duties = std::make_shared<PlacementDuties>(cluster->driver_)},
-                                                   std::move(candidate), options.session));
+                                                    .duties = std::make_shared<PlacementDuties>(cluster->driver_),
+                                                    .on_join_failed = JoinWarning(system, authority, session)},
+                                                   std::move(candidate), session));
+  ending->Watch(cluster->session_);
   peers->Announce(authority, cluster->router_);
   cluster->listening_ = options.membership->Listen(
       [weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         if (const auto driver = weak.lock()) driver->UpdateTopology(std::move(topology));
       });
+  if (options.leaves_on_shutdown) {
+    // Phases of one's own need not have it.
+    system.coordinated_shutdown()
+        .AddTask(shutdown_phase::kClusterLeave, "leave the cluster",
+                 [weak = std::weak_ptr<MembershipSession>(cluster->session_)] {
+                   const std::shared_ptr<MembershipSession> leaving = weak.lock();
+                   return leaving != nullptr ? leaving->Leave() : MakeReadyFuture();
+                 })
+        .status()
+        .IgnoreError();
+  }
   FRAKTOR_RETURN_IF_ERROR(cluster->session_->Join());
   extension.cluster = std::move(cluster);
   return extension.cluster.get();
 }
 
 Cluster* Cluster::Of(ActorSystem& system) { return system.Extension<ClusterExtension>().cluster.get(); }
+
+const GrainKind* Cluster::FindKind(std::string_view name) const {
+  const auto found = std::find_if(parts_->kinds.begin(), parts_->kinds.end(),
+                                  [name](const GrainKind& kind) { return kind.name == name; });
+  return found == parts_->kinds.end() ? nullptr : &*found;
+}
 
 Cluster::~Cluster() {
   if (gate_ != nullptr) gate_->Close();

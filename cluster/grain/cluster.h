@@ -12,7 +12,9 @@
 // A cluster of one process needs no remoting: there the systems share a MemoryMembership, a MemoryPlacementStore and a
 // LocalGrainPeers, and messages are not encoded.
 //
-// It ends with the system. A node that ends without leaving is found out when its term is over.
+// It ends with the system, which owns it. When the system is shut down in order (CoordinatedShutdown, so by Terminate and
+// SIGTERM too), the node leaves first: in the phase "cluster-leave", for as long as that phase may take. A node that ends
+// without leaving is found out when its term is over.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_CLUSTER_GRAIN_CLUSTER_H_
@@ -70,16 +72,18 @@ struct ClusterOptions {
   absl::Duration max_wait = absl::Seconds(15);
   // An owner that has not said for so long where a grain is is asked again.
   absl::Duration locate_timeout = absl::Seconds(3);
+  // Whether a coordinated shutdown of the system leaves the cluster, so that others have the grains when it ends.
+  bool leaves_on_shutdown = true;
 };
 
 class Cluster final {
  public:
-  // Once for each system. InvalidArgument if something is missing, codecs among it, or two kinds have one name.
+  // Once for each system, to which it belongs: nobody deletes it. InvalidArgument if something is missing, codecs among it,
+  // two kinds have one name, or an option makes no sense; FailedPrecondition if the system has one already, or has ended.
   static absl::StatusOr<Cluster*> Start(ActorSystem& system, const ClusterOptions& options);
   // Null if it was not started.
   static Cluster* Of(ActorSystem& system);
 
-  ~Cluster();
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
@@ -96,12 +100,15 @@ class Cluster final {
   // Does not end it for being idle for so long, whatever was said before; zero: as long as others. A use counts as well.
   void Keep(const GrainKey& key, absl::Duration duration) { driver_->Keep(key, duration); }
 
-  // Ready when this node is a member, at once if it is one; Cancelled if it leaves. Calls need not wait for it: they do
+  // Ready when this node is a member, at once if it is one; Cancelled if it leaves, or its system ends. While it cannot join
+  // the log says why. Calls need not wait for it: they do
   // so by themselves, for as long as their timeout.
   Future<void> Joined() { return session_->Joined(); }
   // Hands over what runs here and leaves; ready when that is done.
   Future<void> Leave() { return session_->Leave(); }
 
+  // What this node hosts by that name; null if it does not.
+  const GrainKind* FindKind(std::string_view name) const;
   PlacementCoordinatorDriver& driver() { return *driver_; }
   const MembershipSession& session() const { return *session_; }
   const std::string& authority() const { return parts_->authority; }
@@ -113,6 +120,7 @@ class Cluster final {
  private:
   friend struct ClusterExtension;
   explicit Cluster(const ClusterOptions& options) : membership_(options.membership) {}
+  ~Cluster();
 
   const std::shared_ptr<MembershipProvider> membership_;
   std::unique_ptr<SerialExecutor> executor_;

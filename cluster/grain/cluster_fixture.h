@@ -63,6 +63,7 @@ class ClusterFixture {
     cluster.lock = store_;
     cluster.storage = store_;
     cluster.peers = peers_;
+    cluster.leaves_on_shutdown = false;
     systems_.push_back(ActorSystem::Create(system).value());
     Cluster::Start(*systems_.back(), cluster).value();
     return *systems_.back();

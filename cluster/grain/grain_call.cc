@@ -9,7 +9,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/remote/association/runtime_codecs.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/status/status_macros.h"
 
@@ -76,6 +78,7 @@ CodecSetup ClusterCodecs() {
   return codecs;
 }
 
+// Messages of the runtime, such as the Identify of singletons, travel whether or not somebody has added them.
 absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs) {
   GrainCallFrame frame{.key = call.key,
                        .is_redirected = call.is_redirected,
@@ -83,7 +86,11 @@ absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegi
                        .router = call.router,
                        .timeout = call.timeout};
   RefsBeside refs(frame.refs);
-  FRAKTOR_ASSIGN_OR_RETURN(const MessageCodec* codec, codecs.Encode(*call.message, frame.bytes, {.refs = &refs}));
+  const MessageType* const type = call.message->type();
+  const bool is_runtimes = codecs.FindType(type) == nullptr && RuntimeCodecs().FindType(type) != nullptr;
+  FRAKTOR_ASSIGN_OR_RETURN(
+      const MessageCodec* codec,
+      (is_runtimes ? RuntimeCodecs() : codecs).Encode(*call.message, frame.bytes, {.refs = &refs}));
   frame.manifest = std::string(codec->manifest());
   frame.version = codec->version();
   return frame;
@@ -91,9 +98,12 @@ absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegi
 
 absl::StatusOr<GrainCall> DecodeCall(GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs) {
   RefsBeside refs(frame.refs);
+  const bool is_runtimes =
+      codecs.FindManifest(frame.manifest) == nullptr && RuntimeCodecs().FindManifest(frame.manifest) != nullptr;
   FRAKTOR_ASSIGN_OR_RETURN(EnvelopePtr message,
-                           codecs.Decode({.manifest = frame.manifest, .version = frame.version, .bytes = frame.bytes},
-                                         sender, {.refs = &refs, .max_bytes = frame.bytes.size()}));
+                           (is_runtimes ? RuntimeCodecs() : codecs)
+                               .Decode({.manifest = frame.manifest, .version = frame.version, .bytes = frame.bytes},
+                                       sender, {.refs = &refs, .max_bytes = frame.bytes.size()}));
   return GrainCall{.key = std::move(frame.key),
                    .message = std::move(message),
                    .is_redirected = frame.is_redirected,

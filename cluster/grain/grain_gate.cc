@@ -1,5 +1,7 @@
 #include "fraktor/cluster/grain/grain_gate.h"
 
+#include <cxxabi.h>
+
 #include <utility>
 #include <vector>
 
@@ -82,6 +84,16 @@ absl::Status GrainGate::Send(ActorRef /*to*/, EnvelopePtr message) {
 }
 
 bool GrainGate::Cross(GrainCall& call, ActorRef sender) {
+  try {
+    return TryToCross(call, sender);
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (...) {
+    return false;  // The router meets with the same, and says what it is.
+  }
+}
+
+bool GrainGate::TryToCross(GrainCall& call, ActorRef sender) {
   const Visit visit(*this);
   if (!visit.may_enter() || !router_hears_.load(std::memory_order_acquire) || !parts_->outgoing_filters.empty()) {
     return false;
@@ -101,6 +113,21 @@ bool GrainGate::Cross(GrainCall& call, ActorRef sender) {
   crossed_.fetch_add(1, std::memory_order_relaxed);
   SendRemote(*router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame))).IgnoreError();
   return true;
+}
+
+std::string GrainGate::WhatIsKnownOf(const GrainKey& key) {
+  const Visit visit(*this);
+  if (!visit.may_enter()) return "this node has ended";
+  if (parts_->driver->Local(key) != nullptr) {
+    return absl::StrCat("it runs on this node, \"", authority_,
+                        "\": it is busy, waits for something, or has forgotten to answer");
+  }
+  const PlacementResolutionPtr known = parts_->driver->Cached(key);
+  if (known == nullptr || known->locality != PlacementLocality::kRemote) {
+    return "it is not known where it is: it has ended or moves, or its node is not a member any more";
+  }
+  return absl::StrCat("as far as is known here it runs on the node at \"", known->decision.authority,
+                      "\": it is busy there, or the question or the answer was lost on the way");
 }
 
 EnvelopePtr GrainGate::SendSystem(ActorRef /*to*/, EnvelopePtr message) { return message; }

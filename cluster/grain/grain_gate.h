@@ -54,11 +54,17 @@ class GrainGate final : public RemoteLink {
   // And when this returns, nothing of the parts is used.
   void Close();
 
-  // The router hears of calls that have not left this node: none leaves by itself before.
-  void OnRouterHears() { router_hears_.store(true, std::memory_order_release); }
+  // After Shut: another life of the router goes on.
+  void Reopen() { word_.fetch_and(~kShut, std::memory_order_release); }
+
+  // Whether the router hears of calls that have not left this node: none leaves by itself before.
+  void SetRouterHears(bool hears) { router_hears_.store(hears, std::memory_order_release); }
 
   // As long as there is one, later calls to the grain go to the router.
   CallTicket TicketFor(const GrainKey& key) { return CallTicket(StripeOf(key)); }
+
+  // What is known of a grain that has not answered, for the text of an error: where it is, or what is missing.
+  std::string WhatIsKnownOf(const GrainKey& key);
 
   // How many have left by themselves.
   uint64_t crossed() const { return crossed_.load(std::memory_order_relaxed); }
@@ -80,6 +86,7 @@ class GrainGate final : public RemoteLink {
   std::atomic<uint32_t>& StripeOf(const GrainKey& key) { return stripes_[key.hash() % kStripes]; }
   // True: it is on its way to the node of its grain. False: the call is as it was.
   bool Cross(GrainCall& call, ActorRef sender);
+  bool TryToCross(GrainCall& call, ActorRef sender);
 
   const ActorRef router_;
   const std::string authority_;

@@ -15,6 +15,17 @@
 // that was on its way may be lost, and is not sent again, since nobody knows whether it was handled: then the question ends
 // by its timeout.
 //
+// What counts as on its way: from the moment in which remoting has written a message into a frame, which it does at once
+// while it has a connection to the node. So a question that is asked after a node was killed, and before the connection is
+// seen to be broken, ends by its timeout, however long that is, also if its frame has never left this machine. Timeouts of
+// questions to grains are therefore a few seconds, and who wants to wait longer asks again, if the question may be handled
+// twice.
+//
+// Grains are not reentrant: while a handler waits (co_await), the grain handles nothing else, unless its actor is told to.
+// So a circle of questions, as when alice asks bob, who asks alice, or a grain asks itself, waits for itself and ends by
+// the timeout of the innermost question. It is not found out, as that of actors is, since calls go through routers. Tell,
+// and answer by a message, where grains depend on each other.
+//
 // Thread safety: a value.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
 #define FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
@@ -22,9 +33,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_context.h"
@@ -33,6 +47,11 @@
 #include "fraktor/cluster/identity/grain_key.h"
 
 namespace fraktor::inline v0 {
+
+// What who asked a grain hears when there was no answer in time: names the grain, the question, and what is known of the
+// grain. Any other error is as it was.
+absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const GrainKey& key,
+                              const MessageType* question, absl::Duration timeout);
 
 template <class A>
 class GrainRef {
@@ -51,14 +70,23 @@ class GrainRef {
   template <class Asker, class Q>
   auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
     using R = typename std::decay_t<Q>::Reply;
-    return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
+    return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout)
+        .MapResult([gate = gate_, key = key_, timeout](absl::StatusOr<R> answer) -> absl::StatusOr<R> {
+          if (answer.ok()) return answer;
+          return ExplainLateGrain(answer.status(), gate, key, MessageTypeOf<std::decay_t<Q>>(), timeout);
+        });
   }
 
   // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
   template <class Q>
   auto AskAndWait(ActorSystem& system, Q&& question, absl::Duration timeout) const {
     using R = typename std::decay_t<Q>::Reply;
-    return system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
+    absl::StatusOr<R> answer =
+        system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
+    if (!answer.ok()) {
+      answer = ExplainLateGrain(answer.status(), gate_, key_, MessageTypeOf<std::decay_t<Q>>(), timeout);
+    }
+    return answer;
   }
 
   friend bool operator==(const GrainRef&, const GrainRef&) = default;

@@ -5,25 +5,32 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/grain_gate.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -36,7 +43,35 @@ bool MayPass(DeadLetterReason reason) {
   return reason == DeadLetterReason::kNewIncarnation || reason == DeadLetterReason::kQuarantined;
 }
 
+void LogError(ActorContext& context, const std::string& text) {
+  ActorSystem& system = context.system();
+  system.log().Log(LogLevel::kError,
+                   {.at = system.toolbox().WallNow(), .path = context.Path(), .type = "GrainRouter", .text = text});
+}
+
 }  // namespace
+
+std::string GrainActorName(const GrainKey& key) {
+  constexpr size_t kLongest = 100;
+  bool is_exact = true;
+  std::string name;
+  const auto append = [&](std::string_view part) {
+    for (const char c : part) {
+      if (name.size() == kLongest) {
+        is_exact = false;
+        return;
+      }
+      const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+                            c == '.' || c == '_' || c == '@';
+      is_exact = is_exact && is_plain;
+      name.push_back(is_plain ? c : '_');
+    }
+  };
+  append(key.kind());
+  name.push_back(':');
+  append(key.identity());
+  return is_exact ? name : absl::StrCat(name, "~", absl::Hex(key.hash()));
+}
 
 struct GrainRouter::Turn {
   Turn(GrainRouter& r, ActorContext& c) : router(r), context(c), outer(std::exchange(current, this)) {}
@@ -62,6 +97,19 @@ GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
 }
 
 absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
+  const ActorRef sender = message.sender();
+  const absl::Status handled = MessageInvoker::Call("the router of grains", [&] { return Handle(context, message); });
+  if (handled.ok()) [[likely]]
+    return absl::OkStatus();
+  // Whoever's code that was, the grains of this node have nothing to do with it.
+  if ((message.Is<GrainCall>() || message.Is<GrainCallFrame>()) && !sender.IsNoOne()) {
+    context.Tell(sender, ErrorReply{handled});
+  }
+  LogError(context, absl::StrCat("could not handle ", ToAbsl(message.type()->name()), ": ", handled.message()));
+  return absl::OkStatus();
+}
+
+absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
   const Turn turn(*this, context);
   if (message.Is<GrainCall>()) {
     GrainCall call = message.Take<GrainCall>();
@@ -108,13 +156,66 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
 }
 
 absl::Status GrainRouter::OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) {
-  filtered_.OnReply(context, ask, answer);
+  const absl::Status handled = MessageInvoker::Call("the router of grains", [&] {
+    filtered_.OnReply(context, ask, answer);
+    return absl::OkStatus();
+  });
+  if (!handled.ok()) LogError(context, absl::StrCat("could not pass on an answer: ", handled.message()));
   return absl::OkStatus();
+}
+
+absl::Status GrainRouter::PreRestart(ActorContext& context, const absl::Status& reason, Envelope* /*message*/) {
+  if (parts_->gate != nullptr) {
+    parts_->gate->Shut();
+    parts_->gate->SetRouterHears(false);
+  }
+  losses_.Reset();
+  const absl::Status why =
+      absl::UnavailableError(absl::StrCat("the router of grains of the node at \"", parts_->authority,
+                                          "\" has failed, and begins anew; try again: ", reason.message()));
+  while (!lookups_.empty()) RefuseAll(context, lookups_.begin(), why);
+  // They have ended when the next life begins.
+  for (auto& [key, grain] : grains_) {
+    parts_->estate->grains.push_back({.key = key,
+                                      .token = grain.token,
+                                      .is_stopping = grain.is_stopping,
+                                      .stopped = std::move(grain.stopped),
+                                      .next = std::move(grain.next)});
+  }
+  grains_.clear();
+  context.StopChildren();
+  return absl::OkStatus();
+}
+
+absl::Status GrainRouter::PostRestart(ActorContext& context, const absl::Status& /*reason*/) {
+  for (GrainEstate::Grain& grain : std::exchange(parts_->estate->grains, {})) {
+    for (Promise<void>& stopped : grain.stopped) stopped.Set();
+    if (!grain.is_stopping) parts_->driver->ActivationEnded(grain.key, grain.token);
+    for (StartGrain& start : grain.next) OnStart(context, std::move(start));
+  }
+  if (parts_->gate != nullptr) parts_->gate->Reopen();
+  return PreStart(context);
 }
 
 void GrainRouter::PostStop(ActorContext& /*context*/) {
   if (parts_->gate != nullptr) parts_->gate->Shut();
   losses_.Reset();
+  if (parts_->on_ended != nullptr) parts_->on_ended();
+}
+
+SupervisionDirective GrainRouter::OnChildFailure(ActorContext& context, const Failure& failure) {
+  SupervisionDirective directive = supervision().Decide(failure);
+  // Nobody above knows what a grain is. It ends, and is there again when it is needed.
+  if (directive == SupervisionDirective::kEscalate) directive = SupervisionDirective::kStop;
+  if (directive != SupervisionDirective::kStop || !failure.Is(ActorErrorKind::kInitialization)) return directive;
+  const auto birth =
+      std::find_if(born_.begin(), born_.end(), [&](const Birth& born) { return born.actor == failure.child; });
+  if (birth == born_.end()) return directive;
+  const absl::Status why =
+      Annotate(failure.error, absl::StrCat("grain ", context.PathOf(failure.child), " could not be started"));
+  for (const ActorRef asker : birth->askers) context.Tell(asker, ErrorReply{why});
+  birth->askers.clear();
+  return directive;
 }
 
 void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
@@ -475,6 +576,11 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
           return;
         }
       }
+      Birth& birth = born_[grain->second.birth % kBirths];
+      if (birth.number == grain->second.birth && birth.askers.size() < kFirstAskers &&
+          !call.message->sender().IsNoOne()) {
+        birth.askers.push_back(call.message->sender());
+      }
       if (is_marked) {
         ActorContext::worker().SendMarked(grain->second.actor, call.message.release());
       } else {
@@ -523,7 +629,7 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
   }
   absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
   if (!frame.ok()) {
-    Refuse(context, std::move(call), frame.status());
+    Refuse(context, std::move(call), frame.status(), DeadLetterReason::kNotSerializable);
     return;
   }
   if (call.router == context.self() && HearsOfLosses(context)) frame->sender = sender;
@@ -553,7 +659,7 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
         });
   }
   if (!losses_.IsListening()) return false;
-  parts_->gate->OnRouterHears();
+  parts_->gate->SetRouterHears(true);
   return true;
 }
 
@@ -639,7 +745,9 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
   const auto running = grains_.find(key);
   if (running != grains_.end()) {
     Grain& grain = running->second;
-    if (grain.token == token && !grain.is_stopping) return ActivationRecord{.pid = context.PathOf(grain.actor)};
+    if (grain.token == token && !grain.is_stopping) {
+      return ActivationRecord{.pid = context.system().CanonicalPathOf(grain.actor)};
+    }
     if (!grain.is_stopping) {
       grain.is_stopping = true;
       context.Tell(grain.actor, PoisonPill{});
@@ -652,18 +760,36 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
     return MakeLookupError(LookupError::kUnknownKind, absl::StatusCode::kNotFound, key,
                            "this node does not host the kind; see ClusterOptions::kinds");
   }
-  const PropsPtr props = kind->second->make(GrainContext{.key = key, .token = token});
-  const absl::StatusOr<ActorRef> actor = context.Spawn(*props);
+  const absl::StatusOr<ActorRef> actor = Spawn(context, *kind->second, key, token);
   if (!actor.ok()) return actor.status();
   if (const absl::Status watched = context.WatchWith(*actor, GrainEnded{.key = key, .token = token}); !watched.ok()) {
     context.Stop(*actor);
     return watched;
   }
   const auto filters = incoming_filters_.find(key.kind());
+  const uint64_t birth = ++births_;
+  born_[birth % kBirths] = Birth{.number = birth, .actor = *actor};
   grains_.emplace(key, Grain{.actor = *actor,
                              .token = token,
+                             .birth = birth,
                              .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
-  return ActivationRecord{.pid = context.PathOf(*actor)};
+  return ActivationRecord{.pid = context.system().CanonicalPathOf(*actor)};
+}
+
+absl::StatusOr<ActorRef> GrainRouter::Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key,
+                                            uint64_t token) {
+  PropsPtr props;
+  FRAKTOR_RETURN_IF_ERROR(MessageInvoker::Call("GrainKind::make", [&] {
+    props = kind.make(GrainContext{.key = key, .token = token});
+    return props != nullptr
+               ? absl::OkStatus()
+               : absl::InternalError(absl::StrCat("GrainKind::make of kind \"", kind.name,
+                                                  "\" has returned null; it returns the props of an actor"));
+  }));
+  absl::StatusOr<ActorRef> actor = context.Spawn(*props, GrainActorName(key));
+  // Two keys of one name in one hash; it happens never, and costs the name.
+  if (ErrorKindOf<ActorErrorKind>(actor.status()) == ActorErrorKind::kNameTaken) return context.Spawn(*props);
+  return actor;
 }
 
 void GrainRouter::OnStop(ActorContext& context, StopGrain stop) {
@@ -696,6 +822,22 @@ void ForwardToGrain(ActorContext& context, ActorRef gate, const GrainKey& key, E
       sender.IsPromise() ? DeadlineOf(sender) - context.system().toolbox().Now() : absl::ZeroDuration();
   GrainCall call{.key = key, .message = std::move(message), .is_redirected = false, .hops = 0, .timeout = timeout};
   ActorContext::worker().Send(gate, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
+}
+
+absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const GrainKey& key,
+                              const MessageType* question, absl::Duration timeout) {
+  // Of the question itself, not of one that the grain has asked.
+  if (ErrorKindOf<ActorErrorKind>(error) != ActorErrorKind::kAskTimeout ||
+      error.message().find(ToAbsl(MessageTypeOf<GrainCall>()->name())) == absl::string_view::npos) {
+    return error;
+  }
+  constexpr size_t kShown = 200;
+  std::string name = key.ToString();
+  if (name.size() > kShown) name = absl::StrCat(name.substr(0, kShown), "...");
+  return MakeError(error.code(), ActorErrorKind::kAskTimeout,
+                   absl::StrCat("grain \"", name, "\" has not answered ", ToAbsl(question->name()), " within ",
+                                absl::FormatDuration(timeout), ": ",
+                                static_cast<GrainGate&>(*gate.slot()->link).WhatIsKnownOf(key)));
 }
 
 Future<ActivationRecord> GrainActivations::EnsureActivation(GrainKey key, std::string /*owner*/, uint64_t token) {

@@ -12,11 +12,22 @@
 // A call that remoting gives back, because the node that it was for has been started again meanwhile or is in quarantine,
 // has not left this node: so it is sent again. One that has left it is not, since nobody knows whether it was handled.
 //
+// Its children are the grains, named after them: /system/grains/account:alice. What a grain fails with concerns that grain:
+// it is restarted, or stopped if it could not start, or if another actor would escalate (`throw 7`); who asks for it next
+// activates it anew. What others' code throws in turns of the router (factories, filters, codecs, stores, peers) is an
+// error for whoever has called, and no failure of the router. If it fails all the same, its grains end and are handed back
+// to placement before its next life begins, so that they are activated anew, here or elsewhere. If it ends, this node is no
+// member any longer than its term.
+//
 // What can be done at once is done in the turn in which it is asked for: with a store that answers at once, a grain of
 // this node is found, started and has its message in one turn.
 //
 // Messages of one caller to one grain arrive in the order in which they were sent, as long as the grain stays where it
 // is: all go through the same two routers.
+//
+//   const PropsPtr props = MakeProps<GrainRouter>({}, std::shared_ptr<const GrainRouterParts>(parts));
+//   ActorRef router = system.SpawnSystemActor(*props, "grains").value();
+//   Tell(router, GrainCall{.key = GrainKey("account", "alice"), .message = MakeEnvelope<Deposit>(ActorRef(), Deposit{10})});
 //
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_ROUTER_H_
@@ -32,6 +43,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,6 +54,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/cluster/grain/grain_call.h"
@@ -72,6 +85,19 @@ struct StopGrain {
   Promise<void> stopped;
 };
 
+// What a life of a router leaves to the next: grains that end before that begins.
+struct GrainEstate {
+  struct Grain {
+    GrainKey key;
+    uint64_t token = 0;
+    // Placement has ended it: who waits for that. Otherwise it is told.
+    bool is_stopping = false;
+    std::vector<Promise<void>> stopped = {};
+    std::vector<StartGrain> next = {};
+  };
+  std::vector<Grain> grains = {};
+};
+
 // What a router needs, and what outlives it.
 struct GrainRouterParts {
   std::string authority;
@@ -92,7 +118,15 @@ struct GrainRouterParts {
   absl::Duration max_backoff = absl::Seconds(2);
   GrainCallFilters incoming_filters = {};
   GrainCallFilters outgoing_filters = {};
+  // The router has ended, and with it all that runs here. In its last turn.
+  std::function<void()> on_ended = nullptr;
+  // Of the router's turns.
+  const std::shared_ptr<GrainEstate> estate = std::make_shared<GrainEstate>();
 };
+
+// The name of a grain's actor: "account:alice". What a path does not allow is replaced and what is too long is cut, and
+// then a number follows by which it stays that of this grain alone.
+std::string GrainActorName(const GrainKey& key);
 
 class GrainRouter final : public ActorInstance {
  public:
@@ -100,7 +134,10 @@ class GrainRouter final : public ActorInstance {
 
   absl::Status Receive(ActorContext& context, Envelope& message) override;
   absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer) override;
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override;
+  absl::Status PostRestart(ActorContext& context, const absl::Status& reason) override;
   void PostStop(ActorContext& context) override;
+  SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override;
 
   // If this is called in a turn of the router `self`, starts the grain now, as a StartGrain would. None otherwise.
   static std::optional<Future<ActivationRecord>> StartInTurn(ActorRef self, const GrainKey& key, uint64_t token);
@@ -109,15 +146,25 @@ class GrainRouter final : public ActorInstance {
   static constexpr uint32_t kMaxHops = 6;
   // Questions of other routers that are being answered; a further one is told to come again.
   static constexpr size_t kMaxInquiries = 65'536;
+  // Of so many grains that were started last it is known who has asked them first, and of so many askers.
+  static constexpr size_t kBirths = 256;
+  static constexpr size_t kFirstAskers = 8;
 
   struct Grain {
     ActorRef actor = {};
     uint64_t token = 0;
+    uint64_t birth = 0;
     const GrainCallFilters* filters = nullptr;  // null: none
     bool is_stopping = false;
     std::vector<Promise<void>> stopped = {};
     // One with a newer token that begins when this one has ended.
     std::vector<StartGrain> next = {};
+  };
+  // Who is told why a grain could not start.
+  struct Birth {
+    uint64_t number = 0;
+    ActorRef actor = {};
+    absl::InlinedVector<ActorRef, 2> askers = {};
   };
   struct GrainEnded {
     GrainKey key;
@@ -171,6 +218,7 @@ class GrainRouter final : public ActorInstance {
     Future<void> watching = {};
   };
 
+  absl::Status Handle(ActorContext& context, Envelope& message);
   void OnFrame(ActorContext& context, Envelope& message);
   void OnCall(ActorContext& context, GrainCall call);
   void OnFound(ActorContext& context, const GrainFound& found);
@@ -211,6 +259,7 @@ class GrainRouter final : public ActorInstance {
               DeadLetterReason reason = DeadLetterReason::kNoRecipient);
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
+  absl::StatusOr<ActorRef> Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key, uint64_t token);
   // What became of it, if that is known at once; otherwise `started`, which is called, gives the promise to be kept.
   std::optional<absl::StatusOr<ActivationRecord>> Start(ActorContext& context, const GrainKey& key, uint64_t token,
                                                         absl::FunctionRef<Promise<ActivationRecord>()> started);
@@ -221,6 +270,8 @@ class GrainRouter final : public ActorInstance {
   std::map<std::string, GrainCallFilters, std::less<>> incoming_filters_;
   FilteredCalls filtered_;
   absl::flat_hash_map<GrainKey, Grain> grains_;
+  uint64_t births_ = 0;
+  std::vector<Birth> born_ = std::vector<Birth>(kBirths);  // by number
   Lookups lookups_;
   Dues dues_;
   Instant timer_at_ = Instant::InfiniteFuture();

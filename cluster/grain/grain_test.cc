@@ -15,6 +15,10 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/grain/cluster.h"
@@ -22,6 +26,7 @@
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/grain/grain_router.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/membership/membership_session.h"
@@ -88,6 +93,44 @@ class Nowhere : public Actor<Nowhere, Add> {
   Count On(Context&, const Add&) { return {}; }
 };
 
+// Throws in its constructor, or when it is told to.
+struct Poke {
+  using Reply = Count;
+};
+class Fragile : public Actor<Fragile, Add, Poke> {
+ public:
+  static constexpr std::string_view kGrainKind = "fragile";
+  explicit Fragile(const GrainContext& grain) : token_(grain.token) {
+    if (grain.key.identity() == "unborn") throw std::runtime_error("no journal");
+  }
+  Count On(Context& context, const Add& add) {
+    return {.value = sum_ += add.n, .token = token_, .path = context.Path()};
+  }
+  Count On(Context&, const Poke&) { throw 7; }
+
+ private:
+  const uint64_t token_;
+  int64_t sum_ = 0;
+};
+
+// Kinds whose factories are broken.
+class Angry : public Actor<Angry, Add> {
+ public:
+  static constexpr std::string_view kGrainKind = "angry";
+  Count On(Context&, const Add&) { return {}; }
+};
+class Missing : public Actor<Missing, Add> {
+ public:
+  static constexpr std::string_view kGrainKind = "missing";
+  Count On(Context&, const Add&) { return {}; }
+};
+std::vector<GrainKind> BrokenKinds() {
+  return {GrainKindOf<Counter>(), GrainKindOf<Fragile>(),
+          GrainKind{.name = "angry",
+                    .make = [](const GrainContext&) -> PropsPtr { throw std::runtime_error("factory is angry"); }},
+          GrainKind{.name = "missing", .make = [](const GrainContext&) -> PropsPtr { return nullptr; }}};
+}
+
 // Nodes of one cluster in one process.
 class Nodes {
  public:
@@ -108,7 +151,7 @@ class Nodes {
     if (options.membership == nullptr) options.membership = membership_;
     options.lock = store_;
     options.storage = store_;
-    options.peers = peers_;
+    if (options.peers == nullptr) options.peers = peers_;
     clusters_.push_back(Cluster::Start(made.system(), options).value());
     return *clusters_.back();
   }
@@ -128,6 +171,7 @@ class Nodes {
   ActorSystem& system(size_t i) { return *systems_[i]; }
   size_t size() const { return clusters_.size(); }
   MemoryPlacementStore& store() { return *store_; }
+  MemoryMembership& membership() { return *membership_; }
 
  private:
   Simulation& sim_;
@@ -521,6 +565,248 @@ TEST(Grain, IsNotServedByAnActivationThatPlacementDoesNotKnow) {
   });
 }
 
+// CLU-12: a factory that throws, or makes nothing, is an error of the call that needed it, and of nothing else.
+TEST(Grain, AFactoryThatFailsConcernsItsCallerOnly) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.kinds = BrokenKinds()});
+    for (int g = 0; g < 6; ++g) ASSERT_EQ(nodes.AddTo(0, absl::StrCat("g", g), 1).value().value, 1);
+    for (size_t from = 0; from < 2; ++from) {
+      for (const std::string_view identity : {"a", "b", "c"}) {
+        const absl::Status angry = nodes.AddTo<Angry>(from, identity, 1).status();
+        EXPECT_TRUE(absl::IsInternal(angry)) << angry;
+        EXPECT_THAT(std::string(angry.message()), testing::HasSubstr("GrainKind::make threw: factory is angry"));
+        EXPECT_THAT(std::string(angry.message()), testing::HasSubstr(absl::StrCat("angry/", std::string(identity))));
+        const absl::Status missing = nodes.AddTo<Missing>(from, identity, 1).status();
+        EXPECT_TRUE(absl::IsInternal(missing)) << missing;
+        EXPECT_THAT(std::string(missing.message()), testing::HasSubstr("has returned null"));
+      }
+    }
+    for (int g = 0; g < 6; ++g) EXPECT_EQ(nodes.AddTo(1, absl::StrCat("g", g), 1).value().value, 2);
+    EXPECT_EQ(nodes.store().activations(), 6u);
+  });
+}
+
+// CLU-12: what a grain throws ends that grain, whatever it is; the node and the others go on.
+TEST(Grain, ThrowsWhateverItLikes) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.kinds = BrokenKinds()});
+    const Count before = nodes.AddTo<Fragile>(0, "alice", 5).value();
+    for (int g = 0; g < 6; ++g) ASSERT_EQ(nodes.AddTo(0, absl::StrCat("g", g), 1).value().value, 1);
+    Future<Count> poked = nodes[0].Grain<Fragile>("alice").Ask(nodes.system(0), Poke{}, absl::Seconds(5));
+    sim.Advance(absl::Seconds(1));
+    ASSERT_TRUE(poked.IsReady());
+    EXPECT_FALSE(poked.Take().ok());
+    EXPECT_FALSE(nodes.system(0).IsTerminated());
+    EXPECT_FALSE(nodes.system(1).IsTerminated());
+    const absl::StatusOr<Count> after = nodes.AddTo<Fragile>(1, "alice", 1);
+    ASSERT_TRUE(after.ok()) << after.status();
+    EXPECT_EQ(after->value, 1) << "another life";
+    EXPECT_GT(after->token, before.token);
+    for (int g = 0; g < 6; ++g) EXPECT_EQ(nodes.AddTo(1, absl::StrCat("g", g), 1).value().value, 2);
+  });
+}
+
+// Who asks a grain that cannot be started hears why.
+TEST(Grain, SaysWhyItCannotStart) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.kinds = BrokenKinds()});
+    for (size_t from = 0; from < 2; ++from) {
+      std::vector<Future<Count>> asked;
+      for (int i = 0; i < 3; ++i) {
+        asked.push_back(nodes[from].Grain<Fragile>("unborn").Ask(nodes.system(from), Add{1}, absl::Seconds(5)));
+      }
+      sim.Advance(absl::Seconds(1));
+      for (Future<Count>& each : asked) {
+        ASSERT_TRUE(each.IsReady());
+        const absl::Status why = each.Take().status();
+        EXPECT_TRUE(absl::IsInternal(why)) << why;
+        EXPECT_THAT(std::string(why.message()), testing::HasSubstr("grains/fragile:unborn could not be started"));
+        EXPECT_THAT(std::string(why.message()), testing::HasSubstr("no journal"));
+      }
+    }
+  });
+}
+
+// A question that was not answered in time names the grain, the message, and where the grain is.
+TEST(Grain, SaysWhatHasNotBeenAnswered) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Nodes nodes(sim, 1);
+    ASSERT_TRUE(nodes.AddTo(0, "alice", 1).ok());
+    Future<Count> never =
+        nodes[0].Grain<Counter>("alice").Ask(nodes.system(0), AddLater{.forever = true}, absl::Seconds(2));
+    sim.Advance(absl::Seconds(3));
+    ASSERT_TRUE(never.IsReady());
+    const absl::Status why = never.Take().status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(why)) << why;
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("grain \"counter/alice\" has not answered"));
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("AddLater within 2s"));
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("it runs on this node, \"n0:1\""));
+  });
+}
+
+// Actors of grains are called after them.
+TEST(Grain, HasANameOfItsOwn) {
+  EXPECT_EQ(GrainActorName(GrainKey("cart", "alice")), "cart:alice");
+  EXPECT_EQ(GrainActorName(GrainKey("cart", "al@x-1.de")), "cart:al@x-1.de");
+  const std::string odd = GrainActorName(GrainKey("cart", "a/b c"));
+  EXPECT_THAT(odd, testing::StartsWith("cart:a_b_c~"));
+  EXPECT_NE(odd, GrainActorName(GrainKey("cart", "a_b/c")));
+  EXPECT_NE(GrainActorName(GrainKey("a:b", "c")), GrainActorName(GrainKey("a", "b:c")));
+  const std::string identity(1000, 'x');
+  EXPECT_LT(GrainActorName(GrainKey("cart", identity)).size(), 130u);
+  EXPECT_NE(GrainActorName(GrainKey("cart", identity)), GrainActorName(GrainKey("cart", identity + "y")));
+  Simulate({.seeds = 1}, [&](Simulation& sim) {
+    Nodes nodes(sim, 1);
+    EXPECT_THAT(nodes.AddTo(0, "alice", 1).value().path, testing::EndsWith("/system/grains/counter:alice"));
+    for (const std::string& each : {identity, std::string("a\0\n/\xff", 5), std::string("$a"), std::string("..")}) {
+      const absl::StatusOr<Count> count = nodes.AddTo(0, each, 1);
+      ASSERT_TRUE(count.ok()) << count.status();
+      EXPECT_THAT(count->path, testing::HasSubstr("/system/grains/counter:"));
+    }
+  });
+}
+
+// Throws once when it is told to.
+class AngryPeers final : public GrainPeers {
+ public:
+  void Announce(std::string_view authority, ActorRef router) override { inner.Announce(authority, router); }
+  absl::StatusOr<ActorRef> RouterAt(std::string_view authority) override {
+    if (std::exchange(is_angry, false)) throw std::runtime_error("peers are angry");
+    return inner.RouterAt(authority);
+  }
+  LocalGrainPeers inner;
+  bool is_angry = false;
+};
+
+// What others' code throws in a turn of the router is an error for who has called, and does not end its grains.
+TEST(Grain, OthersCodeThrowsInTheRouter) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    const auto peers = std::make_shared<AngryPeers>();
+    Nodes nodes(sim, 2, {.peers = peers});
+    std::string there;
+    for (int g = 0; g < 8; ++g) {
+      const Count count = nodes.AddTo(0, absl::StrCat("g", g), 1).value();
+      if (count.path.find("node1") != std::string::npos) there = absl::StrCat("g", g);
+    }
+    ASSERT_FALSE(there.empty());
+    peers->is_angry = true;
+    const absl::Status why = nodes.AddTo(0, there, 1).status();
+    EXPECT_TRUE(absl::IsInternal(why)) << why;
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("peers are angry"));
+    for (int g = 0; g < 8; ++g) EXPECT_EQ(nodes.AddTo(0, absl::StrCat("g", g), 1).value().value, 2) << g;
+  });
+}
+
+// Throws once when it is to write a certain line.
+class AngrySink final : public LogSink {
+ public:
+  void Write(const LogRecord& record) override {
+    if (record.text.find("could not handle") == std::string_view::npos) return;
+    ++lines;
+    throw std::runtime_error("the sink is angry");
+  }
+  int lines = 0;
+};
+
+// CLU-6: a router that fails all the same hands back what has run on its node: it is activated anew, with higher tokens.
+TEST(Grain, ARouterThatFailsHandsBackItsGrains) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    AngrySink sink;
+    const auto membership = std::make_shared<MemoryMembership>(sim.toolbox());
+    const auto store = std::make_shared<MemoryPlacementStore>(sim.toolbox());
+    ActorSystemOptions options{.toolbox = &sim.toolbox(), .workers = 1, .log_sink = &sink};
+    options.config.system_name = "solo";
+    const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+    Cluster& cluster = *Cluster::Start(*system, {.authority = "a:1",
+                                                 .kinds = {GrainKindOf<Counter>()},
+                                                 .membership = membership,
+                                                 .lock = store,
+                                                 .storage = store,
+                                                 .peers = std::make_shared<LocalGrainPeers>()})
+                            .value();
+    const auto add = [&]<class A>(const GrainRef<A>& grain) {
+      Future<Count> asking = grain.Ask(*system, Add{1}, absl::Seconds(10));
+      sim.RunUntil([&] { return asking.IsReady(); }, absl::Seconds(30));
+      return asking.Take();
+    };
+    std::vector<Count> before;
+    for (int g = 0; g < 4; ++g) before.push_back(add(cluster.Grain<Counter>(absl::StrCat("g", g))).value());
+    bool is_angry = true;
+    const EventSubscription letters = system->events().Listen<DeadLetter>([&](const DeadLetter&) {
+      if (std::exchange(is_angry, false)) throw std::runtime_error("the listener is angry");
+    });
+    const absl::Status why = add(cluster.Grain<Nowhere>("x")).status();
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("the listener is angry"));
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(sink.lines, 1) << "it has failed";
+    EXPECT_EQ(store->activations(), 0u);
+    EXPECT_EQ(cluster.driver().Snapshot().activations, 0u);
+    for (int g = 0; g < 4; ++g) {
+      const absl::StatusOr<Count> after = add(cluster.Grain<Counter>(absl::StrCat("g", g)));
+      ASSERT_TRUE(after.ok()) << after.status();
+      EXPECT_EQ(after->value, 1);
+      EXPECT_GT(after->token, before[g].token);
+    }
+  });
+}
+
+// A system that has ended without leaving is a member for a term at most, and who waits for it to join hears of it.
+TEST(Cluster, EndsItsMembershipWithTheSystem) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.leaves_on_shutdown = false});
+    for (int g = 0; g < 6; ++g) ASSERT_TRUE(nodes.AddTo(0, absl::StrCat("g", g), 1).ok());
+    ASSERT_EQ(nodes.membership().topology()->members().size(), 2u);
+    nodes.system(1).Terminate();
+    sim.Advance(absl::Seconds(5));
+    ASSERT_TRUE(nodes.system(1).IsTerminated());
+    EXPECT_EQ(nodes.membership().topology()->members().size(), 2u) << "it has not left";
+    EXPECT_TRUE(absl::IsCancelled(nodes[1].Joined().Take()));
+    sim.Advance(absl::Seconds(7));
+    EXPECT_EQ(nodes.membership().topology()->members().size(), 1u);
+    for (int g = 0; g < 6; ++g) EXPECT_TRUE(nodes.AddTo(0, absl::StrCat("g", g), 1).ok());
+  });
+}
+
+// A system that is shut down in order leaves, and others have its grains at once.
+TEST(Cluster, LeavesWhenItsSystemIsShutDown) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    Nodes nodes(sim, 2);
+    for (int g = 0; g < 12; ++g) ASSERT_TRUE(nodes.AddTo(0, absl::StrCat("g", g), 1).ok());
+    ASSERT_GT(nodes[1].driver().Snapshot().activations, 0u);
+    nodes.system(1).Terminate();
+    sim.Advance(absl::Seconds(2));
+    EXPECT_TRUE(nodes.system(1).IsTerminated());
+    EXPECT_EQ(nodes.membership().topology()->members().size(), 1u);
+    for (int g = 0; g < 12; ++g) {
+      Future<Count> asking =
+          nodes[0].Grain<Counter>(absl::StrCat("g", g)).Ask(nodes.system(0), Add{1}, absl::Milliseconds(500));
+      sim.Advance(absl::Seconds(1));
+      ASSERT_TRUE(asking.IsReady());
+      EXPECT_TRUE(asking.Take().ok()) << g;
+    }
+  });
+}
+
+// A node that cannot join says so, and why.
+TEST(Cluster, LogsThatItCannotJoin) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    const auto membership =
+        std::make_shared<MemoryMembership>(sim.toolbox(), MemberTableOptions{.term = absl::Milliseconds(500)});
+    const auto store = std::make_shared<MemoryPlacementStore>(sim.toolbox());
+    sim.ExpectLog({.level = LogLevel::kWarning, .contains = "\"a:1\" could not join the cluster, 1 time so far"}, 1,
+                  [&] {
+                    ASSERT_TRUE(Cluster::Start(sim.system(), {.authority = "a:1",
+                                                              .membership = membership,
+                                                              .lock = store,
+                                                              .storage = store,
+                                                              .peers = std::make_shared<LocalGrainPeers>()})
+                                    .ok());
+                    sim.Advance(absl::Milliseconds(100));
+                  });
+    EXPECT_FALSE(sim.log().Find(0, {.contains = "PlacementOptions::membership_margin"}).empty());
+  });
+}
+
 // What is wrong with the options is named, with its value.
 TEST(Grain, RefusesAClusterWithoutParts) {
   TestKit kit;
@@ -550,6 +836,39 @@ TEST(Grain, RefusesAClusterWithoutParts) {
   EXPECT_THAT(refusal(options), testing::HasSubstr("\"counter\" is twice"));
   options.kinds = {GrainKind{.name = "nothing"}};
   EXPECT_THAT(refusal(options), testing::HasSubstr("\"nothing\": GrainKind::make is not set"));
+  options.kinds = {};
+  const auto refusal_of = [&](void (*change)(ClusterOptions&)) {
+    ClusterOptions changed = options;
+    change(changed);
+    return refusal(changed);
+  };
+  using O = ClusterOptions;
+  for (const auto& [change, text] : std::vector<std::pair<void (*)(O&), std::string>>{
+           {[](O& o) { o.authority = "nonsense"; }, "ClusterOptions::authority is \"nonsense\""},
+           {[](O& o) { o.authority = "host:0"; }, "ClusterOptions::authority is \"host:0\""},
+           {[](O& o) { o.authority = ":7"; }, "ClusterOptions::authority is \":7\""},
+           {[](O& o) { o.authority = "host:65536"; }, "ClusterOptions::authority is \"host:65536\""},
+           {[](O& o) { o.max_waiting_calls = 0; }, "ClusterOptions::max_waiting_calls is 0"},
+           {[](O& o) { o.incoming_filters = {nullptr}; }, "ClusterOptions::incoming_filters has a filter that is null"},
+           {[](O& o) { o.outgoing_filters = {nullptr}; }, "ClusterOptions::outgoing_filters has a filter that is null"},
+           {[](O& o) {
+              o.kinds = {GrainKindOf<Counter>()};
+              o.kinds[0].filters = {nullptr};
+            },
+            "kind \"counter\": GrainKind::filters has a filter that is null"},
+           {[](O& o) { o.placement.max_retries = -5; }, "PlacementDriverOptions::max_retries is -5"},
+           {[](O& o) { o.placement.max_waiting = 0; }, "PlacementDriverOptions::max_waiting is 0"},
+           {[](O& o) { o.placement.placement.idle_ttl = -absl::Seconds(1); }, "PlacementOptions::idle_ttl is -1s"},
+           {[](O& o) { o.placement.placement.idle_ttl = absl::ZeroDuration(); }, "PlacementOptions::idle_ttl is 0"},
+           {[](O& o) { o.placement.placement.membership_margin = absl::ZeroDuration(); },
+            "PlacementOptions::membership_margin is 0"},
+           {[](O& o) { o.placement.placement.max_stops = 0; }, "PlacementOptions::max_stops is 0"},
+           {[](O& o) { o.placement.placement.max_busy_keys = 0; }, "PlacementOptions::max_busy_keys is 0"},
+           {[](O& o) { o.placement.placement.pid_cache.capacity = 0; }, "PidCacheOptions::capacity is 0"},
+           {[](O& o) { o.session.join_pause = -absl::Seconds(1); }, "MembershipSessionOptions::join_pause is -1s"},
+       }) {
+    EXPECT_THAT(refusal_of(change), testing::HasSubstr(text));
+  }
   EXPECT_EQ(Cluster::Of(kit.system()), nullptr);
 }
 

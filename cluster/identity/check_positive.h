@@ -1,11 +1,13 @@
-// CheckPositive: options that are durations, and must be longer than nothing.
+// CheckPositive: options that are durations or counts, and must be more than nothing.
 //
 //   FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"ClusterOptions::max_wait", options.max_wait}}));
+//   FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PlacementOptions::max_stops", options.max_stops}}));
 //
 // Thread safety: a function of its arguments.
 #ifndef FRAKTOR_CLUSTER_IDENTITY_CHECK_POSITIVE_H_
 #define FRAKTOR_CLUSTER_IDENTITY_CHECK_POSITIVE_H_
 
+#include <cstddef>
 #include <initializer_list>
 #include <string_view>
 
@@ -28,6 +30,20 @@ inline absl::Status CheckPositive(std::initializer_list<NamedDuration> options) 
     if (option.value > absl::ZeroDuration()) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(ToAbsl(option.name), " is ", absl::FormatDuration(option.value), "; it must be positive"));
+  }
+  return absl::OkStatus();
+}
+
+struct NamedCount {
+  std::string_view name;
+  size_t value;
+};
+
+// The same for counts and limits.
+inline absl::Status CheckCounts(std::initializer_list<NamedCount> options) {
+  for (const NamedCount& option : options) {
+    if (option.value > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(ToAbsl(option.name), " is 0; it must be positive"));
   }
   return absl::OkStatus();
 }

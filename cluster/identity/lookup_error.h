@@ -19,7 +19,7 @@ class GrainKey;
 
 // Sent between nodes: a number is never used for something else.
 enum class LookupError {
-  // The key makes no sense: an empty identity.
+  // The key makes no sense: its kind is empty, too long or has a '/', or its identity is empty or too long (GrainKey::Check).
   kInvalidKey = 0,
   // No member hosts the kind.
   kUnknownKind = 1,

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -34,6 +35,8 @@ void MemberTable::Restore(uint64_t epoch, const std::vector<Member>& members, In
 }
 
 absl::StatusOr<Member> MemberTable::Join(const MemberCandidate& candidate, Instant now) {
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"MemberTableOptions::term", options_.term}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"MemberTableOptions::max_members", options_.max_members}}));
   Expire(now);
   const uint64_t epoch = topology_->epoch() + 1;
   Member member{.authority = candidate.authority,

@@ -43,7 +43,7 @@ class MemberTable {
   // So none of them is taken for dead before its own clock says that its term is over. Before anything else is called.
   void Restore(uint64_t epoch, const std::vector<Member>& members, Instant now);
 
-  // As MembershipProvider. A change makes a new topology with a higher epoch, which is also the incarnation of who
+  // As MembershipProvider; InvalidArgument for options that make no sense. A change makes a new topology with a higher epoch, which is also the incarnation of who
   // joins.
   absl::StatusOr<Member> Join(const MemberCandidate& candidate, Instant now);
   absl::StatusOr<Member> Renew(std::string_view member_id, Instant now);

@@ -23,12 +23,16 @@ absl::Status NoMemberAnyMore(const std::string& authority) {
 
 }  // namespace
 
+absl::Status MembershipSessionOptions::Validate() const {
+  return CheckPositive({{"MembershipSessionOptions::join_pause", join_pause},
+                        {"MembershipSessionOptions::tick_period", tick_period},
+                        {"MembershipSessionOptions::answer_timeout", answer_timeout},
+                        {"MembershipSessionOptions::hand_over_timeout", hand_over_timeout}});
+}
+
 absl::StatusOr<std::shared_ptr<MembershipSession>> MembershipSession::Make(Parts parts, MemberCandidate candidate,
                                                                            const MembershipSessionOptions& options) {
-  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"MembershipSessionOptions::join_pause", options.join_pause},
-                                         {"MembershipSessionOptions::tick_period", options.tick_period},
-                                         {"MembershipSessionOptions::answer_timeout", options.answer_timeout},
-                                         {"MembershipSessionOptions::hand_over_timeout", options.hand_over_timeout}}));
+  FRAKTOR_RETURN_IF_ERROR(options.Validate());
   auto session =
       std::shared_ptr<MembershipSession>(new MembershipSession(std::move(parts), std::move(candidate), options));
   FRAKTOR_ASSIGN_OR_RETURN(session->timer_, session->toolbox_.SchedulePeriodic(
@@ -49,6 +53,7 @@ MembershipSession::MembershipSession(Parts parts, MemberCandidate candidate, con
       executor_(parts.executor),
       provider_(std::move(parts.provider)),
       duties_(std::move(parts.duties)),
+      on_join_failed_(std::move(parts.on_join_failed)),
       candidate_(std::move(candidate)) {}
 
 MembershipSession::~MembershipSession() { toolbox_.CancelTimer(timer_); }
@@ -91,6 +96,22 @@ Future<void> MembershipSession::Leave() {
   return std::move(future);
 }
 
+void MembershipSession::Abandon() {
+  std::vector<Promise<void>> left;
+  std::vector<Promise<void>> joined;
+  {
+    MutexLock lock(mutex_);
+    state_ = State::kLeft;
+    has_begun_ = false;
+    left.swap(until_left_);
+    joined.swap(until_joined_);
+  }
+  const absl::Status why = absl::CancelledError(
+      absl::StrCat("the node at \"", candidate_.authority, "\" has ended without having left the cluster"));
+  for (Promise<void>& promise : joined) promise.Set(why);
+  for (Promise<void>& promise : left) promise.Set(why);
+}
+
 MembershipSession::State MembershipSession::state() const {
   MutexLock lock(mutex_);
   return state_;
@@ -107,9 +128,11 @@ void MembershipSession::PostTick() {
   });
 }
 
-void MembershipSession::SetState(State state) {
+bool MembershipSession::SetState(State state) {
   MutexLock lock(mutex_);
+  if (state_ == State::kLeft) return false;
   state_ = state;
+  return true;
 }
 
 template <class T, class Step>
@@ -142,6 +165,10 @@ void MembershipSession::Tick() {
       if (wants_to_leave && (!asking_.valid() || now >= ask_again_at_)) {
         OnLeft();
       } else if (now >= ask_again_at_) {
+        if (asking_.valid()) {
+          OnJoinFailed(absl::DeadlineExceededError(
+              absl::StrCat("no answer within ", absl::FormatDuration(options_.answer_timeout))));
+        }
         Ask(now);
       }
       return;
@@ -177,14 +204,24 @@ void MembershipSession::Ask(Instant now) {
 void MembershipSession::OnJoined(absl::StatusOr<MembershipTerm> term) {
   asking_ = {};
   const Instant now = toolbox_.Now();
+  if (term.ok() && term->valid_until - asked_at_ <= options_.min_term) {
+    term = absl::InvalidArgumentError(absl::StrCat(
+        "members are members for ", absl::FormatDuration(term->valid_until - asked_at_),
+        ", which is not longer than MembershipSessionOptions::min_term (of a Cluster, "
+        "PlacementOptions::membership_margin), ",
+        absl::FormatDuration(options_.min_term), ": no grain could run; use a longer term or a shorter margin"));
+  }
   if (!term.ok() || now >= term->valid_until) {
+    OnJoinFailed(term.ok() ? absl::DeadlineExceededError("the term was over when the answer came") : term.status());
     ask_again_at_ = now + options_.join_pause;
     Tick();
     return;
   }
   ask_again_at_ = asked_at_ + (term->valid_until - asked_at_) / 3;
+  join_failures_ = 0;
   {
     MutexLock lock(mutex_);
+    if (state_ == State::kLeft) return;
     state_ = State::kMember;
     term_ = *term;
   }
@@ -192,11 +229,17 @@ void MembershipSession::OnJoined(absl::StatusOr<MembershipTerm> term) {
   std::vector<Promise<void>> joined;
   {
     MutexLock lock(mutex_);
-    has_begun_ = true;
+    has_begun_ = state_ != State::kLeft;
     joined.swap(until_joined_);
   }
   for (Promise<void>& promise : joined) promise.Set();
   Tick();
+}
+
+void MembershipSession::OnJoinFailed(const absl::Status& why) {
+  ++join_failures_;
+  const bool is_power_of_two = (join_failures_ & (join_failures_ - 1)) == 0;
+  if (is_power_of_two && on_join_failed_ != nullptr) on_join_failed_(join_failures_, why);
 }
 
 void MembershipSession::OnRenewed(absl::StatusOr<MembershipTerm> term) {
@@ -215,7 +258,7 @@ void MembershipSession::OnRenewed(absl::StatusOr<MembershipTerm> term) {
 }
 
 void MembershipSession::Announce(Instant now) {
-  SetState(State::kHandingOver);
+  if (!SetState(State::kHandingOver)) return;
   hand_over_until_ = now + options_.hand_over_timeout;
   answer_until_ = now + options_.answer_timeout;
   // Whether or not the others hear that it is leaving: what it hands over they activate when they need it.
@@ -224,6 +267,7 @@ void MembershipSession::Announce(Instant now) {
 }
 
 void MembershipSession::BeginHandOver() {
+  if (state() == State::kLeft) return;
   answer_until_ = Instant::InfiniteFuture();
   changing_ = After(duties_->HandOver(), [](MembershipSession& self, const absl::Status&) { self.EndDuties(); });
 }
@@ -231,6 +275,7 @@ void MembershipSession::BeginHandOver() {
 void MembershipSession::EndDuties() {
   {
     MutexLock lock(mutex_);
+    if (state_ == State::kLeft) return;
     state_ = State::kEnding;
     has_begun_ = false;
   }
@@ -248,7 +293,7 @@ void MembershipSession::OnEnded() {
     id = term_.member.id();
   }
   if (!wants_to_leave) {
-    SetState(State::kJoining);
+    if (!SetState(State::kJoining)) return;
     ask_again_at_ = toolbox_.Now();
     Tick();
     return;

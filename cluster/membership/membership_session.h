@@ -8,7 +8,7 @@
 //
 // A term is renewed three times within its length. If it is over here all the same, or the provider says that this
 // member has left, duties end, and when they have ended the node joins again: as another member. A join that fails is
-// tried again.
+// tried again, and said (Parts::on_join_failed). One whose term would be over before it is of use (min_term) has failed.
 //
 // Thread safety: any thread may call anything. Duties are called on the executor, one at a time. The toolbox and the
 // executor must outlive it.
@@ -16,6 +16,7 @@
 #define FRAKTOR_CLUSTER_MEMBERSHIP_MEMBERSHIP_SESSION_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -59,6 +60,11 @@ struct MembershipSessionOptions {
   absl::Duration answer_timeout = absl::Seconds(2);
   // Handing over may take so long; then the member leaves all the same, and its duties end.
   absl::Duration hand_over_timeout = absl::Seconds(60);
+  // A term must be longer than this. A Cluster sets it to PlacementOptions::membership_margin.
+  absl::Duration min_term = absl::ZeroDuration();
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
 };
 
 class MembershipSession final : public std::enable_shared_from_this<MembershipSession> {
@@ -70,6 +76,9 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
     Executor& executor;  // one that runs one task at a time, such as a SerialExecutor
     std::shared_ptr<MembershipProvider> provider;
     std::shared_ptr<MemberDuties> duties;
+    // Called on the executor when a join has failed for the first, second, fourth, eighth... time in a row. Null: nobody
+    // is told.
+    std::function<void(int failures, const absl::Status& why)> on_join_failed = nullptr;
   };
 
   // InvalidArgument for times that are not positive; what the toolbox says if it has no timer left.
@@ -89,6 +98,10 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   // joined.
   Future<void> Leave();
 
+  // The node has ended without having left: nothing is asked or renewed any more, and duties are not called. So the others
+  // find out when the term is over. Who waits for Joined or Leave gets Cancelled.
+  void Abandon();
+
   State state() const;
   // Which member it is; empty if it is none.
   std::string member_id() const;
@@ -100,6 +113,7 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   void Tick();
   void Ask(Instant now);
   void OnJoined(absl::StatusOr<MembershipTerm> term);
+  void OnJoinFailed(const absl::Status& why);
   void OnRenewed(absl::StatusOr<MembershipTerm> term);
   void Announce(Instant now);
   void BeginHandOver();
@@ -108,7 +122,8 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   void OnLeft();
 
   void PostTick();
-  void SetState(State state);
+  // Not from kLeft, which is the end: false then.
+  bool SetState(State state);
   // Keeps `step` until `future` is ready, then runs it on the executor, unless another one has taken its place.
   template <class T, class Step>
   Future<void> After(Future<T> future, Step step);
@@ -118,10 +133,12 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   Executor& executor_;
   const std::shared_ptr<MembershipProvider> provider_;
   const std::shared_ptr<MemberDuties> duties_;
+  const std::function<void(int failures, const absl::Status& why)> on_join_failed_;
   const MemberCandidate candidate_;
   TimerId timer_;
 
   // Used on the executor only.
+  int join_failures_ = 0;
   Instant asked_at_;
   Instant ask_again_at_;
   Instant hand_over_until_ = Instant::InfiniteFuture();

@@ -203,6 +203,54 @@ class MembershipSessionTest : public testing::Test {
   std::shared_ptr<MembershipSession> session_;
 };
 
+// It is said that a join has failed, less and less often, and who waits for it hears when there will be none any more.
+TEST_F(MembershipSessionTest, SaysThatItCannotJoin) {
+  std::vector<std::string> said;
+  MembershipSession::Parts parts{
+      .toolbox = *toolbox_, .executor = *executor_, .provider = provider_, .duties = duties_};
+  parts.on_join_failed = [&](int failures, const absl::Status& why) {
+    said.push_back(absl::StrCat(failures, " ", why.message()));
+  };
+  session_ = MembershipSession::Make(parts, {.authority = "a:1"}, {.min_term = absl::Seconds(9)}).value();
+  provider_->is_cut = true;
+  ASSERT_TRUE(session_->Join().ok());
+  Future<void> joined = session_->Joined();
+  RunFor(absl::Seconds(11));
+  EXPECT_EQ(said,
+            (std::vector<std::string>{"1 no answer within 2s", "2 no answer within 2s", "4 no answer within 2s"}));
+  provider_->is_cut = false;
+  RunFor(absl::Seconds(5));
+  ASSERT_EQ(said.size(), 4u);
+  EXPECT_NE(said[3].find("8 members are members for 9s, which is not longer than"), std::string::npos) << said[3];
+  EXPECT_TRUE(duties_->log.empty());
+  session_->Abandon();
+  ASSERT_TRUE(joined.IsReady());
+  EXPECT_TRUE(absl::IsCancelled(joined.Take()));
+  EXPECT_TRUE(absl::IsCancelled(session_->Joined().Take()));
+}
+
+// CLU-5: a node that has ended renews nothing, so that others find out.
+TEST_F(MembershipSessionTest, IsNoMemberForLongerThanItsTermWhenItIsAbandoned) {
+  ASSERT_TRUE(session_->Join().ok());
+  RunFor(absl::Seconds(20));
+  ASSERT_EQ(provider_->inner.topology()->members().size(), 1u);
+  session_->Abandon();
+  const int renewals = duties_->renewals;
+  RunFor(absl::Seconds(10));
+  EXPECT_TRUE(provider_->inner.topology()->members().empty());
+  EXPECT_EQ(duties_->renewals, renewals);
+  EXPECT_EQ(duties_->log, (std::vector<std::string>{"begin a:1#1"})) << "there is nobody any more who has duties";
+  EXPECT_TRUE(session_->Leave().IsReady());
+}
+
+// A term that is none is refused, by the name of the option.
+TEST(MemberTable, RefusesATermThatIsNone) {
+  MemberTable table({.term = -absl::Seconds(1)});
+  const absl::Status refused = table.Join({.authority = "a:1"}, At(0)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_EQ(refused.message(), "MemberTableOptions::term is -1s; it must be positive");
+}
+
 TEST_F(MembershipSessionTest, StaysAMemberByRenewingInTime) {
   EXPECT_EQ(session_->member_id(), "");
   ASSERT_TRUE(session_->Join().ok());

@@ -1,13 +1,21 @@
 #include "fraktor/cluster/memory/memory_placement_store.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 
 namespace fraktor::inline v0 {
+
+MemoryPlacementStore::MemoryPlacementStore(const RuntimeToolbox& toolbox, const PlacementTableOptions& options)
+    : toolbox_(toolbox), table_(options) {
+  MutexLock lock(mutex_);
+  table_.Restore(static_cast<uint64_t>(std::max<int64_t>(0, absl::ToUnixMicros(toolbox.WallNow()))), {});
+}
 
 Future<PlacementLease> MemoryPlacementStore::TryAcquire(GrainKey key, std::string owner, Instant /*now*/) {
   MutexLock lock(mutex_);

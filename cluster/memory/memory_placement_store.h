@@ -32,8 +32,9 @@ namespace fraktor::inline v0 {
 class MemoryPlacementStore final : public PlacementLock, public ActivationStorage {
  public:
   // Its clock is the toolbox's, which must outlive it.
-  explicit MemoryPlacementStore(const RuntimeToolbox& toolbox, const PlacementTableOptions& options = {})
-      : toolbox_(toolbox), table_(options) {}
+  // Tokens begin at the date, in microseconds: so they are above those of an earlier process, which a journal on a disk
+  // remembers, unless the clock was set back.
+  explicit MemoryPlacementStore(const RuntimeToolbox& toolbox, const PlacementTableOptions& options = {});
 
   Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override;
   Future<void> Release(PlacementLease lease) override;

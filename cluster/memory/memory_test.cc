@@ -61,6 +61,24 @@ TEST(PlacementTable, GivesALockToOneAtATime) {
   EXPECT_GT(table.TryAcquire(Alice(), "c:1#1", At(11)).value().token, b.token);
 }
 
+// CLU-6: a journal on a disk remembers the tokens of an earlier process, and those of the next are higher.
+TEST(MemoryPlacementStore, GivesTokensThatAreHigherThanThoseOfAnEarlierProcess) {
+  const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+  const auto date = static_cast<uint64_t>(absl::ToUnixMicros(toolbox->WallNow()));
+  uint64_t last = 0;
+  for (int process = 0; process < 2; ++process) {
+    MemoryPlacementStore store(*toolbox);
+    for (int g = 0; g < 5; ++g) {
+      const GrainKey key("account", absl::StrCat("g", g));
+      const PlacementLease lease = store.TryAcquire(key, "a:1#1", toolbox->Now()).Take().value();
+      EXPECT_GT(lease.token, last);
+      EXPECT_GT(lease.token, date);
+      last = lease.token;
+    }
+    ASSERT_TRUE(toolbox->RunFor(absl::Seconds(1)).ok());
+  }
+}
+
 // CLU-6: a compare-and-set on the token.
 TEST(PlacementTable, StoresOnlyForWhoHoldsTheLockAndHasSeenWhatIsStored) {
   PlacementTable table({.lease_ttl = absl::Seconds(10)});

@@ -1,8 +1,11 @@
 #include "fraktor/cluster/placement/placement_coordinator_driver.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <iterator>
 #include <memory>
 #include <string_view>
@@ -18,6 +21,7 @@
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -30,27 +34,58 @@ PlacementCommandResult MakeFailure(PlacementRequestId request_id, absl::Status s
   return Result{.request_id = request_id, .result = std::move(status)};
 }
 
+// What a part throws is its answer: others' code must not end the work on a key.
+template <class T, class Call>
+Future<T> Guarded(std::string_view what, Call call) {
+  try {
+    return call();
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (const std::exception& e) {
+    return MakeReadyFuture<T>(absl::InternalError(absl::StrCat(ToAbsl(what), " threw: ", e.what())));
+  } catch (...) {
+    return MakeReadyFuture<T>(
+        absl::InternalError(absl::StrCat(ToAbsl(what), " threw something that is no std::exception")));
+  }
+}
+
 absl::Status NoAnswer(absl::Duration timeout) {
   return absl::DeadlineExceededError(absl::StrCat("no answer in ", absl::FormatDuration(timeout)));
 }
 
 }  // namespace
 
+absl::Status PlacementDriverOptions::Validate() const {
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"PlacementDriverOptions::command_timeout", command_timeout},
+                                         {"PlacementDriverOptions::tick_period", tick_period},
+                                         {"PlacementDriverOptions::lookup_timeout", lookup_timeout},
+                                         {"PlacementDriverOptions::min_backoff", min_backoff},
+                                         {"PlacementOptions::idle_ttl", placement.idle_ttl},
+                                         {"PlacementOptions::membership_margin", placement.membership_margin},
+                                         {"PidCacheOptions::ttl", placement.pid_cache.ttl}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PlacementDriverOptions::max_waiting", max_waiting},
+                                       {"PlacementOptions::max_busy_keys", placement.max_busy_keys},
+                                       {"PlacementOptions::max_stops", placement.max_stops},
+                                       {"PidCacheOptions::capacity", placement.pid_cache.capacity}}));
+  if (placement.pid_cache.capacity > size_t{1} << 24) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PidCacheOptions::capacity is ", placement.pid_cache.capacity, "; use 1 to 2^24"));
+  }
+  if (max_backoff < min_backoff) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PlacementDriverOptions::max_backoff is ", absl::FormatDuration(max_backoff),
+                     "; it must not be below min_backoff, ", absl::FormatDuration(min_backoff)));
+  }
+  if (max_retries < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PlacementDriverOptions::max_retries is ", max_retries, "; it must not be negative"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<PlacementCoordinatorDriver>> PlacementCoordinatorDriver::Make(
     Parts parts, const PlacementDriverOptions& options) {
-  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"PlacementDriverOptions::command_timeout", options.command_timeout},
-                                         {"PlacementDriverOptions::tick_period", options.tick_period},
-                                         {"PlacementDriverOptions::lookup_timeout", options.lookup_timeout},
-                                         {"PlacementDriverOptions::min_backoff", options.min_backoff}}));
-  if (options.max_backoff < options.min_backoff) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("PlacementDriverOptions::max_backoff is ", absl::FormatDuration(options.max_backoff),
-                     "; it must not be below min_backoff, ", absl::FormatDuration(options.min_backoff)));
-  }
-  if (options.max_retries < 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("PlacementDriverOptions::max_retries is ", options.max_retries, "; it must not be negative"));
-  }
+  FRAKTOR_RETURN_IF_ERROR(options.Validate());
   auto driver = std::shared_ptr<PlacementCoordinatorDriver>(new PlacementCoordinatorDriver(std::move(parts), options));
   FRAKTOR_ASSIGN_OR_RETURN(driver->timer_, driver->toolbox_.SchedulePeriodic(
                                                {.period = options.tick_period, .cadence = Cadence::kFixedDelay},
@@ -458,29 +493,51 @@ void PlacementCoordinatorDriver::Execute(PlacementCommand& command, std::vector<
     PlacementCoordinatorDriver& driver;
     std::vector<PlacementCommandResult>& answered;
     void operator()(TryAcquireLock& c) {
-      driver.Await<LockAcquired>(c.request_id, driver.lock_->TryAcquire(std::move(c.key), std::move(c.owner), c.now),
-                                 answered);
+      driver.Await<LockAcquired>(
+          c.request_id,
+          Guarded<PlacementLease>(
+              "PlacementLock::TryAcquire",
+              [&] { return driver.lock_->TryAcquire(std::move(c.key), std::move(c.owner), c.now); }),
+          answered);
     }
     void operator()(LoadActivation& c) {
-      driver.Await<ActivationLoaded>(c.request_id, driver.storage_->Load(std::move(c.key)), answered);
+      driver.Await<ActivationLoaded>(
+          c.request_id,
+          Guarded<LoadedActivation>("ActivationStorage::Load", [&] { return driver.storage_->Load(std::move(c.key)); }),
+          answered);
     }
     void operator()(EnsureActivation& c) {
       driver.Await<ActivationEnsured>(
-          c.request_id, driver.activations_->EnsureActivation(std::move(c.key), std::move(c.owner), c.token), answered);
+          c.request_id,
+          Guarded<ActivationRecord>(
+              "ActivationExecutor::EnsureActivation",
+              [&] { return driver.activations_->EnsureActivation(std::move(c.key), std::move(c.owner), c.token); }),
+          answered);
     }
     void operator()(StoreActivation& c) {
       driver.Await<ActivationStored>(
-          c.request_id, driver.storage_->Store(std::move(c.key), std::move(c.entry), c.expected_token), answered);
+          c.request_id,
+          Guarded<void>("ActivationStorage::Store",
+                        [&] { return driver.storage_->Store(std::move(c.key), std::move(c.entry), c.expected_token); }),
+          answered);
     }
     void operator()(StopActivation& c) {
-      driver.Await<ActivationStopped>(c.request_id, driver.activations_->StopActivation(std::move(c.key), c.token),
-                                      answered);
+      driver.Await<ActivationStopped>(
+          c.request_id,
+          Guarded<void>("ActivationExecutor::StopActivation",
+                        [&] { return driver.activations_->StopActivation(std::move(c.key), c.token); }),
+          answered);
     }
     void operator()(RemoveActivation& c) {
-      driver.Await<ActivationRemoved>(c.request_id, driver.storage_->Remove(std::move(c.key), c.token), answered);
+      driver.Await<ActivationRemoved>(c.request_id,
+                                      Guarded<void>("ActivationStorage::Remove",
+                                                    [&] { return driver.storage_->Remove(std::move(c.key), c.token); }),
+                                      answered);
     }
     void operator()(ReleaseLock& c) {
-      driver.Await<LockReleased>(c.request_id, driver.lock_->Release(std::move(c.lease)), answered);
+      driver.Await<LockReleased>(
+          c.request_id,
+          Guarded<void>("PlacementLock::Release", [&] { return driver.lock_->Release(std::move(c.lease)); }), answered);
     }
   };
   std::visit(Visitor{*this, answered}, command);

@@ -17,6 +17,8 @@
 // Events go to the stream in the order in which they came about, one at a time, from the thread that happens to be
 // there.
 //
+// What the lock, the storage or the activations throw counts as their answer, Internal with the text.
+//
 // Thread safety: any thread may call anything. Nothing of others is called with the lock held. Continuations run on the
 // executor. The toolbox, the executor and the stream must outlive it.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_COORDINATOR_DRIVER_H_
@@ -73,6 +75,9 @@ struct PlacementDriverOptions {
   absl::Duration max_backoff = absl::Seconds(2);
   // Lookups that wait at one time; a further one fails with kPending.
   size_t max_waiting = 65'536;
+
+  // InvalidArgument that names the option.
+  absl::Status Validate() const;
 };
 
 class PlacementCoordinatorDriver final : public std::enable_shared_from_this<PlacementCoordinatorDriver> {
@@ -89,7 +94,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
     EventStream* events = nullptr;  // none: nobody is told
   };
 
-  // InvalidArgument for times that are not positive; what the toolbox says if it has no timer left.
+  // InvalidArgument for times and limits that are not positive; what the toolbox says if it has no timer left.
   static absl::StatusOr<std::shared_ptr<PlacementCoordinatorDriver>> Make(Parts parts,
                                                                           const PlacementDriverOptions& options);
   ~PlacementCoordinatorDriver();

@@ -1,5 +1,7 @@
 #include "fraktor/cluster/pubsub/pubsub.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,7 +15,9 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/system/remote_provider.h"
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -31,9 +35,21 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
     return absl::FailedPreconditionError(
         absl::StrCat("system \"", ToAbsl(system.name()), "\" is no node of a cluster; call Cluster::Start before"));
   }
-  if (options.join_period <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat("PubSubOptions::join_period is ",
-                                                   absl::FormatDuration(options.join_period), "; it must be positive"));
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"PubSubOptions::join_period", options.join_period}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PubSubOptions::max_topics", options.max_topics},
+                                       {"PubSubOptions::max_subscribers", options.max_subscribers},
+                                       {"PubSubOptions::max_publication_bytes", options.max_publication_bytes}}));
+  if (const RemoteProvider* const remote = system.remote_provider()) {
+    const size_t frame = std::min(remote->MaxMessageBytes("/system/grains"), remote->MaxMessageBytes("/system/pubsub"));
+    const size_t most = frame > kPubSubFrameRoom ? frame - kPubSubFrameRoom : 0;
+    if (options.max_publication_bytes > most) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "PubSubOptions::max_publication_bytes is ", options.max_publication_bytes,
+          "; a message to another node takes ", frame,
+          " bytes (WireLimits::max_frame_bytes), so that a publication has at most ", most,
+          "; lower it, raise that one, or use the large lane: RemoteOptions::large_destinations = {\"/system/grains\", "
+          "\"/system/pubsub\"}"));
+    }
   }
   auto& extension = system.Extension<PubSubExtension>();
   if (extension.pubsub != nullptr) return absl::FailedPreconditionError("the system has its PubSub already");

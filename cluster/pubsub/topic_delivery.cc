@@ -8,9 +8,11 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/serialization/system_codecs.h"
@@ -164,9 +166,29 @@ void TopicDelivery::On(Context& context, const SubscriberEnded& ended) {
 }
 
 void TopicDelivery::On(Context& context, const JoinTopics&) {
+  bool is_one_missing = false;
   for (const auto& [name, topic] : topics_) {
-    if (topic.known_version < topic.version) Join(context, name, topic);
+    if (topic.known_version >= topic.version) continue;
+    Join(context, name, topic);
+    is_one_missing = true;
   }
+  if (is_one_missing) WarnOfNoHosts(context);
+}
+
+void TopicDelivery::WarnOfNoHosts(Context& context) {
+  const ClusterTopologyPtr topology = cluster_->driver().topology();
+  const Instant now = context.system().toolbox().Now();
+  if (topology->members().empty() || !topology->HostsOf(TopicGrain::kGrainKind).empty() ||
+      now - warned_at_ < absl::Seconds(10)) {
+    return;
+  }
+  warned_at_ = now;
+  context.system().log().Log(
+      LogLevel::kWarning,
+      {.at = context.system().toolbox().WallNow(),
+       .path = context.Path(),
+       .text = "nobody gets what is published: no member of the cluster hosts topics; add TopicKind() to "
+               "ClusterOptions::kinds of those that may"});
 }
 
 void TopicDelivery::Join(Context& context, const std::string& name, const Topic& topic) const {

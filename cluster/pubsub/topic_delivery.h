@@ -29,6 +29,7 @@
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::inline v0 {
@@ -38,8 +39,11 @@ struct PubSubOptions {
   // ResourceExhausted.
   size_t max_topics = 100'000;
   size_t max_subscribers = 10'000;
-  // Of one publication, as bytes; a larger one is refused with InvalidArgument.
-  size_t max_publication_bytes = size_t{1} << 20;
+  // Of one publication, as bytes; a larger one is refused with InvalidArgument. With what goes with it, it has to fit into a
+  // frame to another node (WireLimits::max_frame_bytes, 256 KiB by default), or PubSub::Start refuses it. For larger ones
+  // the large lane has room (2 MiB by default), on all nodes:
+  //   RemoteOptions{.large_destinations = {"/system/grains", "/system/pubsub"}}
+  size_t max_publication_bytes = size_t{240} << 10;
   // How often a topic is asked for that could not be joined.
   absl::Duration join_period = absl::Seconds(1);
 };
@@ -125,6 +129,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   void Remove(Context& context, Topics::iterator at, const TopicRoom& room, ActorRef subscriber);
   // By chance, if only one is to get it; empty if there is none any more.
   std::vector<ActorRef> RecipientsOf(const Topic& topic, const TopicParcel& parcel);
+  void WarnOfNoHosts(Context& context);
   void Deliver(Context& context, const std::vector<ActorRef>& recipients, const Publication& publication) const;
   void Drop(Context& context, const Publication& publication, DeadLetterReason reason) const;
 
@@ -135,6 +140,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   absl::flat_hash_map<ActorRef, size_t> subscriptions_ = {};
   uint64_t last_version_ = 0;
   std::optional<Random> random_ = {};
+  Instant warned_at_ = Instant::InfinitePast();
 };
 
 }  // namespace fraktor::inline v0

@@ -17,9 +17,15 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/undelivered_message.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -29,7 +35,41 @@ namespace {
 // What its random numbers are for; see RuntimeToolbox::MakeRandom.
 constexpr uint64_t kTopicStream = 0x746f706963;
 
+// What names and references of one take in a frame, more or less.
+constexpr size_t kParcelBytes = 128;
+
 size_t SizeOf(const Publication& publication) { return publication.manifest.size() + publication.bytes.size(); }
+
+size_t SizeInFrame(const TopicParcel& parcel) {
+  size_t bytes = SizeOf(*parcel.publication) + kParcelBytes;
+  for (const std::string& group : parcel.groups) bytes += group.size() + 4;
+  return bytes;
+}
+
+// Gives topics of a system the batches back that have not left it. One for all of them.
+struct TopicLosses {
+  explicit TopicLosses(ActorSystem& system)
+      : listening(system.events().Listen<UndeliveredMessage>([](const UndeliveredMessage& lost) {
+          const MessageView& message = lost.letter.message;
+          if (message.type != MessageTypeOf<TopicBatch>()) return;
+          const auto& batch = *static_cast<const TopicBatch*>(message.message);
+          if (batch.from.IsNoOne()) return;
+          Tell(batch.from, BatchLost{.number = batch.number, .reason = lost.letter.reason, .parcels = batch.parcels});
+          lost.TakeBack();
+        })) {}
+  const EventSubscription listening;
+};
+
+absl::Status Check(const TopicOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"TopicOptions::max_batch", options.max_batch},
+                                       {"TopicOptions::max_batch_bytes", options.max_batch_bytes},
+                                       {"TopicOptions::max_queued", options.max_queued},
+                                       {"TopicOptions::max_queued_bytes", options.max_queued_bytes},
+                                       {"TopicOptions::max_members", options.max_members}}));
+  return CheckPositive({{"TopicOptions::delivery_timeout", options.delivery_timeout},
+                        {"TopicOptions::empty_time", options.empty_time},
+                        {"TopicOptions::tick_period", options.tick_period}});
+}
 
 }  // namespace
 
@@ -43,6 +83,12 @@ GrainKind TopicKind(const TopicOptions& options) {
 }
 
 absl::Status TopicGrain::PreStart(Context& context) {
+  FRAKTOR_RETURN_IF_ERROR(Check(options_));
+  if (const RemoteProvider* const remote = context.system().remote_provider()) {
+    context.system().Extension<TopicLosses>();
+    const size_t frame = remote->MaxMessageBytes("/system/pubsub");
+    max_frame_bytes_ = frame > kPubSubFrameRoom ? frame - kPubSubFrameRoom : 1;
+  }
   used_at_ = context.system().toolbox().Now();
   settled_at_ = used_at_ + options_.settle_time;
   random_ = context.system().toolbox().MakeRandom(kTopicStream ^ key_.hash());
@@ -54,6 +100,7 @@ void TopicGrain::PostStop(Context& context) {
   for (Member& member : members_) {
     while (!member.queue.empty()) {
       member.batch = 0;
+      member.resume_at = Instant::InfinitePast();
       SendBatch(context, member);
     }
   }
@@ -201,9 +248,32 @@ void TopicGrain::On(Context& context, const BatchDelivered& delivered) {
   for (Member& member : members_) {
     if (member.batch != delivered.number) continue;
     member.batch = 0;
+    if (member.max_batch < options_.max_batch) member.max_batch *= 2;
     SendBatch(context, member);
     return;
   }
+}
+
+void TopicGrain::On(Context& context, BatchLost&& lost) {
+  const auto member =
+      std::find_if(members_.begin(), members_.end(), [&](const Member& each) { return each.batch == lost.number; });
+  const bool is_too_large = lost.reason == DeadLetterReason::kNotSerializable;
+  if (member == members_.end() || (is_too_large && lost.parcels.size() == 1)) {
+    for (const TopicParcel& parcel : lost.parcels) Drop(context, *parcel.publication, lost.reason);
+    if (member == members_.end()) return;
+    lost.parcels.clear();
+  }
+  member->batch = 0;
+  if (is_too_large) {
+    member->max_batch = std::max<size_t>(1, lost.parcels.size() / 2);
+  } else {
+    member->resume_at = context.system().toolbox().Now() + options_.tick_period;
+  }
+  for (auto parcel = lost.parcels.rbegin(); parcel != lost.parcels.rend(); ++parcel) {
+    member->queued_bytes += SizeOf(*parcel->publication);
+    member->queue.push_front(std::move(*parcel));
+  }
+  SendBatch(context, *member);
 }
 
 void TopicGrain::On(Context& context, const FlushTopic&) {
@@ -214,7 +284,7 @@ void TopicGrain::On(Context& context, const FlushTopic&) {
 void TopicGrain::On(Context& context, const TickTopic&) {
   const Instant now = context.system().toolbox().Now();
   for (Member& member : members_) {
-    if (member.batch == 0 || now - member.sent_at < options_.delivery_timeout) continue;
+    if (member.batch != 0 && now - member.sent_at < options_.delivery_timeout) continue;
     member.batch = 0;
     SendBatch(context, member);
   }
@@ -243,19 +313,27 @@ bool TopicGrain::Queue(Member& member, TopicParcel parcel) const {
 }
 
 void TopicGrain::SendBatch(Context& context, Member& member) {
-  if (member.batch != 0 || member.queue.empty()) return;
-  TopicBatch batch{.topic = key_.identity(), .number = ++last_batch_};
+  const Instant now = context.system().toolbox().Now();
+  if (member.batch != 0 || member.queue.empty() || now < member.resume_at) return;
+  TopicBatch batch{.topic = key_.identity(), .number = ++last_batch_, .from = context.self().untyped()};
   size_t batch_bytes = 0;
-  while (!member.queue.empty() && batch.parcels.size() < options_.max_batch) {
+  size_t frame_bytes = 0;
+  const size_t most = std::min(options_.max_batch, member.max_batch);
+  while (!member.queue.empty() && batch.parcels.size() < most) {
     const size_t bytes = SizeOf(*member.queue.front().publication);
-    if (!batch.parcels.empty() && batch_bytes + bytes > options_.max_batch_bytes) break;
+    const size_t in_frame = SizeInFrame(member.queue.front());
+    if (!batch.parcels.empty() &&
+        (batch_bytes + bytes > options_.max_batch_bytes || frame_bytes + in_frame > max_frame_bytes_)) {
+      break;
+    }
     batch_bytes += bytes;
+    frame_bytes += in_frame;
     batch.parcels.push_back(std::move(member.queue.front()));
     member.queue.pop_front();
   }
   member.queued_bytes -= batch_bytes;
   member.batch = batch.number;
-  member.sent_at = context.system().toolbox().Now();
+  member.sent_at = now;
   context.Tell(member.delivery, std::move(batch));
 }
 

@@ -7,6 +7,9 @@
 // batches are as large as they need to be, and a slow node holds up nobody else. What does not fit into its queue is
 // dropped for that node, as a dead letter on the topic's node.
 //
+// A batch that does not leave its node comes back: it is sent again in smaller ones if it was too large for a frame, and a
+// while later otherwise.
+//
 // It knows its nodes only as long as it lives. They see it end, and join the next activation (TopicDelivery drives
 // that): so for a while after it was activated it keeps what is published, for those that come back.
 //
@@ -19,6 +22,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,9 +46,9 @@
 namespace fraktor::inline v0 {
 
 struct TopicOptions {
-  // Of one batch; one publication is sent in any case.
+  // Of one batch; one publication is sent in any case. Never more bytes than a frame to another node has room for.
   size_t max_batch = 500;
-  size_t max_batch_bytes = 256 << 10;
+  size_t max_batch_bytes = 224 << 10;
   // What waits for one node; more is dropped for it.
   size_t max_queued = 10'000;
   size_t max_queued_bytes = size_t{16} << 20;
@@ -63,13 +67,19 @@ struct TopicOptions {
 // To itself.
 struct FlushTopic {};
 struct TickTopic {};
+// A batch has not left this node.
+struct BatchLost {
+  uint64_t number = 0;
+  DeadLetterReason reason = DeadLetterReason::kNotSerializable;
+  std::vector<TopicParcel> parcels = {};
+};
 struct TopicMemberEnded {
   ActorRef delivery;
   friend bool operator==(const TopicMemberEnded&, const TopicMemberEnded&) = default;
 };
 
-class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, LeaveTopic, BatchDelivered, FlushTopic,
-                                      TickTopic, TopicMemberEnded> {
+class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, LeaveTopic, BatchDelivered, BatchLost,
+                                      FlushTopic, TickTopic, TopicMemberEnded> {
  public:
   static constexpr std::string_view kGrainKind = "fraktor.topic";
 
@@ -81,6 +91,7 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
   absl::StatusOr<TopicJoined> On(Context& context, const JoinTopic& join);
   void On(Context& context, const LeaveTopic& leave);
   void On(Context& context, const BatchDelivered& delivered);
+  void On(Context& context, BatchLost&& lost);
   void On(Context& context, const FlushTopic&);
   void On(Context& context, const TickTopic&);
   void On(Context& context, const TopicMemberEnded& ended);
@@ -95,6 +106,10 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
     // The batch under way; 0 if there is none.
     uint64_t batch = 0;
     Instant sent_at = {};
+    // Not more at once, after one of more was too large for a frame.
+    size_t max_batch = std::numeric_limits<size_t>::max();
+    // Nothing could leave; it is tried again then.
+    Instant resume_at = Instant::InfinitePast();
   };
   struct Kept {
     PublicationPtr publication;
@@ -121,6 +136,8 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
 
   const GrainKey key_;
   const TopicOptions options_;
+  // Of a batch with all that goes with it, if it goes to another node.
+  size_t max_frame_bytes_ = std::numeric_limits<size_t>::max();
   std::vector<Member> members_ = {};  // in the order in which they joined
   uint64_t last_batch_ = 0;
   bool is_flushing_ = false;

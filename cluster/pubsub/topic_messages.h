@@ -1,5 +1,10 @@
 // What topics and the nodes that deliver for them send each other. See pubsub.h.
 //
+//   CodecSetup codecs;
+//   codecs.Add<News>().Add(ClusterCodecs());
+//   AddPubSubCodecs(codecs);                                                 // on every node
+//   options.codecs = codecs.Build().value();
+//
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_PUBSUB_TOPIC_MESSAGES_H_
 #define FRAKTOR_CLUSTER_PUBSUB_TOPIC_MESSAGES_H_
@@ -49,6 +54,9 @@ struct Publication {
   // The node that does not get it (its TopicDelivery); no one: all may.
   ActorRef except = {};
 };
+// So much a message to another node takes beside the publications in it: names, references, the frame.
+inline constexpr size_t kPubSubFrameRoom = size_t{8} << 10;
+
 using PublicationPtr = std::shared_ptr<const Publication>;
 
 // The topic has a publication, and has queued it for these.
@@ -96,6 +104,8 @@ struct TopicBatch {
   std::string topic = {};
   uint64_t number = 0;
   std::vector<TopicParcel> parcels = {};
+  // Not sent: the topic, which gets the batch back if it does not leave its node.
+  ActorRef from = {};
 };
 struct BatchDelivered {
   uint64_t number = 0;

@@ -6,6 +6,8 @@
 #include "absl/time/time.h"
 
 #include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/grain/grain_kind.h"
+#include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -19,11 +21,14 @@ absl::StatusOr<ActorRef> StartSingletonProxy(ActorSystem& system, const GrainKey
     return absl::FailedPreconditionError(
         absl::StrCat("system \"", ToAbsl(system.name()), "\" is no node of a cluster; call Cluster::Start before"));
   }
-  if (options.identify_period <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat("SingletonOptions::identify_period is ",
-                                                   absl::FormatDuration(options.identify_period),
-                                                   "; it must be positive"));
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"SingletonOptions::identify_period", options.identify_period}}));
+  if (const GrainKind* const kind = cluster->FindKind(key.kind()); kind != nullptr && !kind->is_on_oldest) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kind \"", key.kind(),
+                     "\" is no singleton on this node: put SingletonKindOf<A>() into ClusterOptions::kinds, not "
+                     "GrainKindOf<A>()"));
   }
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"SingletonOptions::max_buffered", options.max_buffered}}));
   // Users' messages go through it.
   const PropsPtr props = MakeProps<SingletonProxy>({.dispatcher = DispatcherChoice::kUsers}, cluster, key, options);
   return system.SpawnSystemActor(*props, absl::StrCat("singleton-", key.kind()));

@@ -17,7 +17,8 @@
 // A singleton is a grain with one identity that nobody has to call: each node on which StartSingleton was called looks
 // after it, and has it activated when the cluster has begun, when it has ended, and when its node has left or has died,
 // within a second of when that is known. It runs on the oldest member that hosts its kind. So a node that joins does not
-// move it, nor one that comes back, which is the youngest then; it moves to the next oldest when its node leaves or dies,
+// move it, nor one that comes back, which is the youngest then, also if it was the oldest and has come back before it was
+// missed (not with a StaticMembership, whose members have no age: there the first by authority has it, always); it moves to the next oldest when its node leaves or dies,
 // and its next life begins when the last one has ended. What holds for grains holds for it. If all that look after it
 // have gone, it runs on where it is.
 //

@@ -9,6 +9,7 @@
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/reply_promise.h"
@@ -29,7 +30,10 @@ absl::Status SingletonProxy::PreStart(ActorContext& context) {
 
 absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
   if (message.Is<Look>()) {
-    if (singleton_.IsNoOne()) LookFor(context);
+    if (singleton_.IsNoOne()) {
+      LookFor(context);
+      WarnOfNoHosts(context);
+    }
   } else if (message.Is<Gone>()) {
     if (message.As<Gone>().actor != singleton_) return absl::OkStatus();
     singleton_ = ActorRef();
@@ -64,6 +68,20 @@ void SingletonProxy::LookFor(ActorContext& context) {
   if (cluster_->driver().topology()->HostsOf(key_.kind()).empty()) return;
   ++question_;
   ForwardToGrain(context, cluster_->gate(), key_, MakeEnvelope<Identify>(context.self(), Identify{.id = question_}));
+}
+
+void SingletonProxy::WarnOfNoHosts(ActorContext& context) {
+  const ClusterTopologyPtr topology = cluster_->driver().topology();
+  ActorSystem& system = context.system();
+  const Instant now = system.toolbox().Now();
+  if (topology->members().empty() || !topology->HostsOf(key_.kind()).empty() || now - warned_at_ < absl::Seconds(10)) {
+    return;
+  }
+  warned_at_ = now;
+  const std::string text = absl::StrCat("no member of the cluster hosts the singleton \"", key_.kind(),
+                                        "\"; add SingletonKindOf<A>() to ClusterOptions::kinds of those that may");
+  system.log().Log(LogLevel::kWarning,
+                   {.at = system.toolbox().WallNow(), .path = context.Path(), .type = "SingletonProxy", .text = text});
 }
 
 void SingletonProxy::OnFound(ActorContext& context, ActorRef singleton) {

@@ -4,6 +4,9 @@
 // which activates it. From the answer on it watches the singleton. Messages go as calls of the grain, not to the actor
 // that answered: so none is lost when the singleton is handed over.
 //
+//   ActorRef dispatcher = StartSingletonProxy(system, GrainKey("dispatcher", kSingletonIdentity), {}).value();
+//   Tell(dispatcher, Job{7});                        // waits in the proxy until the singleton is there
+//
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_SINGLETON_SINGLETON_PROXY_H_
 #define FRAKTOR_CLUSTER_SINGLETON_SINGLETON_PROXY_H_
@@ -22,6 +25,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
@@ -49,6 +53,7 @@ class SingletonProxy final : public ActorInstance {
   };
 
   void LookFor(ActorContext& context);
+  void WarnOfNoHosts(ActorContext& context);
   void OnFound(ActorContext& context, ActorRef singleton);
   void PassOn(ActorContext& context, EnvelopePtr message);
   void Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const;
@@ -61,6 +66,7 @@ class SingletonProxy final : public ActorInstance {
   uint64_t question_ = 0;  // the last Identify
   uint64_t outdated_ = 0;  // the last one whose answer does not count
   std::deque<EnvelopePtr> buffered_ = {};
+  Instant warned_at_ = Instant::InfinitePast();
 };
 
 }  // namespace fraktor::inline v0

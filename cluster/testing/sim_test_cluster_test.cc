@@ -1,8 +1,11 @@
 #include "fraktor/cluster/testing/sim_test_cluster.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -13,20 +16,34 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
+#include "fraktor/cluster/pubsub/pubsub.h"
+#include "fraktor/cluster/singleton/singleton.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+struct News {
+  int64_t number = 0;
+  std::string text = {};
+};
+template <>
+struct Codec<News> : FieldCodec<News, &News::number, &News::text> {
+  static constexpr std::string_view kManifest = "test.news";
+};
+
 namespace {
 
 // The dead letters of a system, by reason and recipient.
@@ -176,6 +193,7 @@ TEST_F(ClusterOverSim, SaysThatAMessageHasNoCodec) {
   Simulate({.seeds = 1}, [](Simulation& sim) {
     SimTestCluster cluster(sim, CounterCluster());
     cluster.AddNodes(2);
+    const DeadLetterList letters(cluster.system(0));
     int refused = 0;
     for (int g = 0; g < 8; ++g) {
       const absl::StatusOr<Count> count = cluster.Await(
@@ -186,6 +204,145 @@ TEST_F(ClusterOverSim, SaysThatAMessageHasNoCodec) {
     }
     EXPECT_GT(refused, 0);
     EXPECT_LT(refused, 8);
+    EXPECT_EQ(letters.texts().size(), static_cast<size_t>(refused));
+    EXPECT_THAT(letters.texts(), testing::Each(testing::StartsWith("not_serializable: ")));
+  });
+}
+
+// C26: a singleton is reached from every node with the codecs of its messages and ClusterCodecs() alone.
+TEST_F(ClusterOverSim, ASingletonNeedsNoFurtherCodecs) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    options.kinds = {SingletonKindOf<Counter>()};
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(3);
+    std::vector<RefOf<Counter>> refs;
+    for (size_t i = 0; i < 3; ++i) refs.push_back(StartSingleton<Counter>(cluster.system(i)).value());
+    for (int64_t i = 0; i < 3; ++i) {
+      const absl::StatusOr<Count> count =
+          cluster.Await(cluster.system(i).Ask(refs[i], Add{1}, absl::Seconds(20)), absl::Seconds(30));
+      ASSERT_TRUE(count.ok()) << "from node " << i << ": " << count.status();
+      EXPECT_EQ(count->value, i + 1);
+    }
+  });
+}
+
+class Reader : public Actor<Reader, News> {
+ public:
+  explicit Reader(std::vector<int64_t>* numbers) : numbers_(numbers) {}
+  void On(Context&, const News& news) { numbers_->push_back(news.number); }
+
+ private:
+  std::vector<int64_t>* const numbers_;
+};
+// Publishes one, as itself.
+struct Say {
+  int64_t number = 0;
+};
+class Writer : public Actor<Writer, Say> {
+ public:
+  void On(Context& context, const Say& say) {
+    const absl::Status published = PubSub::Of(context.system())
+                                       ->Topic<News>("news")
+                                       .Publish({.number = say.number, .text = std::string(400, 'x')});
+    EXPECT_TRUE(published.ok()) << published;
+  }
+};
+
+// Two nodes, of which the first has the topic and the second a subscriber.
+struct Press {
+  explicit Press(Simulation& sim, const TopicOptions& topics = {}) : sim_(sim), cluster(sim, Options(topics)) {
+    cluster.AddNodes(1);
+    PubSub::Start(cluster.system(0)).value();
+    const Future<Published> activated = Publish(News{.number = -1});
+    sim.Advance(absl::Seconds(7));
+    cluster.AddNodes(1);
+    PubSub& there = *PubSub::Start(cluster.system(1)).value();
+    reader = cluster.system(1).Spawn<Reader>("reader", &numbers);
+    const absl::StatusOr<Subscribed> subscribed =
+        cluster.Await(there.Topic<News>("news").Subscribe(cluster.system(1), *reader, absl::Seconds(20)));
+    EXPECT_TRUE(subscribed.ok()) << subscribed.status();
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(cluster[1].driver().Snapshot().activations, 0u);
+  }
+  static TestClusterOptions Options(const TopicOptions& topics) {
+    TestClusterOptions options;
+    options.kinds = {TopicKind(topics)};
+    options.codecs.Add<News>();
+    AddPubSubCodecs(options.codecs);
+    return options;
+  }
+  Future<Published> Publish(const News& news) {
+    return PubSub::Of(cluster.system(0))
+        ->Topic<News>("news")
+        .PublishConfirmed(cluster.system(0), news, absl::Seconds(20));
+  }
+
+  Simulation& sim_;
+  SimTestCluster cluster;
+  std::vector<int64_t> numbers;
+  std::optional<RefOf<Reader>> reader;
+};
+
+std::vector<int64_t> UpTo(int64_t count) {
+  std::vector<int64_t> numbers;
+  for (int64_t i = 0; i < count; ++i) numbers.push_back(i);
+  return numbers;
+}
+
+// Batches fit into frames, whatever the sizes of the publications are: all arrive, at once and in order.
+TEST_F(ClusterOverSim, PublicationsOfManySizesReachOtherNodes) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Press press(sim);
+    const DeadLetterList letters(press.cluster.system(0));
+    const Topic<News> news = PubSub::Of(press.cluster.system(0))->Topic<News>("news");
+    int64_t count = 0;
+    for (const auto& [times, bytes] : std::vector<std::pair<int, size_t>>{
+             {2000, 1000}, {2000, 100}, {30, 100'000}, {1, 200'000}, {1, 245'000}, {2, 130'000}}) {
+      for (int i = 0; i < times; ++i) {
+        const absl::Status published = news.Publish({.number = count++, .text = std::string(bytes, 'x')});
+        ASSERT_TRUE(published.ok()) << published;
+      }
+      sim.Advance(absl::Seconds(1));
+      ASSERT_EQ(press.numbers.size(), static_cast<size_t>(count)) << times << " of " << bytes;
+    }
+    EXPECT_EQ(press.numbers, UpTo(count));
+    EXPECT_THAT(letters.texts(), testing::IsEmpty());
+    const absl::Status refused = news.Publish({.text = std::string(250'000, 'x')});
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()),
+                testing::HasSubstr("245760 are allowed (PubSubOptions::max_publication_bytes)"));
+  });
+}
+
+// A batch that is too large for a frame all the same, as for the names of its publishers, is sent in smaller ones at once.
+TEST_F(ClusterOverSim, ABatchThatDoesNotFitIsSentInSmallerOnes) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    constexpr int64_t kWriters = 400;
+    Press press(sim);
+    const DeadLetterList letters(press.cluster.system(0));
+    std::vector<RefOf<Writer>> writers;
+    for (int64_t i = 0; i < kWriters; ++i) {
+      writers.push_back(press.cluster.system(0).Spawn<Writer>(absl::StrCat(std::string(700, 'w'), i)));
+    }
+    for (int64_t i = 0; i < kWriters; ++i) writers[i].Tell(Say{.number = i});
+    sim.Advance(absl::Seconds(1));
+    std::sort(press.numbers.begin(), press.numbers.end());
+    EXPECT_EQ(press.numbers, UpTo(kWriters));
+    EXPECT_THAT(letters.texts(), testing::IsEmpty());
+  });
+}
+
+// What cannot reach another node is refused in the beginning.
+TEST_F(ClusterOverSim, RefusesAPublicationLimitThatNoFrameHolds) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, Press::Options({}));
+    cluster.AddNodes(1);
+    const absl::Status refused = PubSub::Start(cluster.system(0), {.max_publication_bytes = size_t{1} << 20}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("PubSubOptions::max_publication_bytes is 1048576"));
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("WireLimits::max_frame_bytes"));
+    EXPECT_TRUE(PubSub::Start(cluster.system(0)).ok());
   });
 }
 

@@ -61,6 +61,8 @@ Cluster* TestCluster::BeginNode(ActorSystem& system, const std::string& store_au
   cluster.membership = store;
   cluster.lock = store;
   cluster.storage = store;
+  // Crash ends systems, and nobody is to hear of it.
+  cluster.leaves_on_shutdown = false;
   return Cluster::Start(system, cluster).value();
 }
 

@@ -61,7 +61,7 @@ struct TestClusterOptions {
   // Whether the store forgets everything when it ends.
   bool is_forgetful = false;
   EmbeddedClientOptions client = {};
-  // Membership, lock, storage and kinds are set.
+  // Membership, lock, storage and kinds are set, and leaves_on_shutdown, which is false.
   ClusterOptions cluster = {};
   // Called with every system that begins, before its cluster.
   std::function<void(ActorSystem& system)> on_system = nullptr;

@@ -193,6 +193,8 @@ absl::StatusOr<ActorRef> Remoting::SelectionAt(const ActorPath& anchor, std::str
   return section.core()->RefAt(anchor.parts(), elements, true);
 }
 
+size_t Remoting::MaxMessageBytes(std::string_view path) const { return core_->MaxMessageBytes(path); }
+
 absl::Status Remoting::Quarantine(const PathAuthority& node, uint64_t system_uid, const QuarantineOptions& options) {
   Section section(handle_);
   if (section.core() == nullptr) return absl::UnavailableError("the actor system has ended");

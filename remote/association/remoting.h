@@ -82,6 +82,8 @@ class Remoting final : public RemoteProvider {
 
   absl::StatusOr<ActorRef> RefAt(const ActorPath& path) override;
   absl::StatusOr<ActorRef> SelectionAt(const ActorPath& anchor, std::string_view elements) override;
+  // As WireLimits and RemoteOptions::large_destinations say.
+  size_t MaxMessageBytes(std::string_view path) const override;
 
   struct QuarantineOptions {
     std::string reason = "the program says so";

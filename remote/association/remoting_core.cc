@@ -714,6 +714,11 @@ Lane RemotingCore::LaneOfPath(std::string_view path) const {
   return Lane::kOrdinary;
 }
 
+size_t RemotingCore::MaxMessageBytes(std::string_view path) const {
+  const WireLimits& limits = node_->options.limits;
+  return MaxFrameBytes(LaneOfPath(path), limits) - kFrameHeaderBytes - limits.max_manifest_bytes;
+}
+
 Lane RemotingCore::LaneOf(NodeLink& link, ActorRef to) {
   if (large_.empty()) return Lane::kOrdinary;
   if (link.life() == 0) {

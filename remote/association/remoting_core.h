@@ -157,6 +157,9 @@ class RemotingCore {
   // "/user/cart"; empty if it is not known.
   std::string PathTextOf(const NodeLink& link, ActorRef ref) const;
 
+  // As RemoteProvider. Without the lock.
+  size_t MaxMessageBytes(std::string_view path) const;
+
   // References by path. Errors: kUnsupportedAuthority, ResourceExhausted.
   absl::StatusOr<ActorRef> RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection,
                                  bool is_of_peer = false);
