@@ -58,9 +58,7 @@ PackedRef Pack(ActorRef ref) {
 }
 // A promise has no mailbox: it is no one here. Nor has an actor elsewhere: what is kept of it is for people, since its
 // slot is never at that generation.
-PackedRef PackActor(ActorRef ref) {
-  return ref.IsPromise() ? PackedRef{} : Pack(ref);
-}
+PackedRef PackActor(ActorRef ref) { return ref.IsPromise() ? PackedRef{} : Pack(ref); }
 bool IsElsewhere(PackedRef packed) {
   const ActorSlot* const slot = packed.slot == UINT32_MAX ? nullptr : ProcessSlots().At(packed.slot);
   return slot != nullptr && IsRemoteSlot(*slot);

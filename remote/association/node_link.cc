@@ -64,9 +64,7 @@ void NodeLink::Recycle(const ActorPathParts& node, uint64_t life) {
   lanes = {};
 }
 
-ActorRef NodeLink::RefOfUid(uint64_t uid) const {
-  return RefAtSlot((uid & kTopBit) == 0 ? low_ : high_, uid);
-}
+ActorRef NodeLink::RefOfUid(uint64_t uid) const { return RefAtSlot((uid & kTopBit) == 0 ? low_ : high_, uid); }
 
 ActorRef NodeLink::PromiseOfUid(uint64_t uid) const {
   return RefAtSlot((uid & kTopBit) == 0 ? low_promise_ : high_promise_, uid);

@@ -141,12 +141,13 @@ absl::Status WithHint(const absl::Status& why, Lane which) {
   if (!is_too_large) return Restated(why, absl::StatusCode::kInvalidArgument, why.message());
   return Restated(
       why, absl::StatusCode::kResourceExhausted,
-      absl::StrCat(why.message(),
-                   which == Lane::kLarge
-                       ? "; send it in parts, or raise RemoteOptions.limits.max_large_frame_bytes (WireLimits) here and "
-                         "there"
-                       : "; send it in parts, name the actor among RemoteOptions.large_destinations, or raise "
-                         "RemoteOptions.limits.max_frame_bytes (WireLimits) here and there"));
+      absl::StrCat(
+          why.message(),
+          which == Lane::kLarge
+              ? "; send it in parts, or raise RemoteOptions.limits.max_large_frame_bytes (WireLimits) here and "
+                "there"
+              : "; send it in parts, name the actor among RemoteOptions.large_destinations, or raise "
+                "RemoteOptions.limits.max_frame_bytes (WireLimits) here and there"));
 }
 
 // Who waits because of a message that does not leave this node hears why: he has asked, or it is the answer.
@@ -209,7 +210,11 @@ void LocalNode::Log(LogLevel level, std::string_view text, LogSite site) const {
 
 void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason, const absl::Status& why) const {
   if (to.IsRemote() && IsTakenBack(*this, *message, reason)) return;
-  if (!why.ok()) FailAsker(*this, to, *message, reason, why);
+  if (!why.ok()) {
+    FailAsker(*this, to, *message, reason, why);
+    // He has heard it, if he is elsewhere; one who is here has his answer already.
+    if (message->sender().IsRemote()) message->set_sender(SharedSender(message->sender()));
+  }
   message->set_target_word(to.word());
   if (ForeignMetrics* const metrics = system.tree().options().mailboxes.core().metrics()) {
     metrics->CountDeadLetter(reason);
@@ -578,10 +583,12 @@ void RemotingCore::ListenToRegistry() {
 
 absl::Status RemotingCore::Refusal::ToStatus(const PathAuthority& authority, Instant now) const {
   if (!is_invalid_association) return absl::OkStatus();
-  return absl::UnavailableError(
-      absl::StrCat(authority.ToString(), " is in quarantine for another ",
-                   absl::FormatDuration(absl::Ceil(deadline - now, absl::Seconds(1))), ": ", why,
-                   "; it ends then, with the next start of that node, or by Remoting::EndQuarantine"));
+  return absl::UnavailableError(absl::StrCat(
+      authority.ToString(), " is in quarantine",
+      deadline == Instant::InfiniteFuture()
+          ? std::string()
+          : absl::StrCat(" for another ", absl::FormatDuration(absl::Ceil(deadline - now, absl::Seconds(1)))),
+      ": ", why, "; the next start of that node ends it, or Remoting::EndQuarantine"));
 }
 
 void RemotingCore::DrainRegistry(Section& section) {
@@ -642,10 +649,10 @@ bool RemotingCore::Send(Section& section, NodeLink& link, ActorRef to, EnvelopeP
     if (peer->backlog.size() < node_->options.max_queued_messages) {
       peer->backlog.push_back({next_order_++, to, std::move(message)});
     } else {
-      LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull,
-                absl::ResourceExhaustedError(absl::StrCat(peer->backlog.size(), " messages wait for ",
-                                                          peer->parts.ToString(),
-                                                          "; send less, or raise RemoteOptions.max_queued_messages")));
+      LoseLater(
+          section, to, std::move(message), DeadLetterReason::kMailboxFull,
+          absl::ResourceExhaustedError(absl::StrCat(peer->backlog.size(), " messages wait for ", peer->parts.ToString(),
+                                                    "; send less, or raise RemoteOptions.max_queued_messages")));
     }
     return true;
   }
@@ -855,12 +862,11 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
   const size_t most = which == Lane::kLarge ? options.max_queued_large : options.max_queued_messages;
   if (lane.queued() >= most || lane.queued_bytes() >= options.max_queued_bytes) {
     LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull,
-              absl::ResourceExhaustedError(
-                  absl::StrCat(lane.queued(), " messages, ", lane.queued_bytes(), " bytes, wait for the ",
-                               ToAbsl(NameOf(which)), " stream to ", peer.parts.ToString(), "; send less, or raise ",
-                               which == Lane::kLarge ? "RemoteOptions.max_queued_large"
-                                                     : "RemoteOptions.max_queued_messages",
-                               " and max_queued_bytes")));
+              absl::ResourceExhaustedError(absl::StrCat(
+                  lane.queued(), " messages, ", lane.queued_bytes(), " bytes, wait for the ", ToAbsl(NameOf(which)),
+                  " stream to ", peer.parts.ToString(), "; send less, or raise ",
+                  which == Lane::kLarge ? "RemoteOptions.max_queued_large" : "RemoteOptions.max_queued_messages",
+                  " and max_queued_bytes")));
     return true;
   }
   absl::Status why = outgoing.status();

@@ -91,11 +91,12 @@ void RemotingCore::OnTrouble(Section& section, Peer& peer, const std::string& wh
 }
 
 void RemotingCore::OnSilence(Section& section, Peer& peer) {
-  OnTrouble(section, peer,
-            absl::StrCat(peer.authority.ToString(), " takes the stream and does not answer the handshake: is the system ",
-                         "there called \"", ToAbsl(peer.parts.system()), "\", does it call itself \"",
-                         ToAbsl(peer.authority.host()), "\", and can it reach this node at ",
-                         node_->parts.authority()->ToString(), "? Its log says what it has dropped"));
+  OnTrouble(
+      section, peer,
+      absl::StrCat(peer.authority.ToString(), " takes the stream and does not answer the handshake: is the system ",
+                   "there called \"", ToAbsl(peer.parts.system()), "\", does it call itself \"",
+                   ToAbsl(peer.authority.host()), "\", and can it reach this node at ",
+                   node_->parts.authority()->ToString(), "? Its log says what it has dropped"));
 }
 
 void RemotingCore::GiveUpHandshake(Section& section, Peer& peer) {

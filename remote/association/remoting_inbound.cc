@@ -227,9 +227,10 @@ class BatchDelivery final : public ActorRefCodec {
                                                      node_.parts.ToString(), " cannot read it: ", why.message()));
     });
     if (!to.ref.IsPromise()) return;
-    fraktor::Tell(to.ref, ErrorReply{absl::InvalidArgumentError(absl::StrCat(
-                              "the answer ", ToAbsl(manifest), " from ", from_.ToString(),
-                              " cannot be read here: ", why.message()))});
+    fraktor::Tell(
+        to.ref,
+        ErrorReply{absl::InvalidArgumentError(absl::StrCat("the answer ", ToAbsl(manifest), " from ", from_.ToString(),
+                                                           " cannot be read here: ", why.message()))});
   }
 
   void LoseUnread(const Recipient& to, ActorRef sender, std::string_view manifest) const {

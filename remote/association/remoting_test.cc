@@ -36,7 +36,7 @@ bool Has(const absl::Status& status, std::string_view text) {
 class Relaying : public Actor<Relaying, Question> {
  public:
   explicit Relaying(ActorRef to) : to_(to) {}
-  void On(Context& context, const Question&) { context.Forward(to_); }
+  void On(Context& context, const Question& question) { context.Forward(to_, Question(question)); }
 
  private:
   ActorRef to_;
@@ -124,10 +124,10 @@ TEST_F(RemotingTest, SaysWhereTheOneIsThatDoesNotAnswer) {
   const absl::StatusOr<Note> note =
       a.system().AskAndWait<Note>(b.From(a, "/system/silent"), Question{1}, absl::Seconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(note.status()));
-  EXPECT_EQ(
-      note.status().message(),
-      "ask timed out: pekko://b@b:2552/system/silent has not answered fraktor::Question of pekko://a/temp within 5s; its "
-      "node is connected, and what it is at is not known here");
+  EXPECT_EQ(note.status().message(),
+            "ask timed out: pekko://b@b:2552/system/silent has not answered fraktor::Question of pekko://a/temp within "
+            "5s; its "
+            "node is connected, and what it is at is not known here");
   // By its uid as well.
   auto probe = a.kit->Probe();
   probe.Send(b.From(a, "/system/silent"), Identify{.id = 1});
@@ -205,7 +205,8 @@ TEST_F(RemotingTest, TellsWhoAskedWhyNobodyAnswers) {
   EXPECT_TRUE(Has(nobody, "/user/nobody")) << nobody;
   const absl::Status answer = ask(there, Rare{1});
   EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
-  EXPECT_TRUE(Has(answer, "the answer fraktor::Private of pekko://b/user/moody cannot leave pekko://b@b:2552")) << answer;
+  EXPECT_TRUE(Has(answer, "the answer fraktor::Private of pekko://b/user/moody cannot leave pekko://b@b:2552"))
+      << answer;
   // One that has ended.
   auto probe = a.kit->Probe();
   probe.Send(there, Identify{.id = 1});
@@ -221,8 +222,7 @@ TEST_F(RemotingTest, TellsWhoAskedWhatCannotBeRead) {
   const TestNode b = Add("b");
   a.kit->SpawnNamed<Moody>("moody");
   b.kit->SpawnNamed<Echo>("echo");
-  const absl::Status question =
-      a.system().AskAndWait<Note>(b.From(a, "/user/echo"), Rare{1}, absl::Hours(1)).status();
+  const absl::Status question = a.system().AskAndWait<Note>(b.From(a, "/user/echo"), Rare{1}, absl::Hours(1)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(question)) << question;
   EXPECT_TRUE(Has(question, "nobody will answer test.rare: pekko://b@b:2552 cannot read it: no codec")) << question;
   const absl::Status answer = b.system().AskAndWait<Note>(a.From(b, "/user/moody"), Refs{1}, absl::Hours(1)).status();
@@ -248,7 +248,7 @@ TEST_F(RemotingTest, WaitsForOthersOfASelection) {
   const TestNode b = Add("b");
   b.kit->SpawnNamed<Moody>("moody");
   auto slow = b.kit->Probe("slow");
-  const ActorPath anchor = ActorPathParser::Parse(b.Path("/")).value();
+  const ActorPath anchor = ActorPathParser::Parse(b.Path("/user")).value();
   const ActorRef both = a.remoting->SelectionAt(anchor, "/user/mood?").value();
   // To one of them alone: it fails.
   EXPECT_TRUE(Has(a.system().AskAndWait<Note>(both, Question{0}, absl::Hours(1)).status(), "not in the mood"));
@@ -365,8 +365,9 @@ TEST_F(RemotingTest, LosesWhatHasNoCodecAndKeepsTheLink) {
   const absl::Status status = a.system().AskAndWait<Note>(there, Private{4}, absl::Hours(1)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(ErrorKindOf<SerializationErrorKind>(status), SerializationErrorKind::kNotRegistered) << status;
-  EXPECT_TRUE(Has(status, "nobody will answer fraktor::Private, which was for pekko://b@b:2552/system/pb: no codec is "
-                          "registered"))
+  EXPECT_TRUE(Has(status,
+                  "nobody will answer fraktor::Private, which was for pekko://b@b:2552/system/pb: no codec is "
+                  "registered"))
       << status;
 }
 
@@ -403,8 +404,7 @@ TEST_F(RemotingTest, LosesWhatIsLargerThanAFrame) {
     EXPECT_EQ(at_b.Expect<Note>().number, 3);
   });
   const Note large{.number = 4, .text = std::string(300'000, 'x')};
-  const absl::Status status =
-      a.system().AskAndWait<Note>(b.From(a, "/system/pb"), large, absl::Hours(1)).status();
+  const absl::Status status = a.system().AskAndWait<Note>(b.From(a, "/system/pb"), large, absl::Hours(1)).status();
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_TRUE(Has(status, "RemoteOptions.large_destinations")) << status;
   EXPECT_TRUE(Has(status, "max_frame_bytes (WireLimits)")) << status;

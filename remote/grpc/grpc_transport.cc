@@ -311,7 +311,8 @@ class ClientStream final : public OutboundStream,
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok || context_.GetServerInitialMetadata().count(kWelcome) == 0) return;
     MutexLock telling(telling_);
-    if (absl::Status admitted = streams_->Admit(NamesOf(context_.auth_context()), peer_, "the node that connects to it");
+    if (absl::Status admitted =
+            streams_->Admit(NamesOf(context_.auth_context()), peer_, "the node that connects to it");
         !admitted.ok()) {
       // The listener says it.
       MutexLock lock(mutex_);

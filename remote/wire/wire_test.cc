@@ -174,9 +174,9 @@ TEST(Batch, IsWhatTheProtocolCompilerReads) {
 
   EXPECT_EQ(Lines(BodyOf(frame)),
             (std::vector<std::string>{"node pekko third 10.0.0.3 2552 18441921395520346504", "ref 0 1 ",
-                                      "ref 1 18446744073709551615 /user/a", "ref 2 3  promise", "ref 0 0 /user/* selection",
-                                      "manifest shop.Order 300", "message 1 2 1 one", "message 3 0 1 ",
-                                      absl::StrCat("message 4 0 1 ", std::string(300, 'x'))}));
+                                      "ref 1 18446744073709551615 /user/a", "ref 2 3  promise",
+                                      "ref 0 0 /user/* selection", "manifest shop.Order 300", "message 1 2 1 one",
+                                      "message 3 0 1 ", absl::StrCat("message 4 0 1 ", std::string(300, 'x'))}));
 }
 
 TEST(Batch, MayHaveItsTablesBetweenItsMessages) {
