@@ -51,6 +51,15 @@ absl::Status NobodyWillAnswer(const Envelope& question, ActorRef actor, const st
       return absl::UnavailableError(absl::StrCat(what, "the actor system of ", recipient, " is shutting down"));
     case DeadLetterReason::kStopped:
       return NoAnswerOfEnded(question.type()->name(), actor, recipient);
+    case DeadLetterReason::kNotSerializable:
+      return absl::InvalidArgumentError(absl::StrCat(what, "it cannot leave this node for ", recipient));
+    case DeadLetterReason::kUnresolvedFull:
+      return absl::ResourceExhaustedError(
+          absl::StrCat(what, "too many messages wait for the node of ", recipient, ", which is not connected"));
+    case DeadLetterReason::kQuarantined:
+    case DeadLetterReason::kNewIncarnation:
+      return absl::UnavailableError(
+          absl::StrCat(what, "it was lost on its way to ", recipient, " (", ToAbsl(NameOf(reason)), ")"));
     default:
       return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
                        absl::StrCat(what, "it was lost on its way to ", recipient, " (", ToAbsl(NameOf(reason)), ")"));
@@ -744,7 +753,8 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
                                               ", generation ", recipient.generation(), ")")
                                : PathOf(recipient);
     const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};
-    if (envelope->type()->is_suppressed()) {
+    // That a question has failed is of no use to anybody but who asked it.
+    if (envelope->type()->is_suppressed() || envelope->Is<ErrorReply>()) {
       options_.dead_letters->Publish(SuppressedDeadLetter{letter}, now);
     } else if (reason == DeadLetterReason::kMailboxFull) {
       options_.dead_letters->Publish(Dropped{letter}, now);
@@ -752,11 +762,13 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
       options_.dead_letters->Publish(DeadLetter{letter}, now);
     }
   }
+  if (reason == DeadLetterReason::kLateReply) return;
+  const auto why = [&] { return NobodyWillAnswer(*envelope, recipient, PathOf(recipient), reason); };
   const bool is_asked_of_it_alone = sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
-  if (is_asked_of_it_alone && reason != DeadLetterReason::kLateReply) {
-    AnswerPromise(sender, MakeEnvelope<ErrorReply>(cache, ActorRef(),
-                                                   NobodyWillAnswer(*envelope, recipient, PathOf(recipient), reason))
-                              .release());
+  if (sender.IsRemote()) {
+    FailRemoteAsk(sender, why);
+  } else if (is_asked_of_it_alone && sender.slot()->IsAt(sender.generation())) {
+    AnswerPromise(sender, MakeEnvelope<ErrorReply>(cache, ActorRef(), why()).release());
   }
 }
 

@@ -18,6 +18,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -74,9 +75,7 @@ absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) 
   }
   // One that is lost is not the end of a question that others have got too.
   const ActorRef sender = message->sender();
-  if (to.size() > 1 && sender.IsPromise()) {
-    message->set_sender(ActorRef(sender.slot(), sender.word() | ActorRef::kShared));
-  }
+  if (to.size() > 1) message->set_sender(SharedSender(sender));
   absl::Status first;
   for (size_t i = 0; i + 1 < to.size(); ++i) {
     absl::Status sent = SendOrMark(to[i], CopyEnvelope(CacheOfThisThread(), *message));

@@ -22,6 +22,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -196,12 +197,16 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
     PathFailureReporter(system_.events(), system_.dead_letters()).Report(receivers.missing, letter, now).IgnoreError();
   }
   // Who asked need not wait until the time is over.
-  if (!sender.IsPromise()) return;
-  AnswerPromise(sender, MakeEnvelope<ErrorReply>(
-                            ActorRef(), MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-                                                  absl::StrCat("nobody will answer ", ToAbsl(message->type()->name()),
-                                                               ": ", receivers.missing.message())))
-                            .release());
+  const auto why = [&] {
+    return MakeError(
+        absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+        absl::StrCat("nobody will answer ", ToAbsl(message->type()->name()), ": ", receivers.missing.message()));
+  };
+  if (sender.IsPromise()) {
+    AnswerPromise(sender, MakeEnvelope<ErrorReply>(ActorRef(), why()).release());
+  } else {
+    FailRemoteAsk(sender, why);
+  }
 }
 
 void Selection::Deliver(EnvelopePtr message) const {
@@ -213,9 +218,7 @@ void Selection::Deliver(EnvelopePtr message) const {
     return;
   }
   const ActorRef sender = message->sender();
-  if (to.size() > 1 && sender.IsPromise()) {
-    message->set_sender(ActorRef(sender.slot(), sender.word() | ActorRef::kShared));
-  }
+  if (to.size() > 1) message->set_sender(SharedSender(sender));
   for (size_t i = 0; i < to.size(); ++i) {
     EnvelopePtr one = i + 1 == to.size() ? std::move(message) : CopyEnvelope(NodeCache::OfThisThread(), *message);
     if (one->type()->is_marked()) {

@@ -5,8 +5,10 @@
 #ifndef FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
 #define FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
 
+#include <cstdint>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -32,6 +34,21 @@ class RemoteLink {
   // "pekko://shop@10.0.0.7:2552".
   virtual std::string NodeText() const = 0;
 
+  // Whether it is a promise of that node: somebody there waits for one answer.
+  virtual bool IsPromise(ActorRef /*to*/) const { return false; }
+  // The same promise as one that others have been asked for too: nobody tells it of a failure then.
+  virtual ActorRef Shared(ActorRef promise) const { return promise; }
+
+  // For the text of a question that has timed out: whom it was asked of, and what is known of him.
+  struct Asked {
+    std::string path;
+    std::string business;
+  };
+  // By the slot of the reference and the lower half of its word, which is what a promise keeps.
+  virtual Asked DescribeAsked(const ActorSlot& /*slot*/, uint32_t /*low_word*/) const {
+    return {.path = NodeText(), .business = "what it is at is not known here"};
+  }
+
  protected:
   ~RemoteLink() = default;
 };
@@ -40,8 +57,18 @@ class RemoteLink {
 // to it must not have a word whose lower half is that. ResourceExhausted if the process has no slot left.
 absl::StatusOr<ActorSlot*> MakeRemoteSlot(RemoteLink& link);
 
+// Whether the slot was made so.
+bool IsRemoteSlot(const ActorSlot& slot);
+
 // Sends a user message. Takes it over.
 absl::Status SendRemote(ActorRef to, EnvelopePtr message);
+
+// The question of `sender` will not be answered here: if that is a promise of another node, it gets an ErrorReply of what
+// `why` says. Nothing otherwise: an actor does not expect one. Any thread.
+void FailRemoteAsk(ActorRef sender, absl::FunctionRef<absl::Status()> why);
+
+// What the sender of a message is when several get it: one that is lost is not the end of a question then.
+ActorRef SharedSender(ActorRef sender);
 
 }  // namespace fraktor::inline v0
 

@@ -57,12 +57,13 @@ void Store(PackedRef& to, PackedRef value) {
 PackedRef Pack(ActorRef ref) {
   return ref.IsNoOne() ? PackedRef{} : PackedRef{ActorSlotTable::IndexOf(ref.slot()), ref.generation()};
 }
-// A promise has no mailbox: it is no one here. Nor is there one of an actor elsewhere, but its node has a slot.
-PackedRef PackActor(ActorRef ref) {
-  if (ref.IsRemote()) return PackedRef{.slot = ActorSlotTable::IndexOf(ref.slot()), .generation = 0};
-  return ref.IsPromise() ? PackedRef{} : Pack(ref);
+// A promise has no mailbox: it is no one here. Nor has an actor elsewhere: what is kept of it is for people, since its
+// slot is never at that generation.
+PackedRef PackActor(ActorRef ref) { return ref.IsPromise() ? PackedRef{} : Pack(ref); }
+bool IsElsewhere(PackedRef packed) {
+  const ActorSlot* const slot = packed.slot == UINT32_MAX ? nullptr : ProcessSlots().At(packed.slot);
+  return slot != nullptr && IsRemoteSlot(*slot);
 }
-bool IsElsewhere(PackedRef packed) { return packed.IsNoOne() && packed.slot != UINT32_MAX; }
 
 // The actor, if it still lives; without the flags of its references.
 ActorRef Unpack(PackedRef packed) {
@@ -346,9 +347,9 @@ void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, PackedRef aske
     return;
   }
   if (IsElsewhere(asked)) {
-    Conclude(worker, slot, ask, completion,
-             TimedOut(worker, ProcessSlots().At(asked.slot)->link->NodeText(), *completion,
-                      "what it is at is not known here"));
+    const ActorSlot& there = *ProcessSlots().At(asked.slot);
+    const RemoteLink::Asked known = there.link->DescribeAsked(there, asked.generation);
+    Conclude(worker, slot, ask, completion, TimedOut(worker, known.path, *completion, known.business));
     return;
   }
   const ActorRef target = Unpack(asked);
@@ -566,8 +567,14 @@ void AnswerPromise(ActorRef given, Envelope* answer) {
 
 void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {
   const ActorRef promise = message.sender();
-  if (!promise.IsPromise() || message.is_system() || (promise.word() & ActorRef::kShared) != 0) return;
-  if ((message.target_word() & kForwarded) != 0 || !promise.slot()->IsAt(promise.generation())) return;
+  if (message.is_system() || (message.target_word() & kForwarded) != 0) return;
+  if (promise.IsRemote()) {
+    // Whether it is still waiting is known there.
+    FailRemoteAsk(promise, why);
+    return;
+  }
+  if (!promise.IsPromise() || (promise.word() & ActorRef::kShared) != 0) return;
+  if (!promise.slot()->IsAt(promise.generation())) return;
   EnvelopePtr failure = MakeEnvelope<ErrorReply>(ActorRef(), why());
   // Somebody may have answered meanwhile: then nothing was lost.
   if (Claim(promise)) SendAnswer(promise, failure.release());

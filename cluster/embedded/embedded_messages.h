@@ -133,6 +133,18 @@ inline constexpr bool kIsSuppressedDeadLetter<EmbeddedWatch> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<EmbeddedTopology> = true;
 
+// Lost now and then, when a node or its store goes: who waits asks again.
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedDone> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedLease> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedTerm> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedWatch> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<EmbeddedTopology> = true;
+
 template <>
 struct Codec<EmbeddedDone> : FieldCodec<EmbeddedDone> {
   static constexpr std::string_view kManifest = "fraktor.embedded.done";

@@ -19,6 +19,11 @@ namespace {
 constexpr uint64_t kTopBit = uint64_t{1} << 63;
 static_assert(kTopBit == ActorRef::kRemote);
 
+ActorRef RefAtSlot(ActorSlot* slot, uint64_t uid) {
+  if (slot->IsAt(static_cast<uint32_t>(uid))) return {};
+  return ActorRef(slot, uid | ActorRef::kRemote);
+}
+
 // Kept together, so that tools that look for leaks find them: they do not look into the memory of slots.
 void Keep(NodeLink* link) {
   struct All {
@@ -32,12 +37,14 @@ void Keep(NodeLink* link) {
 
 }  // namespace
 
-// Both slots, whatever it is for: it may be for something else later.
+// All slots, whatever it is for: it may be for something else later.
 absl::StatusOr<NodeLink*> NodeLink::Make(CoreHandle& handle, const ActorPathParts& node, uint64_t life) {
   auto* const link = new NodeLink(handle, node, life);  // NOLINT(cppcoreguidelines-owning-memory): of the process.
   Keep(link);
   FRAKTOR_ASSIGN_OR_RETURN(link->low_, MakeRemoteSlot(*link));
   FRAKTOR_ASSIGN_OR_RETURN(link->high_, MakeRemoteSlot(*link));
+  FRAKTOR_ASSIGN_OR_RETURN(link->low_promise_, MakeRemoteSlot(*link));
+  FRAKTOR_ASSIGN_OR_RETURN(link->high_promise_, MakeRemoteSlot(*link));
   return link;
 }
 
@@ -57,14 +64,15 @@ void NodeLink::Recycle(const ActorPathParts& node, uint64_t life) {
   lanes = {};
 }
 
-ActorRef NodeLink::RefOfUid(uint64_t uid) const {
-  ActorSlot* const slot = (uid & kTopBit) == 0 ? low_ : high_;
-  if (slot->IsAt(static_cast<uint32_t>(uid))) return {};
-  return ActorRef(slot, uid | ActorRef::kRemote);
+ActorRef NodeLink::RefOfUid(uint64_t uid) const { return RefAtSlot((uid & kTopBit) == 0 ? low_ : high_, uid); }
+
+ActorRef NodeLink::PromiseOfUid(uint64_t uid) const {
+  return RefAtSlot((uid & kTopBit) == 0 ? low_promise_ : high_promise_, uid);
 }
 
 uint64_t NodeLink::UidOf(ActorRef ref) const {
-  return ref.slot() == high_ ? ref.word() : ref.word() & ~ActorRef::kRemote;
+  const bool is_high = ref.slot() == high_ || ref.slot() == high_promise_;
+  return is_high ? ref.word() : ref.word() & ~ActorRef::kRemote;
 }
 
 // The lower half is odd, which the generation of a slot that leads elsewhere is not.
@@ -119,6 +127,23 @@ std::string NodeLink::PathOf(ActorRef to) const {
 std::string NodeLink::NodeText() const {
   const MutexLock lock(handle_.mutex);
   return node_.ToString();
+}
+
+RemoteLink::Asked NodeLink::DescribeAsked(const ActorSlot& slot, uint32_t low_word) const {
+  Section section(handle_);
+  std::string path;
+  if (life_ == 0) {
+    const uint32_t index = low_word >> 1;
+    if (index < paths.size()) path = paths[index].path;
+  } else {
+    // Two of the texts that are kept hardly ever have the same lower half.
+    for (const auto& [uid, text] : texts) {
+      const bool is_high = (uid & kTopBit) != 0;
+      if (static_cast<uint32_t>(uid) == low_word && is_high == (&slot == high_)) path = text;
+    }
+  }
+  return {.path = absl::StrCat(node_.ToString(), path),
+          .business = section.core() == nullptr ? "the actor system has ended" : section.core()->StateOf(*this)};
 }
 
 }  // namespace fraktor::inline v0

@@ -5,8 +5,8 @@
 // at it, one that nobody has used for longest gets another meaning. What was sent by its old references then reaches
 // nobody: uids of one life mean nothing in another, and a path has its own number each time.
 //
-// Thread safety: any thread may call the methods of RemoteLink, and RefOfUid, UidOf, RefOfPath and the static ones;
-// everything else is guarded by the lock of the handle.
+// Thread safety: any thread may call the methods of RemoteLink, and RefOfUid, PromiseOfUid, UidOf, RefOfPath and the static
+// ones; everything else is guarded by the lock of the handle.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_NODE_LINK_H_
 #define FRAKTOR_REMOTE_ASSOCIATION_NODE_LINK_H_
 
@@ -52,9 +52,14 @@ class NodeLink final : public RemoteLink {
   EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) override;
   std::string PathOf(ActorRef to) const override;
   std::string NodeText() const override;
+  bool IsPromise(ActorRef to) const override { return to.slot() == low_promise_ || to.slot() == high_promise_; }
+  ActorRef Shared(ActorRef promise) const override { return IsPromise(promise) ? RefOfUid(UidOf(promise)) : promise; }
+  Asked DescribeAsked(const ActorSlot& slot, uint32_t low_word) const override;
 
   // A life: the reference to the actor of that uid; no one for the few uids that cannot be told from others.
   ActorRef RefOfUid(uint64_t uid) const;
+  // The same of a promise, which has slots of its own so that it is known as one.
+  ActorRef PromiseOfUid(uint64_t uid) const;
   uint64_t UidOf(ActorRef ref) const;
 
   // References by path: a number, which is even shorter than the path.
@@ -101,6 +106,8 @@ class NodeLink final : public RemoteLink {
   // A word has room for 63 bits of a uid: which slot it is says the highest.
   ActorSlot* low_ = nullptr;
   ActorSlot* high_ = nullptr;
+  ActorSlot* low_promise_ = nullptr;
+  ActorSlot* high_promise_ = nullptr;
   // How many references the batch had when the last message was added: a guess where those of the next will stand. Pairs
   // with nothing.
   std::atomic<uint32_t> places_{0};

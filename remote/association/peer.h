@@ -151,6 +151,14 @@ struct HeldNotice {
   Instant until;
 };
 
+// What stands between this node and the peer, since it was connected last.
+struct Trouble {
+  std::string why = {};
+  // The last one that was a warning.
+  std::string warned = {};
+  Instant warned_at = Instant::InfinitePast();
+};
+
 // A message that waits for the peer, and when it came among all.
 struct WaitingMessage {
   uint64_t order;
@@ -193,6 +201,7 @@ struct Peer {
   Instant unanswered_since = Instant::InfiniteFuture();
   PendingControl pending;
   Instant pending_since;
+  Trouble trouble;
   // Those that ask who is there, and are answered if nobody is.
   std::vector<WaitingMessage> identifies;
   // Messages that waited, while they are being encoded; others wait behind them.

@@ -1,4 +1,10 @@
 // What is known of another node, for people and tests: a snapshot.
+//
+//   for (const PeerInfo& peer : Remoting::Of(system)->Peers()) {
+//     if (!peer.is_associated) std::cout << peer.parts.ToString() << " is not connected; " << peer.queued << " wait\n";
+//   }
+//
+// Thread safety: a value.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_PEER_INFO_H_
 #define FRAKTOR_REMOTE_ASSOCIATION_PEER_INFO_H_
 

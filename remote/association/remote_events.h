@@ -1,5 +1,9 @@
 // What the event stream hears of other nodes, besides the states of their authorities (authority_events.h).
 //
+//   const EventSubscription lost = system.events().Listen<AddressTerminated>([](const AddressTerminated& gone) {
+//     pager.Call(std::string(gone.node), std::string(gone.reason));         // on the thread that publishes: be brief
+//   });
+//
 // Events are views that hold during the publication.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_REMOTE_EVENTS_H_
 #define FRAKTOR_REMOTE_ASSOCIATION_REMOTE_EVENTS_H_
@@ -20,7 +24,9 @@ struct AddressTerminated {
   std::string_view reason;
 };
 
-// A peer has put this node into quarantine. What is sent to it is lost until one of the two is restarted.
+// A peer has put this node into quarantine, and this node the peer, each for RemotingConfig.quarantine_duration of its
+// own. What is sent to it is lost until then, until one of the two is restarted, or until both end it
+// (Remoting::EndQuarantine).
 struct ThisSystemQuarantined {
   static constexpr EventInfo<ThisSystemQuarantined> kEvent{"ThisSystemQuarantined"};
   std::string_view node;  // Who has.

@@ -1,5 +1,10 @@
 // How a node deals with others. Options are values of a program, never a file.
 //
+//   RemoteOptions options{.limits = {.max_large_frame_bytes = 8 << 20},     // the transport has to take them, too
+//                         .large_destinations = {"/user/files/*"},          // whose messages may be so large
+//                         .heartbeat_interval = absl::Milliseconds(500)};   // nodes with watched actors are asked so often
+//   StartGrpcNode({.name = "shop", ..., .remote = options});                // or Remoting::Start(system, transport, options)
+//
 // Thread safety: values.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_REMOTE_OPTIONS_H_
 #define FRAKTOR_REMOTE_ASSOCIATION_REMOTE_OPTIONS_H_

@@ -127,8 +127,7 @@ TEST_F(RemoteWatchTest, TellsWhoWatchesAnActorThatIsNotThere) {
   EXPECT_FALSE(terminated.existence_confirmed);
 }
 
-// R26
-TEST_F(RemoteWatchTest, WatchesAPathAlsoAfterARestartOfItsNode) {
+TEST_F(RemoteWatchTest, TellsOfTheEndOfALifeAlsoThoseWhoWatchByPath) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
   const auto [here, there] = EchoAt(b, a);
@@ -141,13 +140,37 @@ TEST_F(RemoteWatchTest, WatchesAPathAlsoAfterARestartOfItsNode) {
   network().Crash(b.address);
   const TestNode again = Add("b");
   const ActorRef second = again.kit->SpawnNamed<Echo>("echo").untyped();
-  // The one that was meant is gone with its node; the path is watched on.
+  // The one that was meant is gone with its node, by whichever name he was watched.
   const auto terminated = by_uid.Expect<Terminated>();
   EXPECT_EQ(terminated.actor, there);
   EXPECT_TRUE(terminated.address_terminated);
+  const auto at_path = by_path.Expect<Terminated>();
+  EXPECT_EQ(at_path.actor, path);
+  EXPECT_TRUE(at_path.address_terminated);
+  // Whoever has the path now is watched anew.
+  by_path.Watch(path);
   by_path.ExpectNoMessage(absl::Seconds(5));
   again.system().Stop(second);
-  EXPECT_EQ(by_path.Expect<Terminated>().actor, path);
+  EXPECT_FALSE(by_path.Expect<Terminated>().address_terminated);
+}
+
+// R26: a watch that the former life was not told of is one of the next life.
+TEST_F(RemoteWatchTest, WatchesAPathThatTheFormerLifeWasNotToldOf) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  Meet(a, b);
+  network().Crash(b.address);
+  Advance(absl::Seconds(1));
+  auto probe = a.kit->Probe();
+  const ActorRef path = b.From(a, "/user/echo");
+  probe.Watch(path);
+  const TestNode again = Add("b");
+  const ActorRef second = again.kit->SpawnNamed<Echo>("echo").untyped();
+  probe.ExpectNoMessage(absl::Seconds(5));
+  again.system().Stop(second);
+  const auto terminated = probe.Expect<Terminated>();
+  EXPECT_EQ(terminated.actor, path);
+  EXPECT_FALSE(terminated.address_terminated);
 }
 
 // R28

@@ -17,11 +17,20 @@
 // What is promised: messages from one actor to another arrive in the order in which they were sent, at most once; each
 // may be lost. Watching is reliable: a Terminated comes when the actor ends, or when its node is taken for dead. A node
 // that is taken for dead is put into quarantine: this start of it is not spoken to again before the quarantine ends, since
-// nobody knows what it has missed. A node that was restarted is another one, whatever its address: references to actors
-// of its former life lead nowhere.
+// nobody knows what it has missed. It ends after RemotingConfig.quarantine_duration, by EndQuarantine, or when the node is
+// restarted. A node that was restarted is another one, whatever its address: references to actors of its former life lead
+// nowhere, and whoever watches one of them hears Terminated, by path as well.
 //
-// Differences to local actors: TryTell never says that a mailbox is full; stopping an actor elsewhere asks it, and its
-// supervisor is the one that it has there.
+// A question fails as it does locally, with the handler's error, or with what has become of it: it is not handled there,
+// nobody has the path, it or its answer has no codec. So does one that never left this node: InvalidArgument without a
+// codec, ResourceExhausted if it is too large or too many wait, Unavailable to a node in quarantine.
+//
+// Differences to local actors:
+// - TryTell never says that a mailbox is full.
+// - Stopping an actor elsewhere asks it, and its supervisor is the one that it has there.
+// - A question that times out says whether the node is connected, and why not, but not what the actor is at.
+// - The error of a question can be lost as its answer can: then it waits for its timeout. Peers of earlier versions send
+//   none.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_REMOTING_H_

@@ -21,6 +21,8 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/runtime_codecs.h"
 #include "fraktor/remote/wire/control_codec.h"
@@ -125,6 +127,55 @@ bool IsTakenBack(const LocalNode& node, const Envelope& message, DeadLetterReaso
   return is_taken_back;
 }
 
+// The same error, with its kind, in other words.
+absl::Status Restated(const absl::Status& error, absl::StatusCode code, absl::string_view text) {
+  absl::Status restated(code, text);
+  error.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) { restated.SetPayload(url, payload); });
+  return restated;
+}
+
+// Why a message cannot leave, and what to do about it.
+absl::Status WithHint(const absl::Status& why, Lane which) {
+  const bool is_too_large =
+      absl::IsOutOfRange(why) || ErrorKindOf<SerializationErrorKind>(why) == SerializationErrorKind::kTooLarge;
+  if (!is_too_large) return Restated(why, absl::StatusCode::kInvalidArgument, why.message());
+  return Restated(
+      why, absl::StatusCode::kResourceExhausted,
+      absl::StrCat(
+          why.message(),
+          which == Lane::kLarge
+              ? "; send it in parts, or raise RemoteOptions.limits.max_large_frame_bytes (WireLimits) here and "
+                "there"
+              : "; send it in parts, name the actor among RemoteOptions.large_destinations, or raise "
+                "RemoteOptions.limits.max_frame_bytes (WireLimits) here and there"));
+}
+
+// Who waits because of a message that does not leave this node hears why: he has asked, or it is the answer.
+void FailAsker(const LocalNode& node, ActorRef to, const Envelope& message, DeadLetterReason reason,
+               const absl::Status& why) {
+  if (message.Is<ErrorReply>()) return;
+  const ActorRef sender = message.sender();
+  const auto failed = [&] {
+    return Restated(why, why.code(),
+                    absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()), ", which was for ",
+                                 node.system.PathOf(to), ": ", why.message()));
+  };
+  if (sender.IsRemote()) {
+    FailRemoteAsk(sender, failed);
+  } else if (sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0 &&
+             sender.slot()->IsAt(sender.generation())) {
+    AnswerPromise(sender, MakeEnvelope<ErrorReply>(ActorRef(), failed()).release());
+  }
+  // Otherwise an error would not get there either.
+  if (reason != DeadLetterReason::kNotSerializable) return;
+  FailRemoteAsk(to, [&] {
+    return Restated(why, why.code(),
+                    absl::StrCat("the answer ", ToAbsl(message.type()->name()),
+                                 sender.IsNoOne() ? "" : absl::StrCat(" of ", node.system.PathOf(sender)),
+                                 " cannot leave ", node.parts.ToString(), ": ", why.message()));
+  });
+}
+
 }  // namespace
 
 uint64_t LocalNode::WireUidOf(ActorRef ref) const {
@@ -157,8 +208,13 @@ void LocalNode::Log(LogLevel level, std::string_view text, LogSite site) const {
   system.log().Log(level, {.at = system.toolbox().WallNow(), .path = "remote", .text = text}, site);
 }
 
-void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason) const {
+void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason, const absl::Status& why) const {
   if (to.IsRemote() && IsTakenBack(*this, *message, reason)) return;
+  if (!why.ok()) {
+    FailAsker(*this, to, *message, reason, why);
+    // He has heard it, if he is elsewhere; one who is here has his answer already.
+    if (message->sender().IsRemote()) message->set_sender(SharedSender(message->sender()));
+  }
   message->set_target_word(to.word());
   if (ForeignMetrics* const metrics = system.tree().options().mailboxes.core().metrics()) {
     metrics->CountDeadLetter(reason);
@@ -417,7 +473,8 @@ absl::StatusOr<ActorRef> RemotingCore::RefAt(const ActorPathParts& parts, std::s
   return link->RefOfPath(index, link->paths[index].turn);
 }
 
-ActorRef RemotingCore::RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path) {
+ActorRef RemotingCore::RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path,
+                                  bool is_promise) {
   if (uid == 0 || life == 0) return RefAt(parts, path, false, true).value_or(ActorRef());
   const absl::StatusOr<Peer*> peer = PeerOf(parts);
   if (!peer.ok()) return {};
@@ -429,7 +486,7 @@ ActorRef RemotingCore::RefOfActor(const ActorPathParts& parts, uint64_t life, ui
     }
     RememberText(**link, uid, path);
   }
-  const ActorRef ref = (*link)->RefOfUid(uid);
+  const ActorRef ref = is_promise ? (*link)->PromiseOfUid(uid) : (*link)->RefOfUid(uid);
   // One uid in four thousand millions has no word of its own.
   return ref.IsNoOne() ? RefAt(parts, absl::StrCat("#", uid), false, true).value_or(ActorRef()) : ref;
 }
@@ -461,11 +518,24 @@ std::string RemotingCore::PathTextOf(const NodeLink& link, ActorRef ref) const {
   return path == link.texts.end() ? std::string() : path->second;
 }
 
+std::string RemotingCore::StateOf(const NodeLink& link) const {
+  const auto found = peers_.find(*link.node().authority());
+  const Peer* const peer = found == peers_.end() ? nullptr : found->second.get();
+  if (peer != nullptr && IsQuarantined(*peer)) return "its node is in quarantine";
+  if (peer == nullptr || !peer->is_associated) {
+    const bool is_known = peer != nullptr && !peer->trouble.why.empty();
+    return absl::StrCat("its node is not connected", is_known ? absl::StrCat(": ", peer->trouble.why) : "");
+  }
+  return "its node is connected, and what it is at is not known here";
+}
+
 // What is for users.
 
-void RemotingCore::LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason) {
-  section.Later(
-      [node = node_, to, lost = std::move(message), reason]() mutable { node->Lose(to, std::move(lost), reason); });
+void RemotingCore::LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason,
+                             absl::Status why) {
+  section.Later([node = node_, to, lost = std::move(message), reason, why = std::move(why)]() mutable {
+    node->Lose(to, std::move(lost), reason, why);
+  });
 }
 
 void RemotingCore::LogLater(Section& section, LogLevel level, std::string text, LogSite site) const {
@@ -511,6 +581,16 @@ void RemotingCore::ListenToRegistry() {
   }));
 }
 
+absl::Status RemotingCore::Refusal::ToStatus(const PathAuthority& authority, Instant now) const {
+  if (!is_invalid_association) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      authority.ToString(), " is in quarantine",
+      deadline == Instant::InfiniteFuture()
+          ? std::string()
+          : absl::StrCat(" for another ", absl::FormatDuration(absl::Ceil(deadline - now, absl::Seconds(1)))),
+      ": ", why, "; the next start of that node ends it, or Remoting::EndQuarantine"));
+}
+
 void RemotingCore::DrainRegistry(Section& section) {
   for (auto& say : said_) section.Later([node = node_, say = std::move(say)] { say(*node); });
   said_.clear();
@@ -535,7 +615,7 @@ void RemotingCore::DrainRegistry(Section& section) {
                 .deadline = refusal.deadline,
                 .at = node->Now()});
           }
-          node->Lose(to, std::move(lost), refusal.reason);
+          node->Lose(to, std::move(lost), refusal.reason, refusal.ToStatus(authority, node->Now()));
         });
   }
   lost_.clear();
@@ -569,7 +649,10 @@ bool RemotingCore::Send(Section& section, NodeLink& link, ActorRef to, EnvelopeP
     if (peer->backlog.size() < node_->options.max_queued_messages) {
       peer->backlog.push_back({next_order_++, to, std::move(message)});
     } else {
-      LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull);
+      LoseLater(
+          section, to, std::move(message), DeadLetterReason::kMailboxFull,
+          absl::ResourceExhaustedError(absl::StrCat(peer->backlog.size(), " messages wait for ", peer->parts.ToString(),
+                                                    "; send less, or raise RemoteOptions.max_queued_messages")));
     }
     return true;
   }
@@ -644,6 +727,8 @@ uint32_t RemotingCore::AddPlace(Peer& peer, OutboundLane& lane, ActorRef ref) {
     view.home = BatchHome::kSender;
     view.uid = node_->WireUidOf(ref);
     if (view.uid == 0) return 0;
+    // Of one that others have been asked for too, nobody is to say that it has failed.
+    view.is_promise = ref.IsPromise() && (ref.word() & ActorRef::kShared) == 0;
     if (!ref.IsPromise() && !peer.told_paths.contains(view.uid)) {
       path = node_->system.names().TextOf(ref);
       // Without the address, which the receiver knows.
@@ -662,6 +747,7 @@ uint32_t RemotingCore::AddPlace(Peer& peer, OutboundLane& lane, ActorRef ref) {
     const bool is_theirs = link.node() == peer.parts && (link.life() == 0 || link.life() == peer.uid);
     if (link.life() != 0) {
       view.uid = link.UidOf(ref);
+      view.is_promise = link.IsPromise(ref);
       if (!is_theirs) path = PathTextOf(link, ref);
       view.path = path;
     } else {
@@ -780,7 +866,12 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
   OutboundLane& lane = peer.lane(which);
   const size_t most = which == Lane::kLarge ? options.max_queued_large : options.max_queued_messages;
   if (lane.queued() >= most || lane.queued_bytes() >= options.max_queued_bytes) {
-    LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull);
+    LoseLater(section, to, std::move(message), DeadLetterReason::kMailboxFull,
+              absl::ResourceExhaustedError(absl::StrCat(
+                  lane.queued(), " messages, ", lane.queued_bytes(), " bytes, wait for the ", ToAbsl(NameOf(which)),
+                  " stream to ", peer.parts.ToString(), "; send less, or raise ",
+                  which == Lane::kLarge ? "RemoteOptions.max_queued_large" : "RemoteOptions.max_queued_messages",
+                  " and max_queued_bytes")));
     return true;
   }
   absl::Status why = outgoing.status();
@@ -817,9 +908,10 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     why = absl::OkStatus();
     SealBatch(peer, which);
   }
+  why = WithHint(why, which);
   LogLater(section, LogLevel::kWarning,
            absl::StrCat(ToAbsl(message->type()->name()), " cannot leave this node: ", why.message()));
-  LoseLater(section, to, std::move(message), DeadLetterReason::kNotSerializable);
+  LoseLater(section, to, std::move(message), DeadLetterReason::kNotSerializable, std::move(why));
   return true;
 }
 
@@ -993,9 +1085,9 @@ void RemotingCore::OnClosed(Section& section, const PathAuthority& authority, La
   if (!is_ours) {
     lane.backoff = std::min(options.max_backoff, std::max(options.min_backoff, lane.backoff * 2));
     lane.retry_at = now + lane.backoff;
-    LogLater(section, LogLevel::kInfo,
-             absl::StrCat("the ", ToAbsl(NameOf(which)), " stream to ", peer->parts.ToString(),
-                          was_open ? " is gone: " : " could not be opened: ", why.message()));
+    OnTrouble(section, *peer, std::string(why.message()),
+              absl::StrCat("the ", ToAbsl(NameOf(which)), " stream to ", peer->parts.ToString(),
+                           was_open ? " is gone: " : " could not be opened: "));
     if (was_open && peer->uid != 0 && !IsQuarantined(*peer)) {
       while (!peer->failures.empty() && peer->failures.front() + options.restart_window <= now) {
         peer->failures.pop_front();

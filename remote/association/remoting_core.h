@@ -103,7 +103,9 @@ struct LocalNode {
   Instant Now() const { return system.toolbox().Now(); }
   // Not with the lock.
   void Log(LogLevel level, std::string_view text, LogSite site = LogSite::Here()) const;
-  void Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason) const;
+  // `why`, if there is one, is what somebody hears who has asked this of an actor elsewhere.
+  void Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason,
+            const absl::Status& why = absl::OkStatus()) const;
 };
 
 // A stream that a peer has opened, and whose it is: the first handshake says so, for as long as it lasts.
@@ -156,6 +158,8 @@ class RemotingCore {
   bool TakeBacklog(const PathAuthority& authority, ActorRef& to, EnvelopePtr& message);
   // "/user/cart"; empty if it is not known.
   std::string PathTextOf(const NodeLink& link, ActorRef ref) const;
+  // What is known of a node that does not answer, for people.
+  std::string StateOf(const NodeLink& link) const;
 
   // As RemoteProvider. Without the lock.
   size_t MaxMessageBytes(std::string_view path) const;
@@ -164,7 +168,8 @@ class RemotingCore {
   absl::StatusOr<ActorRef> RefAt(const ActorPathParts& parts, std::string_view path, bool is_selection,
                                  bool is_of_peer = false);
   // To an actor of a life of a node, met or not. No one if there are too many of them.
-  ActorRef RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path);
+  ActorRef RefOfActor(const ActorPathParts& parts, uint64_t life, uint64_t uid, std::string_view path,
+                      bool is_promise = false);
 
   // From the transport.
   void OnOpened(Section& section, const PathAuthority& authority, Lane lane, uint64_t serial);
@@ -214,7 +219,7 @@ class RemotingCore {
   bool IsQuarantined(const Peer& peer) const { return peer.quarantined_uid != 0; }
 
   // What is for users.
-  void LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason);
+  void LoseLater(Section& section, ActorRef to, EnvelopePtr message, DeadLetterReason reason, absl::Status why = {});
   void LogLater(Section& section, LogLevel level, std::string text, LogSite site = LogSite::Here()) const;
   void TerminatedLater(Section& section, Peer& peer, uint64_t uid, std::string reason) const;
   void ListenToRegistry();
@@ -257,6 +262,10 @@ class RemotingCore {
   // `is_over`: nothing of it counts any more.
   void EndLife(Section& section, Peer& peer, std::string_view reason, bool is_over);
   void GiveUpHandshake(Section& section, Peer& peer);
+  // Why it is not connected: kept for who asks, and logged, as a warning if it is new.
+  void OnTrouble(Section& section, Peer& peer, const std::string& why, std::string_view before = {});
+  // Somebody is there, and does not answer.
+  void OnSilence(Section& section, Peer& peer);
 
   // Quarantine.
   void Quarantine(Section& section, Peer& peer, std::string reason, bool tells_peer, bool is_harmless = false);
@@ -276,7 +285,9 @@ class RemotingCore {
   void SendDeathNotice(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher, bool existed);
   void SendWatch(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher);
   void TellWatches(Section& section, Peer& peer);
-  void EndWatches(Section& section, Peer& peer, uint64_t life, bool by_path);
+  // Besides those of the life: watches by path, all of them, or those that the life was told of.
+  enum class ByPath : uint8_t { kNone, kToldOf, kAll };
+  void EndWatches(Section& section, Peer& peer, uint64_t life, ByPath by_path);
   void ForgetWatchers(Section& section, Peer& peer);
   void FillOurRef(wire::Ref& ref, ActorRef ours) const;
   bool FillTheirRef(const Peer& peer, wire::Ref& ref, ActorRef theirs) const;
@@ -305,6 +316,9 @@ class RemotingCore {
     bool is_invalid_association = false;
     std::string why = {};
     Instant deadline = {};
+
+    // What somebody hears who has asked; OK if there is nothing to say that the reason does not.
+    absl::Status ToStatus(const PathAuthority& authority, Instant now) const;
   };
   absl::flat_hash_map<const void*, Refusal> refusals_;
   DeferredMessage::Lost lost_;

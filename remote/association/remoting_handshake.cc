@@ -18,6 +18,9 @@ namespace {
 
 // Lives of a peer whose late frames are known as such.
 constexpr size_t kMaxDead = 64;
+// So soon a trouble with a peer is a warning again: the same one, and another one.
+constexpr absl::Duration kSameTrouble = absl::Minutes(1);
+constexpr absl::Duration kOtherTrouble = absl::Seconds(1);
 
 // Whether who has shown these names may say that it is at `host`.
 bool MaySpeakFor(const StreamOrigin& origin, std::string_view host) {
@@ -73,6 +76,27 @@ void RemotingCore::WantPeer(Section& section, Peer& peer) {
   }
   OpenLane(section, peer, Lane::kControl);
   Pump(section, peer, Lane::kControl);
+}
+
+void RemotingCore::OnTrouble(Section& section, Peer& peer, const std::string& why, std::string_view before) {
+  const Instant now = node_->Now();
+  Trouble& trouble = peer.trouble;
+  const bool is_new = now >= trouble.warned_at + (why == trouble.warned ? kSameTrouble : kOtherTrouble);
+  trouble.why = why;
+  if (is_new) {
+    trouble.warned = why;
+    trouble.warned_at = now;
+  }
+  LogLater(section, is_new ? LogLevel::kWarning : LogLevel::kInfo, absl::StrCat(ToAbsl(before), why));
+}
+
+void RemotingCore::OnSilence(Section& section, Peer& peer) {
+  OnTrouble(
+      section, peer,
+      absl::StrCat(peer.authority.ToString(), " takes the stream and does not answer the handshake: is the system ",
+                   "there called \"", ToAbsl(peer.parts.system()), "\", does it call itself \"",
+                   ToAbsl(peer.authority.host()), "\", and can it reach this node at ",
+                   node_->parts.authority()->ToString(), "? Its log says what it has dropped"));
 }
 
 void RemotingCore::GiveUpHandshake(Section& section, Peer& peer) {
@@ -220,6 +244,7 @@ void RemotingCore::OnRefusal(Section& section, const InboundStream& stream, cons
                         std::find(peer->nonces.begin(), peer->nonces.end(), refusal.nonce()) != peer->nonces.end();
   if (!is_asked || !peer->is_shaking) return;
   GiveUpHandshake(section, *peer);
+  peer->trouble.why = absl::StrCat("it refuses this node: ", refusal.text());
   section.Later([node = node_, who = peer->parts.ToString(), why = refusal.text()] {
     node->Log(LogLevel::kError, absl::StrCat(who, " refuses this node: ", why));
     node->system.events().Publish(HandshakeRefused{.node = who, .reason = why});
@@ -259,6 +284,7 @@ void RemotingCore::Complete(Section& section, Peer& peer, uint64_t uid, const Ag
   peer.quarantined_uid = 0;
   peer.is_harmless = false;
   peer.is_associated = true;
+  peer.trouble.why = {};
   DrainRegistry(section);
   // What has waited is encoded without the lock, in the order in which it was sent; what comes meanwhile waits behind it.
   for (DeferredMessage& message : *waiting) {
@@ -294,7 +320,8 @@ void RemotingCore::EndLife(Section& section, Peer& peer, std::string_view reason
   peer.outbox.Clear();
   peer.told_paths.clear();
   ForgetDetector(peer);
-  EndWatches(section, peer, uid, false);
+  // A path may have somebody in the next life as well: he is not who was watched.
+  EndWatches(section, peer, uid, is_over ? ByPath::kToldOf : ByPath::kNone);
   ForgetWatchers(section, peer);
   for (auto& [ref, watch] : peer.watches) watch.told = 0;
   TerminatedLater(section, peer, uid, std::string(reason));
@@ -323,7 +350,7 @@ void RemotingCore::Quarantine(Section& section, Peer& peer, std::string reason, 
   peer.outbox.Clear();
   ForgetDetector(peer);
   peer.failures.clear();
-  EndWatches(section, peer, uid, true);
+  EndWatches(section, peer, uid, ByPath::kAll);
   ForgetWatchers(section, peer);
   DrainRegistry(section);
   TerminatedLater(section, peer, uid, std::move(reason));

@@ -13,6 +13,8 @@
 #include "fraktor/actor/selection/selection.h"
 #include "fraktor/actor/turn/foreign_burst.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/system_core.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting_core.h"
@@ -123,7 +125,7 @@ class BatchDelivery final : public ActorRefCodec {
   // Most have been told before, and need no lock.
   ActorRef RefOfSender(const BatchRefView& view) {
     if (link_ != nullptr && view.uid != 0 && view.path.empty() && !view.is_selection) {
-      const ActorRef ref = link_->RefOfUid(view.uid);
+      const ActorRef ref = view.is_promise ? link_->PromiseOfUid(view.uid) : link_->RefOfUid(view.uid);
       if (!ref.IsNoOne()) return ref;
     }
     return RefThere(from_, life_, view);
@@ -133,7 +135,7 @@ class BatchDelivery final : public ActorRefCodec {
     if (view.is_selection || (view.uid == 0 && !IsPlainPath(view.path))) return {};
     Section section(handle_);
     if (section.core() == nullptr) return {};
-    return section.core()->RefOfActor(parts, life, view.uid, view.path);
+    return section.core()->RefOfActor(parts, life, view.uid, view.path, view.is_promise);
   }
 
   // A uid means one actor, whoever has its path by now.
@@ -158,10 +160,17 @@ class BatchDelivery final : public ActorRefCodec {
       node_.Log(LogLevel::kWarning, absl::StrCat("a message from ", from_.ToString(), " for ", Describe(to),
                                                  " cannot be read: ", decoded.status().message()));
       LoseUnread(to, sender, manifest.view.name);
+      FailUnread(to, sender, manifest.view.name, decoded.status());
       return;
     }
     EnvelopePtr envelope = *std::move(decoded);
-    if (node_.options.untrusted && !MayReceive(to, *envelope)) return;
+    if (node_.options.untrusted && !MayReceive(to, *envelope)) {
+      FailRemoteAsk(sender, [&] {
+        return absl::PermissionDeniedError(absl::StrCat("nobody will answer ", ToAbsl(envelope->type()->name()),
+                                                        ": peers are not trusted at ", node_.parts.ToString()));
+      });
+      return;
+    }
     if (!to.ref.IsNoOne() && !envelope->type()->is_marked()) [[likely]] {
       burst_.Send(to.ref, std::move(envelope));
       return;
@@ -204,6 +213,24 @@ class BatchDelivery final : public ActorRefCodec {
              .recipient = path,
              .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()}}},
         node_.Now());
+    FailRemoteAsk(message.sender(), [&] {
+      return absl::InvalidArgumentError(absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()),
+                                                     ": it is for a path that is none of an actor of ",
+                                                     node_.parts.ToString()));
+    });
+  }
+
+  // Who asked need not wait: elsewhere, or here, if it is an answer.
+  void FailUnread(const Recipient& to, ActorRef sender, std::string_view manifest, const absl::Status& why) const {
+    FailRemoteAsk(sender, [&] {
+      return absl::InvalidArgumentError(absl::StrCat("nobody will answer ", ToAbsl(manifest), ": ",
+                                                     node_.parts.ToString(), " cannot read it: ", why.message()));
+    });
+    if (!to.ref.IsPromise()) return;
+    fraktor::Tell(
+        to.ref,
+        ErrorReply{absl::InvalidArgumentError(absl::StrCat("the answer ", ToAbsl(manifest), " from ", from_.ToString(),
+                                                           " cannot be read here: ", why.message()))});
   }
 
   void LoseUnread(const Recipient& to, ActorRef sender, std::string_view manifest) const {
@@ -489,7 +516,7 @@ bool RemotingCore::OnControl(Section& section, uint64_t id, const FrameHeader& h
       LogLater(section, LogLevel::kInfo, absl::StrCat(peer->parts.ToString(), " has ended"));
       EndLife(section, *peer, "it has ended", true);
       // By path nobody is there either, until another start of it answers.
-      EndWatches(section, *peer, 0, true);
+      EndWatches(section, *peer, 0, ByPath::kAll);
       authorities_->Disconnect(peer->authority, node_->Now()).IgnoreError();
       DrainRegistry(section);
       for (const Lane lane : {Lane::kControl, Lane::kOrdinary, Lane::kLarge}) CloseLane(*peer, lane);

@@ -12,10 +12,13 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/path_failure.h"
 #include "fraktor/actor/selection/selection.h"
+#include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -24,6 +27,28 @@ namespace fraktor {
 namespace {
 
 class RemotingTest : public NodesTest {};
+
+bool Has(const absl::Status& status, std::string_view text) {
+  return std::string(status.message()).find(text) != std::string::npos;
+}
+
+// Passes what it gets on.
+class Relaying : public Actor<Relaying, Question> {
+ public:
+  explicit Relaying(ActorRef to) : to_(to) {}
+  void On(Context& context, const Question& question) { context.Forward(to_, Question(question)); }
+
+ private:
+  ActorRef to_;
+};
+
+class TwiceWrong : public Actor<TwiceWrong, Note> {
+ public:
+  void On(Context& context, const Note&) {
+    context.Reply(ErrorReply{absl::InternalError("first")});
+    context.Reply(ErrorReply{absl::InternalError("second")});
+  }
+};
 
 TEST_F(RemotingTest, BringsMessagesToAnActorElsewhereAndItsAnswersBack) {
   const TestNode a = Add("a");
@@ -99,10 +124,161 @@ TEST_F(RemotingTest, SaysWhereTheOneIsThatDoesNotAnswer) {
   const absl::StatusOr<Note> note =
       a.system().AskAndWait<Note>(b.From(a, "/system/silent"), Question{1}, absl::Seconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(note.status()));
-  EXPECT_EQ(
-      note.status().message(),
-      "ask timed out: pekko://b@b:2552 has not answered fraktor::Question of pekko://a/temp within 5s; what it is "
-      "at is not known here");
+  EXPECT_EQ(note.status().message(),
+            "ask timed out: pekko://b@b:2552/system/silent has not answered fraktor::Question of pekko://a/temp within "
+            "5s; its "
+            "node is connected, and what it is at is not known here");
+  // By its uid as well.
+  auto probe = a.kit->Probe();
+  probe.Send(b.From(a, "/system/silent"), Identify{.id = 1});
+  const ActorRef there = probe.Expect<ActorIdentity>().ref;
+  EXPECT_NE(there, b.From(a, "/system/silent"));
+  const absl::Status again = a.system().AskAndWait<Note>(there, Question{1}, absl::Seconds(5)).status();
+  EXPECT_TRUE(Has(again, "ask timed out: pekko://b@b:2552/system/silent has not answered")) << again;
+}
+
+TEST_F(RemotingTest, SaysThatANodeIsNotConnectedAndWhy) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  const ActorRef nowhere = a.system().Resolve("pekko://c@c:2552/user/echo").value();
+  a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "stream to pekko://c@c:2552 could not be opened"}, 1, [&] {
+    const absl::Status absent = a.system().AskAndWait<Note>(nowhere, Question{1}, absl::Seconds(5)).status();
+    EXPECT_TRUE(absl::IsDeadlineExceeded(absent)) << absent;
+    EXPECT_TRUE(Has(absent, "pekko://c@c:2552/user/echo has not answered")) << absent;
+    EXPECT_TRUE(Has(absent, "; its node is not connected: nobody answers at pekko://c:2552")) << absent;
+  });
+  // Somebody is there, who is called otherwise.
+  const ActorRef typo = a.system().Resolve("pekko://typo@b:2552/user/echo").value();
+  a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "is the system there called \"typo\""}, 1, [&] {
+    const absl::Status other = a.system().AskAndWait<Note>(typo, Question{1}, absl::Seconds(5)).status();
+    EXPECT_TRUE(Has(other, "its node is not connected: ")) << other;
+    EXPECT_TRUE(Has(other, "does not answer the handshake: is the system there called \"typo\"")) << other;
+  });
+}
+
+// So long no other warning of the same trouble comes, and then one does.
+TEST_F(RemotingTest, WarnsOfATroubleAgainAfterAWhile) {
+  const TestNode a = Add("a");
+  const ActorRef nowhere = a.system().Resolve("pekko://c@c:2552/user/echo").value();
+  const LogFilter warnings{.level = LogLevel::kWarning, .contains = "could not be opened"};
+  a.kit->ExpectLog(warnings, 1, [&] {
+    Tell(nowhere, Question{1});
+    Advance(absl::Seconds(50));
+  });
+  a.kit->ExpectLog(warnings, 1, [&] { Advance(absl::Seconds(50)); });
+}
+
+// Fails in several ways.
+class Moody : public Actor<Moody, Question, Rare, Refs> {
+ public:
+  Note On(Context&, const Question& question) {
+    if (question.number == 0) throw std::runtime_error("not in the mood");
+    return {.number = question.number};
+  }
+  Private On(Context&, const Rare&) { return {}; }
+  Rare On(Context&, const Refs&) { return {}; }
+};
+
+// What a question hears locally, it hears across nodes, and as fast.
+TEST_F(RemotingTest, TellsWhoAskedWhyNobodyAnswers) {
+  const TestNode a = nodes_.Add("a", {}, {}, /*has_rare=*/true);
+  const TestNode b = nodes_.Add("b", {}, {}, /*has_rare=*/true);
+  auto moody = b.kit->SpawnNamed<Moody>("moody");
+  const ActorRef there = b.From(a, "/user/moody");
+  Meet(a, b);
+  const auto ask = [&](ActorRef to, auto question) {
+    const Instant begin = sim_.toolbox().Now();
+    const absl::Status status = a.system().AskAndWait<Note>(to, std::move(question), absl::Hours(1)).status();
+    EXPECT_LT(sim_.toolbox().Now() - begin, absl::Seconds(1)) << status;
+    return status;
+  };
+  const absl::Status thrown = ask(there, Question{0});
+  EXPECT_TRUE(Has(thrown, "pekko://b/user/moody failed on fraktor::Question")) << thrown;
+  EXPECT_TRUE(Has(thrown, "not in the mood")) << thrown;
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(thrown), ActorErrorKind::kThrown) << thrown;
+  const absl::Status unhandled = ask(there, Note{});
+  EXPECT_TRUE(absl::IsUnimplemented(unhandled)) << unhandled;
+  EXPECT_TRUE(Has(unhandled, "pekko://b/user/moody does not handle fraktor::Note")) << unhandled;
+  const absl::Status nobody = ask(b.From(a, "/user/nobody"), Question{1});
+  EXPECT_TRUE(absl::IsDeadlineExceeded(nobody)) << nobody;
+  EXPECT_TRUE(Has(nobody, "nobody will answer fraktor::Question")) << nobody;
+  EXPECT_TRUE(Has(nobody, "/user/nobody")) << nobody;
+  const absl::Status answer = ask(there, Rare{1});
+  EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+  EXPECT_TRUE(Has(answer, "the answer fraktor::Private of pekko://b/user/moody cannot leave pekko://b@b:2552"))
+      << answer;
+  // One that has ended.
+  auto probe = a.kit->Probe();
+  probe.Send(there, Identify{.id = 1});
+  const ActorRef with_uid = probe.Expect<ActorIdentity>().ref;
+  b.system().Stop(moody);
+  Advance(absl::Seconds(1));
+  const absl::Status ended = ask(with_uid, Question{1});
+  EXPECT_TRUE(Has(ended, "pekko://b/user/moody has ended")) << ended;
+}
+
+TEST_F(RemotingTest, TellsWhoAskedWhatCannotBeRead) {
+  const TestNode a = nodes_.Add("a", {}, {}, /*has_rare=*/true);
+  const TestNode b = Add("b");
+  a.kit->SpawnNamed<Moody>("moody");
+  b.kit->SpawnNamed<Echo>("echo");
+  const absl::Status question = a.system().AskAndWait<Note>(b.From(a, "/user/echo"), Rare{1}, absl::Hours(1)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(question)) << question;
+  EXPECT_TRUE(Has(question, "nobody will answer test.rare: pekko://b@b:2552 cannot read it: no codec")) << question;
+  const absl::Status answer = b.system().AskAndWait<Note>(a.From(b, "/user/moody"), Refs{1}, absl::Hours(1)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+  EXPECT_TRUE(Has(answer, "the answer test.rare from pekko://a@a:2552 cannot be read here: no codec")) << answer;
+}
+
+// Only questions fail: actors do not get what they have not asked for.
+TEST_F(RemotingTest, TellsNoActorOfFailures) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Moody>("moody");
+  auto probe = a.kit->Probe();
+  probe.Send(b.From(a, "/user/moody"), Question{0});
+  probe.Send(b.From(a, "/user/moody"), Note{});
+  probe.Send(b.From(a, "/user/nobody"), Question{1});
+  probe.ExpectNoMessage(absl::Seconds(5));
+}
+
+// A question that several get goes on if one of them fails.
+TEST_F(RemotingTest, WaitsForOthersOfASelection) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Moody>("moody");
+  auto slow = b.kit->Probe("slow");
+  const ActorPath anchor = ActorPathParser::Parse(b.Path("/user")).value();
+  const ActorRef both = a.remoting->SelectionAt(anchor, "/user/mood?").value();
+  // To one of them alone: it fails.
+  EXPECT_TRUE(Has(a.system().AskAndWait<Note>(both, Question{0}, absl::Hours(1)).status(), "not in the mood"));
+  b.kit->SpawnNamed<Relaying>("moodz", slow.ref());
+  Future<Note> asked = a.system().Ask<Note>(both, Question{0}, absl::Seconds(30));
+  slow.Expect<Question>();
+  Advance(absl::Seconds(1));
+  EXPECT_FALSE(asked.IsReady());
+  slow.Reply(Note{.number = 7});
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(asked.IsReady());
+  EXPECT_EQ(asked.Take().value().number, 7);
+}
+
+// What the runtime says to questions that are over is of no use to anybody.
+TEST_F(RemotingTest, LogsNoDeadLettersOfErrorsThatComeTooLate) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<TwiceWrong>("wrong");
+  a.kit->ExpectEvents<SuppressedDeadLetter>(
+      1,
+      [&] {
+        a.kit->ExpectEvents<DeadLetter>(0, [&] {
+          const absl::Status wrong =
+              a.system().AskAndWait<Note>(b.From(a, "/user/wrong"), Note{}, absl::Seconds(5)).status();
+          EXPECT_TRUE(Has(wrong, "first")) << wrong;
+          Advance(absl::Seconds(1));
+        });
+      },
+      [](const SuppressedDeadLetter& letter) { return letter.reason == DeadLetterReason::kLateReply; });
 }
 
 class Grumpy : public Actor<Grumpy, Question> {
@@ -186,7 +362,13 @@ TEST_F(RemotingTest, LosesWhatHasNoCodecAndKeepsTheLink) {
   });
   EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kNotSerializable), 1u);
   // Who asked need not wait.
-  EXPECT_TRUE(absl::IsDeadlineExceeded(a.system().AskAndWait<Note>(there, Private{4}, absl::Hours(1)).status()));
+  const absl::Status status = a.system().AskAndWait<Note>(there, Private{4}, absl::Hours(1)).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_EQ(ErrorKindOf<SerializationErrorKind>(status), SerializationErrorKind::kNotRegistered) << status;
+  EXPECT_TRUE(Has(status,
+                  "nobody will answer fraktor::Private, which was for pekko://b@b:2552/system/pb: no codec is "
+                  "registered"))
+      << status;
 }
 
 // R39
@@ -221,6 +403,11 @@ TEST_F(RemotingTest, LosesWhatIsLargerThanAFrame) {
     EXPECT_EQ(at_b.Expect<Note>().number, 2);
     EXPECT_EQ(at_b.Expect<Note>().number, 3);
   });
+  const Note large{.number = 4, .text = std::string(300'000, 'x')};
+  const absl::Status status = a.system().AskAndWait<Note>(b.From(a, "/system/pb"), large, absl::Hours(1)).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_TRUE(Has(status, "RemoteOptions.large_destinations")) << status;
+  EXPECT_TRUE(Has(status, "max_frame_bytes (WireLimits)")) << status;
 }
 
 TEST_F(RemotingTest, LosesMessagesToActorsThatAreNotThereAtTheirNode) {

@@ -62,6 +62,7 @@ void RemotingCore::TickPeer(Section& section, Peer& peer, Instant now) {
     } else if (is_wanted && !is_ending_ && now >= peer.lane(Lane::kControl).retry_at) {
       WantPeer(section, peer);
       if (peer.lane(Lane::kControl).is_open && now >= peer.next_request) {
+        OnSilence(section, peer);
         peer.next_request = now + options.handshake_retry;
         peer.pending.request = true;
         WantPending(section, peer);
@@ -116,9 +117,9 @@ void RemotingCore::TickWatch(Section& section, Peer& peer, Instant now) {
     } else {
       ForgetDetector(peer);
       // Nobody was ever there.
-      EndWatches(section, peer, 0, true);
+      EndWatches(section, peer, 0, ByPath::kAll);
       while (!peer.watches.empty()) {
-        EndWatches(section, peer, NodeLink::Of(peer.watches.begin()->first).life(), false);
+        EndWatches(section, peer, NodeLink::Of(peer.watches.begin()->first).life(), ByPath::kNone);
       }
       TerminatedLater(section, peer, 0, reason);
     }

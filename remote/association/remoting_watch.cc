@@ -210,7 +210,7 @@ void RemotingCore::TellWatches(Section& section, Peer& peer) {
     if (found == peer.watches.end()) continue;
     const uint64_t life = NodeLink::Of(ref).life();
     if (life != 0 && life != peer.uid) {
-      EndWatches(section, peer, life, false);
+      EndWatches(section, peer, life, ByPath::kNone);
       continue;
     }
     found->second.told = peer.uid;
@@ -221,11 +221,12 @@ void RemotingCore::TellWatches(Section& section, Peer& peer) {
 }
 
 // The life is over: whoever watches somebody there hears of it.
-void RemotingCore::EndWatches(Section& section, Peer& peer, uint64_t life, bool by_path) {
+void RemotingCore::EndWatches(Section& section, Peer& peer, uint64_t life, ByPath by_path) {
   std::vector<std::pair<uint64_t, ActorRef>> over;
   for (const auto& [ref, watch] : peer.watches) {
     const uint64_t its_life = NodeLink::Of(ref).life();
-    if (its_life == life || (by_path && its_life == 0)) over.emplace_back(watch.order, ref);
+    const bool is_over_by_path = by_path == ByPath::kAll || (by_path == ByPath::kToldOf && watch.told == life);
+    if (its_life == life || (its_life == 0 && is_over_by_path)) over.emplace_back(watch.order, ref);
   }
   std::sort(over.begin(), over.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& [order, ref] : over) {
@@ -373,10 +374,16 @@ void RemotingCore::OnDeathNotice(Section& section, Peer& peer, const wire::Death
 }
 
 void RemotingCore::DeliverNotice(Section& section, Peer& peer, const wire::DeathNotice& notice) {
-  const ActorRef watchee = TheirRef(peer, notice.watchee());
+  ActorRef watchee = TheirRef(peer, notice.watchee());
   const ActorRef watcher = OurRef(notice.watcher());
   if (watchee.IsNoOne() || watcher.IsNoOne()) return;
-  const auto found = peer.watches.find(watchee);
+  auto found = peer.watches.find(watchee);
+  if (found == peer.watches.end() && notice.watchee().uid() != 0 && NodeLink::Of(watchee).life() != 0) {
+    // A promise is known by another reference than an actor.
+    const ActorRef promise = NodeLink::Of(watchee).PromiseOfUid(notice.watchee().uid());
+    found = peer.watches.find(promise);
+    if (found != peer.watches.end()) watchee = promise;
+  }
   if (found != peer.watches.end()) {
     auto& watchers = found->second.watchers;
     watchers.erase(std::remove_if(watchers.begin(), watchers.end(),

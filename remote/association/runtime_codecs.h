@@ -1,5 +1,8 @@
 // How the runtime's own messages travel: PoisonPill, Kill, Identify and its answer, an error or Done as an
-// answer, and what spawns an actor on another node.
+// answer, and what spawns an actor on another node. Programs need not register them:
+//
+//   const MessageCodec* codec = codecs_of_the_program.FindManifest(name);
+//   if (codec == nullptr) codec = RuntimeCodecs().FindManifest(name);
 //
 // Thread safety: constants.
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_RUNTIME_CODECS_H_

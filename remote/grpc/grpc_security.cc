@@ -192,6 +192,12 @@ absl::Status GrpcSecurity::Validate() const {
         "the "
         "roots have signed");
   }
+  for (const std::string& name : peer_names_) {
+    if (!name.empty()) continue;
+    return absl::InvalidArgumentError(
+        "GrpcSecurity: one of the peer_names of MutualTls is empty, and no certificate is for \"\"; leave it out, or "
+        "write \"*\" for everybody whom the roots have signed");
+  }
   if (texts_ != nullptr) return texts_->first;
   if (files_.reload < absl::Seconds(1)) {
     return absl::InvalidArgumentError(

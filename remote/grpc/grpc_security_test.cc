@@ -91,10 +91,25 @@ TEST_F(GrpcSecurityTest, RefusesNamesThatAreNotOnTheList) {
   const absl::Status there = Try(open, choosy);
   EXPECT_TRUE(absl::IsPermissionDenied(there)) << there;
   EXPECT_NE(std::string(there.message()).find("[localhost, a.nodes.test]"), std::string::npos) << there;
+  // Whose certificate, and whose list.
+  EXPECT_NE(std::string(there.message()).find("the certificate of ipv"), std::string::npos) << there;
+  EXPECT_NE(
+      std::string(there.message())
+          .find(absl::StrCat("in the GrpcSecurity of the node that listens at localhost:", choosy.transport->port())),
+      std::string::npos)
+      << there;
   EXPECT_NE(log_.lines.Await(1)[0].find("peer_names"), std::string::npos) << log_.lines.Await(1)[0];
   const absl::Status here = Try(choosy, open);
   EXPECT_TRUE(absl::IsPermissionDenied(here)) << here;
+  EXPECT_NE(
+      std::string(here.message())
+          .find(absl::StrCat("the certificate of localhost:", open.transport->port(), " is for [localhost, a.nod")),
+      std::string::npos)
+      << here;
+  EXPECT_NE(std::string(here.message()).find("in the GrpcSecurity of the node that connects to it"), std::string::npos);
   EXPECT_EQ(open.receiver->frames.Await(0).size(), 0u);
+  // Who uses the stream logs what becomes of it: nobody else does.
+  EXPECT_EQ(log_.lines.Await(1).size(), 1u);
 }
 
 TEST_F(GrpcSecurityTest, UsesNewCertificatesWithoutARestart) {
@@ -131,6 +146,7 @@ TEST_F(GrpcSecurityTest, SaysWhatIsWrongWithCertificates) {
     EXPECT_NE(std::string(status.message()).find(text), std::string::npos) << status;
   };
   refuses(GrpcSecurity::MutualTls(good, {}), "names of peers");
+  refuses(GrpcSecurity::MutualTls(good, {"a.nodes.test", ""}), "one of the peer_names of MutualTls is empty");
   refuses(GrpcSecurity::MutualTls(PemTexts{}, {"*"}), "roots");
   PemTexts texts = good;
   texts.certificate = "no certificate";

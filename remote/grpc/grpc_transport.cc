@@ -116,14 +116,15 @@ class Streams {
   bool is_secure() const { return options_.security.kind() == GrpcSecurity::Kind::kMutualTls; }
   void Warn(const std::string& text) const { logger_.Log(LogLevel::kWarning, {.at = Now(), .text = text}); }
 
-  // OK, or why a peer of these names is not let in.
-  absl::Status Admit(const std::vector<std::string>& names) const {
+  // OK, or why a peer of these names is not let in. The text is for logs of both sides: it names both.
+  absl::Status Admit(const std::vector<std::string>& names, std::string_view peer, std::string_view here) const {
     if (!is_secure()) return absl::OkStatus();
     for (const std::string& name : names) {
       if (options_.security.Admits(name)) return absl::OkStatus();
     }
-    return absl::PermissionDeniedError(absl::StrCat("the certificate is for [", absl::StrJoin(names, ", "),
-                                                    "], and none of these is among the peer_names of GrpcSecurity"));
+    return absl::PermissionDeniedError(absl::StrCat("the certificate of ", ToAbsl(peer), " is for [",
+                                                    absl::StrJoin(names, ", "), "], and none of these is among the ",
+                                                    "peer_names in the GrpcSecurity of ", ToAbsl(here)));
   }
 
   std::shared_ptr<FrameReceiver> receiver() {
@@ -310,8 +311,10 @@ class ClientStream final : public OutboundStream,
   void OnReadInitialMetadataDone(bool ok) override {
     if (!ok || context_.GetServerInitialMetadata().count(kWelcome) == 0) return;
     MutexLock telling(telling_);
-    if (absl::Status admitted = streams_->Admit(NamesOf(context_.auth_context())); !admitted.ok()) {
-      streams_->Warn(absl::StrCat("no frames go to ", peer_, ": ", admitted.message()));
+    if (absl::Status admitted =
+            streams_->Admit(NamesOf(context_.auth_context()), peer_, "the node that connects to it");
+        !admitted.ok()) {
+      // The listener says it.
       MutexLock lock(mutex_);
       why_ = std::move(admitted);
       context_.TryCancel();
@@ -447,7 +450,8 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
       return absl::ResourceExhaustedError("this node has as many streams as it takes");
     }
     StreamOrigin origin{.endpoint = context.peer(), .hosts = NamesOf(context.auth_context())};
-    if (absl::Status admitted = streams_->Admit(origin.hosts); !admitted.ok()) {
+    const std::string here = absl::StrCat("the node that listens at ", context.host());
+    if (absl::Status admitted = streams_->Admit(origin.hosts, context.peer(), here); !admitted.ok()) {
       streams_->Warn(absl::StrCat("a stream of ", context.peer(), " was refused: ", admitted.message()));
       return admitted;
     }

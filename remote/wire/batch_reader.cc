@@ -141,6 +141,7 @@ absl::StatusOr<BatchReader::Step> BatchReader::ReadRef(std::string_view body) {
     if (field.number == 2 && IsUid(field)) ref_.uid = field.value;
     if (field.number == 3 && IsText(field)) return TakeText(field, "a path", limits_.max_path_bytes, ref_.path);
     if (field.number == 4 && IsNumber(field)) ref_.is_selection = field.value != 0;
+    if (field.number == 5 && IsNumber(field)) ref_.is_promise = field.value != 0;
     return absl::OkStatus();
   });
   if (!read.ok()) return read;

@@ -62,11 +62,14 @@ uint32_t BatchWriter::AddNode(const BatchNodeView& node) {
 }
 
 uint32_t BatchWriter::AddRef(const BatchRefView& ref) {
-  Open(frame_, 2, NumberBytes(ref.home) + UidBytes(ref.uid) + TextBytes(ref.path) + NumberBytes(ref.is_selection));
+  Open(frame_, 2,
+       NumberBytes(ref.home) + UidBytes(ref.uid) + TextBytes(ref.path) + NumberBytes(ref.is_selection) +
+           NumberBytes(ref.is_promise));
   AppendNumber(frame_, 1, ref.home);
   AppendUid(frame_, 2, ref.uid);
   AppendText(frame_, 3, ref.path);
   AppendNumber(frame_, 4, ref.is_selection ? 1 : 0);
+  AppendNumber(frame_, 5, ref.is_promise ? 1 : 0);
   return static_cast<uint32_t>(++refs_);
 }
 

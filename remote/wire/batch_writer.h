@@ -42,6 +42,7 @@ struct BatchRefView {
   uint64_t uid = 0;
   std::string_view path = {};
   bool is_selection = false;
+  bool is_promise = false;
 };
 
 struct BatchManifestView {

@@ -1,5 +1,10 @@
 // How large things may be that come from a peer, and that we send: looked at before any memory is taken for them.
 //
+//   RemoteOptions options{.limits = {.max_frame_bytes = 1 << 20}};          // messages of almost 1 MiB
+//   GrpcTransportOptions transport{.limits = {.max_frame_bytes = 2 << 20}}; // at least the largest of the three
+//
+// Both sides have to allow it: a peer cuts a stream that brings a frame above its own limits.
+//
 // Thread safety: values.
 #ifndef FRAKTOR_REMOTE_WIRE_WIRE_LIMITS_H_
 #define FRAKTOR_REMOTE_WIRE_WIRE_LIMITS_H_

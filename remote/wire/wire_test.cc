@@ -46,7 +46,8 @@ std::vector<std::string> Lines(std::string_view body, const WireLimits& limits =
         break;
       case Step::kRef:
         lines.push_back(absl::StrCat("ref ", reader.ref().home, " ", reader.ref().uid, " ",
-                                     std::string(reader.ref().path), reader.ref().is_selection ? " selection" : ""));
+                                     std::string(reader.ref().path), reader.ref().is_selection ? " selection" : "",
+                                     reader.ref().is_promise ? " promise" : ""));
         break;
       case Step::kManifest:
         lines.push_back(absl::StrCat("manifest ", std::string(reader.manifest().name), " ", reader.manifest().version));
@@ -138,7 +139,7 @@ TEST(Batch, IsWhatTheProtocolCompilerReads) {
   EXPECT_EQ(home, 2u);
   const uint32_t to = writer.AddRef({.home = BatchHome::kReceiver, .uid = 1});
   const uint32_t from = writer.AddRef({.home = BatchHome::kSender, .uid = UINT64_MAX, .path = "/user/a"});
-  const uint32_t other = writer.AddRef({.home = home, .uid = 3});
+  const uint32_t other = writer.AddRef({.home = home, .uid = 3, .is_promise = true});
   const uint32_t all = writer.AddRef({.path = "/user/*", .is_selection = true});
   const uint32_t manifest = writer.AddManifest("shop.Order", 300);
   writer.AddMessage({.to = to, .from = from, .manifest = manifest, .payload = "one"});
@@ -158,6 +159,8 @@ TEST(Batch, IsWhatTheProtocolCompilerReads) {
   EXPECT_EQ(batch.refs(1).uid(), UINT64_MAX);
   EXPECT_EQ(batch.refs(1).path(), "/user/a");
   EXPECT_EQ(batch.refs(2).home(), home);
+  EXPECT_TRUE(batch.refs(2).is_promise());
+  EXPECT_FALSE(batch.refs(1).is_promise());
   EXPECT_TRUE(batch.refs(3).is_selection());
   ASSERT_EQ(batch.manifests_size(), 1);
   EXPECT_EQ(batch.manifests(0).version(), 300u);
@@ -171,9 +174,9 @@ TEST(Batch, IsWhatTheProtocolCompilerReads) {
 
   EXPECT_EQ(Lines(BodyOf(frame)),
             (std::vector<std::string>{"node pekko third 10.0.0.3 2552 18441921395520346504", "ref 0 1 ",
-                                      "ref 1 18446744073709551615 /user/a", "ref 2 3 ", "ref 0 0 /user/* selection",
-                                      "manifest shop.Order 300", "message 1 2 1 one", "message 3 0 1 ",
-                                      absl::StrCat("message 4 0 1 ", std::string(300, 'x'))}));
+                                      "ref 1 18446744073709551615 /user/a", "ref 2 3  promise",
+                                      "ref 0 0 /user/* selection", "manifest shop.Order 300", "message 1 2 1 one",
+                                      "message 3 0 1 ", absl::StrCat("message 4 0 1 ", std::string(300, 'x'))}));
 }
 
 TEST(Batch, MayHaveItsTablesBetweenItsMessages) {
