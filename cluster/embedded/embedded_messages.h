@@ -140,10 +140,6 @@ template <>
 inline constexpr bool kIsSuppressedDeadLetter<EmbeddedLease> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<EmbeddedTerm> = true;
-template <>
-inline constexpr bool kIsSuppressedDeadLetter<EmbeddedWatch> = true;
-template <>
-inline constexpr bool kIsSuppressedDeadLetter<EmbeddedTopology> = true;
 
 template <>
 struct Codec<EmbeddedDone> : FieldCodec<EmbeddedDone> {
