@@ -43,6 +43,7 @@ std::vector<LogSurvey> SurveyLogs(rocksdb::Env& env, const std::string& path);
 
 // The greatest number of a log from which on a column family needs logs, by the list of files of the database
 // (MANIFEST), which has the same format: that log, or a later one, is there unless it was lost. 0 if there is none.
+// A later one that no family has begun to need is not named there.
 uint64_t NewestLogNeeded(rocksdb::Env& env, const std::string& path);
 
 }  // namespace fraktor::inline v0

@@ -410,7 +410,7 @@ class DamagedLog : public TornLog {
         EXPECT_NE(std::string(refused.message()).find(word), std::string::npos) << word << " in " << refused;
       }
       EXPECT_TRUE(warnings_.empty());
-      EXPECT_EQ(ContentsOfCopy(), before);
+      EXPECT_TRUE(ContentsOfCopy() == before);
     }
   }
 
@@ -540,8 +540,9 @@ TEST_F(DamagedLog, IsRefusedIfItIsOneOfMany) {
   std::sort(logs.begin(), logs.end());
   ASSERT_GE(logs.size(), 3u);
   ASSERT_TRUE(OpenCopy().ok());
+  // At least the first of them is known to come before others.
   FreshLog();
-  std::filesystem::remove(logs.back());
+  for (size_t i = 1; i < logs.size(); ++i) std::filesystem::remove(logs[i]);
   ExpectRefused(folder_.path("copy"), "the newest write-ahead log");
   for (const std::string& log : {logs[0], logs[logs.size() - 2]}) {
     FreshLog();
@@ -552,7 +553,7 @@ TEST_F(DamagedLog, IsRefusedIfItIsOneOfMany) {
     const Contents before = ContentsOfCopy();
     const absl::Status missing = OpenCopy().status();
     EXPECT_EQ(ErrorKindOf<JournalErrorKind>(missing), JournalErrorKind::kCorrupt) << log << ": " << missing;
-    EXPECT_EQ(ContentsOfCopy(), before);
+    EXPECT_TRUE(ContentsOfCopy() == before);
   }
 }
 

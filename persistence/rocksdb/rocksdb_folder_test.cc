@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
@@ -33,6 +34,7 @@
 #include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
@@ -261,10 +263,14 @@ class Recorder final : public rocksdb::FileSystemWrapper {
         states_(std::move(states)) {}
 
   const char* Name() const override { return "Recorder"; }
-  size_t count() const { return count_; }
+  size_t count() const {
+    MutexLock lock(mutex_);
+    return count_;
+  }
   std::string state(size_t i) const { return absl::StrCat(states_, i); }
 
-  void Record() {
+  // Nothing changes while it copies: files are taken away by a thread of their own.
+  void Record() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (!std::filesystem::exists(path_)) return;
     std::filesystem::copy(path_, state(count_), std::filesystem::copy_options::recursive);
     ++count_;
@@ -272,6 +278,7 @@ class Recorder final : public rocksdb::FileSystemWrapper {
 
   IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* debug) override {
+    MutexLock lock(mutex_);
     Record();
     std::unique_ptr<rocksdb::FSWritableFile> file;
     const IOStatus made = target()->NewWritableFile(path, options, &file, debug);
@@ -282,10 +289,12 @@ class Recorder final : public rocksdb::FileSystemWrapper {
   }
   IOStatus RenameFile(const std::string& from, const std::string& to, const IOOptions& options,
                       IODebugContext* debug) override {
+    MutexLock lock(mutex_);
     Record();
     return target()->RenameFile(from, to, options, debug);
   }
   IOStatus DeleteFile(const std::string& path, const IOOptions& options, IODebugContext* debug) override {
+    MutexLock lock(mutex_);
     Record();
     return target()->DeleteFile(path, options, debug);
   }
@@ -297,11 +306,13 @@ class Recorder final : public rocksdb::FileSystemWrapper {
         : rocksdb::FSWritableFileOwnerWrapper(std::move(file)), recorder_(recorder) {}
 
     IOStatus Append(const rocksdb::Slice& bytes, const IOOptions& options, IODebugContext* debug) override {
+      MutexLock lock(recorder_.mutex_);
       recorder_.Record();
       return FSWritableFileOwnerWrapper::Append(bytes, options, debug);
     }
     IOStatus Append(const rocksdb::Slice& bytes, const IOOptions& options,
                     const rocksdb::DataVerificationInfo& verification, IODebugContext* debug) override {
+      MutexLock lock(recorder_.mutex_);
       recorder_.Record();
       return FSWritableFileOwnerWrapper::Append(bytes, options, verification, debug);
     }
@@ -312,7 +323,8 @@ class Recorder final : public rocksdb::FileSystemWrapper {
 
   const std::string path_;
   const std::string states_;
-  size_t count_ = 0;
+  mutable Mutex mutex_;
+  size_t count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 TEST_F(Folder, IsFinishedIfItsMakingWasInterruptedAnywhere) {
