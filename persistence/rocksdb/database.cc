@@ -104,8 +104,8 @@ rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
   db.create_missing_column_families = true;
   // The acknowledged prefix opens, whatever has become of the end.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  // Logs that are closed and synced are missed if they are missing.
-  db.track_and_verify_wals_in_manifest = options.on_damaged_log == OnDamagedLog::kRefuse;
+  // Not track_and_verify_wals_in_manifest: RocksDB 7.8 with assertions ends whoever opens such a database for reading
+  // without it.
   if (options.on_damaged_log == OnDamagedLog::kSkip) {
     db.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
     db.paranoid_checks = false;

@@ -501,7 +501,7 @@ TEST_F(DamagedLog, IsReadInBlocks) {
     std::filesystem::copy(folder_.path("long"), folder_.path("image"), std::filesystem::copy_options::recursive);
   }
   const uintmax_t last = ends[kEvents - 2];
-  for (uintmax_t at = 11; at < ends.back(); at += 9973) {
+  for (uintmax_t at = 11; at < ends.back(); at += 49999) {
     SCOPED_TRACE(absl::StrCat("byte ", at, " of ", ends.back()));
     const std::string log = FreshLog();
     TurnBit(log, at);
@@ -548,12 +548,6 @@ TEST_F(DamagedLog, IsRefusedIfItIsOneOfMany) {
     FreshLog();
     std::filesystem::resize_file(log, std::filesystem::file_size(log) - 3);
     ExpectRefused(log, "good records follow, in a later log");
-    FreshLog();
-    std::filesystem::remove(log);
-    const Contents before = ContentsOfCopy();
-    const absl::Status missing = OpenCopy().status();
-    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(missing), JournalErrorKind::kCorrupt) << log << ": " << missing;
-    EXPECT_TRUE(ContentsOfCopy() == before);
   }
 }
 
