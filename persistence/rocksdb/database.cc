@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -20,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
+#include "rocksdb/iterator.h"
 #include "rocksdb/options.h"
 #include "rocksdb/slice.h"
 #include "rocksdb/status.h"
@@ -27,7 +30,9 @@
 
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
-#include "fraktor/persistence/rocksdb/log_tail.h"
+#include "fraktor/persistence/rocksdb/log_survey.h"
+#include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/store_folder.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/shared/shared_mutex.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -41,6 +46,10 @@ namespace {
 constexpr std::string_view kSchemaKey = "schema";
 constexpr std::string_view kOpenCountKey = "open count";
 constexpr size_t kMaxDroppedLines = 100;
+// As much as RocksDB needs at least to open.
+constexpr size_t kMinRoomBytes = size_t{1} << 20;
+// How often to look at files that another process changes.
+constexpr int kMaxLooks = 3;
 
 rocksdb::Slice ToSlice(std::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
 
@@ -95,6 +104,13 @@ rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
   db.create_missing_column_families = true;
   // The acknowledged prefix opens, whatever has become of the end.
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  // Not track_and_verify_wals_in_manifest: RocksDB 7.8 with assertions ends whoever opens such a database for reading
+  // without it.
+  if (options.on_damaged_log == OnDamagedLog::kSkip) {
+    db.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+    db.paranoid_checks = false;
+    db.skip_checking_sst_file_sizes_on_db_open = true;
+  }
   // Column families that are rarely written would keep old log files alive for ever.
   db.max_total_wal_size = uint64_t{256} << 20;
   db.max_open_files = 1000;
@@ -110,9 +126,56 @@ rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
   return db;
 }
 
+// Opens the database for reading, without a trace, and lets `use` look at it.
+rocksdb::Status Look(const std::string& path, const std::vector<std::string>& families, rocksdb::Env* env,
+                     const std::function<void(rocksdb::DB&, const std::vector<rocksdb::ColumnFamilyHandle*>&)>& use) {
+  rocksdb::DBOptions look;
+  look.env = env;
+  look.info_log = std::make_shared<RecoveryLogger>(nullptr);
+  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
+  for (const std::string& name : families) descriptors.emplace_back(name, rocksdb::ColumnFamilyOptions());
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(look, path, descriptors, &handles, &opened);
+  if (!status.ok()) return status;
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  use(*db, handles);
+  for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+    db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+  }
+  return status;
+}
+
+// Whether nothing is stored in it.
+bool IsBlank(rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+  rocksdb::ReadOptions read;
+  read.total_order_seek = true;
+  return std::all_of(handles.begin(), handles.end(), [&](rocksdb::ColumnFamilyHandle* handle) {
+    const std::unique_ptr<rocksdb::Iterator> entries(db.NewIterator(read, handle));
+    entries->SeekToFirst();
+    return !entries->Valid() && entries->status().ok();
+  });
+}
+
+// The first log that is damaged and followed by good records, in it or in another.
+std::optional<size_t> FirstDamagedBeforeItsEnd(const std::vector<LogSurvey>& logs) {
+  for (size_t i = 0; i < logs.size(); ++i) {
+    if (!logs[i].damaged_at.has_value()) continue;
+    if (logs[i].good_behind.has_value()) return i;
+    for (size_t later = i + 1; later < logs.size(); ++later) {
+      if (logs[later].has_records || logs[later].good_behind.has_value()) return i;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
+  if (options.on_damaged_log == OnDamagedLog::kSkip && !options.read_only) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.options_name, "::on_damaged_log is OnDamagedLog::kSkip, which is only to look; set read_only too"));
+  }
   auto database = absl::WrapUnique(new Database(std::move(options)));
   FRAKTOR_RETURN_IF_ERROR(database->OpenAll());
   return database;
@@ -129,46 +192,84 @@ absl::Status Database::OpenAll() {
 }
 
 absl::Status Database::Reopen() {
-  FRAKTOR_RETURN_IF_ERROR(TryToWrite());
+  FRAKTOR_RETURN_IF_ERROR(TryToWrite("write after an error"));
   WriterMutexLock lock(mutex_);
   LetGo().IgnoreError();
   return OpenAll();
 }
 
-absl::Status Database::TryToWrite() const {
-  // As much as RocksDB needs at least to open.
-  constexpr size_t kBytes = size_t{1} << 20;
-  rocksdb::Env* const env = options_.env == nullptr ? rocksdb::Env::Default() : options_.env;
-  const std::string path = absl::StrCat(options_.path, "/room.probe");
-  rocksdb::Status written = rocksdb::WriteStringToFile(env, std::string(kBytes, '\0'), path, /*should_sync=*/true);
-  env->DeleteFile(path).PermitUncheckedError();
-  return ToStatus(written, "write after an error");
+absl::Status Database::TryToWrite(std::string_view what) const {
+  const std::string path = absl::StrCat(options_.path, "/", kProbeName);
+  const rocksdb::Status written =
+      rocksdb::WriteStringToFile(&env(), std::string(kMinRoomBytes, '\0'), path, /*should_sync=*/true);
+  env().DeleteFile(path).PermitUncheckedError();
+  return ToStatus(written, what);
+}
+
+absl::Status Database::CheckRoom(const std::vector<LogSurvey>& logs) const {
+  uint64_t needed = kMinRoomBytes;
+  for (const LogSurvey& log : logs) needed += log.bytes;
+  uint64_t free = 0;
+  if (env().GetFreeSpace(options_.path, &free).ok() && free < needed) {
+    return MakeError(absl::StatusCode::kResourceExhausted, JournalErrorKind::kDiskFull,
+                     absl::StrCat(options_.path, ": cannot open: the disk has ", free, " bytes free, and ", needed,
+                                  " may be needed. Nothing was changed. Make room on it and open it again"));
+  }
+  // Quotas, and file systems that count in their own way.
+  return TryToWrite("open");
 }
 
 absl::Status Database::OpenFiles() {
-  rocksdb::DBOptions db_options = MakeDbOptions(options_);
+  StoreFolder folder;
+  const rocksdb::Status looked = StoreFolder::Look(env(), options_.path, &folder);
+  if (!looked.ok()) return ToStatus(looked, "open");
+  FRAKTOR_RETURN_IF_ERROR(CheckFolder(folder));
+  is_new_ = folder.kind != StoreFolder::Kind::kDatabase;
+  const rocksdb::DBOptions db_options = MakeDbOptions(options_);
   // All that are there have to be opened, also those of a newer schema, so that the schema can be read at all.
   std::vector<std::string> existing;
-  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(db_options, options_.path, &existing);
-  is_new_ = !listed.ok();
-  if (is_new_ && (options_.read_only || !options_.create_if_missing)) {
-    if (!listed.IsPathNotFound() && !listed.IsNotFound() && !listed.IsIOError()) return ToStatus(listed, "open");
-    return MakeError(absl::StatusCode::kNotFound, JournalErrorKind::kInvalid,
-                     absl::StrCat(options_.path, ": there is no database (", listed.ToString(),
-                                  "); name the folder that a store was opened with"));
+  if (!is_new_) {
+    const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(db_options, options_.path, &existing);
+    if (!listed.ok()) return ToStatus(listed, "open");
+  }
+  may_be_unfinished_ = !is_new_ && !folder.has_tables && HasOnlyOwnFamilies(existing);
+  RocksDbOpenReport found;
+  // Before the logs are listed: a store that has it open goes on to others.
+  const uint64_t needed_log = is_new_ ? 0 : NewestLogNeeded(env(), options_.path);
+  const std::vector<LogSurvey> logs = SurveyLogs(env(), options_.path);
+  if (!is_new_ && !folder.has_only_first_manifest) {
+    FRAKTOR_RETURN_IF_ERROR(CheckLogs(needed_log, existing, logs, found));
   }
   // Before it is opened for writing, which would add what it lacks.
-  if (!is_new_ && !options_.read_only && !HasAllFamilies(existing)) {
-    FRAKTOR_RETURN_IF_ERROR(CheckFormatOf(existing, db_options.env));
+  if (!is_new_ && !HasAllFamilies(existing)) {
+    FRAKTOR_ASSIGN_OR_RETURN(is_new_, IsUnfinished(existing, &env()));
+    if (is_new_ && options_.read_only) return UnfinishedError();
   }
+  // What was said when it was opened first stays.
+  const bool is_first = report_.open_count == 0;
+  if (is_first) {
+    report_.dropped = std::move(found.dropped);
+    report_.damaged = std::move(found.damaged);
+  }
+  if (options_.read_only) return OpenChecked(db_options, existing);
+  FRAKTOR_ASSIGN_OR_RETURN(const bool is_made, MakeFolder(env()));
+  const absl::Status room = CheckRoom(logs);
+  if (!room.ok()) {
+    if (is_made) env().DeleteDir(options_.path).PermitUncheckedError();
+    return room;
+  }
+  FRAKTOR_RETURN_IF_ERROR(OpenChecked(db_options, existing));
+  if (is_first) Warn();
+  return absl::OkStatus();
+}
+
+absl::Status Database::OpenChecked(rocksdb::DBOptions db_options, const std::vector<std::string>& existing) {
   std::shared_ptr<rocksdb::Logger> log_file;
   if (!options_.read_only) {
-    FRAKTOR_RETURN_IF_ERROR(MakeFolder(*db_options.env));
     rocksdb::CreateLoggerFromOptions(options_.path, db_options, &log_file).PermitUncheckedError();
   }
   const auto logger = std::make_shared<RecoveryLogger>(log_file);
   db_options.info_log = logger;
-
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {
       {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions()}};
   for (const ColumnFamily& family : options_.column_families) descriptors.emplace_back(family.name, family.options);
@@ -177,26 +278,126 @@ absl::Status Database::OpenFiles() {
     for (const rocksdb::ColumnFamilyDescriptor& known : descriptors) is_known = is_known || known.name == name;
     if (!is_known) descriptors.emplace_back(name, rocksdb::ColumnFamilyOptions());
   }
-  const std::vector<std::string> torn = TornLogTails(*db_options.env, options_.path);
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status opened =
-      options_.read_only ? rocksdb::DB::OpenForReadOnly(db_options, options_.path, descriptors, &handles_, &db)
-                         : rocksdb::DB::Open(db_options, options_.path, descriptors, &handles_, &db);
+  rocksdb::Status opened;
+  if (options_.read_only) {
+    // A store that has it open may take files away between the reading of their list and of them.
+    for (int attempt = 0; attempt < kMaxLooks; ++attempt) {
+      opened = rocksdb::DB::OpenForReadOnly(db_options, options_.path, descriptors, &handles_, &db);
+      if (!opened.IsCorruption() && !opened.IsPathNotFound()) break;
+    }
+  } else {
+    opened = rocksdb::DB::Open(db_options, options_.path, descriptors, &handles_, &db);
+  }
   std::vector<std::string> dropped = logger->TakeDropped();
-  if (dropped.empty()) dropped = torn;
-  // What was said when it was opened first stays.
-  if (report_.open_count == 0) report_.dropped = std::move(dropped);
+  if (report_.open_count == 0 && !dropped.empty()) report_.dropped = std::move(dropped);
   if (!opened.ok()) return ToStatus(opened, "open");
   db_.reset(db);
   return absl::OkStatus();
 }
 
-absl::Status Database::MakeFolder(rocksdb::Env& env) const {
+void Database::Warn() const {
+  const auto warn = [this](const std::string& line) {
+    if (options_.on_warning != nullptr) {
+      options_.on_warning(line);
+    } else {
+      std::fprintf(stderr, "fraktor: warning: %s\n", line.c_str());
+    }
+  };
+  for (const std::string& line : report_.damaged) warn(line);
+  for (const std::string& line : report_.dropped) warn(line);
+}
+
+absl::Status Database::CheckFolder(const StoreFolder& folder) const {
+  const auto refuse = [this](absl::StatusCode code, const std::string& text) {
+    return MakeError(code, JournalErrorKind::kInvalid, absl::StrCat(options_.path, ": ", text));
+  };
+  const bool creates = options_.create_if_missing && !options_.read_only;
+  switch (folder.kind) {
+    case StoreFolder::Kind::kDatabase:
+      return absl::OkStatus();
+    case StoreFolder::Kind::kFile:
+      return refuse(absl::StatusCode::kFailedPrecondition, "this is a file; name a folder");
+    case StoreFolder::Kind::kNoCurrent:
+      return MakeError(
+          absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt,
+          absl::StrCat(options_.path, ": the file CURRENT is missing, and files of a database are there (",
+                       folder.names,
+                       "): this is an incomplete copy. Nothing was changed. Restore the whole folder, with CURRENT, "
+                       "from a backup"));
+    case StoreFolder::Kind::kForeign:
+      return refuse(absl::StatusCode::kFailedPrecondition,
+                    absl::StrCat("the folder has something else in it (", folder.names, "), and no ", options_.format,
+                                 "; name one that is empty or not there yet"));
+    case StoreFolder::Kind::kMissing:
+      if (creates) return absl::OkStatus();
+      return refuse(absl::StatusCode::kNotFound,
+                    "there is no database, and no such folder; name the folder that a store was opened with");
+    case StoreFolder::Kind::kNew:
+      if (creates) return absl::OkStatus();
+      return refuse(absl::StatusCode::kNotFound,
+                    "there is no database in this folder; name the folder that a store was opened with");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Database::CheckLogs(uint64_t needed_log, const std::vector<std::string>& existing,
+                                 std::vector<LogSurvey> logs, RocksDbOpenReport& found) const {
+  const auto judge = [&](const std::string& text) -> absl::Status {
+    found.damaged.push_back(text);
+    if (options_.on_damaged_log != OnDamagedLog::kRefuse) return absl::OkStatus();
+    return MakeError(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt,
+                     absl::StrCat(options_.path, ": cannot open: ", text, ". Nothing was changed. ",
+                                  options_.damage_advice, ". ", options_.options_name,
+                                  "::on_damaged_log = OnDamagedLog::kDropRest opens it without what is lost"));
+  };
+  // There is one at any time, but a list of files that change may be without it.
+  const auto lacks_newest = [&] { return logs.empty() || logs.back().number < needed_log; };
+  for (int attempt = 0; options_.read_only && lacks_newest() && attempt < kMaxLooks; ++attempt) {
+    logs = SurveyLogs(env(), options_.path);
+  }
+  if (lacks_newest()) {
+    return judge("the newest write-ahead log (a file with a number and .log) is missing, with what was stored last");
+  }
+  std::optional<size_t> damaged = FirstDamagedBeforeItsEnd(logs);
+  if (damaged.has_value()) {
+    const uint64_t first = FirstLogThatCounts(existing);
+    logs.erase(std::remove_if(logs.begin(), logs.end(), [&](const LogSurvey& log) { return log.number < first; }),
+               logs.end());
+    damaged = FirstDamagedBeforeItsEnd(logs);
+  }
+  if (damaged.has_value()) {
+    const LogSurvey& log = logs[*damaged];
+    return judge(absl::StrCat(
+        log.path, " is damaged at byte ", *log.damaged_at, " of ", log.bytes, ", and good records follow, ",
+        log.good_behind.has_value() ? absl::StrCat("from byte ", *log.good_behind, " on") : "in a later log",
+        ": this is not the torn end that a crash leaves, and what was acknowledged is concerned"));
+  }
+  for (const LogSurvey& log : logs) {
+    if (!log.damaged_at.has_value()) continue;
+    found.dropped.push_back(absl::StrCat(log.path, ": dropping ", log.bytes - *log.damaged_at,
+                                         " bytes; the last record is torn, and was never acknowledged if synced"));
+  }
+  return absl::OkStatus();
+}
+
+uint64_t Database::FirstLogThatCounts(const std::vector<std::string>& existing) const {
+  uint64_t number = 0;
+  const rocksdb::Status looked = Look(options_.path, existing, &env(),
+                                      [&number](rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>&) {
+                                        if (!db.GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &number))
+                                          number = 0;
+                                      });
+  looked.PermitUncheckedError();  // then all count
+  return number;
+}
+
+absl::StatusOr<bool> Database::MakeFolder(rocksdb::Env& env) const {
+  const bool is_there = env.FileExists(options_.path).ok();
   const rocksdb::Status made = env.CreateDirIfMissing(options_.path);
-  if (made.ok()) return absl::OkStatus();
+  if (made.ok()) return !is_there;
   const std::string parent = std::filesystem::path(options_.path + "/..").lexically_normal().string();
-  if (parent.empty() || !env.FileExists(parent).IsNotFound())
-    return absl::OkStatus();  // Opening it says what is wrong.
+  if (parent.empty() || !env.FileExists(parent).IsNotFound()) return ToStatus(made, "make the folder");
   return MakeError(absl::StatusCode::kNotFound, JournalErrorKind::kInvalid,
                    absl::StrCat(options_.path, ": there is no folder ", parent, " to make it in; make that one first"));
 }
@@ -207,24 +408,28 @@ bool Database::HasAllFamilies(const std::vector<std::string>& existing) const {
   });
 }
 
-absl::Status Database::CheckFormatOf(const std::vector<std::string>& existing, rocksdb::Env* env) const {
-  rocksdb::DBOptions look;
-  look.env = env;
-  std::vector<rocksdb::ColumnFamilyDescriptor> descriptors;
-  for (const std::string& name : existing) descriptors.emplace_back(name, rocksdb::ColumnFamilyOptions());
-  std::vector<rocksdb::ColumnFamilyHandle*> handles;
-  rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status = rocksdb::DB::OpenForReadOnly(look, options_.path, descriptors, &handles, &opened);
-  if (!status.ok()) return ToStatus(status, "look what it is");
-  const std::unique_ptr<rocksdb::DB> db(opened);
+bool Database::HasOnlyOwnFamilies(const std::vector<std::string>& existing) const {
+  return std::all_of(existing.begin(), existing.end(), [&](const std::string& name) {
+    return name == rocksdb::kDefaultColumnFamilyName ||
+           std::any_of(options_.column_families.begin(), options_.column_families.end(),
+                       [&](const ColumnFamily& family) { return family.name == name; });
+  });
+}
+
+absl::StatusOr<bool> Database::IsUnfinished(const std::vector<std::string>& existing, rocksdb::Env* env) const {
   std::string format;
-  const rocksdb::Status found =
-      db->Get(rocksdb::ReadOptions(), db->DefaultColumnFamily(), ToSlice(kStoreFormatKey), &format);
-  for (rocksdb::ColumnFamilyHandle* const handle : handles) {
-    db->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
-  }
+  rocksdb::Status found;
+  bool is_blank = false;
+  const auto look = [&](rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>& handles) {
+    found = db.Get(rocksdb::ReadOptions(), db.DefaultColumnFamily(), ToSlice(kStoreFormatKey), &format);
+    is_blank = IsBlank(db, handles);
+  };
+  const rocksdb::Status looked = Look(options_.path, existing, env, look);
+  if (!looked.ok()) return ToStatus(looked, "look what it is");
   if (!found.ok() && !found.IsNotFound()) return ToStatus(found, "read its description");
-  return CheckFormat(format);
+  if (may_be_unfinished_ && is_blank) return true;
+  FRAKTOR_RETURN_IF_ERROR(CheckFormat(format));
+  return false;
 }
 
 absl::Status Database::CheckFormat(const std::string& format) const {
@@ -233,6 +438,13 @@ absl::Status Database::CheckFormat(const std::string& format) const {
                    absl::StrCat(options_.path, ": this is ",
                                 format.empty() ? "a RocksDB database of something else" : absl::StrCat("a ", format),
                                 ", not a ", options_.format, "; name another folder"));
+}
+
+absl::Status Database::UnfinishedError() const {
+  return MakeError(absl::StatusCode::kNotFound, JournalErrorKind::kInvalid,
+                   absl::StrCat(options_.path,
+                                ": nothing is stored here: the making of this database was interrupted. Open it for "
+                                "writing, which finishes it"));
 }
 
 absl::Status Database::CheckIdentity() {
@@ -247,7 +459,13 @@ absl::Status Database::CheckIdentity() {
     const rocksdb::Status found = read(key, *value);
     if (!found.ok() && !found.IsNotFound()) return ToStatus(found, "read its description");
   }
-  if (!is_new_) FRAKTOR_RETURN_IF_ERROR(CheckFormat(format));
+  // What it is may have been in the log that is damaged.
+  const bool is_lost = format.empty() && !report_.damaged.empty();
+  if (!is_new_ && !is_lost && may_be_unfinished_ && IsBlank(*db_, handles_)) {
+    if (options_.read_only) return UnfinishedError();
+    is_new_ = true;
+  }
+  if (!is_new_ && !is_lost) FRAKTOR_RETURN_IF_ERROR(CheckFormat(format));
   const uint32_t version = schema.size() == 4 ? LoadFixed32(schema.data()) : 0;
   if (version > options_.schema_version) {
     return MakeError(
@@ -300,10 +518,17 @@ absl::Status Database::ToStatus(const rocksdb::Status& status, std::string_view 
     return MakeError(code, kind,
                      absl::StrCat(options_.path, ": cannot ", ToAbsl(what), ": ", text, ". ", ToAbsl(advice)));
   };
+  const auto advice = [this]() -> std::string {
+    // Whoever looks at what is damaged has been given the advice to do so.
+    if (options_.on_damaged_log != OnDamagedLog::kSkip) return options_.damage_advice;
+    return db_ == nullptr ? "Without them nothing can be read: restore the whole folder from a backup"
+                          : "Restore the whole folder from a backup";
+  };
   if (status.IsNoSpace() || status.subcode() == rocksdb::Status::kSpaceLimit ||
       absl::StrContains(text, "No space left")) {
     return make(absl::StatusCode::kResourceExhausted, JournalErrorKind::kDiskFull,
-                "The disk is full: make room on it; the store goes on by itself then");
+                db_ == nullptr ? "The disk is full: make room on it and open it again"
+                               : "The disk is full: make room on it; the store goes on by itself then");
   }
   if (absl::StrContains(text, "lock hold by current process") || absl::StrContains(text, "While lock file") ||
       absl::StrContains(text, "LOCK: Resource temporarily unavailable")) {
@@ -313,11 +538,13 @@ absl::Status Database::ToStatus(const rocksdb::Status& status, std::string_view 
   if (absl::StrContains(text, "Permission denied") || absl::StrContains(text, "Read-only file system") ||
       absl::StrContains(text, "Not supported operation in read only mode")) {
     return make(absl::StatusCode::kPermissionDenied, JournalErrorKind::kReadOnly,
-                "Give this user the right to write there, or open it for reading only");
+                options_.read_only ? "Give this user the right to read the folder and its files"
+                                   : "Give this user the right to write there, or open it for reading only");
   }
-  if (status.IsCorruption()) {
-    return make(absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt,
-                "Files are damaged: restore them from a backup; `journal verify` says what can still be read");
+  if (status.IsCorruption() || status.IsPathNotFound()) {
+    return make(
+        absl::StatusCode::kDataLoss, JournalErrorKind::kCorrupt,
+        absl::StrCat(status.IsCorruption() ? "Files are damaged or missing. " : "A file is missing. ", advice()));
   }
   return make(absl::StatusCode::kUnavailable, JournalErrorKind::kIo, "Look at the device and at the file LOG there");
 }

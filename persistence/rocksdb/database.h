@@ -6,8 +6,8 @@
 //   database->db().Put(rocksdb::WriteOptions(), database->column_family(0), key, value);
 //
 // The default column family has what the database says of itself: its format, the version of its schema, and how often
-// it has been opened. A newer schema, another format, or a database of something else is refused before anything is
-// written.
+// it has been opened. A newer schema, another format, a database or a folder of something else, one that is incomplete,
+// a log that is damaged before its end, and a full disk are refused before anything is written.
 //
 // After a failed write RocksDB may be past mending: Reopen closes it and opens it again, while readers wait.
 //
@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,10 +27,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
 #include "rocksdb/options.h"
 #include "rocksdb/status.h"
 
+#include "fraktor/persistence/rocksdb/log_survey.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/store_folder.h"
 #include "fraktor/utils/shared/shared_mutex.h"
 
 namespace fraktor::inline v0 {
@@ -48,11 +52,19 @@ class Database {
     std::vector<ColumnFamily> column_families = {};
     bool create_if_missing = true;
     bool read_only = false;
+    OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;
+    // Who opens it, in texts: "RocksDbJournalOptions".
+    std::string options_name = {};
+    // What to do if files are damaged: "Restore the folder from a backup".
+    std::string damage_advice = {};
+    // Hears of what was dropped. Null: a line on standard error.
+    std::function<void(const std::string&)> on_warning = {};
     // Null: the default one.
     rocksdb::Env* env = nullptr;
   };
 
-  // Errors: kNewerSchema, kLocked, kReadOnly, kDiskFull, kCorrupt, kInvalid (something else is there), kIo.
+  // Errors: kNewerSchema, kLocked, kReadOnly, kDiskFull, kCorrupt, kInvalid (something else is there), kIo. Nothing is
+  // changed then, apart from RocksDB's own text LOG.
   static absl::StatusOr<std::unique_ptr<Database>> Open(Options options);
 
   ~Database();
@@ -103,15 +115,28 @@ class Database {
 
   absl::Status OpenAll();
   absl::Status OpenFiles();
+  absl::Status OpenChecked(rocksdb::DBOptions db_options, const std::vector<std::string>& existing);
   absl::Status CheckIdentity();
-  // Of the folder only; what is above it is somebody else's.
-  absl::Status MakeFolder(rocksdb::Env& env) const;
+  absl::Status CheckFolder(const StoreFolder& folder) const;
+  // Whether the newest log is there (see NewestLogNeeded), and the logs are whole up to their torn end; what they are not goes to `dropped` and `damaged`.
+  absl::Status CheckLogs(uint64_t needed_log, const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
+                         RocksDbOpenReport& found) const;
+  // Logs of lower numbers are waste that was not taken away. 0 if nobody knows.
+  uint64_t FirstLogThatCounts(const std::vector<std::string>& existing) const;
+  // Of the folder only; what is above it is somebody else's. Whether it was not there.
+  absl::StatusOr<bool> MakeFolder(rocksdb::Env& env) const;
   bool HasAllFamilies(const std::vector<std::string>& existing) const;
-  // Looks into the database for what it is, and changes nothing.
-  absl::Status CheckFormatOf(const std::vector<std::string>& existing, rocksdb::Env* env) const;
+  bool HasOnlyOwnFamilies(const std::vector<std::string>& existing) const;
+  // Looks into the database for what it is, and changes nothing. Whether it is one whose making was interrupted.
+  absl::StatusOr<bool> IsUnfinished(const std::vector<std::string>& existing, rocksdb::Env* env) const;
   absl::Status CheckFormat(const std::string& format) const;
-  absl::Status TryToWrite() const;
+  absl::Status UnfinishedError() const;
+  absl::Status TryToWrite(std::string_view what) const;
+  // For opening it, when the logs become other files.
+  absl::Status CheckRoom(const std::vector<LogSurvey>& logs) const;
   absl::Status LetGo();
+  void Warn() const;
+  rocksdb::Env& env() const { return options_.env == nullptr ? *rocksdb::Env::Default() : *options_.env; }
 
   const Options options_;
   // Held for reading by leases, for writing while the database is exchanged.
@@ -119,6 +144,8 @@ class Database {
   absl::Status open_status_;
   RocksDbOpenReport report_;
   bool is_new_ = false;
+  // It has no files yet that would say otherwise.
+  bool may_be_unfinished_ = false;
   bool has_failed_ = false;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;

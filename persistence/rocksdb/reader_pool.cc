@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,15 +15,20 @@
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/serial_executor.h"
 
 namespace fraktor::inline v0 {
 
+absl::Status CheckReaderThreads(std::string_view options_name, int threads) {
+  if (threads >= 1 && threads <= 64) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(ToAbsl(options_name), "::reader_threads is ", threads, "; it must be from 1 to 64"));
+}
+
 absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Start(RuntimeToolbox& toolbox, const Options& options) {
-  if (options.threads < 1 || options.threads > 64) {
-    return absl::InvalidArgumentError(absl::StrCat("reader_threads is ", options.threads, "; it must be from 1 to 64"));
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("ReaderPool::Options", options.threads));
   std::vector<std::unique_ptr<SerialExecutor>> threads;
   for (int i = 0; i < options.threads; ++i) {
     FRAKTOR_ASSIGN_OR_RETURN(

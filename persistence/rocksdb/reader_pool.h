@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -22,10 +23,14 @@
 
 namespace fraktor::inline v0 {
 
+// InvalidArgument, naming `options_name`, unless a pool can have so many threads. For stores, before they touch a disk.
+absl::Status CheckReaderThreads(std::string_view options_name, int threads);
+
 class ReaderPool {
  public:
   struct Options {
     std::string name = "reader";
+    // As CheckReaderThreads.
     int threads = 2;
     int64_t max_waiting = 65'536;
   };

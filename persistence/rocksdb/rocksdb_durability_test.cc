@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
@@ -26,6 +27,7 @@
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -359,6 +361,194 @@ TEST_F(TornLog, OpensWithGarbageInPlaceOfTheUnacknowledgedPart) {
   uint64_t highest = 0;
   EXPECT_GE(OpenAndCheck(highest), 1u);
   EXPECT_EQ(highest, kAcknowledged);
+}
+
+// A damaged log is something else than a torn one: good records follow.
+class DamagedLog : public TornLog {
+ protected:
+  using Contents = std::map<std::string, std::string>;
+
+  static std::string Read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  static void TurnBit(const std::string& log, uintmax_t at) {
+    std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(static_cast<std::streamoff>(at));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(at));
+    file.put(static_cast<char>(byte ^ 4));
+    ASSERT_TRUE(file.good());
+  }
+  Contents ContentsOfCopy() {
+    Contents contents;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_.path("copy"))) {
+      const std::string name = entry.path().filename().string();
+      if (name.rfind("LOG", 0) != 0 && name != "LOCK") contents[name] = Read(entry.path().string());
+    }
+    return contents;
+  }
+  absl::StatusOr<std::unique_ptr<RocksDbJournal>> OpenCopy(RocksDbJournalOptions options = {}) {
+    options.path = folder_.path("copy");
+    warnings_.clear();
+    options.on_warning = [this](const std::string& line) { warnings_.push_back(line); };
+    return RocksDbJournal::Open(*toolbox_, options);
+  }
+  static size_t Events(RocksDbJournal& journal) {
+    const absl::StatusOr<EventBatch> batch =
+        journal.Replay({.persistence_id = "a", .limits = {.max_events = 100'000, .max_bytes = 100'000'000}}).Wait();
+    EXPECT_TRUE(batch.ok()) << batch.status();
+    return batch.ok() ? batch->size() : 0;
+  }
+  void ExpectRefused(const std::string& log, const std::string& where) {
+    const Contents before = ContentsOfCopy();
+    for (const bool read_only : {false, true}) {
+      const absl::Status refused = OpenCopy({.read_only = read_only}).status();
+      EXPECT_EQ(ErrorKindOf<JournalErrorKind>(refused), JournalErrorKind::kCorrupt) << refused;
+      for (const std::string& word : {log, where, std::string("Nothing was changed"), std::string("from a backup"),
+                                      std::string("journal export --skip-corrupt"), std::string("kDropRest")}) {
+        EXPECT_NE(std::string(refused.message()).find(word), std::string::npos) << word << " in " << refused;
+      }
+      EXPECT_TRUE(warnings_.empty());
+      EXPECT_TRUE(ContentsOfCopy() == before);
+    }
+  }
+
+  std::vector<std::string> warnings_;
+};
+
+TEST_F(DamagedLog, IsRefusedWhereverTheDamageIsThatGoodRecordsFollow) {
+  for (uintmax_t at = 0; at < acknowledged_bytes_; at += 97) {
+    SCOPED_TRACE(absl::StrCat("byte ", at));
+    const std::string log = FreshLog();
+    TurnBit(log, at);
+    ExpectRefused(log, "good records follow, from byte ");
+  }
+}
+
+TEST_F(DamagedLog, IsRefusedIfAPartOfItIsZero) {
+  const std::string log = FreshLog();
+  {
+    std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekp(300);
+    file << std::string(1000, '\0');
+  }
+  ExpectRefused(log, "good records follow, from byte ");
+}
+
+TEST_F(DamagedLog, OpensWithoutTheRestIfItIsAskedTo) {
+  const std::string log = FreshLog();
+  TurnBit(log, acknowledged_bytes_ / 2);
+  {
+    const auto looked = OpenCopy({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip});
+    ASSERT_TRUE(looked.ok()) << looked.status();
+    ASSERT_EQ((*looked)->open_report().damaged.size(), 1u);
+    EXPECT_NE((*looked)->open_report().damaged[0].find(log), std::string::npos);
+  }
+  size_t events = 0;
+  {
+    const auto opened = OpenCopy({.on_damaged_log = OnDamagedLog::kDropRest});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ((*opened)->open_report().damaged.size(), 1u);
+    ASSERT_GE(warnings_.size(), 1u);
+    EXPECT_NE(warnings_[0].find(log), std::string::npos) << warnings_[0];
+    events = Events(**opened);
+    EXPECT_GT(events, 0u);
+    EXPECT_LT(events, kAcknowledged);
+  }
+  const auto again = OpenCopy();
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(Events(**again), events);
+}
+
+TEST_F(DamagedLog, IsTornIfNothingFollowsAndThatIsAWarning) {
+  const std::string log = FreshLog();
+  TurnBit(log, std::filesystem::file_size(log) - 5);
+  const auto opened = OpenCopy();
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(Events(**opened), kAcknowledged + 9);
+  EXPECT_TRUE((*opened)->open_report().damaged.empty());
+  ASSERT_GE(warnings_.size(), 1u);
+  EXPECT_NE(warnings_[0].find(log), std::string::npos) << warnings_[0];
+  EXPECT_NE(warnings_[0].find("dropping"), std::string::npos) << warnings_[0];
+}
+
+TEST_F(DamagedLog, IsRefusedIfItIsMissing) {
+  const std::string log = FreshLog();
+  const std::string content = Read(log);
+  std::filesystem::remove(log);
+  ExpectRefused(folder_.path("copy"), "log (a file with a number and .log) is missing");
+  std::ofstream(log, std::ios::binary) << content;
+  EXPECT_TRUE(OpenCopy().ok());
+}
+
+// Events that are longer than the blocks of a log.
+TEST_F(DamagedLog, IsReadInBlocks) {
+  constexpr uint64_t kEvents = 8;
+  std::vector<uintmax_t> ends;
+  {
+    const auto journal = RocksDbJournal::Open(*toolbox_, {.path = folder_.path("long")}).value();
+    const std::string log = NewestLog(folder_.path("long"));
+    for (uint64_t number = 1; number <= kEvents; ++number) {
+      std::vector<AtomicWrite> writes = WriteOf("a", number, 0);
+      PersistentRepr event = writes[0].events()[0];
+      event.payload = std::string(70'000, static_cast<char>('a' + number));
+      writes[0] = AtomicWrite::Make(std::move(event)).value();
+      ASSERT_TRUE(journal->Write(std::move(writes)).Wait()->empty());
+      ends.push_back(std::filesystem::file_size(log));
+    }
+    std::filesystem::remove_all(folder_.path("image"));
+    std::filesystem::copy(folder_.path("long"), folder_.path("image"), std::filesystem::copy_options::recursive);
+  }
+  const uintmax_t last = ends[kEvents - 2];
+  for (uintmax_t at = 11; at < ends.back(); at += 49999) {
+    SCOPED_TRACE(absl::StrCat("byte ", at, " of ", ends.back()));
+    const std::string log = FreshLog();
+    TurnBit(log, at);
+    if (at < last) {
+      ExpectRefused(log, "good records follow, from byte ");
+    } else {
+      // The last event in pieces, of which later ones are good: a crash leaves that.
+      const auto opened = OpenCopy();
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      EXPECT_EQ(Events(**opened), kEvents - 1);
+      EXPECT_FALSE(warnings_.empty());
+    }
+  }
+}
+
+// A family that is rarely written keeps logs whose events are in tables already.
+TEST_F(DamagedLog, IsRefusedIfItIsOneOfMany) {
+  {
+    const auto journal =
+        RocksDbJournal::Open(*toolbox_, {.path = folder_.path("many"), .write_buffer_bytes = 64 << 10}).value();
+    for (uint64_t number = 1; number <= 40; ++number) {
+      std::vector<AtomicWrite> writes = WriteOf("a", number, 0);
+      PersistentRepr event = writes[0].events()[0];
+      event.payload = std::string(10'000, 'x');
+      writes[0] = AtomicWrite::Make(std::move(event)).value();
+      ASSERT_TRUE(journal->Write(std::move(writes)).Wait()->empty());
+    }
+  }
+  std::filesystem::remove_all(folder_.path("image"));
+  std::filesystem::copy(folder_.path("many"), folder_.path("image"), std::filesystem::copy_options::recursive);
+  FreshLog();
+  std::vector<std::string> logs;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path("copy"))) {
+    if (entry.path().extension() == ".log") logs.push_back(entry.path().string());
+  }
+  std::sort(logs.begin(), logs.end());
+  ASSERT_GE(logs.size(), 3u);
+  ASSERT_TRUE(OpenCopy().ok());
+  // At least the first of them is known to come before others.
+  FreshLog();
+  for (size_t i = 1; i < logs.size(); ++i) std::filesystem::remove(logs[i]);
+  ExpectRefused(folder_.path("copy"), "the newest write-ahead log");
+  for (const std::string& log : {logs[0], logs[logs.size() - 2]}) {
+    FreshLog();
+    std::filesystem::resize_file(log, std::filesystem::file_size(log) - 3);
+    ExpectRefused(log, "good records follow, in a later log");
+  }
 }
 
 }  // namespace

@@ -41,6 +41,7 @@
 #include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
+#include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/future/future.h"
@@ -52,6 +53,10 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr uint32_t kSchemaVersion = 1;
+// What to do if files are damaged.
+constexpr std::string_view kDamageAdvice =
+    "Restore the whole folder from a backup, or take out what can be read with `journal export --skip-corrupt`, for "
+    "`journal import` into another folder";
 // The column families, in the order of Database::Options.
 constexpr size_t kEvents = 0;
 constexpr size_t kIds = 1;
@@ -389,6 +394,7 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                                                                                  const RocksDbJournalOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckJournalLimits(options.limits));
   if (options.path.empty()) return absl::InvalidArgumentError("RocksDbJournalOptions::path is missing");
+  FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("RocksDbJournalOptions", options.reader_threads));
   auto core = absl::WrapUnique(new Core(options));
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   Database::Options database{.path = options.path,
@@ -396,6 +402,10 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                              .schema_version = kSchemaVersion,
                              .create_if_missing = options.create_if_missing,
                              .read_only = options.read_only,
+                             .on_damaged_log = options.on_damaged_log,
+                             .options_name = "RocksDbJournalOptions",
+                             .damage_advice = std::string(kDamageAdvice),
+                             .on_warning = options.on_warning,
                              .env = options.env};
   database.column_families = {{std::string(JournalLayout::kEvents), MakeFamilyOptions(options, cache, true)},
                               {std::string(JournalLayout::kIds), MakeFamilyOptions(options, cache, false)},

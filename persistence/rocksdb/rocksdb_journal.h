@@ -7,10 +7,14 @@
 // have threads of their own. With sync on, which is the default, what was answered with success survives a loss of
 // power. With sync off it survives a crash of the process, not of the machine.
 //
-// After a crash it opens by itself. open_report() says what was dropped from the torn end of the log; nothing of it was
-// acknowledged, as long as sync was on.
+// After a crash it opens by itself. What was dropped from the torn end of the log is a warning (on_warning), and in
+// open_report(); nothing of it was acknowledged, as long as sync was on. A log that is missing, or damaged before its
+// end, is not what a crash leaves: it is refused (kCorrupt), see OnDamagedLog.
 //
-// A full disk: writes fail with kDiskFull, reads go on, and writes go on when there is room.
+// It is made in a folder that is empty or not there yet. One that has something else in it is refused (kInvalid), and so
+// is an incomplete copy of a database (kCorrupt). An Open that fails changes nothing there, but for the text in LOG.
+//
+// A full disk: Open and writes fail with kDiskFull, reads go on, and writes go on when there is room.
 //
 // One process at a time may open it for writing (kLocked); others may open it read_only, and see what was there when
 // they opened it.
@@ -27,6 +31,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -49,13 +54,17 @@ class Env;
 namespace fraktor::inline v0 {
 
 struct RocksDbJournalOptions {
-  // The folder, which is made if it is missing. Its parent must be there.
+  // The folder, which is made if it is missing. Its parent must be there. No other files belong in it.
   std::string path = {};
   // Whether each commit waits for the disk.
   bool sync = true;
   bool create_if_missing = true;
   // Only look: no opening of writers, no writes, no deletions; they get kReadOnly.
   bool read_only = false;
+  // If the write-ahead log is missing, or damaged before its end.
+  OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;
+  // Hears, while it is opened for writing, of each line of open_report(). Null: a line on standard error.
+  std::function<void(const std::string&)> on_warning = {};
   JournalLimits limits = {};
   // Requests that change something and wait, in number and in bytes; kOverloaded above.
   size_t max_waiting_requests = 65'536;

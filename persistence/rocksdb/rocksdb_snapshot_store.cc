@@ -34,6 +34,7 @@
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
+#include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
@@ -47,6 +48,10 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr uint32_t kSchemaVersion = 1;
+// What to do if files are damaged.
+constexpr std::string_view kDamageAdvice =
+    "Restore the whole folder from a backup. Without one, move it away: actors whose events are all in the journal "
+    "recover from those, and the recovery of others says that it needs a snapshot";
 constexpr size_t kIndex = 0;
 constexpr size_t kRecords = 1;
 constexpr uint8_t kSnapshotRecordVersion = 1;
@@ -242,6 +247,7 @@ absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore::Core>> RocksDbSnapshotStore
     RuntimeToolbox& toolbox, const RocksDbSnapshotStoreOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckSnapshotLimits(options.limits));
   if (options.path.empty()) return absl::InvalidArgumentError("RocksDbSnapshotStoreOptions::path is missing");
+  FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("RocksDbSnapshotStoreOptions", options.reader_threads));
   auto core = absl::WrapUnique(new Core(toolbox, options));
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
@@ -264,6 +270,10 @@ absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore::Core>> RocksDbSnapshotStore
                              .column_families = {{"index", index}, {"records", records}},
                              .create_if_missing = options.create_if_missing,
                              .read_only = options.read_only,
+                             .on_damaged_log = options.on_damaged_log,
+                             .options_name = "RocksDbSnapshotStoreOptions",
+                             .damage_advice = std::string(kDamageAdvice),
+                             .on_warning = options.on_warning,
                              .env = options.env};
   FRAKTOR_ASSIGN_OR_RETURN(core->engine_,
                            StoreEngine::Open(toolbox, {.what = "snapshot store",

@@ -27,6 +27,7 @@
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/bytes/bytes.h"
@@ -39,6 +40,8 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr uint32_t kSchemaVersion = 1;
+// What to do if files are damaged.
+constexpr std::string_view kDamageAdvice = "Restore the whole folder from a backup";
 constexpr size_t kStates = 0;
 // 1 had no writer.
 constexpr uint8_t kStateRecordVersion = 2;
@@ -161,6 +164,7 @@ absl::StatusOr<std::unique_ptr<RocksDbStateStore::Core>> RocksDbStateStore::Core
     RuntimeToolbox& toolbox, const RocksDbStateStoreOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckStateLimits(options.limits));
   if (options.path.empty()) return absl::InvalidArgumentError("RocksDbStateStoreOptions::path is missing");
+  FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("RocksDbStateStoreOptions", options.reader_threads));
   auto core = absl::WrapUnique(new Core(options));
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(options.block_cache_bytes);
@@ -180,6 +184,10 @@ absl::StatusOr<std::unique_ptr<RocksDbStateStore::Core>> RocksDbStateStore::Core
                              .column_families = {{"states", states}},
                              .create_if_missing = options.create_if_missing,
                              .read_only = options.read_only,
+                             .on_damaged_log = options.on_damaged_log,
+                             .options_name = "RocksDbStateStoreOptions",
+                             .damage_advice = std::string(kDamageAdvice),
+                             .on_warning = options.on_warning,
                              .env = options.env};
   FRAKTOR_ASSIGN_OR_RETURN(core->engine_,
                            StoreEngine::Open(toolbox, {.what = "state store",

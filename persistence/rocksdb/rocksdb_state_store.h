@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -39,6 +40,10 @@ struct RocksDbStateStoreOptions {
   bool create_if_missing = true;
   // Only look; what would change something gets kReadOnly.
   bool read_only = false;
+  // If the write-ahead log is missing, or damaged before its end.
+  OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;
+  // Hears, while it is opened for writing, of each line of open_report(). Null: a line on standard error.
+  std::function<void(const std::string&)> on_warning = {};
   StateLimits limits = {};
   // Requests that change something and wait, in number and in bytes; kOverloaded above. One always fits.
   size_t max_waiting_requests = 65'536;

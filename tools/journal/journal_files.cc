@@ -1,5 +1,6 @@
 #include "fraktor/tools/journal/journal_files.h"
 
+#include <cstdarg>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,9 +13,9 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
 #include "rocksdb/iterator.h"
 #include "rocksdb/metadata.h"
 #include "rocksdb/options.h"
@@ -24,6 +25,7 @@
 
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
+#include "fraktor/tools/journal/id_text.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
@@ -33,6 +35,13 @@ constexpr std::string_view kAdvice =
     ". Restore it from a backup; `journal export --skip-corrupt` takes out what can still be read";
 
 rocksdb::Slice ToSlice(std::string_view text) { return rocksdb::Slice(text.data(), text.size()); }
+
+// Without it RocksDB would write a file into the folder that is only looked at.
+class SilentLogger final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
 
 rocksdb::ReadOptions WholeRead() {
   rocksdb::ReadOptions read;
@@ -46,8 +55,8 @@ rocksdb::ReadOptions WholeRead() {
 std::string KeyText(const std::string& key) {
   std::string_view id;
   uint64_t number = 0;
-  if (!ParseEventKey(key, id, number)) return absl::StrCat("\"", absl::CHexEscape(key), "\"");
-  return absl::StrCat("event ", number, " of \"", absl::CHexEscape(ToAbsl(id)), "\"");
+  if (!ParseEventKey(key, id, number)) return absl::StrCat("\"", IdText(key), "\"");
+  return absl::StrCat("event ", number, " of \"", IdText(id), "\"");
 }
 
 // "/var/lib/shop/journal/000012.sst, which has event 1 of "a" to event 9 of "b"".
@@ -71,10 +80,16 @@ absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::stri
   for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
   auto files = absl::WrapUnique(new JournalFiles(path));
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status opened =
-      rocksdb::DB::OpenForReadOnly(rocksdb::DBOptions(), path, families, &files->handles_, &db);
+  rocksdb::DBOptions options;
+  options.info_log = std::make_shared<SilentLogger>();
+  // As much as can be read: Verify says what cannot.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
+  options.paranoid_checks = false;
+  options.skip_checking_sst_file_sizes_on_db_open = true;
+  const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, path, families, &files->handles_, &db);
   if (!opened.ok()) {
-    return absl::DataLossError(absl::StrCat(path, ": cannot be opened: ", opened.ToString(), ToAbsl(kAdvice)));
+    return absl::DataLossError(
+        absl::StrCat(path, ": cannot be opened: ", opened.ToString(), ". Restore the whole folder from a backup"));
   }
   files->db_.reset(db);
   return files;

@@ -31,7 +31,9 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/journal/replay_cursor.h"
+#include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
+#include "fraktor/tools/journal/id_text.h"
 #include "fraktor/tools/journal/journal_files.h"
 #include "fraktor/tools/journal/json_line.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -54,14 +56,16 @@ constexpr std::string_view kHelp = R"(Looks into a journal on RocksDB, checks it
                                  ids that it has already are refused, and so is an export that was cut
 
 PATH is the folder that the journal was opened with. All but import only look, also while a program has it open: they
-show what was there when they began.
+show what was there when they began. An ID may be given as list prints it: \x00 is a byte, \\ a backslash.
 
 Options
   --from N, --to N     show: only events with numbers from N, to N
   --max N              show: at most N events; list, stats: at most N ids
   --full               show: whole payloads; otherwise the first 64 bytes of what is shown in hex
   --id ID              stats, verify, export: only this id; may be given several times
-  --skip-corrupt       export: leave out what is damaged, and name it, instead of stopping; the exit code is 1 then
+  --skip-corrupt       export: leave out what is damaged, and name it, there too, instead of stopping; the exit code is
+                       1 then
+  --allow-gaps         import: also an export that says that events were left out
   --progress WHEN      a line that says how far it is: auto (if standard error is a terminal), always, never
   --help               this text
 
@@ -69,8 +73,10 @@ Exit codes: 0 all is well; 1 something failed or is damaged; 2 called wrongly.
 )";
 
 constexpr std::string_view kExportFormat = "fraktor-journal-export";
-// Version 1 had no line at its end.
+// Version 1 had no line at its end. Version 3 has lines that say what was left out: {"id":…,"gap":4,"to":6,"why":…} in
+// the place of events, {"lost":…} for what cannot be counted. Exports that leave nothing out are of version 2.
 constexpr uint64_t kExportVersion = 2;
+constexpr uint64_t kExportVersionWithGaps = 3;
 constexpr size_t kShownBytes = 64;
 constexpr size_t kEventsPerWrite = 1000;
 // A journal that is damaged all over is not listed event by event.
@@ -87,6 +93,7 @@ struct Arguments {
   uint64_t max = std::numeric_limits<uint64_t>::max();
   bool full = false;
   bool skip_corrupt = false;
+  bool allow_gaps = false;
   std::vector<std::string> ids;
   std::string progress = "auto";
 };
@@ -106,6 +113,10 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<std::string>& words) 
     }
     if (word == "--skip-corrupt") {
       arguments.skip_corrupt = true;
+      continue;
+    }
+    if (word == "--allow-gaps") {
+      arguments.allow_gaps = true;
       continue;
     }
     const bool is_number = word == "--from" || word == "--to" || word == "--max";
@@ -202,7 +213,13 @@ class JournalTool {
     if (arguments_.command == "import") return ImportOrUndo();
     FRAKTOR_RETURN_IF_ERROR(CheckFolder());
     absl::StatusOr<std::unique_ptr<RocksDbJournal>> journal =
-        RocksDbJournal::Open(*toolbox_, {.path = arguments_.path, .create_if_missing = false, .read_only = true});
+        RocksDbJournal::Open(*toolbox_, {.path = arguments_.path,
+                                         .create_if_missing = false,
+                                         .read_only = true,
+                                         // An export is whole unless it is asked to be something else.
+                                         .on_damaged_log = arguments_.command == "export" && !arguments_.skip_corrupt
+                                                               ? OnDamagedLog::kRefuse
+                                                               : OnDamagedLog::kSkip});
     if (!journal.ok()) {
       // Perhaps because it is something else, which RocksDB says in other words.
       const absl::StatusOr<JournalFiles*> files = Files();
@@ -227,12 +244,23 @@ class JournalTool {
     std::string text = {};
     // One record, rather than the block of a file.
     bool is_record = false;
+    // The first of them. None: the id as a whole.
+    std::optional<uint64_t> first = {};
     // Where the id can be read again. None: it cannot.
     std::optional<uint64_t> next = {};
   };
 
   absl::StatusOr<bool> RunWithJournal() {
     for (const std::string& line : journal_->open_report().dropped) streams_.err << "journal: " << line << "\n";
+    const std::vector<std::string>& damaged = journal_->open_report().damaged;
+    if (arguments_.command != "verify") {
+      for (const std::string& line : damaged) streams_.err << "journal: " << line << "\n";
+    }
+    FRAKTOR_ASSIGN_OR_RETURN(const bool is_well, RunCommand());
+    return is_well && damaged.empty();
+  }
+
+  absl::StatusOr<bool> RunCommand() {
     Progress progress(*toolbox_, streams_.err, arguments_.command,
                       arguments_.progress == "always" || (arguments_.progress == "auto" && streams_.is_terminal));
     progress_ = &progress;
@@ -266,18 +294,32 @@ class JournalTool {
 
   // The ids that were named must be there, or else a slip of the pen looks like an id without events.
   absl::Status CheckIds() {
-    std::vector<std::string> ids = arguments_.ids;
-    if (arguments_.command == "show") ids.push_back(arguments_.show_id);
-    for (const std::string& id : ids) {
-      const absl::StatusOr<uint64_t> highest = journal_->HighestSequenceNr(id).Wait();
-      if (!highest.ok() || *highest > 0) continue;
-      // It may have been opened and never written to.
-      FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
-      if (files->Knows(id)) continue;
-      return absl::NotFoundError(
-          absl::StrCat(arguments_.path, ": there is no id \"", absl::CHexEscape(id), "\"; journal list shows the ids"));
+    for (std::string& id : arguments_.ids) FRAKTOR_RETURN_IF_ERROR(CheckId(id));
+    return arguments_.command == "show" ? CheckId(arguments_.show_id) : absl::OkStatus();
+  }
+  // Also one that was copied from what list prints, which becomes the id itself.
+  absl::Status CheckId(std::string& id) {
+    if (id.find('\\') != std::string::npos) {
+      std::optional<std::string> parsed = ParseIdText(id);
+      if (parsed.has_value()) {
+        FRAKTOR_ASSIGN_OR_RETURN(const bool is_there, Knows(*parsed));
+        if (is_there) {
+          id = *std::move(parsed);
+          return absl::OkStatus();
+        }
+      }
     }
-    return absl::OkStatus();
+    FRAKTOR_ASSIGN_OR_RETURN(const bool is_there, Knows(id));
+    if (is_there) return absl::OkStatus();
+    return absl::NotFoundError(
+        absl::StrCat(arguments_.path, ": there is no id \"", IdText(id), "\"; journal list shows the ids"));
+  }
+  absl::StatusOr<bool> Knows(const std::string& id) {
+    const absl::StatusOr<uint64_t> highest = journal_->HighestSequenceNr(id).Wait();
+    if (!highest.ok() || *highest > 0) return true;
+    // It may have been opened and never written to.
+    FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
+    return files->Knows(id);
   }
 
   // Opened when they are needed: that reads the log once more.
@@ -376,6 +418,7 @@ class JournalTool {
     const std::optional<int64_t> detail = ErrorDetailNumberOf<JournalErrorKind>(status, "nr");
     if (!detail.has_value()) return damage;  // the id as a whole
     const auto number = static_cast<uint64_t>(*detail);
+    damage.first = number;
     FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
     damage.is_record = files->HasRecord(id, number);
     if (number == kLast) return damage;
@@ -413,7 +456,7 @@ class JournalTool {
     uint64_t left = arguments_.max;
     FRAKTOR_RETURN_IF_ERROR(ForEachId([&](const std::string& id) -> absl::StatusOr<bool> {
       if (left-- == 0) return false;
-      streams_.out << absl::CHexEscape(id) << "\n";
+      streams_.out << IdText(id) << "\n";
       progress_->Add(1, 0, 0);
       return true;
     }));
@@ -443,7 +486,7 @@ class JournalTool {
     for (size_t i = 0; i < all.size() && i < arguments_.max; ++i) {
       const Totals& totals = all[i];
       streams_.out << absl::StrFormat("%10d  %12s  %8d  %8d  %8d  %s\n", totals.events, Size(totals.bytes),
-                                      totals.first, totals.last, totals.highest, absl::CHexEscape(totals.id));
+                                      totals.first, totals.last, totals.highest, IdText(totals.id));
     }
     streams_.out << absl::StrFormat("%10d  %12s  of %d ids\n", sum.events, Size(sum.bytes), all.size());
     return true;
@@ -462,7 +505,7 @@ class JournalTool {
                                          }));
     if (shown > 0) return true;
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t highest, journal_->HighestSequenceNr(arguments_.show_id).Wait());
-    streams_.err << "journal: \"" << absl::CHexEscape(arguments_.show_id) << "\" has no such events"
+    streams_.err << "journal: \"" << IdText(arguments_.show_id) << "\" has no such events"
                  << "; its highest number is " << highest << "\n";
     return true;
   }
@@ -473,7 +516,7 @@ class JournalTool {
     if (event.manifest_version != 0) absl::StrAppend(&line, " v", event.manifest_version);
     absl::StrAppend(&line, "  epoch ", event.epoch);
     if (!event.writer.is_none()) absl::StrAppend(&line, "  writer ", event.writer.ToString());
-    for (const std::string_view tag : event.tags()) absl::StrAppend(&line, "  #", absl::CHexEscape(ToAbsl(tag)));
+    for (const std::string_view tag : event.tags()) absl::StrAppend(&line, "  #", IdText(tag));
     if (!event.metadata.empty()) absl::StrAppend(&line, "  metadata ", Hex(event.metadata));
     const std::optional<std::string> text = texts_.Show(event.manifest, event.manifest_version, event.payload);
     absl::StrAppend(&line, "  ", text.has_value() ? *text : Hex(event.payload));
@@ -493,6 +536,12 @@ class JournalTool {
     uint64_t ranges_damaged = 0;
     uint64_t events = 0;
     uint64_t ids = 0;
+    const std::vector<std::string>& logs_damaged = journal_->open_report().damaged;
+    for (const std::string& text : logs_damaged) {
+      streams_.out << text
+                   << ". Restore the whole folder from a backup; `journal export --skip-corrupt` takes out what can "
+                      "still be read\n";
+    }
     if (arguments_.ids.empty()) {
       FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
       files_damaged = files->Verify([this](const std::string& text) { streams_.out << text << "\n"; });
@@ -510,13 +559,13 @@ class JournalTool {
             if (++damaged_here <= kMaxDamagedPerId) streams_.out << damage.text << "\n";
           }));
       if (damaged_here > kMaxDamagedPerId) {
-        streams_.out << "… and " << damaged_here - kMaxDamagedPerId << " more of \"" << absl::CHexEscape(id) << "\"\n";
+        streams_.out << "… and " << damaged_here - kMaxDamagedPerId << " more of \"" << IdText(id) << "\"\n";
       }
       // What its next writer begins with.
       const absl::Status highest = journal_->HighestSequenceNr(id).Wait().status();
       if (!highest.ok() && damaged_here == 0) {
         ++ranges_damaged;
-        streams_.out << "\"" << absl::CHexEscape(id) << "\": " << std::string(highest.message()) << "\n";
+        streams_.out << "\"" << IdText(id) << "\": " << std::string(highest.message()) << "\n";
       }
       ++ids;
       progress_->Add(1, 0, 0);
@@ -527,6 +576,7 @@ class JournalTool {
       streams_.out << text << "\n";
     }));
     std::vector<std::string> damages;
+    if (!logs_damaged.empty()) damages.push_back("the log is damaged");
     if (files_damaged > 0) damages.push_back(absl::StrCat(files_damaged, " files are damaged"));
     if (records_damaged > 0) damages.push_back(absl::StrCat(records_damaged, " records are damaged"));
     if (ranges_damaged > 0) damages.push_back(absl::StrCat(ranges_damaged, " ranges cannot be read"));
@@ -543,23 +593,26 @@ class JournalTool {
       streams_.out << line << "\n";
       return streams_.out.good() ? absl::OkStatus() : absl::DataLossError("standard output cannot be written");
     };
-    const auto write_event = [&](const StoredEvent& event) {
-      ++events;
-      return write(Line(event));
-    };
     const auto leave_out = [&](const std::string& text) {
       is_whole = false;
       streams_.err << "journal: left out: " << text << "\n";
     };
-    FRAKTOR_RETURN_IF_ERROR(
-        write(JsonLineWriter().Text("format", kExportFormat).Number("version", kExportVersion).Finish()));
+    const auto lose = [&](const std::string& text) {
+      leave_out(text);
+      return write(JsonLineWriter().Text("lost", text).Finish());
+    };
+    const uint64_t version = arguments_.skip_corrupt ? kExportVersionWithGaps : kExportVersion;
+    FRAKTOR_RETURN_IF_ERROR(write(JsonLineWriter().Text("format", kExportFormat).Number("version", version).Finish()));
+    // What a damaged log had is not known: each number that is missing may have been there.
+    const std::vector<std::string>& damaged_logs = journal_->open_report().damaged;
+    for (const std::string& text : damaged_logs) FRAKTOR_RETURN_IF_ERROR(lose(text));
     const auto write_id = [&](const std::string& id) -> absl::StatusOr<bool> {
       const absl::StatusOr<uint64_t> highest = journal_->HighestSequenceNr(id).Wait();
       if (!highest.ok()) {
         if (!arguments_.skip_corrupt) return highest.status();
-        leave_out(absl::StrCat("the highest number of \"", absl::CHexEscape(id),
-                               "\", in whose place is that of its last ",
-                               "event: ", std::string(highest.status().message())));
+        FRAKTOR_RETURN_IF_ERROR(
+            lose(absl::StrCat("the highest number of \"", IdText(id), "\", in whose place is that of its last ",
+                              "event: ", std::string(highest.status().message()))));
       }
       ++ids;
       JsonLineWriter line;
@@ -568,15 +621,49 @@ class JournalTool {
       const uint64_t deleted = journal_->DeletedTo(id).Wait().value_or(0);
       if (deleted > 0) line.Number("deleted", deleted);
       FRAKTOR_RETURN_IF_ERROR(write(line.Finish()));
+      uint64_t last = deleted;
+      const auto write_gap = [&](std::optional<uint64_t> from, std::optional<uint64_t> to, const std::string& why) {
+        leave_out(why);
+        JsonLineWriter gap;
+        gap.Text("id", id).Number("gap", from.value_or(1));
+        if (to.has_value()) gap.Number("to", *to);
+        return write(gap.Text("why", why).Finish());
+      };
+      const auto write_missing = [&](uint64_t next) -> absl::Status {
+        if (damaged_logs.empty() || next <= last + 1) return absl::OkStatus();
+        return write_gap(last + 1, next - 1,
+                         absl::StrCat("events ", last + 1, " to ", next - 1, " of \"", IdText(id),
+                                      "\" are not there; they may have been in the damaged log"));
+      };
+      const auto write_event = [&](const StoredEvent& event) -> absl::Status {
+        FRAKTOR_RETURN_IF_ERROR(write_missing(event.sequence_nr));
+        last = event.sequence_nr;
+        ++events;
+        return write(Line(event));
+      };
       const ReplayRange all{.persistence_id = id};
-      FRAKTOR_RETURN_IF_ERROR(
-          arguments_.skip_corrupt
-              ? ForEachEvent(all, write_event, [&](const Damage& damage) { leave_out(damage.text); })
-              : ForEachEvent(all, write_event));
+      if (arguments_.skip_corrupt) {
+        absl::Status written;
+        FRAKTOR_RETURN_IF_ERROR(ForEachEvent(all, write_event, [&](const Damage& damage) {
+          std::optional<uint64_t> to;
+          if (damage.next.has_value()) to = *damage.next - 1;
+          if (written.ok()) written = write_gap(damage.first, to, damage.text);
+          last = std::max(last, to.value_or(highest.value_or(0)));
+        }));
+        FRAKTOR_RETURN_IF_ERROR(written);
+        FRAKTOR_RETURN_IF_ERROR(write_missing(highest.value_or(0) + 1));
+      } else {
+        FRAKTOR_RETURN_IF_ERROR(ForEachEvent(all, write_event));
+      }
       progress_->Add(1, 0, 0);
       return true;
     };
-    FRAKTOR_RETURN_IF_ERROR(arguments_.skip_corrupt ? ForEachId(write_id, leave_out) : ForEachId(write_id));
+    absl::Status lost;
+    const auto lose_ids = [&](const std::string& text) {
+      if (lost.ok()) lost = lose(text);
+    };
+    FRAKTOR_RETURN_IF_ERROR(arguments_.skip_corrupt ? ForEachId(write_id, lose_ids) : ForEachId(write_id));
+    FRAKTOR_RETURN_IF_ERROR(lost);
     FRAKTOR_RETURN_IF_ERROR(
         write(JsonLineWriter().Text("end", kExportFormat).Number("events", events).Number("ids", ids).Finish()));
     streams_.out.flush();
@@ -631,7 +718,10 @@ class JournalTool {
   }
 
   absl::StatusOr<bool> OpenAndImport() {
-    FRAKTOR_ASSIGN_OR_RETURN(journal_, RocksDbJournal::Open(*toolbox_, {.path = arguments_.path}));
+    FRAKTOR_ASSIGN_OR_RETURN(
+        journal_, RocksDbJournal::Open(*toolbox_, {.path = arguments_.path, .on_warning = [](const std::string&) {
+                                                     // Said from open_report(), with the name of this program.
+                                                   }}));
     return RunWithJournal();
   }
 
@@ -651,8 +741,8 @@ class JournalTool {
     }
     if (!has_end_ && current_.highest > current_.last) {
       return absl::DataLossError(
-          absl::StrCat("line ", number, ": the export ends here, without the events of \"",
-                       absl::CHexEscape(current_.id), "\" up to ", current_.highest, ": it was cut",
+          absl::StrCat("line ", number, ": the export ends here, without the events of \"", IdText(current_.id),
+                       "\" up to ", current_.highest, ": it was cut",
                        current_.events == 0 ? ", or they were deleted, which an export of version 1 does not tell" : "",
                        ". Take it out again with journal export"));
     }
@@ -662,7 +752,8 @@ class JournalTool {
     }
     FRAKTOR_RETURN_IF_ERROR(FinishId());
     FRAKTOR_RETURN_IF_ERROR(journal_->Close().Wait());
-    streams_.out << absl::StrCat(imported_events_, " events of ", imported_ids_, " ids\n");
+    streams_.out << absl::StrCat(imported_events_, " events of ", imported_ids_, " ids",
+                                 gaps_ > 0 ? absl::StrCat(", with ", gaps_, " gaps") : "", "\n");
     return true;
   }
 
@@ -673,15 +764,16 @@ class JournalTool {
         return absl::InvalidArgumentError("not an export of a journal: it begins with {\"format\":…}");
       }
       version_ = *line.Number("version");
-      if (version_ > kExportVersion) {
-        return absl::FailedPreconditionError(absl::StrCat("an export of version ", version_,
-                                                          "; this program knows versions up to ", kExportVersion,
-                                                          ". Import it with the newer program that wrote it"));
+      if (version_ > kExportVersionWithGaps) {
+        return absl::FailedPreconditionError(
+            absl::StrCat("an export of version ", version_, "; this program knows versions up to ",
+                         kExportVersionWithGaps, ". Import it with the newer program that wrote it"));
       }
       return absl::OkStatus();
     }
     if (has_end_) return absl::InvalidArgumentError("something behind the end of the export; import one at a time");
     if (line.Text("end").has_value()) return CheckEnd(line);
+    if (line.Text("lost").has_value()) return ImportGap(*line.Text("lost"));
     const std::optional<std::string> id = line.Text("id");
     if (!id.has_value()) return absl::InvalidArgumentError("no \"id\"");
     if (line.Number("highest").has_value()) {
@@ -689,7 +781,27 @@ class JournalTool {
     }
     if (*id != current_.id)
       return absl::InvalidArgumentError("an event of an id that was not announced by a line with \"highest\"");
+    if (line.Number("gap").has_value()) return ImportGap(line.Text("why").value_or(GapText(line)));
     return ImportEvent(line);
+  }
+
+  std::string GapText(const JsonLine& line) const {
+    const std::optional<uint64_t> to = line.Number("to");
+    return absl::StrCat("events of \"", IdText(current_.id), "\" from ", *line.Number("gap"),
+                        to.has_value() ? absl::StrCat(" to ", *to) : " on");
+  }
+
+  // Something that was left out of the export.
+  absl::Status ImportGap(const std::string& text) {
+    if (!arguments_.allow_gaps) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("this was left out of the export: ", text,
+                       ". An actor would come back with a wrong state, unless a snapshot covers it. Import an export "
+                       "that is whole, or take what there is with --allow-gaps"));
+    }
+    ++gaps_;
+    streams_.err << "journal: warning: left out of the export: " << text << "\n";
+    return absl::OkStatus();
   }
 
   absl::Status CheckEnd(const JsonLine& line) {
@@ -707,7 +819,7 @@ class JournalTool {
     FRAKTOR_RETURN_IF_ERROR(FinishId());
     FRAKTOR_ASSIGN_OR_RETURN(const uint64_t present, journal_->HighestSequenceNr(id).Wait());
     if (present > 0) {
-      return absl::AlreadyExistsError(absl::StrCat("\"", id, "\" is there already, up to ", present,
+      return absl::AlreadyExistsError(absl::StrCat("\"", IdText(id), "\" is there already, up to ", present,
                                                    "; import into a journal that does not have it"));
     }
     current_ = {.id = id, .highest = highest};
@@ -732,16 +844,16 @@ class JournalTool {
       return absl::InvalidArgumentError(absl::StrCat("\"time\": ", error));
     }
     if (current_.events > 0 && *number <= current_.last) {
-      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
+      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", IdText(current_.id),
                                                      "\" is given twice or not in order: event ", current_.last,
                                                      " came before"));
     }
     if (*number <= deleted_) {
-      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
+      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", IdText(current_.id),
                                                      "\" is one of those up to ", deleted_, " that are deleted"));
     }
     if (current_.highest > 0 && *number > current_.highest) {
-      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", absl::CHexEscape(current_.id),
+      return absl::InvalidArgumentError(absl::StrCat("event ", *number, " of \"", IdText(current_.id),
                                                      "\" is above its highest number, ", current_.highest));
     }
     event.sequence_nr = *number;
@@ -782,7 +894,7 @@ class JournalTool {
     if (current_.events > 0 && deleted_ > 0) FRAKTOR_RETURN_IF_ERROR(journal_->DeleteTo(current_.id, deleted_).Wait());
     if (current_.highest <= current_.last) return absl::OkStatus();
     if (current_.events > 0) {
-      streams_.err << absl::StrCat("journal: warning: \"", absl::CHexEscape(current_.id), "\" had events up to ",
+      streams_.err << absl::StrCat("journal: warning: \"", IdText(current_.id), "\" had events up to ",
                                    current_.highest, "; the export has them up to ", current_.last,
                                    ", and the next one gets the number behind that\n");
       return absl::OkStatus();
@@ -795,7 +907,7 @@ class JournalTool {
     return journal_->DeleteTo(current_.id, current_.highest).Wait();
   }
 
-  const Arguments arguments_;
+  Arguments arguments_;
   ToolStreams streams_;
   const EventTexts& texts_;
   std::unique_ptr<StdToolbox> toolbox_;
@@ -813,6 +925,7 @@ class JournalTool {
   std::vector<AtomicWrite> writes_;
   uint64_t imported_events_ = 0;
   uint64_t imported_ids_ = 0;
+  uint64_t gaps_ = 0;
   uint64_t written_events_ = 0;
 };
 

@@ -27,6 +27,7 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
 #include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
+#include "fraktor/tools/journal/id_text.h"
 #include "fraktor/tools/journal/json_line.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -223,6 +224,46 @@ TEST_F(JournalToolTest, ListsIds) {
   EXPECT_EQ(out_, "account-1\n");
 }
 
+TEST(IdText, IsReadBackAndShowsWhatCanBeShown) {
+  EXPECT_EQ(IdText("Grüße, 世界 🙂 \"'"), "Grüße, 世界 🙂 \"'");
+  EXPECT_EQ(IdText("a\\b"), "a\\\\b");
+  // A control character, half a character, one in too many bytes, half of a pair.
+  EXPECT_EQ(IdText("\n\x7f\xc2\x85"), "\\x0a\\x7f\\xc2\\x85");
+  EXPECT_EQ(IdText("\xc3"), "\\xc3");
+  EXPECT_EQ(IdText("\xc0\xaf"), "\\xc0\\xaf");
+  EXPECT_EQ(IdText("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
+  for (const std::string& id : {all, std::string("Grüße"), std::string("\0a", 2), std::string("\\x41")}) {
+    EXPECT_EQ(ParseIdText(IdText(id)), id);
+  }
+  EXPECT_EQ(ParseIdText("\\x4A\\n\\t\\r\\\"\\'"), "J\n\t\r\"'");
+  for (const std::string_view wrong : {"\\", "\\x", "\\x4", "\\xzz", "\\q"}) {
+    EXPECT_EQ(ParseIdText(wrong), std::nullopt) << wrong;
+  }
+}
+
+TEST_F(JournalToolTest, TakesIdsAsItPrintsThem) {
+  const std::vector<std::string> ids = {"Grüße", std::string("gone\0", 5), "C:\\new", "\xff"};
+  {
+    const auto journal = Open(path_);
+    for (const std::string& id : ids) Write(*journal, {.persistence_id = id, .sequence_nr = 1, .manifest = "m"});
+  }
+  EXPECT_EQ(Run({"list", path_}), 0) << err_;
+  const std::string listed = out_;
+  EXPECT_EQ(listed, "Grüße\ngone\\x00\nC:\\\\new\n\\xff\n");
+  std::istringstream lines(listed);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_EQ(Run({"show", path_, line}), 0) << err_;
+    EXPECT_TRUE(Out("1  ")) << line;
+    EXPECT_EQ(Run({"stats", path_, "--id", line}), 0) << err_;
+    EXPECT_TRUE(Out(line + "\n")) << out_;
+  }
+  // And as they are.
+  EXPECT_EQ(Run({"show", path_, "C:\\new"}), 0) << err_;
+  EXPECT_TRUE(Out("1  ")) << out_;
+}
+
 TEST_F(JournalToolTest, ShowsEventsInHexOrAsTheirDecoderSays) {
   Fill();
   EXPECT_EQ(Run({"show", path_, "account-1"}), 0) << err_;
@@ -357,6 +398,82 @@ TEST_F(JournalToolTest, SaysWhatIsInADamagedFile) {
   EXPECT_TRUE(Out("of 2 ids are good\n")) << out_;
 }
 
+TEST_F(JournalToolTest, NamesALogThatIsDamagedBeforeItsEnd) {
+  {
+    const auto journal = Open(path_);
+    for (uint64_t number = 1; number <= 300; ++number) {
+      Write(*journal, {.persistence_id = "account-1", .sequence_nr = number, .payload = std::string(500, 'x')});
+    }
+  }
+  std::string log;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    if (entry.path().extension() == ".log") log = entry.path().string();
+  }
+  ASSERT_GT(std::filesystem::file_size(log), 150'000u);
+  DamageFile(log, 50'000);
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out(log + " is damaged at byte ")) << out_;
+  EXPECT_TRUE(Out("journal export --skip-corrupt")) << out_;
+  EXPECT_TRUE(Out("the log is damaged; ")) << out_;
+  EXPECT_FALSE(Out("all is well")) << out_;
+  for (const std::string_view command : {"list", "stats"}) {
+    EXPECT_EQ(Run({std::string(command), path_}), 1);
+    EXPECT_TRUE(Out("account-1")) << out_;
+    EXPECT_TRUE(Err(" is damaged at byte ")) << err_;
+  }
+  EXPECT_EQ(Run({"export", path_}), 1);
+  EXPECT_EQ(out_, "");
+  EXPECT_TRUE(Err(log + " is damaged at byte ")) << err_;
+  EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), 1);
+  const std::string exported = out_;
+  EXPECT_TRUE(Out("{\"lost\":\"" + log)) << out_;
+  EXPECT_TRUE(Out("{\"id\":\"account-1\",\"gap\":")) << out_;
+  EXPECT_TRUE(Out("\"nr\":1,")) << out_;
+  EXPECT_TRUE(Out("\"nr\":300,")) << out_;
+  EXPECT_EQ(Run({"import", folder_ + "/copy"}, exported), 1);
+  EXPECT_TRUE(Err("line 2: this was left out of the export: " + log)) << err_;
+  EXPECT_EQ(Run({"import", folder_ + "/copy", "--allow-gaps"}, exported), 0) << err_;
+  EXPECT_EQ(Run({"verify", folder_ + "/copy"}), 0) << out_;
+  // A log that is not there.
+  std::filesystem::remove(log);
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out(".log) is missing")) << out_;
+}
+
+// Advice that leads somewhere.
+TEST_F(JournalToolTest, DoesNotSendInCirclesWhoeverHasADamagedFile) {
+  FillFiles();
+  const std::string file = LargestFile(path_);
+  std::string manifest;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    if (entry.path().filename().string().rfind("MANIFEST", 0) == 0) manifest = entry.path().filename().string();
+  }
+  const std::string image = folder_ + "/image";
+  std::filesystem::copy(path_, image);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) / 2);
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out(file)) << out_ << err_;
+  EXPECT_TRUE(Out("Restore it from a backup")) << out_;
+  EXPECT_FALSE(Out("journal verify") || Err("journal verify")) << out_ << err_;
+  EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), 1);
+  EXPECT_TRUE(Out("\"end\"")) << out_ << err_;
+  for (const std::string& name : {std::string("CURRENT"), manifest}) {
+    std::filesystem::remove_all(path_);
+    std::filesystem::copy(image, path_);
+    std::filesystem::resize_file(path_ + "/" + name, 3);
+    for (const std::vector<std::string>& call :
+         {std::vector<std::string>{"verify", path_}, {"export", path_, "--skip-corrupt"}}) {
+      EXPECT_EQ(Run(call), 1);
+      EXPECT_TRUE(Err("restore the whole folder from a backup")) << err_;
+      EXPECT_FALSE(Err("journal verify") || Err("skip-corrupt")) << err_;
+    }
+    std::filesystem::remove(path_ + "/" + name);
+    EXPECT_EQ(Run({"verify", path_}), 1);
+    EXPECT_TRUE(Err("missing")) << err_;
+    EXPECT_TRUE(Err("from a backup")) << err_;
+  }
+}
+
 TEST_F(JournalToolTest, TakesOutWhatIsAroundADamagedBlock) {
   FillFiles();
   const std::string file = LargestFile(path_);
@@ -389,8 +506,8 @@ TEST_F(JournalToolTest, TakesOutWhatIsAroundADamagedBlock) {
     EXPECT_LT(events, 200u);
     EXPECT_NE(verified.find(absl::StrCat("; ", events, " events of 2 ids are good")), std::string::npos) << verified;
     const std::string exported = out_;
-    EXPECT_EQ(Run({"import", absl::StrCat(copy, ".copy")}, exported), 0) << err_;
-    EXPECT_EQ(out_, absl::StrCat(events, " events of 2 ids\n"));
+    EXPECT_EQ(Run({"import", absl::StrCat(copy, ".copy"), "--allow-gaps"}, exported), 0) << err_;
+    EXPECT_EQ(out_, absl::StrCat(events, " events of 2 ids, with ", at_end ? 4 : 1, " gaps\n"));
     EXPECT_EQ(Run({"stats", absl::StrCat(copy, ".copy")}), 0) << err_;
     EXPECT_TRUE(Out(absl::StrCat("  of ", at_end ? 1 : 2, " ids\n"))) << out_;
     EXPECT_TRUE(Out(absl::StrCat(events, "  "))) << out_;
@@ -477,8 +594,15 @@ TEST_F(JournalToolTest, TakesOutWhatIsNotDamagedIfItIsAskedTo) {
   EXPECT_TRUE(Out("\"nr\":3")) << out_;
   EXPECT_TRUE(Out("account-2")) << out_;
   const std::string exported = out_;
-  EXPECT_EQ(Run({"import", folder_ + "/copy"}, exported), 0) << err_;
-  EXPECT_EQ(out_, "3 events of 3 ids\n");
+  // It says what is missing, and is not taken for whole.
+  EXPECT_TRUE(Out("{\"id\":\"account-1\",\"gap\":2,\"to\":2,\"why\":\"event 2 of ")) << out_;
+  EXPECT_EQ(Run({"import", folder_ + "/copy"}, exported), 1);
+  EXPECT_TRUE(Err("line 4: this was left out of the export: event 2 of \"account-1\"")) << err_;
+  EXPECT_TRUE(Err("--allow-gaps")) << err_;
+  EXPECT_FALSE(std::filesystem::exists(folder_ + "/copy"));
+  EXPECT_EQ(Run({"import", folder_ + "/copy", "--allow-gaps"}, exported), 0) << err_;
+  EXPECT_EQ(out_, "3 events of 3 ids, with 1 gaps\n");
+  EXPECT_TRUE(Err("warning: left out of the export: event 2 of \"account-1\"")) << err_;
   EXPECT_EQ(Run({"export", path_, "--id", "account-2"}), 0);
   EXPECT_FALSE(Out("account-1")) << out_;
 }
@@ -495,7 +619,7 @@ TEST_F(JournalToolTest, RefusesToImportWhatItCannotRead) {
   refuses("\n{\"id\":\"a\",\"highest\":1}\n", "line 2: not an export of a journal");
   refuses("{\"format\":\"fraktor-journal-export\"}\n", "line 1: not an export of a journal");
   refuses("{\"id\":\"a\"}\n", "line 1: not an export of a journal");
-  refuses("{\"format\":\"fraktor-journal-export\",\"version\":3}\n", "version 3");
+  refuses("{\"format\":\"fraktor-journal-export\",\"version\":4}\n", "version 4");
   refuses(head + "nonsense\n", "line 2: column 1");
   refuses(head + "{\"id\":\"a\",\"nr\":1}\n", "line 2: an event of an id that was not announced");
   refuses(head + "{\"id\":\"a\",\"highest\":1}\n{\"id\":\"a\",\"nr\":1,\"payload\":\"x\"}\n", "line 3: \"time\"");
@@ -567,7 +691,7 @@ TEST_F(JournalToolTest, DeletesNothingThatItImports) {
   EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), 1);
   const std::string exported = out_;
   const std::string copy = folder_ + "/copy";
-  EXPECT_EQ(Run({"import", copy}, exported), 0) << err_;
+  EXPECT_EQ(Run({"import", copy, "--allow-gaps"}, exported), 0) << err_;
   EXPECT_TRUE(Err("\"account-1\" had events up to 3; the export has them up to 2")) << err_;
   EXPECT_EQ(Run({"stats", copy}), 0);
   EXPECT_TRUE(Out("         2          16 B         1         2         2  account-1")) << out_;
@@ -638,8 +762,8 @@ TEST_F(JournalToolTest, SaysWhatIsWrongWithACall) {
   EXPECT_TRUE(Err("there is no database")) << err_;
   EXPECT_FALSE(std::filesystem::exists(path_));
   EXPECT_EQ(Run({"--help"}), 0);
-  for (const std::string_view word : {"list", "stats", "show", "verify", "export", "import", "--skip-corrupt", "--full",
-                                      "--from", "--to", "--max", "--id", "--progress"}) {
+  for (const std::string_view word : {"list", "stats", "show", "verify", "export", "import", "--skip-corrupt",
+                                      "--allow-gaps", "--full", "--from", "--to", "--max", "--id", "--progress"}) {
     EXPECT_TRUE(Out(word)) << word;
   }
 }

@@ -1,0 +1,207 @@
+#include "fraktor/persistence/rocksdb/log_survey.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "rocksdb/env.h"
+#include "rocksdb/slice.h"
+#include "rocksdb/status.h"
+
+#include "fraktor/persistence/journal/crc32c.h"
+#include "fraktor/utils/bytes/bytes.h"
+
+namespace fraktor::inline v0 {
+namespace {
+
+constexpr size_t kBlockBytes = 32768;
+constexpr size_t kHeaderBytes = 7;
+// Of the records in files that are used again, which name the file's number.
+constexpr size_t kRecyclableHeaderBytes = 11;
+// What every record has at least: the head of a batch. RocksDB begins a log with one that has no more, if the log before
+// was torn; when it is killed then, both are there the next time.
+constexpr size_t kEmptyBatchBytes = 12;
+
+enum RecordType : uint8_t {
+  kZero = 0,  // room that was reserved and not written
+  kFull = 1,
+  kFirst = 2,
+  kMiddle = 3,
+  kLast = 4,
+  kRecyclableFull = 5,
+  kRecyclableLast = 8,
+};
+
+// A record, or a piece of one, with the right checksum.
+struct Piece {
+  // As if it were not recyclable. Types above are descriptions of the file, each whole.
+  uint8_t type = kZero;
+  size_t bytes = 0;
+  std::string_view data = {};
+  // With something in it.
+  bool begins_record = false;
+};
+
+uint32_t Unmask(uint32_t masked) {
+  const uint32_t rotated = masked - 0xa282ead8U;
+  return (rotated >> 17) | (rotated << 15);
+}
+
+std::optional<Piece> ReadPiece(std::string_view block, size_t at, uint64_t log_number) {
+  if (at + kHeaderBytes > block.size()) return std::nullopt;
+  const auto byte = [&block, at](size_t i) { return static_cast<uint8_t>(block[at + i]); };
+  const size_t length = byte(4) | static_cast<size_t>(byte(5)) << 8;
+  uint8_t type = byte(6);
+  if (type == kZero) return std::nullopt;
+  const bool is_recyclable = type >= kRecyclableFull && type <= kRecyclableLast;
+  const size_t bytes = (is_recyclable ? kRecyclableHeaderBytes : kHeaderBytes) + length;
+  if (bytes > block.size() - at) return std::nullopt;
+  if (is_recyclable) {
+    // One of another number was there before the file was used again.
+    if (LoadFixed32(block.data() + at + kHeaderBytes) != static_cast<uint32_t>(log_number)) return std::nullopt;
+    type = static_cast<uint8_t>(type - kRecyclableFull + kFull);
+  }
+  if (Unmask(LoadFixed32(block.data() + at)) != ExtendCrc32c(0, block.substr(at + 6, bytes - 6))) return std::nullopt;
+  Piece piece{.type = type, .bytes = bytes, .data = block.substr(at + bytes - length, length)};
+  piece.begins_record = type == kFirst || (type == kFull && length > kEmptyBatchBytes);
+  return piece;
+}
+
+class Surveyor {
+ public:
+  using OnRecord = std::function<void(std::string_view)>;
+
+  // `on_record`, if there is one, gets each record before the damage.
+  explicit Surveyor(LogSurvey& log, OnRecord on_record = nullptr) : log_(log), on_record_(std::move(on_record)) {}
+
+  // One block after the other; all but the last are whole.
+  void Add(std::string_view block) {
+    const size_t at = log_.damaged_at.has_value() ? 0 : ReadRecords(block);
+    if (log_.damaged_at.has_value() && !log_.good_behind.has_value()) Search(block, at);
+    log_.bytes += block.size();
+  }
+
+  void Finish() {
+    if (!log_.damaged_at.has_value() && record_begin_.has_value()) log_.damaged_at = record_begin_;
+  }
+
+ private:
+  // Up to the end or to the damage; answers where to search for good records.
+  size_t ReadRecords(std::string_view block) {
+    size_t at = 0;
+    while (block.size() - at >= kHeaderBytes) {
+      const std::optional<Piece> piece = ReadPiece(block, at, log_.number);
+      if (!piece.has_value()) {
+        log_.damaged_at = record_begin_.value_or(log_.bytes + at);
+        return at + 1;
+      }
+      const bool continues = piece->type == kMiddle || piece->type == kLast;
+      if (continues != record_begin_.has_value() && piece->type <= kLast) {
+        log_.damaged_at = record_begin_.value_or(log_.bytes + at);
+        return at;
+      }
+      if (piece->type == kFirst) record_begin_ = log_.bytes + at;
+      if (on_record_ != nullptr && piece->type <= kLast) {
+        record_ += piece->data;
+        if (piece->type == kFull || piece->type == kLast) on_record_(std::exchange(record_, {}));
+      }
+      if (piece->type == kFull || piece->type == kLast) {
+        record_begin_.reset();
+        log_.has_records = log_.has_records || piece->type == kLast || piece->begins_record;
+      }
+      at += piece->bytes;
+    }
+    // What is too short for a header at the end of a block is filled up with zeros.
+    if (at < block.size() && block.size() < kBlockBytes) log_.damaged_at = record_begin_.value_or(log_.bytes + at);
+    return block.size();
+  }
+
+  void Search(std::string_view block, size_t at) {
+    while (at + kHeaderBytes <= block.size()) {
+      const std::optional<Piece> piece = ReadPiece(block, at, log_.number);
+      if (piece.has_value() && piece->begins_record) {
+        log_.good_behind = log_.bytes + at;
+        return;
+      }
+      at += piece.has_value() ? piece->bytes : 1;
+    }
+  }
+
+  LogSurvey& log_;
+  const OnRecord on_record_;
+  std::string record_;  // as far as it has come
+  // Of a record of which pieces have come, and not its last one.
+  std::optional<uint64_t> record_begin_;
+};
+
+bool Survey(rocksdb::Env& env, LogSurvey& log, Surveyor::OnRecord on_record = nullptr) {
+  std::unique_ptr<rocksdb::SequentialFile> file;
+  if (!env.NewSequentialFile(log.path, &file, rocksdb::EnvOptions()).ok()) return false;
+  std::string scratch(kBlockBytes, '\0');
+  Surveyor surveyor(log, std::move(on_record));
+  while (true) {
+    rocksdb::Slice block;
+    if (!file->Read(kBlockBytes, &block, scratch.data()).ok() || block.empty()) break;
+    surveyor.Add(std::string_view(block.data(), block.size()));
+    // A short read is the end: the files are local.
+    if (block.size() < kBlockBytes) break;
+  }
+  surveyor.Finish();
+  return true;
+}
+
+// The number of a log that a change to the list of files names; 0 if it names none. It is a row of tags and values, in
+// an order in which only two texts come before.
+uint64_t LogNumberOf(std::string_view change) {
+  constexpr uint64_t kComparator = 1;
+  constexpr uint64_t kLogNumber = 2;
+  constexpr uint64_t kDatabaseId = 8193;
+  for (ByteReader reader(change); reader.ok() && !reader.rest().empty();) {
+    const uint64_t tag = reader.Varint();
+    if (tag == kLogNumber) {
+      const uint64_t number = reader.Varint();
+      return reader.ok() ? number : 0;
+    }
+    if (tag != kComparator && tag != kDatabaseId) return 0;
+    reader.Sized();
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<LogSurvey> SurveyLogs(rocksdb::Env& env, const std::string& path) {
+  std::vector<LogSurvey> logs;
+  std::vector<std::string> names;
+  if (!env.GetChildren(path, &names).ok()) return logs;
+  for (const std::string& name : names) {
+    LogSurvey log{.path = absl::StrCat(path, "/", name)};
+    if (!absl::EndsWith(name, ".log") || !absl::SimpleAtoi(name.substr(0, name.size() - 4), &log.number)) continue;
+    if (!Survey(env, log)) continue;
+    logs.push_back(std::move(log));
+  }
+  std::sort(logs.begin(), logs.end(), [](const LogSurvey& a, const LogSurvey& b) { return a.number < b.number; });
+  return logs;
+}
+
+uint64_t NewestLogNeeded(rocksdb::Env& env, const std::string& path) {
+  std::string manifest;
+  if (!rocksdb::ReadFileToString(&env, path + "/CURRENT", &manifest).ok()) return 0;
+  while (!manifest.empty() && manifest.back() == '\n') manifest.pop_back();
+  LogSurvey list{.path = absl::StrCat(path, "/", manifest)};
+  uint64_t newest = 0;
+  Survey(env, list, [&newest](std::string_view change) { newest = std::max(newest, LogNumberOf(change)); });
+  return newest;
+}
+
+}  // namespace fraktor::inline v0

@@ -1,0 +1,51 @@
+// SurveyLogs: reads the write-ahead logs of a database, and says where they are damaged.
+//
+//   for (const LogSurvey& log : SurveyLogs(*env, path)) {
+//     if (log.damaged_at.has_value() && !log.good_behind.has_value()) ...   // torn, as a crash leaves it
+//   }
+//
+// A crash may tear the end of a log: what was written last is not whole, and nothing follows. RocksDB drops that without
+// a word, as it should. Damage that good records follow is something else: they were written after the damaged one, so
+// with sync on that one was acknowledged. RocksDB drops it, and all behind it, in the same way.
+//
+// The rest of a record that is in pieces is no good record: the pieces of one record may reach the disk in any order.
+//
+// The format, which has been the same since LevelDB: blocks of 32 KiB; records of a header (checksum, 2 bytes of
+// length, 1 byte of type) and data, none across two blocks; what is longer is in pieces: first, middle, last.
+#ifndef FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
+#define FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rocksdb/env.h"
+
+namespace fraktor::inline v0 {
+
+struct LogSurvey {
+  std::string path = {};
+  // Of the file: later logs have greater ones.
+  uint64_t number = 0;
+  uint64_t bytes = 0;
+  // Whether it has a whole record, with something in it, before the damage.
+  bool has_records = false;
+  // Where the first thing begins that is not a whole record.
+  std::optional<uint64_t> damaged_at = {};
+  // Where the first record begins behind that.
+  std::optional<uint64_t> good_behind = {};
+};
+
+// In the order in which they were written. Those that cannot be opened are left out: RocksDB has something to say of
+// them itself.
+std::vector<LogSurvey> SurveyLogs(rocksdb::Env& env, const std::string& path);
+
+// The greatest number of a log from which on a column family needs logs, by the list of files of the database
+// (MANIFEST), which has the same format: that log, or a later one, is there unless it was lost. 0 if there is none.
+// A later one that no family has begun to need is not named there.
+uint64_t NewestLogNeeded(rocksdb::Env& env, const std::string& path);
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
