@@ -93,10 +93,8 @@ TEST_F(GrpcSecurityTest, RefusesNamesThatAreNotOnTheList) {
   EXPECT_NE(std::string(there.message()).find("[localhost, a.nodes.test]"), std::string::npos) << there;
   // Whose certificate, and whose list.
   EXPECT_NE(std::string(there.message()).find("the certificate of ipv"), std::string::npos) << there;
-  EXPECT_NE(
-      std::string(there.message())
-          .find(absl::StrCat("in the GrpcSecurity of the node that listens at localhost:", choosy.transport->port())),
-      std::string::npos)
+  EXPECT_NE(std::string(there.message()).find("in the GrpcSecurity of the node that listens at localhost"),
+            std::string::npos)
       << there;
   EXPECT_NE(log_.lines.Await(1)[0].find("peer_names"), std::string::npos) << log_.lines.Await(1)[0];
   const absl::Status here = Try(choosy, open);
