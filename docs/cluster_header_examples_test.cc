@@ -168,13 +168,19 @@ class ClusterHeaderExamples : public testing::Test {
 
 // identity
 
-absl::Status CheckPositiveExample(const ClusterOptions& options) {
+struct OptionsOfBoth {
+  absl::Duration max_wait = absl::Seconds(1);
+  size_t max_stops = 1;
+};
+absl::Status CheckPositiveExample(const OptionsOfBoth& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"ClusterOptions::max_wait", options.max_wait}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PlacementOptions::max_stops", options.max_stops}}));
   return absl::OkStatus();
 }
 TEST_F(ClusterHeaderExamples, CheckPositive) {
   EXPECT_TRUE(CheckPositiveExample({}).ok());
   EXPECT_FALSE(CheckPositiveExample({.max_wait = absl::ZeroDuration()}).ok());
+  EXPECT_FALSE(CheckPositiveExample({.max_stops = 0}).ok());
 }
 
 TEST_F(ClusterHeaderExamples, ClusterTopology) {
