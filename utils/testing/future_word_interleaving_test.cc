@@ -235,7 +235,7 @@ void TurnsEndWithTheWait(Model& m, bool replaces) {
     given_up.Acquire();
     CompleteAndGo(shared);
   });
-  m.Thread("future", [&] {
+  m.Thread("future", [&, replaces] {
     MODEL_ASSERT(!shared.word.PollInTurns(gone.MakeWaker(1)));
     if (replaces) {
       waited = !shared.word.Poll(sleeper.MakeWaker(2));
