@@ -203,19 +203,10 @@ void GrainRouter::PostStop(ActorContext& /*context*/) {
   if (parts_->on_ended != nullptr) parts_->on_ended();
 }
 
-SupervisionDirective GrainRouter::OnChildFailure(ActorContext& context, const Failure& failure) {
-  SupervisionDirective directive = supervision().Decide(failure);
+SupervisionDirective GrainRouter::OnChildFailure(ActorContext& /*context*/, const Failure& failure) {
+  const SupervisionDirective directive = supervision().Decide(failure);
   // Nobody above knows what a grain is. It ends, and is there again when it is needed.
-  if (directive == SupervisionDirective::kEscalate) directive = SupervisionDirective::kStop;
-  if (directive != SupervisionDirective::kStop || !failure.Is(ActorErrorKind::kInitialization)) return directive;
-  const auto birth =
-      std::find_if(born_.begin(), born_.end(), [&](const Birth& born) { return born.actor == failure.child; });
-  if (birth == born_.end()) return directive;
-  const absl::Status why =
-      Annotate(failure.error, absl::StrCat("grain ", context.PathOf(failure.child), " could not be started"));
-  for (const ActorRef asker : birth->askers) context.Tell(asker, ErrorReply{why});
-  birth->askers.clear();
-  return directive;
+  return directive == SupervisionDirective::kEscalate ? SupervisionDirective::kStop : directive;
 }
 
 void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
@@ -576,11 +567,6 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
           return;
         }
       }
-      Birth& birth = born_[grain->second.birth % kBirths];
-      if (birth.number == grain->second.birth && birth.askers.size() < kFirstAskers &&
-          !call.message->sender().IsNoOne()) {
-        birth.askers.push_back(call.message->sender());
-      }
       if (is_marked) {
         ActorContext::worker().SendMarked(grain->second.actor, call.message.release());
       } else {
@@ -767,11 +753,8 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
     return watched;
   }
   const auto filters = incoming_filters_.find(key.kind());
-  const uint64_t birth = ++births_;
-  born_[birth % kBirths] = Birth{.number = birth, .actor = *actor};
   grains_.emplace(key, Grain{.actor = *actor,
                              .token = token,
-                             .birth = birth,
                              .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
   return ActivationRecord{.pid = context.system().CanonicalPathOf(*actor)};
 }

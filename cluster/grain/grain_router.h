@@ -43,7 +43,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -146,25 +145,15 @@ class GrainRouter final : public ActorInstance {
   static constexpr uint32_t kMaxHops = 6;
   // Questions of other routers that are being answered; a further one is told to come again.
   static constexpr size_t kMaxInquiries = 65'536;
-  // Of so many grains that were started last it is known who has asked them first, and of so many askers.
-  static constexpr size_t kBirths = 256;
-  static constexpr size_t kFirstAskers = 8;
 
   struct Grain {
     ActorRef actor = {};
     uint64_t token = 0;
-    uint64_t birth = 0;
     const GrainCallFilters* filters = nullptr;  // null: none
     bool is_stopping = false;
     std::vector<Promise<void>> stopped = {};
     // One with a newer token that begins when this one has ended.
     std::vector<StartGrain> next = {};
-  };
-  // Who is told why a grain could not start.
-  struct Birth {
-    uint64_t number = 0;
-    ActorRef actor = {};
-    absl::InlinedVector<ActorRef, 2> askers = {};
   };
   struct GrainEnded {
     GrainKey key;
@@ -270,8 +259,6 @@ class GrainRouter final : public ActorInstance {
   std::map<std::string, GrainCallFilters, std::less<>> incoming_filters_;
   FilteredCalls filtered_;
   absl::flat_hash_map<GrainKey, Grain> grains_;
-  uint64_t births_ = 0;
-  std::vector<Birth> born_ = std::vector<Birth>(kBirths);  // by number
   Lookups lookups_;
   Dues dues_;
   Instant timer_at_ = Instant::InfiniteFuture();
