@@ -65,7 +65,7 @@ class Graveyard final : public ActorLifecycle {
     MutexLock lock(mutex_);
     dispatcher_ = executor.number();
     ending_.resize(static_cast<size_t>(executor.options().workers));
-    for (size_t cell = 0; cell < kCells; ++cell) Spawn(cell);
+    for (size_t cell = 0; cell < kCells; ++cell) SpawnIn(cell);
   }
 
   // Nobody comes in the place of who ends from now on.
@@ -106,7 +106,7 @@ class Graveyard final : public ActorLifecycle {
   std::atomic<uint64_t> misdelivered{0};
 
  private:
-  void Spawn(size_t cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SpawnIn(size_t cell) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Mutex mutex_;
   uint16_t dispatcher_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -151,7 +151,7 @@ class Mortal final : public ActorInstance {
   int letters_ = 0;
 };
 
-void Graveyard::Spawn(size_t cell) {
+void Graveyard::SpawnIn(size_t cell) {
   const uint64_t number = addresses_.size();
   auto instance = std::make_unique<Mortal>(*this, cell, number);
   ActorSlot* const slot = mailboxes.Register({.instance = instance.release(), .dispatcher = dispatcher_}).value();
@@ -171,7 +171,7 @@ void Graveyard::OnEnding(ActorWorker& worker, ActorSlot& slot) {
 void Graveyard::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   MutexLock lock(mutex_);
   mailboxes.Release(slot);
-  if (respawns_) Spawn(ending_[worker.index]);
+  if (respawns_) SpawnIn(ending_[worker.index]);
   if (--alive_ == 0) all_ended_.release();
 }
 

@@ -47,7 +47,7 @@ class TestLifecycle : public ActorLifecycle {
  public:
   explicit TestLifecycle(bool threaded) : mailboxes(threaded) {}
 
-  ActorRef Spawn(const WorkerExecutor& executor, std::unique_ptr<ActorInstance> instance, uint16_t type = 0) {
+  ActorRef SpawnOn(const WorkerExecutor& executor, std::unique_ptr<ActorInstance> instance, uint16_t type = 0) {
     ActorSlot* const slot =
         mailboxes.Register({.instance = instance.get(), .dispatcher = executor.number(), .type = type}).value();
     instances.push_back(std::move(instance));
@@ -148,7 +148,7 @@ class WorkerExecutorTest : public testing::TestWithParam<ToolboxKind> {
   bool has_threads() const { return GetParam() == ToolboxKind::kStd; }
 
   ActorRef Spawn(const WorkerExecutor& executor, Scripted::Script script, uint16_t type = 0) {
-    return lifecycle_.Spawn(executor, std::make_unique<Scripted>(std::move(script)), type);
+    return lifecycle_.SpawnOn(executor, std::make_unique<Scripted>(std::move(script)), type);
   }
 
   // Runs everything that can run now.
@@ -180,10 +180,10 @@ class WorkerExecutorTest : public testing::TestWithParam<ToolboxKind> {
     std::vector<ActorRef> players;
     std::vector<ActorRef> starters;
     for (int i = 0; i < kPairs; ++i) {
-      players.push_back(lifecycle_.Spawn(**executor, std::make_unique<Player>(games, over, kBounces)));
+      players.push_back(lifecycle_.SpawnOn(**executor, std::make_unique<Player>(games, over, kBounces)));
       auto starter = std::make_unique<Player>(games, over, kBounces);
       starter->partner = players.back();
-      starters.push_back(lifecycle_.Spawn(**executor, std::move(starter)));
+      starters.push_back(lifecycle_.SpawnOn(**executor, std::move(starter)));
       players.push_back(starters.back());
     }
     for (ActorRef starter : starters) Tell(starter, Ball{});
@@ -222,7 +222,7 @@ TEST_P(WorkerExecutorTest, RunsWhatComesAfterItHasBeenIdle) {
   auto executor = WorkerExecutor::Start({.workers = 2}, Services()).value();
   std::atomic<int> games{0};
   std::counting_semaphore<> over{0};
-  ActorRef player = lifecycle_.Spawn(*executor, std::make_unique<Player>(games, over, 0));
+  ActorRef player = lifecycle_.SpawnOn(*executor, std::make_unique<Player>(games, over, 0));
   for (int i = 0; i < 100; ++i) {
     Tell(player, Ball{});
     Await(over);
@@ -392,10 +392,10 @@ TEST_P(WorkerExecutorTest, PutsItsMiddlewareAroundEachMessage) {
   std::atomic<int> games{0};
   std::counting_semaphore<> over{0};
   auto starter = std::make_unique<Player>(games, over, 99);
-  starter->partner = lifecycle_.Spawn(*executor, std::make_unique<Player>(games, over, 99));
-  Tell(lifecycle_.Spawn(*executor, std::move(starter)), Ball{});
+  starter->partner = lifecycle_.SpawnOn(*executor, std::make_unique<Player>(games, over, 99));
+  Tell(lifecycle_.SpawnOn(*executor, std::move(starter)), Ball{});
   Await(over);
-  Tell(lifecycle_.Spawn(*plain, std::make_unique<Player>(games, over, 0)), Ball{});
+  Tell(lifecycle_.SpawnOn(*plain, std::make_unique<Player>(games, over, 0)), Ball{});
   Await(over);
   executor->Stop();
   plain->Stop();
@@ -418,8 +418,8 @@ TEST_P(WorkerExecutorTest, CountsForTheHub) {
     std::atomic<int> games{0};
     std::counting_semaphore<> over{0};
     auto starter = std::make_unique<Player>(games, over, kBounces);
-    starter->partner = lifecycle_.Spawn(*executor, std::make_unique<Player>(games, over, kBounces), second);
-    const ActorRef player = lifecycle_.Spawn(*executor, std::move(starter), first);
+    starter->partner = lifecycle_.SpawnOn(*executor, std::make_unique<Player>(games, over, kBounces), second);
+    const ActorRef player = lifecycle_.SpawnOn(*executor, std::move(starter), first);
     // From an actor: the players' messages all come from workers.
     Tell(Spawn(*executor, [&](ActorContext& context, Envelope&) { context.Tell(player, Ball{}); }), Ball{});
     Await(over);
@@ -491,8 +491,8 @@ TEST_P(WorkerExecutorTest, LetsActorsOfTwoExecutorsTalk) {
   std::counting_semaphore<> over{0};
   for (int i = 0; i < kPairs; ++i) {
     auto starter = std::make_unique<Player>(games, over, 1000);
-    starter->partner = lifecycle_.Spawn(*right, std::make_unique<Player>(games, over, 1000));
-    Tell(lifecycle_.Spawn(*left, std::move(starter)), Ball{});
+    starter->partner = lifecycle_.SpawnOn(*right, std::make_unique<Player>(games, over, 1000));
+    Tell(lifecycle_.SpawnOn(*left, std::move(starter)), Ball{});
   }
   for (int i = 0; i < kPairs; ++i) Await(over);
   left->Stop();
@@ -595,13 +595,14 @@ TEST(WorkerExecutorOnThreads, LetsWorkersStealFromOneThatIsBusy) {
   std::vector<ActorRef> peers;
   for (int i = 0; i < kActors; ++i) {
     peers.push_back(
-        lifecycle.Spawn(*executor, std::make_unique<Scripted>([&](ActorContext&, Envelope&) { handled.release(); })));
+        lifecycle.SpawnOn(*executor, std::make_unique<Scripted>([&](ActorContext&, Envelope&) { handled.release(); })));
   }
-  const ActorRef source = lifecycle.Spawn(*executor, std::make_unique<Scripted>([&](ActorContext& context, Envelope&) {
-    for (ActorRef peer : peers) context.Tell(peer, Ball{});
-    for (int i = 0; i < kActors; ++i) handled.acquire();
-    over.release();
-  }));
+  const ActorRef source =
+      lifecycle.SpawnOn(*executor, std::make_unique<Scripted>([&](ActorContext& context, Envelope&) {
+        for (ActorRef peer : peers) context.Tell(peer, Ball{});
+        for (int i = 0; i < kActors; ++i) handled.acquire();
+        over.release();
+      }));
   Tell(source, Ball{});
   over.acquire();
   executor->Stop();
@@ -613,10 +614,10 @@ TEST(WorkerExecutorOnLocalToolbox, MayBePumpedByOneThreadAfterTheOther) {
   auto executor = WorkerExecutor::Start({.workers = 2}, {*toolbox, lifecycle, lifecycle.mailboxes}).value();
   std::atomic<int> games{0};
   std::counting_semaphore<> over{0};
-  const ActorRef partner = lifecycle.Spawn(*executor, std::make_unique<Player>(games, over, 50));
+  const ActorRef partner = lifecycle.SpawnOn(*executor, std::make_unique<Player>(games, over, 50));
   auto starter = std::make_unique<Player>(games, over, 50);
   starter->partner = partner;
-  const ActorRef player = lifecycle.Spawn(*executor, std::move(starter));
+  const ActorRef player = lifecycle.SpawnOn(*executor, std::move(starter));
   for (int i = 0; i < 3; ++i) {
     // The thread's nodes go with it.
     std::thread([&] {
@@ -641,7 +642,7 @@ SimRun RunSimulation(uint64_t seed) {
   SimRun run;
   std::vector<ActorRef> actors;
   for (int i = 0; i < 6; ++i) {
-    actors.push_back(lifecycle.Spawn(
+    actors.push_back(lifecycle.SpawnOn(
         *executor, std::make_unique<Scripted>([&run, &actors, i](ActorContext& context, Envelope& ball) {
           run.order.push_back(i);
           const int bounces = ball.As<Ball>().bounces;

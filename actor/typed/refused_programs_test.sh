@@ -4,21 +4,7 @@
 # Most of the time goes to reading the headers. So all programs that are refused are one file, and all that are accepted another; each program
 # is a namespace with its own messages and actors, in which nothing is known of the others.
 set -euo pipefail
-paths=$1
-
-compilers=()
-seen=" "
-for compiler in "${CXX:-}" g++ clang++ clang++-14; do
-  path=$(command -v "${compiler:-no compiler}") || continue
-  path=$(realpath "$path")
-  case "$seen" in *" $path "*) continue ;; esac
-  seen+="$path "
-  compilers+=("$compiler")
-done
-[[ ${#compilers[@]} -gt 0 ]] || { echo "no C++ compiler found: install g++ or set CXX"; exit 1; }
-
-flags=()
-while IFS= read -r path; do flags+=("-I$path"); done <"$paths"
+source "$1" "$2"
 
 accepted="$TEST_TMPDIR/accepted.cc"
 refused="$TEST_TMPDIR/refused.cc"
@@ -357,17 +343,6 @@ Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
 }
 #endif' "error:"
 
-complaints="$TEST_TMPDIR/complaints"
-: >"$complaints"
-complain() { echo "$*" >>"$complaints"; }
-# compile COMPILER FILE: says what the compiler says of it.
-compile() {
-  local all_errors=-fmax-errors=0
-  if is_clang "$1"; then all_errors=-ferror-limit=0; fi
-  "$1" -std=c++20 -fsyntax-only "$all_errors" -ftemplate-backtrace-limit=0 "${flags[@]}" "$2" 2>&1
-}
-is_clang() { [[ $("$1" --version | head -1) == *clang* ]]; }
-is_gcc_12() { ! is_clang "$1" && [[ $("$1" -dumpversion) == 12* ]]; }
 # first_errors COMPILER: of what the compiler says, the first error of each program, after its number. An error that names none belongs to
 # the program that is named where the compiler says how it came there: gcc does so before the error, clang after it.
 first_errors() {
@@ -412,10 +387,4 @@ judge_refused() {
     done <<<"${texts[number]}"
   done
 }
-for compiler in "${compilers[@]}"; do
-  judge_accepted "$compiler" &
-  judge_refused "$compiler" &
-done
-wait
-cat "$complaints"
-[[ ! -s $complaints ]]
+judge_with_every_compiler judge_accepted judge_refused

@@ -3,21 +3,7 @@
 #
 # Most of the time goes to reading the headers. So all actors that are refused are one file, and all that are accepted another.
 set -euo pipefail
-paths=$1
-
-compilers=()
-seen=" "
-for compiler in "${CXX:-}" g++ clang++ clang++-14; do
-  path=$(command -v "${compiler:-no compiler}") || continue
-  path=$(realpath "$path")
-  case "$seen" in *" $path "*) continue ;; esac
-  seen+="$path "
-  compilers+=("$compiler")
-done
-[[ ${#compilers[@]} -gt 0 ]] || { echo "no C++ compiler found: install g++ or set CXX"; exit 1; }
-
-flags=()
-while IFS= read -r path; do flags+=("-I$path"); done <"$paths"
+source "$1" "$2"
 
 accepted="$TEST_TMPDIR/accepted.cc"
 refused="$TEST_TMPDIR/refused.cc"
@@ -125,16 +111,6 @@ struct Labeled : EventSourced<Labeled, State, Commands<Remark>, Events<Deposited
 };
 void MakeLabeled() { Labeled{}; }' "Tags(const Event&) returns the tags of the event as a std::vector<std::string>"
 
-complaints="$TEST_TMPDIR/complaints"
-: >"$complaints"
-complain() { echo "$*" >>"$complaints"; }
-is_clang() { [[ $("$1" --version | head -1) == *clang* ]]; }
-# compile COMPILER FILE: says what the compiler says of it.
-compile() {
-  local all_errors=-fmax-errors=0
-  if is_clang "$1"; then all_errors=-ferror-limit=0; fi
-  "$1" -std=c++20 -fsyntax-only "$all_errors" -ftemplate-backtrace-limit=0 "${flags[@]}" "$2" 2>&1
-}
 judge_accepted() {
   local output
   output=$(compile "$1" "$accepted") || complain "$1 refuses actors that are fine: $output"
@@ -155,10 +131,4 @@ judge_refused() {
     [[ -n $found ]] || complain "$1: no error has \"$text\" among:"$'\n'"$errors"
   done
 }
-for compiler in "${compilers[@]}"; do
-  judge_accepted "$compiler" &
-  judge_refused "$compiler" &
-done
-wait
-cat "$complaints"
-[[ ! -s $complaints ]]
+judge_with_every_compiler judge_accepted judge_refused
