@@ -134,6 +134,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
     DispatcherTable::Close(number_);
   }
 
+  using ActorLifecycle::Spawn;  // Not hidden by those below: newer compilers warn of that.
   // An actor with a mailbox of those options; null for the usual one.
   ActorRef Spawn(std::unique_ptr<ActorInstance> instance, const MailboxOptions* options = nullptr, uint8_t gate = 0) {
     instances_.push_back(std::move(instance));
