@@ -273,6 +273,8 @@ class LossyLink final : public ActorInstance {
       if (sim_.Happens("lost write", 0.05)) return absl::OkStatus();
       clients_[write->instance_id] = write->client;
       write->client = context.self();
+      // As another node would get it.
+      write->only_events_are_answered = false;
       context.Forward(journal_);
       return absl::OkStatus();
     }

@@ -400,6 +400,13 @@ absl::Status PersistentActor::Unhandled(Envelope& command) {
 
 void PersistentActor::SetState(PersistentActorState to) {
   if (state_ == to) return;
+  // Between commands and events it goes all the time.
+  const bool is_usual =
+      state_ >= PersistentActorState::kProcessingCommands && to >= PersistentActorState::kProcessingCommands;
+  if (is_usual) {
+    state_ = to;
+    return;
+  }
   if (absl::Status legal = CheckTransition(state_, to); !legal.ok()) Misuse(std::move(legal));
   state_ = to;
 }
@@ -557,14 +564,13 @@ void PersistentActor::AfterEnqueue() {
 void PersistentActor::Flush() {
   if (last_sent_ != nullptr || (batch_.empty() && batch_deferred_.empty())) return;
   resends_ = 0;
-  AtomicWrites writes;
-  std::vector<DeferredEntry> deferred;
   if (const size_t count = CountThatFit(); count == batch_.size()) {
-    writes = std::move(batch_);
-    batch_.clear();
-    deferred.swap(batch_deferred_);
     last_sent_ = last_;
+    SendWrites(std::move(batch_), std::exchange(batch_deferred_, {}));
+    batch_.clear();
   } else {
+    AtomicWrites writes;
+    std::vector<DeferredEntry> deferred;
     const auto end = batch_.begin() + static_cast<std::ptrdiff_t>(count);
     writes.assign(std::make_move_iterator(batch_.begin()), std::make_move_iterator(end));
     batch_.erase(batch_.begin(), end);
@@ -579,12 +585,17 @@ void PersistentActor::Flush() {
       if (begins_a_part && parts_left-- == 0) break;
       last_sent_ = at;
     }
+    SendWrites(std::move(writes), std::move(deferred));
   }
+}
+
+void PersistentActor::SendWrites(AtomicWrites&& writes, std::vector<DeferredEntry> deferred) {
   context_->Tell(journal_, WriteMessages{.writes = std::move(writes),
                                          .deferred = std::move(deferred),
                                          .client = self_,
                                          .instance_id = instance_id_,
-                                         .batch = ++batch_nr_});
+                                         .batch = ++batch_nr_,
+                                         .only_events_are_answered = !journal_.IsRemote()});
   if (!has_write_timer_) {
     ticked_batch_ = batch_nr_;
     ArmWriteTimer();
@@ -634,7 +645,8 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
                                        .deferred = std::move(deferred),
                                        .client = self_,
                                        .instance_id = instance_id_,
-                                       .batch = batch_nr_});
+                                       .batch = batch_nr_,
+                                       .only_events_are_answered = !journal_.IsRemote()});
   ArmWriteTimer();
   return absl::OkStatus();
 }
@@ -693,7 +705,8 @@ void PersistentActor::SendRest(ActorContext& context) {
                                        .deferred = {},
                                        .client = self_,
                                        .instance_id = instance_id_,
-                                       .batch = ++batch_nr_});
+                                       .batch = ++batch_nr_,
+                                       .only_events_are_answered = !journal_.IsRemote()});
   context.Flush();
 }
 

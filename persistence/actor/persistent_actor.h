@@ -55,7 +55,7 @@
 // journal_messages.h).
 //
 // Costs: about half a KiB above a plain actor while it is idle. An event costs its bytes, a handful of allocations, and
-// three messages on the way to the journal and back.
+// two messages, to the journal and back.
 //
 // Thread safety: as any actor, in its turns.
 #ifndef FRAKTOR_PERSISTENCE_ACTOR_PERSISTENT_ACTOR_H_
@@ -291,6 +291,7 @@ class PersistentActor : public ActorInstance {
   void AppendWrite(Invocation& first, size_t count);
   void AfterEnqueue();
   void Flush();
+  void SendWrites(AtomicWrites&& writes, std::vector<DeferredEntry> deferred);
   absl::Status OnEventStored(ActorContext& context, uint64_t sequence_nr);
   absl::Status OnLooped(ActorContext& context, uint64_t token);
   absl::Status OnRejected(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause);

@@ -1140,6 +1140,8 @@ TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   journal_probe_.ExpectNoMessage(absl::Seconds(14));
   const auto again = journal_probe_.Expect<WriteMessages>(absl::Seconds(2));
   EXPECT_EQ(again.batch, sent.batch);
+  // The journal is on the same node.
+  EXPECT_TRUE(sent.only_events_are_answered && again.only_events_are_answered);
   ASSERT_EQ(again.writes.size(), 1u);
   EXPECT_EQ(again.writes[0].events(), sent.writes[0].events());
   ASSERT_EQ(again.deferred.size(), 2u);

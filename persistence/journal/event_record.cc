@@ -1,7 +1,9 @@
 #include "fraktor/persistence/journal/event_record.h"
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,64 @@ enum Flag : uint8_t {
   kHasTags = 2,
   kHasMetadata = 4,
 };
+
+size_t VarintBytes(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7; }
+size_t SizedBytes(size_t bytes) { return VarintBytes(bytes) + bytes; }
+
+size_t TagBytes(const PersistentRepr& event) {
+  size_t bytes = 0;
+  for (const std::string& tag : event.tags) bytes += SizedBytes(tag.size());
+  return bytes;
+}
+
+// Each answers where it has ended.
+char* PutFixed32(char* at, uint32_t value) {
+  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (8 * i));
+  return at + sizeof(value);
+}
+char* PutFixed64(char* at, uint64_t value) {
+  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (8 * i));
+  return at + sizeof(value);
+}
+char* PutVarint(char* at, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+  *at++ = static_cast<char>(value);
+  return at;
+}
+char* PutBytes(char* at, std::string_view bytes) {
+  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+  return at + bytes.size();
+}
+char* PutSized(char* at, std::string_view bytes) { return PutBytes(PutVarint(at, bytes.size()), bytes); }
+
+// As PutBody writes it.
+size_t BodyBytes(const PersistentRepr& event) {
+  size_t bytes = 2 + sizeof(uint64_t) + VarintBytes(event.epoch) + VarintBytes(event.manifest_version) +
+                 SizedBytes(event.manifest.size()) + event.payload.size();
+  if (!event.writer.is_none()) bytes += 2 * sizeof(uint64_t);
+  if (!event.tags.empty()) bytes += VarintBytes(event.tags.size()) + SizedBytes(TagBytes(event));
+  if (!event.metadata.empty()) bytes += SizedBytes(event.metadata.size());
+  return bytes;
+}
+
+char* PutBody(const PersistentRepr& event, char* at) {
+  uint8_t flags = 0;
+  if (!event.writer.is_none()) flags |= kHasWriter;
+  if (!event.tags.empty()) flags |= kHasTags;
+  if (!event.metadata.empty()) flags |= kHasMetadata;
+  *at++ = static_cast<char>(kRecordVersion);
+  *at++ = static_cast<char>(flags);
+  at = PutFixed64(at, static_cast<uint64_t>(absl::ToUnixNanos(event.timestamp)));
+  at = PutVarint(at, event.epoch);
+  if (!event.writer.is_none()) at = PutFixed64(PutFixed64(at, event.writer.high), event.writer.low);
+  at = PutSized(PutVarint(at, event.manifest_version), event.manifest);
+  if (!event.tags.empty()) {
+    at = PutVarint(PutVarint(at, event.tags.size()), TagBytes(event));
+    for (const std::string& tag : event.tags) at = PutSized(at, tag);
+  }
+  if (!event.metadata.empty()) at = PutSized(at, event.metadata);
+  return PutBytes(at, event.payload);
+}
 
 }  // namespace
 
@@ -58,40 +118,16 @@ uint32_t EventKeyCrc(std::string_view persistence_id, uint64_t sequence_nr) {
 }
 
 void AppendEventBody(const PersistentRepr& event, std::string& record) {
-  uint8_t flags = 0;
-  if (!event.writer.is_none()) flags |= kHasWriter;
-  if (!event.tags.empty()) flags |= kHasTags;
-  if (!event.metadata.empty()) flags |= kHasMetadata;
-  // What is small is put together first: appending costs more than writing.
-  char head[64];
-  char* at = head;
-  const auto put_fixed64 = [&at](uint64_t value) {
-    for (size_t i = 0; i < sizeof(value); ++i) *at++ = static_cast<char>(value >> (8 * i));
-  };
-  const auto put_varint = [&at](uint64_t value) {
-    for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
-    *at++ = static_cast<char>(value);
-  };
-  *at++ = static_cast<char>(kRecordVersion);
-  *at++ = static_cast<char>(flags);
-  put_fixed64(static_cast<uint64_t>(absl::ToUnixNanos(event.timestamp)));
-  put_varint(event.epoch);
-  if (!event.writer.is_none()) {
-    put_fixed64(event.writer.high);
-    put_fixed64(event.writer.low);
-  }
-  put_varint(event.manifest_version);
-  put_varint(event.manifest.size());
-  record.append(head, static_cast<size_t>(at - head));
-  record.append(event.manifest);
-  if (!event.tags.empty()) {
-    std::string tags;
-    for (const std::string& tag : event.tags) AppendSized(tags, tag);
-    AppendVarint(record, event.tags.size());
-    AppendSized(record, tags);
-  }
-  if (!event.metadata.empty()) AppendSized(record, event.metadata);
-  record.append(event.payload);
+  const size_t begin = record.size();
+  record.resize(begin + BodyBytes(event));
+  PutBody(event, record.data() + begin);
+}
+
+size_t EventRecordBytes(const PersistentRepr& event) { return BodyBytes(event) + kRecordTrailerBytes; }
+
+void WriteEventRecord(const PersistentRepr& event, uint32_t key_crc, uint64_t offset, char* record) {
+  char* const end = PutFixed64(PutBody(event, record), offset);
+  PutFixed32(end, ExtendCrc32c(key_crc, std::string_view(record, static_cast<size_t>(end - record))));
 }
 
 void SealRecord(uint32_t key_crc, uint64_t offset, std::string& record, size_t begin) {

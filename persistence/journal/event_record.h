@@ -46,6 +46,9 @@ uint32_t ExtendEventKeyCrc(uint32_t prefix_crc, uint64_t sequence_nr);
 void AppendEventBody(const PersistentRepr& event, std::string& record);
 // Appends the trailer to what AppendEventBody wrote from `begin` on.
 void SealRecord(uint32_t key_crc, uint64_t offset, std::string& record, size_t begin = 0);
+// The same at once, to where there is room for EventRecordBytes(event).
+size_t EventRecordBytes(const PersistentRepr& event);
+void WriteEventRecord(const PersistentRepr& event, uint32_t key_crc, uint64_t offset, char* record);
 // The body of a whole record; empty if it is too short to be one.
 std::string_view BodyOfRecord(std::string_view record);
 

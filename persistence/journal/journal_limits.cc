@@ -1,5 +1,6 @@
 #include "fraktor/persistence/journal/journal_limits.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -81,6 +82,11 @@ absl::Status CheckPersistenceId(const JournalLimits& limits, std::string_view pe
 
 absl::Status CheckAtomicWrite(const JournalLimits& limits, const AtomicWrite& write) {
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(limits, write.persistence_id()));
+  // The usual case.
+  if (const AtomicWrite::Events& events = write.events(); events.size() == 1 && events[0].tags.empty()) {
+    if (events[0].ByteSize() <= std::min(limits.max_event_bytes, limits.max_atomic_write_bytes))
+      return absl::OkStatus();
+  }
   const auto too_large = [&write](std::string_view what, size_t value, std::string_view name, size_t limit) {
     return EventError(
         absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge, write.persistence_id(),

@@ -208,6 +208,30 @@ TEST(EventRecord, IsReadBack) {
   }
 }
 
+TEST(EventRecord, IsWrittenToItsLastByteWhateverItsLengths) {
+  for (const size_t size : {0, 1, 127, 128, 129, 16383, 16384}) {
+    for (int part = 0; part < 5; ++part) {
+      PersistentRepr event{.persistence_id = "x", .sequence_nr = 1, .epoch = size, .manifest_version = 128};
+      const std::string text(size, 'x');
+      if (part == 0) event.manifest = text;
+      if (part == 1) event.payload = text;
+      if (part == 2) event.metadata = text;
+      if (part == 3 && size > 0) event.tags = {"red", text};
+      if (part == 4) event.writer = {.high = size, .low = 2};
+      const std::string record = Record(event, 77);
+      ASSERT_EQ(EventRecordBytes(event), record.size());
+      std::string written(record.size() + 1, '#');
+      WriteEventRecord(event, EventKeyCrc("x", 1), 77, written.data());
+      EXPECT_EQ(written, record + "#") << size << " in part " << part;
+      StoredEvent stored;
+      ASSERT_EQ(DecodeEventRecord(EventKeyCrc("x", 1), record, stored), RecordProblem::kNone);
+      stored.persistence_id = event.persistence_id;
+      stored.sequence_nr = event.sequence_nr;
+      EXPECT_EQ(stored.ToRepr(), event) << size << " in part " << part;
+    }
+  }
+}
+
 TEST(EventRecord, FindsEveryFlippedBitAndEveryCut) {
   const std::string record = Record(FullEvent(), 77);
   const uint32_t key_crc = EventKeyCrc("account-7", 12);

@@ -96,19 +96,20 @@ MemoryJournal::MemoryJournal(const MemoryJournalOptions& options)
       board_(options.max_live_queries),
       random_(options.toolbox == nullptr ? Random(1) : options.toolbox->MakeRandom(options.random_stream)) {}
 
-void MemoryJournal::Id::Add(uint64_t sequence_nr, std::string_view record) {
-  if (record.size() > free_bytes) {
+char* MemoryJournal::Id::Add(uint64_t sequence_nr, size_t bytes) {
+  if (bytes > free_bytes) {
     const size_t usual = kFirstChunkBytes << std::min<size_t>(chunks.size(), 16);
-    free_bytes = std::max(record.size(), std::min(usual, kMaxChunkBytes));
+    free_bytes = std::max(bytes, std::min(usual, kMaxChunkBytes));
     // Not make_unique, which would clear it.
     chunks.push_back({std::unique_ptr<char[]>(new char[free_bytes])});
     free = chunks.back().bytes.get();
   }
-  std::memcpy(free, record.data(), record.size());
-  records.push_back({sequence_nr, std::string_view(free, record.size())});
+  char* const record = free;
+  records.push_back({sequence_nr, std::string_view(record, bytes)});
   chunks.back().last_sequence_nr = sequence_nr;
-  free += record.size();
-  free_bytes -= record.size();
+  free += bytes;
+  free_bytes -= bytes;
+  return record;
 }
 
 void MemoryJournal::Id::Trim() {
@@ -188,7 +189,7 @@ bool MemoryJournal::ApplyEvent(std::string_view persistence_id, uint64_t sequenc
   MutexLock lock(shard.mutex);
   Id& id = Find(shard, name, ignored);
   id.state.highest_sequence_nr = sequence_nr;
-  id.Add(sequence_nr, record);
+  std::memcpy(id.Add(sequence_nr, record.size()), record.data(), record.size());
   MutexLock index_lock(index_mutex_);
   for (const std::string_view tag : event.tags()) tags_[std::string(tag)].push_back({event.offset, name, sequence_nr});
   next_offset_.store(event.offset + 1, std::memory_order_relaxed);
@@ -258,7 +259,20 @@ Future<WriteResults> MemoryJournal::Write(std::vector<AtomicWrite> writes) {
 
 bool MemoryJournal::WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer) {
   if (options_.toolbox != nullptr) return false;
-  answer = WriteNow(writes);
+  if (writes.size() != 1 || options_.disk != nullptr || closed_.load(std::memory_order_relaxed)) {
+    answer = WriteNow(writes);
+    return true;
+  }
+  // The usual case, without what it does not need.
+  Advances advances;
+  std::string no_frame;
+  absl::Status result = WriteOne(writes[0], no_frame, advances);
+  if (!result.ok()) {
+    answer = WriteResults{std::move(result)};
+  } else if (!answer.ok() || !answer->empty()) {
+    answer = WriteResults();
+  }
+  Publish(advances);
   return true;
 }
 
@@ -313,12 +327,12 @@ absl::Status MemoryJournal::WriteOne(const AtomicWrite& write, std::string& fram
   for (const PersistentRepr& event : write.events()) {
     const uint64_t offset =
         event.tags.empty() ? next_offset_.fetch_add(1, std::memory_order_relaxed) : IndexEvent(event, advances);
-    std::string& record = shard.record;
-    record.clear();
-    AppendEventBody(event, record);
-    SealRecord(ExtendEventKeyCrc(id.prefix_crc, event.sequence_nr), offset, record);
-    if (options_.disk != nullptr) AppendEventChange(frame, event.persistence_id, event.sequence_nr, record);
-    id.Add(event.sequence_nr, record);
+    const size_t bytes = EventRecordBytes(event);
+    char* const record = id.Add(event.sequence_nr, bytes);
+    WriteEventRecord(event, ExtendEventKeyCrc(id.prefix_crc, event.sequence_nr), offset, record);
+    if (options_.disk != nullptr) {
+      AppendEventChange(frame, event.persistence_id, event.sequence_nr, std::string_view(record, bytes));
+    }
   }
   id.state.highest_sequence_nr = write.highest_sequence_nr();
   // Who waits has looked at the id, under this lock, before or will do so after.

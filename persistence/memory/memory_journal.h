@@ -105,7 +105,8 @@ class MemoryJournal final : public JournalStorage {
     char* free = nullptr;
     size_t free_bytes = 0;
 
-    void Add(uint64_t sequence_nr, std::string_view record);
+    // Room for a record of so many bytes, which the caller fills.
+    char* Add(uint64_t sequence_nr, size_t bytes);
     // Lets go of what is deleted.
     void Trim();
   };
@@ -114,7 +115,6 @@ class MemoryJournal final : public JournalStorage {
   struct alignas(64) Shard {
     Mutex mutex;
     Ids ids ABSL_GUARDED_BY(mutex);
-    std::string record ABSL_GUARDED_BY(mutex);  // That is being made.
   };
   struct TagEntry {
     uint64_t offset;

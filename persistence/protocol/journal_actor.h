@@ -76,6 +76,7 @@ class JournalActor final : public ActorInstance {
     uint64_t batch;
     size_t write_count;
     std::vector<DeferredEntry> deferred;
+    bool only_events_are_answered;
   };
   // What is collected is held back until so many more have come, or the time is over.
   struct Hold {

@@ -63,6 +63,9 @@ struct WriteMessages {
   uint64_t instance_id = 0;
   // The client's number for this request. One that is sent again has it again.
   uint64_t batch = 0;
+  // The answers for the events and deferred entries are enough: neither WriteMessagesSuccessful nor WriteMessagesFailed
+  // comes before them. For clients on the journal's own node; to another node it is not said, and both come.
+  bool only_events_are_answered = false;
 };
 
 // Reads one page of a replay. Answer: ReplayedMessages if there are any, and RecoverySuccess if that was all; or

@@ -249,6 +249,28 @@ TEST_F(JournalActorTest, AnswersFirstForTheWriteAndThenForEachEventInOrder) {
   probe_.ExpectNoMessage();
 }
 
+TEST_F(JournalActorTest, AnswersOnlyForTheEventsIfThatIsEnough) {
+  Start();
+  const uint64_t epoch = Open("a");
+  const auto write = [&](uint64_t nr) {
+    probe_.Send(journal_, WriteMessages{.writes = WritesOf("a", nr, nr, epoch),
+                                        .deferred = {{.position = 1, .token = 7}},
+                                        .client = probe_.ref(),
+                                        .instance_id = kInstance,
+                                        .batch = nr,
+                                        .only_events_are_answered = true});
+  };
+  write(1);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 1u);
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 7u);
+  probe_.ExpectNoMessage();
+  storage_->failure = absl::UnavailableError("no disk");
+  write(2);
+  EXPECT_EQ(probe_.Expect<WriteMessageFailure>().sequence_nr, 2u);
+  EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 7u);
+  probe_.ExpectNoMessage();
+}
+
 // P2, P3, P4, P5, P6, P7, P8, P9, P10, P12, P27, PER-3
 TEST_F(JournalActorTest, ReplaysWhatIsAskedForAndThenSaysTheHighestNumber) {
   Start();

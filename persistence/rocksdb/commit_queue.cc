@@ -16,6 +16,7 @@
 
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/insert_hints.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -165,7 +166,12 @@ absl::Status CommitQueue::Commit(rocksdb::WriteBatch& batch) {
   if (batch.Count() == 0) return absl::OkStatus();
   rocksdb::WriteOptions write;
   write.sync = options_.sync;
-  const absl::Status committed = database_.ToStatus(database_.db().Write(write, &batch), "write");
+  rocksdb::Status written;
+  {
+    const InsertHints::Use use(options_.hints.get(), batch);
+    written = database_.db().Write(write, &batch);
+  }
+  const absl::Status committed = database_.ToStatus(written, "write");
   if (!committed.ok()) {
     failed_ = true;
     database_.NoteFailure();

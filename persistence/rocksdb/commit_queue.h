@@ -29,6 +29,7 @@
 #include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/insert_hints.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
@@ -65,6 +66,8 @@ class CommitQueue {
     size_t max_bytes = size_t{64} << 20;
     // What one commit may have.
     size_t max_group_bytes = size_t{4} << 20;
+    // Of the families that are written to. May be null.
+    std::shared_ptr<InsertHints> hints = {};
     // A commit has failed: whatever was derived from the operations in it no longer holds.
     std::function<void()> on_failure = {};
   };

@@ -235,10 +235,10 @@ absl::Status Database::OpenFiles() {
   may_be_unfinished_ = !is_new_ && !folder.has_tables && HasOnlyOwnFamilies(existing);
   RocksDbOpenReport found;
   // Before the logs are listed: a store that has it open goes on to others.
-  const uint64_t needed_log = is_new_ ? 0 : NewestLogNeeded(env(), options_.path);
+  const LogsNeeded needed = is_new_ ? LogsNeeded() : SurveyNeed(env(), options_.path);
   const std::vector<LogSurvey> logs = SurveyLogs(env(), options_.path);
   if (!is_new_ && !folder.has_only_first_manifest) {
-    FRAKTOR_RETURN_IF_ERROR(CheckLogs(needed_log, existing, logs, found));
+    FRAKTOR_RETURN_IF_ERROR(CheckLogs(needed, existing, logs, found));
   }
   // Before it is opened for writing, which would add what it lacks.
   if (!is_new_ && !HasAllFamilies(existing)) {
@@ -341,7 +341,7 @@ absl::Status Database::CheckFolder(const StoreFolder& folder) const {
   return absl::OkStatus();
 }
 
-absl::Status Database::CheckLogs(uint64_t needed_log, const std::vector<std::string>& existing,
+absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::string>& existing,
                                  std::vector<LogSurvey> logs, RocksDbOpenReport& found) const {
   const auto judge = [&](const std::string& text) -> absl::Status {
     found.damaged.push_back(text);
@@ -351,9 +351,11 @@ absl::Status Database::CheckLogs(uint64_t needed_log, const std::vector<std::str
                                   options_.damage_advice, ". ", options_.options_name,
                                   "::on_damaged_log = OnDamagedLog::kDropRest opens it without what is lost"));
   };
-  // There is one at any time, but a list of files that change may be without it.
-  const auto lacks_newest = [&] { return logs.empty() || logs.back().number < needed_log; };
-  for (int attempt = 0; options_.read_only && lacks_newest() && attempt < kMaxLooks; ++attempt) {
+  const auto lacks_newest = [&] { return logs.empty() || logs.back().number < needed.newest; };
+  // All are there at any time, but a list of files that change may be without some.
+  for (int attempt = 0; options_.read_only && attempt < kMaxLooks; ++attempt) {
+    if (!lacks_newest() && !MissingLog(needed, logs).has_value()) break;
+    needed = SurveyNeed(env(), options_.path);
     logs = SurveyLogs(env(), options_.path);
   }
   if (lacks_newest()) {
@@ -372,6 +374,10 @@ absl::Status Database::CheckLogs(uint64_t needed_log, const std::vector<std::str
         log.path, " is damaged at byte ", *log.damaged_at, " of ", log.bytes, ", and good records follow, ",
         log.good_behind.has_value() ? absl::StrCat("from byte ", *log.good_behind, " on") : "in a later log",
         ": this is not the torn end that a crash leaves, and what was acknowledged is concerned"));
+  }
+  if (const std::optional<std::string> missing = MissingLog(needed, logs); missing.has_value()) {
+    return judge(absl::StrCat("a write-ahead log (a file with a number and .log) is missing, or its end, ", *missing,
+                              ", with what was stored then"));
   }
   for (const LogSurvey& log : logs) {
     if (!log.damaged_at.has_value()) continue;

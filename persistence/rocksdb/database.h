@@ -118,8 +118,9 @@ class Database {
   absl::Status OpenChecked(rocksdb::DBOptions db_options, const std::vector<std::string>& existing);
   absl::Status CheckIdentity();
   absl::Status CheckFolder(const StoreFolder& folder) const;
-  // Whether the newest log is there (see NewestLogNeeded), and the logs are whole up to their torn end; what they are not goes to `dropped` and `damaged`.
-  absl::Status CheckLogs(uint64_t needed_log, const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
+  // Whether the logs are there that are needed, and are whole up to their torn end; what they are not goes to `dropped`
+  // and `damaged`.
+  absl::Status CheckLogs(LogsNeeded needed, const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
                          RocksDbOpenReport& found) const;
   // Logs of lower numbers are waste that was not taken away. 0 if nobody knows.
   uint64_t FirstLogThatCounts(const std::vector<std::string>& existing) const;

@@ -111,19 +111,31 @@ class Surveyor {
         return at;
       }
       if (piece->type == kFirst) record_begin_ = log_.bytes + at;
+      if (piece->type <= kLast && head_.size() < kEmptyBatchBytes) {
+        head_ += piece->data.substr(0, kEmptyBatchBytes - head_.size());
+      }
       if (on_record_ != nullptr && piece->type <= kLast) {
         record_ += piece->data;
         if (piece->type == kFull || piece->type == kLast) on_record_(std::exchange(record_, {}));
       }
       if (piece->type == kFull || piece->type == kLast) {
         record_begin_.reset();
-        log_.has_records = log_.has_records || piece->type == kLast || piece->begins_record;
+        if (piece->type == kLast || piece->begins_record) NoteRecord();
+        head_.clear();
       }
       at += piece->bytes;
     }
     // What is too short for a header at the end of a block is filled up with zeros.
     if (at < block.size() && block.size() < kBlockBytes) log_.damaged_at = record_begin_.value_or(log_.bytes + at);
     return block.size();
+  }
+
+  void NoteRecord() {
+    log_.has_records = true;
+    if (head_.size() < kEmptyBatchBytes) return;
+    const uint64_t sequence = LoadFixed64(head_.data());
+    if (log_.first_sequence == 0) log_.first_sequence = sequence;
+    log_.next_sequence = sequence + LoadFixed32(head_.data() + 8);
   }
 
   void Search(std::string_view block, size_t at) {
@@ -140,6 +152,7 @@ class Surveyor {
   LogSurvey& log_;
   const OnRecord on_record_;
   std::string record_;  // as far as it has come
+  std::string head_;    // of that: the number of the first thing in it, 8 bytes, and how many there are, 4 bytes
   // Of a record of which pieces have come, and not its last one.
   std::optional<uint64_t> record_begin_;
 };
@@ -160,22 +173,45 @@ bool Survey(rocksdb::Env& env, LogSurvey& log, Surveyor::OnRecord on_record = nu
   return true;
 }
 
-// The number of a log that a change to the list of files names; 0 if it names none. It is a row of tags and values, in
-// an order in which only two texts come before.
-uint64_t LogNumberOf(std::string_view change) {
-  constexpr uint64_t kComparator = 1;
-  constexpr uint64_t kLogNumber = 2;
-  constexpr uint64_t kDatabaseId = 8193;
+// What a change to the list of files says of logs. It is a row of tags and values; in the order of the tags only these
+// come before and between those that are looked for.
+void ReadChange(std::string_view change, LogsNeeded& needed) {
+  enum Tag : uint64_t {
+    kComparator = 1,
+    kLogNumber = 2,
+    kNextFile = 3,
+    kLastSequence = 4,
+    kPreviousLog = 9,
+    kFirstLog = 10,
+    kMaxColumnFamily = 203,
+    kDatabaseId = 8193,
+  };
+  uint64_t log = 0;
+  std::optional<uint64_t> first;
+  uint64_t sequence = 0;
   for (ByteReader reader(change); reader.ok() && !reader.rest().empty();) {
     const uint64_t tag = reader.Varint();
-    if (tag == kLogNumber) {
-      const uint64_t number = reader.Varint();
-      return reader.ok() ? number : 0;
+    if (tag == kComparator || tag == kDatabaseId) {
+      reader.Sized();
+      continue;
     }
-    if (tag != kComparator && tag != kDatabaseId) return 0;
-    reader.Sized();
+    if (tag != kLogNumber && tag != kPreviousLog && tag != kNextFile && tag != kMaxColumnFamily && tag != kFirstLog &&
+        tag != kLastSequence) {
+      break;
+    }
+    const uint64_t value = reader.Varint();
+    if (!reader.ok()) return;
+    if (tag == kLogNumber) log = value;
+    if (tag == kFirstLog) first = value;
+    if (tag == kLastSequence) sequence = value;
   }
-  return 0;
+  needed.newest = std::max(needed.newest, log);
+  if (first.has_value() && *first >= needed.first.value_or(0)) {
+    if (*first > needed.first.value_or(0)) needed.sequence = sequence;
+    needed.first = first;
+  }
+  // An opening says of one family after the other that it needs no earlier log, and what was stored last may be in any.
+  if (log != 0 && log == needed.first) needed.sequence = std::max(needed.sequence, sequence);
 }
 
 }  // namespace
@@ -194,14 +230,31 @@ std::vector<LogSurvey> SurveyLogs(rocksdb::Env& env, const std::string& path) {
   return logs;
 }
 
-uint64_t NewestLogNeeded(rocksdb::Env& env, const std::string& path) {
+LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path) {
+  LogsNeeded needed;
   std::string manifest;
-  if (!rocksdb::ReadFileToString(&env, path + "/CURRENT", &manifest).ok()) return 0;
+  if (!rocksdb::ReadFileToString(&env, path + "/CURRENT", &manifest).ok()) return needed;
   while (!manifest.empty() && manifest.back() == '\n') manifest.pop_back();
   LogSurvey list{.path = absl::StrCat(path, "/", manifest)};
-  uint64_t newest = 0;
-  Survey(env, list, [&newest](std::string_view change) { newest = std::max(newest, LogNumberOf(change)); });
-  return newest;
+  Survey(env, list, [&needed](std::string_view change) { ReadChange(change, needed); });
+  return needed;
+}
+
+std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs) {
+  if (!needed.first.has_value()) return std::nullopt;
+  const LogSurvey* before = nullptr;
+  bool has_first = false;
+  for (const LogSurvey& log : logs) {
+    has_first = has_first || log.number == *needed.first;
+    if (log.number < *needed.first || log.first_sequence == 0) continue;
+    const uint64_t expected = before == nullptr ? needed.sequence + 1 : before->next_sequence;
+    if (log.first_sequence > expected && (before != nullptr || !has_first)) {
+      return before == nullptr ? absl::StrCat("before ", log.path)
+                               : absl::StrCat("between ", before->path, " and ", log.path);
+    }
+    before = &log;
+  }
+  return std::nullopt;
 }
 
 }  // namespace fraktor::inline v0

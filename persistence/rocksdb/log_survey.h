@@ -31,6 +31,10 @@ struct LogSurvey {
   uint64_t bytes = 0;
   // Whether it has a whole record, with something in it, before the damage.
   bool has_records = false;
+  // RocksDB numbers what is stored, one by one: the number of the first thing in those records, and the one that the
+  // next log begins with. 0 if there are none.
+  uint64_t first_sequence = 0;
+  uint64_t next_sequence = 0;
   // Where the first thing begins that is not a whole record.
   std::optional<uint64_t> damaged_at = {};
   // Where the first record begins behind that.
@@ -41,10 +45,23 @@ struct LogSurvey {
 // them itself.
 std::vector<LogSurvey> SurveyLogs(rocksdb::Env& env, const std::string& path);
 
-// The greatest number of a log from which on a column family needs logs, by the list of files of the database
-// (MANIFEST), which has the same format: that log, or a later one, is there unless it was lost. 0 if there is none.
-// A later one that no family has begun to need is not named there.
-uint64_t NewestLogNeeded(rocksdb::Env& env, const std::string& path);
+// What the list of files of a database (MANIFEST), which has the same format, says of its logs.
+struct LogsNeeded {
+  // The greatest number from which on a column family needs logs: that log, or a later one, is there unless it was lost. A
+  // later one that no family has begun to need is not named in the list. 0 if there is none.
+  uint64_t newest = 0;
+  // The number from which on logs count; those below are waste that was not taken away. Either that is a log, or, after
+  // the database was opened, the first one behind it that RocksDB has made. Not there: nobody knows.
+  std::optional<uint64_t> first = {};
+  // What had been stored when that became the first one. A log that was made by then begins with the next number, or
+  // with one before.
+  uint64_t sequence = 0;
+};
+LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path);
+
+// What is missing before the first log that counts, or between two: where, as a text. None if nothing is. Not of logs
+// that are damaged: those are to be judged first.
+std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs);
 
 }  // namespace fraktor::inline v0
 

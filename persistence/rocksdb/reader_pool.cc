@@ -39,6 +39,12 @@ absl::StatusOr<std::unique_ptr<ReaderPool>> ReaderPool::Start(RuntimeToolbox& to
   return absl::WrapUnique(new ReaderPool(std::move(threads)));
 }
 
+bool ReaderPool::IsBusy() const {
+  size_t pending = 0;
+  for (const std::unique_ptr<SerialExecutor>& thread : threads_) pending += thread->pending();
+  return pending > threads_.size();
+}
+
 absl::Status ReaderPool::Post(absl::AnyInvocable<void() &&> task) {
   size_t best = 0;
   size_t least = threads_[0]->pending();

@@ -40,6 +40,9 @@ class ReaderPool {
   // Runs `task` on the thread that has least to do. kOverloaded: it is destroyed unrun.
   absl::Status Post(absl::AnyInvocable<void() &&> task);
 
+  // Whether more waits and runs than there are threads.
+  bool IsBusy() const;
+
  private:
   explicit ReaderPool(std::vector<std::unique_ptr<SerialExecutor>> threads) : threads_(std::move(threads)) {}
 

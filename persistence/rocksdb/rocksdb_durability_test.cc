@@ -518,11 +518,21 @@ TEST_F(DamagedLog, IsReadInBlocks) {
 }
 
 // A family that is rarely written keeps logs whose events are in tables already.
-TEST_F(DamagedLog, IsRefusedIfItIsOneOfMany) {
+class OneOfManyLogs : public DamagedLog, public testing::WithParamInterface<int> {};
+
+// How often the journal was opened before.
+INSTANTIATE_TEST_SUITE_P(Openings, OneOfManyLogs, testing::Values(0, 1, 3));
+
+TEST_P(OneOfManyLogs, IsRefusedIfItIsDamagedOrMissing) {
+  const auto open = [&] {
+    return RocksDbJournal::Open(*toolbox_, {.path = folder_.path("many"), .write_buffer_bytes = 64 << 10}).value();
+  };
+  uint64_t number = 0;
+  for (int i = 0; i < GetParam(); ++i) ASSERT_TRUE(open()->Write(WriteOf("a", ++number, 0)).Wait()->empty());
   {
-    const auto journal =
-        RocksDbJournal::Open(*toolbox_, {.path = folder_.path("many"), .write_buffer_bytes = 64 << 10}).value();
-    for (uint64_t number = 1; number <= 40; ++number) {
+    const auto journal = open();
+    for (const uint64_t end = number + 40; number < end;) {
+      ++number;
       std::vector<AtomicWrite> writes = WriteOf("a", number, 0);
       PersistentRepr event = writes[0].events()[0];
       event.payload = std::string(10'000, 'x');
@@ -544,6 +554,12 @@ TEST_F(DamagedLog, IsRefusedIfItIsOneOfMany) {
   FreshLog();
   for (size_t i = 1; i < logs.size(); ++i) std::filesystem::remove(logs[i]);
   ExpectRefused(folder_.path("copy"), "the newest write-ahead log");
+  for (size_t i = 0; i + 1 < logs.size(); ++i) {
+    SCOPED_TRACE(logs[i]);
+    FreshLog();
+    std::filesystem::remove(logs[i]);
+    ExpectRefused(logs[i + 1], i == 0 ? "is missing, or its end, before " : "is missing, or its end, between ");
+  }
   for (const std::string& log : {logs[0], logs[logs.size() - 2]}) {
     FreshLog();
     std::filesystem::resize_file(log, std::filesystem::file_size(log) - 3);

@@ -38,8 +38,10 @@
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/id_cache.h"
+#include "fraktor/persistence/rocksdb/insert_hints.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/pages_ahead.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
 #include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
@@ -117,7 +119,9 @@ absl::StatusOr<CachedId> DecodeId(std::string_view persistence_id, std::string_v
 }
 
 rocksdb::ColumnFamilyOptions MakeFamilyOptions(const RocksDbJournalOptions& options,
-                                               const std::shared_ptr<rocksdb::Cache>& cache, bool has_prefixes) {
+                                               const std::shared_ptr<rocksdb::Cache>& cache,
+                                               const std::shared_ptr<InsertHints>& hints) {
+  const bool has_prefixes = hints != nullptr;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = cache;
   // With many ids, indexes and filters would outgrow memory if they stayed there for ever.
@@ -134,6 +138,7 @@ rocksdb::ColumnFamilyOptions MakeFamilyOptions(const RocksDbJournalOptions& opti
   family.level_compaction_dynamic_level_bytes = true;
   if (has_prefixes) {
     family.prefix_extractor = std::make_shared<SizedPrefixTransform>();
+    family.memtable_insert_with_hint_prefix_extractor = hints;
     family.memtable_prefix_bloom_size_ratio = 0.05;
   } else {
     family.memtable_whole_key_filtering = true;
@@ -192,7 +197,10 @@ class RocksDbJournal::Core {
   };
 
   explicit Core(const RocksDbJournalOptions& options)
-      : options_(options), board_(options.max_live_queries), cache_(options.max_cached_ids) {}
+      : options_(options),
+        board_(options.max_live_queries),
+        ahead_(static_cast<size_t>(options.reader_threads)),
+        cache_(options.max_cached_ids) {}
 
   Database& database() { return engine_->database(); }
   rocksdb::DB& db() { return engine_->db(); }
@@ -214,20 +222,29 @@ class RocksDbJournal::Core {
   absl::StatusOr<CachedId> ReadId(const std::string& persistence_id);
   absl::StatusOr<uint64_t> ReadHighest(const std::string& persistence_id);
   absl::StatusOr<uint64_t> LastStored(const std::string& persistence_id);
-  absl::StatusOr<EventBatch> ReadEvents(const ReplayPage& page);
+  // Answers a page, and reads the next one ahead; and so on for as long as they are asked for meanwhile.
+  void ReplayPages(ReplayPage page, Promise<EventBatch> promise, std::shared_ptr<PageAhead> ahead);
+  // `ahead`, if there is one and it is what a read would find now.
+  absl::StatusOr<EventBatch> ReadPage(const ReplayPage& page, PageAhead* ahead);
+  absl::StatusOr<bool> IsCurrent(const PageAhead& ahead);
+  std::shared_ptr<PageAhead> BeginAhead(const ReplayPage& page, const absl::StatusOr<EventBatch>& events);
+  void ReadAhead(PageAhead& ahead);
+  // `deleted_to` is set to up to where the id's events are deleted.
+  absl::StatusOr<EventBatch> ReadEvents(const ReplayPage& page, uint64_t& deleted_to);
   absl::StatusOr<EventBatch> ReadTag(const TagPage& page);
   absl::StatusOr<IdBatch> ReadIds(const IdPage& page);
   absl::StatusOr<uint64_t> ReadNumberOf(const JournalSubject& subject);
 
   const RocksDbJournalOptions options_;
   AdvanceBoard board_;
+  PagesAhead ahead_;
 
   // The worker's own.
   IdCache cache_;
   uint64_t group_ = 0;
   uint64_t next_offset_ = 0;
   std::string key_;
-  std::string record_;
+  std::string record_;  // room to make one in
 
   std::unique_ptr<StoreEngine> engine_;
 };
@@ -397,6 +414,7 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
   FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("RocksDbJournalOptions", options.reader_threads));
   auto core = absl::WrapUnique(new Core(options));
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
+  const auto hints = std::make_shared<InsertHints>();
   Database::Options database{.path = options.path,
                              .format = std::string(JournalLayout::kFormat),
                              .schema_version = kSchemaVersion,
@@ -407,9 +425,9 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                              .damage_advice = std::string(kDamageAdvice),
                              .on_warning = options.on_warning,
                              .env = options.env};
-  database.column_families = {{std::string(JournalLayout::kEvents), MakeFamilyOptions(options, cache, true)},
-                              {std::string(JournalLayout::kIds), MakeFamilyOptions(options, cache, false)},
-                              {std::string(JournalLayout::kIndex), MakeFamilyOptions(options, cache, true)}};
+  database.column_families = {{std::string(JournalLayout::kEvents), MakeFamilyOptions(options, cache, hints)},
+                              {std::string(JournalLayout::kIds), MakeFamilyOptions(options, cache, nullptr)},
+                              {std::string(JournalLayout::kIndex), MakeFamilyOptions(options, cache, hints)}};
   FRAKTOR_ASSIGN_OR_RETURN(
       core->engine_,
       StoreEngine::Open(toolbox,
@@ -421,6 +439,7 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                          .max_waiting_bytes = options.max_waiting_bytes,
                          .max_commit_bytes = options.max_commit_bytes,
                          .reader_threads = options.reader_threads,
+                         .hints = hints,
                          .on_failure = [core = core.get()] { core->cache_.Clear(); },
                          .on_close = [core = core.get()] { core->board_.Close(core->engine_->ClosedStatus()); }}));
   core->next_offset_ = core->engine_->report().open_count << 40 | 1;
@@ -511,10 +530,10 @@ CommitQueue::Operation::Outcome RocksDbJournal::Core::PrepareWrite(const AtomicW
     const uint64_t offset = next_offset_++;
     key_.resize(prefix_size);
     AppendSorted64(key_, event.sequence_nr);
-    record_.clear();
-    AppendEventBody(event, record_);
-    SealRecord(ExtendEventKeyCrc(prefix_crc, event.sequence_nr), offset, record_);
-    batch.Put(family(kEvents), key_, record_);
+    const size_t bytes = EventRecordBytes(event);
+    if (record_.size() < bytes) record_.resize(bytes);
+    WriteEventRecord(event, ExtendEventKeyCrc(prefix_crc, event.sequence_nr), offset, record_.data());
+    batch.Put(family(kEvents), key_, rocksdb::Slice(record_.data(), bytes));
     for (const std::string& tag : event.tags) batch.Put(family(kIndex), EventKey(tag, offset), key_);
   }
   id.state.highest_sequence_nr = write.highest_sequence_nr();
@@ -650,13 +669,76 @@ Future<uint64_t> RocksDbJournal::Core::DeletedTo(std::string persistence_id) {
 Future<EventBatch> RocksDbJournal::Core::Replay(ReplayPage page) {
   const absl::Status checked = CheckPersistenceId(options_.limits, page.persistence_id);
   if (!checked.ok()) return MakeReadyFuture<EventBatch>(checked);
-  return engine_->Read<EventBatch>([this, page = std::move(page)] { return ReadEvents(page); });
+  if (!engine_->is_closed()) {
+    // Answered by who reads it, and closing waits for that.
+    if (std::optional<Future<EventBatch>> coming = ahead_.Await(page)) return *std::move(coming);
+  }
+  std::shared_ptr<PageAhead> ahead = ahead_.Take(page);
+  return engine_->Run<EventBatch>(
+      [this, page = std::move(page), ahead = std::move(ahead)](Promise<EventBatch> promise) mutable {
+        ReplayPages(std::move(page), std::move(promise), std::move(ahead));
+      });
 }
 
-absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& page) {
+void RocksDbJournal::Core::ReplayPages(ReplayPage page, Promise<EventBatch> promise, std::shared_ptr<PageAhead> ahead) {
+  for (;;) {
+    absl::StatusOr<EventBatch> events = ReadPage(page, ahead.get());
+    ahead = BeginAhead(page, events);
+    promise.Set(std::move(events));
+    if (ahead == nullptr) return;
+    ReadAhead(*ahead);
+    std::optional<Promise<EventBatch>> asked = ahead_.Finish(*ahead);
+    if (!asked.has_value()) return;
+    promise = *std::move(asked);
+    page = ahead->request;
+  }
+}
+
+absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadPage(const ReplayPage& page, PageAhead* ahead) {
+  const Database::Lease lease(database());
+  FRAKTOR_RETURN_IF_ERROR(lease.status());
+  if (ahead != nullptr && ahead->events.ok()) {
+    FRAKTOR_ASSIGN_OR_RETURN(const bool is_current, IsCurrent(*ahead));
+    if (is_current) return *std::move(ahead->events);
+  }
+  uint64_t deleted_to = 0;
+  return ReadEvents(page, deleted_to);
+}
+
+absl::StatusOr<bool> RocksDbJournal::Core::IsCurrent(const PageAhead& ahead) {
+  if (db().GetLatestSequenceNumber() == ahead.changes) return true;
+  // Where others follow, or could not, nothing is added any more.
+  const EventBatch& events = *ahead.events;
+  const bool is_whole = !events.empty() && events.back().sequence_nr == ahead.request.to_sequence_nr;
+  if (events.at_end() && !is_whole) return false;
+  FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(ahead.request.persistence_id));
+  return id.state.deleted_to == ahead.deleted_to;
+}
+
+std::shared_ptr<PageAhead> RocksDbJournal::Core::BeginAhead(const ReplayPage& page,
+                                                            const absl::StatusOr<EventBatch>& events) {
+  // Who names the last one is a recovery, and wants them all.
+  if (!events.ok() || events->empty() || events->at_end()) return nullptr;
+  if (page.to_sequence_nr == std::numeric_limits<uint64_t>::max()) return nullptr;
+  if (engine_->is_closed() || engine_->HasWaitingReads()) return nullptr;
+  ReplayPage next = page;
+  next.from_sequence_nr = events->resume_at();
+  return ahead_.Begin(std::move(next));
+}
+
+void RocksDbJournal::Core::ReadAhead(PageAhead& ahead) {
+  const Database::Lease lease(database());
+  if (!lease.status().ok()) return;
+  // Before anything is read: what comes meanwhile is a change.
+  ahead.changes = db().GetLatestSequenceNumber();
+  ahead.events = ReadEvents(ahead.request, ahead.deleted_to);
+}
+
+absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& page, uint64_t& deleted_to) {
   EventBatch batch;
   batch.Finish(page.from_sequence_nr, true);
   FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(page.persistence_id));
+  deleted_to = id.state.deleted_to;
   const uint64_t from = std::max(page.from_sequence_nr, id.state.deleted_to + 1);
   if (!id.is_known || from > page.to_sequence_nr) return batch;
 
@@ -666,8 +748,8 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadEvents(const ReplayPage& pa
   const std::string upper = Successor(EventKey(page.persistence_id, page.to_sequence_nr));
   const rocksdb::Slice upper_slice = upper;
   rocksdb::ReadOptions read = PlainRead();
+  // Not prefix_same_as_start, which the bound makes true and which is looked at for each event.
   read.iterate_upper_bound = &upper_slice;
-  read.prefix_same_as_start = true;
   if (page.to_sequence_nr != std::numeric_limits<uint64_t>::max()) {
     // Who names the last one knows how many come: memory and the file are asked once for a page. By itself RocksDB begins
     // each page with single blocks.

@@ -71,7 +71,7 @@ struct RocksDbJournalOptions {
   size_t max_waiting_bytes = size_t{64} << 20;
   // Bytes of one commit.
   size_t max_commit_bytes = size_t{4} << 20;
-  // From 1 to 64.
+  // From 1 to 64. Each may have read a page of a recovery ahead, which stays in memory until it or another one is asked for.
   int reader_threads = 2;
   // Ids whose state is kept in memory for their next write; some 200 bytes each. At least 1.
   size_t max_cached_ids = 65'536;

@@ -35,6 +35,7 @@ absl::StatusOr<std::unique_ptr<StoreEngine>> StoreEngine::Open(RuntimeToolbox& t
                                                                .max_operations = own.max_waiting_requests,
                                                                .max_bytes = own.max_waiting_bytes,
                                                                .max_group_bytes = own.max_commit_bytes,
+                                                               .hints = own.hints,
                                                                .on_failure = own.on_failure}));
   return engine;
 }

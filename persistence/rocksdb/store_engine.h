@@ -32,6 +32,7 @@
 
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/insert_hints.h"
 #include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_gate.h"
 #include "fraktor/utils/future/future.h"
@@ -55,7 +56,8 @@ class StoreEngine {
     size_t max_waiting_bytes = size_t{64} << 20;
     size_t max_commit_bytes = size_t{4} << 20;
     int reader_threads = 2;
-    // As CommitQueue::Options::on_failure.
+    // As in CommitQueue::Options.
+    std::shared_ptr<InsertHints> hints = {};
     std::function<void()> on_failure = {};
     // Called once, by the first Close, when no more requests are taken.
     std::function<void()> on_close = {};
@@ -88,23 +90,31 @@ class StoreEngine {
   // Answers what `read()` returns on a thread that may wait for a disk. kClosed, kOverloaded.
   template <class T, class Fn>
   Future<T> Read(Fn read) {
+    return Run<T>([this, read = std::move(read)](Promise<T> promise) mutable {
+      const Database::Lease lease(*database_);
+      if (lease.status().ok()) {
+        promise.Set(read());
+      } else {
+        promise.Set(lease.status());
+      }
+    });
+  }
+  // The same for `work(promise)`, which takes leases and answers by itself, and may go on when it has.
+  template <class T, class Fn>
+  Future<T> Run(Fn work) {
     if (!gate_.Enter()) return MakeReadyFuture<T>(ClosedStatus());
     auto [promise, future] = MakePromise<T>();
-    const absl::Status posted = readers_->Post([this, promise = std::move(promise), read = std::move(read)]() mutable {
-      {
-        const Database::Lease lease(*database_);
-        if (lease.status().ok()) {
-          promise.Set(read());
-        } else {
-          promise.Set(lease.status());
-        }
-      }
+    const absl::Status posted = readers_->Post([this, promise = std::move(promise), work = std::move(work)]() mutable {
+      work(std::move(promise));
       Leave();
     });
     if (posted.ok()) return std::move(future);
     Leave();
     return MakeReadyFuture<T>(posted);
   }
+
+  // Whether reads wait for a thread.
+  bool HasWaitingReads() const { return readers_->IsBusy(); }
 
   // As JournalStorage::Close.
   Future<void> Close();

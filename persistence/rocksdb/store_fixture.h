@@ -1,7 +1,12 @@
-// A folder of its own for a test of a store.
+// What tests of stores need: a folder of their own, and to be somebody who may not do everything.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_STORE_FIXTURE_H_
 #define FRAKTOR_PERSISTENCE_ROCKSDB_STORE_FIXTURE_H_
 
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
@@ -28,6 +33,30 @@ class TemporaryFolder {
 
  private:
   std::string path_;
+};
+
+// While it lives, the rights of files hold for this thread, and for threads that it starts, also if it is root's.
+class BoundByRights {
+ public:
+  BoundByRights() {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    if (syscall(SYS_capget, &header, before_) != 0) return;
+    __user_cap_data_struct without[2] = {before_[0], before_[1]};
+    without[0].effective &= ~(uint32_t{1} << CAP_DAC_OVERRIDE | uint32_t{1} << CAP_DAC_READ_SEARCH);
+    is_bound_ = syscall(SYS_capset, &header, without) == 0;
+  }
+  ~BoundByRights() {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    if (is_bound_ && syscall(SYS_capset, &header, before_) != 0) ADD_FAILURE() << "not what it was any more";
+  }
+  BoundByRights(const BoundByRights&) = delete;
+  BoundByRights& operator=(const BoundByRights&) = delete;
+
+  bool is_bound() const { return is_bound_; }
+
+ private:
+  __user_cap_data_struct before_[2] = {};
+  bool is_bound_ = false;
 };
 
 }  // namespace fraktor::inline v0

@@ -4,7 +4,8 @@
 //   const auto fate = dice_.Draw(&JournalFaults::fail_open, true, "open \"account-7\"");
 //   return dice_.Answer<WriterOpened>(fate, [&] { return journal_.OpenWriter(id, token); });
 //
-// `Faults` has `lose_answer`, `disk_full`, `min_delay` and `max_delay`, and a probability for each kind of failure.
+// `Faults` has `lose_answer`, `disk_full`, `min_delay` and `max_delay`, a probability for each kind of failure, and
+// Validate(). While they are not valid, every request fails with what that says.
 //
 // Thread safety: all methods may be called from any thread.
 #ifndef FRAKTOR_PERSISTENCE_TESTING_FAULT_DICE_H_
@@ -35,6 +36,20 @@
 
 namespace fraktor::inline v0 {
 
+// For Validate() of faults. `name` is that of the field: "JournalFaults::fail_write".
+inline absl::Status CheckProbability(std::string_view name, double value) {
+  if (value >= 0 && value <= 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(ToAbsl(name), " is ", value, "; a probability is from 0 to 1"));
+}
+inline absl::Status CheckDelays(std::string_view faults, absl::Duration min_delay, absl::Duration max_delay) {
+  if (min_delay >= absl::ZeroDuration() && max_delay >= min_delay && max_delay < absl::InfiniteDuration()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToAbsl(faults), ": delays from ", absl::FormatDuration(min_delay), " to ", absl::FormatDuration(max_delay),
+      "; min_delay must not be negative, and max_delay not below it nor infinite"));
+}
+
 template <class Faults>
 class FaultDice {
  public:
@@ -55,12 +70,14 @@ class FaultDice {
         toolbox_(toolbox),
         executor_(executor),
         faults_(faults),
+        validity_(faults.Validate()),
         random_(toolbox.MakeRandom(random_stream)) {}
 
   // For requests from now on.
   void SetFaults(const Faults& faults) {
     MutexLock lock(mutex_);
     faults_ = faults;
+    validity_ = faults.Validate();
   }
   Counts counts() const {
     MutexLock lock(mutex_);
@@ -70,12 +87,17 @@ class FaultDice {
   // Whether one of several things in a request goes wrong.
   bool Happens(double Faults::*probability) {
     MutexLock lock(mutex_);
-    return random_.Bernoulli(faults_.*probability);
+    return validity_.ok() && random_.Bernoulli(faults_.*probability);
   }
 
   Fate Draw(double Faults::*failure, bool stores, std::string_view what) {
     MutexLock lock(mutex_);
     Fate fate;
+    if (!validity_.ok()) {
+      fate.failure = validity_;
+      ++counts_.failed;
+      return fate;
+    }
     // As many draws for each request, so that one fault does not change the others.
     const bool fails = random_.Bernoulli(faults_.*failure);
     const bool loses = random_.Bernoulli(faults_.lose_answer);
@@ -135,6 +157,7 @@ class FaultDice {
   Executor& executor_;
   mutable Mutex mutex_;
   Faults faults_ ABSL_GUARDED_BY(mutex_);
+  absl::Status validity_ ABSL_GUARDED_BY(mutex_);
   Random random_ ABSL_GUARDED_BY(mutex_);
   Counts counts_ ABSL_GUARDED_BY(mutex_);
 };

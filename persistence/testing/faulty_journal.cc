@@ -14,7 +14,9 @@
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/testing/fault_dice.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/executor.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -34,6 +36,16 @@ WriteResults Merge(WriteResults stored, WriteResults rejected) {
 }
 
 }  // namespace
+
+absl::Status JournalFaults::Validate() const {
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("JournalFaults::fail_write", fail_write));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("JournalFaults::lose_answer", lose_answer));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("JournalFaults::reject_write", reject_write));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("JournalFaults::fail_open", fail_open));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("JournalFaults::fail_delete", fail_delete));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("JournalFaults::fail_read", fail_read));
+  return CheckDelays("JournalFaults", min_delay, max_delay);
+}
 
 FaultyJournal::FaultyJournal(JournalStorage& journal, RuntimeToolbox& toolbox, Executor& executor,
                              const JournalFaults& faults, uint64_t random_stream)

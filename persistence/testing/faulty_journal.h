@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
@@ -36,7 +37,7 @@
 
 namespace fraktor::inline v0 {
 
-// Probabilities, each from 0 to 1.
+// Probabilities, each from 0 to 1. With others, and with delays that are none, every request fails and says so.
 struct JournalFaults {
   // A write as a whole fails (kIo), and nothing of it is stored.
   double fail_write = 0;
@@ -53,6 +54,9 @@ struct JournalFaults {
   // How late answers are.
   absl::Duration min_delay = absl::ZeroDuration();
   absl::Duration max_delay = absl::ZeroDuration();
+
+  // InvalidArgument that names the field.
+  absl::Status Validate() const;
 };
 
 class FaultyJournal final : public JournalStorage {

@@ -5,15 +5,26 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/persistence/testing/fault_dice.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/executor.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+absl::Status SnapshotFaults::Validate() const {
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("SnapshotFaults::fail_save", fail_save));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("SnapshotFaults::fail_load", fail_load));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("SnapshotFaults::fail_delete", fail_delete));
+  FRAKTOR_RETURN_IF_ERROR(CheckProbability("SnapshotFaults::lose_answer", lose_answer));
+  return CheckDelays("SnapshotFaults", min_delay, max_delay);
+}
 
 FaultySnapshotStore::FaultySnapshotStore(SnapshotStorage& store, RuntimeToolbox& toolbox, Executor& executor,
                                          const SnapshotFaults& faults, uint64_t random_stream)

@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
@@ -26,7 +27,7 @@
 
 namespace fraktor::inline v0 {
 
-// Probabilities, each from 0 to 1.
+// Probabilities, each from 0 to 1. With others, and with delays that are none, every request fails and says so.
 struct SnapshotFaults {
   // Fails (kIo), and nothing is saved, loaded, deleted.
   double fail_save = 0;
@@ -39,6 +40,9 @@ struct SnapshotFaults {
   // How late answers are.
   absl::Duration min_delay = absl::ZeroDuration();
   absl::Duration max_delay = absl::ZeroDuration();
+
+  // InvalidArgument that names the field.
+  absl::Status Validate() const;
 };
 
 class FaultySnapshotStore final : public SnapshotStorage {

@@ -1,5 +1,6 @@
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -161,6 +163,43 @@ TEST_F(Faulty, AnswersLate) {
   EXPECT_EQ(Stored(), 2u);
   ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(1)).ok());
   EXPECT_TRUE(writing.IsReady());
+}
+
+TEST_F(Faulty, RefusesFaultsThatMakeNoSense) {
+  const auto expect = [&](const JournalFaults& faults, const std::string& text) {
+    FaultyJournal faulty(*journal_, *toolbox_, *executor_, faults);
+    faulty_.SetFaults(faults);
+    for (FaultyJournal* const journal : {&faulty, &faulty_}) {
+      const absl::Status write = Await(journal->Write(Writes(1, 2))).status();
+      EXPECT_TRUE(absl::IsInvalidArgument(write) && absl::StrContains(write.message(), text)) << text << ": " << write;
+      const absl::Status read = Await(journal->Replay({.persistence_id = "a"})).status();
+      EXPECT_EQ(read, write);
+    }
+  };
+  const double none = std::numeric_limits<double>::quiet_NaN();
+  expect({.fail_write = -0.1}, "JournalFaults::fail_write is -0.1; a probability is from 0 to 1");
+  expect({.lose_answer = 1.5}, "JournalFaults::lose_answer is 1.5");
+  expect({.reject_write = none}, "JournalFaults::reject_write is nan");
+  expect({.fail_open = 2}, "JournalFaults::fail_open is 2");
+  expect({.fail_delete = -1}, "JournalFaults::fail_delete is -1");
+  expect({.fail_read = 1.01}, "JournalFaults::fail_read is 1.01");
+  expect({.min_delay = absl::Seconds(2)}, "JournalFaults: delays from 2s to 0");
+  expect({.min_delay = absl::Seconds(-1)}, "JournalFaults: delays from -1s to 0");
+  expect({.max_delay = absl::InfiniteDuration()}, "to inf");
+  EXPECT_EQ(Stored(), 0u);
+  faulty_.SetFaults({});
+  EXPECT_EQ(Await(faulty_.Write(Writes(1, 2))).value(), WriteResults());
+
+  const auto expect_of_snapshots = [&](const SnapshotFaults& faults, const std::string& text) {
+    faulty_snapshots_.SetFaults(faults);
+    const absl::Status load = Await(faulty_snapshots_.Load("a", {})).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(load) && absl::StrContains(load.message(), text)) << text << ": " << load;
+  };
+  expect_of_snapshots({.fail_save = -1}, "SnapshotFaults::fail_save is -1");
+  expect_of_snapshots({.fail_load = 2}, "SnapshotFaults::fail_load is 2");
+  expect_of_snapshots({.fail_delete = none}, "SnapshotFaults::fail_delete is nan");
+  expect_of_snapshots({.lose_answer = 1.5}, "SnapshotFaults::lose_answer is 1.5");
+  expect_of_snapshots({.min_delay = absl::Seconds(1)}, "SnapshotFaults: delays from 1s to 0");
 }
 
 TEST_F(Faulty, SnapshotStoreFails) {

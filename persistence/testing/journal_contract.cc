@@ -292,6 +292,34 @@ TEST_P(JournalContract, TellsWhoOpensItUpToWhereEventsAreDeleted) {
   EXPECT_EQ(deleted_to("b"), 5u);
 }
 
+// A store may have read the next page before it is asked for.
+TEST_P(JournalContract, ShowsInTheNextPageWhatHasChangedSinceTheLast) {
+  const auto page = [this](uint64_t from) {
+    const absl::StatusOr<EventBatch> events = Await(storage().Replay(
+        {.persistence_id = "a", .from_sequence_nr = from, .to_sequence_nr = 100, .limits = {.max_events = 10}}));
+    EXPECT_TRUE(events.ok()) << events.status();
+    Numbers numbers;
+    if (events.ok()) {
+      for (const StoredEvent& event : *events) numbers.push_back(event.sequence_nr);
+    }
+    return numbers;
+  };
+  Fill("a", 1, 38);
+  EXPECT_EQ(page(1), From(1, 10));
+  EXPECT_EQ(page(11), From(11, 20));
+  ASSERT_TRUE(DeleteTo("a", 25).ok());
+  EXPECT_EQ(page(21), From(26, 35));
+  Fill("a", 39, 40);
+  EXPECT_EQ(page(36), From(36, 40));
+  // Others do not matter, and a page may be asked for again.
+  Fill("a", 41, 60);
+  EXPECT_EQ(page(36), From(36, 45));
+  Fill("b", 1, 3);
+  EXPECT_EQ(page(46), From(46, 55));
+  EXPECT_EQ(page(46), From(46, 55));
+  EXPECT_EQ(page(56), From(56, 60));
+}
+
 TEST_P(JournalContract, DeletesManyEvents) {
   for (uint64_t from = 1; from <= 3000; from += 500) Fill("a", from, from + 499);
   Fill("b", 1, 3);
