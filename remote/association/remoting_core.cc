@@ -234,7 +234,7 @@ absl::StatusOr<std::unique_ptr<RemotingCore>> RemotingCore::Make(CoreHandle& han
         "the system has no RemotingConfig: set ActorSystemConfig.remoting to the address that others know");
   }
   FRAKTOR_ASSIGN_OR_RETURN(ActorPathParts parts, config.CanonicalParts());
-  if (parts.authority()->port() == 0) {
+  if (config.remoting->canonical_port == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("RemotingConfig.canonical_port is 0, and others have to know the port; the transport listens at ",
                      transport->port(), ": use that, or what it is mapped to"));
