@@ -888,7 +888,7 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     if (has_refs && outgoing.base() != batch.refs()) return false;
     const bool was_empty = batch.empty();
     const BatchWriter::Mark mark = batch.mark();
-    lane.added = {};
+    lane.added.Clear();
     why = AddToBatch(peer, lane, to, message->sender(), outgoing);
     if (why.ok() && batch.bytes() <= max_frame) {
       outgoing.set_places(batch.refs());
