@@ -2,9 +2,15 @@
 
 #include <cxxabi.h>
 
+#include <utility>
+
 #include "fraktor/actor/turn/system_core.h"
 
 namespace fraktor::inline v0 {
+
+void Section::WriteFrames() {
+  for (FrameToWrite& write : writes_) write.stream->Write(std::move(write.frame));
+}
 
 void Section::RunLater() {
   const NonBlockingScope non_blocking;

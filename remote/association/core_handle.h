@@ -4,7 +4,7 @@
 //   Section section(handle);                           // locks
 //   if (section.core() == nullptr) return;             // the system has ended
 //   section.core()->Tick(section);                     // may add what is to be done later: section.Later([...] { ... });
-//   // the end of the section unlocks, and then does that: events, dead letters, deliveries
+//   // the end of the section unlocks, and then does that: frames, events, dead letters, deliveries
 //
 //   Visit visit(handle);                               // locks nothing; the system does not end meanwhile
 //   if (visit.node() == nullptr) return;
@@ -20,12 +20,15 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/any_invocable.h"
 
+#include "fraktor/remote/transport/transport.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -76,12 +79,13 @@ class ABSL_SCOPED_LOCKABLE Section {
     handle_.mutex.Lock();
   }
   ~Section() ABSL_UNLOCK_FUNCTION() {
-    if (later_.empty()) {
+    if (later_.empty() && writes_.empty()) {
       handle_.mutex.Unlock();
       return;
     }
     Enter();
     handle_.mutex.Unlock();
+    WriteFrames();
     RunLater();
     Leave();
   }
@@ -95,7 +99,19 @@ class ABSL_SCOPED_LOCKABLE Section {
   // user's must not end a thread of the transport's.
   void Later(absl::AnyInvocable<void() &&> task) { later_.push_back(std::move(task)); }
 
+  // Writes a frame without the lock, before all that is done later: a transport may write at once, and who sends meanwhile
+  // would wait for a system call. The caller sees to it that nobody else writes to the stream until it has been written.
+  void Write(std::shared_ptr<OutboundStream> stream, std::string frame) {
+    writes_.push_back({std::move(stream), std::move(frame)});
+  }
+
  private:
+  struct FrameToWrite {
+    std::shared_ptr<OutboundStream> stream;
+    std::string frame;
+  };
+
+  void WriteFrames();
   void RunLater();
   void Enter() ABSL_NO_THREAD_SAFETY_ANALYSIS { ++handle_.busy; }
   void Leave() ABSL_NO_THREAD_SAFETY_ANALYSIS {
@@ -107,6 +123,7 @@ class ABSL_SCOPED_LOCKABLE Section {
 
   CoreHandle& handle_;
   absl::InlinedVector<absl::AnyInvocable<void() &&>, 2> later_;
+  absl::InlinedVector<FrameToWrite, 1> writes_;
 };
 
 }  // namespace fraktor::inline v0

@@ -1,7 +1,7 @@
 #include "fraktor/remote/association/outgoing_message.h"
 
 #include <algorithm>
-#include <utility>
+#include <memory>
 
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/remote/association/remoting_core.h"
@@ -19,25 +19,31 @@ constexpr size_t kLookBack = 8;
 
 }  // namespace
 
-// One that is inside of another one, since a codec has sent a message, begins with empty ones.
 OutgoingMessage::Buffers& OutgoingMessage::OfThisThread() {
   thread_local Buffers buffers;
   return buffers;
 }
 
-OutgoingMessage::OutgoingMessage(const LocalNode& node) : node_(node), buffers_(std::move(OfThisThread())) {}
+OutgoingMessage::OutgoingMessage(const LocalNode& node) : node_(node), buffers_(&OfThisThread()) {
+  if (buffers_->is_used) [[unlikely]] {
+    own_ = std::make_unique<Buffers>();
+    buffers_ = own_.get();
+  }
+  buffers_->is_used = true;
+}
 
 OutgoingMessage::~OutgoingMessage() {
-  if (buffers_.payload.capacity() > kMaxKeptBytes || buffers_.refs.capacity() * sizeof(ActorRef) > kMaxKeptBytes)
-    return;
-  OfThisThread() = std::move(buffers_);
+  if (buffers_->payload.capacity() > kMaxKeptBytes || buffers_->refs.capacity() * sizeof(ActorRef) > kMaxKeptBytes) {
+    *buffers_ = {};
+  }
+  buffers_->is_used = false;
 }
 
 void OutgoingMessage::Encode(const Envelope& message, uint32_t base) {
   ++attempts_;
   base_ = base;
-  buffers_.payload.clear();
-  buffers_.refs.clear();
+  buffers_->payload.clear();
+  buffers_->refs.clear();
   const WireLimits& limits = node_.options.limits;
   const size_t max_frame = node_.options.large_destinations.empty()
                                ? limits.max_frame_bytes
@@ -48,12 +54,12 @@ void OutgoingMessage::Encode(const Envelope& message, uint32_t base) {
     status_ = CodecRegistry::NotRegistered(message.type());
     return;
   }
-  status_ = codec_->Encode(message.payload(), buffers_.payload,
+  status_ = codec_->Encode(message.payload(), buffers_->payload,
                            {.refs = this, .max_bytes = max_frame - kFrameHeaderBytes - limits.max_manifest_bytes});
 }
 
 absl::Status OutgoingMessage::Write(ActorRef ref, std::string& out) {
-  std::vector<ActorRef>& refs = buffers_.refs;
+  std::vector<ActorRef>& refs = buffers_->refs;
   size_t place = refs.size();
   const size_t first = place > kLookBack ? place - kLookBack : 0;
   for (size_t i = first; i < refs.size(); ++i) {

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,8 +41,8 @@ class OutgoingMessage final : private ActorRefCodec {
   // Why it cannot leave this node; OK if it can. The codec is there if it can.
   const absl::Status& status() const { return status_; }
   const MessageCodec* codec() const { return codec_; }
-  std::string_view payload() const { return buffers_.payload; }
-  const std::vector<ActorRef>& refs() const { return buffers_.refs; }
+  std::string_view payload() const { return buffers_->payload; }
+  const std::vector<ActorRef>& refs() const { return buffers_->refs; }
   uint32_t base() const { return base_; }
   // How often it has been encoded.
   int attempts() const { return attempts_; }
@@ -55,6 +56,7 @@ class OutgoingMessage final : private ActorRefCodec {
   struct Buffers {
     std::string payload;
     std::vector<ActorRef> refs;
+    bool is_used = false;
   };
   static Buffers& OfThisThread();
 
@@ -62,7 +64,9 @@ class OutgoingMessage final : private ActorRefCodec {
   absl::StatusOr<ActorRef> Read(std::string_view bytes) override;
 
   const LocalNode& node_;
-  Buffers buffers_;
+  // Of one that is inside of another one, since a codec has sent a message.
+  std::unique_ptr<Buffers> own_;
+  Buffers* buffers_;
   absl::Status status_;
   const MessageCodec* codec_ = nullptr;
   uint32_t base_ = 0;

@@ -74,6 +74,14 @@ struct OutboundLane {
     absl::InlinedVector<NodeKey, 1> nodes;
     absl::InlinedVector<uint64_t, 4> told_paths;
     const void* codec = nullptr;
+
+    // Most messages bring nothing, and one by one this is cheaper than to assign.
+    void Clear() {
+      if (!refs.empty()) refs.clear();
+      if (!nodes.empty()) nodes.clear();
+      if (!told_paths.empty()) told_paths.clear();
+      codec = nullptr;
+    }
   };
   Added added;
 

@@ -888,7 +888,7 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     if (has_refs && outgoing.base() != batch.refs()) return false;
     const bool was_empty = batch.empty();
     const BatchWriter::Mark mark = batch.mark();
-    lane.added = {};
+    lane.added.Clear();
     why = AddToBatch(peer, lane, to, message->sender(), outgoing);
     if (why.ok() && batch.bytes() <= max_frame) {
       outgoing.set_places(batch.refs());
@@ -987,14 +987,14 @@ void RemotingCore::Pump(Section& section, Peer& peer, Lane which) {
     // Ahead of the rest: a peer that has been restarted answers with another uid.
     lane.is_writing = true;
     if (which == Lane::kControl) peer.pending.request = false;
-    lane.stream->Write(RequestFrame(peer, which));
+    section.Write(lane.stream, RequestFrame(peer, which));
     return;
   }
   if (is_pending) {
     std::string frame = TakePending(peer);
     if (!frame.empty()) {
       lane.is_writing = true;
-      lane.stream->Write(std::move(frame));
+      section.Write(lane.stream, std::move(frame));
       return;
     }
     if (lane.frames.empty()) return;
@@ -1004,7 +1004,7 @@ void RemotingCore::Pump(Section& section, Peer& peer, Lane which) {
   lane.frames.pop_front();
   lane.frame_bytes -= frame.bytes.size();
   lane.frame_messages -= frame.messages;
-  lane.stream->Write(std::move(frame.bytes));
+  section.Write(lane.stream, std::move(frame.bytes));
 }
 
 void RemotingCore::OpenLane(Section& /*section*/, Peer& peer, Lane which) {
@@ -1059,8 +1059,7 @@ void RemotingCore::OnOpened(Section& section, const PathAuthority& authority, La
   if (which == Lane::kControl) peer->pending.request = false;
   lane.is_writing = true;
   lane.last_use = node_->Now();
-  lane.stream->Write(RequestFrame(*peer, which));
-  static_cast<void>(section);
+  section.Write(lane.stream, RequestFrame(*peer, which));
 }
 
 void RemotingCore::OnWritten(Section& section, const PathAuthority& authority, Lane which, uint64_t serial) {

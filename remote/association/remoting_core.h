@@ -1,7 +1,8 @@
 // RemotingCore: what a node does with others: associations, their streams, and what goes over them.
 //
-// All of it is guarded by the lock of its CoreHandle, except what is constant. It calls the transport with the lock, and
-// nothing else that could come back; what is for users is done later, without it (Section).
+// All of it is guarded by the lock of its CoreHandle, except what is constant. It opens and closes streams with the lock,
+// and calls nothing else that could come back; frames are written, and what is for users is done, later, without it
+// (Section).
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
 #define FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
 

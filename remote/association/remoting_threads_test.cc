@@ -1,6 +1,9 @@
 // Nodes with real threads, over a loopback: the order of messages, answers, the end.
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
+#include <future>
 #include <memory>
 #include <string>
 #include <thread>
@@ -107,6 +110,12 @@ Gate& TheGate() {
   return gate;
 }
 
+// Whoever writes one says something to another actor in the middle of it.
+struct Chatty {
+  ActorRef aside;
+  std::string text;
+};
+
 }  // namespace
 
 template <>
@@ -119,21 +128,75 @@ struct Codec<Slow> {
   }
 };
 
+template <>
+struct Codec<Chatty> {
+  static constexpr std::string_view kManifest = "test.chatty";
+  static void Encode(const Chatty& chatty, Encoder& out) {
+    out.Bytes("begin ");
+    Tell(chatty.aside, std::string("aside"));
+    out.Bytes(chatty.text);
+  }
+  static Chatty Decode(Decoder& in) {
+    Chatty read;
+    read.text += in.Bytes();
+    read.text += in.Bytes();
+    return read;
+  }
+};
+
 namespace {
+
+// Another transport, where something is done before each frame is written.
+class WatchedTransport final : public Transport {
+ public:
+  WatchedTransport(std::unique_ptr<Transport> inner, std::function<void()> before_write)
+      : inner_(std::move(inner)), before_write_(std::move(before_write)) {}
+
+  absl::Status Start(std::shared_ptr<FrameReceiver> receiver) override { return inner_->Start(std::move(receiver)); }
+  std::shared_ptr<OutboundStream> Connect(const PathAuthority& to, Lane lane,
+                                          std::shared_ptr<StreamListener> listener) override {
+    return std::make_shared<Stream>(inner_->Connect(to, lane, std::move(listener)), before_write_);
+  }
+  void Cut(uint64_t stream) override { inner_->Cut(stream); }
+  void Shutdown() override { inner_->Shutdown(); }
+  uint16_t port() const override { return inner_->port(); }
+  TransportLimits limits() const override { return inner_->limits(); }
+
+ private:
+  class Stream final : public OutboundStream {
+   public:
+    Stream(std::shared_ptr<OutboundStream> inner, std::function<void()> before_write)
+        : inner_(std::move(inner)), before_write_(std::move(before_write)) {}
+    void Write(std::string frame) override {
+      if (before_write_) before_write_();
+      inner_->Write(std::move(frame));
+    }
+    void Close() override { inner_->Close(); }
+
+   private:
+    const std::shared_ptr<OutboundStream> inner_;
+    const std::function<void()> before_write_;
+  };
+
+  const std::unique_ptr<Transport> inner_;
+  const std::function<void()> before_write_;
+};
 
 class ThreadedNode {
  public:
-  ThreadedNode(LoopbackNetwork& network, std::string_view name, uint16_t port)
+  ThreadedNode(LoopbackNetwork& network, std::string_view name, uint16_t port, std::function<void()> before_write = {})
       : toolbox_(StdToolbox::Make({.name = std::string(name)}).value()) {
     ActorSystemOptions options;
     options.toolbox = toolbox_.get();
     options.workers = 2;
-    options.codecs = CodecSetup().Add<Slow>().Build().value();
+    options.codecs = CodecSetup().Add<Slow, Chatty>().Build().value();
     options.config.system_name = std::string(name);
     options.config.remoting = RemotingConfig{.canonical_hostname = "localhost", .canonical_port = port};
     system_ = ActorSystem::Create(options).value();
     const PathAuthority address = PathAuthority::Create("pekko", "localhost", port).value();
-    remoting_ = Remoting::Start(*system_, network.MakeTransport(address, *toolbox_).value()).value();
+    auto transport =
+        std::make_unique<WatchedTransport>(network.MakeTransport(address, *toolbox_).value(), std::move(before_write));
+    remoting_ = Remoting::Start(*system_, std::move(transport)).value();
   }
 
   ActorSystem& system() { return *system_; }
@@ -174,9 +237,10 @@ TEST(RemotingWithThreads, KeepsTheOrderOfEachPairAndAnswersEverybody) {
 struct WatchIt {
   ActorRef whom;
 };
-class Scribe : public Actor<Scribe, Slow, std::string, WatchIt, Terminated, bool> {
+class Scribe : public Actor<Scribe, Slow, Chatty, std::string, WatchIt, Terminated, bool> {
  public:
   void On(Context&, const Slow& slow) { text_ += absl::StrCat("slow ", slow.number, ","); }
+  void On(Context&, const Chatty& chatty) { text_ += chatty.text + ","; }
   void On(Context&, const std::string& text) { text_ += text + ","; }
   void On(Context& context, const WatchIt& watch) { EXPECT_TRUE(context.Watch(watch.whom).ok()); }
   void On(Context&, const Terminated&) { text_ += "terminated,"; }
@@ -331,6 +395,50 @@ TEST(RemotingWithThreads, ReadsOneBatchOfALaneAtATime) {
   TheGate().Open();
   first->Await(2);
   EXPECT_EQ(Ask(a.system(), scribe), "slow 1,two,three,");
+}
+
+TEST(RemotingWithThreads, SendsWhatACodecSendsWhileItWrites) {
+  LoopbackNetwork network;
+  ThreadedNode a(network, "a", 1);
+  ThreadedNode b(network, "b", 2);
+  b.system().Spawn<Scribe>("scribe");
+  const ActorRef there = a.system().Resolve(b.Path("/user/scribe")).value();
+  ASSERT_TRUE(a.system().AskAndWait<std::string>(there, true, kPatience).ok());
+  Tell(there, Chatty{.aside = there, .text = "end"});
+  const absl::StatusOr<std::string> seen = a.system().AskAndWait<std::string>(there, true, kPatience);
+  ASSERT_TRUE(seen.ok()) << seen.status();
+  EXPECT_EQ(*seen, "aside,begin end,");
+}
+
+// A transport may take the time of a system call to write a frame: whoever else has to do with the node does not wait.
+TEST(RemotingWithThreads, HoldsNobodyUpWhileAFrameIsWritten) {
+  LoopbackNetwork network;
+  std::atomic<Remoting*> remoting{nullptr};
+  std::atomic<int> writes{0};
+  std::atomic<bool> is_held_up{false};
+  Mutex mutex;
+  std::vector<std::future<void>> asking;
+  {
+    ThreadedNode a(network, "a", 1, [&] {
+      Remoting* const asked = remoting.load();
+      if (asked == nullptr || is_held_up.load()) return;
+      ++writes;
+      std::future<void> answer = std::async(std::launch::async, [asked] { asked->Peers(); });
+      if (answer.wait_for(std::chrono::seconds(10)) != std::future_status::ready) is_held_up.store(true);
+      const MutexLock lock(mutex);
+      asking.push_back(std::move(answer));
+    });
+    ThreadedNode b(network, "b", 2);
+    b.system().Spawn<Counter>("counter");
+    remoting.store(&a.remoting());
+    const auto sender = a.system().Spawn<Sender>("", a.system().Resolve(b.Path("/user/counter")).value());
+    const absl::StatusOr<std::string> seen = a.system().Ask(sender, SendAll{1000}, kPatience).Wait();
+    ASSERT_TRUE(seen.ok()) << seen.status();
+    EXPECT_EQ(*seen, "in order 1000");
+    remoting.store(nullptr);
+  }
+  EXPECT_GE(writes.load(), 10);  // One for each question.
+  EXPECT_FALSE(is_held_up.load());
 }
 
 TEST(RemotingWithThreads, EndsWhileOthersSendToIt) {
