@@ -33,6 +33,7 @@
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/client_callback.h"
 
+#include "fraktor/remote/grpc/thread_rest.h"
 #include "fraktor/remote/grpc/tls_credentials.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -409,6 +410,14 @@ class ClientStream final : public OutboundStream,
 // (FrameSequel), so that there is another one. Decides who, and orders nothing.
 std::atomic<bool> is_thread_kept{false};
 
+// So long, at most, frames wait whose thread rests while the other one is kept.
+constexpr absl::Duration kLongestRest = absl::Milliseconds(5);
+ThreadRest& RestOfCallbackThread() {
+  static ThreadRest* const rest =
+      new ThreadRest(kLongestRest);  // NOLINT(cppcoreguidelines-owning-memory): as its threads.
+  return *rest;
+}
+
 // A stream that a peer writes to. Lives until gRPC is done with it.
 class ServerStream final : public grpc::ServerGenericBidiReactor {
  public:
@@ -434,10 +443,16 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
       const size_t bytes = stream->HandleOne(sequel);
       for (ServerStream* const next : streams->GiveRoom(bytes)) ready.push_back(next);
     }
-    if (sequel == nullptr) return;
+    if (sequel == nullptr) {
+      // Much comes, or workers are awake: two threads do more than one.
+      RestOfCallbackThread().End();
+      return;
+    }
     // Handlers of messages, perhaps. The streams read on meanwhile.
     sequel = nullptr;
     is_thread_kept.store(false, std::memory_order_relaxed);
+    // The answer comes soon, perhaps: one thread that waits for it is enough.
+    RestOfCallbackThread().Try();
   }
 
  private:
@@ -630,6 +645,8 @@ class ListeningTransport final : public Transport {
 
   void Shutdown() override {
     if (std::exchange(has_ended_, true)) return;
+    // Streams end when their callbacks have returned.
+    RestOfCallbackThread().End();
     streams_->EndOutbound();
     if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::time_point());
     streams_->AwaitInbound();
