@@ -32,6 +32,7 @@
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/byte_buffer.h"
 #include "grpcpp/support/client_callback.h"
+#include "grpcpp/version_info.h"
 
 #include "fraktor/remote/grpc/thread_rest.h"
 #include "fraktor/remote/grpc/tls_credentials.h"
@@ -412,6 +413,9 @@ std::atomic<bool> is_thread_kept{false};
 
 // So long, at most, frames wait whose thread rests while the other one is kept.
 constexpr absl::Duration kLongestRest = absl::Milliseconds(5);
+// What is known of gRPC until 1.59: whichever thread polls hears what has happened. If the thread that has begun a write
+// were the one to hear of its end, the next write would wait for the rest.
+constexpr bool kCallbacksComeFromPolling = GRPC_CPP_VERSION_MAJOR == 1 && GRPC_CPP_VERSION_MINOR < 60;
 ThreadRest& RestOfCallbackThread() {
   static ThreadRest* const rest =
       new ThreadRest(kLongestRest);  // NOLINT(cppcoreguidelines-owning-memory): as its threads.
@@ -452,7 +456,7 @@ class ServerStream final : public grpc::ServerGenericBidiReactor {
     sequel = nullptr;
     is_thread_kept.store(false, std::memory_order_relaxed);
     // The answer comes soon, perhaps: one thread that waits for it is enough.
-    RestOfCallbackThread().Try();
+    if constexpr (kCallbacksComeFromPolling) RestOfCallbackThread().Try();
   }
 
  private:

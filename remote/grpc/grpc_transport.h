@@ -12,9 +12,9 @@
 // may be read and not handled yet; gRPC is told to keep no more than that, and 16 MiB for connections, at which peers have
 // to wait.
 //
-// gRPC's threads stay as long as the process. One that has run the handlers of a small frame (FrameSequel) waits for up to
-// 5ms before it polls again, so that the other one need not wake it for each frame: a frame may wait as long as that if
-// the other one is kept by a handler then.
+// gRPC's threads stay as long as the process. With gRPC before 1.60, one that has run the handlers of a small frame
+// (FrameSequel) waits for up to 5ms before it polls again, so that the other one need not wake it for each frame: a frame
+// may wait as long as that if the other one is kept by a handler then.
 //
 // Thread safety: as Transport. Callbacks come from gRPC's threads.
 #ifndef FRAKTOR_REMOTE_GRPC_GRPC_TRANSPORT_H_
