@@ -2,6 +2,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -77,6 +78,9 @@ class HeldJournal final : public JournalStorage {
     held.push_back({count, std::move(promise), std::move(results)});
     return std::move(future);
   }
+  bool WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer) override {
+    return waits_for_nothing && inner->WriteAtOnce(writes, answer);
+  }
   Future<EventBatch> Replay(ReplayPage page) override {
     if (empty_pages) {
       EventBatch empty;
@@ -113,6 +117,7 @@ class HeldJournal final : public JournalStorage {
   std::vector<Held> held;
   absl::Status failure;
   bool holds = false;
+  bool waits_for_nothing = false;
   bool throws = false;
   bool wrong_result_count = false;
   bool empty_pages = false;
@@ -269,6 +274,30 @@ TEST_F(JournalActorTest, AnswersOnlyForTheEventsIfThatIsEnough) {
   EXPECT_EQ(probe_.Expect<WriteMessageFailure>().sequence_nr, 2u);
   EXPECT_EQ(probe_.Expect<LoopMessageSuccess>().token, 7u);
   probe_.ExpectNoMessage();
+}
+
+// P1
+TEST_F(JournalActorTest, AnswersTheSameIfTheStoreWaitsForNothing) {
+  Start();
+  storage_->waits_for_nothing = true;
+  const uint64_t epoch = Open("a");
+  const auto write = [&](uint64_t nr, bool only_events) {
+    probe_.Send(journal_, WriteMessages{.writes = WritesOf("a", nr, nr + 1, epoch),
+                                        .client = probe_.ref(),
+                                        .instance_id = kInstance,
+                                        .batch = nr,
+                                        .only_events_are_answered = only_events});
+  };
+  write(1, false);
+  EXPECT_EQ(probe_.Expect<WriteMessagesSuccessful>().batch, 1u);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 1u);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 2u);
+  probe_.ExpectNoMessage();
+  write(3, true);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 3u);
+  EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, 4u);
+  probe_.ExpectNoMessage();
+  EXPECT_EQ(storage_->calls, std::vector<std::string>{"open a"});
 }
 
 // P2, P3, P4, P5, P6, P7, P8, P9, P10, P12, P27, PER-3

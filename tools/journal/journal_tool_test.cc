@@ -232,6 +232,8 @@ TEST(IdText, IsReadBackAndShowsWhatCanBeShown) {
   EXPECT_EQ(IdText("\xc3"), "\\xc3");
   EXPECT_EQ(IdText("\xc0\xaf"), "\\xc0\\xaf");
   EXPECT_EQ(IdText("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(IdText("\xe0\x9f\xbf"), "\\xe0\\x9f\\xbf");
+  EXPECT_EQ(IdText("\xf0\x8f\xbf\xbf"), "\\xf0\\x8f\\xbf\\xbf");
   std::string all;
   for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
   for (const std::string& id : {all, std::string("Grüße"), std::string("\0a", 2), std::string("\\x41")}) {
