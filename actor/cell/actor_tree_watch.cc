@@ -105,6 +105,12 @@ absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
     return absl::UnimplementedError(
         absl::StrCat(PathOf(context.self()), " does not handle ", ToAbsl(message.type()->name())));
   });
+  // The dead letter names its type only, and whoever looks for the mistake needs the error.
+  if (const auto* const error = message.TryAs<ErrorReply>()) {
+    Log(LogLevel::kWarning, context.self(),
+        ToStd(absl::StrCat("got an error, and has no handler of ErrorReply: ", error->status.ToString())),
+        LogSite::Here());
+  }
   if (options_.dead_letters == nullptr) return absl::OkStatus();
   const std::string from = message.sender().IsNoOne() ? std::string() : PathOf(message.sender());
   const std::string to = PathOf(context.self());

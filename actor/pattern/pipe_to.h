@@ -72,7 +72,8 @@ void PipeTo(ActorContext& context, Future<T> future, ActorRef to) {
   PipeTo<T>(context.system(), std::move(future), to, context.ActorContext::self());
 }
 
-// To a typed reference, which must take a T and an ErrorReply.
+// To a typed reference, which must take a T. Its actor should handle ErrorReply too: one that does not is said in the
+// log, with the error.
 template <class T, class Ref>
 requires requires(const Ref& ref) { ref.untyped(); }
 void PipeTo(ActorContext& context, Future<T> future, const Ref& to) {

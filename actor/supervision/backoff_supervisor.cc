@@ -15,9 +15,11 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -137,6 +139,7 @@ class BackoffSupervisor final : public ActorInstance {
  private:
   absl::Status Start(ActorContext& context) {
     FRAKTOR_ASSIGN_OR_RETURN(child_, context.Spawn(*options_->child, options_->child_name));
+    last_child_ = child_;
     FRAKTOR_RETURN_IF_ERROR(context.Watch(child_));
     const absl::Duration quiet = options_->auto_reset.value_or(options_->min_backoff);
     if (restarts_ == 0 || quiet == absl::InfiniteDuration()) return absl::OkStatus();
@@ -161,6 +164,7 @@ class BackoffSupervisor final : public ActorInstance {
     context.system().toolbox().CancelTimer(reset_timer_);
     const absl::Duration pause =
         BackoffAfter(*options_, restarts_++, context.system().Extension<BackoffChance>().Next());
+    starts_at_ = context.system().toolbox().Now() + pause;
     return Arm(context, start_timer_, pause, StartChild{});
   }
 
@@ -186,14 +190,31 @@ class BackoffSupervisor final : public ActorInstance {
       context.Forward(child_);
     } else if (options_->while_away != nullptr) {
       options_->while_away(context);
-    } else {
-      // To no one it is a dead letter.
+    } else if (!options_->handler_while_away.IsNoOne()) {
       context.Forward(options_->handler_while_away);
+    } else {
+      // Before it is a dead letter, of which who asked would hear less.
+      FailAsk(message, [&] { return IsAway(context, message); });
+      context.Forward(last_child_);
     }
+  }
+
+  absl::Status IsAway(ActorContext& context, const Envelope& message) const {
+    const absl::Duration left = starts_at_ - context.system().toolbox().Now();
+    return absl::UnavailableError(absl::StrCat(
+        "nobody will answer ", ToAbsl(message.type()->name()), ": ", context.Path(), "/", options_->child_name,
+        is_final_        ? " has ended, and does not start again"
+        : is_restarting_ ? " has failed, and starts again after a pause"
+                         : absl::StrCat(" is away, and starts again in ",
+                                        absl::FormatDuration(std::max(left, absl::ZeroDuration()))),
+        "; ask again then, or set BackoffSupervisorOptions.while_away"));
   }
 
   const std::shared_ptr<const BackoffSupervisorOptions> options_;
   ActorRef child_;
+  // Also when it has ended: its path is the recipient of dead letters.
+  ActorRef last_child_;
+  Instant starts_at_;
   int64_t restarts_ = 0;
   // The child has failed, is being stopped, and comes again.
   bool is_restarting_ = false;

@@ -79,8 +79,8 @@ struct BackoffSupervisorOptions {
   // On the child's failures. Null: the usual.
   std::function<SupervisionDirective(const Failure& failure)> decider = nullptr;
 
-  // For messages that come while the child is away. At most one of these; without either they are dead letters.
-  // Mostly an answer: `[](ActorContext& context) { context.Reply(ErrorReply{...}); }`.
+  // For messages that come while the child is away. At most one of these; without either they are dead letters
+  // to the child, and who asked hears Unavailable, with the time until the child starts again. Mostly an answer: `[](ActorContext& context) { context.Reply(ErrorReply{...}); }`.
   std::function<void(ActorContext& context)> while_away = nullptr;
   ActorRef handler_while_away = {};
 

@@ -6,11 +6,14 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
@@ -227,6 +230,28 @@ TEST_F(BackoffTest, WhileTheChildIsAwayMessagesAreDeadLetters) {
   parent_.Tell(Ping{1});
   Settle();
   EXPECT_EQ(system_->dead_letters().total(), before + 1);
+}
+
+TEST_F(BackoffTest, WhoAsksWhileTheChildIsAwayHearsWhenItComesBack) {
+  BackoffSupervisorOptions options = Options(BackoffTrigger::kOnFailure);
+  options.child_name = "line";
+  Begin(std::move(options));
+  std::vector<std::string> letters;
+  const EventSubscription listening = system_->events().Listen<AllDeadLetters>([&](const AllDeadLetters& letter) {
+    letters.push_back(std::string(letter.message.type_name) + " to " + std::string(letter.recipient));
+  });
+  Tell(supervisor_, Fail{});
+  Settle();
+  Advance(absl::Milliseconds(400));
+  const absl::StatusOr<Pong> away = system_->AskAndWait<Pong>(supervisor_, Ping{1}, absl::Seconds(1));
+  EXPECT_EQ(away.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(away.status().message().find("/user/parent/supervisor/line is away, and starts again in 600ms"),
+            absl::string_view::npos)
+      << away.status();
+  ASSERT_EQ(letters.size(), 1u);
+  EXPECT_NE(letters[0].find("Ping to pekko://default/user/parent/supervisor/line"), std::string::npos) << letters[0];
+  Advance(absl::Milliseconds(600));
+  EXPECT_TRUE(system_->AskAndWait<Pong>(supervisor_, Ping{2}, absl::Seconds(1)).ok());
 }
 
 // A122

@@ -12,6 +12,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 
 namespace fraktor {
 namespace {
@@ -45,6 +46,13 @@ TEST_F(LostMessages, OfAThreadToWhomeverHasNeverBeenAreDeadLetters) {
   Tell(ActorRef(a.slot(), a.generation() + 2), 7);
   ASSERT_EQ(lines.size(), 1u);
   EXPECT_EQ(lines[0].find("stopped int to an actor that has ended (slot "), 0u) << lines[0];
+}
+
+TEST_F(LostMessages, ThatAreErrorsAreLoggedWithTheError) {
+  Tell(Spawn("a"), ErrorReply{absl::UnavailableError("line cut")});
+  Settle();
+  EXPECT_EQ(Logged(), (Lines{"W pekko://test/user/a: got an error, and has no handler of ErrorReply: UNAVAILABLE: line "
+                             "cut"}));
 }
 
 TEST_F(LostMessages, ToAnActorThatHasEndedNameItsPath) {

@@ -190,6 +190,38 @@ TEST(Simulation, RefusesToRunNothing) {
   EXPECT_EQ(runs, 0);
 }
 
+struct Spin {};
+class Spinner : public Actor<Spinner, Spin> {
+ public:
+  void On(Context& context, const Spin& spin) { context.Tell(context.self(), spin); }
+};
+
+TEST(Simulation, SaysWhoNeverComesToRestInWhicheverSystem) {
+  for (const bool in_other : {false, true}) {
+    testing::TestPartResultArray results;
+    {
+      testing::ScopedFakeTestPartResultReporter reporter(
+          testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &results);
+      SimulationOptions options{.max_steps = 1000};
+      options.kit.must_end = false;
+      Simulation sim(options);
+      TestKitOptions other;
+      other.system.config.system_name = "other";
+      other.must_end = false;
+      TestKit& there = sim.AddSystem(other);
+      (in_other ? there : sim).SpawnNamed<Spinner>("spinner").Tell(Spin{});
+      EXPECT_THROW(sim.Settle(), testing::AssertionException);
+    }
+    ASSERT_GE(results.size(), 1);
+    const std::string text = results.GetTestPartResult(0).message();
+    EXPECT_NE(text.find("has not come to rest after 1000 steps"), std::string::npos) << text;
+    EXPECT_NE(text.find(absl::StrCat("the last that ran is pekko://", in_other ? "other" : "default",
+                                     "/user/spinner, which got a ")),
+              std::string::npos)
+        << text;
+  }
+}
+
 TEST(Simulation, TriesDifferentOrdersOfTheSameEvents) {
   // Two actors that are told at the same time: who is first is the seed's choice.
   int first_wins = 0;

@@ -6,6 +6,8 @@
 
 #include "fraktor/actor/testkit/probe_inbox.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/invoker_middleware.h"
+#include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
@@ -16,6 +18,23 @@ namespace {
 constexpr size_t kLogTail = 20;
 // How long a kit with threads waits for the rest to come to rest.
 constexpr absl::Duration kQuietTimeout = absl::Minutes(1);
+
+// The last message that an actor has got on this thread, which runs all systems in virtual time. Valid until that
+// actor's system has gone.
+struct LastReceived {
+  ActorRef actor;
+  const MessageType* message = nullptr;
+};
+thread_local constinit LastReceived last_received;
+
+class LastReceivedKeeper final : public InvokerMiddleware {
+ public:
+  MiddlewareFlow BeforeReceive(const Interception& at) override {
+    last_received = {at.actor, at.message.type()};
+    return MiddlewareFlow::Continue();
+  }
+  void AfterReceive(const Interception&, const absl::Status&) override {}
+};
 
 }  // namespace
 
@@ -56,7 +75,7 @@ TestKit::TestKit(const TestKitOptions& options) : options_(options) {
   if (options.threads > 0) {
     own_toolbox_ = StdToolbox::Make({}).value();
   } else {
-    auto local = LocalToolbox::Make({}).value();
+    auto local = LocalToolbox::Make({.max_steps = options.max_steps}).value();
     pumped_ = local.get();
     own_toolbox_ = std::move(local);
   }
@@ -75,6 +94,15 @@ void TestKit::Boot() {
   system.toolbox = toolbox_;
   system.log_sink = &log_;
   if (options_.threads > 0) system.workers = options_.threads;
+  if (pumped_ != nullptr) {
+    DispatchersOptions& dispatchers = system.scheduler.dispatchers;
+    const auto keeper = std::make_shared<LastReceivedKeeper>();
+    for (WorkerExecutorOptions* pool : {&dispatchers.default_pool, &dispatchers.system_pool, &dispatchers.pinned}) {
+      pool->middleware.push_back(keeper);
+      // So that max_steps counts runs of actors.
+      pool->runs_per_step = 1;
+    }
+  }
   system_ = ActorSystem::Create(system).value();
 }
 
@@ -125,23 +153,37 @@ void TestKit::Settle(TestLocation at) {
     }
     return;
   }
+  last_received = {};
   const absl::Status idle = pumped_->RunUntilIdle();
-  if (!idle.ok()) EndTest(at, absl::StrCat(idle.message(), Surroundings()));
+  if (!idle.ok()) EndPumping(at, idle);
+}
+
+void TestKit::EndPumping(TestLocation at, const absl::Status& ran) {
+  std::string who;
+  if (ran.code() == absl::StatusCode::kResourceExhausted && !last_received.actor.IsNoOne()) {
+    who = absl::StrCat("\n  the last that ran is ", SystemCore::PathOf(last_received.actor), ", which got a ",
+                       ToAbsl(last_received.message->name()),
+                       ": look whether it, or those that it talks with, send something in each turn; what is to happen "
+                       "again and again belongs to a timer");
+  }
+  EndTest(at, absl::StrCat(ran.message(), who, Surroundings()));
 }
 
 void TestKit::Advance(absl::Duration duration, TestLocation at) {
   if (pumped_ == nullptr) EndTest(at, "a kit with threads has the real clock, which cannot be advanced");
+  last_received = {};
   const absl::Status ran = pumped_->RunFor(duration);
-  if (!ran.ok()) EndTest(at, absl::StrCat(ran.message(), Surroundings()));
+  if (!ran.ok()) EndPumping(at, ran);
 }
 
 bool TestKit::RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, TestLocation at) {
   if (pumped_ == nullptr) return monitor_.Await(*toolbox_, done, within);
+  last_received = {};
   const absl::Status ran = pumped_->RunUntil(done, within);
   if (ran.ok()) return true;
   // Over, or nothing is left that could happen; anything else is a mistake.
   if (ran.code() == absl::StatusCode::kResourceExhausted || (!done() && pumped_->RunUntilIdle() != absl::OkStatus())) {
-    EndTest(at, absl::StrCat(ran.message(), Surroundings()));
+    EndPumping(at, ran);
   }
   return done();
 }

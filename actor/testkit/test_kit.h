@@ -37,6 +37,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -65,6 +66,10 @@ struct TestKitOptions {
   // 0: virtual time, and one thread. Otherwise so many workers, and the real clock; then patience should be long, since
   // a machine may be busy.
   int threads = 0;
+  // In virtual time: so many steps, each of which is one run of one actor or one timer, may a call such as Settle or
+  // Advance take. Then the test fails, and says who ran last: something never comes to rest. A Simulation has an option
+  // of its own.
+  int64_t max_steps = 10'000'000;
   // What the system is like; `toolbox` and `log_sink` are the kit's.
   ActorSystemOptions system = {};
   // Actors that do not end with the kit are a failure.
@@ -139,7 +144,8 @@ class TestKit {
     return TypedProbe<M, Ms...>(Probe(name, at));
   }
 
-  // Lets everything happen that can happen now. In virtual time no time passes.
+  // Lets everything happen that can happen now. In virtual time no time passes. Actors that never come to rest, such as
+  // one that tells itself something in each turn, are a failure: see TestKitOptions::max_steps.
   void Settle(TestLocation at = TestLocation::Here());
   // Lets so much virtual time pass, and all happen that comes with it.
   void Advance(absl::Duration duration, TestLocation at = TestLocation::Here());
@@ -224,6 +230,8 @@ class TestKit {
   bool IsAliveRef(ActorRef actor) const;
   void AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at);
   void Boot();
+  // Fails the test with what pumping came to, and who kept it busy.
+  [[noreturn]] void EndPumping(TestLocation at, const absl::Status& ran);
 
   const TestKitOptions options_;
   TestMonitor monitor_;

@@ -82,6 +82,31 @@ TEST(TestKit, LetsAnHourPassInNoTime) {
   EXPECT_EQ(kit.Elapsed(), absl::Hours(1));
 }
 
+struct Spin {};
+
+// Never comes to rest.
+class Spinner : public Actor<Spinner, Spin> {
+ public:
+  void On(Context& context, const Spin& spin) { context.Tell(context.self(), spin); }
+};
+
+TEST(TestKit, SaysWhoNeverComesToRest) {
+  TestKitOptions options;
+  options.max_steps = 1000;
+  options.must_end = false;
+  const auto with_spinner = [&](const std::function<void(TestKit&)>& wait) {
+    TestKit kit(options);
+    kit.Spawn<Greeter>().Tell(Fail{});
+    kit.SpawnNamed<Spinner>("spinner").Tell(Spin{});
+    wait(kit);
+  };
+  EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), "has not come to rest after 1000 steps");
+  constexpr char kWho[] = "the last that ran is pekko://default/user/spinner, which got a ";
+  EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), kWho);
+  EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Advance(absl::Seconds(1)); }), kWho);
+  EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.RunUntil([] { return false; }, absl::Seconds(1)); }), kWho);
+}
+
 TEST(TestKit, AProbeWaitsInVirtualTimeAndOnlyAsLongAsItTakes) {
   TestKit kit;
   auto probe = kit.Probe();
