@@ -5,8 +5,10 @@
 
 #include <cstdlib>
 #include <memory>
+#include <semaphore>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -189,6 +191,60 @@ TEST(GrpcTransport, HoldsFramesBackForWhichThereIsNoRoom) {
   EXPECT_EQ(b.receiver->frames.Await(2).back(), "small");
   b.receiver->Go();
   EXPECT_EQ(b.receiver->frames.Await(3).back().substr(0, 4), "next");
+}
+
+// Has a sequel of each frame; that of "keep" lasts until the test lets it go.
+class Host final : public FrameReceiver {
+ public:
+  std::unique_ptr<FrameSequel> BeginFrame(std::string_view frame) override {
+    return std::make_unique<Sequel>(*this, std::string(frame));
+  }
+  bool OnFrame(uint64_t, std::string_view frame) override {
+    frames.Add(std::string(frame));
+    return true;
+  }
+
+  Happenings frames;
+  Happenings sequels;
+  std::binary_semaphore may_go{0};
+
+ private:
+  class Sequel final : public FrameSequel {
+   public:
+    Sequel(Host& host, std::string frame) : host_(host), frame_(std::move(frame)) {}
+    ~Sequel() override {
+      host_.sequels.Add(frame_);
+      if (frame_ == "keep") host_.may_go.acquire();
+    }
+
+   private:
+    Host& host_;
+    const std::string frame_;
+  };
+};
+
+TEST(GrpcTransport, HandlesFramesWhileOneThreadIsKeptAfterAnotherHasRested) {
+  End a;
+  const std::unique_ptr<Transport> b = GrpcTransport::Listen(OnLoopback()).value();
+  const auto host = std::make_shared<Host>();
+  ASSERT_TRUE(b->Start(host).ok());
+  Sending sending(a, At(b->port()));
+  Sending other(a, At(b->port()));
+  sending.listener->seen.Await(1);
+  other.listener->seen.Await(1);
+  sending.stream->Write("quick");
+  host->sequels.Await(1);
+  sending.listener->seen.Await(2);
+  // One thread may still be about to rest, and then there is no sequel of the next frame.
+  size_t written = 2;
+  do {
+    sending.stream->Write("keep");
+    sending.listener->seen.Await(++written);
+    host->frames.Await(written - 1);
+  } while (host->sequels.Await(1).back() != "keep" && written < 1000);
+  other.stream->Write("other");
+  EXPECT_EQ(host->frames.Await(written).back(), "other");
+  host->may_go.release(1);
 }
 
 TEST(GrpcTransport, EndsWhileItReceivesAndDoesNothingAfterwards) {
