@@ -153,7 +153,7 @@ std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival
 
 ActorRef GrainGate::OpenTo(const GrainCall& call) {
   if (call.message->type()->is_marked() || HasFilters(call.key.kind())) return {};
-  if (StripeOf(call.key).load(std::memory_order_acquire) != 0) return {};
+  if (IsAtRouter(call.key)) return {};
   const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
   return known != nullptr && known->locality == PlacementLocality::kLocal ? known->actor : ActorRef();
 }

@@ -67,6 +67,9 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // As long as there is one, later calls to the grain go to the router.
   CallTicket TicketFor(const GrainKey& key) { return CallTicket(StripeOf(key)); }
 
+  // Whether there is one, of it or of another grain: some share them.
+  bool IsAtRouter(const GrainKey& key) { return StripeOf(key).load(std::memory_order_acquire) != 0; }
+
   // When this returns, calls of other nodes that have found a grain here before placement has given it up are in its
   // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
   void AwaitEntering();
