@@ -24,6 +24,7 @@
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/placement/placement_duties.h"
+#include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -160,7 +161,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
       return absl::InvalidArgumentError(
           "a cluster needs remoting to reach other nodes: start it first, or set ClusterOptions::peers");
     }
-    if (CodecsOf(system).Find<GrainCallFrame>() == nullptr) {
+    if (CodecsOf(system).Find<GrainCall>() == nullptr) {
       return absl::InvalidArgumentError(
           "the system cannot send grains anything: add ClusterCodecs() to ActorSystemOptions::codecs");
     }
@@ -227,6 +228,9 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                    std::move(candidate), session));
   ending->Watch(cluster->session_);
   peers->Announce(authority, cluster->router_);
+  if (Remoting* const remoting = Remoting::Of(system)) {
+    remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
+  }
   cluster->listening_ = options.membership->Listen(
       [weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         if (const auto driver = weak.lock()) driver->UpdateTopology(std::move(topology));

@@ -116,6 +116,8 @@ class Cluster final {
   // Where calls go in, and how many of them have left for another node without the router.
   ActorRef gate() const { return gate_->ref(); }
   uint64_t calls_past_router() const { return gate_->crossed(); }
+  // How many of other nodes have come to their grains on this one without the router.
+  uint64_t calls_past_router_in() const { return gate_->entered(); }
 
  private:
   friend struct ClusterExtension;

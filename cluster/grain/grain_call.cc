@@ -1,5 +1,7 @@
 #include "fraktor/cluster/grain/grain_call.h"
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,9 @@
 
 namespace fraktor::inline v0 {
 namespace {
+
+// What a thread keeps for the next call.
+constexpr size_t kMaxKeptBytes = size_t{1} << 16;
 
 // References in a message are numbers; the references themselves are beside it.
 class RefsBeside final : public ActorRefCodec {
@@ -43,74 +48,88 @@ class RefsBeside final : public ActorRefCodec {
 
 }  // namespace
 
-void Codec<GrainCallFrame>::Encode(const GrainCallFrame& frame, Encoder& out) {
-  out.Bytes(frame.key.kind());
-  out.Bytes(frame.key.identity());
-  out.Value(frame.is_redirected);
-  out.Value(frame.hops);
-  out.Value(frame.router);
-  out.Value(frame.timeout);
-  out.Bytes(frame.manifest);
-  out.Value(frame.version);
-  out.Bytes(frame.bytes);
-  out.Value(frame.refs);
+absl::Status Codec<GrainCall>::Encode(const GrainCall& call, Encoder& out) {
+  if (call.codec == nullptr || call.message == nullptr) {
+    return absl::FailedPreconditionError("a call leaves its process by a router or a gate only");
+  }
+  // Taken away while a codec of a user runs, which may send something itself.
+  static thread_local std::string kept;
+  std::string bytes = std::exchange(kept, {});
+  bytes.clear();
+  std::vector<ActorRef> refs;
+  RefsBeside beside(refs);
+  FRAKTOR_RETURN_IF_ERROR(call.codec->Encode(call.message->payload(), bytes, {.refs = &beside}));
+  out.Bytes(call.key.kind());
+  out.Bytes(call.key.identity());
+  out.Value(call.is_redirected);
+  out.Value(call.hops);
+  out.Value(!call.router.IsNoOne());
+  out.Value(call.timeout);
+  out.Value(refs);
+  out.Bytes(call.codec->manifest());
+  out.Value(call.codec->version());
+  out.Raw(bytes);
+  if (bytes.capacity() <= kMaxKeptBytes) kept = std::move(bytes);
+  return absl::OkStatus();
 }
 
-GrainCallFrame Codec<GrainCallFrame>::Decode(Decoder& in) {
-  GrainCallFrame frame;
+GrainCall ReadCallHead(Decoder& in, bool& has_router) {
+  GrainCall call;
   const std::string_view kind = in.Bytes();
   const std::string_view identity = in.Bytes();
-  frame.key = GrainKey(kind, identity);
-  frame.is_redirected = in.Value<bool>();
-  frame.hops = in.Value<uint32_t>();
-  frame.router = in.Value<ActorRef>();
-  frame.timeout = in.Value<absl::Duration>();
-  frame.manifest = in.Bytes();
-  frame.version = in.Value<uint32_t>();
-  frame.bytes = in.Bytes();
-  frame.refs = in.Value<std::vector<ActorRef>>();
-  return frame;
+  call.key = GrainKey(kind, identity);
+  call.is_redirected = in.Value<bool>();
+  call.hops = in.Value<uint32_t>();
+  has_router = in.Value<bool>();
+  call.timeout = in.Value<absl::Duration>();
+  call.refs = in.Value<std::vector<ActorRef>>();
+  return call;
+}
+
+GrainCall Codec<GrainCall>::Decode(Decoder& in) {
+  bool has_router = false;
+  GrainCall call = ReadCallHead(in, has_router);
+  call.closed = std::string(in.Raw(in.rest().size()));
+  return call;
 }
 
 CodecSetup ClusterCodecs() {
   CodecSetup codecs;
-  codecs.Add<GrainCallFrame, LocateGrain, GrainLocated, GrainGone>();
+  codecs.Add<GrainCall, LocateGrain, GrainLocated, GrainGone>();
   return codecs;
 }
 
 // Messages of the runtime, such as the Identify of singletons, travel whether or not somebody has added them.
-absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs) {
-  GrainCallFrame frame{.key = call.key,
-                       .is_redirected = call.is_redirected,
-                       .hops = call.hops,
-                       .router = call.router,
-                       .timeout = call.timeout};
-  RefsBeside refs(frame.refs);
-  const MessageType* const type = call.message->type();
-  const bool is_runtimes = codecs.FindType(type) == nullptr && RuntimeCodecs().FindType(type) != nullptr;
-  FRAKTOR_ASSIGN_OR_RETURN(
-      const MessageCodec* codec,
-      (is_runtimes ? RuntimeCodecs() : codecs).Encode(*call.message, frame.bytes, {.refs = &refs}));
-  frame.manifest = std::string(codec->manifest());
-  frame.version = codec->version();
-  return frame;
+const MessageCodec* CodecOfCall(const GrainCall& call, const CodecRegistry& codecs) {
+  const MessageCodec* const codec = codecs.FindType(call.message->type());
+  return codec != nullptr ? codec : RuntimeCodecs().FindType(call.message->type());
 }
 
-absl::StatusOr<GrainCall> DecodeCall(GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs) {
-  RefsBeside refs(frame.refs);
-  const bool is_runtimes =
-      codecs.FindManifest(frame.manifest) == nullptr && RuntimeCodecs().FindManifest(frame.manifest) != nullptr;
-  FRAKTOR_ASSIGN_OR_RETURN(EnvelopePtr message,
-                           (is_runtimes ? RuntimeCodecs() : codecs)
-                               .Decode({.manifest = frame.manifest, .version = frame.version, .bytes = frame.bytes},
-                                       sender, {.refs = &refs, .max_bytes = frame.bytes.size()}));
-  return GrainCall{.key = std::move(frame.key),
-                   .message = std::move(message),
-                   .is_redirected = frame.is_redirected,
-                   .hops = frame.hops,
-                   .router = frame.router,
-                   .wait_until = Instant::InfinitePast(),
-                   .timeout = frame.timeout};
+absl::Status CheckWritable(const GrainCall& call) {
+  std::string bytes;
+  std::vector<ActorRef> refs;
+  RefsBeside beside(refs);
+  return call.codec->Encode(call.message->payload(), bytes, {.refs = &beside});
+}
+
+absl::StatusOr<EnvelopePtr> OpenMessage(std::string_view closed, std::vector<ActorRef>& refs, ActorRef sender,
+                                        const CodecRegistry& codecs) {
+  ByteReader reader(closed);
+  const std::string_view manifest = reader.Sized();
+  const uint64_t version = reader.Varint();
+  if (!reader.ok() || version > UINT32_MAX) return absl::InvalidArgumentError("a call whose message is cut off");
+  const MessageCodec* codec = codecs.FindManifest(manifest);
+  if (codec == nullptr) codec = RuntimeCodecs().FindManifest(manifest);
+  if (codec == nullptr) return CodecRegistry::UnknownManifest(manifest);
+  RefsBeside beside(refs);
+  return codec->Decode(static_cast<uint32_t>(version), reader.rest(), sender,
+                       {.refs = &beside, .max_bytes = reader.rest().size()});
+}
+
+std::string_view ManifestOfClosed(const GrainCall& call) {
+  ByteReader reader(call.closed);
+  const std::string_view manifest = reader.Sized();
+  return reader.ok() ? manifest : std::string_view();
 }
 
 }  // namespace fraktor::inline v0

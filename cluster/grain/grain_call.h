@@ -4,9 +4,8 @@
 //   codecs.Add<Deposit, GetBalance, Balance>().Add(ClusterCodecs());        // on every node
 //   options.codecs = codecs.Build().value();
 //
-// Between systems of one process a call goes as it is. To another process it goes as a GrainCallFrame: the message is
-// encoded by the router that sends it and decoded by the one that gets it, so that both can say what is wrong with it to
-// whoever has asked.
+// Between systems of one process a call goes as it is. To another process its message goes as bytes within it, which
+// whoever gets it opens (OpenMessage): so that one can say what is wrong with it to whoever has asked.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_CALL_H_
@@ -27,6 +26,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/message_codec.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/utils/time/instant.h"
 
@@ -55,12 +55,14 @@ class CallTicket {
 
 // A message for a grain. Its sender is the envelope's.
 struct GrainCall {
-  GrainKey key;
-  EnvelopePtr message;
+  GrainKey key = {};
+  // Null as long as it is closed: as it came from another process.
+  EnvelopePtr message = nullptr;
   // The one who sends it on knows that the grain runs here, or has run here.
   bool is_redirected = false;
   uint32_t hops = 0;
-  // The router of another node that has sent it here; no one if it began here.
+  // The router of another node that has sent it here; no one if it began here. Does not travel: who gets the call knows
+  // whom it is from.
   ActorRef router = {};
   // Until then it may wait; the infinite past: nobody has said yet.
   Instant wait_until = Instant::InfinitePast();
@@ -68,22 +70,11 @@ struct GrainCall {
   absl::Duration timeout = absl::ZeroDuration();
   // Until it has left the router of the node where it began.
   CallTicket ticket = {};
-};
-
-// The same between processes.
-struct GrainCallFrame {
-  GrainKey key = {};
-  bool is_redirected = false;
-  uint32_t hops = 0;
-  ActorRef router = {};
-  absl::Duration timeout = absl::ZeroDuration();
-  // The message, and the references in it.
-  std::string manifest = {};
-  uint32_t version = 0;
-  std::string bytes = {};
+  // Who writes the message, if the call is to leave this process: see CodecOfCall.
+  const MessageCodec* codec = nullptr;
+  // Of a closed one: the message, and the references in it.
+  std::string closed = {};
   std::vector<ActorRef> refs = {};
-  // Not sent: the sender of the message, for the router that has sent it and gets it back.
-  ActorRef sender = {};
 };
 
 // Where is this grain? To the router of its owner, which activates it if it runs nowhere. Whoever asks twice gets the
@@ -111,11 +102,12 @@ struct GrainGone {
   std::string authority = {};  // of the node
 };
 
+// Writes calls whose codec is set, and reads them closed.
 template <>
-struct Codec<GrainCallFrame> {
+struct Codec<GrainCall> {
   static constexpr std::string_view kManifest = "fraktor.grain_call";
-  static void Encode(const GrainCallFrame& frame, Encoder& out);
-  static GrainCallFrame Decode(Decoder& in);
+  static absl::Status Encode(const GrainCall& call, Encoder& out);
+  static GrainCall Decode(Decoder& in);
 };
 template <>
 struct Codec<LocateGrain> : FieldCodec<LocateGrain, &LocateGrain::kind, &LocateGrain::identity, &LocateGrain::attempt> {
@@ -135,10 +127,19 @@ struct Codec<GrainGone> : FieldCodec<GrainGone, &GrainGone::kind, &GrainGone::id
 // What the system of every node needs whose cluster goes over remoting.
 CodecSetup ClusterCodecs();
 
-// Errors: those of the message's codec; the call is as it was.
-absl::StatusOr<GrainCallFrame> EncodeCall(const GrainCall& call, const CodecRegistry& codecs);
-// Takes the key out of the frame; not if there is an error.
-absl::StatusOr<GrainCall> DecodeCall(GrainCallFrame& frame, ActorRef sender, const CodecRegistry& codecs);
+// Of its message; null if there is none.
+const MessageCodec* CodecOfCall(const GrainCall& call, const CodecRegistry& codecs);
+
+// What its codec says about the message.
+absl::Status CheckWritable(const GrainCall& call);
+
+// All of a call but its message, which follows.
+GrainCall ReadCallHead(Decoder& in, bool& has_router);
+// The message of a closed call. Errors: those of its codec.
+absl::StatusOr<EnvelopePtr> OpenMessage(std::string_view closed, std::vector<ActorRef>& refs, ActorRef sender,
+                                        const CodecRegistry& codecs);
+// What a closed call says that its message is. Comes from a stranger.
+std::string_view ManifestOfClosed(const GrainCall& call);
 
 }  // namespace fraktor::inline v0
 

@@ -2,16 +2,24 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/serialization/decoder.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_router.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -32,6 +40,18 @@ absl::Status SendHere(ActorRef to, EnvelopePtr message) {
   ActorWorker* const worker = ActorWorker::Current();
   if (worker == nullptr) return SendForeign(to, std::move(message));
   return worker->TrySend(to, message.release());
+}
+
+// What it returns, or nothing if it throws.
+template <class Body>
+auto Guarded(const Body& body) -> decltype(body()) {
+  try {
+    return body();
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (...) {
+    return {};
+  }
 }
 
 }  // namespace
@@ -73,46 +93,113 @@ void GrainGate::Close() {
   }
 }
 
+// Whoever counts himself after this has looked finds nothing any more that was given up before. Twice: somebody may have
+// read the phase and not yet counted himself when it changed.
+void GrainGate::AwaitEntering() {
+  for (int i = 0; i < 2; ++i) {
+    std::atomic<uint32_t>& former = entering_[phase_.fetch_xor(kPhase, std::memory_order_acq_rel) & kPhase];
+    for (uint32_t count = former.fetch_add(0, std::memory_order_acq_rel); count != 0;
+         count = former.load(std::memory_order_acquire)) {
+      former.wait(count, std::memory_order_acquire);
+    }
+  }
+}
+
+uint32_t GrainGate::BeginBatch() {
+  const uint32_t phase = phase_.load(std::memory_order_relaxed) & kPhase;
+  entering_[phase].fetch_add(1, std::memory_order_acq_rel);
+  const bool may_enter = (word_.fetch_add(kOne, std::memory_order_acquire) & kShut) == 0;
+  return phase | (may_enter ? kMayEnter : 0);
+}
+
+void GrainGate::EndBatch(uint32_t batch) {
+  if (word_.fetch_sub(kOne, std::memory_order_release) == (kOne | kShut)) word_.notify_all();
+  std::atomic<uint32_t>& entering = entering_[batch & kPhase];
+  if (entering.fetch_sub(1, std::memory_order_acq_rel) == 1) entering.notify_all();
+}
+
+std::optional<RemoteDoor::Delivery> GrainGate::Enter(uint32_t batch, const Arrival& arrival) {
+  if ((batch & kMayEnter) == 0) return std::nullopt;
+  return Guarded([&] { return TryToEnter(arrival); });
+}
+
+std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival) {
+  constexpr uint32_t kVersion = codec_internal::VersionOf<GrainCall>();
+  if (arrival.version > kVersion) return std::nullopt;
+  Decoder in(arrival.payload, arrival.version, kVersion, arrival.context);
+  bool has_router = false;
+  GrainCall call = ReadCallHead(in, has_router);
+  if (!in.ok()) return std::nullopt;
+  absl::StatusOr<EnvelopePtr> message = OpenMessage(in.rest(), call.refs, arrival.sender, *parts_->codecs);
+  if (message.ok()) {
+    call.message = *std::move(message);
+    if (const ActorRef actor = OpenTo(call); !actor.IsNoOne()) {
+      entered_.fetch_add(1, std::memory_order_relaxed);
+      return Delivery{.to = actor, .message = std::move(call.message)};
+    }
+  } else {
+    // The router says what is wrong with it.
+    call.closed = std::string(in.rest());
+  }
+  if (has_router) {
+    const PathAuthority& from = *arrival.from.authority();
+    call.router = Guarded([&] {
+      return parts_->peers->RouterAt(absl::StrCat(ToAbsl(from.host()), ":", from.port())).value_or(ActorRef());
+    });
+  }
+  call.ticket = CallTicket(StripeOf(call.key));
+  return Delivery{.to = router_, .message = MakeEnvelope<GrainCall>(arrival.sender, std::move(call))};
+}
+
+ActorRef GrainGate::OpenTo(const GrainCall& call) {
+  if (call.message->type()->is_marked() || HasFilters(call.key.kind())) return {};
+  if (IsAtRouter(call.key)) return {};
+  const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
+  return known != nullptr && known->locality == PlacementLocality::kLocal ? known->actor : ActorRef();
+}
+
 absl::Status GrainGate::Send(ActorRef /*to*/, EnvelopePtr message) {
   if (message->Is<GrainCall>()) {
     auto& call = message->As<GrainCall>();
     std::atomic<uint32_t>& stripe = StripeOf(call.key);
-    if (stripe.load(std::memory_order_acquire) == 0 && Cross(call, message->sender())) return absl::OkStatus();
+    // What others' code throws the router meets with as well, and says what it is.
+    if (stripe.load(std::memory_order_acquire) == 0 && Guarded([&] { return TryToCross(message); })) {
+      return absl::OkStatus();
+    }
     call.ticket = CallTicket(stripe);
   }
   return SendHere(router_, std::move(message));
 }
 
-bool GrainGate::Cross(GrainCall& call, ActorRef sender) {
-  try {
-    return TryToCross(call, sender);
-  } catch (abi::__forced_unwind&) {
-    throw;  // The thread is being cancelled: not ours to stop.
-  } catch (...) {
-    return false;  // The router meets with the same, and says what it is.
-  }
-}
-
-bool GrainGate::TryToCross(GrainCall& call, ActorRef sender) {
+bool GrainGate::TryToCross(EnvelopePtr& message) {
   const Visit visit(*this);
   if (!visit.may_enter() || !router_hears_.load(std::memory_order_acquire) || !parts_->outgoing_filters.empty()) {
     return false;
   }
+  auto& call = message->As<GrainCall>();
   const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
   if (known == nullptr || known->locality != PlacementLocality::kRemote) return false;
   // Those of other systems of this process are sent to in the turns of routers: so they stay in order.
   const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(known->decision.authority);
   if (!router.ok() || !router->IsRemote()) return false;
-  absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
+  const MessageCodec* const codec = CodecOfCall(call, *parts_->codecs);
   // The router refuses it, and says why.
-  if (!frame.ok()) return false;
-  frame->is_redirected = true;
-  frame->hops = 1;
-  frame->router = router_;
-  frame->sender = sender;
+  if (codec == nullptr) return false;
+  call.codec = codec;
+  call.is_redirected = true;
+  call.hops = 1;
+  call.router = router_;
+  // For the router, if it gets it back.
+  call.message->set_sender(message->sender());
   crossed_.fetch_add(1, std::memory_order_relaxed);
-  SendRemote(*router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame))).IgnoreError();
+  SendRemote(*router, std::move(message)).IgnoreError();
   return true;
+}
+
+bool GrainGate::HasFilters(const std::string& kind) const {
+  if (!parts_->incoming_filters.empty()) return true;
+  return std::any_of(parts_->kinds.begin(), parts_->kinds.end(),
+                     [&kind](const GrainKind& one) { return !one.filters.empty() && one.name == kind; });
 }
 
 std::string GrainGate::WhatIsKnownOf(const GrainKey& key) {

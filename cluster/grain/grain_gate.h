@@ -1,5 +1,6 @@
 // GrainGate: where calls of grains go in on a node. One to a grain of another node whose place is known leaves at once, on
-// the thread of the caller; every other one goes to the router, which finds the grain.
+// the thread of the caller; one that comes from another node, for a grain that runs here, goes to its actor at once, on the
+// thread that brings it. Every other one goes to the router, which finds the grain.
 //
 //   GrainGate& gate = *GrainGate::Make(router, authority).value();
 //   gate.Open(parts);
@@ -10,7 +11,8 @@
 // own does it itself.
 //
 // A call does not overtake one of the same caller: what has gone to the router carries a ticket until it has left it, and
-// as long as there are tickets for the key of a grain, calls to it go to the router as well.
+// as long as there are tickets for the key of a grain, calls to it go to the router as well. Nor does it come behind the
+// end of a grain: who stops one waits for those who are on their way to it (AwaitEntering).
 //
 // It leads there as a reference to another node leads to that node (RemoteLink), so it costs other sends nothing, and
 // lives as long as the process, since references to it may.
@@ -24,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,12 +38,13 @@
 #include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/remote/association/remote_door.h"
 
 namespace fraktor::inline v0 {
 
 struct GrainRouterParts;
 
-class GrainGate final : public RemoteLink {
+class GrainGate final : public RemoteLink, public RemoteDoor {
  public:
   // The gate of a router, of the node that is reached so. ResourceExhausted if the process has no slot left.
   static absl::StatusOr<GrainGate*> Make(ActorRef router, const std::string& authority);
@@ -63,11 +67,24 @@ class GrainGate final : public RemoteLink {
   // As long as there is one, later calls to the grain go to the router.
   CallTicket TicketFor(const GrainKey& key) { return CallTicket(StripeOf(key)); }
 
+  // Whether there is one, of it or of another grain: some share them.
+  bool IsAtRouter(const GrainKey& key) { return StripeOf(key).load(std::memory_order_acquire) != 0; }
+
+  // When this returns, calls of other nodes that have found a grain here before placement has given it up are in its
+  // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
+  void AwaitEntering();
+
   // What is known of a grain that has not answered, for the text of an error: where it is, or what is missing.
   std::string WhatIsKnownOf(const GrainKey& key);
 
   // How many have left by themselves.
   uint64_t crossed() const { return crossed_.load(std::memory_order_relaxed); }
+  // How many have come to their grains without the router.
+  uint64_t entered() const { return entered_.load(std::memory_order_relaxed); }
+
+  uint32_t BeginBatch() override;
+  std::optional<Delivery> Enter(uint32_t batch, const Arrival& arrival) override;
+  void EndBatch(uint32_t batch) override;
 
   absl::Status Send(ActorRef to, EnvelopePtr message) override;
   EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) override;
@@ -79,14 +96,20 @@ class GrainGate final : public RemoteLink {
   // Of word_: the rest counts who is inside, in twos.
   static constexpr uint32_t kShut = 1;
   static constexpr uint32_t kOne = 2;
+  // Of what BeginBatch returns: the phase, and whether the gate was open.
+  static constexpr uint32_t kPhase = 1;
+  static constexpr uint32_t kMayEnter = 2;
   class Visit;
 
   GrainGate(ActorRef router, const std::string& authority) : router_(router), authority_(authority) {}
 
   std::atomic<uint32_t>& StripeOf(const GrainKey& key) { return stripes_[key.hash() % kStripes]; }
   // True: it is on its way to the node of its grain. False: the call is as it was.
-  bool Cross(GrainCall& call, ActorRef sender);
-  bool TryToCross(GrainCall& call, ActorRef sender);
+  bool TryToCross(EnvelopePtr& message);
+  std::optional<Delivery> TryToEnter(const Arrival& arrival);
+  // The actor of a grain that runs here and that the call need not wait for; no one otherwise.
+  ActorRef OpenTo(const GrainCall& call);
+  bool HasFilters(const std::string& kind) const;
 
   const ActorRef router_;
   const std::string authority_;
@@ -95,7 +118,11 @@ class GrainGate final : public RemoteLink {
   std::atomic<uint32_t> word_{kShut};
   std::atomic<bool> router_hears_{false};
   std::atomic<uint64_t> crossed_{0};
+  std::atomic<uint64_t> entered_{0};
   std::array<std::atomic<uint32_t>, kStripes> stripes_{};
+  // How many batches are being read that have begun in either phase: see AwaitEntering.
+  std::array<std::atomic<uint32_t>, 2> entering_{};
+  std::atomic<uint32_t> phase_{0};
 };
 
 }  // namespace fraktor::inline v0

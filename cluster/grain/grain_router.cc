@@ -43,6 +43,10 @@ bool MayPass(DeadLetterReason reason) {
   return reason == DeadLetterReason::kNewIncarnation || reason == DeadLetterReason::kQuarantined;
 }
 
+ActivationRecord RecordOf(ActorContext& context, ActorRef actor) {
+  return {.pid = context.system().CanonicalPathOf(actor), .snapshot = {}, .version = 0, .actor = actor};
+}
+
 void LogError(ActorContext& context, const std::string& text) {
   ActorSystem& system = context.system();
   system.log().Log(LogLevel::kError,
@@ -102,9 +106,7 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
   if (handled.ok()) [[likely]]
     return absl::OkStatus();
   // Whoever's code that was, the grains of this node have nothing to do with it.
-  if ((message.Is<GrainCall>() || message.Is<GrainCallFrame>()) && !sender.IsNoOne()) {
-    context.Tell(sender, ErrorReply{handled});
-  }
+  if (message.Is<GrainCall>() && !sender.IsNoOne()) context.Tell(sender, ErrorReply{handled});
   LogError(context, absl::StrCat("could not handle ", ToAbsl(message.type()->name()), ": ", handled.message()));
   return absl::OkStatus();
 }
@@ -115,7 +117,16 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
     GrainCall call = message.Take<GrainCall>();
     // From now on it is somebody else who answers.
     message.set_target_word(message.target_word() | kForwarded);
-    call.message->set_sender(message.sender());
+    if (call.message != nullptr) {
+      call.message->set_sender(message.sender());
+    } else {
+      absl::StatusOr<EnvelopePtr> opened = OpenMessage(call.closed, call.refs, message.sender(), *parts_->codecs);
+      if (!opened.ok()) {
+        RefuseClosed(context, call, message.sender(), opened.status());
+        return absl::OkStatus();
+      }
+      call.message = *std::move(opened);
+    }
     if (!parts_->outgoing_filters.empty() && call.hops == 0 && !call.message->type()->is_marked()) {
       if (const absl::Status passed =
               filtered_.Enter(context, parts_->outgoing_filters, call.key, *call.message, call.timeout);
@@ -125,8 +136,6 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
       }
     }
     OnCall(context, std::move(call));
-  } else if (message.Is<GrainCallFrame>()) {
-    OnFrame(context, message);
   } else if (message.Is<GrainFound>()) {
     OnFound(context, message.As<GrainFound>());
   } else if (message.Is<GrainLocated>()) {
@@ -209,23 +218,16 @@ SupervisionDirective GrainRouter::OnChildFailure(ActorContext& /*context*/, cons
   return directive == SupervisionDirective::kEscalate ? SupervisionDirective::kStop : directive;
 }
 
-void GrainRouter::OnFrame(ActorContext& context, Envelope& message) {
-  auto& frame = message.As<GrainCallFrame>();
-  message.set_target_word(message.target_word() | kForwarded);
-  absl::StatusOr<GrainCall> call = DecodeCall(frame, message.sender(), *parts_->codecs);
-  if (call.ok()) {
-    OnCall(context, *std::move(call));
-    return;
-  }
+void GrainRouter::RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why) {
   ActorSystem& system = context.system();
-  const std::string from = message.sender().IsNoOne() ? std::string() : context.PathOf(message.sender());
-  const std::string recipient = absl::StrCat("grain ", frame.key.ToString());
+  const std::string from = sender.IsNoOne() ? std::string() : context.PathOf(sender);
+  const std::string recipient = absl::StrCat("grain ", call.key.ToString());
   system.dead_letters().Publish(DeadLetter{{.reason = DeadLetterReason::kNotReadable,
                                             .sender = from,
                                             .recipient = recipient,
-                                            .message = {.type_name = frame.manifest}}},
+                                            .message = {.type_name = ManifestOfClosed(call)}}},
                                 system.toolbox().Now());
-  if (!message.sender().IsNoOne()) context.Tell(message.sender(), ErrorReply{call.status()});
+  if (!sender.IsNoOne()) context.Tell(sender, ErrorReply{why});
 }
 
 void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
@@ -572,6 +574,8 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
       } else {
         ActorContext::worker().Send(grain->second.actor, call.message.release());
       }
+      // What comes from other nodes may go to the grain without the router as soon as the ticket is gone.
+      if (call.hops != 0) ActorContext::worker().outbox.Flush();
       return;
     }
     // It has ended since: the next lookup activates it anew.
@@ -613,13 +617,15 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
     ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
     return;
   }
-  absl::StatusOr<GrainCallFrame> frame = EncodeCall(call, *parts_->codecs);
-  if (!frame.ok()) {
-    Refuse(context, std::move(call), frame.status(), DeadLetterReason::kNotSerializable);
+  call.codec = CodecOfCall(call, *parts_->codecs);
+  if (call.codec == nullptr) {
+    const absl::Status why = CodecRegistry::NotRegistered(call.message->type());
+    Refuse(context, std::move(call), why, DeadLetterReason::kNotSerializable);
     return;
   }
-  if (call.router == context.self() && HearsOfLosses(context)) frame->sender = sender;
-  ActorContext::worker().Send(router, MakeEnvelope<GrainCallFrame>(sender, *std::move(frame)).release());
+  HearsOfLosses(context);
+  const CallTicket ticket = std::move(call.ticket);
+  ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
 }
 
 bool GrainRouter::HearsOfLosses(ActorContext& context) {
@@ -628,11 +634,12 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
     losses_ =
         context.system().events().Listen<UndeliveredMessage>([self = context.self()](const UndeliveredMessage& lost) {
           const MessageView& message = lost.letter.message;
-          if (message.type == MessageTypeOf<GrainCallFrame>()) {
-            const auto& frame = *static_cast<const GrainCallFrame*>(message.message);
+          if (message.type == MessageTypeOf<GrainCall>()) {
+            // Nobody needs it any more when it has been taken back.
+            auto& call = *const_cast<GrainCall*>(static_cast<const GrainCall*>(message.message));
             // Of those that others have sent nobody knows what they have done.
-            if (frame.router != self) return;
-            Tell(self, CallLost{.frame = frame, .reason = lost.letter.reason});
+            if (call.router != self) return;
+            Tell(self, CallLost{.call = std::move(call), .reason = lost.letter.reason});
           } else if (message.type == MessageTypeOf<LocateGrain>()) {
             const auto& locate = *static_cast<const LocateGrain*>(message.message);
             Tell(self, LocateLost{.key = GrainKey(locate.kind, locate.identity),
@@ -650,29 +657,27 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
 }
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
-  GrainCallFrame& frame = lost.frame;
-  absl::StatusOr<GrainCall> call = DecodeCall(frame, frame.sender, *parts_->codecs);
-  if (!call.ok()) {
-    // It could be written; so that is its codec's fault.
-    if (!frame.sender.IsNoOne()) context.Tell(frame.sender, ErrorReply{call.status()});
-    return;
-  }
-  const absl::Status why = absl::UnavailableError(absl::StrCat(
-      "grain ", call->key.ToString(), ": the call did not leave this node: ", ToAbsl(NameOf(lost.reason))));
+  GrainCall& call = lost.call;
+  absl::Status why = absl::UnavailableError(
+      absl::StrCat("grain ", call.key.ToString(), ": the call did not leave this node: ", ToAbsl(NameOf(lost.reason))));
   if (!MayPass(lost.reason)) {
-    Refuse(context, *std::move(call), why, lost.reason);
+    // What its codec says is better to know.
+    if (lost.reason == DeadLetterReason::kNotSerializable) {
+      if (const absl::Status written = CheckWritable(call); !written.ok()) why = written;
+    }
+    Refuse(context, std::move(call), why, lost.reason);
     return;
   }
-  const GrainKey key = call->key;
-  const int tries = static_cast<int>(call->hops);
-  call->router = ActorRef();
-  call->is_redirected = false;
-  call->ticket = parts_->gate->TicketFor(key);
+  const GrainKey key = call.key;
+  const int tries = static_cast<int>(call.hops);
+  call.router = ActorRef();
+  call.is_redirected = false;
+  call.ticket = parts_->gate->TicketFor(key);
   if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
       known != nullptr && known->locality == PlacementLocality::kRemote) {
     parts_->driver->RemovePid(key, known->pid);
   }
-  const Lookups::iterator begun = Enqueue(context, *std::move(call));
+  const Lookups::iterator begun = Enqueue(context, std::move(call));
   if (begun == lookups_.end()) return;
   begun->second.failures = tries;
   if (lost.reason == DeadLetterReason::kNewIncarnation) {
@@ -732,12 +737,9 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
   if (running != grains_.end()) {
     Grain& grain = running->second;
     if (grain.token == token && !grain.is_stopping) {
-      return ActivationRecord{.pid = context.system().CanonicalPathOf(grain.actor)};
+      return RecordOf(context, grain.actor);
     }
-    if (!grain.is_stopping) {
-      grain.is_stopping = true;
-      context.Tell(grain.actor, PoisonPill{});
-    }
+    if (!grain.is_stopping) End(context, grain);
     grain.next.push_back(StartGrain{.key = key, .token = token, .started = started()});
     return std::nullopt;
   }
@@ -756,7 +758,7 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
   grains_.emplace(key, Grain{.actor = *actor,
                              .token = token,
                              .filters = filters == incoming_filters_.end() ? nullptr : &filters->second});
-  return ActivationRecord{.pid = context.system().CanonicalPathOf(*actor)};
+  return RecordOf(context, *actor);
 }
 
 absl::StatusOr<ActorRef> GrainRouter::Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key,
@@ -783,9 +785,13 @@ void GrainRouter::OnStop(ActorContext& context, StopGrain stop) {
   }
   Grain& grain = running->second;
   grain.stopped.push_back(std::move(stop.stopped));
-  if (grain.is_stopping) return;
+  if (!grain.is_stopping) End(context, grain);
+}
+
+void GrainRouter::End(ActorContext& context, Grain& grain) {
   grain.is_stopping = true;
   // After what has been sent to it before.
+  if (parts_->gate != nullptr) parts_->gate->AwaitEntering();
   context.Tell(grain.actor, PoisonPill{});
 }
 

@@ -23,7 +23,8 @@
 // this node is found, started and has its message in one turn.
 //
 // Messages of one caller to one grain arrive in the order in which they were sent, as long as the grain stays where it
-// is: all go through the same two routers.
+// is: all go through the same two routers, or past them, which one does only when those before it have left them
+// (GrainGate).
 //
 //   const PropsPtr props = MakeProps<GrainRouter>({}, std::shared_ptr<const GrainRouterParts>(parts));
 //   ActorRef router = system.SpawnSystemActor(*props, "grains").value();
@@ -173,7 +174,7 @@ class GrainRouter final : public ActorInstance {
   struct LookupsDue {};
   // Remoting has given it back: it has not left this node.
   struct CallLost {
-    GrainCallFrame frame;
+    GrainCall call;
     DeadLetterReason reason;
   };
   struct LocateLost {
@@ -208,7 +209,6 @@ class GrainRouter final : public ActorInstance {
   };
 
   absl::Status Handle(ActorContext& context, Envelope& message);
-  void OnFrame(ActorContext& context, Envelope& message);
   void OnCall(ActorContext& context, GrainCall call);
   void OnFound(ActorContext& context, const GrainFound& found);
   void OnLocated(ActorContext& context, const GrainLocated& located);
@@ -221,6 +221,7 @@ class GrainRouter final : public ActorInstance {
   void OnStart(ActorContext& context, StartGrain start);
   void OnStop(ActorContext& context, StopGrain stop);
   void OnEnded(ActorContext& context, GrainEnded& ended);
+  void End(ActorContext& context, Grain& grain);
 
   void Wait(ActorContext& context, GrainCall call);
   // The lookup that it waits for, if that has just begun: then nothing has been asked. The end if it waits for one that
@@ -246,6 +247,8 @@ class GrainRouter final : public ActorInstance {
   bool HearsOfLosses(ActorContext& context);
   void Refuse(ActorContext& context, GrainCall call, const absl::Status& why,
               DeadLetterReason reason = DeadLetterReason::kNoRecipient);
+  // One that cannot be opened.
+  static void RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why);
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
   absl::StatusOr<ActorRef> Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key, uint64_t token);

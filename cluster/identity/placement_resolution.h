@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/utils/time/instant.h"
 
@@ -37,6 +38,8 @@ struct PlacementResolution {
   std::string pid = {};
   // The fencing token of the activation; 0 without a pid.
   uint64_t token = 0;
+  // If it runs here: the actor itself, if whoever has started it said so.
+  ActorRef actor = {};
 };
 
 using PlacementResolutionPtr = std::shared_ptr<const PlacementResolution>;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
@@ -19,8 +20,12 @@ struct ActivationRecord {
   std::string snapshot = {};
   // Of the snapshot.
   uint64_t version = 0;
+  // For the node that runs it, and for nobody else: it is not stored, and makes no difference between two records.
+  ActorRef actor = {};
 
-  friend bool operator==(const ActivationRecord&, const ActivationRecord&) = default;
+  friend bool operator==(const ActivationRecord& a, const ActivationRecord& b) {
+    return a.pid == b.pid && a.snapshot == b.snapshot && a.version == b.version;
+  }
 };
 
 struct ActivationEntry {

@@ -247,8 +247,8 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, ActivationLoad
   if (loaded.exists && loaded.entry.owner != self_id_) {
     if (const Member* const owner = topology_->FindId(loaded.entry.owner)) {
       // It lives: a join does not move it.
-      PlacementResolutionPtr there = MakeResolution(work.key, *owner, PlacementLocality::kRemote,
-                                                    loaded.entry.record.pid, loaded.entry.token, now);
+      PlacementResolutionPtr there =
+          MakeResolution(work.key, *owner, PlacementLocality::kRemote, loaded.entry.record, loaded.entry.token, now);
       cache_.Put(there, now);
       outcome.settled.push_back(SettledLookup{.key = work.key, .resolution = there});
       work.is_lookup = false;
@@ -331,7 +331,7 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, ActivationStor
     return absl::OkStatus();
   }
   PlacementResolutionPtr here =
-      MakeResolution(work.key, self_, PlacementLocality::kLocal, work.record.pid, work.token, now);
+      MakeResolution(work.key, self_, PlacementLocality::kLocal, work.record, work.token, now);
   const bool is_kept =
       std::find(options_.kept_kinds.begin(), options_.kept_kinds.end(), work.key.kind()) != options_.kept_kinds.end();
   registry_.Add(here, {.replaces_another = work.expected_token != 0, .is_kept = is_kept}, now);
@@ -616,13 +616,15 @@ void PlacementCoordinatorCore::Event(PlacementEvent::Kind kind, const Work& work
 }
 
 PlacementResolutionPtr PlacementCoordinatorCore::MakeResolution(const GrainKey& key, const Member& owner,
-                                                                PlacementLocality locality, std::string_view pid,
-                                                                uint64_t token, Instant now) const {
+                                                                PlacementLocality locality,
+                                                                const ActivationRecord& record, uint64_t token,
+                                                                Instant now) const {
   return std::make_shared<const PlacementResolution>(PlacementResolution{
       .decision = {.key = key, .authority = owner.authority, .owner = owner.id(), .observed_at = now},
       .locality = locality,
-      .pid = std::string(pid),
-      .token = token});
+      .pid = record.pid,
+      .token = token,
+      .actor = locality == PlacementLocality::kLocal ? record.actor : ActorRef()});
 }
 
 void PlacementCoordinatorCore::Resolved(PlacementResolutionPtr resolution, Outcome& outcome, Instant now) const {

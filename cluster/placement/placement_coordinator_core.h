@@ -238,7 +238,7 @@ class PlacementCoordinatorCore {
   absl::Status Handle(Works::iterator work, LockReleased& result, Outcome& outcome, Instant now);
 
   PlacementResolutionPtr MakeResolution(const GrainKey& key, const Member& owner, PlacementLocality locality,
-                                        std::string_view pid, uint64_t token, Instant now) const;
+                                        const ActivationRecord& record, uint64_t token, Instant now) const;
   void Resolved(PlacementResolutionPtr resolution, Outcome& outcome, Instant now) const;
 
   static constexpr size_t kMaxLeftovers = 65'536;

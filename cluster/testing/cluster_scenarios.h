@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,6 +48,21 @@ struct Secret {
   int64_t n = 0;
 };
 
+// Has a codec that throws, here or there.
+struct Fragile {
+  using Reply = Count;
+  bool breaks_here = false;
+};
+
+template <>
+struct Codec<Fragile> {
+  static constexpr std::string_view kManifest = "test.fragile";
+  static void Encode(const Fragile& fragile, Encoder& out) {
+    if (fragile.breaks_here) throw std::runtime_error("it broke while it was packed");
+    out.Value(fragile.breaks_here);
+  }
+  static Fragile Decode(Decoder&) { throw std::runtime_error("it broke on the way"); }
+};
 template <>
 struct Codec<Count> : FieldCodec<Count, &Count::value, &Count::token, &Count::path> {
   static constexpr std::string_view kManifest = "test.count";
@@ -60,7 +76,7 @@ struct Codec<AskFriend> : FieldCodec<AskFriend, &AskFriend::whom> {
   static constexpr std::string_view kManifest = "test.ask_friend";
 };
 
-class Counter : public Actor<Counter, Add, AskFriend, Secret> {
+class Counter : public Actor<Counter, Add, AskFriend, Secret, Fragile> {
  public:
   static constexpr std::string_view kGrainKind = "counter";
   explicit Counter(const GrainContext& grain) : token_(grain.token) {}
@@ -71,6 +87,7 @@ class Counter : public Actor<Counter, Add, AskFriend, Secret> {
   }
   void On(Context& context, const AskFriend& ask) { context.Forward(ask.whom, Add{.n = 1}); }
   Count On(Context&, const Secret&) { return {}; }
+  Count On(Context&, const Fragile&) { return {}; }
 
  private:
   const uint64_t token_;
@@ -86,7 +103,7 @@ class Friend : public Actor<Friend, Add> {
 inline TestClusterOptions CounterCluster() {
   TestClusterOptions options;
   options.kinds = {GrainKindOf<Counter>()};
-  options.codecs.Add<Count, Add, AskFriend>();
+  options.codecs.Add<Count, Add, AskFriend, Fragile>();
   return options;
 }
 

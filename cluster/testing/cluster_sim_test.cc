@@ -1,12 +1,20 @@
 // A cluster under faults, with everything that a real one has but the disk: nodes crash and come back, join and leave, are
-// cut off from each other and from the store, frames are lost, and the store crashes. A seed decides everything.
+// cut off from each other and from the store, frames are lost, grains are passivated, the store crashes, which ends all
+// leases at once, whatever their holders think, and in some runs everything that is sent takes long, also to and from the
+// store. A seed decides everything.
 //
 // After every step: of the activations of a grain, one at most is on a node that is a member, as that node knows it, and
-// the tokens of a grain's answers never go back. In the end, without faults: every call was answered, with an answer or an
-// error, and every grain answers from every node, from one activation.
+// the token under which a grain is served never goes back; nor do those of the records that the store takes. In the end,
+// without faults: every call was answered, with an answer or an error, and every grain answers from every node, from one
+// activation.
+//
+// A quick run is of a few seeds. The long one: FRAKTOR_SIM_SEEDS=200 bazel-bin/cluster/testing/cluster_sim_test
+// --gtest_filter='*/0'
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -19,6 +27,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
@@ -37,7 +46,9 @@ constexpr int kSeeds = 16;
 constexpr int kParts = 4;
 
 constexpr int kNodes = 5;
-constexpr int kGrains = 60;
+constexpr int kGrains = 200;
+// Most calls are for these: so much happens to them.
+constexpr int kWantedGrains = 40;
 constexpr int kSteps = 40;
 
 struct Pending {
@@ -50,13 +61,34 @@ struct Calls {
   uint64_t answered = 0;
 };
 
+// Takes no record of a token below the last one.
+class WatchedBackend final : public EmbeddedBackend {
+ public:
+  absl::StatusOr<EmbeddedState> Load() override { return inner_.Load(); }
+  absl::Status Write(const EmbeddedChanges& changes) override {
+    for (const auto& [key, entry] : changes.activations) {
+      if (!entry.has_value()) continue;
+      uint64_t& last = tokens_[key];
+      EXPECT_GE(entry->token, last) << key.ToString() << " is stored by an activation of the past";
+      last = std::max(last, entry->token);
+    }
+    return inner_.Write(changes);
+  }
+
+ private:
+  TestBackend inner_;
+  std::map<GrainKey, uint64_t> tokens_;
+};
+
 void RunUnderFaults(Simulation& sim, Calls& calls) {
+  Random random = sim.MakeRandom("faults");
   TestClusterOptions options = CounterCluster();
+  options.store.backend = std::make_shared<WatchedBackend>();
   options.store.term = absl::Seconds(6);
   options.store.placement.lease_ttl = absl::Seconds(4);
-  SimTestCluster cluster(sim, options);
+  const bool is_slow = random.Bernoulli(0.3);
+  SimTestCluster cluster(sim, options, {.max_delay = is_slow ? absl::Milliseconds(150) : absl::Microseconds(500)});
   cluster.AddNodes(kNodes);
-  Random random = sim.MakeRandom("faults");
   std::set<size_t> dead;
   bool is_store_dead = false;
   std::vector<Pending> pending;
@@ -94,7 +126,7 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
   for (int step = 0; step < kSteps && !testing::Test::HasFailure(); ++step) {
     const size_t node = random.UniformIn(0, kNodes - 1);
     const size_t other = random.UniformIn(0, kNodes - 1);
-    switch (random.UniformIn(0, 11)) {
+    switch (random.UniformIn(0, 13)) {
       case 0:
         if (dead.size() < 2 && dead.insert(node).second) cluster.Crash(node);
         break;
@@ -133,6 +165,12 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
           dead.insert(node);
         }
         break;
+      case 12:
+      case 13:
+        if (!dead.contains(node)) {
+          for (int g = 0; g < kWantedGrains; ++g) cluster[node].driver().Passivate(keys[static_cast<size_t>(g)]);
+        }
+        break;
       case 9:
         cluster.network().SetFaults(0.05, 0.05, 0.05);
         break;
@@ -143,7 +181,8 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
     for (int call = 0; call < 8; ++call) {
       const size_t from = random.UniformIn(0, kNodes - 1);
       if (dead.contains(from)) continue;
-      const std::string identity = absl::StrCat("g", random.UniformIn(0, kGrains - 1));
+      const std::string identity =
+          absl::StrCat("g", random.UniformIn(0, (random.Bernoulli(0.7) ? kWantedGrains : kGrains) - 1));
       ++calls.asked;
       pending.push_back(
           {.identity = identity,
@@ -168,8 +207,10 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
   for (int g = 0; g < kGrains; ++g) {
     std::set<uint64_t> seen;
     for (size_t from = 0; from < cluster.size(); ++from) {
-      // The first question is answered, also where the node was started again since the last one.
-      const absl::StatusOr<Count> count = AddTo(cluster, from, absl::StrCat("g", g), 1);
+      // Where a node has died behind a cut, and come back, one question is lost with the stream that nobody knew to be dead,
+      // and one with the name of its former life.
+      const absl::StatusOr<Count> count =
+          cluster.AskUntilAnswered<Counter>(from, absl::StrCat("g", g), Add{1}, /*attempts=*/3);
       ASSERT_TRUE(count.ok()) << "g" << g << " from node " << from << ": " << count.status();
       seen.insert(count->token);
     }
@@ -179,10 +220,10 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
 }
 
 // A part of the seeds, so that several processes can do it at a time.
-class ClusterSim : public testing::TestWithParam<int> {};
+class ClusterSimSeeds : public testing::TestWithParam<int> {};
 
 // CLU-5, CLU-6, CLU-13
-TEST_P(ClusterSim, ServesEachGrainOnceWhateverHappens) {
+TEST_P(ClusterSimSeeds, ServesEachGrainOnceWhateverHappens) {
   constexpr int kEach = kSeeds / kParts;
   Calls calls;
   Simulate({.seeds = kEach, .first_seed = static_cast<uint64_t>(GetParam() * kEach + 1), .twice = false},
@@ -190,7 +231,14 @@ TEST_P(ClusterSim, ServesEachGrainOnceWhateverHappens) {
   EXPECT_GT(calls.answered, calls.asked / 10) << "the test is worth something only if calls get through";
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ClusterSim, testing::Range(0, kParts));
+// Those that were red once.
+TEST(ClusterSim, KeptSeeds) {
+  Calls calls;
+  // A node dies behind a cut: see the end of RunUnderFaults.
+  Simulate({.seeds = 1, .first_seed = 93, .twice = false}, [&](Simulation& sim) { RunUnderFaults(sim, calls); });
+}
+
+INSTANTIATE_TEST_SUITE_P(ClusterSim, ClusterSimSeeds, testing::Range(0, kParts));
 
 }  // namespace
 }  // namespace fraktor

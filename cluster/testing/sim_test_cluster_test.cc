@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,10 @@
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/grain/grain_gate.h"
+#include "fraktor/cluster/grain/grain_peers.h"
+#include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
@@ -32,6 +37,7 @@
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
 
@@ -398,6 +404,172 @@ TEST_F(ClusterOverSim, ACallDoesNotOvertakeOneThatIsAtTheRouter) {
     const GrainRef<Counter> grain = cluster[0].Grain<Counter>(identity);
     cluster.Crash(0);
     grain.Tell(Add{1});
+  });
+}
+
+// A grain that runs on the second node, and whose place the first one knows.
+std::string GrainOfTheOther(TestCluster& cluster) {
+  for (int g = 0; g < 100; ++g) {
+    std::string identity = absl::StrCat("g", g);
+    EXPECT_TRUE(AddTo(cluster, 0, identity, 1).ok());
+    if (cluster[1].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) return identity;
+  }
+  ADD_FAILURE() << "all are on one node";
+  return "";
+}
+
+// A call that comes from another node goes to the grain at once if that runs here, but not while one is at the router, and
+// not past the filters.
+TEST_F(ClusterOverSim, ACallOfAnotherNodeGoesToItsGrainAtOnce) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    const uint64_t before = cluster[1].calls_past_router_in();
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 2);
+    EXPECT_EQ(cluster[1].calls_past_router_in(), before + 1);
+    {
+      auto& gate = static_cast<GrainGate&>(*cluster[1].gate().slot()->link);
+      const CallTicket ticket = gate.TicketFor(GrainKey(Counter::kGrainKind, there));
+      EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 3);
+      EXPECT_EQ(cluster[1].calls_past_router_in(), before + 1);
+    }
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 4);
+    EXPECT_EQ(cluster[1].calls_past_router_in(), before + 2);
+  });
+  // One that comes by the router is known to be there, as long as it is.
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    const GrainKey key(Counter::kGrainKind, there);
+    auto& gate = static_cast<GrainGate&>(*cluster[1].gate().slot()->link);
+    cluster[1].driver().Passivate(key);
+    sim.Advance(absl::Seconds(1));
+    cluster.CutFromStore(1);
+    Future<Count> asking = cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20));
+    sim.Advance(absl::Milliseconds(100));
+    EXPECT_TRUE(gate.IsAtRouter(key));
+    cluster.Heal();
+    EXPECT_TRUE(cluster.Await(std::move(asking)).ok());
+    EXPECT_FALSE(gate.IsAtRouter(key));
+  });
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    const FilteredCounters filters;
+    SimTestCluster cluster(sim, filters.Options());
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    EXPECT_TRUE(AddTo(cluster, 0, there, 1).ok());
+    EXPECT_EQ(cluster[1].calls_past_router_in(), 0u);
+  });
+}
+
+// Calls stay in order, and none is lost, while their grain ends and is activated anew on the node that they come to: some
+// of them go through its router, some do not.
+TEST_F(ClusterOverSim, CallsOfAnotherNodeStayInOrderWhileTheirGrainComesBack) {
+  Simulate({.seeds = 8}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    const GrainKey key(Counter::kGrainKind, there);
+    Random random = sim.MakeRandom("calls");
+    std::vector<Future<Count>> answers;
+    for (int round = 0; round < 10; ++round) {
+      cluster[1].driver().Passivate(key);
+      for (int i = 0; i < 12; ++i) {
+        answers.push_back(cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20)));
+        sim.Advance(absl::Microseconds(random.UniformIn(0, 400)));
+      }
+    }
+    sim.Advance(absl::Seconds(30));
+    Count last;
+    int activations = 0;
+    for (Future<Count>& answer : answers) {
+      ASSERT_TRUE(answer.IsReady());
+      const absl::StatusOr<Count> count = answer.Take();
+      ASSERT_TRUE(count.ok()) << count.status();
+      if (count->token != last.token) {
+        ++activations;
+        if (last.token != 0) {
+          EXPECT_EQ(count->value, 1);
+        }
+      } else {
+        EXPECT_EQ(count->value, last.value + 1);
+      }
+      EXPECT_GE(count->token, last.token);
+      last = *count;
+    }
+    EXPECT_GT(activations, 1);
+    EXPECT_GT(cluster[1].calls_past_router_in(), 0u);
+  });
+}
+
+// What the codec of a message throws is an error of the call, on either side, and a dead letter there.
+TEST_F(ClusterOverSim, ACodecThatThrowsConcernsItsCallerOnly) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 2);
+    const DeadLetterList here(cluster.system(0));
+    const DeadLetterList at_the_other(cluster.system(1));
+    const auto ask = [&](bool breaks_here) {
+      return cluster
+          .Await(cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Fragile{breaks_here}, absl::Seconds(20)))
+          .status();
+    };
+    const absl::Status packed = ask(true);
+    EXPECT_THAT(std::string(packed.message()), testing::HasSubstr("it broke while it was packed"));
+    EXPECT_THAT(here.texts(), testing::ElementsAre(testing::AllOf(testing::StartsWith("not_serializable: "),
+                                                                  testing::HasSubstr("Fragile to grain"))));
+    const absl::Status sent = ask(false);
+    EXPECT_THAT(std::string(sent.message()), testing::HasSubstr("it broke on the way"));
+    EXPECT_THAT(at_the_other.texts(),
+                testing::ElementsAre(absl::StrCat("not_readable: test.fragile to grain counter/", there)));
+    EXPECT_EQ(here.texts().size(), 1u);
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 3);
+  });
+}
+
+// Throws as often as it is told to.
+class AngryRemotePeers final : public GrainPeers {
+ public:
+  void Announce(std::string_view, ActorRef) override {}
+  absl::StatusOr<ActorRef> RouterAt(std::string_view authority) override {
+    if (anger > 0) {
+      --anger;
+      throw std::runtime_error("peers are angry");
+    }
+    return system->Resolve(absl::StrCat("pekko://cluster@", std::string(authority), "/system/grains"));
+  }
+  ActorSystem* system = nullptr;
+  int anger = 0;
+};
+
+// What others' code throws is nothing that a caller gets to feel: the call goes to the router, which says what it was.
+TEST_F(ClusterOverSim, OthersCodeThrowsAtTheGate) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    const auto peers = std::make_shared<AngryRemotePeers>();
+    TestClusterOptions options = CounterCluster();
+    options.cluster.peers = peers;
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(1);
+    // Of the one that asks.
+    peers->system = &cluster.system(0);
+    cluster.AddNodes(1);
+    const std::string there = GrainOfTheOther(cluster);
+    const uint64_t before = cluster[0].calls_past_router();
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 2);
+    EXPECT_EQ(cluster[0].calls_past_router(), before + 1) << "the gate asks the peers";
+    const GrainRef<Counter> grain = cluster[0].Grain<Counter>(there);
+    peers->anger = 1;
+    EXPECT_NO_THROW(grain.Tell(Add{1}));
+    EXPECT_EQ(peers->anger, 0);
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 4) << "the router has sent it";
+    peers->anger = 2;
+    const absl::Status why = AddTo(cluster, 0, there, 1).status();
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("peers are angry"));
+    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 5);
   });
 }
 

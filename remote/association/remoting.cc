@@ -178,6 +178,14 @@ const ActorPathParts& Remoting::address() const { return core_->node()->parts; }
 
 uint64_t Remoting::system_uid() const { return core_->node()->uid; }
 
+void Remoting::OpenDoor(ActorRef actor, const MessageType* type, RemoteDoor& door) {
+  const Section section(handle_);
+  Doorway& doorway = *core_->node()->doorway;
+  doorway.all.push_back(
+      std::make_unique<const Doorway::Door>(Doorway::Door{.actor = actor, .type = type, .door = &door}));
+  doorway.current.store(doorway.all.back().get(), std::memory_order_release);
+}
+
 absl::StatusOr<ActorRef> Remoting::RefAt(const ActorPath& path) {
   const std::string text = path.uid().IsNone()
                                ? std::string(path.TextWithoutAddress())

@@ -48,12 +48,14 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/remote_provider.h"
 #include "fraktor/remote/association/peer_info.h"
+#include "fraktor/remote/association/remote_door.h"
 #include "fraktor/remote/association/remote_options.h"
 #include "fraktor/remote/transport/transport.h"
 #include "fraktor/utils/future/future.h"
@@ -104,6 +106,10 @@ class Remoting final : public RemoteProvider {
   absl::Status Quarantine(const PathAuthority& node, uint64_t system_uid, const QuarantineOptions& options);
   // Before its time.
   absl::Status EndQuarantine(const PathAuthority& node);
+
+  // Messages of this type that other nodes send to `actor`, which is one of this system, go through `door` from now on,
+  // which lives as long as the process. One at a time; the last one counts.
+  void OpenDoor(ActorRef actor, const MessageType* type, RemoteDoor& door);
 
   // What is known of others, by their addresses.
   std::vector<PeerInfo> Peers() const;

@@ -6,6 +6,7 @@
 #ifndef FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
 #define FRAKTOR_REMOTE_ASSOCIATION_REMOTING_CORE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -39,6 +40,7 @@
 #include "fraktor/remote/association/outgoing_message.h"
 #include "fraktor/remote/association/peer.h"
 #include "fraktor/remote/association/peer_info.h"
+#include "fraktor/remote/association/remote_door.h"
 #include "fraktor/remote/association/remote_options.h"
 #include "fraktor/remote/transport/transport.h"
 #include "fraktor/remote/wire/batch_reader.h"
@@ -86,6 +88,19 @@ class DeferredMessage {
 };
 
 // What is constant, and used without the lock as well.
+// See Remoting::OpenDoor.
+struct Doorway {
+  struct Door {
+    ActorRef actor = {};
+    const MessageType* type = nullptr;
+    RemoteDoor* door = nullptr;
+  };
+  // Null if there is none. Set with release by OpenDoor, read with acquire by who reads a batch.
+  std::atomic<const Door*> current{nullptr};
+  // With the lock of the node: also those of before, since somebody may be reading.
+  std::vector<std::unique_ptr<const Door>> all;
+};
+
 struct LocalNode {
   ActorSystem& system;
   const CodecRegistry& codecs;
@@ -94,6 +109,7 @@ struct LocalNode {
   const uint64_t uid;
   // Where threads of the transport run actors; null if they do not.
   const std::shared_ptr<GuestSeat> guest_seat;
+  const std::shared_ptr<Doorway> doorway = std::make_shared<Doorway>();
 
   // Of an actor, or a promise, of this system; 0 if it is none.
   uint64_t WireUidOf(ActorRef ref) const;

@@ -1,6 +1,8 @@
 // What comes from other nodes.
 #include <algorithm>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -48,15 +50,42 @@ struct Recipient {
   bool is_selection = false;
 };
 
+// A batch that has come to a door.
+class DoorStay {
+ public:
+  DoorStay() = default;
+  ~DoorStay() { End(); }
+  DoorStay(const DoorStay&) = delete;
+  DoorStay& operator=(const DoorStay&) = delete;
+
+  uint32_t Begin(RemoteDoor& door) {
+    if (door_ == nullptr) {
+      batch_ = door.BeginBatch();
+      door_ = &door;
+    }
+    return batch_;
+  }
+  void End() {
+    if (RemoteDoor* const door = std::exchange(door_, nullptr)) door->EndBatch(batch_);
+  }
+
+ private:
+  RemoteDoor* door_ = nullptr;
+  uint32_t batch_ = 0;
+};
+
 class BatchDelivery final : public ActorRefCodec {
  public:
   BatchDelivery(CoreHandle& handle, const LocalNode& node, const Admission& admission)
-      : handle_(handle), node_(node), from_(admission.peer->parts), life_(admission.uid), link_(admission.link) {}
+      : handle_(handle), node_(node), from_(admission.peer->parts), life_(admission.uid), link_(admission.link) {
+    if (const Doorway::Door* const door = node.doorway->current.load(std::memory_order_acquire)) door_ = *door;
+  }
 
   // All that could be read is in the mailboxes then: who has waited for it goes on.
   absl::Status Run(std::string_view body) {
     absl::Status read = ReadAll(body);
     burst_.Flush();
+    stay_.End();
     return read;
   }
 
@@ -150,6 +179,20 @@ class BatchDelivery final : public ActorRefCodec {
     const Recipient& to = refs_[message.to - 1];
     const ActorRef sender = message.from == 0 ? ActorRef() : refs_[message.from - 1].ref;
     const Manifest& manifest = manifests_[message.manifest - 1];
+    if (door_.door != nullptr && to.ref == door_.actor && manifest.codec != nullptr &&
+        manifest.codec->type() == door_.type) {
+      const CodecContext context{.refs = this, .max_bytes = message.payload.size()};
+      std::optional<RemoteDoor::Delivery> delivery =
+          door_.door->Enter(stay_.Begin(*door_.door), {.from = from_,
+                                                       .sender = sender,
+                                                       .version = manifest.view.version,
+                                                       .payload = message.payload,
+                                                       .context = context});
+      if (delivery.has_value()) {
+        burst_.Send(delivery->to, std::move(delivery->message));
+        return;
+      }
+    }
     absl::StatusOr<EnvelopePtr> decoded =
         manifest.codec == nullptr ? absl::StatusOr<EnvelopePtr>(CodecRegistry::UnknownManifest(manifest.view.name))
                                   : manifest.codec->Decode(manifest.view.version, message.payload, sender,
@@ -248,6 +291,10 @@ class BatchDelivery final : public ActorRefCodec {
   const ActorPathParts& from_;
   const uint64_t life_;
   const NodeLink* const link_;
+  // For no one if there is none.
+  Doorway::Door door_;
+  // Ends after the burst.
+  DoorStay stay_;
   std::vector<std::pair<absl::StatusOr<ActorPathParts>, uint64_t>> nodes_;
   std::vector<Recipient> refs_;
   std::vector<Manifest> manifests_;
