@@ -87,7 +87,6 @@ class DeferredMessage {
   Lost* lost_;
 };
 
-// What is constant, and used without the lock as well.
 // See Remoting::OpenDoor.
 struct Doorway {
   struct Door {
@@ -101,6 +100,7 @@ struct Doorway {
   std::vector<std::unique_ptr<const Door>> all;
 };
 
+// What is constant, and used without the lock as well.
 struct LocalNode {
   ActorSystem& system;
   const CodecRegistry& codecs;
