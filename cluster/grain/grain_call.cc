@@ -75,6 +75,10 @@ absl::Status Codec<GrainCall>::Encode(const GrainCall& call, Encoder& out) {
 
 GrainCall ReadCallHead(Decoder& in, bool& has_router) {
   GrainCall call;
+  if (in.version() < 1) {
+    in.Fail("a call of an earlier version; update all nodes of the cluster");
+    return call;
+  }
   const std::string_view kind = in.Bytes();
   const std::string_view identity = in.Bytes();
   call.key = GrainKey(kind, identity);

@@ -106,6 +106,7 @@ struct GrainGone {
 template <>
 struct Codec<GrainCall> {
   static constexpr std::string_view kManifest = "fraktor.grain_call";
+  static constexpr uint32_t kVersion = 1;  // 0 had another form, which is not read any more
   static absl::Status Encode(const GrainCall& call, Encoder& out);
   static GrainCall Decode(Decoder& in);
 };

@@ -22,6 +22,7 @@
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
@@ -870,6 +871,12 @@ TEST(Grain, RefusesAClusterWithoutParts) {
     EXPECT_THAT(refusal_of(change), testing::HasSubstr(text));
   }
   EXPECT_EQ(Cluster::Of(kit.system()), nullptr);
+}
+
+TEST(GrainCall, OfAnEarlierVersionIsRefused) {
+  const auto codecs = ClusterCodecs().Build().value();
+  const absl::Status read = codecs->Decode({"fraktor.grain_call", 0, "anything"}).status();
+  EXPECT_THAT(read.ToString(), testing::HasSubstr("update all nodes of the cluster"));
 }
 
 }  // namespace
