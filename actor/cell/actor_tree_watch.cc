@@ -105,6 +105,9 @@ absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
     return absl::UnimplementedError(
         absl::StrCat(PathOf(context.self()), " does not handle ", ToAbsl(message.type()->name())));
   });
+  if (ActorWorker* const worker = ActorWorker::Current(); worker != nullptr && worker->metrics != nullptr) {
+    worker->metrics->CountDeadLetter(DeadLetterReason::kUnhandled);
+  }
   if (options_.dead_letters == nullptr) return absl::OkStatus();
   const std::string from = message.sender().IsNoOne() ? std::string() : PathOf(message.sender());
   const std::string to = PathOf(context.self());
