@@ -111,6 +111,9 @@ absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
         ToStd(absl::StrCat("got an error, and has no handler of ErrorReply: ", error->status.ToString())),
         LogSite::Here());
   }
+  if (ActorWorker* const worker = ActorWorker::Current(); worker != nullptr && worker->metrics != nullptr) {
+    worker->metrics->CountDeadLetter(DeadLetterReason::kUnhandled);
+  }
   if (options_.dead_letters == nullptr) return absl::OkStatus();
   const std::string from = message.sender().IsNoOne() ? std::string() : PathOf(message.sender());
   const std::string to = PathOf(context.self());

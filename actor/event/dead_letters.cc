@@ -59,6 +59,20 @@ std::string_view NameOf(DeadLetterReason reason) {
   return "unknown";
 }
 
+namespace {
+
+// Whether this thread logs a dead letter. What is called then may lose a message: to log that too would not end.
+thread_local bool is_logging = false;
+
+struct Logging {
+  Logging() { is_logging = true; }
+  ~Logging() { is_logging = false; }
+  Logging(const Logging&) = delete;
+  Logging& operator=(const Logging&) = delete;
+};
+
+}  // namespace
+
 absl::Status DeadLetterOptions::Validate() const {
   if (log_pause >= absl::ZeroDuration()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -78,7 +92,7 @@ template <class Letter>
 void DeadLetters::CountAndPublish(Letter& letter, Instant now) {
   letter.at = now;
   counts_[static_cast<size_t>(letter.reason)].fetch_add(1, std::memory_order_relaxed);
-  stream_.Publish(letter);
+  stream_.PublishToAll(letter);
 }
 
 void DeadLetters::Publish(DeadLetter letter, Instant now) {
@@ -96,34 +110,40 @@ void DeadLetters::Publish(Dropped letter, Instant now) {
 void DeadLetters::Publish(UnhandledMessage message, Instant now) {
   message.at = now;
   counts_[static_cast<size_t>(DeadLetterReason::kUnhandled)].fetch_add(1, std::memory_order_relaxed);
-  stream_.Publish(message);
+  stream_.PublishToAll(message);
   Log(DeadLetterReason::kUnhandled, message.sender, message.recipient, message.message, now);
 }
 
 void DeadLetters::Log(DeadLetterReason reason, std::string_view sender, std::string_view recipient,
                       const MessageView& message, Instant now) {
-  if (options_.log_limit == 0 || options_.log == nullptr) return;
-  MutexLock lock(log_mutex_);
+  if (options_.log_limit == 0 || options_.log == nullptr || is_logging) return;
+  uint64_t number = 0;
   std::string note;
-  if (logged_ == options_.log_limit) {
-    if (now < resume_) {
-      ++skipped_;
-      return;
+  {
+    MutexLock lock(log_mutex_);
+    if (logged_ == options_.log_limit) {
+      if (now < resume_) {
+        ++skipped_;
+        return;
+      }
+      absl::StrAppend(&note, "; ", skipped_, " were not logged in the pause");
+      logged_ = 0;
+      skipped_ = 0;
     }
-    absl::StrAppend(&note, "; ", skipped_, " were not logged in the pause");
-    logged_ = 0;
-    skipped_ = 0;
-  }
-  ++logged_;
-  if (logged_ == options_.log_limit) {
-    resume_ = now + options_.log_pause;
-    absl::StrAppend(&note, "; no more are logged for ", absl::FormatDuration(options_.log_pause));
+    number = ++logged_;
+    if (logged_ == options_.log_limit) {
+      resume_ = now + options_.log_pause;
+      absl::StrAppend(&note, "; no more are logged for ", absl::FormatDuration(options_.log_pause));
+    }
   }
   const bool arrived = reason == DeadLetterReason::kUnhandled;
-  options_.log(absl::StrCat("dead letter ", logged_, " (", ToAbsl(NameOf(reason)), "): message ",
-                            QuotedForText(message.type_name), " from ", QuotedForText(sender), " to ",
-                            QuotedForText(recipient),
-                            arrived ? " came, but the actor has no handler for it" : " was not delivered", note));
+  const std::string line =
+      absl::StrCat("dead letter ", number, " (", ToAbsl(NameOf(reason)), "): message ",
+                   QuotedForText(message.type_name), " from ", QuotedForText(sender), " to ", QuotedForText(recipient),
+                   arrived ? " came, but the actor has no handler for it" : " was not delivered", note);
+  // Without the lock: what is called may lose a message itself.
+  const Logging logging;
+  options_.log(line);
 }
 
 }  // namespace fraktor::inline v0

@@ -11,8 +11,8 @@
 //     Count(NameOf(letter.reason), letter.recipient, letter.message.type_name);
 //   });
 //
-// Every one is counted by its reason and published to the event stream; the first few are logged, then there is a
-// pause. Senders, recipients and messages are views that hold during the publication.
+// Every one is counted by its reason and published to all who listen, also if one of them throws; the first few are
+// logged, then there is a pause. Senders, recipients and messages are views that hold during the publication.
 //
 // Thread safety: any thread may call anything. Time comes in as an argument.
 #ifndef FRAKTOR_ACTOR_EVENT_DEAD_LETTERS_H_
@@ -108,7 +108,8 @@ struct DeadLetterOptions {
   uint64_t log_limit = 10;
   // An infinite pause never ends.
   absl::Duration log_pause = absl::Minutes(5);
-  // Where lines go; none by default. Called with a lock held: it must not publish dead letters.
+  // Where lines go; none by default. It may send and publish; a dead letter that comes of it in the same thread is not
+  // logged. It must not throw.
   std::function<void(std::string_view line)> log = nullptr;
 
   // InvalidArgument that names the option.

@@ -148,5 +148,56 @@ TEST(DeadLetters, CountsAndLogsFromManyThreads) {
   EXPECT_EQ(lines, 10u);
 }
 
+// A log that sends lines to an actor which has ended.
+TEST(DeadLetters, OfTheirOwnLogAreCountedAndPublishedOnly) {
+  EventStream stream;
+  DeadLetters* self = nullptr;
+  std::vector<std::string> lines;
+  DeadLetters dead_letters(stream, {.log_limit = 3, .log = [&](std::string_view line) {
+                                      lines.emplace_back(line);
+                                      if (lines.size() < 10) self->Publish(Letter(DeadLetterReason::kStopped), {});
+                                    }});
+  self = &dead_letters;
+  int heard = 0;
+  const EventSubscription all = stream.Listen<AllDeadLetters>([&](const AllDeadLetters&) { ++heard; });
+  dead_letters.Publish(Letter(DeadLetterReason::kStopped), {});
+  EXPECT_EQ(lines.size(), 1u);
+  EXPECT_EQ(heard, 2);
+  EXPECT_EQ(dead_letters.count(DeadLetterReason::kStopped), 2u);
+  // The next one is logged again.
+  dead_letters.Publish(Letter(DeadLetterReason::kStopped), {});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1].find("dead letter 2 "), 0u) << lines[1];
+}
+
+TEST_F(DeadLettersTest, ReachAllListenersAndTheLogIfOneThrows) {
+  int heard = 0;
+  const EventSubscription s1 = stream_.Listen<AllDeadLetters>([](const AllDeadLetters&) { throw 7; });
+  const EventSubscription s2 = stream_.Listen<UnhandledMessage>([](const UnhandledMessage&) { throw 7; });
+  const EventSubscription s3 = stream_.Listen<AllDeadLetters>([&](const AllDeadLetters&) { ++heard; });
+  const EventSubscription s4 = stream_.Listen<UnhandledMessage>([&](const UnhandledMessage&) { ++heard; });
+  EXPECT_NO_THROW(dead_letters_.Publish(Letter(DeadLetterReason::kStopped), now_));
+  EXPECT_NO_THROW(dead_letters_.Publish(UnhandledMessage{}, now_));
+  EXPECT_EQ(heard, 2);
+  EXPECT_EQ(lines_.size(), 2u);
+}
+
+// No lock is held meanwhile: the log may wait for a thread that loses a message.
+TEST(DeadLetters, OfOtherThreadsAreLoggedWhileOneIs) {
+  EventStream stream;
+  DeadLetters* self = nullptr;
+  std::vector<std::string> lines;
+  DeadLetters dead_letters(stream,
+                           {.log_limit = 3, .log = [&](std::string_view line) {
+                              lines.emplace_back(line);
+                              if (lines.size() > 1) return;
+                              std::thread([&] { self->Publish(Letter(DeadLetterReason::kStopped), {}); }).join();
+                            }});
+  self = &dead_letters;
+  dead_letters.Publish(Letter(DeadLetterReason::kStopped), {});
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1].find("dead letter 2 "), 0u) << lines[1];
+}
+
 }  // namespace
 }  // namespace fraktor

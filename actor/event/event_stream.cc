@@ -1,12 +1,16 @@
 #include "fraktor/actor/event/event_stream.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -245,7 +249,8 @@ std::shared_ptr<const EventStream::Targets> EventStream::TargetsOf(const EventTy
   return targets;
 }
 
-void EventStream::PublishRef(const EventRef& event) {
+template <class Call>
+void EventStream::DeliverBy(const EventRef& event, Call call) {
   struct Nesting {
     Nesting() { ++event_internal::nesting; }
     ~Nesting() { --event_internal::nesting; }
@@ -257,8 +262,34 @@ void EventStream::PublishRef(const EventRef& event) {
   }
   const std::shared_ptr<const Targets> targets = TargetsOf(event.type());
   for (const Target& target : *targets) {
-    if (!target.subscriber.deliver(target.subscriber, event)) UnsubscribeAll(target.subscriber);
+    if (!call(target.subscriber)) UnsubscribeAll(target.subscriber);
   }
+}
+
+void EventStream::PublishRef(const EventRef& event) {
+  DeliverBy(event, [&](const EventSubscriber& to) { return to.deliver(to, event); });
+}
+
+void EventStream::PublishRefToAll(const EventRef& event) {
+  DeliverBy(event, [&](const EventSubscriber& to) {
+    try {
+      return to.deliver(to, event);
+    } catch (abi::__forced_unwind&) {
+      throw;  // The thread is being cancelled: not ours to stop.
+    } catch (const std::exception& e) {
+      OnThrow(event.type(), e.what());
+    } catch (...) {
+      OnThrow(event.type(), "something that is no std::exception");
+    }
+    return true;
+  });
+}
+
+void EventStream::OnThrow(const EventType& type, std::string_view what) {
+  throw_count_.fetch_add(1, std::memory_order_relaxed);
+  if (options_.on_throw == nullptr) return;
+  options_.on_throw(
+      absl::StrCat("a listener of ", ToAbsl(type.name()), " threw: ", ToAbsl(what), "; listeners must catch it"));
 }
 
 }  // namespace fraktor::inline v0

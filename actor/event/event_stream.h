@@ -6,8 +6,9 @@
 // Who subscribes to a type also gets the events that declare it as a base, each once, and may leave out a part of them
 // again: Subscribe to NodeEvent and Unsubscribe from NodeLeft gives everything but NodeLeft. Subscribers are called in
 // the order in which they came, in the thread that publishes, so they hand the event over and return. They may publish,
-// subscribe and unsubscribe meanwhile. An event is a view for them: what they keep they copy. What they throw reaches the
-// publisher, and those behind them do not get the event.
+// subscribe and unsubscribe meanwhile. An event is a view for them: what they keep they copy. What they throw reaches who
+// calls Publish, and those behind them do not get the event. What the runtime publishes goes to all of them: what one
+// throws is an error line in the log then, and counted.
 //
 // Thread safety: any thread may call anything. A publication that has begun goes to those who were subscribed when it
 // began. No lock is held while subscribers run. Publishing where nobody listens costs one load.
@@ -20,6 +21,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,8 @@ struct EventStreamOptions {
   // Subscribers that publish make publications nest. A publication deeper than this is dropped and counted; with 0 that
   // is every one.
   size_t max_nesting = 32;
+  // Gets a line for each subscriber that throws in PublishToAll. It must not throw. None by default.
+  std::function<void(std::string_view line)> on_throw = nullptr;
 };
 
 class EventStream;
@@ -89,7 +93,7 @@ class EventSubscription {
 
 class EventStream {
  public:
-  explicit EventStream(const EventStreamOptions& options = {}) : options_(options) {}
+  explicit EventStream(EventStreamOptions options = {}) : options_(std::move(options)) {}
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
 
@@ -127,9 +131,20 @@ class EventStream {
   }
   void PublishRef(const EventRef& event);
 
+  // For a publisher that nobody could tell, such as the runtime: throws nothing that a subscriber throws, and those
+  // behind it get the event too.
+  template <class Event>
+  void PublishToAll(const Event& event) {
+    if (subscriber_count_.load(std::memory_order_acquire) == 0) return;
+    PublishRefToAll(EventRef::To(event));
+  }
+  void PublishRefToAll(const EventRef& event);
+
   size_t subscriber_count() const { return subscriber_count_.load(std::memory_order_acquire); }
   // Publications that nested too deep.
   uint64_t dropped_count() const { return dropped_count_.load(std::memory_order_relaxed); }
+  // Subscribers that threw in PublishToAll.
+  uint64_t throw_count() const { return throw_count_.load(std::memory_order_relaxed); }
 
  private:
   friend class EventSubscription;
@@ -151,6 +166,9 @@ class EventStream {
   using Targets = std::vector<Target>;
 
   EventSubscription ListenTo(const EventType& type, std::function<void(const EventRef&)> listener);
+  template <class Call>
+  void DeliverBy(const EventRef& event, Call call);
+  void OnThrow(const EventType& type, std::string_view what);
   static bool Wants(const std::vector<Rule>& rules, const EventType& type);
   static bool SetRules(std::vector<Rule>& rules, const EventType& type, bool wanted);
   std::shared_ptr<const Targets> TargetsOf(const EventType& type);
@@ -168,7 +186,9 @@ class EventStream {
   // Who gets which type, made at the first publication after a change.
   absl::flat_hash_map<const EventType*, std::shared_ptr<const Targets>> targets_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> subscriber_count_{0};  // written under mutex_; Publish looks at it without
-  std::atomic<uint64_t> dropped_count_{0};   // a statistic that pairs with nothing
+  // Statistics that pair with nothing.
+  std::atomic<uint64_t> dropped_count_{0};
+  std::atomic<uint64_t> throw_count_{0};
 };
 
 }  // namespace fraktor::inline v0

@@ -1,8 +1,11 @@
 #include "fraktor/actor/event/event_stream.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -291,6 +294,55 @@ TEST(EventStream, DeliversEverythingToThoseWhoStayWhileOthersComeAndGo) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(received.load(), 2 * kThreads * kRounds);
   EXPECT_EQ(stream.subscriber_count(), 1u);
+}
+
+TEST(EventStream, GivesThePublisherWhatASubscriberThrows) {
+  EventStream stream;
+  Recorder behind;
+  const EventSubscription thrower = stream.Listen<Fruit>([](const Fruit&) { throw std::runtime_error("rotten"); });
+  ASSERT_TRUE(stream.Subscribe<Fruit>(behind.subscriber()).ok());
+  EXPECT_THROW(stream.Publish(Apple{}), std::runtime_error);
+  EXPECT_TRUE(behind.names.empty());
+  EXPECT_EQ(stream.throw_count(), 0u);
+}
+
+TEST(EventStream, ReachesThoseBehindOneThatThrowsIfThePublisherWantsThat) {
+  std::vector<std::string> lines;
+  EventStream stream({.on_throw = [&](std::string_view line) { lines.emplace_back(line); }});
+  Recorder behind;
+  const EventSubscription first = stream.Listen<Fruit>([](const Fruit&) { throw std::runtime_error("rotten"); });
+  const EventSubscription second = stream.Listen<Fruit>([](const Fruit&) { throw 7; });
+  ASSERT_TRUE(stream.Subscribe<Fruit>(behind.subscriber()).ok());
+  EXPECT_NO_THROW(stream.PublishToAll(Apple{}));
+  EXPECT_EQ(behind.names, std::vector<std::string>({"Apple"}));
+  EXPECT_EQ(lines, std::vector<std::string>(
+                       {"a listener of Apple threw: rotten; listeners must catch it",
+                        "a listener of Apple threw: something that is no std::exception; listeners must catch it"}));
+  EXPECT_EQ(stream.throw_count(), 2u);
+  EventStream silent;
+  const EventSubscription third = silent.Listen<Fruit>([](const Fruit&) { throw 7; });
+  EXPECT_NO_THROW(silent.PublishToAll(Apple{}));
+  EXPECT_EQ(silent.throw_count(), 1u);
+}
+
+// A thread that ends inside a listener ends.
+TEST(EventStream, LetsAThreadEndInASubscriber) {
+  static bool goes_on = false;
+  EventStream stream;
+  const EventSubscription last = stream.Listen<Fruit>([](const Fruit&) { pthread_exit(nullptr); });
+  pthread_t thread{};
+  ASSERT_EQ(pthread_create(
+                &thread, nullptr,
+                [](void* to) -> void* {
+                  static_cast<EventStream*>(to)->PublishToAll(Apple{});
+                  goes_on = true;
+                  return nullptr;
+                },
+                &stream),
+            0);
+  ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  EXPECT_FALSE(goes_on);
+  EXPECT_EQ(stream.throw_count(), 0u);
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "fraktor/actor/event/log.h"
 
+#include <cxxabi.h>
 #include <unistd.h>
 
+#include <exception>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -20,6 +22,9 @@ LogSink& DefaultSink() {
   static auto& sink = *new StderrLogSink();
   return sink;
 }
+
+// How often stderr hears of a sink that throws.
+constexpr LogLimits kFailureLimits{.lines = 1, .pause = absl::Seconds(10)};
 
 // Texts of users may say anything; they stay on their line.
 std::string Shown(std::string_view text) { return absl::CHexEscape(ToAbsl(text)); }
@@ -130,12 +135,30 @@ void Logger::Log(LogLevel level, LogRecord record, LogSite site) const {
   std::string note;
   if (limits_.lines != 0 && !sites_->Admit(site, record.at, limits_, note)) return;
   if (note.empty()) {
-    sink_->Write(record);
+    Write(record);
     return;
   }
   const std::string text = absl::StrCat(ToAbsl(record.text), note);
   record.text = text;
-  sink_->Write(record);
+  Write(record);
+}
+
+void Logger::Write(const LogRecord& record) const {
+  std::string what;
+  try {
+    sink_->Write(record);
+    return;
+  } catch (abi::__forced_unwind&) {
+    throw;  // The thread is being cancelled: not ours to stop.
+  } catch (const std::exception& e) {
+    what = e.what();
+  } catch (...) {
+    what = "something that is no std::exception";
+  }
+  std::string note;
+  if (!sites_->Admit(LogSite::Here(), record.at, kFailureLimits, note)) return;
+  const std::string text = absl::StrCat("a line was not logged: LogSink::Write threw: ", what, note);
+  DefaultSink().Write({.level = LogLevel::kError, .at = record.at, .text = text});
 }
 
 }  // namespace fraktor::inline v0

@@ -14,6 +14,8 @@
 //
 // Control characters in a text are shown as \n, \x1b and so on: no message makes a line that looks like another.
 //
+// What a sink throws is caught: the line is lost, and stderr gets one that says so, at most one in ten seconds.
+//
 // Thread safety: any thread may log; a sink is called by many at once.
 #ifndef FRAKTOR_ACTOR_EVENT_LOG_H_
 #define FRAKTOR_ACTOR_EVENT_LOG_H_
@@ -67,6 +69,7 @@ std::string FormatLogRecord(const LogRecord& record);
 class LogSink {
  public:
   virtual ~LogSink() = default;
+  // It may send messages.
   virtual void Write(const LogRecord& record) = 0;
 };
 
@@ -91,6 +94,8 @@ class Logger {
 
  private:
   class Sites;
+
+  void Write(const LogRecord& record) const;
 
   LogSink* const sink_;
   const LogLimits limits_;

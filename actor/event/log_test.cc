@@ -1,6 +1,7 @@
 #include "fraktor/actor/event/log.h"
 
 #include <cstdint>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,33 @@ TEST(Log, WithoutALimitEveryLineIsWritten) {
   Logger logger(&sink, LogLevel::kInfo, {.lines = 0});
   for (int i = 0; i < 1000; ++i) logger.Log(LogLevel::kInfo, {.at = kNoon, .text = "hot"});
   EXPECT_EQ(sink.lines.size(), 1000u);
+}
+
+// Fails for its first lines.
+class FailingSink final : public LogSink {
+ public:
+  void Write(const LogRecord& record) override {
+    if (failures-- > 0) throw std::runtime_error("the disk is full");
+    lines.push_back(FormatLogRecord(record));
+  }
+  int failures = 3;
+  std::vector<std::string> lines;
+};
+
+TEST(Log, SaysOnStderrThatASinkThrowsAndGoesOn) {
+  FailingSink sink;
+  Logger logger(&sink);
+  testing::internal::CaptureStderr();
+  EXPECT_NO_THROW(logger.Log(LogLevel::kInfo, {.at = kNoon, .text = "one"}));
+  EXPECT_NO_THROW(logger.Log(LogLevel::kInfo, {.at = kNoon + absl::Seconds(9), .text = "two"}));
+  EXPECT_NO_THROW(logger.Log(LogLevel::kInfo, {.at = kNoon + absl::Seconds(10), .text = "three"}));
+  EXPECT_NO_THROW(logger.Log(LogLevel::kInfo, {.at = kNoon + absl::Seconds(10), .text = "four"}));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "E1116 12:00:00.000000 a line was not logged: LogSink::Write threw: the disk is full (no more of this site "
+            "for 10s)\n"
+            "E1116 12:00:10.000000 a line was not logged: LogSink::Write threw: the disk is full (1 lines of this site "
+            "were left out) (no more of this site for 10s)\n");
+  EXPECT_EQ(sink.lines, Lines({"I1116 12:00:10.000000 four"}));
 }
 
 }  // namespace

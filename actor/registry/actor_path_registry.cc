@@ -375,7 +375,7 @@ void ActorPathRegistry::AddReservation(std::string path, uint64_t path_hash, Act
     reservations_.pop_front();
     reserved_.erase({oldest.path_hash, oldest.uid});
     if (events_ != nullptr) {
-      events_->Publish(
+      events_->PublishToAll(
           UidReservationEvicted{.path = oldest.path, .uid = oldest.uid, .reserved_until = oldest.deadline});
     }
   }

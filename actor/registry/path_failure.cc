@@ -32,7 +32,7 @@ DeadLetterReason ReasonOf(const absl::Status& error) {
 
 absl::Status PathFailureReporter::Report(absl::Status error, const AllDeadLetters& letter, Instant now) const {
   if (error.ok()) return error;
-  events_.Publish(PathFailure{.error = error, .sender = letter.sender, .recipient = letter.recipient, .at = now});
+  events_.PublishToAll(PathFailure{.error = error, .sender = letter.sender, .recipient = letter.recipient, .at = now});
   DeadLetter dead{letter};
   dead.reason = ReasonOf(error);
   dead_letters_.Publish(dead, now);

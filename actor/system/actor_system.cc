@@ -127,7 +127,7 @@ class SystemParts {
       : options(given),
         strategy(given.guardian_strategy),
         log(given.log_sink, given.log_level, given.log_limits),
-        events(given.events) {}
+        events(StreamOptions()) {}
 
   ~SystemParts() {
     if (scheduler != nullptr) scheduler->ForceStop();
@@ -207,6 +207,17 @@ class SystemParts {
   absl::Status EndedBy() {
     MutexLock lock(mutex);
     return ended_by;
+  }
+
+  // The log hears of listeners that throw, unless somebody else does.
+  EventStreamOptions StreamOptions() {
+    EventStreamOptions stream = options.events;
+    if (stream.on_throw == nullptr) {
+      stream.on_throw = [this](std::string_view line) {
+        log.Log(LogLevel::kError, {.at = toolbox->WallNow(), .text = line});
+      };
+    }
+    return stream;
   }
 
   const ActorSystemOptions options;

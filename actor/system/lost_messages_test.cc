@@ -1,5 +1,7 @@
 // What threads that are no workers are told of messages that reach nobody, and where these go.
+#include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -9,8 +11,10 @@
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
 
@@ -147,6 +151,87 @@ TEST_F(LostMessages, AreNotLoggedAfterAPauseThatCannotBe) {
   options_.log_limits.pause = -absl::Seconds(2);
   EXPECT_EQ(ActorSystem::Create(options_).status().message(),
             "ActorSystemOptions.log_limits: LogLimits.pause is -2s; it must not be negative");
+}
+
+// A log sink that hands its lines to an actor.
+class TellingSink final : public LogSink {
+ public:
+  void Write(const LogRecord& record) override {
+    lines.emplace_back(record.text);
+    if (!to.IsNoOne() && lines.size() < 100) Tell(to, std::string(record.text));
+  }
+  ActorRef to;
+  Lines lines;
+};
+
+// Of a worker: the writer leaves lines in its mailbox, and the log writes of each to the writer.
+TEST_F(LostMessages, OfALogSinkAreNotLogged) {
+  TellingSink sink;
+  options_.log_sink = &sink;
+  options_.dead_letters.log_limit = 10;
+  const ActorRef writer = Spawn("writer");
+  sink.to = writer;
+  Tell(writer, Act{[](ActorContext& context) {
+         context.Stop();
+         return absl::OkStatus();
+       }});
+  for (int i = 0; i < 2; ++i) Say(writer, "left");
+  Settle();
+  ASSERT_FALSE(IsAlive(writer));
+  EXPECT_EQ(sink.lines.size(), 2u);
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kStopped), 4u);
+  // Of a thread.
+  Say(writer, "late");
+  EXPECT_EQ(sink.lines.size(), 3u);
+  sink.to = ActorRef();
+}
+
+TEST_F(LostMessages, AreHeardOfByOthersIfAListenerThrows) {
+  const ActorRef a = Spawn("a");
+  const EventSubscription thrower =
+      system().events().Listen<AllDeadLetters>([](const AllDeadLetters&) { throw std::runtime_error("broken ear"); });
+  const EventSubscription other =
+      system().events().Listen<UnhandledMessage>([](const UnhandledMessage&) { throw std::runtime_error("deaf"); });
+  Lines lines;
+  const EventSubscription lost = Listen(system(), lines);
+  Logged();
+  Tell(a, 7);
+  Settle();
+  EXPECT_TRUE(IsAlive(a));
+  EXPECT_EQ(Logged(), (Lines{"E : a listener of UnhandledMessage threw: deaf; listeners must catch it"}));
+  // Of a worker: what an actor leaves behind.
+  Tell(a, Act{[](ActorContext& context) {
+         context.Stop();
+         return absl::OkStatus();
+       }});
+  Say(a, "left");
+  Settle();
+  EXPECT_EQ(Logged(), (Lines{"E : a listener of DeadLetter threw: broken ear; listeners must catch it"}));
+  // Of a thread, twice: the first leaves nothing behind that keeps the second quiet.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_NO_THROW(Tell(a, 7));
+    EXPECT_EQ(Logged().size(), 1u);
+  }
+  EXPECT_EQ(lines.size(), 3u);
+  EXPECT_EQ(system().events().throw_count(), 4u);
+}
+
+TEST_F(LostMessages, ToASystemThatHasEndedAreRefused) {
+  const ActorRef a = Spawn("a");
+  const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+  ActorSystemOptions options = options_;
+  options.toolbox = toolbox.get();
+  std::unique_ptr<ActorSystem> brief = ActorSystem::Create(options).value();
+  const ActorRef gone = brief->SpawnActor(*PropsFor("gone"), "gone").value();
+  ASSERT_TRUE(toolbox->RunUntilIdle().ok());
+  brief.reset();
+  const uint64_t before = DispatcherTable::LateDeadLetters();
+  const absl::Status sent = TryTell(gone, 7);
+  EXPECT_EQ(sent.code(), absl::StatusCode::kUnavailable) << sent;
+  EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 1);
+  // An actor that has ended is no system that has.
+  Stop(a);
+  EXPECT_TRUE(TryTell(a, 7).ok());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -243,6 +244,17 @@ TEST_F(Observation, LeavesTheNameOfTheType) {
   Settle();
   EXPECT_TRUE(IsObservedActor(a.slot()->type.load(std::memory_order_relaxed)));
   EXPECT_EQ(system().tree().TypeName(a.slot()->type.load(std::memory_order_relaxed)), type);
+}
+
+TEST_F(Observation, CountsMessagesThatAnActorDoesNotHandle) {
+  const ActorRef a = Spawn("a");
+  for (int i = 0; i < 3; ++i) Tell(a, 3.5);
+  Settle();
+  EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kUnhandled), 3u);
+  const MetricsSnapshot snapshot = Snapshot();
+  const Metric* const metric = snapshot.Find(kDeadLettersTotal, {{"reason", "unhandled"}});
+  ASSERT_NE(metric, nullptr);
+  EXPECT_EQ(metric->value, 3);
 }
 
 }  // namespace

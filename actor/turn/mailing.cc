@@ -42,10 +42,12 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   envelope->set_target_word(to.word() | mark);
   if (to.IsNoOne() || !slot->IsAt(to.generation())) {
     const bool is_answer = to.IsPromise();
+    const bool is_of_ended_system = !to.IsNoOne() && SystemCore::Of(*slot) == nullptr;
     SystemCore::LoseForeign(slot, std::move(envelope),
                             to.IsNoOne() ? DeadLetterReason::kNoRecipient
                             : is_answer  ? DeadLetterReason::kLateReply
                                          : DeadLetterReason::kStopped);
+    if (is_of_ended_system) return absl::UnavailableError("the actor system of the actor has ended");
     return absl::OkStatus();
   }
   if (to.IsPromise()) {

@@ -54,7 +54,8 @@ void Tell(ActorRef to, M&& message) {
   }
 }
 
-// The same; ResourceExhausted if the target's mailbox is full and its options say that the sender is told.
+// The same; ResourceExhausted if the target's mailbox is full and its options say that the sender is told. To a foreign
+// thread, Unavailable if the target's system takes no messages any more, or has ended.
 template <class M>
 absl::Status TryTell(ActorRef to, M&& message) {
   if (ActorWorker* const worker = ActorWorker::Current()) return worker->TryTell(to, std::forward<M>(message));

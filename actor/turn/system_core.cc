@@ -31,6 +31,13 @@ thread_local int non_blocking = 0;
 // Whether this thread publishes a lost message, and so holds the lock of a core.
 thread_local bool is_publishing = false;
 
+struct Publishing {
+  Publishing() { is_publishing = true; }
+  ~Publishing() { is_publishing = false; }
+  Publishing(const Publishing&) = delete;
+  Publishing& operator=(const Publishing&) = delete;
+};
+
 FreeCores& Free() {
   static FreeCores& free = *new FreeCores;
   return free;
@@ -126,15 +133,12 @@ void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLe
   if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
   // Whoever listens to dead letters may lose another one: that is only counted.
   if (is_publishing) return;
-  is_publishing = true;
-  {
-    MutexLock lock(core->lifecycle_mutex_);
-    if (core->lifecycle_ != nullptr) {
-      core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), const_cast<ActorSlot*>(slot),
-                                     reason);
-    }
+  const Publishing publishing;
+  MutexLock lock(core->lifecycle_mutex_);
+  if (core->lifecycle_ != nullptr) {
+    core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), const_cast<ActorSlot*>(slot),
+                                   reason);
   }
-  is_publishing = false;
 }
 
 }  // namespace fraktor::inline v0
