@@ -1,5 +1,7 @@
 // Metrics in the text format that Prometheus scrapes, version 0.0.4.
 //
+//   #include "fraktor/utils/toolbox/runtime_toolbox.h"    // for toolbox().Now()
+//
 //   response.set_content_type(kPrometheusContentType);
 //   response.set_body(ToPrometheusText(system.hub().Snapshot(system.toolbox().Now())));
 //
