@@ -186,7 +186,27 @@ class SystemParts {
       waiting.swap(termination_promises);
     }
     for (auto callback = callbacks.rbegin(); callback != callbacks.rend(); ++callback) (*callback)();
-    for (Promise<void>& promise : waiting) promise.Set(absl::OkStatus());
+    const absl::Status why = EndedBy();
+    for (Promise<void>& promise : waiting) promise.Set(why);
+  }
+
+  // A guardian has failed, and the system ends with it.
+  void OnGuardianFailed(ActorRef guardian, const absl::Status& error) {
+    {
+      MutexLock lock(mutex);
+      if (!ended_by.ok()) return;
+      ended_by = error;
+    }
+    log.Log(LogLevel::kError,
+            {.at = toolbox->WallNow(),
+             .text = ToStd(absl::StrCat("the actor system \"", options.config.system_name, "\" ends, since ",
+                                        tree->PathOf(guardian), " has failed: ", error.message(),
+                                        "; WhenTerminated() comes to this error. Handle it in the actor or its parent, "
+                                        "or give the system another ActorSystemOptions.guardian_strategy"))});
+  }
+  absl::Status EndedBy() {
+    MutexLock lock(mutex);
+    return ended_by;
   }
 
   const ActorSystemOptions options;
@@ -217,6 +237,8 @@ class SystemParts {
   Mutex mutex;
   std::vector<std::function<void()>> termination_callbacks ABSL_GUARDED_BY(mutex);
   std::vector<Promise<void>> termination_promises ABSL_GUARDED_BY(mutex);
+  // The failure of the first guardian that has failed.
+  absl::Status ended_by ABSL_GUARDED_BY(mutex);
   struct Extension {
     const void* key = nullptr;
     std::shared_ptr<void> object = nullptr;
@@ -260,7 +282,11 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
   FRAKTOR_RETURN_IF_ERROR(scheduler->Start(*tree));
 
   const PropsOptions on_system_pool{.dispatcher = DispatcherChoice::kSystem};
-  FRAKTOR_ASSIGN_OR_RETURN(const ActorRef root, tree->SpawnRoot(*MakeProps<RootGuardian>(on_system_pool)));
+  FRAKTOR_ASSIGN_OR_RETURN(
+      const ActorRef root,
+      tree->SpawnRoot(*MakeProps<RootGuardian>(on_system_pool, [this](ActorRef guardian, const absl::Status& error) {
+        OnGuardianFailed(guardian, error);
+      })));
   FRAKTOR_RETURN_IF_ERROR(names->RegisterRoot(*root.slot()));
   ActorTree::ExpectForeignChildren(root);
   booting.SetGuardian(GuardianKind::kRoot, root);
@@ -311,6 +337,18 @@ absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSyst
 
 ActorSystem::~ActorSystem() {
   if (parts_ == nullptr) return;
+  // It would wait for the very turn that it is in.
+  if (const ActorWorker* const worker = ActorWorker::Current();
+      worker != nullptr && worker->lifecycle.system() == this) {
+    const ActorRef self = worker->turn.self();
+    const std::string where = self.IsNoOne() ? std::string("on one of its workers, as in a callback")
+                                             : absl::StrCat("in a turn of ", parts_->tree->PathOf(self));
+    std::fprintf(stderr,
+                 "fraktor: the actor system \"%s\" was destroyed %s, which it would have to wait for: let main own the "
+                 "system, and call Terminate() in handlers\n",
+                 std::string(name()).c_str(), where.c_str());
+    std::abort();
+  }
   const bool may_wait = !IsWorkerThread() && ActorWorker::Current() == nullptr;
   if (parts_->is_running.load(std::memory_order_acquire) && !IsTerminated() && may_wait) {
     const ShutdownReport report = Shutdown(parts_->options.shutdown_timeout);
@@ -443,7 +481,7 @@ CoordinatedShutdown& ActorSystem::coordinated_shutdown() { return *parts_->shutd
 
 Future<void> ActorSystem::WhenTerminated() {
   MutexLock lock(parts_->mutex);
-  if (parts_->is_terminated.load(std::memory_order_acquire)) return MakeReadyFuture();
+  if (parts_->is_terminated.load(std::memory_order_acquire)) return MakeReadyFuture<void>(parts_->ended_by);
   auto [promise, future] = MakePromise<void>();
   parts_->termination_promises.push_back(std::move(promise));
   return Future<void>::FromSource(*new TerminationSource(*this, std::move(future)));
@@ -552,6 +590,27 @@ void* ActorSystem::FindOrMakeExtension(const void* key, std::shared_ptr<void> (*
     return nullptr;
   };
   if (void* const found = find()) return found;
+  // Those that this thread is making, the latest first: one that needs itself would be made for ever.
+  struct Making {
+    const ActorSystem* system;
+    const void* key;
+    const Making* outer;
+  };
+  thread_local constinit const Making* being_made = nullptr;
+  for (const Making* making = being_made; making != nullptr; making = making->outer) {
+    if (making->system != this || making->key != key) continue;
+    std::fprintf(stderr,
+                 "fraktor: an extension of the actor system \"%s\" asks for itself in its constructor, or for another "
+                 "that needs it there: do that later, when it is used\n",
+                 std::string(name()).c_str());
+    std::abort();
+  }
+  const Making making{.system = this, .key = key, .outer = being_made};
+  const struct Scope {
+    explicit Scope(const Making& now) { being_made = &now; }
+    ~Scope() { being_made = outer; }
+    const Making* const outer = being_made;
+  } scope(making);
   // Without the lock: an extension may need others. Of two that are made at once the first stays.
   std::shared_ptr<void> made = make(*this);
   {

@@ -161,6 +161,7 @@ TEST_F(System, EndsUsersThenItsOwnThenTheRootAndTellsWhoWaits) {
   EXPECT_FALSE(terminated.IsReady());
   Settle();
   EXPECT_TRUE(terminated.IsReady());
+  EXPECT_TRUE(terminated.Take().ok());
   EXPECT_EQ(Told(), (Lines{"a PostStop", "part PostStop", "second", "first"}));
   for (const GuardianKind kind : {GuardianKind::kRoot, GuardianKind::kUser, GuardianKind::kSystem}) {
     EXPECT_FALSE(state.IsAlive(kind));

@@ -311,7 +311,8 @@ std::vector<CoordinatedShutdown::ShutdownTask> CoordinatedShutdown::Enter(size_t
 Future<void> CoordinatedShutdown::TerminateSystem() {
   Future<void> terminated = system_.WhenTerminated();
   ActorTree::Stop(system_.user_guardian());
-  return terminated;
+  // Why it has ended is no failure of the shutdown.
+  return std::move(terminated).MapResult([](const absl::Status&) { return absl::OkStatus(); });
 }
 
 absl::Status CoordinatedShutdown::Judge(const ShutdownPhase& phase, const std::string& task,

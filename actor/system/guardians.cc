@@ -35,7 +35,9 @@ absl::Status RootGuardian::Receive(ActorContext& context, Envelope& message) {
 SupervisionDirective RootGuardian::OnChildFailure(ActorContext& context, const Failure& failure) {
   const bool is_temp = state_ != nullptr && failure.child != state_->guardian(GuardianKind::kUser) &&
                        failure.child != state_->guardian(GuardianKind::kSystem);
-  return is_temp ? Resume() : ActorInstance::OnChildFailure(context, failure);
+  if (is_temp) return Resume();
+  on_guardian_failed_(failure.child, failure.error);
+  return ActorInstance::OnChildFailure(context, failure);
 }
 
 absl::Status SystemGuardian::Receive(ActorContext& context, Envelope& message) {

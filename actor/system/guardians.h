@@ -2,6 +2,8 @@
 #ifndef FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 #define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,11 +33,17 @@ struct EndSystemActors {};
 
 class RootGuardian final : public ActorInstance {
  public:
+  // In its turn: /user or /system has failed, and ends.
+  using OnGuardianFailed = std::function<void(ActorRef guardian, const absl::Status& error)>;
+
+  explicit RootGuardian(OnGuardianFailed on_guardian_failed) : on_guardian_failed_(std::move(on_guardian_failed)) {}
+
   absl::Status Receive(ActorContext& context, Envelope& message) override;
   const SupervisorStrategy& supervision() const override { return SupervisorStrategy::Stopping(); }
   SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure) override;
 
  private:
+  const OnGuardianFailed on_guardian_failed_;
   RunningSystemState* state_ = nullptr;
 };
 

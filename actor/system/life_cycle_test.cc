@@ -366,6 +366,33 @@ TEST_F(LifeCycle, DoesNotLetAContextBeUsedOutsideOfItsTurns) {
 #endif
 }
 
+TEST_F(LifeCycle, DoesNotLetAnActorDestroyItsSystem) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  Let(Spawn("a"), [&](ActorContext&) {
+    EXPECT_DEATH(system_.reset(),
+                 "the actor system \"test\" was destroyed in a turn of pekko://test/user/a, .*let main own the system, "
+                 "and call Terminate\\(\\) in handlers");
+    return absl::OkStatus();
+  });
+  // One of another system's may.
+  std::unique_ptr<ActorSystem> other = ActorSystem::Create({.config = {.system_name = "other"}}).value();
+  Let(Spawn("b"), [&](ActorContext&) {
+    other.reset();
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(other, nullptr);
+}
+
+class Narcissus {
+ public:
+  explicit Narcissus(ActorSystem& system) { system.Extension<Narcissus>(); }
+};
+
+TEST_F(LifeCycle, DoesNotLetAnExtensionAskForItselfInItsConstructor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(system().Extension<Narcissus>(), "an extension of the actor system \"test\" asks for itself");
+}
+
 Task<void> DoNothing() { co_return; }
 
 // A17: and if the program must not end, it is refused.

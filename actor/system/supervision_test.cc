@@ -1,4 +1,5 @@
 // What becomes of actors that fail, through the public API.
+#include <algorithm>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -12,8 +13,10 @@
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/system_fixture.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/future/future.h"
 
 namespace fraktor {
 namespace {
@@ -353,18 +356,47 @@ TEST_F(Supervision, LosesNoSystemMessageWhenADeciderThrows) {
 
 // A42
 TEST_F(Supervision, EndsTheSystemWhenAFailureReachesTheGuardianOfUsers) {
+  Future<void> late;
   options_.guardian_strategy.decider = [](const Failure&) { return Escalate(); };
   const ActorRef a = Spawn("a");
   const ActorRef b = Spawn("b");
   Told();
-  Fail(a);
+  Future<void> terminated = system().WhenTerminated();
+  Fail(a, absl::DataLossError("broken"));
   EXPECT_TRUE(system().IsTerminated());
+  // Who waits for the end learns why, also too late.
+  for (Future<void>* const future : {&terminated, &late}) {
+    if (future == &late) late = system().WhenTerminated();
+    ASSERT_TRUE(future->IsReady());
+    const absl::Status why = future->Take();
+    EXPECT_EQ(why.code(), absl::StatusCode::kDataLoss);
+    EXPECT_EQ(why.message(), "pekko://test/user/a failed: broken");
+  }
   const Lines logged = Logged();
+  EXPECT_EQ(std::count_if(logged.begin(), logged.end(),
+                          [](const std::string& line) {
+                            return line.starts_with(
+                                "E : the actor system \"test\" ends, since pekko://test/user has failed: "
+                                "pekko://test/user/a failed: broken; WhenTerminated() ");
+                          }),
+            1);
   EXPECT_EQ(Count(logged, "E pekko://test/user: stopped after: pekko://test/user/a failed: broken"), 1)
       << (logged.empty() ? std::string() : logged.back());
   EXPECT_FALSE(IsAlive(b));
   Lines lines = Told();
   EXPECT_EQ(Count(lines, "a PostStop") + Count(lines, "b PostStop"), 2);
+}
+
+TEST_F(Supervision, ShutsDownWithoutAComplaintAfterTheGuardianOfUsersHasFailed) {
+  options_.guardian_strategy.decider = [](const Failure&) { return Escalate(); };
+  Fail(Spawn("a"));
+  ASSERT_TRUE(system().IsTerminated());
+  Logged();
+  Future<void> down = system().coordinated_shutdown().Run(ShutdownReason::ActorSystemTerminate());
+  Settle();
+  ASSERT_TRUE(down.IsReady());
+  EXPECT_TRUE(down.Take().ok());
+  EXPECT_EQ(Logged(), Lines());
 }
 
 // A42
