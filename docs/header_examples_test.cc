@@ -2,7 +2,6 @@
 // in snippets_test holds the two together: each paragraph of an example stands here, line by line.
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -11,7 +10,6 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/observe/prometheus_text.h"
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/pattern/behaviors.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
@@ -37,7 +35,6 @@
 #include "fraktor/actor/typed/function_actor.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"    // for toolbox().Now()
 #include "fraktor/utils/toolbox/serial_executor.h"
 
 // The examples stand as they do in the headers.
@@ -280,24 +277,6 @@ struct Store {
 }
 
 }  // namespace pipe_to
-
-namespace prometheus_text {
-
-struct Response {
-  void set_content_type(std::string_view type) {}
-  void set_body(std::string text) { body = std::move(text); }
-  std::string body;
-};
-
-TEST(HeaderExamples, PrometheusText) {
-  ActorSystem system("shop");
-  Response response;
-  response.set_content_type(kPrometheusContentType);
-  response.set_body(ToPrometheusText(system.hub().Snapshot(system.toolbox().Now())));
-  EXPECT_NE(response.body.find("actor_mailbox_depth"), std::string::npos);
-}
-
-}  // namespace prometheus_text
 
 namespace receive_timeout {
 

@@ -188,7 +188,8 @@ class ActorSystem {
   void Terminate();
   // What runs before that, and how.
   CoordinatedShutdown& coordinated_shutdown();
-  // Ready when the root has ended.
+  // Ready when the root has ended: OK after an orderly end. If an actor's failure went up to /user or /system, by which
+  // the system has ended, it is that error, which names the actor.
   Future<void> WhenTerminated();
   bool IsTerminated() const;
   // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony, as soon as the handlers
