@@ -21,6 +21,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/turn/invoker_middleware.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_filter.h"
@@ -698,24 +699,28 @@ TEST(Grain, OthersCodeThrowsInTheRouter) {
   });
 }
 
-// Throws once when it is to write a certain line.
-class AngrySink final : public LogSink {
+// Throws once, around a message to a certain actor.
+class AngryMiddleware final : public InvokerMiddleware {
  public:
-  void Write(const LogRecord& record) override {
-    if (record.text.find("could not handle") == std::string_view::npos) return;
-    ++lines;
-    throw std::runtime_error("the sink is angry");
+  MiddlewareFlow BeforeReceive(const Interception& at) override {
+    if (at.actor == whom) {
+      whom = {};
+      throw std::runtime_error("the middleware is angry");
+    }
+    return MiddlewareFlow::Continue();
   }
-  int lines = 0;
+  void AfterReceive(const Interception& /*at*/, const absl::Status& /*status*/) override {}
+  ActorRef whom;
 };
 
 // CLU-6: a router that fails all the same hands back what has run on its node: it is activated anew, with higher tokens.
 TEST(Grain, ARouterThatFailsHandsBackItsGrains) {
   Simulate({.seeds = 3}, [](Simulation& sim) {
-    AngrySink sink;
+    const auto middleware = std::make_shared<AngryMiddleware>();
     const auto membership = std::make_shared<MemoryMembership>(sim.toolbox());
     const auto store = std::make_shared<MemoryPlacementStore>(sim.toolbox());
-    ActorSystemOptions options{.toolbox = &sim.toolbox(), .workers = 1, .log_sink = &sink};
+    ActorSystemOptions options{.toolbox = &sim.toolbox(), .workers = 1, .log_level = LogLevel::kOff};
+    options.scheduler.dispatchers.default_pool.middleware = {middleware};
     options.config.system_name = "solo";
     const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
     Cluster& cluster = *Cluster::Start(*system, {.authority = "a:1",
@@ -732,14 +737,11 @@ TEST(Grain, ARouterThatFailsHandsBackItsGrains) {
     };
     std::vector<Count> before;
     for (int g = 0; g < 4; ++g) before.push_back(add(cluster.Grain<Counter>(absl::StrCat("g", g))).value());
-    bool is_angry = true;
-    const EventSubscription letters = system->events().Listen<DeadLetter>([&](const DeadLetter&) {
-      if (std::exchange(is_angry, false)) throw std::runtime_error("the listener is angry");
-    });
+    middleware->whom = cluster.router();
     const absl::Status why = add(cluster.Grain<Nowhere>("x")).status();
-    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("the listener is angry"));
+    EXPECT_THAT(std::string(why.message()), testing::HasSubstr("the middleware is angry"));
     sim.Advance(absl::Seconds(1));
-    EXPECT_EQ(sink.lines, 1) << "it has failed";
+    EXPECT_TRUE(middleware->whom.IsNoOne()) << "the router has failed";
     EXPECT_EQ(store->activations(), 0u);
     EXPECT_EQ(cluster.driver().Snapshot().activations, 0u);
     for (int g = 0; g < 4; ++g) {
