@@ -124,10 +124,13 @@ void BareRoundTrip(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * kRoundTrips);
 }
 
+// Those with a number of workers are run in turn with the programs of other runtimes, those that are plain with bare ones.
 BENCHMARK_CAPTURE(RemoteOneWay, plain, false)->Name("remote_one_way/w:2")->Apply(Once);
+BENCHMARK_CAPTURE(RemoteOneWay, plain, false)->Name("remote_one_way_plain")->Apply(Once);
 BENCHMARK(BareOneWay)->Name("bare_one_way")->Apply(Once);
 BENCHMARK_CAPTURE(RemoteOneWay, mtls, true)->Name("remote_one_way_mtls")->Apply(Once);
 BENCHMARK_CAPTURE(RemoteRoundTrip, plain, false)->Name("remote_round_trip/w:2")->Apply(Once);
+BENCHMARK_CAPTURE(RemoteRoundTrip, plain, false)->Name("remote_round_trip_plain")->Apply(Once);
 BENCHMARK(BareRoundTrip)->Name("bare_round_trip")->Apply(Once);
 BENCHMARK_CAPTURE(RemoteRoundTrip, mtls, true)->Name("remote_round_trip_mtls")->Apply(Once);
 
