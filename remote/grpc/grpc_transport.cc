@@ -413,9 +413,9 @@ std::atomic<bool> is_thread_kept{false};
 
 // So long, at most, frames wait whose thread rests while the other one is kept.
 constexpr absl::Duration kLongestRest = absl::Milliseconds(5);
-// What is known of gRPC until 1.59: whichever thread polls hears what has happened. If the thread that has begun a write
-// were the one to hear of its end, the next write would wait for the rest.
-constexpr bool kCallbacksComeFromPolling = GRPC_CPP_VERSION_MAJOR == 1 && GRPC_CPP_VERSION_MINOR < 60;
+// Tried with gRPC 1.51: there whichever thread polls hears what has happened. If the thread that has begun a write were the
+// one to hear of its end, the next write would wait for the rest. So others go without it until somebody has measured.
+constexpr bool kCallbacksComeFromPolling = GRPC_CPP_VERSION_MAJOR == 1 && GRPC_CPP_VERSION_MINOR == 51;
 ThreadRest& RestOfCallbackThread() {
   static ThreadRest* const rest =
       new ThreadRest(kLongestRest);  // NOLINT(cppcoreguidelines-owning-memory): as its threads.

@@ -12,7 +12,7 @@
 // may be read and not handled yet; gRPC is told to keep no more than that, and 16 MiB for connections, at which peers have
 // to wait.
 //
-// gRPC's threads stay as long as the process. With gRPC before 1.60, one that has run the handlers of a small frame
+// gRPC's threads stay as long as the process. With gRPC 1.51, one that has run the handlers of a small frame
 // (FrameSequel) waits for up to 5ms before it polls again, so that the other one need not wake it for each frame: a frame
 // may wait as long as that if the other one is kept by a handler then.
 //
