@@ -163,12 +163,15 @@ void Simulation::Finish() {
 TestKit& Simulation::AddSystem(TestKitOptions options) {
   // Protected, so that a kit on somebody else's toolbox is only made here.
   struct OtherKit final : TestKit {
-    OtherKit(const TestKitOptions& its_options, PumpedToolbox& pumped) : TestKit(its_options, nullptr, &pumped) {}
+    OtherKit(const TestKitOptions& its_options, const Simulation& its_simulation)
+        : TestKit(its_options, nullptr, &its_simulation.toolbox()), simulation(its_simulation) {}
+    std::vector<std::string> BusyActors() const override { return simulation.BusyActors(); }
+    const Simulation& simulation;
   };
   options.threads = 0;
   if (options.system.workers == 0) options.system.workers = this->options().system.workers;
   Trace(options, actors_);
-  others_.push_back(std::make_unique<OtherKit>(options, toolbox()));
+  others_.push_back(std::make_unique<OtherKit>(options, *this));
   return *others_.back();
 }
 
@@ -194,6 +197,15 @@ std::string Simulation::Surroundings() const {
     if (const std::string described = part->Describe(); !described.empty()) absl::StrAppend(&text, "\n  ", described);
   }
   return text;
+}
+
+std::vector<std::string> Simulation::BusyActors() const {
+  std::vector<std::string> busy = TestKit::BusyActors();
+  for (const std::unique_ptr<TestKit>& other : others_) {
+    const std::vector<std::string> its = other->TestKit::BusyActors();
+    busy.insert(busy.end(), its.begin(), its.end());
+  }
+  return busy;
 }
 
 SimulateReport Simulate(const SimulateOptions& options, absl::FunctionRef<void(Simulation&)> scenario,

@@ -70,7 +70,7 @@ struct SimulationOptions {
   int workers = 0;
   int budget = 0;
   // Steps that one call may take: see SimToolbox.
-  int64_t max_steps = 10'000'000;
+  int64_t max_steps = 1'000'000;
   // So many events are kept to find out where two runs part.
   size_t history = size_t{1} << 20;
   TestKitOptions kit = {};
@@ -129,6 +129,7 @@ class Simulation final : public TestKit {
   void Finish();
 
   std::string Surroundings() const override;
+  std::vector<std::string> BusyActors() const override;
 
  private:
   struct Fault {

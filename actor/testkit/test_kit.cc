@@ -1,13 +1,17 @@
 #include "fraktor/actor/testkit/test_kit.h"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
+#include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/testkit/probe_inbox.h"
 #include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/invoker_middleware.h"
-#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
@@ -19,22 +23,8 @@ constexpr size_t kLogTail = 20;
 // How long a kit with threads waits for the rest to come to rest.
 constexpr absl::Duration kQuietTimeout = absl::Minutes(1);
 
-// The last message that an actor has got on this thread, which runs all systems in virtual time. Valid until that
-// actor's system has gone.
-struct LastReceived {
-  ActorRef actor;
-  const MessageType* message = nullptr;
-};
-thread_local constinit LastReceived last_received;
-
-class LastReceivedKeeper final : public InvokerMiddleware {
- public:
-  MiddlewareFlow BeforeReceive(const Interception& at) override {
-    last_received = {at.actor, at.message.type()};
-    return MiddlewareFlow::Continue();
-  }
-  void AfterReceive(const Interception&, const absl::Status&) override {}
-};
+// So many of the actors that have something to do are named.
+constexpr size_t kNamed = 10;
 
 }  // namespace
 
@@ -95,11 +85,9 @@ void TestKit::Boot() {
   system.log_sink = &log_;
   if (options_.threads > 0) system.workers = options_.threads;
   if (pumped_ != nullptr) {
+    // So that max_steps counts runs of actors.
     DispatchersOptions& dispatchers = system.scheduler.dispatchers;
-    const auto keeper = std::make_shared<LastReceivedKeeper>();
     for (WorkerExecutorOptions* pool : {&dispatchers.default_pool, &dispatchers.system_pool, &dispatchers.pinned}) {
-      pool->middleware.push_back(keeper);
-      // So that max_steps counts runs of actors.
       pool->runs_per_step = 1;
     }
   }
@@ -149,36 +137,50 @@ void TestKit::Settle(TestLocation at) {
   if (pumped_ == nullptr) {
     if (!system_->scheduler().dispatchers().AwaitQuiet(kQuietTimeout)) {
       EndTest(at, absl::StrCat("the actors have not come to rest within ", absl::FormatDuration(kQuietTimeout),
-                               Surroundings()));
+                               DescribeBusy(), Surroundings()));
     }
     return;
   }
-  last_received = {};
   const absl::Status idle = pumped_->RunUntilIdle();
   if (!idle.ok()) EndPumping(at, idle);
 }
 
-void TestKit::EndPumping(TestLocation at, const absl::Status& ran) {
-  std::string who;
-  if (ran.code() == absl::StatusCode::kResourceExhausted && !last_received.actor.IsNoOne()) {
-    who = absl::StrCat("\n  the last that ran is ", SystemCore::PathOf(last_received.actor), ", which got a ",
-                       ToAbsl(last_received.message->name()),
-                       ": look whether it, or those that it talks with, send something in each turn; what is to happen "
-                       "again and again belongs to a timer");
+std::vector<std::string> TestKit::BusyActors() const {
+  std::vector<std::string> busy;
+  ActorTree& tree = system_->tree();
+  for (const ActorRef actor : tree.Living(system_->root_guardian(), SIZE_MAX)) {
+    const Inbox& inbox = actor.slot()->mailbox.inbox;
+    if (!inbox.IsIdle() && !inbox.IsParked()) busy.push_back(tree.PathOf(actor));
   }
-  EndTest(at, absl::StrCat(ran.message(), who, Surroundings()));
+  return busy;
+}
+
+std::string TestKit::DescribeBusy() const {
+  std::vector<std::string> busy = BusyActors();
+  if (busy.empty()) {
+    return "\n  no actor has something to do at the moment: look for a timer that fires again and again";
+  }
+  const size_t more = busy.size() - std::min(busy.size(), kNamed);
+  busy.resize(busy.size() - more);
+  return absl::StrCat("\n  these have something to do:\n    ", absl::StrJoin(busy, "\n    "),
+                      more == 0 ? "" : absl::StrCat("\n    and ", more, " more"),
+                      "\n  look whether they, or those that they talk with, send something in each turn; what is to "
+                      "happen again and again belongs to a timer");
+}
+
+void TestKit::EndPumping(TestLocation at, const absl::Status& ran) {
+  const bool is_restless = ran.code() == absl::StatusCode::kResourceExhausted;
+  EndTest(at, absl::StrCat(ran.message(), is_restless ? DescribeBusy() : "", Surroundings()));
 }
 
 void TestKit::Advance(absl::Duration duration, TestLocation at) {
   if (pumped_ == nullptr) EndTest(at, "a kit with threads has the real clock, which cannot be advanced");
-  last_received = {};
   const absl::Status ran = pumped_->RunFor(duration);
   if (!ran.ok()) EndPumping(at, ran);
 }
 
 bool TestKit::RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, TestLocation at) {
   if (pumped_ == nullptr) return monitor_.Await(*toolbox_, done, within);
-  last_received = {};
   const absl::Status ran = pumped_->RunUntil(done, within);
   if (ran.ok()) return true;
   // Over, or nothing is left that could happen; anything else is a mistake.

@@ -67,9 +67,9 @@ struct TestKitOptions {
   // a machine may be busy.
   int threads = 0;
   // In virtual time: so many steps, each of which is one run of one actor or one timer, may a call such as Settle or
-  // Advance take. Then the test fails, and says who ran last: something never comes to rest. A Simulation has an option
-  // of its own.
-  int64_t max_steps = 10'000'000;
+  // Advance take. Then the test fails, and says who still has something to do: something never comes to rest. A
+  // Simulation has an option of its own.
+  int64_t max_steps = 1'000'000;
   // What the system is like; `toolbox` and `log_sink` are the kit's.
   ActorSystemOptions system = {};
   // Actors that do not end with the kit are a failure.
@@ -216,6 +216,9 @@ class TestKit {
 
   // What a failure's text ends with: the time, and the last lines of the log.
   virtual std::string Surroundings() const;
+  // The paths of the actors that have something to do now, parents before their children; those of all systems in a
+  // simulation. A snapshot that is a little blurred in a kit with threads.
+  virtual std::vector<std::string> BusyActors() const;
 
  protected:
   // On a toolbox that is pumped, which the kit owns or not.
@@ -230,7 +233,9 @@ class TestKit {
   bool IsAliveRef(ActorRef actor) const;
   void AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at);
   void Boot();
-  // Fails the test with what pumping came to, and who kept it busy.
+  // For the text of a failure: who does not come to rest.
+  std::string DescribeBusy() const;
+  // Fails the test with what pumping came to.
   [[noreturn]] void EndPumping(TestLocation at, const absl::Status& ran);
 
   const TestKitOptions options_;

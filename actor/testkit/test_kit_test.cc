@@ -17,6 +17,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/guardians.h"
 #include "fraktor/actor/testkit/test_probe.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor {
 namespace {
@@ -101,10 +102,35 @@ TEST(TestKit, SaysWhoNeverComesToRest) {
     wait(kit);
   };
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), "has not come to rest after 1000 steps");
-  constexpr char kWho[] = "the last that ran is pekko://default/user/spinner, which got a ";
+  // And nobody else.
+  constexpr char kWho[] = "these have something to do:\n    pekko://default/user/spinner\n  look whether";
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), kWho);
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Advance(absl::Seconds(1)); }), kWho);
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.RunUntil([] { return false; }, absl::Seconds(1)); }), kWho);
+}
+
+TEST(TestKit, NamesOnlySomeOfManyThatNeverComeToRest) {
+  TestKitOptions options;
+  options.max_steps = 1000;
+  options.must_end = false;
+  const auto with_spinners = [&] {
+    TestKit kit(options);
+    for (int i = 0; i < 12; ++i) kit.Spawn<Spinner>().Tell(Spin{});
+    kit.Settle();
+  };
+  EXPECT_TEST_ENDS(with_spinners(), "\n    and 2 more\n  look whether");
+}
+
+TEST(TestKit, SaysThatNoActorIsBusyWhereTimersAre) {
+  TestKitOptions options;
+  options.max_steps = 1000;
+  const auto with_timer = [&] {
+    TestKit kit(options);
+    kit.Settle();
+    EXPECT_TRUE(kit.toolbox().SchedulePeriodic({.period = absl::Milliseconds(1)}, [] {}).ok());
+    kit.Advance(absl::Hours(1));
+  };
+  EXPECT_TEST_ENDS(with_timer(), "no actor has something to do at the moment: look for a timer");
 }
 
 TEST(TestKit, AProbeWaitsInVirtualTimeAndOnlyAsLongAsItTakes) {
