@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -63,13 +64,6 @@ namespace {
 
 // Whether this thread logs a dead letter. What is called then may lose a message: to log that too would not end.
 thread_local bool is_logging = false;
-
-struct Logging {
-  Logging() { is_logging = true; }
-  ~Logging() { is_logging = false; }
-  Logging(const Logging&) = delete;
-  Logging& operator=(const Logging&) = delete;
-};
 
 }  // namespace
 
@@ -142,7 +136,8 @@ void DeadLetters::Log(DeadLetterReason reason, std::string_view sender, std::str
                    QuotedForText(message.type_name), " from ", QuotedForText(sender), " to ", QuotedForText(recipient),
                    arrived ? " came, but the actor has no handler for it" : " was not delivered", note);
   // Without the lock: what is called may lose a message itself.
-  const Logging logging;
+  is_logging = true;
+  const absl::Cleanup logged = [] { is_logging = false; };
   options_.log(line);
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 
 #include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_slot.h"
@@ -30,13 +31,6 @@ struct Listening {
 thread_local int non_blocking = 0;
 // Whether this thread publishes a lost message, and so holds the lock of a core.
 thread_local bool is_publishing = false;
-
-struct Publishing {
-  Publishing() { is_publishing = true; }
-  ~Publishing() { is_publishing = false; }
-  Publishing(const Publishing&) = delete;
-  Publishing& operator=(const Publishing&) = delete;
-};
 
 FreeCores& Free() {
   static FreeCores& free = *new FreeCores;
@@ -133,7 +127,8 @@ void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLe
   if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
   // Whoever listens to dead letters may lose another one: that is only counted.
   if (is_publishing) return;
-  const Publishing publishing;
+  is_publishing = true;
+  const absl::Cleanup published = [] { is_publishing = false; };
   MutexLock lock(core->lifecycle_mutex_);
   if (core->lifecycle_ != nullptr) {
     core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), const_cast<ActorSlot*>(slot),
