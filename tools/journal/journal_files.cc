@@ -72,15 +72,16 @@ std::string FileText(const rocksdb::LiveFileMetaData& file, const std::string& p
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::string& path) {
+absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::string& path, rocksdb::Env& env) {
   std::vector<std::string> names;
   const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names);
   if (!listed.ok()) return absl::NotFoundError(absl::StrCat(path, ": there is no database: ", listed.ToString()));
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
-  auto files = absl::WrapUnique(new JournalFiles(path));
+  auto files = absl::WrapUnique(new JournalFiles(path, env));
   rocksdb::DB* db = nullptr;
   rocksdb::DBOptions options;
+  options.env = &env;
   options.info_log = std::make_shared<SilentLogger>();
   // As much as can be read: Verify says what cannot.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
@@ -146,9 +147,11 @@ uint64_t JournalFiles::Verify(const std::function<void(const std::string&)>& dam
   uint64_t count = 0;
   std::vector<rocksdb::LiveFileMetaData> files;
   db_->GetLiveFilesMetaData(&files);
+  rocksdb::Options options;
+  options.env = &env_;
   for (const rocksdb::LiveFileMetaData& file : files) {
     const std::string path = absl::StrCat(path_, file.name);
-    rocksdb::SstFileReader reader{rocksdb::Options()};
+    rocksdb::SstFileReader reader(options);
     rocksdb::Status read = reader.Open(path);
     if (read.ok()) read = reader.VerifyChecksum(WholeRead());
     std::error_code error;

@@ -1,7 +1,7 @@
 // JournalFiles: the files of a journal, looked at beside the journal itself: what they belong to, and whether they are
 // damaged where the journal does not look.
 //
-//   std::unique_ptr<JournalFiles> files = JournalFiles::Open("/var/lib/shop/journal").value();
+//   std::unique_ptr<JournalFiles> files = JournalFiles::Open("/var/lib/shop/journal", env).value();
 //   uint64_t damaged_files = files->Verify([](const std::string& damage) { std::cout << damage << "\n"; });
 //
 // A journal reads what it is asked for. Blocks of deleted events, of filters and of the index may be damaged for long
@@ -24,13 +24,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
 
 namespace fraktor::inline v0 {
 
 class JournalFiles {
  public:
-  // Any RocksDB database. NotFound if there is none.
-  static absl::StatusOr<std::unique_ptr<JournalFiles>> Open(const std::string& path);
+  // Any RocksDB database. NotFound if there is none. `env` outlives it.
+  static absl::StatusOr<std::unique_ptr<JournalFiles>> Open(const std::string& path, rocksdb::Env& env);
   ~JournalFiles();
   JournalFiles(const JournalFiles&) = delete;
   JournalFiles& operator=(const JournalFiles&) = delete;
@@ -48,12 +49,13 @@ class JournalFiles {
   uint64_t Verify(const std::function<void(const std::string&)>& damaged) const;
 
  private:
-  explicit JournalFiles(std::string path) : path_(std::move(path)) {}
+  JournalFiles(std::string path, rocksdb::Env& env) : path_(std::move(path)), env_(env) {}
 
   // Null if it has none of that name.
   rocksdb::ColumnFamilyHandle* Family(std::string_view name) const;
 
   const std::string path_;
+  rocksdb::Env& env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };

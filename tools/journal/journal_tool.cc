@@ -36,6 +36,7 @@
 #include "fraktor/tools/journal/id_text.h"
 #include "fraktor/tools/journal/journal_files.h"
 #include "fraktor/tools/journal/json_line.h"
+#include "fraktor/tools/journal/probed_files.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -209,17 +210,18 @@ class JournalTool {
 
   // Whether everything was well.
   absl::StatusOr<bool> Run() {
+    FRAKTOR_RETURN_IF_ERROR(CheckFolder());
+    probed_.emplace(arguments_.path);  // before there are threads
     FRAKTOR_ASSIGN_OR_RETURN(toolbox_, StdToolbox::Make({.name = "journal"}));
     if (arguments_.command == "import") return ImportOrUndo();
-    FRAKTOR_RETURN_IF_ERROR(CheckFolder());
-    absl::StatusOr<std::unique_ptr<RocksDbJournal>> journal =
-        RocksDbJournal::Open(*toolbox_, {.path = arguments_.path,
-                                         .create_if_missing = false,
-                                         .read_only = true,
-                                         // An export is whole unless it is asked to be something else.
-                                         .on_damaged_log = arguments_.command == "export" && !arguments_.skip_corrupt
-                                                               ? OnDamagedLog::kRefuse
-                                                               : OnDamagedLog::kSkip});
+    absl::StatusOr<std::unique_ptr<RocksDbJournal>> journal = RocksDbJournal::Open(
+        *toolbox_, {.path = arguments_.path,
+                    .create_if_missing = false,
+                    .read_only = true,
+                    // An export is whole unless it is asked to be something else.
+                    .on_damaged_log = arguments_.command == "export" && !arguments_.skip_corrupt ? OnDamagedLog::kRefuse
+                                                                                                 : OnDamagedLog::kSkip,
+                    .env = &probed_->env()});
     if (!journal.ok()) {
       // Perhaps because it is something else, which RocksDB says in other words.
       const absl::StatusOr<JournalFiles*> files = Files();
@@ -325,7 +327,7 @@ class JournalTool {
   // Opened when they are needed: that reads the log once more.
   absl::StatusOr<JournalFiles*> Files() {
     if (files_ == nullptr) {
-      FRAKTOR_ASSIGN_OR_RETURN(files_, JournalFiles::Open(arguments_.path));
+      FRAKTOR_ASSIGN_OR_RETURN(files_, JournalFiles::Open(arguments_.path, probed_->env()));
     }
     return files_.get();
   }
@@ -687,7 +689,6 @@ class JournalTool {
 
   // An import that fails leaves no new journal behind: one would look as if it had everything.
   absl::StatusOr<bool> ImportOrUndo() {
-    FRAKTOR_RETURN_IF_ERROR(CheckFolder());
     std::error_code error;
     const std::filesystem::path path(arguments_.path);
     std::set<std::filesystem::path> present;
@@ -718,10 +719,11 @@ class JournalTool {
   }
 
   absl::StatusOr<bool> OpenAndImport() {
-    FRAKTOR_ASSIGN_OR_RETURN(
-        journal_, RocksDbJournal::Open(*toolbox_, {.path = arguments_.path, .on_warning = [](const std::string&) {
-                                                     // Said from open_report(), with the name of this program.
-                                                   }}));
+    FRAKTOR_ASSIGN_OR_RETURN(journal_,
+                             RocksDbJournal::Open(*toolbox_, {.path = arguments_.path,
+                                                              // Said from open_report(), with the name of this program.
+                                                              .on_warning = [](const std::string&) {},
+                                                              .env = &probed_->env()}));
     return RunWithJournal();
   }
 
@@ -910,6 +912,7 @@ class JournalTool {
   Arguments arguments_;
   ToolStreams streams_;
   const EventTexts& texts_;
+  std::optional<ProbedFiles> probed_;
   std::unique_ptr<StdToolbox> toolbox_;
   std::unique_ptr<RocksDbJournal> journal_;
   std::unique_ptr<JournalFiles> files_;

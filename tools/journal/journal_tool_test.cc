@@ -183,6 +183,17 @@ class JournalToolTest : public testing::Test {
     stream.write(bytes, sizeof(bytes));
     ASSERT_TRUE(stream.good()) << file;
   }
+  // Turns around the bit at the end of the table properties that says that they have an index of hashes.
+  static void TurnPropertiesIntoAHashIndex(const std::string& file) {
+    std::stringstream content;
+    content << std::ifstream(file, std::ios::binary).rdbuf();
+    std::string bytes = content.str();
+    // One restart point, at 0; and no other property has such a name.
+    const size_t end = bytes.find(std::string("\0\0\0\0\1\0\0\0", 8), bytes.rfind("value.size"));
+    ASSERT_NE(end, std::string::npos) << file;
+    bytes[end + 7] = static_cast<char>(0x80);
+    std::ofstream(file, std::ios::binary) << bytes;
+  }
   std::string LargestFile(const std::string& path) {
     std::string largest;
     for (const std::string& file : Files(path)) {
@@ -387,6 +398,24 @@ TEST_F(JournalToolTest, FindsDamageAnywhereInAFile) {
       EXPECT_TRUE(Out(name) || Err(name)) << name << ", " << tenth << " tenths: " << out_ << err_;
     }
   }
+}
+
+// What RocksDB parses before it looks at the checksum: it aborts at this if it is built with assertions.
+TEST_F(JournalToolTest, SurvivesDamageAtWhichRocksDbAborts) {
+  FillFiles();
+  const std::string events = LargestFile(path_);
+  TurnPropertiesIntoAHashIndex(events);
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out(absl::StrCat(events, ", which has event 1 of \"account-1\""))) << out_ << err_;
+  EXPECT_TRUE(Out("1 files are damaged")) << out_;
+  // What is in other files can be read.
+  EXPECT_EQ(Run({"list", path_}), 0) << err_;
+  EXPECT_TRUE(Out("account-2")) << out_;
+  for (const std::string& file : Files(path_)) {
+    if (file != events) TurnPropertiesIntoAHashIndex(file);
+  }
+  EXPECT_EQ(Run({"verify", path_}), 1);
+  EXPECT_TRUE(Out(path_) || Err(path_)) << out_ << err_;
 }
 
 TEST_F(JournalToolTest, SaysWhatIsInADamagedFile) {
