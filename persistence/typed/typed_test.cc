@@ -611,33 +611,44 @@ TEST(EventSourced, TellsWhoAsksWhyItCannotStart) {
     std::string PersistenceId() const override { return std::string(2000, 'x'); }
   };
   TestKit kit(EventSourcedTest::Options());
-  const auto hears = [&kit](const auto& spawn, absl::StatusCode code, std::string_view why) {
+  enum class Fails { kAtItsStart, kInItsRecovery };
+  const auto hears = [&kit](const auto& spawn, Fails when, absl::StatusCode code, std::string_view why) {
     const auto early = spawn();
     Future<Balance> asked = kit.system().Ask(early, Deposit{1}, absl::Hours(1));
     kit.Settle();
     ASSERT_TRUE(asked.IsReady()) << why;
+    EXPECT_FALSE(kit.IsAlive(early));
     const auto late = spawn();
     kit.Settle();
     EXPECT_FALSE(kit.IsAlive(late));
-    for (const absl::Status& status : {asked.Take().status(), kit.AskAndWait(late, Deposit{1}).status()}) {
+    const absl::Status first = asked.Take().status();
+    const absl::Status second = kit.AskAndWait(late, Deposit{1}).status();
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(first), ErrorKindOf<JournalErrorKind>(second)) << first << "\n" << second;
+    for (const absl::Status& status : {first, second}) {
       EXPECT_EQ(status.code(), code) << status;
+      EXPECT_EQ(absl::StrContains(status.message(), " could not be recovered: "), when == Fails::kInItsRecovery)
+          << status;
       EXPECT_TRUE(absl::StrContains(status.message(), absl::string_view(why.data(), why.size()))) << status;
       EXPECT_LT(status.message().size(), 700u) << status;
     }
   };
-  hears([&] { return kit.Spawn<Ledger>(); }, absl::StatusCode::kNotFound, "there is no journal");
+  hears([&] { return kit.Spawn<Ledger>(); }, Fails::kAtItsStart, absl::StatusCode::kNotFound, "there is no journal");
   std::shared_ptr<MemoryJournal> journal = MemoryJournal::Open({}).value();
   ASSERT_TRUE(kit.system().Extension<PersistenceExtension>().AddJournal("memory", {.storage = journal}).ok());
-  hears([&] { return kit.Spawn<Nameless>(); }, absl::StatusCode::kInvalidArgument, "must say a name");
-  hears([&] { return kit.Spawn<Lost>(); }, absl::StatusCode::kNotFound, "\"nowhere\"");
-  hears([&] { return kit.Spawn<Misled>(); }, absl::StatusCode::kInvalidArgument, "stash_capacity");
-  hears([&] { return kit.Spawn<Endless>(); }, absl::StatusCode::kInvalidArgument, "max_persistence_id_bytes");
+  hears([&] { return kit.Spawn<Nameless>(); }, Fails::kAtItsStart, absl::StatusCode::kInvalidArgument,
+        "must say a name");
+  hears([&] { return kit.Spawn<Lost>(); }, Fails::kAtItsStart, absl::StatusCode::kNotFound, "\"nowhere\"");
+  hears([&] { return kit.Spawn<Misled>(); }, Fails::kAtItsStart, absl::StatusCode::kInvalidArgument, "stash_capacity");
+  hears([&] { return kit.Spawn<Endless>(); }, Fails::kInItsRecovery, absl::StatusCode::kInvalidArgument,
+        "max_persistence_id_bytes");
   const auto ledger = kit.Spawn<Ledger>();
   EXPECT_FALSE(kit.AskAndWait(ledger, Deposit{0}).ok());
   kit.Settle();
-  hears([&] { return kit.Spawn<Ledger>(); }, absl::StatusCode::kInternal, "event 1 of \"ledger\", a ");
+  hears([&] { return kit.Spawn<Ledger>(); }, Fails::kInItsRecovery, absl::StatusCode::kInternal,
+        "event 1 of \"ledger\", a ");
   ASSERT_TRUE(journal->Close().Take().ok());
-  hears([&] { return kit.Spawn<Ledger>(); }, absl::StatusCode::kUnavailable, "the journal in memory is closed");
+  hears([&] { return kit.Spawn<Ledger>(); }, Fails::kInItsRecovery, absl::StatusCode::kUnavailable,
+        "the journal in memory is closed");
 }
 
 TEST(EventSourced, KeepsItsStateIfAnEventCannotBeAppliedAndItIsResumed) {
