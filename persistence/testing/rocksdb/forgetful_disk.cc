@@ -88,9 +88,15 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
     is_off_ = true;
   }
 
+  void PowerOffAtNextSync() {
+    MutexLock lock(mutex_);
+    goes_off_at_sync_ = true;
+  }
+
   void PowerOn(const PowerOnOptions& options) {
     MutexLock lock(mutex_);
     is_off_ = false;
+    goes_off_at_sync_ = false;
     std::error_code ignored;
     for (const auto& [path, file] : states_) {
       if (!file.has_entry) {
@@ -139,6 +145,7 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
   // The power may have gone while the sync was under way; then it counts as not done.
   IOStatus NoteSync(const std::string& path, size_t size) {
     MutexLock lock(mutex_);
+    is_off_ = is_off_ || goes_off_at_sync_;
     if (is_off_) return Off();
     ++sync_count_;
     states_[path].synced = size;
@@ -171,6 +178,7 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
 
   mutable Mutex mutex_;
   bool is_off_ ABSL_GUARDED_BY(mutex_) = false;
+  bool goes_off_at_sync_ ABSL_GUARDED_BY(mutex_) = false;
   bool is_full_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t sync_count_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t forgotten_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -312,6 +320,7 @@ ForgetfulDisk::ForgetfulDisk() : files_(std::make_shared<Files>()), env_(rocksdb
 ForgetfulDisk::~ForgetfulDisk() = default;
 
 void ForgetfulDisk::PowerOff() { files_->PowerOff(); }
+void ForgetfulDisk::PowerOffAtNextSync() { files_->PowerOffAtNextSync(); }
 void ForgetfulDisk::PowerOn(const PowerOnOptions& options) { files_->PowerOn(options); }
 void ForgetfulDisk::SetFull(bool is_full) { files_->SetFull(is_full); }
 uint64_t ForgetfulDisk::sync_count() const { return files_->sync_count(); }

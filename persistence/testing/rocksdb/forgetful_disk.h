@@ -39,6 +39,8 @@ class ForgetfulDisk {
   rocksdb::Env* env() { return env_.get(); }
 
   void PowerOff();
+  // When the next file is synced, instead of that: what was appended to it is lost.
+  void PowerOffAtNextSync();
   void PowerOn(const PowerOnOptions& options);
 
   // Whether there is room: without it, whatever makes a file longer fails.
