@@ -521,7 +521,7 @@ void PersistentActor::AppendLoop(Invocation& invocation) {
 }
 
 absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, size_t count) const {
-  const absl::Time now = absl::FromUnixNanos(absl::ToUnixNanos(ActorContext::worker().toolbox->WallNow()));
+  const absl::Time now = ActorContext::worker().toolbox->WallNow();
   const Invocation* at = &first;
   return AtomicWrite::Fill(count, [&](size_t, PersistentRepr& repr) {
     const Invocation& invocation = *std::exchange(at, at->next);
@@ -589,13 +589,18 @@ void PersistentActor::Flush() {
   }
 }
 
-void PersistentActor::SendWrites(AtomicWrites&& writes, std::vector<DeferredEntry> deferred) {
+void PersistentActor::TellJournal(AtomicWrites&& writes, std::vector<DeferredEntry>&& deferred) {
   context_->Tell(journal_, WriteMessages{.writes = std::move(writes),
                                          .deferred = std::move(deferred),
                                          .client = self_,
                                          .instance_id = instance_id_,
-                                         .batch = ++batch_nr_,
+                                         .batch = batch_nr_,
                                          .only_events_are_answered = !journal_.IsRemote()});
+}
+
+void PersistentActor::SendWrites(AtomicWrites&& writes, std::vector<DeferredEntry>&& deferred) {
+  ++batch_nr_;
+  TellJournal(std::move(writes), std::move(deferred));
   if (!has_write_timer_) {
     ticked_batch_ = batch_nr_;
     ArmWriteTimer();
@@ -641,12 +646,7 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
   // It may be another actor by now.
   absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId(), persistence_id_);
   if (journal.ok()) journal_ = *journal;
-  context.Tell(journal_, WriteMessages{.writes = std::move(writes),
-                                       .deferred = std::move(deferred),
-                                       .client = self_,
-                                       .instance_id = instance_id_,
-                                       .batch = batch_nr_,
-                                       .only_events_are_answered = !journal_.IsRemote()});
+  TellJournal(std::move(writes), std::move(deferred));
   ArmWriteTimer();
   return absl::OkStatus();
 }
@@ -701,12 +701,8 @@ void PersistentActor::SendRest(ActorContext& context) {
   }
   if (count <= sent) return;
   // Nobody waits for the answers. At once, so that it goes before the opening of whoever comes next.
-  context.Tell(journal_, WriteMessages{.writes = std::move(writes),
-                                       .deferred = {},
-                                       .client = self_,
-                                       .instance_id = instance_id_,
-                                       .batch = ++batch_nr_,
-                                       .only_events_are_answered = !journal_.IsRemote()});
+  ++batch_nr_;
+  TellJournal(std::move(writes), {});
   context.Flush();
 }
 

@@ -291,7 +291,9 @@ class PersistentActor : public ActorInstance {
   void AppendWrite(Invocation& first, size_t count);
   void AfterEnqueue();
   void Flush();
-  void SendWrites(AtomicWrites&& writes, std::vector<DeferredEntry> deferred);
+  // As batch_nr_ says: a new one, or what is under way once more.
+  void TellJournal(AtomicWrites&& writes, std::vector<DeferredEntry>&& deferred);
+  void SendWrites(AtomicWrites&& writes, std::vector<DeferredEntry>&& deferred);
   absl::Status OnEventStored(ActorContext& context, uint64_t sequence_nr);
   absl::Status OnLooped(ActorContext& context, uint64_t token);
   absl::Status OnRejected(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause);

@@ -6,7 +6,8 @@
 //
 // It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot that cannot be read
 // is passed over for the one before it, a few times; if there is none, that is a failure, and not the same as no
-// snapshot at all. What may be left of one that could not be saved is deleted. When the actor stops or is restarted, everything that is under way is answered with a failure.
+// snapshot at all. What may be left of one that could not be saved is deleted. When the actor stops or is restarted,
+// everything that is under way is answered with a failure.
 //
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //

@@ -112,7 +112,7 @@ rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
     db.skip_checking_sst_file_sizes_on_db_open = true;
   }
   // Column families that are rarely written would keep old log files alive for ever.
-  db.max_total_wal_size = uint64_t{256} << 20;
+  db.max_total_wal_size = options.max_log_bytes;
   db.max_open_files = 1000;
   db.max_background_jobs = 2;
   db.bytes_per_sync = 1 << 20;
@@ -352,8 +352,8 @@ absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::strin
                                   "::on_damaged_log = OnDamagedLog::kDropRest opens it without what is lost"));
   };
   const auto lacks_newest = [&] { return logs.empty() || logs.back().number < needed.newest; };
-  // All are there at any time, but a list of files that change may be without some.
-  for (int attempt = 0; options_.read_only && attempt < kMaxLooks; ++attempt) {
+  // All are there at any time, but a list of files that change, since a store has it open, may be without some.
+  for (int attempt = 0; attempt < kMaxLooks; ++attempt) {
     if (!lacks_newest() && !MissingLog(needed, logs).has_value()) break;
     needed = SurveyNeed(env(), options_.path);
     logs = SurveyLogs(env(), options_.path);

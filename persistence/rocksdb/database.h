@@ -57,6 +57,8 @@ class Database {
     std::string options_name = {};
     // What to do if files are damaged: "Restore the folder from a backup".
     std::string damage_advice = {};
+    // Of all write-ahead logs together.
+    uint64_t max_log_bytes = uint64_t{256} << 20;
     // Hears of what was dropped. Null: a line on standard error.
     std::function<void(const std::string&)> on_warning = {};
     // Null: the default one.

@@ -14,6 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "rocksdb/env.h"
 #include "rocksdb/slice.h"
 #include "rocksdb/status.h"
@@ -237,16 +238,24 @@ LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path) {
   while (!manifest.empty() && manifest.back() == '\n') manifest.pop_back();
   LogSurvey list{.path = absl::StrCat(path, "/", manifest)};
   Survey(env, list, [&needed](std::string_view change) { ReadChange(change, needed); });
+  // Each opening makes a list, and files are numbered in the order in which they are made. That no earlier log counts is said
+  // by an opening with a number that it gives to no log, and later with that of the log that was begun then.
+  uint64_t made_by_opening = 0;
+  needed.first_is_log = needed.first.has_value() &&
+                        absl::SimpleAtoi(absl::StripPrefix(manifest, "MANIFEST-"), &made_by_opening) &&
+                        *needed.first > made_by_opening;
   return needed;
 }
 
 std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs) {
   if (!needed.first.has_value()) return std::nullopt;
   const LogSurvey* before = nullptr;
-  bool has_first = false;
+  const bool has_first =
+      std::any_of(logs.begin(), logs.end(), [&needed](const LogSurvey& log) { return log.number == *needed.first; });
   for (const LogSurvey& log : logs) {
-    has_first = has_first || log.number == *needed.first;
-    if (log.number < *needed.first || log.first_sequence == 0) continue;
+    if (log.number < *needed.first) continue;
+    if (needed.first_is_log && !has_first) return absl::StrCat("before ", log.path);
+    if (log.first_sequence == 0) continue;
     const uint64_t expected = before == nullptr ? needed.sequence + 1 : before->next_sequence;
     if (log.first_sequence > expected && (before != nullptr || !has_first)) {
       return before == nullptr ? absl::StrCat("before ", log.path)

@@ -56,6 +56,8 @@ struct LogsNeeded {
   // What had been stored when that became the first one. A log that was made by then begins with the next number, or
   // with one before.
   uint64_t sequence = 0;
+  // It is a log, and so it is there unless it was lost: it was made since the database was opened.
+  bool first_is_log = false;
 };
 LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path);
 

@@ -355,6 +355,7 @@ TEST_F(BadInput, RefusesOptionsThatMakeNoSense) {
   EXPECT_FALSE(RocksDbJournal::Open(*toolbox_, {}).ok());
   EXPECT_FALSE(Open({.limits = {.max_tags = 0}}).ok());
   EXPECT_FALSE(Open({.reader_threads = 0}).ok());
+  EXPECT_FALSE(Open({.max_log_bytes = 0}).ok());
   EXPECT_FALSE(RocksDbSnapshotStore::Open(*toolbox_, {}).ok());
   EXPECT_FALSE(RocksDbSnapshotStore::Open(*toolbox_, {.path = path_, .limits = {.max_snapshot_bytes = 0}}).ok());
 }

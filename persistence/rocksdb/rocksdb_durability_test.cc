@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -16,6 +17,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "rocksdb/db.h"
+#include "rocksdb/iterator.h"
+#include "rocksdb/options.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_error.h"
@@ -239,14 +243,13 @@ class TornLog : public testing::Test {
   TornLog() {
     // A journal that was left in the middle: twenty acknowledged events, and a log that has more.
     const auto journal = RocksDbJournal::Open(*toolbox_, {.path = path_}).value();
-    for (uint64_t number = 1; number <= kAcknowledged; ++number) {
-      EXPECT_TRUE(journal->Write(WriteOf("a", number, 0)).Wait()->empty());
-    }
     log_ = NewestLog(path_);
-    acknowledged_bytes_ = std::filesystem::file_size(log_);
-    for (uint64_t number = kAcknowledged + 1; number <= kAcknowledged + 10; ++number) {
+    ends_.push_back(std::filesystem::file_size(log_));
+    for (uint64_t number = 1; number <= kAcknowledged + 10; ++number) {
       EXPECT_TRUE(journal->Write(WriteOf("a", number, 0)).Wait()->empty());
+      ends_.push_back(std::filesystem::file_size(log_));
     }
+    acknowledged_bytes_ = ends_[kAcknowledged];
     CopyTo("image");
   }
 
@@ -296,6 +299,8 @@ class TornLog : public testing::Test {
   const std::string path_ = folder_.path("journal");
   std::unique_ptr<StdToolbox> toolbox_ = StdToolbox::Make({}).value();
   std::string log_;
+  // Where the records of the log end: what the opening has written, then one event each.
+  std::vector<uintmax_t> ends_;
   uintmax_t acknowledged_bytes_ = 0;
 };
 
@@ -400,6 +405,11 @@ class DamagedLog : public TornLog {
     EXPECT_TRUE(batch.ok()) << batch.status();
     return batch.ok() ? batch->size() : 0;
   }
+  // What is said of a log that has one record that is not whole, and then a good one.
+  static std::string Damage(const std::string& log, uintmax_t begin, uintmax_t end) {
+    return absl::StrCat(log, " is damaged at byte ", begin, " of ", std::filesystem::file_size(log),
+                        ", and good records follow, from byte ", end, " on: ");
+  }
   void ExpectRefused(const std::string& log, const std::string& where) {
     const Contents before = ContentsOfCopy();
     for (const bool read_only : {false, true}) {
@@ -422,7 +432,9 @@ TEST_F(DamagedLog, IsRefusedWhereverTheDamageIsThatGoodRecordsFollow) {
     SCOPED_TRACE(absl::StrCat("byte ", at));
     const std::string log = FreshLog();
     TurnBit(log, at);
-    ExpectRefused(log, "good records follow, from byte ");
+    const auto end = std::upper_bound(ends_.begin(), ends_.end(), at);
+    // What the opening has written are several records.
+    ExpectRefused(log, end == ends_.begin() ? "good records follow, from byte " : Damage(log, *(end - 1), *end));
   }
 }
 
@@ -433,7 +445,9 @@ TEST_F(DamagedLog, IsRefusedIfAPartOfItIsZero) {
     file.seekp(300);
     file << std::string(1000, '\0');
   }
-  ExpectRefused(log, "good records follow, from byte ");
+  ASSERT_LT(ends_[0], 300u);
+  ExpectRefused(log, Damage(log, *(std::upper_bound(ends_.begin(), ends_.end(), 300) - 1),
+                            *std::lower_bound(ends_.begin(), ends_.end(), 1300)));
 }
 
 TEST_F(DamagedLog, OpensWithoutTheRestIfItIsAskedTo) {
@@ -489,6 +503,7 @@ TEST_F(DamagedLog, IsReadInBlocks) {
   {
     const auto journal = RocksDbJournal::Open(*toolbox_, {.path = folder_.path("long")}).value();
     const std::string log = NewestLog(folder_.path("long"));
+    ends.push_back(std::filesystem::file_size(log));
     for (uint64_t number = 1; number <= kEvents; ++number) {
       std::vector<AtomicWrite> writes = WriteOf("a", number, 0);
       PersistentRepr event = writes[0].events()[0];
@@ -500,13 +515,18 @@ TEST_F(DamagedLog, IsReadInBlocks) {
     std::filesystem::remove_all(folder_.path("image"));
     std::filesystem::copy(folder_.path("long"), folder_.path("image"), std::filesystem::copy_options::recursive);
   }
-  const uintmax_t last = ends[kEvents - 2];
+  const uintmax_t last = ends[kEvents - 1];
   for (uintmax_t at = 11; at < ends.back(); at += 49999) {
     SCOPED_TRACE(absl::StrCat("byte ", at, " of ", ends.back()));
     const std::string log = FreshLog();
     TurnBit(log, at);
-    if (at < last) {
+    if (at < ends[0]) {
       ExpectRefused(log, "good records follow, from byte ");
+    } else if (at < last) {
+      // None begins in the last bytes of a block, which have no room for its head.
+      const auto begin_behind = [](uintmax_t end) { return end % 32768 > 32768 - 7 ? (end / 32768 + 1) * 32768 : end; };
+      const auto end = std::upper_bound(ends.begin(), ends.end(), at);
+      ExpectRefused(log, Damage(log, begin_behind(*(end - 1)), begin_behind(*end)));
     } else {
       // The last event in pieces, of which later ones are good: a crash leaves that.
       const auto opened = OpenCopy();
@@ -518,53 +538,129 @@ TEST_F(DamagedLog, IsReadInBlocks) {
 }
 
 // A family that is rarely written keeps logs whose events are in tables already.
-class OneOfManyLogs : public DamagedLog, public testing::WithParamInterface<int> {};
+class OneOfManyLogs : public DamagedLog, public testing::WithParamInterface<int> {
+ protected:
+  // A journal that has events in tables and in logs. It writes on until `is_enough`, which is asked after each event.
+  void FillMany(size_t max_log_bytes, const std::function<bool(uint64_t events)>& is_enough) {
+    const std::string path = folder_.path("many");
+    const auto open = [&] {
+      return RocksDbJournal::Open(*toolbox_,
+                                  {.path = path, .write_buffer_bytes = 64 << 10, .max_log_bytes = max_log_bytes})
+          .value();
+    };
+    for (int i = 0; i < GetParam(); ++i) ASSERT_TRUE(open()->Write(WriteOf("a", ++written_, 0)).Wait()->empty());
+    {
+      const auto journal = open();
+      for (uint64_t events = 0; !is_enough(events); ++events) {
+        std::vector<AtomicWrite> writes = WriteOf("a", ++written_, 0);
+        PersistentRepr event = writes[0].events()[0];
+        event.payload = std::string(10'000, 'x');
+        writes[0] = AtomicWrite::Make(std::move(event)).value();
+        ASSERT_TRUE(journal->Write(std::move(writes)).Wait()->empty());
+      }
+    }
+    std::filesystem::remove_all(folder_.path("image"));
+    std::filesystem::copy(path, folder_.path("image"), std::filesystem::copy_options::recursive);
+  }
+
+  static std::vector<std::string> LogsIn(const std::string& path) {
+    std::vector<std::string> logs;
+    for (const auto& entry : std::filesystem::directory_iterator(path)) {
+      if (entry.path().extension() == ".log") logs.push_back(entry.path().string());
+    }
+    std::sort(logs.begin(), logs.end());
+    return logs;
+  }
+
+  // All entries of the copy, by family and key.
+  Contents EntriesOfCopy() {
+    std::vector<std::string> names;
+    EXPECT_TRUE(rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), folder_.path("copy"), &names).ok());
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    rocksdb::DB* opened = nullptr;
+    EXPECT_TRUE(
+        rocksdb::DB::OpenForReadOnly(rocksdb::DBOptions(), folder_.path("copy"), families, &handles, &opened).ok());
+    const std::unique_ptr<rocksdb::DB> db(opened);
+    Contents entries;
+    for (rocksdb::ColumnFamilyHandle* const handle : handles) {
+      const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions(), handle));
+      for (at->SeekToFirst(); at->Valid(); at->Next()) {
+        entries[absl::StrCat(handle->GetName(), "/", at->key().ToString())] = at->value().ToString();
+      }
+      EXPECT_TRUE(db->DestroyColumnFamilyHandle(handle).ok());
+    }
+    return entries;
+  }
+
+  // Opens a copy, without a warning, and finds all events there; and refuses it without any one of those logs that have
+  // something that no file has. Answers how many those are.
+  size_t ExpectThatNoneMayBeMissing() {
+    FreshLog();
+    const std::vector<std::string> logs = LogsIn(folder_.path("copy"));
+    const Contents entries = EntriesOfCopy();
+    {
+      const auto opened = OpenCopy();
+      EXPECT_TRUE(opened.ok()) << opened.status();
+      EXPECT_EQ(Events(**opened), written_);
+      EXPECT_EQ(warnings_, std::vector<std::string>());
+    }
+    // At least the first of them is known to come before others.
+    FreshLog();
+    for (size_t i = 1; i < logs.size(); ++i) std::filesystem::remove(logs[i]);
+    ExpectRefused(folder_.path("copy"), "the newest write-ahead log");
+    size_t needed = 0;
+    for (size_t i = 0; i + 1 < logs.size(); ++i) {
+      SCOPED_TRACE(logs[i]);
+      FreshLog();
+      std::filesystem::remove(logs[i]);
+      const bool is_needed = EntriesOfCopy() != entries;
+      if (is_needed) {
+        ++needed;
+        ExpectRefused(logs[i + 1],
+                      needed == 1 ? "is missing, or its end, before " : "is missing, or its end, between ");
+      } else {
+        EXPECT_EQ(needed, 0u) << "not needed, behind one that is";
+        EXPECT_TRUE(OpenCopy().ok());
+        EXPECT_EQ(warnings_, std::vector<std::string>());
+      }
+    }
+    return needed;
+  }
+
+  uint64_t written_ = 0;
+};
 
 // How often the journal was opened before.
 INSTANTIATE_TEST_SUITE_P(Openings, OneOfManyLogs, testing::Values(0, 1, 3));
 
 TEST_P(OneOfManyLogs, IsRefusedIfItIsDamagedOrMissing) {
-  const auto open = [&] {
-    return RocksDbJournal::Open(*toolbox_, {.path = folder_.path("many"), .write_buffer_bytes = 64 << 10}).value();
-  };
-  uint64_t number = 0;
-  for (int i = 0; i < GetParam(); ++i) ASSERT_TRUE(open()->Write(WriteOf("a", ++number, 0)).Wait()->empty());
-  {
-    const auto journal = open();
-    for (const uint64_t end = number + 40; number < end;) {
-      ++number;
-      std::vector<AtomicWrite> writes = WriteOf("a", number, 0);
-      PersistentRepr event = writes[0].events()[0];
-      event.payload = std::string(10'000, 'x');
-      writes[0] = AtomicWrite::Make(std::move(event)).value();
-      ASSERT_TRUE(journal->Write(std::move(writes)).Wait()->empty());
-    }
-  }
-  std::filesystem::remove_all(folder_.path("image"));
-  std::filesystem::copy(folder_.path("many"), folder_.path("image"), std::filesystem::copy_options::recursive);
+  FillMany(size_t{256} << 20, [](uint64_t events) { return events == 40; });
+  EXPECT_GE(ExpectThatNoneMayBeMissing(), 2u);
   FreshLog();
-  std::vector<std::string> logs;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_.path("copy"))) {
-    if (entry.path().extension() == ".log") logs.push_back(entry.path().string());
-  }
-  std::sort(logs.begin(), logs.end());
+  const std::vector<std::string> logs = LogsIn(folder_.path("copy"));
   ASSERT_GE(logs.size(), 3u);
-  ASSERT_TRUE(OpenCopy().ok());
-  // At least the first of them is known to come before others.
-  FreshLog();
-  for (size_t i = 1; i < logs.size(); ++i) std::filesystem::remove(logs[i]);
-  ExpectRefused(folder_.path("copy"), "the newest write-ahead log");
-  for (size_t i = 0; i + 1 < logs.size(); ++i) {
-    SCOPED_TRACE(logs[i]);
-    FreshLog();
-    std::filesystem::remove(logs[i]);
-    ExpectRefused(logs[i + 1], i == 0 ? "is missing, or its end, before " : "is missing, or its end, between ");
-  }
   for (const std::string& log : {logs[0], logs[logs.size() - 2]}) {
     FreshLog();
     std::filesystem::resize_file(log, std::filesystem::file_size(log) - 3);
-    ExpectRefused(log, "good records follow, in a later log");
+    ExpectRefused(log,
+                  absl::StrCat(" of ", std::filesystem::file_size(log), ", and good records follow, in a later log: "));
   }
+}
+
+// RocksDB takes the first of them away when there are too many bytes in them, and writes a file of what is rarely written.
+TEST_P(OneOfManyLogs, IsNotMissedIfItWasTakenAwayByTheirLimit) {
+  std::string first;
+  FillMany(size_t{300} << 10, [&](uint64_t events) {
+    const std::vector<std::string> logs = LogsIn(folder_.path("many"));
+    // What was written when it was opened is in it, and in no file.
+    if (events == 0) first = logs.back();
+    return events > 1000 || (logs.size() >= 3 && logs[0] > first);
+  });
+  ASSERT_FALSE(std::filesystem::exists(first));
+  ASSERT_GE(LogsIn(folder_.path("image")).size(), 2u);
+  EXPECT_GE(ExpectThatNoneMayBeMissing(), 1u);
 }
 
 }  // namespace

@@ -412,6 +412,9 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
   FRAKTOR_RETURN_IF_ERROR(CheckJournalLimits(options.limits));
   if (options.path.empty()) return absl::InvalidArgumentError("RocksDbJournalOptions::path is missing");
   FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("RocksDbJournalOptions", options.reader_threads));
+  if (options.max_log_bytes == 0) {
+    return absl::InvalidArgumentError("RocksDbJournalOptions::max_log_bytes is 0; it must be at least 1");
+  }
   auto core = absl::WrapUnique(new Core(options));
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   const auto hints = std::make_shared<InsertHints>();
@@ -423,6 +426,7 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                              .on_damaged_log = options.on_damaged_log,
                              .options_name = "RocksDbJournalOptions",
                              .damage_advice = std::string(kDamageAdvice),
+                             .max_log_bytes = options.max_log_bytes,
                              .on_warning = options.on_warning,
                              .env = options.env};
   database.column_families = {{std::string(JournalLayout::kEvents), MakeFamilyOptions(options, cache, hints)},

@@ -1,4 +1,4 @@
-// FaultyJournal: a journal over another one that fails, rejects, forgets to answer and delays, as its seed decides.
+// FaultyJournal: a journal over another one that fails, rejects, loses answers and delays, as its seed decides.
 //
 //   TestKit kit;                                           // or a Simulation, or a system
 //   auto journal = MemoryJournal::Open({}).value();

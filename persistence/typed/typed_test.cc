@@ -616,6 +616,7 @@ TEST(EventSourced, TellsWhoAsksWhyItCannotStart) {
     Future<Balance> asked = kit.system().Ask(early, Deposit{1}, absl::Hours(1));
     kit.Settle();
     ASSERT_TRUE(asked.IsReady()) << why;
+    EXPECT_FALSE(kit.IsAlive(early));
     const auto late = spawn();
     kit.Settle();
     EXPECT_FALSE(kit.IsAlive(late));

@@ -435,6 +435,7 @@ TEST_F(JournalToolTest, NamesALogThatIsDamagedBeforeItsEnd) {
     for (uint64_t number = 1; number <= 300; ++number) {
       Write(*journal, {.persistence_id = "account-1", .sequence_nr = number, .payload = std::string(500, 'x')});
     }
+    ASSERT_TRUE(journal->OpenWriter("idle", std::nullopt).Wait().ok());
   }
   std::string log;
   for (const auto& entry : std::filesystem::directory_iterator(path_)) {
@@ -452,6 +453,10 @@ TEST_F(JournalToolTest, NamesALogThatIsDamagedBeforeItsEnd) {
     EXPECT_TRUE(Out("account-1")) << out_;
     EXPECT_TRUE(Err(" is damaged at byte ")) << err_;
   }
+  // Of an id without events only the files know, and what they have of it is behind the damage.
+  EXPECT_EQ(Run({"stats", path_, "--id", "idle"}), 1);
+  EXPECT_TRUE(Out("of 1 ids")) << out_ << err_;
+  EXPECT_FALSE(Err("there is no id")) << err_;
   EXPECT_EQ(Run({"export", path_}), 1);
   EXPECT_EQ(out_, "");
   EXPECT_TRUE(Err(log + " is damaged at byte ")) << err_;
