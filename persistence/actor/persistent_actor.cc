@@ -222,6 +222,7 @@ void PersistentActor::PostStop(ActorContext& context) {
 
 absl::Status PersistentActor::Receive(ActorContext& context, Envelope& message) {
   spent_.reset();
+  stash_.GoOn();
   in_receive_ = true;
   absl::Status status = Handle(context, message);
   in_receive_ = false;
@@ -314,17 +315,21 @@ absl::Status PersistentActor::StashInternally(ActorContext& context, Envelope& m
     return absl::OkStatus();
   }
   switch (options_->stash_overflow.answer()) {
+    case StashOverflow::Answer::kReply:
+      if (!message.sender().IsNoOne()) {
+        ActorContext::worker().Send(message.sender(), options_->stash_overflow.MakeReply(context.self()).release());
+        return absl::OkStatus();
+      }
+      [[fallthrough]];
     case StashOverflow::Answer::kDiscard:
       if (EnvelopePtr discarded = context.Stash()) {
         ActorContext::worker().DeadLetter(discarded.release(), &context.slot(), DeadLetterReason::kStashFull);
       }
       return absl::OkStatus();
-    case StashOverflow::Answer::kReply:
-      ActorContext::worker().Send(message.sender(), options_->stash_overflow.MakeReply(context.self()).release());
-      return absl::OkStatus();
     case StashOverflow::Answer::kFail:
       break;
   }
+  stash_.NoRoom();
   return MakeError(absl::StatusCode::kResourceExhausted, ActorErrorKind::kStashOverflow,
                    absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ",
                                 stash_.waiting(), " commands wait in state ", ToAbsl(NameOf(state_)),

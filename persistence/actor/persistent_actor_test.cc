@@ -21,6 +21,10 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -1447,6 +1451,84 @@ TEST_F(PersistentActorTest, FailsIfTooManyCommandsWait) {
   EXPECT_EQ(lost, (Lines{"1", "2", "3"}));
 }
 
+// P97: each failure makes room, whether the actor recovers or stores something.
+TEST_F(PersistentActorTest, ComesBackFromABurstOfManyMoreCommandsThanMayWait) {
+  AddSlowStores();
+  script_.options.stash_capacity = 10;
+  for (const bool is_recovered : {true, false}) {
+    script_.id = is_recovered ? "recovered" : "recovering";
+    const ActorRef actor = is_recovered ? SpawnRecovered() : Spawn();
+    Lines lost;
+    const EventSubscription listening =
+        kit_.system().events().Listen<AllDeadLetters>([&](const AllDeadLetters& letter) {
+          if (letter.message.type != MessageTypeOf<std::string>()) return;
+          EXPECT_EQ(letter.reason, DeadLetterReason::kStashFull);
+          lost.push_back(*static_cast<const std::string*>(letter.message.message));
+        });
+    constexpr size_t kCommands = 100;
+    for (size_t i = 0; i < kCommands; ++i) Say(actor, std::to_string(i));
+    const Lines log = TakeLog();
+    const size_t restarts = static_cast<size_t>(std::count_if(
+        log.begin(), log.end(), [](const std::string& line) { return absl::StartsWith(line, "restart"); }));
+    // One by the first that finds no room, and each takes those that wait along.
+    EXPECT_EQ(restarts, kCommands / 11);
+    EXPECT_EQ(lost.size(), 10 * restarts);
+    script_.on_text = [](ScriptedActor& a, const std::string& text) {
+      a.context().Reply(text);
+      return absl::OkStatus();
+    };
+    EXPECT_EQ(kit_.AskAndWait<std::string>(actor, std::string("here")).value_or("none"), "here");
+    script_.on_text = nullptr;
+    StopAndWait(actor);
+    EXPECT_EQ(Recovered().size() + lost.size() + restarts, kCommands);
+  }
+}
+
+// P97
+TEST_F(PersistentActorTest, LosesOnlyTheCommandThatFindsNoRoomIfItIsResumed) {
+  AddSlowStores();
+  script_.options.stash_capacity = 3;
+  verdict_ = Resume();
+  script_.on_text = [](ScriptedActor& a, const std::string& text) -> absl::Status {
+    if (text == "1") return absl::InternalError("bad");
+    a.Persist(text, a.Handler());
+    return absl::OkStatus();
+  };
+  const ActorRef actor = SpawnRecovered();
+  kit_.ExpectDeadLetters<std::string>(0, [&] {
+    for (const char* text : {"0", "1", "2", "3", "4", "5"}) Say(actor, text);
+    kit_.Settle();
+    // A restart for another reason later loses nothing that waits.
+    verdict_ = Restart();
+    kit_.Advance(absl::Seconds(1));
+  });
+  EXPECT_EQ(Recovered(), (Lines{"0", "2", "3"}));
+}
+
+// P97
+TEST_F(PersistentActorTest, TellsThoseWhoWaitThatTheyAreLostAndKeepsWhatIsPutAside) {
+  AddSlowStores();
+  script_.options.stash_capacity = 2;
+  bool has_put_aside = false;
+  script_.on_text = [&](ScriptedActor& a, const std::string& text) -> absl::Status {
+    if (text == "aside" && !std::exchange(has_put_aside, true)) return a.Stash();
+    a.Persist(text, a.Handler());
+    return absl::OkStatus();
+  };
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "aside");
+  Say(actor, "x");
+  kit_.Settle();
+  Future<std::string> asked = kit_.system().Ask<std::string>(actor, std::string("asked"), absl::Minutes(1));
+  for (const char* text : {"1", "2"}) Say(actor, text);
+  kit_.Settle();
+  ASSERT_TRUE(asked.IsReady());
+  const absl::Status refused = asked.Take().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  kit_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Recovered(), (Lines{"x", "aside"}));
+}
+
 // P98
 TEST_F(PersistentActorTest, DiscardsCommandsThatAreTooManyIfItIsToldTo) {
   AddSlowStores();
@@ -1479,6 +1561,8 @@ TEST_F(PersistentActorTest, AnswersThatItIsBusyIfItIsToldTo) {
   EXPECT_EQ(probe_.LastSender(), actor);
   probe_.ExpectMessage(Busy{"later"});
   probe_.ExpectNoMessage();
+  // Of one that nobody has sent, somebody else hears.
+  kit_.ExpectDeadLetters<std::string>(1, [&] { Tell(actor, std::string("5")); });
   TakeLog();
   EXPECT_EQ(Recovered(), (Lines{"1", "2"}));
 }
