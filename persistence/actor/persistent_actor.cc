@@ -959,7 +959,20 @@ absl::Status PersistentActor::OnSnapshot(ActorContext& context, LoadSnapshotResu
   const absl::Status taken = WithMisuse(MessageInvoker::Call(
       "ReceiveSnapshot", [&] { return ReceiveSnapshot(context, result.snapshot.metadata, **state); }));
   if (!taken.ok()) return FailRecovery(context, taken, nullptr);
+  WarnIfEventsAreLost(context);
   return BeginReplay(context);
+}
+
+void PersistentActor::WarnIfEventsAreLost(ActorContext& context) const {
+  const uint64_t highest = recovery_->highest_sequence_nr;
+  if (last_sequence_nr_ <= highest) return;
+  fraktor::Log(context, LogLevel::kWarning,
+               absl::StrCat("the snapshot of ", Shown(persistence_id_), " is of event ", last_sequence_nr_,
+                            ", and the highest number in the journal is ", highest, ": events ", highest + 1, "..",
+                            last_sequence_nr_,
+                            " were lost from the journal. The state comes from the snapshot and has them; queries, and "
+                            "a recovery without this snapshot, have not. Look for a backup of the journal, and keep "
+                            "the snapshot"));
 }
 
 absl::Status PersistentActor::OnNoSnapshot(ActorContext& context, const absl::Status& cause) {

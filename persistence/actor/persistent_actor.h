@@ -325,8 +325,11 @@ class PersistentActor : public ActorInstance {
 
   // Recovery.
   absl::Status Begin(ActorContext& context);
+  // What a store has answered instead, as an error about the id.
+  absl::Status NotRead(const absl::Status& cause) const;
   absl::Status OnPermit(ActorContext& context);
   absl::Status OnSnapshot(ActorContext& context, LoadSnapshotResult& result);
+  void WarnIfEventsAreLost(ActorContext& context) const;
   absl::Status OnNoSnapshot(ActorContext& context, const absl::Status& cause);
   // An error if the journal has deleted events that the recovery needs.
   absl::Status CheckNothingIsMissing() const;

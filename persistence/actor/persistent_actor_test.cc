@@ -37,6 +37,7 @@
 #include "fraktor/persistence/actor/replay_filter.h"
 #include "fraktor/persistence/actor/scripted_actor.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
@@ -463,6 +464,51 @@ TEST_F(PersistentActorTest, NamesTheEventThatCannotBeRead) {
   probe_.ExpectTerminated(Spawn());
   EXPECT_EQ(TakeLog(),
             (Lines{"recovery failed on nothing: event 1 of \"b\": the codec of an event threw: no idea", "stopped"}));
+}
+
+// PER-13: records have checksums, so it is not the disk.
+TEST_F(PersistentActorTest, SaysThatACodecHasChangedIfItWantsMoreThanWasWritten) {
+  AddStores();
+  const auto store = [this](const std::string& manifest) {
+    std::vector<AtomicWrite> writes;
+    writes.push_back(
+        AtomicWrite::Make(PersistentRepr{.persistence_id = script_.id, .sequence_nr = 1, .manifest = manifest})
+            .value());
+    ASSERT_TRUE(journal_->inner->Write(std::move(writes)).Take().ok());
+  };
+  store("fraktor.int64");
+  probe_.ExpectTerminated(Spawn());
+  Lines log = TakeLog();
+  ASSERT_FALSE(log.empty());
+  EXPECT_TRUE(absl::StartsWith(log[0], "recovery failed on nothing: event 1 of \"a\": ")) << log[0];
+  EXPECT_TRUE(absl::StrContains(log[0], "it ends before all of it was read. The bytes are as they were written"))
+      << log[0];
+  EXPECT_TRUE(
+      absl::StrContains(log[0], "wants other fields, or more, than were written. If a field was added, raise kVersion"))
+      << log[0];
+  // That is not what is wrong with others.
+  script_.id = "b";
+  store("unknown");
+  probe_.ExpectTerminated(Spawn());
+  log = TakeLog();
+  ASSERT_FALSE(log.empty());
+  EXPECT_FALSE(absl::StrContains(log[0], "kVersion")) << log[0];
+}
+
+// PER-7: a journal that was opened in spite of a damaged log lacks what its actors' snapshots have seen.
+TEST_F(PersistentActorTest, WarnsThatEventsAreLostIfItsSnapshotIsAboveTheHighestNumber) {
+  AddStores();
+  Store({"x", "y"});
+  Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string"};
+  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "lost"}, 0, [&] { StopAndWait(SpawnRecovered()); });
+  snapshot.metadata.sequence_nr = 9;
+  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kWarning,
+                  .contains = "the snapshot of \"a\" is of event 9, and the highest number in the journal is 2: events "
+                              "3..9 were lost from the journal"},
+                 1, [&] { Spawn(); });
+  EXPECT_EQ(TakeLog(), (Lines{"stopped", "snapshot 9 ", "completed 9"}));
 }
 
 // P60
