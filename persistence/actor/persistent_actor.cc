@@ -1069,8 +1069,8 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
                                     ", could not be applied (it is stored: mend the actor, or adapt the event with an "
                                     "EventAdapter)"));
   } else if (!ErrorKindOf<JournalErrorKind>(applied).has_value()) {
-    applied = EventError(applied.code(), JournalErrorKind::kCorrupt, persistence_id_, last_sequence_nr_,
-                         ToStd(applied.message()));
+    // Of an adapter, or of a codec that is not the registry's: what is wrong only they know.
+    applied = Annotate(std::move(applied), absl::StrCat("event ", last_sequence_nr_, " of ", Shown(persistence_id_)));
   }
   return FailRecovery(context, applied, current.get());
 }
