@@ -69,6 +69,11 @@ struct PersistentActorOptions {
   // So many events may wait to be stored; one more is a failure of the actor.
   size_t max_pending_events = 100'000;
 
+  // Of a journal on this node another limit comes first: its circuit breaker answers for it after
+  // CircuitBreakerOptions::call_timeout (10 s; JournalSetup::options.breaker), and then the write or the opening of the
+  // recovery has failed. These matter if the journal is on another node, where a message or an answer may be lost, and
+  // recovery_event_timeout also for replays, which no breaker watches.
+
   // A write that is not answered for so long is sent again, so many times; then it has failed.
   absl::Duration write_timeout = absl::Seconds(15);
   int max_write_resends = 3;
