@@ -762,7 +762,8 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
 
 absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl::Status& cause) {
   const std::unique_ptr<Invocation> rejected = PopFront();
-  const absl::Status why = rejected->rejection != nullptr ? *rejected->rejection : cause;
+  const absl::Status why = AboutEvent(rejected->rejection != nullptr ? *rejected->rejection : cause,
+                                      JournalErrorKind::kInvalid, persistence_id_, rejected->sequence_nr);
   last_sequence_nr_ = rejected->sequence_nr;
   rejected_together_ = rejected->together;
   ActorContext::worker().turn.current->set_sender(rejected->event->sender());
@@ -774,8 +775,9 @@ absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl:
   return WithMisuse(std::move(status));
 }
 
-absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Status& cause) {
+absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Status& why) {
   const std::unique_ptr<Invocation> failed = PopFront();
+  const absl::Status cause = AboutEvent(why, JournalErrorKind::kIo, persistence_id_, failed->sequence_nr);
   ActorContext::worker().turn.current->set_sender(failed->event->sender());
   const absl::Status told = MessageInvoker::Call("OnPersistFailure", [&] {
     OnPersistFailure(cause, *failed->event, failed->sequence_nr);
@@ -788,7 +790,7 @@ absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Statu
                                              "it could not be stored")));
   // Nothing is stored behind an event that may be missing.
   batch_.clear();
-  context.Stop();
+  StopBecause(context, Annotate(cause, "it could not store an event"));
   return absl::OkStatus();
 }
 
@@ -909,13 +911,13 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     return absl::OkStatus();
   }
   if (const auto* const not_opened = message.TryAs<OpenWriterFailure>()) {
-    return is_mine(*not_opened) ? FailRecovery(context, absl::Status(not_opened->cause), nullptr) : absl::OkStatus();
+    return is_mine(*not_opened) ? FailRecovery(context, NotRead(not_opened->cause), nullptr) : absl::OkStatus();
   }
   if (auto* const loaded = message.TryAs<LoadSnapshotResult>()) {
     return is_mine(*loaded) ? OnSnapshot(context, *loaded) : absl::OkStatus();
   }
   if (const auto* const not_loaded = message.TryAs<LoadSnapshotFailed>()) {
-    return is_mine(*not_loaded) ? OnNoSnapshot(context, absl::Status(not_loaded->cause)) : absl::OkStatus();
+    return is_mine(*not_loaded) ? OnNoSnapshot(context, NotRead(not_loaded->cause)) : absl::OkStatus();
   }
   if (auto* const page = message.TryAs<ReplayedMessages>()) {
     if (!is_mine(*page)) return absl::OkStatus();
@@ -926,9 +928,13 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     return is_mine(*success) ? CompleteRecovery(context, message, success->highest_sequence_nr) : absl::OkStatus();
   }
   if (const auto* const failure = message.TryAs<ReplayMessagesFailure>()) {
-    return is_mine(*failure) ? FailRecovery(context, absl::Status(failure->cause), nullptr) : absl::OkStatus();
+    return is_mine(*failure) ? FailRecovery(context, NotRead(failure->cause), nullptr) : absl::OkStatus();
   }
   return StashInternally(context, message);
+}
+
+absl::Status PersistentActor::NotRead(const absl::Status& cause) const {
+  return AboutId(cause, JournalErrorKind::kIo, persistence_id_);
 }
 
 absl::Status PersistentActor::OnPermit(ActorContext& context) {

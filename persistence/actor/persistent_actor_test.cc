@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -43,6 +44,7 @@
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -517,11 +519,11 @@ TEST_F(PersistentActorTest, StopsIfTheJournalCannotReplay) {
   Store({"x"});
   journal_->replay_failure = absl::DataLossError("torn");
   probe_.ExpectTerminated(Spawn());
-  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: torn", "stopped"}));
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: \"a\": torn", "stopped"}));
   journal_->replay_failure = absl::OkStatus();
   journal_->open_failure = absl::UnavailableError("no disk");
   probe_.ExpectTerminated(Spawn());
-  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: no disk", "stopped"}));
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: \"a\": no disk", "stopped"}));
 }
 
 // P61, P62, P112, PER-18
@@ -651,6 +653,15 @@ TEST_F(PersistentActorTest, TellsThoseWhoHaveAskedWhyItStops) {
   const absl::Status stopped = kit_.AskAndWait<std::string>(actor, std::string("second")).status();
   EXPECT_TRUE(absl::StrContains(stopped.message(), "an event of a command before it could not be stored: ")) << stopped;
   EXPECT_TRUE(absl::StrContains(stopped.message(), "no disk")) << stopped;
+  // And those who come after it.
+  const absl::Status late = kit_.AskAndWait<std::string>(actor, std::string("third")).status();
+  EXPECT_TRUE(absl::IsUnavailable(late)) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), ": it could not store an event: ")) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), "event 1 of \"a\": no disk")) << late;
+  // Whatever the storage says, it is known what it is about.
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(late), JournalErrorKind::kIo);
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(late, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(late, "nr"), 1);
 }
 
 // P63, PER-13
@@ -1071,6 +1082,34 @@ TEST_F(PersistentActorTest, GoesOnWithoutAnEventThatIsRejected) {
   RunVoid(actor, [](ScriptedActor& a) { a.Log(std::to_string(a.last_sequence_nr())); });
   EXPECT_EQ(TakeLog(), (Lines{"5"}));
   EXPECT_EQ(Recovered(), (Lines{"x", "y", "z"}));
+}
+
+// PER-13: whatever the cause, a program can see which event it is about.
+TEST_F(PersistentActorTest, NamesTheEventThatIsRejectedOrNotStored) {
+  // A breaker that is out of patience knows nothing of events.
+  AddSlowStores(absl::Minutes(1));
+  script_.options.recovery_event_timeout = script_.options.write_timeout = absl::Hours(1);
+  const auto expect = [](const absl::Status& cause, JournalErrorKind kind, std::optional<int64_t> nr) {
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(cause), kind) << cause;
+    EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(cause, "id"), "a") << cause;
+    EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(cause, "nr"), nr) << cause;
+  };
+  Future<std::string> asked = kit_.system().Ask<std::string>(Spawn(), std::string("asked"), absl::Hours(1));
+  kit_.Advance(absl::Minutes(2));
+  ASSERT_TRUE(asked.IsReady());
+  const absl::Status refused = asked.Take().status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(refused)) << refused;
+  expect(refused, JournalErrorKind::kIo, std::nullopt);
+
+  // An event without a codec.
+  journal_ = std::make_shared<KnobJournal>();
+  ASSERT_TRUE(persistence().AddJournal("fast", {.storage = journal_}).ok());
+  script_.journal = "fast";
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) { a.Persist(Secret{}, [](const Secret&) {}); });
+  TakeLog();
+  ASSERT_EQ(script_.rejections.size(), 1u);
+  expect(script_.rejections[0], JournalErrorKind::kInvalid, 1);
 }
 
 // P91

@@ -217,6 +217,28 @@ TEST_F(BadInput, RefusesADatabaseOfSomethingElse) {
   EXPECT_TRUE(Says(mixed, JournalErrorKind::kInvalid, {"fraktor-snapshots", "not a fraktor-journal"}));
 }
 
+TEST_F(BadInput, NamesTheEventOfATagThatCannotBeRead) {
+  {
+    const auto journal = Open().value();
+    PersistentRepr event = Event("a", 1);
+    event.tags = {"red"};
+    event.payload = std::string(10'000, 'x');
+    ASSERT_TRUE(Write(*journal, event).ok());
+  }
+  Open().value().reset();  // What is in the log becomes files.
+  std::filesystem::path largest;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    if (entry.path().extension() != ".sst") continue;
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) largest = entry.path();
+  }
+  ASSERT_TRUE(std::filesystem::remove(largest));
+  const auto journal = Open({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip}).value();
+  const absl::Status missing = journal->EventsByTag({.tag = "red"}).Wait().status();
+  EXPECT_TRUE(Says(missing, JournalErrorKind::kCorrupt, {"event 1 of \"a\"", largest.filename().string()}));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(missing, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(missing, "nr"), 1);
+}
+
 TEST_F(BadInput, SaysThatTheDatabaseIsLocked) {
   const auto journal = Open().value();
   EXPECT_TRUE(Says(Open().status(), JournalErrorKind::kLocked, {path_, "Another store has it open"}));

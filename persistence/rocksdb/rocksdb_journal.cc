@@ -850,9 +850,11 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadTag(const TagPage& page) {
       ++next;
       continue;
     }
-    absl::Status problem =
-        database().ToStatus(found, absl::StrCat("read event ", event.sequence_nr, " of \"", id, "\""));
-    if (problem.ok()) {
+    absl::Status problem = database().ToStatus(found, "read it");
+    if (!problem.ok()) {
+      problem = EventError(problem.code(), ErrorKindOf<JournalErrorKind>(problem).value_or(JournalErrorKind::kIo), id,
+                           event.sequence_nr, std::string(problem.message()));
+    } else {
       event.persistence_id = batch.Keep(id);
       const std::string_view kept = batch.Keep(record);
       problem =
