@@ -261,6 +261,13 @@ TEST_F(BadInput, OnlyLooksIfItIsOpenedForReading) {
   EXPECT_TRUE(Says(Write(*journal, Event("a", 4)), JournalErrorKind::kReadOnly, {path_, "open it for writing"}));
   EXPECT_TRUE(Says(journal->OpenWriter("a", std::nullopt).Wait().status(), JournalErrorKind::kReadOnly));
   EXPECT_TRUE(Says(journal->DeleteTo("a", 1).Wait(), JournalErrorKind::kReadOnly));
+  // Nothing that comes later is seen, so nobody waits for it.
+  EXPECT_EQ(journal->AwaitAdvance(JournalSubject::OfId("a"), 2).Wait().value(), 3u);
+  Future<uint64_t> waiting = journal->AwaitAdvance(JournalSubject::OfId("a"), 3);
+  const std::optional<absl::StatusOr<uint64_t>> waited = waiting.WaitFor(absl::Seconds(10));
+  ASSERT_TRUE(waited.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(waited->status())) << waited->status();
+  EXPECT_TRUE(Says(waited->status(), JournalErrorKind::kReadOnly, {path_, "live", "open for writing", "again"}));
   EXPECT_TRUE(journal->Close().Wait().ok());
   EXPECT_TRUE(Says(journal->HighestSequenceNr("a").Wait().status(), JournalErrorKind::kClosed));
 }
