@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
@@ -88,6 +89,11 @@ void CommandStash::Refuse(ActorContext& context, const absl::Status& why) {
 }
 
 void CommandStash::GiveBack(ActorContext& context) {
+  if (has_no_room_) {
+    for (EnvelopeList lost = std::exchange(waiting_, {}); Envelope* const envelope = lost.PopFront();) {
+      ActorContext::worker().DeadLetter(envelope, &context.slot(), DeadLetterReason::kStashFull);
+    }
+  }
   EnvelopeList all = std::exchange(put_aside_, {});
   // The one that is at the front of the mailbox again goes before those that it went before.
   if (returned_ != nullptr) {

@@ -9,7 +9,8 @@
 //
 // They come back one by one, since each may make the others wait again, and in the order in which they came.
 //
-// Limits are the owner's business. What is still there when a CommandStash ends is ended too.
+// Limits are the owner's business: NoRoom says that it fails because of one. What is still there when a CommandStash
+// ends is ended too.
 //
 // Thread safety: in the actor's turns.
 #ifndef FRAKTOR_PERSISTENCE_ACTOR_COMMAND_STASH_H_
@@ -58,6 +59,12 @@ class CommandStash {
   // then, and the others stay. (Whether somebody on another node has asked cannot be seen: he gets one too.)
   void Refuse(ActorContext& context, const absl::Status& why);
 
+  // The owner fails, since there is no room for the message that is being handled. Unless it goes on with another
+  // message, those that wait are dead letters at GiveBack (kStashFull; who asked by one hears of it): whoever comes
+  // next would find as many, and no room again. It is for the owner to say when it goes on.
+  void NoRoom() { has_no_room_ = true; }
+  void GoOn() { has_no_room_ = false; }
+
   // All go back to the front of the mailbox, in order: for whoever comes next, or to be dead letters.
   void GiveBack(ActorContext& context);
 
@@ -67,6 +74,7 @@ class CommandStash {
   const Envelope* returned_ = nullptr;
   size_t waiting_size_ = 0;
   size_t put_aside_size_ = 0;
+  bool has_no_room_ = false;
 };
 
 }  // namespace fraktor::inline v0

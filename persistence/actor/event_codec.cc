@@ -27,6 +27,16 @@ JournalErrorKind KindOf(const absl::Status& status) {
                                                           : JournalErrorKind::kCorrupt;
 }
 
+// The same, for whoever has to mend it. Records have checksums, so damaged ones do not come here.
+std::string TextOf(const absl::Status& status) {
+  if (ErrorKindOf<SerializationErrorKind>(status) != SerializationErrorKind::kCorrupt)
+    return std::string(status.message());
+  return absl::StrCat(status.message(),
+                      ". The bytes are as they were written, so the codec has changed: it wants other fields, or more, "
+                      "than were written. If a field was added, raise kVersion of the codec "
+                      "(fraktor/actor/serialization/codec.h)");
+}
+
 }  // namespace
 
 absl::Status RegistryEventCodec::Encode(const Envelope& event, PersistentRepr& repr) const {
@@ -45,7 +55,7 @@ absl::Status RegistryEventCodec::Decode(const StoredEvent& stored, EventSink sin
                        {.refs = &refs, .max_bytes = kNoLimit});
   if (!event.ok()) {
     return EventError(event.status().code(), KindOf(event.status()), stored.persistence_id, stored.sequence_nr,
-                      ToStd(event.status().message()));
+                      TextOf(event.status()));
   }
   return sink(*std::move(event));
 }
@@ -67,7 +77,8 @@ absl::StatusOr<EnvelopePtr> RegistryEventCodec::DecodeState(const Snapshot& snap
   if (!state.ok()) {
     return MakeError(state.status().code(), KindOf(state.status()),
                      absl::StrCat("snapshot ", snapshot.metadata.sequence_nr, " of \"",
-                                  snapshot.metadata.persistence_id, "\": ", state.status().message()));
+                                  snapshot.metadata.persistence_id, "\": ", TextOf(state.status())),
+                     {{"id", snapshot.metadata.persistence_id}, {"nr", snapshot.metadata.sequence_nr}});
   }
   return state;
 }

@@ -222,6 +222,7 @@ void PersistentActor::PostStop(ActorContext& context) {
 
 absl::Status PersistentActor::Receive(ActorContext& context, Envelope& message) {
   spent_.reset();
+  stash_.GoOn();
   in_receive_ = true;
   absl::Status status = Handle(context, message);
   in_receive_ = false;
@@ -314,17 +315,21 @@ absl::Status PersistentActor::StashInternally(ActorContext& context, Envelope& m
     return absl::OkStatus();
   }
   switch (options_->stash_overflow.answer()) {
+    case StashOverflow::Answer::kReply:
+      if (!message.sender().IsNoOne()) {
+        ActorContext::worker().Send(message.sender(), options_->stash_overflow.MakeReply(context.self()).release());
+        return absl::OkStatus();
+      }
+      [[fallthrough]];
     case StashOverflow::Answer::kDiscard:
       if (EnvelopePtr discarded = context.Stash()) {
         ActorContext::worker().DeadLetter(discarded.release(), &context.slot(), DeadLetterReason::kStashFull);
       }
       return absl::OkStatus();
-    case StashOverflow::Answer::kReply:
-      ActorContext::worker().Send(message.sender(), options_->stash_overflow.MakeReply(context.self()).release());
-      return absl::OkStatus();
     case StashOverflow::Answer::kFail:
       break;
   }
+  stash_.NoRoom();
   return MakeError(absl::StatusCode::kResourceExhausted, ActorErrorKind::kStashOverflow,
                    absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ",
                                 stash_.waiting(), " commands wait in state ", ToAbsl(NameOf(state_)),
@@ -757,7 +762,8 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
 
 absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl::Status& cause) {
   const std::unique_ptr<Invocation> rejected = PopFront();
-  const absl::Status why = rejected->rejection != nullptr ? *rejected->rejection : cause;
+  const absl::Status why = AboutEvent(rejected->rejection != nullptr ? *rejected->rejection : cause,
+                                      JournalErrorKind::kInvalid, persistence_id_, rejected->sequence_nr);
   last_sequence_nr_ = rejected->sequence_nr;
   rejected_together_ = rejected->together;
   ActorContext::worker().turn.current->set_sender(rejected->event->sender());
@@ -769,8 +775,9 @@ absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl:
   return WithMisuse(std::move(status));
 }
 
-absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Status& cause) {
+absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Status& why) {
   const std::unique_ptr<Invocation> failed = PopFront();
+  const absl::Status cause = AboutEvent(why, JournalErrorKind::kIo, persistence_id_, failed->sequence_nr);
   ActorContext::worker().turn.current->set_sender(failed->event->sender());
   const absl::Status told = MessageInvoker::Call("OnPersistFailure", [&] {
     OnPersistFailure(cause, *failed->event, failed->sequence_nr);
@@ -783,7 +790,7 @@ absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Statu
                                              "it could not be stored")));
   // Nothing is stored behind an event that may be missing.
   batch_.clear();
-  context.Stop();
+  StopBecause(context, Annotate(cause, "it could not store an event"));
   return absl::OkStatus();
 }
 
@@ -904,13 +911,13 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     return absl::OkStatus();
   }
   if (const auto* const not_opened = message.TryAs<OpenWriterFailure>()) {
-    return is_mine(*not_opened) ? FailRecovery(context, absl::Status(not_opened->cause), nullptr) : absl::OkStatus();
+    return is_mine(*not_opened) ? FailRecovery(context, NotRead(not_opened->cause), nullptr) : absl::OkStatus();
   }
   if (auto* const loaded = message.TryAs<LoadSnapshotResult>()) {
     return is_mine(*loaded) ? OnSnapshot(context, *loaded) : absl::OkStatus();
   }
   if (const auto* const not_loaded = message.TryAs<LoadSnapshotFailed>()) {
-    return is_mine(*not_loaded) ? OnNoSnapshot(context, absl::Status(not_loaded->cause)) : absl::OkStatus();
+    return is_mine(*not_loaded) ? OnNoSnapshot(context, NotRead(not_loaded->cause)) : absl::OkStatus();
   }
   if (auto* const page = message.TryAs<ReplayedMessages>()) {
     if (!is_mine(*page)) return absl::OkStatus();
@@ -921,9 +928,13 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     return is_mine(*success) ? CompleteRecovery(context, message, success->highest_sequence_nr) : absl::OkStatus();
   }
   if (const auto* const failure = message.TryAs<ReplayMessagesFailure>()) {
-    return is_mine(*failure) ? FailRecovery(context, absl::Status(failure->cause), nullptr) : absl::OkStatus();
+    return is_mine(*failure) ? FailRecovery(context, NotRead(failure->cause), nullptr) : absl::OkStatus();
   }
   return StashInternally(context, message);
+}
+
+absl::Status PersistentActor::NotRead(const absl::Status& cause) const {
+  return AboutId(cause, JournalErrorKind::kIo, persistence_id_);
 }
 
 absl::Status PersistentActor::OnPermit(ActorContext& context) {
@@ -954,7 +965,20 @@ absl::Status PersistentActor::OnSnapshot(ActorContext& context, LoadSnapshotResu
   const absl::Status taken = WithMisuse(MessageInvoker::Call(
       "ReceiveSnapshot", [&] { return ReceiveSnapshot(context, result.snapshot.metadata, **state); }));
   if (!taken.ok()) return FailRecovery(context, taken, nullptr);
+  WarnIfEventsAreLost(context);
   return BeginReplay(context);
+}
+
+void PersistentActor::WarnIfEventsAreLost(ActorContext& context) const {
+  const uint64_t highest = recovery_->highest_sequence_nr;
+  if (last_sequence_nr_ <= highest) return;
+  fraktor::Log(context, LogLevel::kWarning,
+               absl::StrCat("the snapshot of ", Shown(persistence_id_), " is of event ", last_sequence_nr_,
+                            ", and the highest number in the journal is ", highest, ": events ", highest + 1, "..",
+                            last_sequence_nr_,
+                            " were lost from the journal. The state comes from the snapshot and has them; queries, and "
+                            "a recovery without this snapshot, have not. Look for a backup of the journal, and keep "
+                            "the snapshot"));
 }
 
 absl::Status PersistentActor::OnNoSnapshot(ActorContext& context, const absl::Status& cause) {
@@ -1051,8 +1075,8 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
                                     ", could not be applied (it is stored: mend the actor, or adapt the event with an "
                                     "EventAdapter)"));
   } else if (!ErrorKindOf<JournalErrorKind>(applied).has_value()) {
-    applied = EventError(applied.code(), JournalErrorKind::kCorrupt, persistence_id_, last_sequence_nr_,
-                         ToStd(applied.message()));
+    // Of an adapter, or of a codec that is not the registry's: what is wrong only they know.
+    applied = Annotate(std::move(applied), absl::StrCat("event ", last_sequence_nr_, " of ", Shown(persistence_id_)));
   }
   return FailRecovery(context, applied, current.get());
 }

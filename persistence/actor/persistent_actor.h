@@ -36,7 +36,8 @@
 // - Defer, DeferAsync: nothing is stored, but the handler runs in its place among the others; at once if there are none.
 //
 // What may go wrong:
-// - A write fails: OnPersistFailure, those whose commands wait get an ErrorReply, and the actor stops. Whether the event is
+// - A write fails: OnPersistFailure, those whose commands wait, or who ask shortly after, hear the cause, and the actor
+//   stops. Whether the event is
 //   stored nobody knows; a new one finds out. A BackoffSupervisor starts it, with BackoffTrigger::kOnStop and after a pause
 //   (fraktor/actor/supervision/backoff_supervisor.h), as after a recovery that has failed because a store was away.
 // - An event is rejected (it has no codec, or is too large): OnPersistRejected, and the actor goes on without it. Its
@@ -325,8 +326,11 @@ class PersistentActor : public ActorInstance {
 
   // Recovery.
   absl::Status Begin(ActorContext& context);
+  // What a store has answered instead, as an error about the id.
+  absl::Status NotRead(const absl::Status& cause) const;
   absl::Status OnPermit(ActorContext& context);
   absl::Status OnSnapshot(ActorContext& context, LoadSnapshotResult& result);
+  void WarnIfEventsAreLost(ActorContext& context) const;
   absl::Status OnNoSnapshot(ActorContext& context, const absl::Status& cause);
   // An error if the journal has deleted events that the recovery needs.
   absl::Status CheckNothingIsMissing() const;

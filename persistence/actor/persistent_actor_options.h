@@ -32,11 +32,14 @@ class StashOverflow {
  public:
   enum class Answer : uint8_t { kFail, kDiscard, kReply };
 
-  // The actor fails with ActorErrorKind::kStashOverflow, and the command is lost.
+  // The actor fails with ActorErrorKind::kStashOverflow, and the command is lost. If its supervisor restarts or stops
+  // it, all commands that wait are dead letters (stash_full), and who asked by them hears ResourceExhausted: so it
+  // comes back from its events, and to what is behind them in its mailbox. With a verdict to resume they stay. What the
+  // actor has put aside by Stash goes back to its mailbox, as at any restart.
   static StashOverflow Fail() { return StashOverflow(Answer::kFail); }
   // The command is a dead letter (stash_full), and the actor goes on.
   static StashOverflow Discard() { return StashOverflow(Answer::kDiscard); }
-  // The sender gets a copy of `reply`, and the actor goes on.
+  // The sender gets a copy of `reply`, and the actor goes on. A command without a sender is discarded.
   template <class M>
   static StashOverflow ReplyWith(M reply) {
     static_assert(std::is_copy_constructible_v<M>, "the reply is copied for each sender: give it a copy constructor");
@@ -57,13 +60,19 @@ class StashOverflow {
 };
 
 struct PersistentActorOptions {
-  // So many commands may wait for a recovery or for events to be stored; and then?
+  // So many commands may wait for a recovery or for events to be stored; and then? (Whoever sends more at once than the
+  // actor can store chooses Discard or ReplyWith, bounds the mailbox, or asks instead of telling.)
   size_t stash_capacity = 100'000;
   StashOverflow stash_overflow = StashOverflow::Fail();
   // So many messages may be put aside by Stash.
   size_t user_stash_capacity = 10'000;
   // So many events may wait to be stored; one more is a failure of the actor.
   size_t max_pending_events = 100'000;
+
+  // Of a journal on this node another limit comes first: its circuit breaker answers for it after
+  // CircuitBreakerOptions::call_timeout (10 s; JournalSetup::options.breaker), and then the write or the opening of the
+  // recovery has failed. These matter if the journal is on another node, where a message or an answer may be lost, and
+  // recovery_event_timeout also for replays, which no breaker watches.
 
   // A write that is not answered for so long is sent again, so many times; then it has failed.
   absl::Duration write_timeout = absl::Seconds(15);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -33,11 +38,13 @@
 #include "fraktor/persistence/actor/replay_filter.h"
 #include "fraktor/persistence/actor/scripted_actor.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -461,17 +468,62 @@ TEST_F(PersistentActorTest, NamesTheEventThatCannotBeRead) {
             (Lines{"recovery failed on nothing: event 1 of \"b\": the codec of an event threw: no idea", "stopped"}));
 }
 
+// PER-13: records have checksums, so it is not the disk.
+TEST_F(PersistentActorTest, SaysThatACodecHasChangedIfItWantsMoreThanWasWritten) {
+  AddStores();
+  const auto store = [this](const std::string& manifest) {
+    std::vector<AtomicWrite> writes;
+    writes.push_back(
+        AtomicWrite::Make(PersistentRepr{.persistence_id = script_.id, .sequence_nr = 1, .manifest = manifest})
+            .value());
+    ASSERT_TRUE(journal_->inner->Write(std::move(writes)).Take().ok());
+  };
+  store("fraktor.int64");
+  probe_.ExpectTerminated(Spawn());
+  Lines log = TakeLog();
+  ASSERT_FALSE(log.empty());
+  EXPECT_TRUE(absl::StartsWith(log[0], "recovery failed on nothing: event 1 of \"a\": ")) << log[0];
+  EXPECT_TRUE(absl::StrContains(log[0], "it ends before all of it was read. The bytes are as they were written"))
+      << log[0];
+  EXPECT_TRUE(
+      absl::StrContains(log[0], "wants other fields, or more, than were written. If a field was added, raise kVersion"))
+      << log[0];
+  // That is not what is wrong with others.
+  script_.id = "b";
+  store("unknown");
+  probe_.ExpectTerminated(Spawn());
+  log = TakeLog();
+  ASSERT_FALSE(log.empty());
+  EXPECT_FALSE(absl::StrContains(log[0], "kVersion")) << log[0];
+}
+
+// PER-7: a journal that was opened in spite of a damaged log lacks what its actors' snapshots have seen.
+TEST_F(PersistentActorTest, WarnsThatEventsAreLostIfItsSnapshotIsAboveTheHighestNumber) {
+  AddStores();
+  Store({"x", "y"});
+  Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string"};
+  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "lost"}, 0, [&] { StopAndWait(SpawnRecovered()); });
+  snapshot.metadata.sequence_nr = 9;
+  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  kit_.ExpectLog({.level = LogLevel::kWarning,
+                  .contains = "the snapshot of \"a\" is of event 9, and the highest number in the journal is 2: events "
+                              "3..9 were lost from the journal"},
+                 1, [&] { Spawn(); });
+  EXPECT_EQ(TakeLog(), (Lines{"stopped", "snapshot 9 ", "completed 9"}));
+}
+
 // P60
 TEST_F(PersistentActorTest, StopsIfTheJournalCannotReplay) {
   AddStores();
   Store({"x"});
   journal_->replay_failure = absl::DataLossError("torn");
   probe_.ExpectTerminated(Spawn());
-  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: torn", "stopped"}));
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: \"a\": torn", "stopped"}));
   journal_->replay_failure = absl::OkStatus();
   journal_->open_failure = absl::UnavailableError("no disk");
   probe_.ExpectTerminated(Spawn());
-  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: no disk", "stopped"}));
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: \"a\": no disk", "stopped"}));
 }
 
 // P61, P62, P112, PER-18
@@ -601,6 +653,15 @@ TEST_F(PersistentActorTest, TellsThoseWhoHaveAskedWhyItStops) {
   const absl::Status stopped = kit_.AskAndWait<std::string>(actor, std::string("second")).status();
   EXPECT_TRUE(absl::StrContains(stopped.message(), "an event of a command before it could not be stored: ")) << stopped;
   EXPECT_TRUE(absl::StrContains(stopped.message(), "no disk")) << stopped;
+  // And those who come after it.
+  const absl::Status late = kit_.AskAndWait<std::string>(actor, std::string("third")).status();
+  EXPECT_TRUE(absl::IsUnavailable(late)) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), ": it could not store an event: ")) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), "event 1 of \"a\": no disk")) << late;
+  // Whatever the storage says, it is known what it is about.
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(late), JournalErrorKind::kIo);
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(late, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(late, "nr"), 1);
 }
 
 // P63, PER-13
@@ -1021,6 +1082,34 @@ TEST_F(PersistentActorTest, GoesOnWithoutAnEventThatIsRejected) {
   RunVoid(actor, [](ScriptedActor& a) { a.Log(std::to_string(a.last_sequence_nr())); });
   EXPECT_EQ(TakeLog(), (Lines{"5"}));
   EXPECT_EQ(Recovered(), (Lines{"x", "y", "z"}));
+}
+
+// PER-13: whatever the cause, a program can see which event it is about.
+TEST_F(PersistentActorTest, NamesTheEventThatIsRejectedOrNotStored) {
+  // A breaker that is out of patience knows nothing of events.
+  AddSlowStores(absl::Minutes(1));
+  script_.options.recovery_event_timeout = script_.options.write_timeout = absl::Hours(1);
+  const auto expect = [](const absl::Status& cause, JournalErrorKind kind, std::optional<int64_t> nr) {
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(cause), kind) << cause;
+    EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(cause, "id"), "a") << cause;
+    EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(cause, "nr"), nr) << cause;
+  };
+  Future<std::string> asked = kit_.system().Ask<std::string>(Spawn(), std::string("asked"), absl::Hours(1));
+  kit_.Advance(absl::Minutes(2));
+  ASSERT_TRUE(asked.IsReady());
+  const absl::Status refused = asked.Take().status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(refused)) << refused;
+  expect(refused, JournalErrorKind::kIo, std::nullopt);
+
+  // An event without a codec.
+  journal_ = std::make_shared<KnobJournal>();
+  ASSERT_TRUE(persistence().AddJournal("fast", {.storage = journal_}).ok());
+  script_.journal = "fast";
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) { a.Persist(Secret{}, [](const Secret&) {}); });
+  TakeLog();
+  ASSERT_EQ(script_.rejections.size(), 1u);
+  expect(script_.rejections[0], JournalErrorKind::kInvalid, 1);
 }
 
 // P91
@@ -1447,6 +1536,84 @@ TEST_F(PersistentActorTest, FailsIfTooManyCommandsWait) {
   EXPECT_EQ(lost, (Lines{"1", "2", "3"}));
 }
 
+// P97: each failure makes room, whether the actor recovers or stores something.
+TEST_F(PersistentActorTest, ComesBackFromABurstOfManyMoreCommandsThanMayWait) {
+  AddSlowStores();
+  script_.options.stash_capacity = 10;
+  for (const bool is_recovered : {true, false}) {
+    script_.id = is_recovered ? "recovered" : "recovering";
+    const ActorRef actor = is_recovered ? SpawnRecovered() : Spawn();
+    Lines lost;
+    const EventSubscription listening =
+        kit_.system().events().Listen<AllDeadLetters>([&](const AllDeadLetters& letter) {
+          if (letter.message.type != MessageTypeOf<std::string>()) return;
+          EXPECT_EQ(letter.reason, DeadLetterReason::kStashFull);
+          lost.push_back(*static_cast<const std::string*>(letter.message.message));
+        });
+    constexpr size_t kCommands = 100;
+    for (size_t i = 0; i < kCommands; ++i) Say(actor, std::to_string(i));
+    const Lines log = TakeLog();
+    const size_t restarts = static_cast<size_t>(std::count_if(
+        log.begin(), log.end(), [](const std::string& line) { return absl::StartsWith(line, "restart"); }));
+    // One by the first that finds no room, and each takes those that wait along.
+    EXPECT_EQ(restarts, kCommands / 11);
+    EXPECT_EQ(lost.size(), 10 * restarts);
+    script_.on_text = [](ScriptedActor& a, const std::string& text) {
+      a.context().Reply(text);
+      return absl::OkStatus();
+    };
+    EXPECT_EQ(kit_.AskAndWait<std::string>(actor, std::string("here")).value_or("none"), "here");
+    script_.on_text = nullptr;
+    StopAndWait(actor);
+    EXPECT_EQ(Recovered().size() + lost.size() + restarts, kCommands);
+  }
+}
+
+// P97
+TEST_F(PersistentActorTest, LosesOnlyTheCommandThatFindsNoRoomIfItIsResumed) {
+  AddSlowStores();
+  script_.options.stash_capacity = 3;
+  verdict_ = Resume();
+  script_.on_text = [](ScriptedActor& a, const std::string& text) -> absl::Status {
+    if (text == "1") return absl::InternalError("bad");
+    a.Persist(text, a.Handler());
+    return absl::OkStatus();
+  };
+  const ActorRef actor = SpawnRecovered();
+  kit_.ExpectDeadLetters<std::string>(0, [&] {
+    for (const char* text : {"0", "1", "2", "3", "4", "5"}) Say(actor, text);
+    kit_.Settle();
+    // A restart for another reason later loses nothing that waits.
+    verdict_ = Restart();
+    kit_.Advance(absl::Seconds(1));
+  });
+  EXPECT_EQ(Recovered(), (Lines{"0", "2", "3"}));
+}
+
+// P97
+TEST_F(PersistentActorTest, TellsThoseWhoWaitThatTheyAreLostAndKeepsWhatIsPutAside) {
+  AddSlowStores();
+  script_.options.stash_capacity = 2;
+  bool has_put_aside = false;
+  script_.on_text = [&](ScriptedActor& a, const std::string& text) -> absl::Status {
+    if (text == "aside" && !std::exchange(has_put_aside, true)) return a.Stash();
+    a.Persist(text, a.Handler());
+    return absl::OkStatus();
+  };
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "aside");
+  Say(actor, "x");
+  kit_.Settle();
+  Future<std::string> asked = kit_.system().Ask<std::string>(actor, std::string("asked"), absl::Minutes(1));
+  for (const char* text : {"1", "2"}) Say(actor, text);
+  kit_.Settle();
+  ASSERT_TRUE(asked.IsReady());
+  const absl::Status refused = asked.Take().status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  kit_.Advance(absl::Seconds(1));
+  EXPECT_EQ(Recovered(), (Lines{"x", "aside"}));
+}
+
 // P98
 TEST_F(PersistentActorTest, DiscardsCommandsThatAreTooManyIfItIsToldTo) {
   AddSlowStores();
@@ -1479,6 +1646,8 @@ TEST_F(PersistentActorTest, AnswersThatItIsBusyIfItIsToldTo) {
   EXPECT_EQ(probe_.LastSender(), actor);
   probe_.ExpectMessage(Busy{"later"});
   probe_.ExpectNoMessage();
+  // Of one that nobody has sent, somebody else hears.
+  kit_.ExpectDeadLetters<std::string>(1, [&] { Tell(actor, std::string("5")); });
   TakeLog();
   EXPECT_EQ(Recovered(), (Lines{"1", "2"}));
 }

@@ -44,6 +44,8 @@ struct Script {
   std::function<absl::Status(ScriptedActor& actor, const std::string& text)> on_text = nullptr;
 
   std::vector<std::string> log = {};
+  // The causes, for whoever wants to know more than the log says.
+  std::vector<absl::Status> rejections = {};
 };
 
 // A command: runs in the actor.
@@ -148,7 +150,8 @@ class ScriptedActor final : public PersistentActor {
   void OnPersistFailure(const absl::Status& /*cause*/, Envelope& event, uint64_t nr) override {
     Log(absl::StrCat("failed ", nr, " ", event.As<std::string>()));
   }
-  void OnPersistRejected(const absl::Status& /*cause*/, Envelope& event, uint64_t nr) override {
+  void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t nr) override {
+    script_.rejections.push_back(cause);
     Log(absl::StrCat("rejected ", nr, " ", event.Is<std::string>() ? event.As<std::string>() : "?"));
   }
   void OnRecoveryFailure(const absl::Status& cause, Envelope* event) override {

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
@@ -28,8 +29,10 @@
 #include "fraktor/persistence/adapter/event_adapter.h"
 #include "fraktor/persistence/adapter/event_adapters.h"
 #include "fraktor/persistence/journal/event_batch.h"
+#include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/memory/memory_journal.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -355,16 +358,23 @@ TEST_F(AdapterTest, RejectAnEventThatTheyCannotWriteAndFailARecoveryThatTheyCann
                                   return StoredAdded{event.amount};
                                 }))
                            .Add("r", ReadAdapter<StoredAdded>([](const StoredAdded&) -> absl::StatusOr<Added> {
-                                  return absl::DataLossError("unreadable");
+                                  return absl::OutOfRangeError("unreadable");
                                 }))
                            .Bind<Added>({"w"})
                            .Bind<StoredAdded>({"r"}));
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "nothing to add"}, 1, [&] { Write("refuse", Add{0}); });
   Write("refuse", Add{1});
+  ActorRef adder;
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "unreadable"}, 1, [&] {
-    const ActorRef adder = Start("refuse");
+    adder = Start("refuse");
     EXPECT_FALSE(kit_.IsAlive(adder));
   });
+  // What is stored is good: it is the adapter that cannot read it.
+  const absl::Status late = kit_.AskAndWait<std::string>(adder, Add{1}).status();
+  EXPECT_TRUE(absl::IsOutOfRange(late)) << late;
+  EXPECT_FALSE(ErrorKindOf<JournalErrorKind>(late).has_value()) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), "event 1 of \"adder\": ")) << late;
+  EXPECT_TRUE(absl::StrContains(late.message(), "the event adapter \"r\" cannot read a ")) << late;
 }
 
 // P122

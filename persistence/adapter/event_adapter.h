@@ -18,7 +18,7 @@
 // a repeated field, in order.
 //
 // An adapter may throw, or return an error: an event that cannot be adapted for the journal is rejected, one that cannot
-// be adapted back fails the recovery.
+// be adapted back fails the recovery, with the adapter's own code.
 //
 // Thread safety: called by many actors at once; so an adapter has no state, or guards it.
 #ifndef FRAKTOR_PERSISTENCE_ADAPTER_EVENT_ADAPTER_H_

@@ -31,7 +31,24 @@
 namespace fraktor::inline v0 {
 namespace {
 
-using AdapterList = std::vector<std::shared_ptr<const EventAdapter>>;
+struct NamedAdapter {
+  std::string name;
+  std::shared_ptr<const EventAdapter> adapter;
+};
+using AdapterList = std::vector<NamedAdapter>;
+
+// An error of the adapter names it; one of the sink is none of its business.
+absl::Status Read(const NamedAdapter& by, EnvelopePtr event, const StoredEvent& stored, EventCodec::EventSink sink) {
+  const std::string_view type = event->type()->name();
+  bool has_sink_failed = false;
+  absl::Status read = by.adapter->FromJournal(std::move(event), stored, [&](EnvelopePtr made) {
+    absl::Status taken = sink(std::move(made));
+    has_sink_failed = has_sink_failed || !taken.ok();
+    return taken;
+  });
+  if (read.ok() || has_sink_failed) return read;
+  return Annotate(std::move(read), absl::StrCat("the event adapter \"", by.name, "\" cannot read a ", ToAbsl(type)));
+}
 
 class AdaptingEventCodec final : public EventCodec {
  public:
@@ -42,7 +59,7 @@ class AdaptingEventCodec final : public EventCodec {
     const AdapterList* const adapters = Find(event.type());
     // Several only read.
     if (adapters == nullptr || adapters->size() != 1) return codec_.Encode(event, repr);
-    FRAKTOR_ASSIGN_OR_RETURN(AdaptedEvent adapted, adapters->front()->ToJournal(event));
+    FRAKTOR_ASSIGN_OR_RETURN(AdaptedEvent adapted, adapters->front().adapter->ToJournal(event));
     const Envelope& stored = adapted.event == nullptr ? event : *adapted.event;
     FRAKTOR_RETURN_IF_ERROR(codec_.Encode(stored, repr));
     repr.tags = std::move(adapted.tags);
@@ -69,9 +86,9 @@ class AdaptingEventCodec final : public EventCodec {
               absl::StrCat("events of type ", ToAbsl(event->type()->name()),
                            " have several adapters, and each gets a copy: give them a copy constructor"));
         }
-        FRAKTOR_RETURN_IF_ERROR((*adapters)[i]->FromJournal(std::move(copy), stored, sink));
+        FRAKTOR_RETURN_IF_ERROR(Read((*adapters)[i], std::move(copy), stored, sink));
       }
-      return adapters->back()->FromJournal(std::move(event), stored, sink);
+      return Read(adapters->back(), std::move(event), stored, sink);
     });
   }
 
@@ -135,7 +152,7 @@ absl::StatusOr<std::shared_ptr<const EventCodec>> EventAdapters::Build(const Act
             "\" is not one that only reads: an event is stored in one form, so let one adapter do all that is to be "
             "done when it is written"));
       }
-      adapters.push_back(found->second);
+      adapters.push_back({name, found->second});
     }
     if (adapters.empty()) {
       return absl::InvalidArgumentError(

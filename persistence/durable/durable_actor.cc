@@ -88,6 +88,7 @@ absl::Status DurableStateActor::PreRestart(ActorContext& context, const absl::St
 void DurableStateActor::PostStop(ActorContext& context) { stash_.GiveBack(context); }
 
 absl::Status DurableStateActor::Receive(ActorContext& context, Envelope& message) {
+  stash_.GoOn();
   const bool has_waited = stash_.TookBack(message);
   absl::Status status = Handle(context, message, has_waited);
   if (!is_busy_) stash_.ReturnNext(context);
@@ -187,6 +188,7 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
 
 absl::Status DurableStateActor::Wait(ActorContext& context, const Envelope& message) {
   if (stash_.waiting() >= options().stash_capacity) {
+    stash_.NoRoom();
     return absl::ResourceExhaustedError(
         absl::StrCat(context.Path(), " has no room for ", ToAbsl(message.type()->name()), ": ", stash_.waiting(),
                      " commands wait for the store; send slower, or raise DurableActorOptions::stash_capacity"));

@@ -59,7 +59,8 @@
 namespace fraktor::inline v0 {
 
 struct DurableActorOptions {
-  // So many commands may wait; one more is a failure of the actor.
+  // So many commands may wait; one more is a failure of the actor. If it is restarted or stopped for that, those that
+  // wait are dead letters (stash_full): who asked by them hears ResourceExhausted.
   size_t stash_capacity = 100'000;
   // An answer of the store that does not come for so long is a failure.
   absl::Duration store_timeout = absl::Seconds(30);

@@ -244,6 +244,35 @@ TEST_F(DurableTest, LosesNoCommandThatWaitsWhenItIsRestarted) {
   EXPECT_EQ(probe.Expect<Items>().text, "a b");
 }
 
+// Two may wait.
+class SmallCart : public DurableActor<SmallCart, CartState, Commands<AddItem, GetItems>> {
+ public:
+  std::string PersistenceId() const override { return "small"; }
+  DurableActorOptions options() const override { return {.stash_capacity = 2}; }
+  Effect Handle(const CartState& state, const AddItem& command) {
+    CartState changed = state;
+    changed.items.push_back(command.item);
+    return Persist(std::move(changed)).ThenReply([](const CartState& now) {
+      return Items{absl::StrJoin(now.items, " ")};
+    });
+  }
+  Items Handle(const CartState& state, const GetItems&) { return {absl::StrJoin(state.items, " ")}; }
+};
+
+// P97: each failure makes room.
+TEST_F(DurableTest, ComesBackFromABurstOfManyMoreCommandsThanMayWait) {
+  const auto cart = kit_.Spawn<SmallCart>();
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  // The first is stored. Of those behind it two wait, and one finds no room, again and again; the last waits for the state.
+  kit_.ExpectDeadLetters<AddItem>(6, [&] {
+    for (int i = 0; i < 11; ++i) probe.Send(cart, AddItem{absl::StrCat(i)});
+  });
+  const absl::StatusOr<Items> items = kit_.AskAndWait(cart, GetItems{});
+  ASSERT_TRUE(items.ok()) << items.status();
+  EXPECT_EQ(items->text, "0 10");
+}
+
 TEST_F(DurableTest, PutsCommandsAsideAndTakesThemBack) {
   const auto cart = Start();
   auto probe = kit_.Probe();

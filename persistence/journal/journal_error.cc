@@ -11,6 +11,15 @@
 
 namespace fraktor::inline v0 {
 
+namespace {
+
+absl::Status WithPayloadsOf(const absl::Status& cause, absl::Status error) {
+  cause.ForEachPayload([&error](auto url, const auto& payload) { error.SetPayload(url, payload); });
+  return error;
+}
+
+}  // namespace
+
 std::string_view JournalErrorKindName(JournalErrorKind kind) {
   switch (kind) {
     case JournalErrorKind::kSequenceMismatch:
@@ -58,6 +67,17 @@ absl::Status IdError(absl::StatusCode code, JournalErrorKind kind, std::string_v
                      std::string_view what) {
   return MakeError(code, kind, absl::StrCat("\"", ToAbsl(persistence_id), "\": ", ToAbsl(what)),
                    {{"id", persistence_id}});
+}
+
+absl::Status AboutEvent(const absl::Status& cause, JournalErrorKind kind, std::string_view persistence_id,
+                        uint64_t sequence_nr) {
+  if (cause.ok() || ErrorKindOf<JournalErrorKind>(cause).has_value()) return cause;
+  return WithPayloadsOf(cause, EventError(cause.code(), kind, persistence_id, sequence_nr, ToStd(cause.message())));
+}
+
+absl::Status AboutId(const absl::Status& cause, JournalErrorKind kind, std::string_view persistence_id) {
+  if (cause.ok() || ErrorKindOf<JournalErrorKind>(cause).has_value()) return cause;
+  return WithPayloadsOf(cause, IdError(cause.code(), kind, persistence_id, ToStd(cause.message())));
 }
 
 }  // namespace fraktor::inline v0

@@ -2,8 +2,10 @@
 //
 //   if (ErrorKindOf<JournalErrorKind>(status) == JournalErrorKind::kFenced) Stop();
 //
-// Every error names the persistence id, the sequence number where there is one, and what to do. Both are also details
-// of the payload, "id" and "nr".
+// Every error about an id or an event names the persistence id, the sequence number where there is one, and what to do.
+// Both are also details of the payload, "id" and "nr": so it is of all that a persistent actor hears of its own, also
+// if a storage, or the circuit breaker before it, has answered with an error of another kind, or of none. Errors about
+// a store as a whole (it is locked, closed, cannot be opened) have no such details.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_JOURNAL_ERROR_H_
@@ -28,9 +30,9 @@ enum class JournalErrorKind {
   kNotOpen = 2,
   // Above one of the JournalLimits.
   kTooLarge = 3,
-  // The request makes no sense: an empty id, a number 0.
+  // The request makes no sense: an empty id, a number 0, an event that has no codec.
   kInvalid = 4,
-  // What is stored is not what was written.
+  // What is stored is not what was written; or its codec is not the one that wrote it.
   kCorrupt = 5,
   // Written by a newer version of this program.
   kNewerSchema = 6,
@@ -67,6 +69,12 @@ absl::Status EventError(absl::StatusCode code, JournalErrorKind kind, std::strin
 // An error about a persistence id as a whole: `"account-7": <what>`.
 absl::Status IdError(absl::StatusCode code, JournalErrorKind kind, std::string_view persistence_id,
                      std::string_view what);
+
+// `cause` as an error about that event, or id. One that has a JournalErrorKind stays as it is; others become of `kind`,
+// with their code, their payloads, and their text behind the name.
+absl::Status AboutEvent(const absl::Status& cause, JournalErrorKind kind, std::string_view persistence_id,
+                        uint64_t sequence_nr);
+absl::Status AboutId(const absl::Status& cause, JournalErrorKind kind, std::string_view persistence_id);
 
 }  // namespace fraktor::inline v0
 

@@ -162,7 +162,8 @@ class JournalStorage {
 
   // For live queries: completes when there is something above `after`, with the highest number that is known: of a
   // sequence number for an id, of an offset for a tag and for all ids. It may be more than what the next page shows, as
-  // events may have been deleted. Drop the future to stop waiting. kOverloaded if too many wait.
+  // events may have been deleted. Drop the future to stop waiting. kOverloaded if too many wait; FailedPrecondition
+  // (kReadOnly) if there is nothing, and nothing can come, since the journal was opened to be read only.
   virtual Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) = 0;
 
   // Takes no more requests (they get kClosed), and completes when all that were taken are answered and the storage is

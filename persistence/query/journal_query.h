@@ -26,7 +26,9 @@
 //
 // A bounded query ends with what the journal had when its last page was read. A live one waits then, without polling:
 // Next completes with the next events. It pulls: nothing is read before it is asked for, so a slow reader costs
-// nothing.
+// nothing. It needs the journal that is open for writing: one that was opened read_only sees nothing new, and Next is
+// FailedPrecondition when all is shown. Whoever follows a journal of another process opens it again from time to time,
+// and begins a bounded query at position().
 //
 // Thread safety: an object with one owner, one Next at a time. The storage and the query outlive the task of Next;
 // dropping that task stops the wait.

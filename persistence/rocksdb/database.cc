@@ -32,6 +32,7 @@
 #include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/persistence/rocksdb/store_folder.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/shared/shared_mutex.h"
@@ -290,7 +291,8 @@ absl::Status Database::OpenChecked(rocksdb::DBOptions db_options, const std::vec
     opened = rocksdb::DB::Open(db_options, options_.path, descriptors, &handles_, &db);
   }
   std::vector<std::string> dropped = logger->TakeDropped();
-  if (report_.open_count == 0 && !dropped.empty()) report_.dropped = std::move(dropped);
+  // The survey says it better, if it has seen it.
+  if (report_.open_count == 0 && report_.dropped.empty()) report_.dropped = std::move(dropped);
   if (!opened.ok()) return ToStatus(opened, "open");
   db_.reset(db);
   return absl::OkStatus();
@@ -328,7 +330,8 @@ absl::Status Database::CheckFolder(const StoreFolder& folder) const {
     case StoreFolder::Kind::kForeign:
       return refuse(absl::StatusCode::kFailedPrecondition,
                     absl::StrCat("the folder has something else in it (", folder.names, "), and no ", options_.format,
-                                 "; name one that is empty or not there yet"));
+                                 creates ? "; name one that is empty or not there yet"
+                                         : "; name the folder that a store was opened with"));
     case StoreFolder::Kind::kMissing:
       if (creates) return absl::OkStatus();
       return refuse(absl::StatusCode::kNotFound,
@@ -381,8 +384,13 @@ absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::strin
   }
   for (const LogSurvey& log : logs) {
     if (!log.damaged_at.has_value()) continue;
-    found.dropped.push_back(absl::StrCat(log.path, ": dropping ", log.bytes - *log.damaged_at,
-                                         " bytes; the last record is torn, and was never acknowledged if synced"));
+    const uint64_t bytes = log.bytes - *log.damaged_at;
+    const std::string what = options_.read_only ? absl::StrCat("the last ", bytes, " bytes cannot be read")
+                                                : absl::StrCat("dropping ", bytes, " bytes at its end");
+    found.dropped.push_back(absl::StrCat(
+        log.path, ": ", what,
+        "; a crash tears the last record so, and then it was never acknowledged if synced. If nothing crashed there, "
+        "it is damage, and events that were acknowledged may be among them"));
   }
   return absl::OkStatus();
 }
@@ -519,7 +527,7 @@ absl::Status Database::LetGo() {
 
 absl::Status Database::ToStatus(const rocksdb::Status& status, std::string_view what) const {
   if (status.ok()) return absl::OkStatus();
-  const std::string text = status.ToString();
+  const std::string text = RocksDbText(status);
   const auto make = [&](absl::StatusCode code, JournalErrorKind kind, std::string_view advice) {
     return MakeError(code, kind,
                      absl::StrCat(options_.path, ": cannot ", ToAbsl(what), ": ", text, ". ", ToAbsl(advice)));

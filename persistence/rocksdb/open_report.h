@@ -3,7 +3,8 @@
 //   for (const std::string& line : journal->open_report().dropped) Log(line);
 //
 // After a crash, the end of the write-ahead log may be torn. What was acknowledged with sync on is before that end. The
-// rest is dropped, and said here and to `on_warning` of the store's options.
+// rest is dropped, and said here and to `on_warning` of the store's options. If nothing has crashed it is damage, and
+// what was acknowledged may be in it: from the file nobody can tell. `journal verify` says so before a store drops it.
 //
 // Damage that good records follow is not what a crash leaves: what was acknowledged is behind it.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_OPEN_REPORT_H_

@@ -217,6 +217,28 @@ TEST_F(BadInput, RefusesADatabaseOfSomethingElse) {
   EXPECT_TRUE(Says(mixed, JournalErrorKind::kInvalid, {"fraktor-snapshots", "not a fraktor-journal"}));
 }
 
+TEST_F(BadInput, NamesTheEventOfATagThatCannotBeRead) {
+  {
+    const auto journal = Open().value();
+    PersistentRepr event = Event("a", 1);
+    event.tags = {"red"};
+    event.payload = std::string(10'000, 'x');
+    ASSERT_TRUE(Write(*journal, event).ok());
+  }
+  Open().value().reset();  // What is in the log becomes files.
+  std::filesystem::path largest;
+  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+    if (entry.path().extension() != ".sst") continue;
+    if (largest.empty() || entry.file_size() > std::filesystem::file_size(largest)) largest = entry.path();
+  }
+  ASSERT_TRUE(std::filesystem::remove(largest));
+  const auto journal = Open({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip}).value();
+  const absl::Status missing = journal->EventsByTag({.tag = "red"}).Wait().status();
+  EXPECT_TRUE(Says(missing, JournalErrorKind::kCorrupt, {"event 1 of \"a\"", largest.filename().string()}));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(missing, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(missing, "nr"), 1);
+}
+
 TEST_F(BadInput, SaysThatTheDatabaseIsLocked) {
   const auto journal = Open().value();
   EXPECT_TRUE(Says(Open().status(), JournalErrorKind::kLocked, {path_, "Another store has it open"}));
@@ -239,6 +261,13 @@ TEST_F(BadInput, OnlyLooksIfItIsOpenedForReading) {
   EXPECT_TRUE(Says(Write(*journal, Event("a", 4)), JournalErrorKind::kReadOnly, {path_, "open it for writing"}));
   EXPECT_TRUE(Says(journal->OpenWriter("a", std::nullopt).Wait().status(), JournalErrorKind::kReadOnly));
   EXPECT_TRUE(Says(journal->DeleteTo("a", 1).Wait(), JournalErrorKind::kReadOnly));
+  // Nothing that comes later is seen, so nobody waits for it.
+  EXPECT_EQ(journal->AwaitAdvance(JournalSubject::OfId("a"), 2).Wait().value(), 3u);
+  Future<uint64_t> waiting = journal->AwaitAdvance(JournalSubject::OfId("a"), 3);
+  const std::optional<absl::StatusOr<uint64_t>> waited = waiting.WaitFor(absl::Seconds(10));
+  ASSERT_TRUE(waited.has_value());
+  EXPECT_TRUE(absl::IsFailedPrecondition(waited->status())) << waited->status();
+  EXPECT_TRUE(Says(waited->status(), JournalErrorKind::kReadOnly, {path_, "live", "open for writing", "again"}));
   EXPECT_TRUE(journal->Close().Wait().ok());
   EXPECT_TRUE(Says(journal->HighestSequenceNr("a").Wait().status(), JournalErrorKind::kClosed));
 }

@@ -178,6 +178,8 @@ class RocksDbJournal::Core {
   Future<EventBatch> EventsByTag(TagPage page);
   Future<IdBatch> PersistenceIds(IdPage page);
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after);
+  // The same where nothing comes any more.
+  Future<uint64_t> FindAdvance(JournalSubject subject, uint64_t after);
   Future<void> Close() { return engine_->Close(); }
 
   const RocksDbJournalOptions& options() const { return options_; }
@@ -850,9 +852,11 @@ absl::StatusOr<EventBatch> RocksDbJournal::Core::ReadTag(const TagPage& page) {
       ++next;
       continue;
     }
-    absl::Status problem =
-        database().ToStatus(found, absl::StrCat("read event ", event.sequence_nr, " of \"", id, "\""));
-    if (problem.ok()) {
+    absl::Status problem = database().ToStatus(found, "read it");
+    if (!problem.ok()) {
+      problem = EventError(problem.code(), ErrorKindOf<JournalErrorKind>(problem).value_or(JournalErrorKind::kIo), id,
+                           event.sequence_nr, std::string(problem.message()));
+    } else {
       event.persistence_id = batch.Keep(id);
       const std::string_view kept = batch.Keep(record);
       problem =
@@ -910,6 +914,7 @@ absl::StatusOr<uint64_t> RocksDbJournal::Core::ReadNumberOf(const JournalSubject
 
 Future<uint64_t> RocksDbJournal::Core::AwaitAdvance(JournalSubject subject, uint64_t after) {
   if (engine_->is_closed()) return MakeReadyFuture<uint64_t>(engine_->ClosedStatus());
+  if (options_.read_only) return FindAdvance(std::move(subject), after);
   Future<uint64_t> advance = board_.Wait(subject, after);
   // What came before the wait; what comes after is published by the commit.
   Future<void> looking = engine_->Read<void>([this, subject = std::move(subject)]() -> absl::Status {
@@ -922,6 +927,18 @@ Future<uint64_t> RocksDbJournal::Core::AwaitAdvance(JournalSubject subject, uint
     if (!looked.ok()) return MakeReadyFuture<uint64_t>(looked);
   }
   return advance;
+}
+
+Future<uint64_t> RocksDbJournal::Core::FindAdvance(JournalSubject subject, uint64_t after) {
+  return engine_->Read<uint64_t>([this, subject = std::move(subject), after]() -> absl::StatusOr<uint64_t> {
+    FRAKTOR_ASSIGN_OR_RETURN(const uint64_t number, ReadNumberOf(subject));
+    if (number > after) return number;
+    return MakeError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kReadOnly,
+                     absl::StrCat("the journal ", options_.path,
+                                  " was opened for reading only and shows what was there then: a live query would wait "
+                                  "for ever. Query the journal that is open for writing, in the process that writes "
+                                  "it, or open this one again and read bounded pages from where this query stands"));
+  });
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbJournal>> RocksDbJournal::Open(RuntimeToolbox& toolbox,

@@ -17,7 +17,8 @@
 // A full disk: Open and writes fail with kDiskFull, reads go on, and writes go on when there is room.
 //
 // One process at a time may open it for writing (kLocked); others may open it read_only, and see what was there when
-// they opened it.
+// they opened it. So there are no live queries then: AwaitAdvance, and with it a live query that has come to the end,
+// is FailedPrecondition (kReadOnly).
 //
 // Layout, of schema 1. Column family "events": be16(length) | id | be64(number) -> record (event_record.h). "ids": id
 // -> what must be known of it beside its events (epoch, deletions). "index": be16(length) | tag | be64(offset) ->

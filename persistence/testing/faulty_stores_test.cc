@@ -15,6 +15,7 @@
 
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_journal.h"
@@ -52,6 +53,49 @@ INSTANTIATE_TEST_SUITE_P(
     Late, JournalContract,
     testing::Values(JournalContractParameter{
         .name = "Late", .make = [] { return std::make_unique<LateJournalUnderTest>(); }, .survives_reopen = false}),
+    JournalContractName);
+
+// Answers a write with one result for each atomic write, also if all are OK.
+class WordyJournal final : public JournalStorage {
+ public:
+  Future<WriterOpened> OpenWriter(std::string id, std::optional<uint64_t> token) override {
+    return inner_->OpenWriter(std::move(id), token);
+  }
+  Future<WriteResults> Write(std::vector<AtomicWrite> writes) override {
+    const size_t count = writes.size();
+    return inner_->Write(std::move(writes)).Map([count](WriteResults results) {
+      results.resize(count);
+      return results;
+    });
+  }
+  Future<EventBatch> Replay(ReplayPage page) override { return inner_->Replay(std::move(page)); }
+  Future<uint64_t> HighestSequenceNr(std::string id) override { return inner_->HighestSequenceNr(std::move(id)); }
+  Future<void> DeleteTo(std::string id, uint64_t to) override { return inner_->DeleteTo(std::move(id), to); }
+  Future<EventBatch> EventsByTag(TagPage page) override { return inner_->EventsByTag(std::move(page)); }
+  Future<IdBatch> PersistenceIds(IdPage page) override { return inner_->PersistenceIds(page); }
+  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override {
+    return inner_->AwaitAdvance(std::move(subject), after);
+  }
+  Future<void> Close() override { return inner_->Close(); }
+  const JournalLimits& limits() const override { return inner_->limits(); }
+
+ private:
+  std::unique_ptr<MemoryJournal> inner_ = MemoryJournal::Open({}).value();
+};
+
+class WordyJournalUnderTest : public JournalUnderTest {
+ public:
+  JournalStorage& storage() override { return journal_; }
+  absl::Status Reopen() override { return absl::UnimplementedError("in memory"); }
+
+ private:
+  WordyJournal journal_;
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Wordy, JournalContract,
+    testing::Values(JournalContractParameter{
+        .name = "Wordy", .make = [] { return std::make_unique<WordyJournalUnderTest>(); }, .survives_reopen = false}),
     JournalContractName);
 
 class LateSnapshotStoreUnderTest : public SnapshotStoreUnderTest {

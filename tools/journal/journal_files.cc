@@ -25,6 +25,7 @@
 
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
+#include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/tools/journal/id_text.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -75,7 +76,7 @@ std::string FileText(const rocksdb::LiveFileMetaData& file, const std::string& p
 absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::string& path, rocksdb::Env& env) {
   std::vector<std::string> names;
   const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names);
-  if (!listed.ok()) return absl::NotFoundError(absl::StrCat(path, ": there is no database: ", listed.ToString()));
+  if (!listed.ok()) return absl::NotFoundError(absl::StrCat(path, ": there is no database: ", RocksDbText(listed)));
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
   auto files = absl::WrapUnique(new JournalFiles(path, env));
@@ -90,7 +91,7 @@ absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::stri
   const rocksdb::Status opened = rocksdb::DB::OpenForReadOnly(options, path, families, &files->handles_, &db);
   if (!opened.ok()) {
     return absl::DataLossError(
-        absl::StrCat(path, ": cannot be opened: ", opened.ToString(), ". Restore the whole folder from a backup"));
+        absl::StrCat(path, ": cannot be opened: ", RocksDbText(opened), ". Restore the whole folder from a backup"));
   }
   files->db_.reset(db);
   return files;
@@ -113,7 +114,7 @@ absl::Status JournalFiles::CheckIsJournal() const {
   std::string format;
   const rocksdb::Status read = db_->Get(WholeRead(), db_->DefaultColumnFamily(), ToSlice(kStoreFormatKey), &format);
   if (!read.ok() && !read.IsNotFound()) {
-    return absl::DataLossError(absl::StrCat(path_, ": cannot read what it is: ", read.ToString(), ToAbsl(kAdvice)));
+    return absl::DataLossError(absl::StrCat(path_, ": cannot read what it is: ", RocksDbText(read), ToAbsl(kAdvice)));
   }
   if (format == JournalLayout::kFormat) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -158,7 +159,7 @@ uint64_t JournalFiles::Verify(const std::function<void(const std::string&)>& dam
     // A program that has the journal open may have merged it into others meanwhile: it was there when it was opened.
     if (read.ok() || !std::filesystem::exists(path, error)) continue;
     ++count;
-    damaged(absl::StrCat(FileText(file, path), ": ", read.ToString(), ToAbsl(kAdvice)));
+    damaged(absl::StrCat(FileText(file, path), ": ", RocksDbText(read), ToAbsl(kAdvice)));
   }
   // What a file says of itself may be right, and yet not be what RocksDB expects there.
   for (rocksdb::ColumnFamilyHandle* const family : handles_) {
@@ -168,7 +169,7 @@ uint64_t JournalFiles::Verify(const std::function<void(const std::string&)>& dam
     if (entries->status().ok() || count > 0) continue;
     ++count;
     damaged(absl::StrCat(path_, ": \"", family->GetName(),
-                         "\" cannot be read to its end: ", entries->status().ToString(), ToAbsl(kAdvice)));
+                         "\" cannot be read to its end: ", RocksDbText(entries->status()), ToAbsl(kAdvice)));
   }
   return count;
 }

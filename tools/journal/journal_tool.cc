@@ -51,7 +51,9 @@ constexpr std::string_view kHelp = R"(Looks into a journal on RocksDB, checks it
   journal list PATH              the persistence ids, one to a line, in the order of their first use
   journal stats PATH             how many events and bytes each id has, and all together; the largest first
   journal show PATH ID           the events of an id
-  journal verify PATH            reads everything, and names each file, and each record, that is damaged
+  journal verify PATH            reads everything, and names each file, and each record, that is damaged, and each log
+                                 whose end cannot be read: a crash leaves that, and then nothing acknowledged is lost,
+                                 but it may be damage too
   journal export PATH            all events as JSON lines, to standard output
   journal import PATH            reads such lines from standard input into a journal, which is made if it is missing;
                                  ids that it has already are refused, and so is an export that was cut
@@ -70,7 +72,8 @@ Options
   --progress WHEN      a line that says how far it is: auto (if standard error is a terminal), always, never
   --help               this text
 
-Exit codes: 0 all is well; 1 something failed or is damaged; 2 called wrongly.
+Exit codes: 0 all is well; 1 something failed or is damaged, or verify has met the end of a log that cannot be read;
+2 called wrongly.
 )";
 
 constexpr std::string_view kExportFormat = "fraktor-journal-export";
@@ -150,6 +153,10 @@ absl::StatusOr<Arguments> ParseArguments(const std::vector<std::string>& words) 
   if (plain.size() != wanted) {
     return absl::InvalidArgumentError(absl::StrCat("journal ", arguments.command, " takes ",
                                                    wanted == 3 ? "PATH and ID" : "PATH", "; see journal --help"));
+  }
+  if (arguments.from > arguments.to) {
+    return absl::InvalidArgumentError(absl::StrCat("--from ", arguments.from, " is above --to ", arguments.to,
+                                                   ": there are no such events; turn them around"));
   }
   arguments.path = plain[1];
   if (wanted == 3) arguments.show_id = plain[2];
@@ -253,9 +260,9 @@ class JournalTool {
   };
 
   absl::StatusOr<bool> RunWithJournal() {
-    for (const std::string& line : journal_->open_report().dropped) streams_.err << "journal: " << line << "\n";
     const std::vector<std::string>& damaged = journal_->open_report().damaged;
     if (arguments_.command != "verify") {
+      for (const std::string& line : journal_->open_report().dropped) streams_.err << "journal: " << line << "\n";
       for (const std::string& line : damaged) streams_.err << "journal: " << line << "\n";
     }
     FRAKTOR_ASSIGN_OR_RETURN(const bool is_well, RunCommand());
@@ -544,6 +551,8 @@ class JournalTool {
                    << ". Restore the whole folder from a backup; `journal export --skip-corrupt` takes out what can "
                       "still be read\n";
     }
+    const std::vector<std::string>& ends_torn = journal_->open_report().dropped;
+    for (const std::string& text : ends_torn) streams_.out << text << "\n";
     if (arguments_.ids.empty()) {
       FRAKTOR_ASSIGN_OR_RETURN(const JournalFiles* const files, Files());
       files_damaged = files->Verify([this](const std::string& text) { streams_.out << text << "\n"; });
@@ -578,7 +587,11 @@ class JournalTool {
       streams_.out << text << "\n";
     }));
     std::vector<std::string> damages;
-    if (!logs_damaged.empty()) damages.push_back("the log is damaged");
+    if (!logs_damaged.empty()) {
+      damages.push_back("the log is damaged");
+    } else if (!ends_torn.empty()) {
+      damages.push_back("the end of a log cannot be read");
+    }
     if (files_damaged > 0) damages.push_back(absl::StrCat(files_damaged, " files are damaged"));
     if (records_damaged > 0) damages.push_back(absl::StrCat(records_damaged, " records are damaged"));
     if (ranges_damaged > 0) damages.push_back(absl::StrCat(ranges_damaged, " ranges cannot be read"));
@@ -893,6 +906,10 @@ class JournalTool {
   // with all before it: one that has events cannot get there so.
   absl::Status FinishId() {
     FRAKTOR_RETURN_IF_ERROR(FlushWrites());
+    if (!current_.id.empty() && current_.highest == 0 && current_.events == 0) {
+      // It was opened, and nothing was ever written: neither is there anything to write here.
+      return journal_->OpenWriter(current_.id, std::nullopt).Wait().status();
+    }
     if (current_.events > 0 && deleted_ > 0) FRAKTOR_RETURN_IF_ERROR(journal_->DeleteTo(current_.id, deleted_).Wait());
     if (current_.highest <= current_.last) return absl::OkStatus();
     if (current_.events > 0) {
