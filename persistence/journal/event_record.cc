@@ -1,9 +1,7 @@
 #include "fraktor/persistence/journal/event_record.h"
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -26,34 +24,11 @@ enum Flag : uint8_t {
   kHasMetadata = 4,
 };
 
-size_t VarintBytes(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) + 6) / 7; }
-size_t SizedBytes(size_t bytes) { return VarintBytes(bytes) + bytes; }
-
 size_t TagBytes(const PersistentRepr& event) {
   size_t bytes = 0;
   for (const std::string& tag : event.tags) bytes += SizedBytes(tag.size());
   return bytes;
 }
-
-// Each answers where it has ended.
-char* PutFixed32(char* at, uint32_t value) {
-  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (8 * i));
-  return at + sizeof(value);
-}
-char* PutFixed64(char* at, uint64_t value) {
-  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (8 * i));
-  return at + sizeof(value);
-}
-char* PutVarint(char* at, uint64_t value) {
-  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
-  *at++ = static_cast<char>(value);
-  return at;
-}
-char* PutBytes(char* at, std::string_view bytes) {
-  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
-  return at + bytes.size();
-}
-char* PutSized(char* at, std::string_view bytes) { return PutBytes(PutVarint(at, bytes.size()), bytes); }
 
 // As PutBody writes it.
 size_t BodyBytes(const PersistentRepr& event) {
@@ -109,7 +84,7 @@ bool ParseEventKey(std::string_view key, std::string_view& persistence_id, uint6
 
 uint32_t ExtendEventKeyCrc(uint32_t prefix_crc, uint64_t sequence_nr) {
   char number[8];
-  for (size_t i = 0; i < sizeof(number); ++i) number[i] = static_cast<char>(sequence_nr >> (56 - 8 * i));
+  PutSorted64(number, sequence_nr);
   return ExtendCrc32c(prefix_crc, std::string_view(number, sizeof(number)));
 }
 

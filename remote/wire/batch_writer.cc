@@ -1,7 +1,6 @@
 #include "fraktor/remote/wire/batch_writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "fraktor/utils/bytes/bytes.h"
@@ -18,13 +17,8 @@ constexpr size_t kMaxReserved = size_t{64} << 10;
 // A message below this, with its numbers, has a length of one byte.
 constexpr size_t kShort = 0x80 - 8;
 
-constexpr size_t VarintBytes(uint64_t value) {
-  size_t bytes = 1;
-  for (; value >= 0x80; value >>= 7) ++bytes;
-  return bytes;
-}
 constexpr size_t NumberBytes(uint64_t value) { return value == 0 ? 0 : 1 + VarintBytes(value); }
-size_t TextBytes(std::string_view text) { return text.empty() ? 0 : 1 + VarintBytes(text.size()) + text.size(); }
+size_t TextBytes(std::string_view text) { return text.empty() ? 0 : 1 + SizedBytes(text.size()); }
 constexpr size_t UidBytes(uint64_t uid) { return uid == 0 ? 0 : 9; }
 
 void AppendNumber(std::string& out, int field, uint64_t value) {
@@ -111,8 +105,7 @@ void BatchWriter::AddShortMessage(const BatchMessageView& message) {
   *at++ = static_cast<char>(message.manifest);
   *at++ = Sized(4);
   *at++ = static_cast<char>(message.payload.size());
-  std::memcpy(at, message.payload.data(), message.payload.size());
-  at += message.payload.size();
+  at = PutBytes(at, message.payload);
   bytes[0] = Sized(4);
   bytes[1] = static_cast<char>(at - bytes - 2);
   frame_.append(bytes, static_cast<size_t>(at - bytes));

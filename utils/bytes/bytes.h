@@ -8,47 +8,89 @@
 //   std::string_view text = reader.Sized();
 //   if (!reader.ok()) return Corrupt();       // asked once, at the end: what cannot be read is 0 or empty
 //
+// The same into memory that the caller has, for those who know beforehand how much they need:
+//
+//   char* const record = Room(VarintBytes(300) + SizedBytes(text.size()));
+//   char* const end = PutSized(PutVarint(record, 300), text);
+//
 // Thread safety: values and free functions.
 #ifndef FRAKTOR_UTILS_BYTES_BYTES_H_
 #define FRAKTOR_UTILS_BYTES_BYTES_H_
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace fraktor::inline v0 {
 
+// What a number takes as a varint: seven of its bits to a byte. 9/64 is a little less than a seventh, and enough for 64.
+constexpr size_t VarintBytes(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) * 9 + 64) / 64; }
+// What a text of so many bytes takes with its length.
+constexpr size_t SizedBytes(size_t bytes) { return VarintBytes(bytes) + bytes; }
+
+// Each writes into memory that has room for it, and answers where it has ended.
+
 // Seven bits to a byte, lowest first.
+inline char* PutVarint(char* at, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
+  *at++ = static_cast<char>(value);
+  return at;
+}
+
+// Little endian.
+inline char* PutFixed32(char* at, uint32_t value) {
+  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (8 * i));
+  return at + sizeof(value);
+}
+inline char* PutFixed64(char* at, uint64_t value) {
+  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (8 * i));
+  return at + sizeof(value);
+}
+
+// Big endian: sorted as numbers are.
+inline char* PutSorted64(char* at, uint64_t value) {
+  for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (56 - 8 * i));
+  return at + sizeof(value);
+}
+
+inline char* PutBytes(char* at, std::string_view bytes) {
+  if (!bytes.empty()) std::memcpy(at, bytes.data(), bytes.size());
+  return at + bytes.size();
+}
+// The length, then the text.
+inline char* PutSized(char* at, std::string_view text) { return PutBytes(PutVarint(at, text.size()), text); }
+
+// The same at the end of a string.
+
 inline void AppendVarint(std::string& bytes, uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
   bytes.push_back(static_cast<char>(value));
 }
 
-// Little endian.
 inline void AppendFixed32(std::string& bytes, uint32_t value) {
   char buffer[sizeof(value)];
-  for (size_t i = 0; i < sizeof(value); ++i) buffer[i] = static_cast<char>(value >> (8 * i));
+  PutFixed32(buffer, value);
   bytes.append(buffer, sizeof(value));
 }
 inline void AppendFixed64(std::string& bytes, uint64_t value) {
   char buffer[sizeof(value)];
-  for (size_t i = 0; i < sizeof(value); ++i) buffer[i] = static_cast<char>(value >> (8 * i));
+  PutFixed64(buffer, value);
   bytes.append(buffer, sizeof(value));
 }
 
-// Big endian: sorted as numbers are.
 inline void AppendSorted16(std::string& bytes, uint16_t value) {
   bytes.push_back(static_cast<char>(value >> 8));
   bytes.push_back(static_cast<char>(value));
 }
 inline void AppendSorted64(std::string& bytes, uint64_t value) {
   char buffer[sizeof(value)];
-  for (size_t i = 0; i < sizeof(value); ++i) buffer[i] = static_cast<char>(value >> (56 - 8 * i));
+  PutSorted64(buffer, value);
   bytes.append(buffer, sizeof(value));
 }
 
-// The length, then the text.
 inline void AppendSized(std::string& bytes, std::string_view text) {
   AppendVarint(bytes, text.size());
   bytes.append(text);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gtest/gtest.h"
 
@@ -42,6 +43,35 @@ TEST(ByteReader, ReadsWhatWasAppended) {
     EXPECT_EQ(reader.Sorted16(), static_cast<uint16_t>(number));
     EXPECT_TRUE(reader.ok());
     EXPECT_TRUE(reader.rest().empty());
+  }
+}
+
+TEST(Bytes, ArePutAsTheyAreAppendedAndTakeWhatIsSaid) {
+  std::vector<uint64_t> numbers = {0, std::numeric_limits<uint64_t>::max()};
+  for (int bits = 0; bits < 64; ++bits) {
+    numbers.push_back(uint64_t{1} << bits);
+    numbers.push_back((uint64_t{1} << bits) - 1);
+  }
+  for (const uint64_t number : numbers) {
+    const std::string text(number % 300, 'x');
+    std::string varint;
+    AppendVarint(varint, number);
+    EXPECT_EQ(varint.size(), VarintBytes(number)) << number;
+    std::string sized;
+    AppendSized(sized, text);
+    EXPECT_EQ(sized.size(), SizedBytes(text.size()));
+    std::string appended = varint;
+    AppendFixed32(appended, static_cast<uint32_t>(number));
+    AppendFixed64(appended, number);
+    AppendSorted64(appended, number);
+    appended += sized + text;
+    std::string put(appended.size() + 1, '?');
+    char* at = PutVarint(put.data(), number);
+    at = PutFixed32(at, static_cast<uint32_t>(number));
+    at = PutSorted64(PutFixed64(at, number), number);
+    at = PutBytes(PutSized(at, text), text);
+    EXPECT_EQ(at, put.data() + appended.size()) << number;
+    EXPECT_EQ(put, appended + '?') << number;
   }
 }
 
