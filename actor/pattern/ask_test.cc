@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/notification.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -658,6 +659,27 @@ TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   Tell(asked[0], Answer{});
   Settle();
   EXPECT_EQ(late_replies(), 2u) << "a question that has timed out is over, whatever its asker has heard";
+}
+
+// Who stands between the asker and the target may put an error in better words, but not what the target has answered.
+TEST_F(AskTest, AnErrorThatIsNoAnswerMayBeExplained) {
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  const auto explain = [](const absl::Status& error) {
+    return absl::DataLossError(absl::StrCat("explained: ", error.message()));
+  };
+  Future<Answer> late = system_->Ask<Answer>(silent.untyped(), Question{}, absl::Seconds(2), explain);
+  Future<Answer> refused = system_->Ask<Answer>(silent.untyped(), Question{}, absl::Seconds(2), explain);
+  Settle();
+  ASSERT_EQ(asked.size(), 2u);
+  Tell(asked[1], ErrorReply{absl::NotFoundError("what the target says")});
+  Advance(absl::Seconds(3));
+  ASSERT_TRUE(late.IsReady());
+  const absl::Status why = late.Take().status();
+  EXPECT_TRUE(absl::IsDataLoss(why)) << why;
+  EXPECT_EQ(why.message().find("explained: ask timed out: pekko://s/user/silent has not answered"), 0u) << why;
+  ASSERT_TRUE(refused.IsReady());
+  EXPECT_EQ(refused.Take().status(), absl::NotFoundError("what the target says"));
 }
 
 TEST_F(AskTest, ManyQuestionsThatTimeOutTogetherAllFail) {

@@ -115,10 +115,11 @@ class ActorSystem {
 
   // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and Unavailable if the system has
   // ended. The question keeps its place among what the thread tells the actor before and after.
-  template <class R, class M>
-  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
+  template <class R, class M, class Explain = AsItIs>
+  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
     EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
-    auto* const source = new AskSource<R, AskedBy::kSystem>(question->type(), timeout);
+    auto* const source =
+        new AskSource<R, AskedBy::kSystem, Explain>(question->type(), timeout, nullptr, std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
     AskFor(to, std::move(question), *source);
     return answer;

@@ -91,11 +91,15 @@ class ActorContext {
   // target's handler fails (with its error), if it does not handle the message (Unimplemented), or if its mailbox is
   // full (ResourceExhausted). Not of a target on another node, where a question looks like any message: that has to
   // answer, or the time is over.
-  template <class R, class M>
-  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout) {
+  //
+  // `explain(absl::Status)` returns what the future says in place of an error that is no answer, such as that of a
+  // timeout: who stands between the asker and the target knows better what is missing. It costs an answer nothing.
+  template <class R, class M, class Explain = AsItIs>
+  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
     ActorWorker& asking = here();
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
-    auto* const source = new AskSource<R, AskedBy::kActor>(question->type(), timeout, asking.turn.running());
+    auto* const source = new AskSource<R, AskedBy::kActor, Explain>(question->type(), timeout, asking.turn.running(),
+                                                                    std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
     if (absl::Status sent = SendQuestion(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
       source->Fail(std::move(sent));

@@ -67,12 +67,17 @@ FutureResult<R> ReadAnswer(const MessageType* question, Envelope& answer) {
   return UnexpectedAnswer(question, MessageTypeOf<R>(), answer.type());
 }
 
-template <class R, AskedBy kBy>
+// How a question that is not answered says why, as of ActorContext::Ask: as it is.
+struct AsItIs {
+  absl::Status operator()(absl::Status error) const { return error; }
+};
+
+template <class R, AskedBy kBy, class Explain = AsItIs>
 class AskSource final : public FutureSource<R>, public AskCompletion {
  public:
   // `asker` is the actor that asks, if it is one.
-  AskSource(const MessageType* asked, absl::Duration waits, const ActorSlot* asker = nullptr)
-      : AskCompletion(asked, waits), asker_(asker) {}
+  AskSource(const MessageType* asked, absl::Duration waits, const ActorSlot* asker = nullptr, Explain explain = {})
+      : AskCompletion(asked, waits), asker_(asker), explain_(std::move(explain)) {}
 
   static void* operator new(size_t size) { return AllocatePooled(size); }
   static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
@@ -111,7 +116,7 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
     if (word_.Complete().is_last) delete this;
   }
   void Fail(absl::Status error) noexcept override {
-    result_.emplace(std::move(error));
+    result_.emplace(explain_(std::move(error)));
     if (word_.Complete().is_last) delete this;
   }
 
@@ -119,6 +124,7 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
   ~AskSource() override = default;
 
   const ActorSlot* const asker_;
+  [[no_unique_address]] const Explain explain_;
   FutureWord<> word_;
   // Written before Complete(), read by the future's side when it is ready.
   std::optional<FutureResult<R>> result_;
