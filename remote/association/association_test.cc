@@ -372,6 +372,26 @@ TEST_F(AssociationTest, GivesBackWhatWillNotBeSent) {
   EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kQuarantined), 1u);
 }
 
+// A listener that throws does no harm: not to those behind it, and not to the thread that says what has happened.
+TEST_F(AssociationTest, SaysWhatHappensToAllWhateverAListenerThrows) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  Meet(a, b);
+  EventStream& events = a.system().events();
+  const EventSubscription first = events.Listen<QuarantinedEvent>([](const QuarantinedEvent&) { throw 7; });
+  const EventSubscription lost = events.Listen<UndeliveredMessage>(
+      [](const UndeliveredMessage&) { throw std::runtime_error("cannot take it back"); });
+  int heard = 0;
+  const EventSubscription behind = events.Listen<QuarantinedEvent>([&](const QuarantinedEvent&) { ++heard; });
+  EXPECT_NO_THROW({ EXPECT_TRUE(a.remoting->Quarantine(b.address, b.uid(), {}).ok()); });
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(heard, 1);
+  EXPECT_NO_THROW(Tell(b.From(a, "/user/echo"), Question{1}));
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kQuarantined), 1u) << "it is lost as ever";
+}
+
 // R14
 TEST_F(AssociationTest, DropsWhatAPeerInQuarantineSendsAndSaysSo) {
   const TestNode a = Add("a");

@@ -178,6 +178,8 @@ const ActorPathParts& Remoting::address() const { return core_->node()->parts; }
 
 uint64_t Remoting::system_uid() const { return core_->node()->uid; }
 
+bool Remoting::is_untrusted() const { return core_->node()->options.untrusted; }
+
 void Remoting::OpenDoor(ActorRef actor, const MessageType* type, RemoteDoor& door) {
   const Section section(handle_);
   Doorway& doorway = *core_->node()->doorway;

@@ -90,6 +90,8 @@ class Remoting final : public RemoteProvider {
   // How others know this node, and which start of it this is.
   const ActorPathParts& address() const;
   uint64_t system_uid() const;
+  // Of RemoteOptions: who opens messages that came within others refuses what is harmful (runtime_codecs.h) himself.
+  bool is_untrusted() const;
 
   absl::StatusOr<ActorRef> RefAt(const ActorPath& path) override;
   absl::StatusOr<ActorRef> SelectionAt(const ActorPath& anchor, std::string_view elements) override;

@@ -117,13 +117,13 @@ class LaneListener final : public StreamListener {
 };
 
 // Whether who has sent it takes care of it.
-bool IsTakenBack(const LocalNode& node, const Envelope& message, DeadLetterReason reason) {
+bool IsTakenBack(const LocalNode& node, Envelope& message, DeadLetterReason reason) {
   bool is_taken_back = false;
   const AllDeadLetters letter{
       .reason = reason,
       .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()},
       .at = node.Now()};
-  node.system.events().Publish(UndeliveredMessage{letter, is_taken_back});
+  node.system.events().PublishToAll(UndeliveredMessage{letter, message, is_taken_back});
   return is_taken_back;
 }
 
@@ -546,7 +546,7 @@ void RemotingCore::TerminatedLater(Section& section, Peer& peer, uint64_t uid, s
   // Once for each life.
   if (uid != 0 && std::exchange(peer.terminated_uid, uid) == uid) return;
   section.Later([node = node_, text = peer.parts.ToString(), uid, reason = std::move(reason)] {
-    node->system.events().Publish(AddressTerminated{.node = text, .system_uid = uid, .reason = reason});
+    node->system.events().PublishToAll(AddressTerminated{.node = text, .system_uid = uid, .reason = reason});
   });
 }
 
@@ -573,9 +573,9 @@ void RemotingCore::ListenToRegistry() {
                                            .flushed = change.flushed,
                                            .lost = change.lost};
           if (copy.to == AuthorityState::kQuarantine) {
-            node.system.events().Publish(QuarantinedEvent{copy});
+            node.system.events().PublishToAll(QuarantinedEvent{copy});
           } else {
-            node.system.events().Publish(copy);
+            node.system.events().PublishToAll(copy);
           }
         });
   }));
@@ -606,7 +606,7 @@ void RemotingCore::DrainRegistry(Section& section) {
             const ActorRef sender = lost->sender();
             const std::string from = sender.IsNoOne() ? std::string() : node->system.PathOf(sender);
             const std::string recipient = node->system.PathOf(to);
-            node->system.events().Publish(InvalidAssociation{
+            node->system.events().PublishToAll(InvalidAssociation{
                 .authority = authority,
                 .sender = from,
                 .recipient = recipient,
@@ -1044,7 +1044,7 @@ void RemotingCore::DropQueues(Section& section, Peer& peer, std::string_view why
     }
     node->Log(LogLevel::kWarning,
               absl::StrCat(messages, " messages to ", who, " that waited for a stream are lost: ", why));
-    node->system.events().Publish(QueuedMessagesLost{.node = who, .count = messages, .reason = why});
+    node->system.events().PublishToAll(QueuedMessagesLost{.node = who, .count = messages, .reason = why});
   });
 }
 
@@ -1149,7 +1149,7 @@ absl::Status RemotingCore::Quarantine(Section& section, const PathAuthority& aut
   }
   if (is_harmless) {
     section.Later([node = node_, text = peer->parts.ToString(), uid, why = std::string(reason)] {
-      node->system.events().Publish(HarmlessQuarantine{.node = text, .system_uid = uid, .reason = why});
+      node->system.events().PublishToAll(HarmlessQuarantine{.node = text, .system_uid = uid, .reason = why});
     });
   }
   Quarantine(section, *peer, std::string(reason), !is_harmless, is_harmless);

@@ -132,7 +132,7 @@ void RemotingCore::Refuse(Section& section, Peer& peer, uint64_t nonce, std::str
   peer.pending.refusal = EncodeControl({.lane = Lane::kControl, .origin_uid = node_->uid}, message);
   WantPending(section, peer);
   section.Later([node = node_, who = peer.parts.ToString(), why = std::string(text)] {
-    node->system.events().Publish(HandshakeRefused{.node = who, .reason = why});
+    node->system.events().PublishToAll(HandshakeRefused{.node = who, .reason = why});
   });
 }
 
@@ -247,7 +247,7 @@ void RemotingCore::OnRefusal(Section& section, const InboundStream& stream, cons
   peer->trouble.why = absl::StrCat("it refuses this node: ", refusal.text());
   section.Later([node = node_, who = peer->parts.ToString(), why = refusal.text()] {
     node->Log(LogLevel::kError, absl::StrCat(who, " refuses this node: ", why));
-    node->system.events().Publish(HandshakeRefused{.node = who, .reason = why});
+    node->system.events().PublishToAll(HandshakeRefused{.node = who, .reason = why});
   });
 }
 

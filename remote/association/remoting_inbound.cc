@@ -237,7 +237,7 @@ class BatchDelivery final : public ActorRefCodec {
   // Of peers that are not trusted.
   bool MayReceive(const Recipient& to, const Envelope& message) const {
     const std::vector<std::string>& trusted = node_.options.trusted_selections;
-    const bool is_harmful = message.Is<PoisonPill>() || message.Is<Kill>() || message.Is<RemoteSpawn>();
+    const bool is_harmful = IsHarmful(message.type());
     const bool is_other = to.is_selection && std::find(trusted.begin(), trusted.end(), to.path) == trusted.end();
     if (!is_harmful && !is_other) return true;
     node_.Log(LogLevel::kWarning, absl::StrCat(ToAbsl(message.type()->name()), " from ", from_.ToString(), " for ",
@@ -523,7 +523,7 @@ bool RemotingCore::OnControl(Section& section, uint64_t id, const FrameHeader& h
     if (message.quarantine_notice().quarantined_uid() != node_->uid) return true;
     section.Later([node = node_, who = peer->parts.ToString(), why = message.quarantine_notice().reason()] {
       node->Log(LogLevel::kError, absl::StrCat(who, " has put this system into quarantine: ", why));
-      node->system.events().Publish(ThisSystemQuarantined{.node = who, .reason = why});
+      node->system.events().PublishToAll(ThisSystemQuarantined{.node = who, .reason = why});
     });
     Quarantine(section, *peer,
                absl::StrCat("it has put this system into quarantine: ", message.quarantine_notice().reason()), false);

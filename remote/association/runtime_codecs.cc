@@ -24,4 +24,8 @@ const CodecRegistry& RuntimeCodecs() {
   return *codecs;
 }
 
+bool IsHarmful(const MessageType* type) {
+  return type == MessageTypeOf<PoisonPill>() || type == MessageTypeOf<Kill>() || type == MessageTypeOf<RemoteSpawn>();
+}
+
 }  // namespace fraktor::inline v0

@@ -15,6 +15,7 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -71,6 +72,10 @@ struct Codec<RemoteSpawned> : FieldCodec<RemoteSpawned, &RemoteSpawned::ref> {
 };
 
 const CodecRegistry& RuntimeCodecs();
+
+// Whether peers that are not trusted may not send it (RemoteOptions::untrusted): not by itself, and not within a message
+// that whoever gets it opens.
+bool IsHarmful(const MessageType* type);
 
 }  // namespace fraktor::inline v0
 
