@@ -172,20 +172,23 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   auto& extension = system.Extension<ClusterExtension>();
   if (extension.cluster != nullptr) return absl::FailedPreconditionError("the system has its cluster already");
 
+  Remoting* const remoting = Remoting::Of(system);
   std::unique_ptr<Cluster, ClusterExtension::Delete> cluster(new Cluster(options));
   FRAKTOR_ASSIGN_OR_RETURN(cluster->executor_, SerialExecutor::Make(system.toolbox(), {.name = "cluster"}));
-  cluster->parts_ = std::make_shared<GrainRouterParts>(GrainRouterParts{.authority = authority,
-                                                                        .kinds = options.kinds,
-                                                                        .peers = peers,
-                                                                        .codecs = &CodecsOf(system),
-                                                                        .executor = cluster->executor_.get(),
-                                                                        .max_waiting = options.max_waiting_calls,
-                                                                        .max_wait = options.max_wait,
-                                                                        .locate_timeout = options.locate_timeout,
-                                                                        .min_backoff = options.placement.min_backoff,
-                                                                        .max_backoff = options.placement.max_backoff,
-                                                                        .incoming_filters = options.incoming_filters,
-                                                                        .outgoing_filters = options.outgoing_filters});
+  cluster->parts_ = std::make_shared<GrainRouterParts>(
+      GrainRouterParts{.authority = authority,
+                       .kinds = options.kinds,
+                       .peers = peers,
+                       .codecs = &CodecsOf(system),
+                       .is_untrusted = remoting != nullptr && remoting->is_untrusted(),
+                       .executor = cluster->executor_.get(),
+                       .max_waiting = options.max_waiting_calls,
+                       .max_wait = options.max_wait,
+                       .locate_timeout = options.locate_timeout,
+                       .min_backoff = options.placement.min_backoff,
+                       .max_backoff = options.placement.max_backoff,
+                       .incoming_filters = options.incoming_filters,
+                       .outgoing_filters = options.outgoing_filters});
   // It may come before there is a session.
   const auto ending = std::make_shared<EndOfNode>();
   cluster->parts_->on_ended = [ending] { ending->Come(); };
@@ -228,9 +231,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                    std::move(candidate), session));
   ending->Watch(cluster->session_);
   peers->Announce(authority, cluster->router_);
-  if (Remoting* const remoting = Remoting::Of(system)) {
-    remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
-  }
+  if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
   cluster->listening_ = options.membership->Listen(
       [weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         if (const auto driver = weak.lock()) driver->UpdateTopology(std::move(topology));

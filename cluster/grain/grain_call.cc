@@ -16,6 +16,7 @@
 #include "fraktor/remote/association/runtime_codecs.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -117,14 +118,18 @@ absl::Status CheckWritable(const GrainCall& call) {
 }
 
 absl::StatusOr<EnvelopePtr> OpenMessage(std::string_view closed, std::vector<ActorRef>& refs, ActorRef sender,
-                                        const CodecRegistry& codecs) {
+                                        const CallOpening& opening) {
   ByteReader reader(closed);
   const std::string_view manifest = reader.Sized();
   const uint64_t version = reader.Varint();
   if (!reader.ok() || version > UINT32_MAX) return absl::InvalidArgumentError("a call whose message is cut off");
-  const MessageCodec* codec = codecs.FindManifest(manifest);
+  const MessageCodec* codec = opening.codecs->FindManifest(manifest);
   if (codec == nullptr) codec = RuntimeCodecs().FindManifest(manifest);
   if (codec == nullptr) return CodecRegistry::UnknownManifest(manifest);
+  if (opening.refuses_harmful && IsHarmful(codec->type())) [[unlikely]] {
+    return absl::PermissionDeniedError(absl::StrCat("a grain gets no ", ToAbsl(codec->type()->name()),
+                                                    " from another node: peers are not trusted here"));
+  }
   RefsBeside beside(refs);
   return codec->Decode(static_cast<uint32_t>(version), reader.rest(), sender,
                        {.refs = &beside, .max_bytes = reader.rest().size()});

@@ -136,9 +136,15 @@ absl::Status CheckWritable(const GrainCall& call);
 
 // All of a call but its message, which follows.
 GrainCall ReadCallHead(Decoder& in, bool& has_router);
-// The message of a closed call. Errors: those of its codec.
+// How calls of other nodes are opened.
+struct CallOpening {
+  const CodecRegistry* codecs = nullptr;
+  // Remoting does not see what is within a call: so it is refused here.
+  bool refuses_harmful = false;
+};
+// The message of a closed call. Errors: those of its codec; PermissionDenied for one that is harmful, if that is refused.
 absl::StatusOr<EnvelopePtr> OpenMessage(std::string_view closed, std::vector<ActorRef>& refs, ActorRef sender,
-                                        const CodecRegistry& codecs);
+                                        const CallOpening& opening);
 // What a closed call says that its message is. Comes from a stranger.
 std::string_view ManifestOfClosed(const GrainCall& call);
 

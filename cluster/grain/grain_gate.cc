@@ -130,7 +130,7 @@ std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival
   bool has_router = false;
   GrainCall call = ReadCallHead(in, has_router);
   if (!in.ok()) return std::nullopt;
-  absl::StatusOr<EnvelopePtr> message = OpenMessage(in.rest(), call.refs, arrival.sender, *parts_->codecs);
+  absl::StatusOr<EnvelopePtr> message = OpenMessage(in.rest(), call.refs, arrival.sender, parts_->opening());
   if (message.ok()) {
     call.message = *std::move(message);
     if (const ActorRef actor = OpenTo(call); !actor.IsNoOne()) {
@@ -179,9 +179,10 @@ bool GrainGate::TryToCross(EnvelopePtr& message) {
   auto& call = message->As<GrainCall>();
   const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
   if (known == nullptr || known->locality != PlacementLocality::kRemote) return false;
+  ActorRef router = known->actor;
+  if (router.IsNoOne()) router = parts_->peers->RouterAt(known->decision.authority).value_or(ActorRef());
   // Those of other systems of this process are sent to in the turns of routers: so they stay in order.
-  const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(known->decision.authority);
-  if (!router.ok() || !router->IsRemote()) return false;
+  if (!router.IsRemote()) return false;
   const MessageCodec* const codec = CodecOfCall(call, *parts_->codecs);
   // The router refuses it, and says why.
   if (codec == nullptr) return false;
@@ -192,7 +193,7 @@ bool GrainGate::TryToCross(EnvelopePtr& message) {
   // For the router, if it gets it back.
   call.message->set_sender(message->sender());
   crossed_.fetch_add(1, std::memory_order_relaxed);
-  SendRemote(*router, std::move(message)).IgnoreError();
+  SendRemote(router, std::move(message)).IgnoreError();
   return true;
 }
 

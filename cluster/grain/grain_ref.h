@@ -30,6 +30,7 @@
 #ifndef FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
 #define FRAKTOR_CLUSTER_GRAIN_GRAIN_REF_H_
 
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -56,9 +57,9 @@ absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const Gr
 template <class A>
 class GrainRef {
  public:
-  GrainRef(ActorRef gate, GrainKey key) : gate_(gate), key_(std::move(key)) {}
+  GrainRef(ActorRef gate, GrainKey key) : gate_(gate), key_(std::make_shared<const GrainKey>(std::move(key))) {}
 
-  const GrainKey& key() const { return key_; }
+  const GrainKey& key() const { return *key_; }
 
   // The sender is the actor in whose turn this is called, or no one.
   template <class M>
@@ -70,11 +71,11 @@ class GrainRef {
   template <class Asker, class Q>
   auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
     using R = typename std::decay_t<Q>::Reply;
-    return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout)
-        .MapResult([gate = gate_, key = key_, timeout](absl::StatusOr<R> answer) -> absl::StatusOr<R> {
-          if (answer.ok()) return answer;
-          return ExplainLateGrain(answer.status(), gate, key, MessageTypeOf<std::decay_t<Q>>(), timeout);
-        });
+    return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout,
+                                 [gate = gate_, key = key_, timeout](const absl::Status& error) {
+                                   return ExplainLateGrain(error, gate, *key, MessageTypeOf<std::decay_t<Q>>(),
+                                                           timeout);
+                                 });
   }
 
   // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
@@ -84,18 +85,18 @@ class GrainRef {
     absl::StatusOr<R> answer =
         system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
     if (!answer.ok()) {
-      answer = ExplainLateGrain(answer.status(), gate_, key_, MessageTypeOf<std::decay_t<Q>>(), timeout);
+      answer = ExplainLateGrain(answer.status(), gate_, *key_, MessageTypeOf<std::decay_t<Q>>(), timeout);
     }
     return answer;
   }
 
-  friend bool operator==(const GrainRef&, const GrainRef&) = default;
+  friend bool operator==(const GrainRef& a, const GrainRef& b) { return a.gate_ == b.gate_ && *a.key_ == *b.key_; }
 
  private:
   template <class M>
   GrainCall CallOf(M&& message, absl::Duration timeout) const {
     A::Ref::template Check<M>();
-    return GrainCall{.key = key_,
+    return GrainCall{.key = *key_,
                      .message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
                      .is_redirected = false,
                      .hops = 0,
@@ -106,7 +107,8 @@ class GrainRef {
   }
 
   ActorRef gate_;
-  GrainKey key_;
+  // Shared with questions, which name it if they are not answered.
+  std::shared_ptr<const GrainKey> key_;
 };
 
 // Passes a message on to a grain by the gate of this node (Cluster::gate), as if its sender had called it. In turns of an

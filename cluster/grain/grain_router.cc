@@ -120,7 +120,7 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
     if (call.message != nullptr) {
       call.message->set_sender(message.sender());
     } else {
-      absl::StatusOr<EnvelopePtr> opened = OpenMessage(call.closed, call.refs, message.sender(), *parts_->codecs);
+      absl::StatusOr<EnvelopePtr> opened = OpenMessage(call.closed, call.refs, message.sender(), parts_->opening());
       if (!opened.ok()) {
         RefuseClosed(context, call, message.sender(), opened.status());
         return absl::OkStatus();
@@ -339,6 +339,7 @@ void GrainRouter::Locate(ActorContext& context, Lookups::iterator at, const Plac
   lookup.attempt = next_number_++;
   lookup.is_paused = false;
   lookup.asked = authority;
+  lookup.asked_router = *router;
   lookup.step_at = context.system().toolbox().Now() + parts_->locate_timeout;
   SetDue(context, at);
   context.Tell(*router, LocateGrain{.kind = key.kind(), .identity = key.identity(), .attempt = lookup.attempt});
@@ -365,7 +366,8 @@ void GrainRouter::OnLocated(ActorContext& context, const GrainLocated& located) 
                                        .observed_at = context.system().toolbox().Now()},
                           .locality = PlacementLocality::kRemote,
                           .pid = located.pid,
-                          .token = located.token});
+                          .token = located.token,
+                          .actor = located.authority == at->second.asked ? at->second.asked_router : ActorRef()});
   parts_->driver->Learn(where);
   Settle(context, at, *where);
 }
@@ -635,20 +637,16 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
         context.system().events().Listen<UndeliveredMessage>([self = context.self()](const UndeliveredMessage& lost) {
           const MessageView& message = lost.letter.message;
           if (message.type == MessageTypeOf<GrainCall>()) {
-            // Nobody needs it any more when it has been taken back.
-            auto& call = *const_cast<GrainCall*>(static_cast<const GrainCall*>(message.message));
             // Of those that others have sent nobody knows what they have done.
-            if (call.router != self) return;
-            Tell(self, CallLost{.call = std::move(call), .reason = lost.letter.reason});
+            if (static_cast<const GrainCall*>(message.message)->router != self) return;
+            Tell(self, CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason});
           } else if (message.type == MessageTypeOf<LocateGrain>()) {
             const auto& locate = *static_cast<const LocateGrain*>(message.message);
+            lost.TakeBack();
             Tell(self, LocateLost{.key = GrainKey(locate.kind, locate.identity),
                                   .attempt = locate.attempt,
                                   .reason = lost.letter.reason});
-          } else {
-            return;
           }
-          lost.TakeBack();
         });
   }
   if (!losses_.IsListening()) return false;

@@ -104,6 +104,8 @@ struct GrainRouterParts {
   std::vector<GrainKind> kinds;
   std::shared_ptr<GrainPeers> peers;
   const CodecRegistry* codecs = nullptr;
+  // RemoteOptions::untrusted.
+  bool is_untrusted = false;
   Executor* executor = nullptr;
   // Set before the first call.
   PlacementCoordinatorDriver* driver = nullptr;
@@ -120,6 +122,8 @@ struct GrainRouterParts {
   GrainCallFilters outgoing_filters = {};
   // The router has ended, and with it all that runs here. In its last turn.
   std::function<void()> on_ended = nullptr;
+  CallOpening opening() const { return {.codecs = codecs, .refuses_harmful = is_untrusted}; }
+
   // Of the router's turns.
   const std::shared_ptr<GrainEstate> estate = std::make_shared<GrainEstate>();
 };
@@ -198,7 +202,8 @@ class GrainRouter final : public ActorInstance {
     Instant step_at = Instant::InfiniteFuture();
     int failures = 0;
     std::string asked = {};  // the authority of the owner that was asked
-    absl::Status why = {};   // it is not known yet
+    ActorRef asked_router = {};
+    absl::Status why = {};  // it is not known yet
     Dues::iterator due = {};
   };
   using Lookups = absl::flat_hash_map<GrainKey, Lookup>;

@@ -476,11 +476,7 @@ void PlacementCoordinatorDriver::Publish() {
     }
     if (events_ != nullptr) {
       for (const AnyEvent& event : events) {
-        try {
-          std::visit([this](const auto& each) { events_->Publish(each); }, event);
-        } catch (...) {
-          // A subscriber's own fault must not end placement; others behind it miss this event.
-        }
+        std::visit([this](const auto& each) { events_->PublishToAll(each); }, event);
       }
     }
     MutexLock lock(mutex_);

@@ -15,11 +15,15 @@
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/message_codec.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
+#include "fraktor/remote/association/remoting.h"
+#include "fraktor/remote/association/runtime_codecs.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -33,6 +37,8 @@ constexpr uint64_t kDeliveryStream = 0x64656c6976657279;
 }  // namespace
 
 absl::Status TopicDelivery::PreStart(Context& context) {
+  const Remoting* const remoting = Remoting::Of(context.system());
+  is_untrusted_ = remoting != nullptr && remoting->is_untrusted();
   random_ = context.system().toolbox().MakeRandom(kDeliveryStream);
   return Timers(context).StartFixedDelay("join", JoinTopics{}, {.period = options_.join_period});
 }
@@ -255,10 +261,17 @@ void TopicDelivery::Deliver(Context& context, const std::vector<ActorRef>& recip
                             const Publication& publication) const {
   ActorSystem& system = context.system();
   PathRefs refs(system);
-  const auto read = [&] {
-    return CodecsOf(system).Decode(
-        {.manifest = publication.manifest, .version = publication.version, .bytes = publication.bytes},
-        publication.publisher, {.refs = &refs});
+  const auto read = [&]() -> absl::StatusOr<EnvelopePtr> {
+    const CodecRegistry& codecs = CodecsOf(system);
+    if (is_untrusted_) {
+      // Remoting does not see what is within a batch.
+      const MessageCodec* const codec = codecs.FindManifest(publication.manifest);
+      if (codec != nullptr && IsHarmful(codec->type())) {
+        return absl::PermissionDeniedError("peers are not trusted here");
+      }
+    }
+    return codecs.Decode({.manifest = publication.manifest, .version = publication.version, .bytes = publication.bytes},
+                         publication.publisher, {.refs = &refs});
   };
   ActorWorker& worker = ActorContext::worker();
   absl::StatusOr<EnvelopePtr> message = read();

@@ -139,6 +139,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   // In how many rooms somebody is.
   absl::flat_hash_map<ActorRef, size_t> subscriptions_ = {};
   uint64_t last_version_ = 0;
+  bool is_untrusted_ = false;
   std::optional<Random> random_ = {};
   Instant warned_at_ = Instant::InfinitePast();
 };
