@@ -1,7 +1,8 @@
 // A cluster under faults, with everything that a real one has but the disk: nodes crash and come back, join and leave, are
-// cut off from each other and from the store, frames are lost, grains are passivated, the store crashes, which ends all
-// leases at once, whatever their holders think, and in some runs everything that is sent takes long, also to and from the
-// store. A seed decides everything.
+// cut off from each other and from the store, frames are lost, grains are passivated. The store crashes, or is another one
+// from one moment to the next: either ends all leases at once, as a jump of its clock does, whatever their holders think.
+// It is slow, so that leases end while what they were taken for is on its way, and loses requests and answers. In some
+// runs everything that is sent takes long. A seed decides everything.
 //
 // After every step: of the activations of a grain, one at most is on a node that is a member, as that node knows it, and
 // the token under which a grain is served never goes back; nor do those of the records that the store takes. In the end,
@@ -26,12 +27,15 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
+#include "fraktor/cluster/embedded/embedded_client.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
 #include "fraktor/cluster/testing/sim_test_cluster.h"
+#include "fraktor/cluster/testing/slow_store.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 
@@ -80,12 +84,23 @@ class WatchedBackend final : public EmbeddedBackend {
   std::map<GrainKey, uint64_t> tokens_;
 };
 
-void RunUnderFaults(Simulation& sim, Calls& calls) {
+struct FaultOptions {
+  bool has_store_trouble = true;
+};
+
+void RunUnderFaults(Simulation& sim, Calls& calls, const FaultOptions& faults = {}) {
   Random random = sim.MakeRandom("faults");
+  Random store_random = sim.MakeRandom("faults of the store");
+  const auto trouble = std::make_shared<StoreTrouble>();
   TestClusterOptions options = CounterCluster();
   options.store.backend = std::make_shared<WatchedBackend>();
   options.store.term = absl::Seconds(6);
   options.store.placement.lease_ttl = absl::Seconds(4);
+  options.on_store = [&sim, trouble, lives = uint64_t{0}](ActorSystem& system,
+                                                          const std::shared_ptr<EmbeddedClient>& store) mutable {
+    const auto slow = SlowStore::Make(system.toolbox(), sim.MakeRandom("slow store").Fork(++lives), store, trouble);
+    return TestStore{.membership = store, .lock = slow, .storage = slow};
+  };
   const bool is_slow = random.Bernoulli(0.3);
   SimTestCluster cluster(sim, options, {.max_delay = is_slow ? absl::Milliseconds(150) : absl::Microseconds(500)});
   cluster.AddNodes(kNodes);
@@ -178,6 +193,25 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
         cluster.network().SetFaults(0, 0, 0);
         break;
     }
+    if (faults.has_store_trouble) {
+      switch (store_random.UniformIn(0, 9)) {
+        case 0:
+        case 1:
+          *trouble = {.slow = store_random.UniformDouble(), .max_delay = absl::Seconds(8), .lost = 0.1};
+          break;
+        case 2:
+          *trouble = {};
+          break;
+        case 3:
+          if (!is_store_dead) {
+            cluster.CrashStore();
+            cluster.RestartStore();
+          }
+          break;
+        default:
+          break;
+      }
+    }
     for (int call = 0; call < 8; ++call) {
       const size_t from = random.UniformIn(0, kNodes - 1);
       if (dead.contains(from)) continue;
@@ -197,6 +231,7 @@ void RunUnderFaults(Simulation& sim, Calls& calls) {
   if (testing::Test::HasFailure()) return;
 
   cluster.network().SetFaults(0, 0, 0);
+  *trouble = {};
   cluster.Heal();
   if (is_store_dead) cluster.RestartStore();
   for (const size_t node : dead) cluster.Restart(node);
@@ -235,7 +270,8 @@ TEST_P(ClusterSimSeeds, ServesEachGrainOnceWhateverHappens) {
 TEST(ClusterSim, KeptSeeds) {
   Calls calls;
   // A node dies behind a cut: see the end of RunUnderFaults.
-  Simulate({.seeds = 1, .first_seed = 93, .twice = false}, [&](Simulation& sim) { RunUnderFaults(sim, calls); });
+  Simulate({.seeds = 1, .first_seed = 93, .twice = false},
+           [&](Simulation& sim) { RunUnderFaults(sim, calls, {.has_store_trouble = false}); });
 }
 
 INSTANTIATE_TEST_SUITE_P(ClusterSim, ClusterSimSeeds, testing::Range(0, kParts));

@@ -27,6 +27,7 @@ std::unique_ptr<ActorSystem> GrpcTestCluster::Begin(uint16_t& port) {
   GrpcNodeOptions node{.name = "cluster",
                        .host = "localhost",
                        .transport = {.bind_port = port, .security = GrpcSecurity::InsecureLoopback()}};
+  node.remote = options_.remote;
   node.system.codecs = Codecs();
   node.system.workers = 2;
   node.system.log_level = LogLevel::kError;

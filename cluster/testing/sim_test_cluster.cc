@@ -52,8 +52,9 @@ ActorSystem& SimTestCluster::Begin(const std::string& host) {
   kit.system.config.remoting = RemotingConfig{.canonical_hostname = host, .canonical_port = kPort};
   kit.system.codecs = Codecs();
   ActorSystem& system = sim_.AddSystem(kit).system();
-  const absl::StatusOr<Remoting*> remoting =
-      Remoting::Start(system, network_.MakeTransport(AddressOf(host)), RemoteOptions{.system_uid = network_.NextUid()});
+  RemoteOptions remote = options_.remote;
+  remote.system_uid = network_.NextUid();
+  const absl::StatusOr<Remoting*> remoting = Remoting::Start(system, network_.MakeTransport(AddressOf(host)), remote);
   EXPECT_TRUE(remoting.ok()) << remoting.status();
   return system;
 }

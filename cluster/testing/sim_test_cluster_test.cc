@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/path_authority.h"
@@ -464,6 +465,44 @@ TEST_F(ClusterOverSim, ACallOfAnotherNodeGoesToItsGrainAtOnce) {
   });
 }
 
+// R40: what a node does not take from others it does not trust it does not take within a call either: a PoisonPill for a
+// grain would pass remoting as a GrainCall.
+TEST_F(ClusterOverSim, DropsWhatIsHarmfulWithinACallOfPeersThatItDoesNotTrust) {
+  for (const bool is_untrusted : {true, false}) {
+    Simulate({.seeds = 1}, [is_untrusted](Simulation& sim) {
+      TestClusterOptions options = CounterCluster();
+      options.remote.untrusted = is_untrusted;
+      SimTestCluster cluster(sim, options);
+      cluster.AddNodes(2);
+      const std::string there = GrainOfTheOther(cluster);
+      const GrainKey key(Counter::kGrainKind, there);
+      const uint64_t token = AddTo(cluster, 0, there, 1).value().token;
+      const auto call = [&key](EnvelopePtr message) {
+        return GrainCall{.key = key, .message = std::move(message), .timeout = absl::Seconds(5)};
+      };
+      const DeadLetterList letters(cluster.system(1));
+      const absl::Status killed = cluster
+                                      .Await(cluster.system(0).Ask<Count>(
+                                          cluster[0].gate(), call(MakeEnvelope<Kill>(ActorRef())), absl::Seconds(5)))
+                                      .status();
+      Tell(cluster[0].gate(), call(MakeEnvelope<PoisonPill>(ActorRef())));
+      sim.Advance(absl::Seconds(2));
+      const Count after = AddTo(cluster, 0, there, 1).value();
+      if (is_untrusted) {
+        EXPECT_TRUE(absl::IsPermissionDenied(killed)) << killed;
+        EXPECT_EQ(after.token, token);
+        EXPECT_EQ(after.value, 3);
+        EXPECT_THAT(letters.texts(),
+                    testing::ElementsAre(absl::StrCat("not_readable: fraktor.kill to grain ", key.ToString()),
+                                         absl::StrCat("not_readable: fraktor.poison_pill to grain ", key.ToString())));
+      } else {
+        EXPECT_FALSE(killed.ok());
+        EXPECT_GT(after.token, token);
+      }
+    });
+  }
+}
+
 // Calls stay in order, and none is lost, while their grain ends and is activated anew on the node that they come to: some
 // of them go through its router, some do not.
 TEST_F(ClusterOverSim, CallsOfAnotherNodeStayInOrderWhileTheirGrainComesBack) {
@@ -554,22 +593,32 @@ TEST_F(ClusterOverSim, OthersCodeThrowsAtTheGate) {
     options.cluster.peers = peers;
     SimTestCluster cluster(sim, options);
     cluster.AddNodes(1);
-    // Of the one that asks.
-    peers->system = &cluster.system(0);
+    for (int g = 0; g < kManyGrains; ++g) ASSERT_TRUE(AddTo(cluster, 0, absl::StrCat("g", g), 1).ok());
     cluster.AddNodes(1);
-    const std::string there = GrainOfTheOther(cluster);
-    const uint64_t before = cluster[0].calls_past_router();
-    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 2);
-    EXPECT_EQ(cluster[0].calls_past_router(), before + 1) << "the gate asks the peers";
-    const GrainRef<Counter> grain = cluster[0].Grain<Counter>(there);
+    sim.Advance(absl::Seconds(1));
+    // Of the one that asks.
+    peers->system = &cluster.system(1);
+    // One that the other would run if it did not run already. So it has nobody to ask where it is: the record says it.
+    std::string there;
+    for (int g = 0; g < kManyGrains && there.empty(); ++g) {
+      const std::string identity = absl::StrCat("g", g);
+      ASSERT_TRUE(AddTo(cluster, 1, identity, 1).ok());
+      const PlacementResolutionPtr known = cluster[1].driver().Cached(GrainKey(Counter::kGrainKind, identity));
+      if (known != nullptr && known->actor.IsNoOne()) there = identity;
+    }
+    ASSERT_FALSE(there.empty());
+    const uint64_t before = cluster[1].calls_past_router();
+    EXPECT_EQ(AddTo(cluster, 1, there, 1).value().value, 3);
+    EXPECT_EQ(cluster[1].calls_past_router(), before + 1) << "the gate asks the peers";
+    const GrainRef<Counter> grain = cluster[1].Grain<Counter>(there);
     peers->anger = 1;
     EXPECT_NO_THROW(grain.Tell(Add{1}));
     EXPECT_EQ(peers->anger, 0);
-    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 4) << "the router has sent it";
+    EXPECT_EQ(AddTo(cluster, 1, there, 1).value().value, 5) << "the router has sent it";
     peers->anger = 2;
-    const absl::Status why = AddTo(cluster, 0, there, 1).status();
+    const absl::Status why = AddTo(cluster, 1, there, 1).status();
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("peers are angry"));
-    EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 5);
+    EXPECT_EQ(AddTo(cluster, 1, there, 1).value().value, 6);
   });
 }
 

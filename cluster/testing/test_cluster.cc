@@ -58,9 +58,11 @@ Cluster* TestCluster::BeginNode(ActorSystem& system, const std::string& store_au
   const std::shared_ptr<EmbeddedClient> store = EmbeddedClient::Make(system, client).value();
   ClusterOptions cluster = options_.cluster;
   cluster.kinds = options_.kinds;
-  cluster.membership = store;
-  cluster.lock = store;
-  cluster.storage = store;
+  TestStore parts{.membership = store, .lock = store, .storage = store};
+  if (options_.on_store != nullptr) parts = options_.on_store(system, store);
+  cluster.membership = std::move(parts.membership);
+  cluster.lock = std::move(parts.lock);
+  cluster.storage = std::move(parts.storage);
   // Crash ends systems, and nobody is to hear of it.
   cluster.leaves_on_shutdown = false;
   return Cluster::Start(system, cluster).value();

@@ -32,6 +32,10 @@
 #include "fraktor/cluster/embedded/embedded_client.h"
 #include "fraktor/cluster/embedded/embedded_store.h"
 #include "fraktor/cluster/grain/cluster.h"
+#include "fraktor/cluster/membership/membership_provider.h"
+#include "fraktor/cluster/placement/activation_storage.h"
+#include "fraktor/cluster/placement/placement_lock.h"
+#include "fraktor/remote/association/remote_options.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor::inline v0 {
@@ -51,6 +55,13 @@ class TestBackend final : public EmbeddedBackend {
   absl::Status failure_;
 };
 
+// What a compute node has of the store.
+struct TestStore {
+  std::shared_ptr<MembershipProvider> membership;
+  std::shared_ptr<PlacementLock> lock;
+  std::shared_ptr<ActivationStorage> storage;
+};
+
 struct TestClusterOptions {
   // Of every compute node.
   std::vector<GrainKind> kinds = {};
@@ -63,6 +74,10 @@ struct TestClusterOptions {
   EmbeddedClientOptions client = {};
   // Membership, lock, storage and kinds are set, and leaves_on_shutdown, which is false.
   ClusterOptions cluster = {};
+  // Of every node; the uid is set.
+  RemoteOptions remote = {};
+  // What a compute node gets in place of the store's client, as SlowStore. Null: the client.
+  std::function<TestStore(ActorSystem& system, const std::shared_ptr<EmbeddedClient>& store)> on_store = nullptr;
   // Called with every system that begins, before its cluster.
   std::function<void(ActorSystem& system)> on_system = nullptr;
 };
