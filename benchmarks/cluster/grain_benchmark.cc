@@ -3,7 +3,8 @@
 //
 // `call/grain` asks a grain on another node, over gRPC on this machine, one question after the other: p50_us, p99_us.
 // `call/remote_ask` asks a plain actor there in the same way. `calls/*` are the same with 64 questions under way; an item
-// is an answer.
+// is an answer. `calls/in_turn` asks both in turn, over the same connection: `ratio` is the median over the rounds of what
+// a grain takes against a plain actor, `cpu_ratio` the same of processor time.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -66,6 +67,8 @@ constexpr int64_t kWindow = 20'000;
 constexpr int64_t kCalls = 10'000;
 constexpr int64_t kManyCalls = 100'000;
 constexpr size_t kUnderWay = 64;
+constexpr int kRounds = 11;
+constexpr int64_t kCallsOfRound = 20'000;
 
 Countdown& Awake() {
   static Countdown& countdown = *new Countdown;
@@ -215,23 +218,66 @@ void Call(benchmark::State& state, Asking ask) {
   state.SetItemsProcessed(state.iterations() * kCalls);
 }
 
+struct Cost {
+  double seconds = 0;
+  double cpu_seconds = 0;
+};
+
+Cost CallMany(Pair& pair, Asking ask, int64_t calls) {
+  std::deque<Future<Answer>> under_way;
+  const ProgramClock::time_point begin = ProgramClock::now();
+  const double cpu_begin = CpuSeconds();
+  for (int64_t i = 0; i < calls; ++i) {
+    if (under_way.size() == kUnderWay) {
+      under_way.front().Wait().value();
+      under_way.pop_front();
+    }
+    under_way.push_back((pair.*ask)());
+  }
+  for (Future<Answer>& answer : under_way) answer.Wait().value();
+  return {.seconds = Seconds(ProgramClock::now() - begin), .cpu_seconds = CpuSeconds() - cpu_begin};
+}
+
 void Calls(benchmark::State& state, Asking ask) {
   Pair pair;
   WarmUp(pair, ask);
-  for (auto _ : state) {
-    std::deque<Future<Answer>> under_way;
-    const ProgramClock::time_point begin = ProgramClock::now();
-    for (int64_t i = 0; i < kManyCalls; ++i) {
-      if (under_way.size() == kUnderWay) {
-        under_way.front().Wait().value();
-        under_way.pop_front();
-      }
-      under_way.push_back((pair.*ask)());
-    }
-    for (Future<Answer>& answer : under_way) answer.Wait().value();
-    state.SetIterationTime(Seconds(ProgramClock::now() - begin));
-  }
+  for (auto _ : state) state.SetIterationTime(CallMany(pair, ask, kManyCalls).seconds);
   state.SetItemsProcessed(state.iterations() * kManyCalls);
+}
+
+double MedianOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+void CallsInTurn(benchmark::State& state) {
+  Pair pair;
+  WarmUp(pair, &Pair::AskGrain);
+  WarmUp(pair, &Pair::AskPlain);
+  CallMany(pair, &Pair::AskGrain, kCallsOfRound);
+  CallMany(pair, &Pair::AskPlain, kCallsOfRound);
+  for (auto _ : state) {
+    std::vector<double> grains;
+    std::vector<double> plain;
+    std::vector<double> ratios;
+    std::vector<double> cpu_ratios;
+    double sum = 0;
+    for (int round = 0; round < kRounds; ++round) {
+      const Cost of_plain = CallMany(pair, &Pair::AskPlain, kCallsOfRound);
+      const Cost of_grain = CallMany(pair, &Pair::AskGrain, kCallsOfRound);
+      plain.push_back(kCallsOfRound / of_plain.seconds);
+      grains.push_back(kCallsOfRound / of_grain.seconds);
+      ratios.push_back(of_grain.seconds / of_plain.seconds);
+      cpu_ratios.push_back(of_grain.cpu_seconds / of_plain.cpu_seconds);
+      sum += of_plain.seconds + of_grain.seconds;
+    }
+    state.SetIterationTime(sum);
+    state.counters["ratio"] = MedianOf(ratios);
+    state.counters["cpu_ratio"] = MedianOf(cpu_ratios);
+    state.counters["grains_per_second"] = MedianOf(grains);
+    state.counters["plain_per_second"] = MedianOf(plain);
+  }
+  state.SetItemsProcessed(state.iterations() * kRounds * 2 * kCallsOfRound);
 }
 
 BENCHMARK(ActivateGrains)->Name("activate/grains")->Apply(Once);
@@ -240,6 +286,7 @@ BENCHMARK_CAPTURE(Call, grain, &Pair::AskGrain)->Name("call/grain")->Apply(Once)
 BENCHMARK_CAPTURE(Call, remote_ask, &Pair::AskPlain)->Name("call/remote_ask")->Apply(Once);
 BENCHMARK_CAPTURE(Calls, grain, &Pair::AskGrain)->Name("calls/grain")->Apply(Once);
 BENCHMARK_CAPTURE(Calls, remote_ask, &Pair::AskPlain)->Name("calls/remote_ask")->Apply(Once);
+BENCHMARK(CallsInTurn)->Name("calls/in_turn")->Apply(Once);
 
 }  // namespace
 }  // namespace fraktor
