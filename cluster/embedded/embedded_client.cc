@@ -17,6 +17,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/membership/topology_board.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -26,6 +27,15 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+namespace {
+
+std::string StoreAt(const std::string& authority) {
+  return authority.empty() ? "the cluster's store, on this node"
+                           : absl::StrCat("the cluster's store, at \"", authority, "\"");
+}
+
+}  // namespace
 
 // The latest topology, and who wants to hear of it.
 struct EmbeddedClient::Board {
@@ -92,6 +102,9 @@ absl::StatusOr<std::shared_ptr<EmbeddedClient>> EmbeddedClient::Make(ActorSystem
                                                                      const EmbeddedClientOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"EmbeddedClientOptions::answer_timeout", options.answer_timeout},
                                          {"EmbeddedClientOptions::watch_period", options.watch_period}}));
+  if (!options.authority.empty()) {
+    FRAKTOR_RETURN_IF_ERROR(CheckAuthority("EmbeddedClientOptions::authority", options.authority));
+  }
   const std::string path = options.authority.empty()
                                ? std::string("/system/cluster-store")
                                : absl::StrCat(system.options().config.scheme, "://", ToAbsl(system.name()), "@",
@@ -118,10 +131,8 @@ Future<typename Request::Reply> EmbeddedClient::Ask(Request request) {
   using Reply = typename Request::Reply;
   return system_.Ask<Reply>(store_, std::move(request), options_.answer_timeout)
       .MapResult([authority = options_.authority](absl::StatusOr<Reply> reply) -> absl::StatusOr<Reply> {
-        if (!absl::IsDeadlineExceeded(reply.status())) return reply;
-        return absl::UnavailableError(
-            absl::StrCat("the cluster's store, at \"", authority.empty() ? "this node" : authority,
-                         "\", does not answer: new grains cannot be activated until it is back"));
+        if (!absl::IsDeadlineExceeded(reply.status())) return Annotate(std::move(reply), StoreAt(authority));
+        return absl::UnavailableError(absl::StrCat(StoreAt(authority), ", does not answer"));
       });
 }
 

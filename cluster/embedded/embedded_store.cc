@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,7 @@ constexpr uint64_t kTokensAhead = 10'000;
 // Who has not asked again for so long does not want to hear of topologies any more.
 constexpr absl::Duration kWatchFor = absl::Seconds(10);
 constexpr size_t kMaxWatchers = 20'000;
+constexpr absl::Duration kTwinPause = absl::Seconds(10);
 
 class EmbeddedStoreActor final : public ActorInstance {
  public:
@@ -80,6 +82,16 @@ class EmbeddedStoreActor final : public ActorInstance {
   static void LogError(ActorContext& context, const std::string& text) {
     const std::string path = context.Path();
     context.system().log().Log(LogLevel::kError,
+                               {.at = context.system().toolbox().WallNow(), .path = path, .text = text});
+  }
+
+  // Of two that have one authority the one that is out joins again, and so on: at most one warning in kTwinPause.
+  void WarnOfTwins(ActorContext& context, const absl::Status& why) {
+    if (Now(context) - warned_at_ < kTwinPause) return;
+    warned_at_ = Now(context);
+    const std::string path = context.Path();
+    const std::string text(why.message());
+    context.system().log().Log(LogLevel::kWarning,
                                {.at = context.system().toolbox().WallNow(), .path = path, .text = text});
   }
 
@@ -136,6 +148,9 @@ class EmbeddedStoreActor final : public ActorInstance {
     absl::StatusOr<typename Request::Reply> reply = typename Request::Reply();
     if (may.ok()) {
       reply = Do(*request, Now(context));
+      if constexpr (std::is_same_v<Request, EmbeddedRenew>) {
+        if (!reply.ok() && tables_->members.IsReplaced(request->member_id)) WarnOfTwins(context, reply.status());
+      }
     } else {
       reply = may;
     }
@@ -307,6 +322,7 @@ class EmbeddedStoreActor final : public ActorInstance {
   EmbeddedChanges changes_;
   std::vector<std::pair<ActorRef, EnvelopePtr>> answers_;
   bool is_flushing_ = false;
+  Instant warned_at_ = Instant::InfinitePast();
 };
 
 }  // namespace

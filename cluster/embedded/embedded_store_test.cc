@@ -109,6 +109,35 @@ TEST_F(EmbeddedStoreTest, CountsFromBeforeTheQuestion) {
             asked_again + absl::Seconds(4));
 }
 
+// Two processes with one authority take the place of each other: the log of the store's node says so, not each time.
+TEST_F(EmbeddedStoreTest, WarnsOfTwoNodesWithOneAuthority) {
+  Start({.is_new = true});
+  const std::string first = Await(client_->Join({.authority = "a:1"}, Now())).value().member.id();
+  const std::string second = Await(client_->Join({.authority = "a:1"}, Now())).value().member.id();
+  EXPECT_TRUE(kit_->log().Find(0, {.level = LogLevel::kWarning}).empty()) << "a node may be started again";
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status out = Await(client_->Renew(first, Now())).status();
+    EXPECT_EQ(ErrorKindOf<MembershipError>(out), MembershipError::kHasLeft) << out;
+  }
+  ASSERT_TRUE(Await(client_->Renew(second, Now())).ok());
+  EXPECT_EQ(kit_->log()
+                .Find(0, {.level = LogLevel::kWarning,
+                          .contains = "another node has joined as \"a:1\" and has taken the place of member \"" +
+                                      first + "\": two processes must not have the same authority"})
+                .size(),
+            1u);
+}
+
+// A store without a port is nowhere.
+TEST_F(EmbeddedStoreTest, RefusesAnAuthorityWithoutAPort) {
+  TestKit kit;
+  for (const char* const authority : {"localhost:0", "localhost", ":2552", "localhost:65536"}) {
+    const absl::Status refused = EmbeddedClient::Make(kit.system(), {.authority = authority}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_EQ(refused.message().find("EmbeddedClientOptions::authority is"), 0u) << refused;
+  }
+}
+
 // CLU-13: what is answered is on the disk.
 TEST_F(EmbeddedStoreTest, AnswersWhenItIsWritten) {
   const auto backend = std::make_shared<WatchedBackend>();

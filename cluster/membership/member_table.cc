@@ -18,10 +18,7 @@
 namespace fraktor::inline v0 {
 namespace {
 
-absl::Status HasLeft(std::string_view member_id) {
-  return MakeError(absl::StatusCode::kFailedPrecondition, MembershipError::kHasLeft,
-                   absl::StrCat("member \"", ToAbsl(member_id), "\" has left or its term was over; join anew"));
-}
+std::string_view AuthorityOf(std::string_view member_id) { return member_id.substr(0, member_id.rfind('#')); }
 
 }  // namespace
 
@@ -95,8 +92,23 @@ Instant MemberTable::NextExpiry() const {
   return next;
 }
 
+bool MemberTable::IsReplaced(std::string_view member_id) const {
+  const auto found = entries_.find(AuthorityOf(member_id));
+  return found != entries_.end() && found->second.member.id() != member_id;
+}
+
+absl::Status MemberTable::HasLeft(std::string_view member_id) const {
+  const std::string why =
+      IsReplaced(member_id)
+          ? absl::StrCat("another node has joined as \"", ToAbsl(AuthorityOf(member_id)),
+                         "\" and has taken the place of member \"", ToAbsl(member_id),
+                         "\": two processes must not have the same authority")
+          : absl::StrCat("member \"", ToAbsl(member_id), "\" has left or its term was over; join anew");
+  return MakeError(absl::StatusCode::kFailedPrecondition, MembershipError::kHasLeft, why);
+}
+
 MemberTable::Entries::iterator MemberTable::Find(std::string_view member_id) {
-  const Entries::iterator found = entries_.find(member_id.substr(0, member_id.rfind('#')));
+  const Entries::iterator found = entries_.find(AuthorityOf(member_id));
   return found != entries_.end() && found->second.member.id() == member_id ? found : entries_.end();
 }
 

@@ -49,6 +49,8 @@ class MemberTable {
   absl::StatusOr<Member> Renew(std::string_view member_id, Instant now);
   absl::Status BeginLeaving(std::string_view member_id, Instant now);
   bool Leave(std::string_view member_id);
+  // Whether another has joined since with the authority of this one.
+  bool IsReplaced(std::string_view member_id) const;
 
   // Removes those whose term is over; whether there were any.
   bool Expire(Instant now);
@@ -66,6 +68,7 @@ class MemberTable {
   using Entries = std::map<std::string, Entry, std::less<>>;  // by authority
 
   Entries::iterator Find(std::string_view member_id);
+  absl::Status HasLeft(std::string_view member_id) const;
   void Changed(uint64_t epoch);
 
   const MemberTableOptions options_;
