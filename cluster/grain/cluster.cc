@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,7 +14,6 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -22,12 +22,14 @@
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
+#include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -41,18 +43,6 @@ struct ClusterExtension {
 };
 
 namespace {
-
-absl::Status CheckAuthority(const std::string& authority) {
-  const size_t colon = authority.rfind(':');
-  uint32_t port = 0;
-  if (colon != std::string::npos && colon > 0 && absl::SimpleAtoi(authority.substr(colon + 1), &port) && port > 0 &&
-      port <= 65'535) {
-    return absl::OkStatus();
-  }
-  return absl::InvalidArgumentError(absl::StrCat("ClusterOptions::authority is \"", authority,
-                                                 "\"; it is how others reach this node: \"host:port\", with a port "
-                                                 "from 1 to 65535"));
-}
 
 absl::Status CheckFilters(const std::string& option, const GrainCallFilters& filters) {
   for (const std::shared_ptr<GrainCallFilter>& filter : filters) {
@@ -130,6 +120,30 @@ std::function<void(int failures, const absl::Status& why)> JoinWarning(ActorSyst
       };
 }
 
+// At most one in so long: two nodes with one authority take the place of each other again and again.
+constexpr absl::Duration kLossPause = absl::Seconds(10);
+
+// The system outlives its session.
+std::function<void(const absl::Status& why)> LossWarning(ActorSystem& system, std::string authority) {
+  return [&system, authority = std::move(authority),
+          said_at = Instant::InfinitePast()](const absl::Status& why) mutable {
+    const Instant now = system.toolbox().Now();
+    if (now - said_at < kLossPause) return;
+    said_at = now;
+    const std::string text = absl::StrCat("\"", authority, "\" is no member of the cluster any more: ", why.message(),
+                                          "; its grains end, and it joins again");
+    system.log().Log(LogLevel::kWarning, {.at = system.toolbox().WallNow(), .path = "cluster", .text = text});
+  };
+}
+
+// Others would look for this node where it is not.
+absl::Status CheckIsOwn(const std::string& authority, const std::string& of_remoting) {
+  if (authority == of_remoting) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("ClusterOptions::authority is \"", authority, "\", and the remoting of the system is reached as \"",
+                   of_remoting, "\" (RemotingConfig::canonical_hostname and canonical_port): leave the first empty"));
+}
+
 }  // namespace
 
 absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOptions& options) {
@@ -144,9 +158,10 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
         "a MemoryMembership and a MemoryPlacementStore (cluster/memory) are"));
   }
   std::string authority = options.authority;
-  if (authority.empty() && system.options().config.remoting.has_value()) {
-    const RemotingConfig& remoting = *system.options().config.remoting;
-    authority = absl::StrCat(remoting.canonical_hostname, ":", remoting.canonical_port);
+  if (const std::optional<RemotingConfig>& remoting = system.options().config.remoting; remoting.has_value()) {
+    const std::string own = absl::StrCat(remoting->canonical_hostname, ":", remoting->canonical_port);
+    if (authority.empty()) authority = own;
+    if (options.peers == nullptr) FRAKTOR_RETURN_IF_ERROR(CheckIsOwn(authority, own));
   }
   if (authority.empty()) {
     return absl::InvalidArgumentError(
@@ -154,7 +169,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
         "node, "
         "as \"host:port\"");
   }
-  FRAKTOR_RETURN_IF_ERROR(CheckAuthority(authority));
+  FRAKTOR_RETURN_IF_ERROR(CheckAuthority("ClusterOptions::authority", authority));
   std::shared_ptr<GrainPeers> peers = options.peers;
   if (peers == nullptr) {
     if (system.remote_provider() == nullptr) {
@@ -227,7 +242,8 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                     .executor = *cluster->executor_,
                                                     .provider = options.membership,
                                                     .duties = std::make_shared<PlacementDuties>(cluster->driver_),
-                                                    .on_join_failed = JoinWarning(system, authority, session)},
+                                                    .on_join_failed = JoinWarning(system, authority, session),
+                                                    .on_lost = LossWarning(system, authority)},
                                                    std::move(candidate), session));
   ending->Watch(cluster->session_);
   peers->Announce(authority, cluster->router_);

@@ -27,6 +27,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
@@ -39,7 +40,9 @@
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/membership/membership_session.h"
 #include "fraktor/cluster/placement/activation_storage.h"
@@ -51,7 +54,8 @@
 namespace fraktor::inline v0 {
 
 struct ClusterOptions {
-  // How others reach this node: "host:port". Empty: as the remoting of the system is reached.
+  // How others reach this node: "host:port". Empty: as the remoting of the system is reached; only with `peers` it may be
+  // another. No two nodes have the same: who joins takes the place of the other, which joins again, and so on.
   std::string authority = {};
   // What it runs. None: it only calls.
   std::vector<GrainKind> kinds = {};
@@ -104,8 +108,16 @@ class Cluster final {
   // the log says why. Calls need not wait for it: they do
   // so by themselves, for as long as their timeout.
   Future<void> Joined() { return session_->Joined(); }
+  // OK while this node is a member. Otherwise Unavailable, which names the reason of the last attempt to join; calls that are
+  // answered meanwhile name it too.
+  absl::Status WhyNoMember() const { return session_->WhyNoMember(); }
   // Hands over what runs here and leaves; ready when that is done.
   Future<void> Leave() { return session_->Leave(); }
+
+  // The members that this node knows of, at once. Changes are events of the system (TopologyChanged, in
+  // fraktor/cluster/identity/topology_changed.h):
+  //   auto listening = system.events().Listen<TopologyChanged>([](const TopologyChanged& change) { ... });
+  ClusterTopologyPtr topology() const { return driver_->topology(); }
 
   // What this node hosts by that name; null if it does not.
   const GrainKind* FindKind(std::string_view name) const;

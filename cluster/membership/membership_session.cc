@@ -21,6 +21,12 @@ absl::Status NoMemberAnyMore(const std::string& authority) {
   return absl::CancelledError(absl::StrCat("\"", authority, "\" has left the cluster, and will not be a member"));
 }
 
+absl::Status TermIsOver(const absl::Status& renewed) {
+  return absl::DeadlineExceededError(
+      renewed.ok() ? "its term was over before it was renewed"
+                   : absl::StrCat("its term was over before it was renewed: ", renewed.message()));
+}
+
 }  // namespace
 
 absl::Status MembershipSessionOptions::Validate() const {
@@ -54,7 +60,10 @@ MembershipSession::MembershipSession(Parts parts, MemberCandidate candidate, con
       provider_(std::move(parts.provider)),
       duties_(std::move(parts.duties)),
       on_join_failed_(std::move(parts.on_join_failed)),
-      candidate_(std::move(candidate)) {}
+      on_lost_(std::move(parts.on_lost)),
+      candidate_(std::move(candidate)),
+      absence_(absl::UnavailableError(absl::StrCat("\"", candidate_.authority, "\" has not begun to join a cluster"))) {
+}
 
 MembershipSession::~MembershipSession() { toolbox_.CancelTimer(timer_); }
 
@@ -64,7 +73,12 @@ absl::Status MembershipSession::Join() {
     if (state_ != State::kIdle) return absl::FailedPreconditionError("a membership session is begun once");
     state_ = State::kJoining;
   }
-  PostTick();
+  executor_.Post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->SetAbsence(": it has asked to join, and waits for the answer");
+    self->Tick();
+  });
   return absl::OkStatus();
 }
 
@@ -122,6 +136,12 @@ std::string MembershipSession::member_id() const {
   return state_ == State::kMember || state_ == State::kHandingOver ? term_.member.id() : std::string();
 }
 
+absl::Status MembershipSession::WhyNoMember() const {
+  MutexLock lock(mutex_);
+  if (has_begun_) return absl::OkStatus();
+  return state_ == State::kLeft ? NoMemberAnyMore(candidate_.authority) : absence_;
+}
+
 void MembershipSession::PostTick() {
   executor_.Post([weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->Tick();
@@ -175,7 +195,7 @@ void MembershipSession::Tick() {
     case State::kMember:
     case State::kHandingOver:
       if (now >= valid_until || now >= hand_over_until_) {
-        EndDuties();
+        EndDuties(TermIsOver(renewed_));
         return;
       }
       if (wants_to_leave && state == State::kMember) Announce(now);
@@ -238,12 +258,27 @@ void MembershipSession::OnJoined(absl::StatusOr<MembershipTerm> term) {
 
 void MembershipSession::OnJoinFailed(const absl::Status& why) {
   ++join_failures_;
+  SetAbsence(absl::StrCat(", after ", join_failures_, join_failures_ == 1 ? " attempt" : " attempts",
+                          " to join: ", why.message()));
   const bool is_power_of_two = (join_failures_ & (join_failures_ - 1)) == 0;
   if (is_power_of_two && on_join_failed_ != nullptr) on_join_failed_(join_failures_, why);
 }
 
+void MembershipSession::SetAbsence(const std::string& why) {
+  absl::Status absence;
+  {
+    MutexLock lock(mutex_);
+    const bool was_member = term_.member.incarnation != 0;
+    absence_ = absence =
+        absl::UnavailableError(absl::StrCat("this node, \"", candidate_.authority, "\", is no member of the cluster ",
+                                            was_member ? "any more" : "yet", why));
+  }
+  duties_->Await(absence);
+}
+
 void MembershipSession::OnRenewed(absl::StatusOr<MembershipTerm> term) {
   asking_ = {};
+  renewed_ = term.status();
   if (term.ok()) {
     ask_again_at_ = asked_at_ + (term->valid_until - asked_at_) / 3;
     {
@@ -252,7 +287,7 @@ void MembershipSession::OnRenewed(absl::StatusOr<MembershipTerm> term) {
     }
     duties_->Renew(term->valid_until);
   } else if (ErrorKindOf<MembershipError>(term.status()) == MembershipError::kHasLeft) {
-    EndDuties();
+    EndDuties(term.status());
   }
   // Anything else is asked again when the timeout is over.
 }
@@ -269,15 +304,22 @@ void MembershipSession::Announce(Instant now) {
 void MembershipSession::BeginHandOver() {
   if (state() == State::kLeft) return;
   answer_until_ = Instant::InfiniteFuture();
-  changing_ = After(duties_->HandOver(), [](MembershipSession& self, const absl::Status&) { self.EndDuties(); });
+  changing_ = After(duties_->HandOver(),
+                    [](MembershipSession& self, const absl::Status&) { self.EndDuties(absl::OkStatus()); });
 }
 
-void MembershipSession::EndDuties() {
+void MembershipSession::EndDuties(const absl::Status& why) {
+  bool is_lost = false;
   {
     MutexLock lock(mutex_);
     if (state_ == State::kLeft) return;
+    is_lost = !why.ok() && !wants_to_leave_;
     state_ = State::kEnding;
     has_begun_ = false;
+  }
+  if (is_lost) {
+    SetAbsence(absl::StrCat(", and joins again: ", why.message()));
+    if (on_lost_ != nullptr) on_lost_(why);
   }
   asking_ = {};
   hand_over_until_ = answer_until_ = Instant::InfiniteFuture();

@@ -9,6 +9,7 @@
 // A term is renewed three times within its length. If it is over here all the same, or the provider says that this
 // member has left, duties end, and when they have ended the node joins again: as another member. A join that fails is
 // tried again, and said (Parts::on_join_failed). One whose term would be over before it is of use (min_term) has failed.
+// Who wants to know why the node is no member asks WhyNoMember.
 //
 // Thread safety: any thread may call anything. Duties are called on the executor, one at a time. The toolbox and the
 // executor must outlive it.
@@ -49,6 +50,9 @@ class MemberDuties {
   virtual Future<void> HandOver() = 0;
   // It is none any more: ends everything; ready when that is done.
   virtual Future<void> End() = 0;
+  // It is none, and wants to be: for callers who ask why nothing runs. When it begins to join, and again whenever there is
+  // another reason.
+  virtual void Await(const absl::Status& /*why*/) {}
 };
 
 struct MembershipSessionOptions {
@@ -79,6 +83,8 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
     // Called on the executor when a join has failed for the first, second, fourth, eighth... time in a row. Null: nobody
     // is told.
     std::function<void(int failures, const absl::Status& why)> on_join_failed = nullptr;
+    // Called on the executor when the node is no member any more without having wanted to leave. Null: nobody is told.
+    std::function<void(const absl::Status& why)> on_lost = nullptr;
   };
 
   // InvalidArgument for times that are not positive; what the toolbox says if it has no timer left.
@@ -105,6 +111,8 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   State state() const;
   // Which member it is; empty if it is none.
   std::string member_id() const;
+  // OK while it is a member. Otherwise Unavailable, with the reason of the last attempt to join.
+  absl::Status WhyNoMember() const;
 
  private:
   MembershipSession(Parts parts, MemberCandidate candidate, const MembershipSessionOptions& options);
@@ -114,10 +122,13 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   void Ask(Instant now);
   void OnJoined(absl::StatusOr<MembershipTerm> term);
   void OnJoinFailed(const absl::Status& why);
+  // Of a node that joins, or joins again.
+  void SetAbsence(const std::string& why);
   void OnRenewed(absl::StatusOr<MembershipTerm> term);
   void Announce(Instant now);
   void BeginHandOver();
-  void EndDuties();
+  // OK: the node has wanted it.
+  void EndDuties(const absl::Status& why);
   void OnEnded();
   void OnLeft();
 
@@ -134,11 +145,13 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   const std::shared_ptr<MembershipProvider> provider_;
   const std::shared_ptr<MemberDuties> duties_;
   const std::function<void(int failures, const absl::Status& why)> on_join_failed_;
+  const std::function<void(const absl::Status& why)> on_lost_;
   const MemberCandidate candidate_;
   TimerId timer_;
 
   // Used on the executor only.
   int join_failures_ = 0;
+  absl::Status renewed_;  // the last answer
   Instant asked_at_;
   Instant ask_again_at_;
   Instant hand_over_until_ = Instant::InfiniteFuture();
@@ -152,6 +165,7 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   bool has_begun_ ABSL_GUARDED_BY(mutex_) = false;  // its duties, which have not ended
   bool wants_to_leave_ ABSL_GUARDED_BY(mutex_) = false;
   MembershipTerm term_ ABSL_GUARDED_BY(mutex_);
+  absl::Status absence_ ABSL_GUARDED_BY(mutex_);
   std::vector<Promise<void>> until_joined_ ABSL_GUARDED_BY(mutex_);
   std::vector<Promise<void>> until_left_ ABSL_GUARDED_BY(mutex_);
 };

@@ -127,8 +127,7 @@ absl::StatusOr<PlacementCoordinatorOutcome> PlacementCoordinatorCore::Resolve(co
                                                                               const ResolveOptions& options) {
   using Code = absl::StatusCode;
   if (state_ == PlacementCoordinatorState::kStopped) {
-    return MakeLookupError(LookupError::kNotStarted, Code::kFailedPrecondition, key,
-                           "placement is not started: set it up as a member or as a client");
+    return MakeLookupError(LookupError::kNotStarted, Code::kFailedPrecondition, key, why_stopped_);
   }
   if (state_ == PlacementCoordinatorState::kNotReady) {
     return MakeLookupError(LookupError::kNotReady, Code::kUnavailable, key, "no members are known yet; try again");

@@ -39,6 +39,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -123,6 +124,8 @@ class PlacementCoordinatorCore {
   // Ends lookups with kNotStarted and stops what runs here: results of that may still come. FailedPrecondition if it is
   // stopped.
   absl::StatusOr<Outcome> Stop(Instant now);
+  // What lookups are told while it is stopped, if somebody knows better than that it was not started.
+  void set_why_stopped(std::string why) { why_stopped_ = std::move(why); }
 
   // Decides later calls. One with an older epoch than the last is ignored.
   Outcome UpdateTopology(ClusterTopologyPtr topology, Instant now);
@@ -246,6 +249,7 @@ class PlacementCoordinatorCore {
   const PlacementOptions options_;
   bool is_heard_ = true;
   PlacementCoordinatorState state_ = PlacementCoordinatorState::kStopped;
+  std::string why_stopped_ = "placement is not started: set it up as a member or as a client";
   bool is_client_ = false;
   Member self_;
   std::string self_id_;

@@ -138,9 +138,19 @@ void PlacementCoordinatorDriver::UpdateTopology(ClusterTopologyPtr topology) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    Apply(Core().UpdateTopology(std::move(topology), toolbox_.Now()), effects);
+    const Instant now = toolbox_.Now();
+    const ClusterTopologyPtr before = core_.topology();
+    Outcome outcome = Core().UpdateTopology(std::move(topology), now);
+    // Before what follows from it.
+    if (IsHeard() && core_.topology() != before) unpublished_.emplace_back(ChangeOf(*before, core_.topology(), now));
+    Apply(std::move(outcome), effects);
   }
   Run(std::move(effects));
+}
+
+void PlacementCoordinatorDriver::SetWhyStopped(std::string why) {
+  MutexLock lock(mutex_);
+  core_.set_why_stopped(std::move(why));
 }
 
 void PlacementCoordinatorDriver::RenewMembership(Instant valid_until) {
@@ -313,7 +323,7 @@ uint64_t PlacementCoordinatorDriver::mismatches() const {
 }
 
 PlacementCoordinatorCore& PlacementCoordinatorDriver::Core() {
-  core_.set_is_heard(events_ != nullptr && events_->subscriber_count() > 0);
+  core_.set_is_heard(IsHeard());
   return core_;
 }
 

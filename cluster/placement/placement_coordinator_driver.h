@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -44,6 +45,7 @@
 #include "fraktor/cluster/identity/member.h"
 #include "fraktor/cluster/identity/pid_cache.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
+#include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/cluster/identity/virtual_actor_registry.h"
 #include "fraktor/cluster/placement/activation_executor.h"
 #include "fraktor/cluster/placement/activation_storage.h"
@@ -105,6 +107,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   absl::Status StartMember(const Member& self);
   absl::Status StartClient();
   void UpdateTopology(ClusterTopologyPtr topology);
+  void SetWhyStopped(std::string why);
   void RenewMembership(Instant valid_until);
 
   // Ends lookups and what runs here; ready when all has ended.
@@ -142,7 +145,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   uint64_t mismatches() const;
 
  private:
-  using AnyEvent = std::variant<PlacementEvent, PidCacheEvent, VirtualActorEvent>;
+  using AnyEvent = std::variant<TopologyChanged, PlacementEvent, PidCacheEvent, VirtualActorEvent>;
   using Outcome = PlacementCoordinatorOutcome;
 
   // A command that is being executed.
@@ -178,6 +181,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   PlacementCoordinatorDriver(Parts parts, const PlacementDriverOptions& options);
 
   // For whatever may lead to events: where nobody listens none are made.
+  bool IsHeard() const { return events_ != nullptr && events_->subscriber_count() > 0; }
   PlacementCoordinatorCore& Core() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<PlacementResolutionPtr> BeginLookup(const GrainKey& key, Instant now);
   void Apply(Outcome outcome, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

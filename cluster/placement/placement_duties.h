@@ -12,6 +12,7 @@
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -43,6 +44,8 @@ class PlacementDuties final : public MemberDuties {
     if (has_handed_over_ && ended.IsReady()) driver_->StartClient().IgnoreError();
     return ended;
   }
+
+  void Await(const absl::Status& why) override { driver_->SetWhyStopped(std::string(why.message())); }
 
  private:
   const std::shared_ptr<PlacementCoordinatorDriver> driver_;

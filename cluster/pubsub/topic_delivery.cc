@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,11 +21,13 @@
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/association/runtime_codecs.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -33,6 +36,9 @@ namespace {
 
 // What its random numbers are for; see RuntimeToolbox::MakeRandom.
 constexpr uint64_t kDeliveryStream = 0x64656c6976657279;
+
+constexpr std::string_view kNoHosts =
+    "no member of the cluster hosts topics; add TopicKind() to ClusterOptions::kinds of those that may";
 
 }  // namespace
 
@@ -82,7 +88,12 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
   }
   if (is_new_room) topic.version = ++last_version_;
   if (topic.known_version < topic.version) {
-    if (!context.sender().IsNoOne()) topic.waiting.push_back({.asker = context.sender(), .version = topic.version});
+    if (!context.sender().IsNoOne()) {
+      topic.waiting.push_back({.asker = context.sender(),
+                               .version = topic.version,
+                               .until = LastMoment(context.sender(), context.system().toolbox().Now())});
+      SetAnswersDue(context, topic.waiting.back().until);
+    }
     if (is_new_room) Join(context, subscribe.topic, topic);
   } else if (!context.sender().IsNoOne()) {
     context.Reply(Subscribed{.topic = subscribe.topic});
@@ -181,6 +192,41 @@ void TopicDelivery::On(Context& context, const JoinTopics&) {
   if (is_one_missing) WarnOfNoHosts(context);
 }
 
+void TopicDelivery::On(Context& context, const AnswersDue&) {
+  const Instant now = context.system().toolbox().Now();
+  answers_due_at_ = Instant::InfiniteFuture();
+  Instant next = Instant::InfiniteFuture();
+  for (auto& [name, topic] : topics_) {
+    std::erase_if(topic.waiting, [&, &name = name](const Waiting& waiting) {
+      if (waiting.until > now) {
+        next = std::min(next, waiting.until);
+        return false;
+      }
+      context.Tell(waiting.asker, ErrorReply{WhyNotJoined(name)});
+      return true;
+    });
+  }
+  SetAnswersDue(context, next);
+}
+
+void TopicDelivery::SetAnswersDue(Context& context, Instant at) {
+  if (at >= answers_due_at_) return;
+  answers_due_at_ = at;
+  // Without a timer it is the question's own that ends it.
+  Timers(context).StartSingle("answers", AnswersDue{}, at - context.system().toolbox().Now()).IgnoreError();
+}
+
+absl::Status TopicDelivery::WhyNotJoined(const std::string& name) const {
+  FRAKTOR_RETURN_IF_ERROR(Annotate(cluster_->WhyNoMember(), absl::StrCat("topic \"", name, "\" is not joined yet")));
+  std::string why = "it has not answered";
+  if (cluster_->driver().topology()->HostsOf(TopicGrain::kGrainKind).empty()) {
+    why = std::string(kNoHosts);
+  } else if (!why_not_joined_.ok()) {
+    why = std::string(why_not_joined_.message());
+  }
+  return absl::UnavailableError(absl::StrCat("topic \"", name, "\" is not joined yet: ", why));
+}
+
 void TopicDelivery::WarnOfNoHosts(Context& context) {
   const ClusterTopologyPtr topology = cluster_->driver().topology();
   const Instant now = context.system().toolbox().Now();
@@ -189,12 +235,10 @@ void TopicDelivery::WarnOfNoHosts(Context& context) {
     return;
   }
   warned_at_ = now;
-  context.system().log().Log(
-      LogLevel::kWarning,
-      {.at = context.system().toolbox().WallNow(),
-       .path = context.Path(),
-       .text = "nobody gets what is published: no member of the cluster hosts topics; add TopicKind() to "
-               "ClusterOptions::kinds of those that may"});
+  context.system().log().Log(LogLevel::kWarning,
+                             {.at = context.system().toolbox().WallNow(),
+                              .path = context.Path(),
+                              .text = absl::StrCat("nobody gets what is published: ", ToAbsl(kNoHosts))});
 }
 
 void TopicDelivery::Join(Context& context, const std::string& name, const Topic& topic) const {

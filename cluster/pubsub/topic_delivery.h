@@ -76,6 +76,7 @@ struct SendToPath {
 
 // To itself.
 struct JoinTopics {};
+struct AnswersDue {};
 struct SubscriberEnded {
   ActorRef subscriber;
   friend bool operator==(const SubscriberEnded&, const SubscriberEnded&) = default;
@@ -87,7 +88,7 @@ struct TopicEnded {
 };
 
 class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, UnsubscribeFromTopic, SendToPath, TopicBatch,
-                                         TopicJoined, TopicEnded, SubscriberEnded, JoinTopics> {
+                                         TopicJoined, TopicEnded, SubscriberEnded, JoinTopics, AnswersDue> {
  public:
   // The cluster outlives it.
   TopicDelivery(Cluster* cluster, const PubSubOptions& options) : cluster_(cluster), options_(options) {}
@@ -101,14 +102,17 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   void On(Context& context, const TopicEnded& ended);
   void On(Context& context, const SubscriberEnded& ended);
   void On(Context& context, const JoinTopics&);
+  void On(Context& context, const AnswersDue&);
   // A topic could not be joined; the next JoinTopics tries again.
-  void On(Context&, const ErrorReply&) {}
+  void On(Context&, const ErrorReply& error) { why_not_joined_ = error.status; }
 
  private:
   // Who waits for a Subscribed until the topic knows of this.
   struct Waiting {
     ActorRef asker;
     uint64_t version = 0;
+    // A little before the end of the question, so that who asks hears what is missing.
+    Instant until = Instant::InfiniteFuture();
   };
   struct Topic {
     // None is empty.
@@ -130,6 +134,10 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   // By chance, if only one is to get it; empty if there is none any more.
   std::vector<ActorRef> RecipientsOf(const Topic& topic, const TopicParcel& parcel);
   void WarnOfNoHosts(Context& context);
+  // Sees to it that who waits until then is answered.
+  void SetAnswersDue(Context& context, Instant at);
+  // Why a topic is not joined.
+  absl::Status WhyNotJoined(const std::string& name) const;
   void Deliver(Context& context, const std::vector<ActorRef>& recipients, const Publication& publication) const;
   void Drop(Context& context, const Publication& publication, DeadLetterReason reason) const;
 
@@ -142,6 +150,9 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   bool is_untrusted_ = false;
   std::optional<Random> random_ = {};
   Instant warned_at_ = Instant::InfinitePast();
+  Instant answers_due_at_ = Instant::InfiniteFuture();
+  // The last error of a topic that was to be joined.
+  absl::Status why_not_joined_ = absl::OkStatus();
 };
 
 }  // namespace fraktor::inline v0

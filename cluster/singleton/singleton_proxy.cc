@@ -1,5 +1,7 @@
 #include "fraktor/cluster/singleton/singleton_proxy.h"
 
+#include <algorithm>
+#include <deque>
 #include <string>
 #include <utility>
 
@@ -15,10 +17,20 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+namespace {
+
+std::string NoHosts(const GrainKey& key) {
+  return absl::StrCat("no member of the cluster hosts the singleton \"", key.kind(),
+                      "\"; add SingletonKindOf<A>() to ClusterOptions::kinds of those that may");
+}
+
+}  // namespace
 
 SingletonProxy::SingletonProxy(Cluster* cluster, GrainKey key, const SingletonOptions& options)
     : cluster_(cluster), key_(std::move(key)), options_(options) {}
@@ -44,10 +56,13 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
     if (identity->id > outdated_ && !identity->ref.IsNoOne()) OnFound(context, identity->ref);
   } else if (message.Is<ErrorReply>()) {
     // To an Identify: it cannot be found now. The next Look tries again.
+    why_not_found_ = message.As<ErrorReply>().status;
+  } else if (message.Is<AnswersDue>()) {
+    OnAnswersDue(context);
   } else if (!singleton_.IsNoOne()) {
     PassOn(context, context.Stash());
   } else if (buffered_.size() < options_.max_buffered) {
-    buffered_.push_back(context.Stash());
+    Buffer(context);
   } else {
     Drop(context, message, DeadLetterReason::kStashFull);
     if (!context.sender().IsNoOne()) {
@@ -60,7 +75,7 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
 }
 
 void SingletonProxy::PostStop(ActorContext& context) {
-  for (const EnvelopePtr& message : buffered_) Drop(context, *message, DeadLetterReason::kStopped);
+  for (const Buffered& buffered : buffered_) Drop(context, *buffered.message, DeadLetterReason::kStopped);
   buffered_.clear();
 }
 
@@ -78,8 +93,7 @@ void SingletonProxy::WarnOfNoHosts(ActorContext& context) {
     return;
   }
   warned_at_ = now;
-  const std::string text = absl::StrCat("no member of the cluster hosts the singleton \"", key_.kind(),
-                                        "\"; add SingletonKindOf<A>() to ClusterOptions::kinds of those that may");
+  const std::string text = NoHosts(key_);
   system.log().Log(LogLevel::kWarning,
                    {.at = system.toolbox().WallNow(), .path = context.Path(), .type = "SingletonProxy", .text = text});
 }
@@ -89,13 +103,55 @@ void SingletonProxy::OnFound(ActorContext& context, ActorRef singleton) {
   // If it cannot be watched, it is asked for again.
   if (!context.WatchWith(singleton, Gone{singleton}).ok()) return;
   singleton_ = singleton;
-  for (std::deque<EnvelopePtr> buffered = std::exchange(buffered_, {}); !buffered.empty(); buffered.pop_front()) {
-    PassOn(context, std::move(buffered.front()));
+  why_not_found_ = absl::OkStatus();
+  for (std::deque<Buffered> buffered = std::exchange(buffered_, {}); !buffered.empty(); buffered.pop_front()) {
+    PassOn(context, std::move(buffered.front().message));
   }
 }
 
 void SingletonProxy::PassOn(ActorContext& context, EnvelopePtr message) {
   ForwardToGrain(context, cluster_->gate(), key_, std::move(message));
+}
+
+void SingletonProxy::Buffer(ActorContext& context) {
+  const Instant until = LastMoment(context.sender(), context.system().toolbox().Now());
+  buffered_.push_back({.message = context.Stash(), .until = until});
+  SetAnswersDue(context, until);
+}
+
+void SingletonProxy::SetAnswersDue(ActorContext& context, Instant at) {
+  if (at >= answers_due_at_) return;
+  answers_due_at_ = at;
+  // Without a timer it is the question's own that ends it.
+  Timers(context).StartSingle("answers", AnswersDue{}, at - context.system().toolbox().Now()).IgnoreError();
+}
+
+void SingletonProxy::OnAnswersDue(ActorContext& context) {
+  const Instant now = context.system().toolbox().Now();
+  answers_due_at_ = Instant::InfiniteFuture();
+  Instant next = Instant::InfiniteFuture();
+  std::erase_if(buffered_, [&](const Buffered& buffered) {
+    if (buffered.until > now) {
+      next = std::min(next, buffered.until);
+      return false;
+    }
+    Drop(context, *buffered.message, DeadLetterReason::kNoRecipient);
+    context.Tell(buffered.message->sender(), ErrorReply{WhyNotThere()});
+    return true;
+  });
+  SetAnswersDue(context, next);
+}
+
+absl::Status SingletonProxy::WhyNotThere() const {
+  const std::string what = absl::StrCat("singleton \"", key_.kind(), "\" is not there");
+  FRAKTOR_RETURN_IF_ERROR(Annotate(cluster_->WhyNoMember(), what));
+  std::string why = "it has not answered";
+  if (cluster_->driver().topology()->HostsOf(key_.kind()).empty()) {
+    why = NoHosts(key_);
+  } else if (!why_not_found_.ok()) {
+    why = std::string(why_not_found_.message());
+  }
+  return absl::UnavailableError(absl::StrCat(what, ": ", why));
 }
 
 void SingletonProxy::Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const {

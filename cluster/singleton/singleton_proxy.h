@@ -47,15 +47,25 @@ class SingletonProxy final : public ActorInstance {
 
  private:
   struct Look {};
+  struct AnswersDue {};
   struct Gone {
     ActorRef actor;
     friend bool operator==(const Gone&, const Gone&) = default;
+  };
+  struct Buffered {
+    EnvelopePtr message;
+    Instant until;  // then it is answered that the singleton is not there
   };
 
   void LookFor(ActorContext& context);
   void WarnOfNoHosts(ActorContext& context);
   void OnFound(ActorContext& context, ActorRef singleton);
   void PassOn(ActorContext& context, EnvelopePtr message);
+  void Buffer(ActorContext& context);
+  void SetAnswersDue(ActorContext& context, Instant at);
+  // Answers questions whose time is nearly over, with what is missing.
+  void OnAnswersDue(ActorContext& context);
+  absl::Status WhyNotThere() const;
   void Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const;
 
   Cluster* const cluster_;
@@ -65,7 +75,9 @@ class SingletonProxy final : public ActorInstance {
   ActorRef singleton_ = {};
   uint64_t question_ = 0;  // the last Identify
   uint64_t outdated_ = 0;  // the last one whose answer does not count
-  std::deque<EnvelopePtr> buffered_ = {};
+  std::deque<Buffered> buffered_ = {};
+  Instant answers_due_at_ = Instant::InfiniteFuture();
+  absl::Status why_not_found_ = absl::OkStatus();  // the last answer to an Identify
   Instant warned_at_ = Instant::InfinitePast();
 };
 
