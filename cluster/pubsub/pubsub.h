@@ -37,7 +37,7 @@
 //   the queue of a slow node. PublishConfirmed tells how many nodes it was queued for.
 //
 // Messages that are published need a Codec that is among the system's (ActorSystemOptions::codecs), also if publisher
-// and subscribers are on one node. Clusters of several processes add AddPubSubCodecs.
+// and subscribers are on one node. Clusters of several processes add PubSubCodecs().
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_CLUSTER_PUBSUB_PUBSUB_H_

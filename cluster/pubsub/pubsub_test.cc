@@ -92,8 +92,8 @@ class Press {
 
   static std::shared_ptr<const CodecRegistry> Codecs() {
     CodecSetup setup;
-    setup.Add<News, Parcel>();
-    return AddPubSubCodecs(setup).Build().value();
+    setup.Add<News, Parcel>().Add(PubSubCodecs());
+    return setup.Build().value();
   }
 
   template <class M = News>

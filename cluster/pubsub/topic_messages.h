@@ -1,8 +1,7 @@
 // What topics and the nodes that deliver for them send each other. See pubsub.h.
 //
 //   CodecSetup codecs;
-//   codecs.Add<News>().Add(ClusterCodecs());
-//   AddPubSubCodecs(codecs);                                                 // on every node
+//   codecs.Add<News>().Add(ClusterCodecs()).Add(PubSubCodecs());             // on every node
 //   options.codecs = codecs.Build().value();
 //
 // Thread safety: values.
@@ -169,8 +168,10 @@ struct Codec<BatchDelivered> : FieldCodec<BatchDelivered, &BatchDelivered::numbe
 };
 
 // For ActorSystemOptions::codecs of systems whose nodes are in several processes.
-inline CodecSetup& AddPubSubCodecs(CodecSetup& setup) {
-  return setup.Add<Published, PublishToTopic, JoinTopic, TopicJoined, LeaveTopic, TopicBatch, BatchDelivered>();
+inline CodecSetup PubSubCodecs() {
+  CodecSetup codecs;
+  codecs.Add<Published, PublishToTopic, JoinTopic, TopicJoined, LeaveTopic, TopicBatch, BatchDelivered>();
+  return codecs;
 }
 
 }  // namespace fraktor::inline v0

@@ -275,8 +275,7 @@ struct Press {
   static TestClusterOptions Options(const TopicOptions& topics) {
     TestClusterOptions options;
     options.kinds = {TopicKind(topics)};
-    options.codecs.Add<News>();
-    AddPubSubCodecs(options.codecs);
+    options.codecs.Add<News>().Add(PubSubCodecs());
     return options;
   }
   Future<Published> Publish(const News& news) {
