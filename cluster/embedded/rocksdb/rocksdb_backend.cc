@@ -11,6 +11,7 @@
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
@@ -71,7 +72,13 @@ std::string ActivationKey(const GrainKey& key) {
 }
 
 absl::Status FromRocksDb(const std::string& folder, const rocksdb::Status& status) {
-  return absl::UnavailableError(absl::StrCat("the cluster's store in \"", folder, "\": ", status.ToString()));
+  const std::string text = status.ToString();
+  if (absl::StrContains(text, "lock hold by current process") || absl::StrContains(text, "While lock file")) {
+    return absl::UnavailableError(absl::StrCat("the cluster's store in \"", folder,
+                                               "\": another process, or another store of this one, has it open: end "
+                                               "that one, or name another folder"));
+  }
+  return absl::UnavailableError(absl::StrCat("the cluster's store in \"", folder, "\": ", text));
 }
 
 }  // namespace

@@ -74,6 +74,19 @@ TEST(RocksDbBackend, SaysWhyAFolderCannotBeOpened) {
   EXPECT_NE(std::string(status.message()).find("none/of/these"), std::string::npos) << status;
 }
 
+TEST(RocksDbBackend, SaysThatAnotherHasTheFolder) {
+  const std::string folder = Folder("taken");
+  const std::shared_ptr<RocksDbBackend> first = RocksDbBackend::Open(folder).value();
+  const absl::Status status = RocksDbBackend::Open(folder).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_NE(std::string(status.message())
+                .find(absl::StrCat(folder,
+                                   "\": another process, or another store of this one, has "
+                                   "it open")),
+            std::string::npos)
+      << status;
+}
+
 TEST(RocksDbBackend, RefusesStoresOfOtherVersions) {
   const std::string folder = Folder("versions");
   ASSERT_TRUE(RocksDbBackend::Open(folder).value()->Write({}).ok());
