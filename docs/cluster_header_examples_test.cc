@@ -32,6 +32,7 @@
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -42,6 +43,7 @@
 #include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/identity/rendezvous_hasher.h"
 #include "fraktor/cluster/identity/stable_hash.h"
+#include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/cluster/identity/virtual_actor_registry.h"
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/cluster/membership/membership_provider.h"
@@ -177,6 +179,14 @@ absl::Status CheckPositiveExample(const OptionsOfBoth& options) {
   FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PlacementOptions::max_stops", options.max_stops}}));
   return absl::OkStatus();
 }
+absl::Status CheckAuthorityExample(const ClusterOptions& options) {
+  FRAKTOR_RETURN_IF_ERROR(CheckAuthority("ClusterOptions::authority", options.authority));
+  return absl::OkStatus();
+}
+TEST_F(ClusterHeaderExamples, CheckAuthority) {
+  EXPECT_TRUE(CheckAuthorityExample({.authority = "10.0.0.7:2552"}).ok());
+  EXPECT_FALSE(CheckAuthorityExample({.authority = "10.0.0.7:0"}).ok());
+}
 TEST_F(ClusterHeaderExamples, CheckPositive) {
   EXPECT_TRUE(CheckPositiveExample({}).ok());
   EXPECT_FALSE(CheckPositiveExample({.max_wait = absl::ZeroDuration()}).ok());
@@ -303,6 +313,20 @@ TEST_F(ClusterHeaderExamples, VirtualActorRegistry) {
   registry.Remove(key, VirtualActorEvent::Kind::kPassivated, now);
   EXPECT_EQ(here, resolution);
   EXPECT_EQ(registry.size(), 0u);
+}
+
+void Forget(const std::string& authority) {}
+TEST_F(ClusterHeaderExamples, TopologyChanged) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, {});
+    cluster.AddNodes(1);
+    ActorSystem& system = cluster.system(0);
+    EventSubscription listening = system.events().Listen<TopologyChanged>([](const TopologyChanged& change) {
+      for (const Member& member : change.left) Forget(member.authority);
+    });
+    ClusterTopologyPtr members = Cluster::Of(system)->topology();          // as it is now: look after having begun to listen
+    EXPECT_NE(members, nullptr);
+  });
 }
 
 TEST_F(ClusterHeaderExamples, StableHash) {
@@ -657,8 +681,7 @@ class Printer : public Actor<Printer, News, Job, Pause, Begin> {
 TEST_F(ClusterHeaderExamples, PubSub) {
   Simulate({.seeds = 1}, [](Simulation& sim) {
     CodecSetup codecs;
-    codecs.Add<News, Job, Pause>();
-    AddPubSubCodecs(codecs);
+    codecs.Add<News, Job, Pause>().Add(PubSubCodecs());
     ClusterOptions options{.kinds = {TopicKind()}};
     SimTestCluster cluster(sim, {.kinds = options.kinds, .codecs = codecs});
     cluster.AddNodes(1);
