@@ -89,8 +89,8 @@ class ActorContext {
   // that is not positive or an answer of another type, kAskCircle if the target waits for this very handler, or what
   // the target answered instead (ErrorReply). That comes by itself, without waiting for the time to be over, if the
   // target's handler fails (with its error), if it does not handle the message (Unimplemented), or if its mailbox is
-  // full (ResourceExhausted). Not of a target on another node, where a question looks like any message: that has to
-  // answer, or the time is over.
+  // full (ResourceExhausted). So it does of a target on another node; there it is Unavailable, with the reason, too, if
+  // the question cannot be delivered. What was on its way when the link broke has only its timeout.
   //
   // `explain(absl::Status)` returns what the future says in place of an error that is no answer, such as that of a
   // timeout: who stands between the asker and the target knows better what is missing. It costs an answer nothing.
