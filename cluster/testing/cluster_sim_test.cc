@@ -5,7 +5,8 @@
 // runs everything that is sent takes long. A seed decides everything.
 //
 // After every step: of the activations of a grain, one at most is on a node that is a member, as that node knows it, and
-// the token under which a grain is served never goes back; nor do those of the records that the store takes. In the end,
+// the token under which a grain is served never goes back; and no record is stored by a token below one that somebody has
+// got or stored before. In the end,
 // without faults: every call was answered, with an answer or an error, and every grain answers from every node, from one
 // activation.
 //
@@ -30,13 +31,15 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
-#include "fraktor/cluster/embedded/embedded_client.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
+#include "fraktor/cluster/placement/placement_lease.h"
+#include "fraktor/cluster/placement/placement_lock.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
 #include "fraktor/cluster/testing/sim_test_cluster.h"
 #include "fraktor/cluster/testing/slow_store.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
@@ -65,14 +68,19 @@ struct Calls {
   uint64_t answered = 0;
 };
 
+// The highest token of each grain that somebody has got, or that is in a record.
+using Tokens = std::map<GrainKey, uint64_t>;
+
 // Takes no record of a token below the last one.
 class WatchedBackend final : public EmbeddedBackend {
  public:
+  explicit WatchedBackend(std::shared_ptr<Tokens> tokens) : tokens_(std::move(tokens)) {}
+
   absl::StatusOr<EmbeddedState> Load() override { return inner_.Load(); }
   absl::Status Write(const EmbeddedChanges& changes) override {
     for (const auto& [key, entry] : changes.activations) {
       if (!entry.has_value()) continue;
-      uint64_t& last = tokens_[key];
+      uint64_t& last = (*tokens_)[key];
       EXPECT_GE(entry->token, last) << key.ToString() << " is stored by an activation of the past";
       last = std::max(last, entry->token);
     }
@@ -81,7 +89,27 @@ class WatchedBackend final : public EmbeddedBackend {
 
  private:
   TestBackend inner_;
-  std::map<GrainKey, uint64_t> tokens_;
+  const std::shared_ptr<Tokens> tokens_;
+};
+
+// Sees which tokens nodes get.
+class WatchedLock final : public PlacementLock {
+ public:
+  WatchedLock(std::shared_ptr<PlacementLock> inner, std::shared_ptr<Tokens> tokens)
+      : inner_(std::move(inner)), tokens_(std::move(tokens)) {}
+
+  Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override {
+    return inner_->TryAcquire(key, std::move(owner), now).Map([tokens = tokens_, key](PlacementLease lease) {
+      uint64_t& last = (*tokens)[key];
+      last = std::max(last, lease.token);
+      return lease;
+    });
+  }
+  Future<void> Release(PlacementLease lease) override { return inner_->Release(std::move(lease)); }
+
+ private:
+  const std::shared_ptr<PlacementLock> inner_;
+  const std::shared_ptr<Tokens> tokens_;
 };
 
 struct FaultOptions {
@@ -92,15 +120,21 @@ void RunUnderFaults(Simulation& sim, Calls& calls, const FaultOptions& faults = 
   Random random = sim.MakeRandom("faults");
   Random store_random = sim.MakeRandom("faults of the store");
   const auto trouble = std::make_shared<StoreTrouble>();
+  const auto granted = std::make_shared<Tokens>();
   TestClusterOptions options = CounterCluster();
-  options.store.backend = std::make_shared<WatchedBackend>();
+  options.store.backend = std::make_shared<WatchedBackend>(granted);
   options.store.term = absl::Seconds(6);
   options.store.placement.lease_ttl = absl::Seconds(4);
-  options.on_store = [&sim, trouble, lives = uint64_t{0}](ActorSystem& system,
-                                                          const std::shared_ptr<EmbeddedClient>& store) mutable {
+  options.on_store = [&sim, trouble, granted, lives = uint64_t{0}](ActorSystem& system,
+                                                                   const TestStoreClients& store) mutable {
     const auto slow = SlowStore::Make(system.toolbox(), sim.MakeRandom("slow store").Fork(++lives), store, trouble);
-    return TestStore{.membership = store, .lock = slow, .storage = slow};
+    return TestStore{
+        .membership = store.of_node, .lock = std::make_shared<WatchedLock>(slow, granted), .storage = slow};
   };
+  // One that waits for less than a lease lasts tries again while its first try is on its way.
+  if (faults.has_store_trouble && store_random.Bernoulli(0.5)) {
+    options.cluster.placement.command_timeout = absl::Seconds(1);
+  }
   const bool is_slow = random.Bernoulli(0.3);
   SimTestCluster cluster(sim, options, {.max_delay = is_slow ? absl::Milliseconds(150) : absl::Microseconds(500)});
   cluster.AddNodes(kNodes);
@@ -123,6 +157,9 @@ void RunUnderFaults(Simulation& sim, Calls& calls, const FaultOptions& faults = 
       ++calls.answered;
     }
     pending = std::move(rest);
+  };
+  const auto passivate = [&](size_t node) {
+    for (int g = 0; g < kWantedGrains; ++g) cluster[node].driver().Passivate(keys[static_cast<size_t>(g)]);
   };
   const auto check = [&] {
     std::vector<int> served(keys.size());
@@ -182,9 +219,7 @@ void RunUnderFaults(Simulation& sim, Calls& calls, const FaultOptions& faults = 
         break;
       case 12:
       case 13:
-        if (!dead.contains(node)) {
-          for (int g = 0; g < kWantedGrains; ++g) cluster[node].driver().Passivate(keys[static_cast<size_t>(g)]);
-        }
+        if (!dead.contains(node)) passivate(node);
         break;
       case 9:
         cluster.network().SetFaults(0.05, 0.05, 0.05);
@@ -198,6 +233,10 @@ void RunUnderFaults(Simulation& sim, Calls& calls, const FaultOptions& faults = 
         case 0:
         case 1:
           *trouble = {.slow = store_random.UniformDouble(), .max_delay = absl::Seconds(8), .lost = 0.1};
+          // So that there is something to store.
+          for (size_t i = 0; i < cluster.size(); ++i) {
+            if (!dead.contains(i)) passivate(i);
+          }
           break;
         case 2:
           *trouble = {};

@@ -60,7 +60,10 @@ void GrpcTestCluster::Crash(size_t node) {
   systems_[node].reset();
 }
 
-void GrpcTestCluster::CrashStore() { store_.reset(); }
+void GrpcTestCluster::CrashStore() {
+  EndStore();
+  store_.reset();
+}
 
 void GrpcTestCluster::RestartStore() {
   store_ = Begin(store_port_);

@@ -80,6 +80,7 @@ void SimTestCluster::Crash(size_t node) {
 }
 
 void SimTestCluster::CrashStore() {
+  EndStore();
   network_.Crash(AddressOf(StoreHost()));
   store_->Terminate();
 }

@@ -22,7 +22,7 @@ struct SlowStore::Letter {
   absl::Duration back = absl::ZeroDuration();
 };
 
-SlowStore::SlowStore(RuntimeToolbox& toolbox, Random random, std::shared_ptr<EmbeddedClient> store,
+SlowStore::SlowStore(RuntimeToolbox& toolbox, Random random, TestStoreClients store,
                      std::shared_ptr<const StoreTrouble> trouble)
     : toolbox_(toolbox),
       store_(std::move(store)),
@@ -30,8 +30,7 @@ SlowStore::SlowStore(RuntimeToolbox& toolbox, Random random, std::shared_ptr<Emb
       random_(std::move(random)),
       executor_(SerialExecutor::Make(toolbox, {.name = "slow store"}).value()) {}
 
-std::shared_ptr<SlowStore> SlowStore::Make(RuntimeToolbox& toolbox, Random random,
-                                           std::shared_ptr<EmbeddedClient> store,
+std::shared_ptr<SlowStore> SlowStore::Make(RuntimeToolbox& toolbox, Random random, TestStoreClients store,
                                            std::shared_ptr<const StoreTrouble> trouble) {
   return std::shared_ptr<SlowStore>(new SlowStore(toolbox, std::move(random), std::move(store), std::move(trouble)));
 }
@@ -52,27 +51,28 @@ absl::Duration SlowStore::Delay() {
 
 template <class T>
 Future<T> SlowStore::Send(Request<T> request) {
-  if (!trouble_->any()) return request(*store_);
+  if (!trouble_->any()) return request(*store_.of_node);
   auto [promise, future] = MakePromise<T>();
   auto letter = std::make_shared<Letter<T>>(Letter<T>{.promise = std::move(promise), .request = std::move(request)});
   const bool is_lost = random_.Bernoulli(trouble_->lost);
   letter->is_answer_lost = random_.Bernoulli(trouble_->lost);
   const absl::Duration there = Delay();
   letter->back = Delay();
-  After(there, [letter, is_lost](SlowStore& self) {
-    if (is_lost) {
+  After(there, [letter, is_lost, is_late = there > absl::ZeroDuration()](SlowStore& self) {
+    const std::shared_ptr<EmbeddedClient> store = is_late ? self.store_.of_store() : self.store_.of_node;
+    if (is_lost || store == nullptr) {
       letter->promise.Set(Lost());
     } else {
-      self.Deliver(letter);
+      self.Deliver(*store, letter);
     }
   });
   return std::move(future);
 }
 
 template <class T>
-void SlowStore::Deliver(const std::shared_ptr<Letter<T>>& letter) {
+void SlowStore::Deliver(EmbeddedClient& store, const std::shared_ptr<Letter<T>>& letter) {
   answers_.remove_if([](const Future<void>& answer) { return answer.IsReady(); });
-  answers_.push_back(letter->request(*store_).Then(*executor_, [this, letter](FutureResult<T> result) {
+  answers_.push_back(letter->request(store).Then(*executor_, [this, letter](FutureResult<T> result) {
     auto answer =
         std::make_shared<FutureResult<T>>(letter->is_answer_lost ? FutureResult<T>(Lost()) : std::move(result));
     After(letter->back, [letter, answer](SlowStore&) { letter->promise.Set(std::move(*answer)); });

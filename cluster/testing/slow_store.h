@@ -2,15 +2,16 @@
 // time there, or get lost: a request is not heard of, or is done and its answer is not.
 //
 //   auto trouble = std::make_shared<StoreTrouble>();
-//   options.on_store = [trouble](ActorSystem& system, const std::shared_ptr<EmbeddedClient>& store) {
+//   options.on_store = [&](ActorSystem& system, const TestStoreClients& store) {
 //     const auto slow = SlowStore::Make(system.toolbox(), random.Fork(++nodes), store, trouble);
-//     return TestStore{.membership = store, .lock = slow, .storage = slow};
+//     return TestStore{.membership = store.of_node, .lock = slow, .storage = slow};
 //   };
 //   ...
 //   *trouble = {.slow = 0.3, .max_delay = absl::Seconds(6), .lost = 0.1};        // from now on, for all nodes
 //   *trouble = {};                                                               // no more
 //
-// So a lease may be over when what it was for is stored, and who gave up may be heard later.
+// So a lease may be over when what it was for is stored, and who gave up, or has died, is heard later: what is late has
+// left its node.
 //
 // Thread safety: the thread of the test.
 #ifndef FRAKTOR_CLUSTER_TESTING_SLOW_STORE_H_
@@ -30,6 +31,7 @@
 #include "fraktor/cluster/placement/activation_storage.h"
 #include "fraktor/cluster/placement/placement_lease.h"
 #include "fraktor/cluster/placement/placement_lock.h"
+#include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
@@ -51,7 +53,7 @@ struct StoreTrouble {
 class SlowStore final : public PlacementLock, public ActivationStorage, public std::enable_shared_from_this<SlowStore> {
  public:
   // The toolbox must outlive it. All that share the trouble have it.
-  static std::shared_ptr<SlowStore> Make(RuntimeToolbox& toolbox, Random random, std::shared_ptr<EmbeddedClient> store,
+  static std::shared_ptr<SlowStore> Make(RuntimeToolbox& toolbox, Random random, TestStoreClients store,
                                          std::shared_ptr<const StoreTrouble> trouble);
 
   Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override;
@@ -66,19 +68,19 @@ class SlowStore final : public PlacementLock, public ActivationStorage, public s
   template <class T>
   using Request = absl::AnyInvocable<Future<T>(EmbeddedClient& store)>;
 
-  SlowStore(RuntimeToolbox& toolbox, Random random, std::shared_ptr<EmbeddedClient> store,
+  SlowStore(RuntimeToolbox& toolbox, Random random, TestStoreClients store,
             std::shared_ptr<const StoreTrouble> trouble);
 
   template <class T>
   Future<T> Send(Request<T> request);
   template <class T>
-  void Deliver(const std::shared_ptr<Letter<T>>& letter);
+  void Deliver(EmbeddedClient& store, const std::shared_ptr<Letter<T>>& letter);
   // Later, if this is still there.
   void After(absl::Duration delay, absl::AnyInvocable<void(SlowStore& self)> what);
   absl::Duration Delay();
 
   RuntimeToolbox& toolbox_;
-  const std::shared_ptr<EmbeddedClient> store_;
+  const TestStoreClients store_;
   const std::shared_ptr<const StoreTrouble> trouble_;
   Random random_;
   const std::unique_ptr<SerialExecutor> executor_;

@@ -49,6 +49,7 @@ void TestCluster::BeginStore(ActorSystem& system) {
   is_first_store_ = false;
   const absl::Status started = EmbeddedStore::Start(system, store);
   ASSERT_TRUE(started.ok()) << started;
+  if (options_.on_store != nullptr) at_store_ = EmbeddedClient::Make(system).value();
 }
 
 Cluster* TestCluster::BeginNode(ActorSystem& system, const std::string& store_authority) {
@@ -59,7 +60,9 @@ Cluster* TestCluster::BeginNode(ActorSystem& system, const std::string& store_au
   ClusterOptions cluster = options_.cluster;
   cluster.kinds = options_.kinds;
   TestStore parts{.membership = store, .lock = store, .storage = store};
-  if (options_.on_store != nullptr) parts = options_.on_store(system, store);
+  if (options_.on_store != nullptr) {
+    parts = options_.on_store(system, {.of_node = store, .of_store = [this] { return at_store_; }});
+  }
   cluster.membership = std::move(parts.membership);
   cluster.lock = std::move(parts.lock);
   cluster.storage = std::move(parts.storage);

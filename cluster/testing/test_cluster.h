@@ -55,6 +55,14 @@ class TestBackend final : public EmbeddedBackend {
   absl::Status failure_;
 };
 
+// How the store is reached.
+struct TestStoreClients {
+  // From the compute node.
+  std::shared_ptr<EmbeddedClient> of_node;
+  // From the store's own node, as something that has come there already; null while that is away.
+  std::function<std::shared_ptr<EmbeddedClient>()> of_store;
+};
+
 // What a compute node has of the store.
 struct TestStore {
   std::shared_ptr<MembershipProvider> membership;
@@ -77,7 +85,7 @@ struct TestClusterOptions {
   // Of every node; the uid is set.
   RemoteOptions remote = {};
   // What a compute node gets in place of the store's client, as SlowStore. Null: the client.
-  std::function<TestStore(ActorSystem& system, const std::shared_ptr<EmbeddedClient>& store)> on_store = nullptr;
+  std::function<TestStore(ActorSystem& system, const TestStoreClients& store)> on_store = nullptr;
   // Called with every system that begins, before its cluster.
   std::function<void(ActorSystem& system)> on_system = nullptr;
 };
@@ -135,6 +143,8 @@ class TestCluster {
   std::shared_ptr<const CodecRegistry> Codecs() const;
   // Makes a system the node of the store, or a compute node.
   void BeginStore(ActorSystem& system);
+  // It is away.
+  void EndStore() { at_store_ = nullptr; }
   Cluster* BeginNode(ActorSystem& system, const std::string& store_authority);
   virtual bool AwaitNode(FutureNode& future, absl::Duration within) = 0;
 
@@ -144,6 +154,7 @@ class TestCluster {
  private:
   const std::shared_ptr<TestBackend> backend_;
   bool is_first_store_ = true;
+  std::shared_ptr<EmbeddedClient> at_store_;
 };
 
 }  // namespace fraktor::inline v0
