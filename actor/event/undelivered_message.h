@@ -14,6 +14,8 @@
 #ifndef FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
 #define FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
 
+#include "absl/status/status.h"
+
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_type.h"
 
@@ -28,6 +30,8 @@ struct UndeliveredMessage {
   const AllDeadLetters& letter;
   Envelope& message;
   bool& is_taken_back;
+  // What who has asked by it would hear; OK if there is nothing to say that the reason does not.
+  const absl::Status& why;
 
   // The message, in which nobody else has an interest any more: what is in it may be moved out of it.
   Envelope& TakeBack() const {

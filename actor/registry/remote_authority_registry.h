@@ -50,6 +50,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -126,6 +127,10 @@ class RemoteAuthorityRegistry {
 
   // A person knows better: Quarantine → Connected before the deadline. Everything else is illegal.
   absl::Status Override(const PathAuthority& authority, std::string_view endpoint, Instant now);
+
+  // Those that wait for the authority and that `is_wanted` says yes to, in order; they wait no more. No event.
+  std::deque<Envelope> Withdraw(const PathAuthority& authority,
+                                absl::FunctionRef<bool(const Envelope& envelope)> is_wanted);
 
   // Quarantine → Unresolved for all whose deadline has come; how many. For the system's tick. Calls in between look
   // at the deadline of their own authority themselves.
@@ -376,6 +381,20 @@ absl::Status RemoteAuthorityRegistry<Envelope>::Override(const PathAuthority& au
   entry->endpoint = std::string(endpoint);
   Change(authority, *entry, AuthorityState::kConnected, AuthorityCause::kManualOverride, now);
   return absl::OkStatus();
+}
+
+template <class Envelope>
+std::deque<Envelope> RemoteAuthorityRegistry<Envelope>::Withdraw(const PathAuthority& authority,
+                                                                 absl::FunctionRef<bool(const Envelope&)> is_wanted) {
+  std::deque<Envelope> withdrawn;
+  const auto found = entries_.find(authority);
+  if (found == entries_.end()) return withdrawn;
+  std::deque<Envelope> others;
+  for (Envelope& envelope : std::exchange(found->second->deferred, {})) {
+    (is_wanted(envelope) ? withdrawn : others).push_back(std::move(envelope));
+  }
+  found->second->deferred = std::move(others);
+  return withdrawn;
 }
 
 template <class Envelope>

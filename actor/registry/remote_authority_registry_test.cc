@@ -122,6 +122,19 @@ class RemoteAuthorityRegistryTest : public ::testing::Test {
   Instant now_;
 };
 
+// PTH-7: who knows that a message has a better place to go to takes it out of those that wait; the others keep their order.
+TEST_F(RemoteAuthorityRegistryTest, GivesBackWhatIsWantedOfThoseThatWait) {
+  for (int n = 1; n <= 4; ++n) EXPECT_EQ(Offer(n), "wait");
+  log_.clear();
+  const auto is_even = [](const Envelope& envelope) { return *envelope.number % 2 == 0; };
+  std::string given;
+  for (const Envelope& envelope : registry_->Withdraw(Peer(), is_even)) absl::StrAppend(&given, *envelope.number, " ");
+  EXPECT_EQ(given, "2 4 ");
+  EXPECT_EQ(log_, Log());
+  EXPECT_TRUE(registry_->Withdraw(Peer("elsewhere"), is_even).empty());
+  EXPECT_EQ(Connect(7), "1 3 ");
+}
+
 TEST_F(RemoteAuthorityRegistryTest, DefersUntilConnectedAndFlushesInOrder) {  // PTH-7
   EXPECT_EQ(Offer(1), "wait");
   EXPECT_EQ(Offer(2), "wait");

@@ -19,11 +19,15 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/cluster/identity/member.h"
 #include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -144,6 +148,30 @@ absl::Status CheckIsOwn(const std::string& authority, const std::string& of_remo
                    of_remoting, "\" (RemotingConfig::canonical_hostname and canonical_port): leave the first empty"));
 }
 
+// Where members were that are not among the newer ones: their grains are elsewhere from now on.
+std::vector<PathAuthority> LeavesOf(const ClusterTopology& older, const ClusterTopology& newer,
+                                    const Remoting* remoting) {
+  std::vector<PathAuthority> left;
+  if (remoting == nullptr || newer.epoch() < older.epoch()) return left;
+  for (const Member& member : older.members()) {
+    if (newer.FindId(member.id()) != nullptr) continue;
+    const size_t colon = member.authority.rfind(':');
+    uint32_t port = 0;
+    if (colon == std::string::npos || !absl::SimpleAtoi(member.authority.substr(colon + 1), &port)) continue;
+    absl::StatusOr<PathAuthority> authority = PathAuthority::Create(
+        remoting->address().authority()->protocol(), member.authority.substr(0, colon), static_cast<uint16_t>(port));
+    if (authority.ok()) left.push_back(*std::move(authority));
+  }
+  return left;
+}
+
+// Those that wait for connections to them: who has sent them looks for their grains anew.
+void GiveBackCalls(Remoting* remoting, const std::vector<PathAuthority>& left) {
+  for (const PathAuthority& authority : left) {
+    remoting->GiveBack(authority, {MessageTypeOf<GrainCall>(), MessageTypeOf<LocateGrain>()});
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOptions& options) {
@@ -249,8 +277,15 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   peers->Announce(authority, cluster->router_);
   if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
   cluster->listening_ = options.membership->Listen(
-      [weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
-        if (const auto driver = weak.lock()) driver->UpdateTopology(std::move(topology));
+      [remoting, weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
+        const std::shared_ptr<PlacementCoordinatorDriver> driver = weak.lock();
+        if (driver == nullptr) return;
+        const std::vector<PathAuthority> left = LeavesOf(*driver->topology(), *topology, remoting);
+        // What waits for them is with the router before calls that find out by this topology that they are gone.
+        GiveBackCalls(remoting, left);
+        driver->UpdateTopology(std::move(topology));
+        // And what the router has sent there meanwhile.
+        GiveBackCalls(remoting, left);
       });
   if (options.leaves_on_shutdown) {
     // Phases of one's own need not have it.

@@ -372,6 +372,41 @@ TEST_F(AssociationTest, GivesBackWhatWillNotBeSent) {
   EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kQuarantined), 1u);
 }
 
+// What waits for a connection is given back when somebody says so, by its type, and in order; the rest waits on. Also if the
+// streams were closed for being idle, so that the node was taken for connected.
+TEST_F(AssociationTest, GivesBackWhatWaitsForAConnection) {
+  for (const absl::Duration idle : {absl::ZeroDuration(), absl::Minutes(11)}) {
+    const std::string host = idle == absl::ZeroDuration() ? "b" : "c";
+    const TestNode a = Add(absl::StrCat("a", host));
+    const TestNode b = Add(host);
+    b.kit->SpawnNamed<Echo>("echo");
+    Meet(a, b);
+    const ActorRef echo = b.From(a, "/user/echo");
+    Future<Note> before = a.system().Ask<Note>(echo, Question{1}, absl::Seconds(5));
+    Advance(absl::Seconds(1) + idle);
+    ASSERT_TRUE(before.IsReady());
+    network().Crash(b.address);
+    Advance(absl::Seconds(1));
+    std::vector<int> taken;
+    const EventSubscription losses =
+        a.system().events().Listen<UndeliveredMessage>([&taken](const UndeliveredMessage& lost) {
+          ASSERT_EQ(lost.letter.message.type, MessageTypeOf<Question>());
+          taken.push_back(lost.TakeBack().As<Question>().number);
+        });
+    for (const int64_t number : {1, 2, 3}) {
+      Tell(echo, Question{number});
+      Tell(echo, Note{number});
+      Advance(absl::Seconds(1));
+    }
+    EXPECT_EQ(taken, std::vector<int>());
+    a.remoting->GiveBack(b.address, {MessageTypeOf<Question>()});
+    EXPECT_EQ(taken, (std::vector<int>{1, 2, 3}));
+    a.remoting->GiveBack(b.address, {MessageTypeOf<Question>()});
+    EXPECT_EQ(taken.size(), 3u) << "once";
+    EXPECT_EQ(a.system().dead_letters().total(), 0u) << "the others wait on";
+  }
+}
+
 // A listener that throws does no harm: not to those behind it, and not to the thread that says what has happened.
 TEST_F(AssociationTest, SaysWhatHappensToAllWhateverAListenerThrows) {
   const TestNode a = Add("a");

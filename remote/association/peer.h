@@ -34,6 +34,13 @@
 
 namespace fraktor::inline v0 {
 
+// A message that waits for the peer, and when it came among all.
+struct WaitingMessage {
+  uint64_t order;
+  ActorRef to;
+  EnvelopePtr message;
+};
+
 // A stream to the peer, and what waits for it.
 struct OutboundLane {
   std::shared_ptr<OutboundStream> stream;
@@ -84,6 +91,11 @@ struct OutboundLane {
     }
   };
   Added added;
+
+  // As long as nothing has gone over the current stream, or there is none: the messages that are in the batch and the
+  // frames, all of them or none. What has not left this node can be given back so.
+  bool has_sent = false;
+  std::deque<WaitingMessage> kept;
 
   uint64_t next_number = 1;
   Instant last_use;
@@ -165,13 +177,6 @@ struct Trouble {
   // The last one that was a warning.
   std::string warned = {};
   Instant warned_at = Instant::InfinitePast();
-};
-
-// A message that waits for the peer, and when it came among all.
-struct WaitingMessage {
-  uint64_t order;
-  ActorRef to;
-  EnvelopePtr message;
 };
 
 struct Peer {

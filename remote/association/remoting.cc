@@ -217,6 +217,11 @@ absl::Status Remoting::EndQuarantine(const PathAuthority& node) {
   return section.core()->EndQuarantine(section, node);
 }
 
+void Remoting::GiveBack(const PathAuthority& node, absl::Span<const MessageType* const> types) {
+  Section section(handle_);
+  if (section.core() != nullptr) section.core()->GiveBack(section, node, types);
+}
+
 std::vector<PeerInfo> Remoting::Peers() const {
   Section section(handle_);
   return section.core() == nullptr ? std::vector<PeerInfo>() : section.core()->Peers();

@@ -46,6 +46,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/message/message_type.h"
@@ -108,6 +109,11 @@ class Remoting final : public RemoteProvider {
   absl::Status Quarantine(const PathAuthority& node, uint64_t system_uid, const QuarantineOptions& options);
   // Before its time.
   absl::Status EndQuarantine(const PathAuthority& node);
+
+  // Messages of these types that wait for a connection to a node, and so have not left this one, are given back to who has
+  // sent them (UndeliveredMessage), in order; what nobody takes is a dead letter. Others go on waiting: for somebody who
+  // knows that the node will not come back, or that they have a better place to go to.
+  void GiveBack(const PathAuthority& node, absl::Span<const MessageType* const> types);
 
   // Messages of this type that other nodes send to `actor`, which is one of this system, go through `door` from now on,
   // which lives as long as the process. One at a time; the last one counts.

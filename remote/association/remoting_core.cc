@@ -117,13 +117,13 @@ class LaneListener final : public StreamListener {
 };
 
 // Whether who has sent it takes care of it.
-bool IsTakenBack(const LocalNode& node, Envelope& message, DeadLetterReason reason) {
+bool IsTakenBack(const LocalNode& node, Envelope& message, DeadLetterReason reason, const absl::Status& why) {
   bool is_taken_back = false;
   const AllDeadLetters letter{
       .reason = reason,
       .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()},
       .at = node.Now()};
-  node.system.events().PublishToAll(UndeliveredMessage{letter, message, is_taken_back});
+  node.system.events().PublishToAll(UndeliveredMessage{letter, message, is_taken_back, why});
   return is_taken_back;
 }
 
@@ -135,7 +135,7 @@ absl::Status Restated(const absl::Status& error, absl::StatusCode code, absl::st
 }
 
 // Why a message cannot leave, and what to do about it.
-absl::Status WithHint(const absl::Status& why, Lane which) {
+absl::Status WithHint(const absl::Status& why, Lane which, std::string_view path) {
   const bool is_too_large =
       absl::IsOutOfRange(why) || ErrorKindOf<SerializationErrorKind>(why) == SerializationErrorKind::kTooLarge;
   if (!is_too_large) return Restated(why, absl::StatusCode::kInvalidArgument, why.message());
@@ -144,10 +144,11 @@ absl::Status WithHint(const absl::Status& why, Lane which) {
       absl::StrCat(
           why.message(),
           which == Lane::kLarge
-              ? "; send it in parts, or raise RemoteOptions.limits.max_large_frame_bytes (WireLimits) here and "
-                "there"
-              : "; send it in parts, name the actor among RemoteOptions.large_destinations, or raise "
-                "RemoteOptions.limits.max_frame_bytes (WireLimits) here and there"));
+              ? std::string("; send it in parts, or raise RemoteOptions.limits.max_large_frame_bytes (WireLimits) here "
+                            "and there")
+              : absl::StrCat("; send it in parts, name the actor among RemoteOptions.large_destinations",
+                             path.empty() ? "" : absl::StrCat(" (\"", ToAbsl(path), "\")"),
+                             ", or raise RemoteOptions.limits.max_frame_bytes (WireLimits) here and there")));
 }
 
 // Who waits because of a message that does not leave this node hears why: he has asked, or it is the answer.
@@ -209,7 +210,7 @@ void LocalNode::Log(LogLevel level, std::string_view text, LogSite site) const {
 }
 
 void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason, const absl::Status& why) const {
-  if (to.IsRemote() && IsTakenBack(*this, *message, reason)) return;
+  if (to.IsRemote() && IsTakenBack(*this, *message, reason, why)) return;
   if (!why.ok()) {
     FailAsker(*this, to, *message, reason, why);
     // He has heard it, if he is elsewhere; one who is here has his answer already.
@@ -893,6 +894,9 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     if (why.ok() && batch.bytes() <= max_frame) {
       outgoing.set_places(batch.refs());
       lane.gathered->store(batch.bytes(), std::memory_order_relaxed);
+      if (!lane.has_sent && lane.kept.size() + 1 == lane.queued()) {
+        lane.kept.push_back({next_order_++, to, std::move(message)});
+      }
       Pump(section, peer, which);
       return true;
     }
@@ -908,7 +912,7 @@ bool RemotingCore::Append(Section& section, Peer& peer, ActorRef to, EnvelopePtr
     why = absl::OkStatus();
     SealBatch(peer, which);
   }
-  why = WithHint(why, which);
+  why = WithHint(why, which, PathTextOf(NodeLink::Of(to), to));
   LogLater(section, LogLevel::kWarning,
            absl::StrCat(ToAbsl(message->type()->name()), " cannot leave this node: ", why.message()));
   LoseLater(section, to, std::move(message), DeadLetterReason::kNotSerializable, std::move(why));
@@ -999,6 +1003,11 @@ void RemotingCore::Pump(Section& section, Peer& peer, Lane which) {
     }
     if (lane.frames.empty()) return;
   }
+  if (!lane.has_sent) {
+    lane.has_sent = true;
+    // What they end with is users' code.
+    if (!lane.kept.empty()) section.Later([sent = std::exchange(lane.kept, {})] {});
+  }
   lane.is_writing = true;
   OutboundLane::Frame frame = std::move(lane.frames.front());
   lane.frames.pop_front();
@@ -1029,8 +1038,11 @@ void RemotingCore::CloseLane(Peer& peer, Lane which) {
 void RemotingCore::DropQueues(Section& section, Peer& peer, std::string_view why) {
   size_t messages = 0;
   for (OutboundLane& lane : peer.lanes) {
-    messages += lane.queued();
+    messages += lane.queued() - lane.kept.size();
     lane.DropAll();
+    for (WaitingMessage& kept : std::exchange(lane.kept, {})) {
+      LoseLater(section, kept.to, std::move(kept.message), DeadLetterReason::kNewIncarnation);
+    }
   }
   for (WaitingMessage& waiting : std::exchange(peer.backlog, {})) {
     LoseLater(section, waiting.to, std::move(waiting.message), DeadLetterReason::kNewIncarnation);
@@ -1078,7 +1090,7 @@ void RemotingCore::OnClosed(Section& section, const PathAuthority& authority, La
   const bool was_open = lane.is_open;
   const bool is_ours = lane.is_closing;
   lane.stream = nullptr;
-  lane.is_open = lane.is_writing = lane.is_closing = false;
+  lane.is_open = lane.is_writing = lane.is_closing = lane.has_sent = false;
   const RemoteOptions& options = node_->options;
   const Instant now = node_->Now();
   if (!is_ours) {
@@ -1100,18 +1112,44 @@ void RemotingCore::OnClosed(Section& section, const PathAuthority& authority, La
         return;
       }
     }
-    if (which == Lane::kControl && peer->is_associated) {
-      // Until it answers again, messages wait.
-      peer->is_associated = false;
-      authorities_->Disconnect(peer->authority, now).IgnoreError();
-      DrainRegistry(section);
-    }
+    if (peer->is_associated && peer->lane(Lane::kControl).stream == nullptr) LoseTouch(section, *peer);
   }
   const bool is_pending = which == Lane::kControl && (peer->pending.any() || !peer->watches.empty());
   if (lane.has_work() || is_pending) WantPeer(section, *peer);
 }
 
+void RemotingCore::LoseTouch(Section& section, Peer& peer) {
+  const Instant now = node_->Now();
+  peer.is_associated = false;
+  authorities_->Disconnect(peer.authority, now).IgnoreError();
+  const size_t room = node_->system.options().config.remoting->max_deferred_per_authority;
+  for (OutboundLane& lane : peer.lanes) {
+    const std::optional<AuthorityInfo> info = authorities_->Find(peer.authority);
+    const size_t deferred = info.has_value() ? info->deferred : 0;
+    // As bytes they wait as well. A flush is among them.
+    if (lane.kept.empty() || is_flushing_ || lane.kept.size() > room - std::min(room, deferred)) continue;
+    lane.DropAll();
+    peer.told_paths.clear();
+    for (WaitingMessage& kept : std::exchange(lane.kept, {})) {
+      authorities_->Offer(peer.authority, DeferredMessage(kept.order, kept.to, std::move(kept.message), lost_), now)
+          .status()
+          .IgnoreError();
+    }
+  }
+  DrainRegistry(section);
+}
+
 // From programs.
+
+void RemotingCore::GiveBack(Section& section, const PathAuthority& authority,
+                            absl::Span<const MessageType* const> types) {
+  for (DeferredMessage& waiting : authorities_->Withdraw(authority, [types](const DeferredMessage& message) {
+         return std::find(types.begin(), types.end(), message.envelope().type()) != types.end();
+       })) {
+    const ActorRef to = waiting.to();
+    LoseLater(section, to, waiting.Take(), DeadLetterReason::kNewIncarnation);
+  }
+}
 
 std::vector<PeerInfo> RemotingCore::Peers() const {
   std::vector<PeerInfo> infos;

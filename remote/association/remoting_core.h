@@ -21,11 +21,13 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_selection.h"
 #include "fraktor/actor/path/path_authority.h"
@@ -209,6 +211,8 @@ class RemotingCore {
                           bool is_harmless);
   absl::Status EndQuarantine(Section& section, const PathAuthority& authority);
   std::vector<PeerInfo> Peers() const;
+  // See Remoting.
+  void GiveBack(Section& section, const PathAuthority& authority, absl::Span<const MessageType* const> types);
 
   // Sends what is on its way, says goodbye, and calls `done`, once, later.
   void Flush(Section& section, absl::AnyInvocable<void() &&> done);
@@ -260,6 +264,8 @@ class RemotingCore {
   void OpenLane(Section& section, Peer& peer, Lane which);
   void CloseLane(Peer& peer, Lane which);
   void DropQueues(Section& section, Peer& peer, std::string_view why);
+  // Nobody says any more that it is there: until it answers again, messages wait.
+  void LoseTouch(Section& section, Peer& peer);
 
   // Handshakes.
   void WantPeer(Section& section, Peer& peer);
