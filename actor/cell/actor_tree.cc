@@ -14,6 +14,8 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/cell/not_created.h"
 #include "fraktor/actor/cell/tree_phase.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/orphaned_message.h"
 #include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/actor_worker.h"
@@ -31,6 +33,20 @@
 
 namespace fraktor::inline v0 {
 namespace {
+
+// Whether somebody has taken a question that its recipient has not handled.
+bool IsAdopted(EventStream* events, ActorSlot* slot, EnvelopePtr& envelope) {
+  const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
+  if (events == nullptr || slot == nullptr || to_elsewhere || envelope->type()->is_marked()) return false;
+  const ActorRef sender = envelope->sender();
+  const bool is_asked = sender.IsRemote() ? sender.slot()->link->IsPromise(sender)
+                                          : sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
+  if (!is_asked) return false;
+  const ActorRef recipient(slot, static_cast<uint32_t>(envelope->target_word()));
+  if (HasEndCause(recipient)) return false;
+  events->PublishToAll(OrphanedMessage{recipient, envelope});
+  return envelope == nullptr;
+}
 
 constexpr int kTypeBits = 16;
 std::atomic<uint64_t> next_serial{1};
@@ -734,6 +750,7 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
     }
     return;
   }
+  if (reason == DeadLetterReason::kStopped && IsAdopted(options_.events, slot, envelope)) return;
   dead_letter_count_.fetch_add(1, std::memory_order_relaxed);
   envelope = UnwrapRouted(std::move(envelope));
   // Who asked need not wait until the time is over.

@@ -69,6 +69,8 @@ void StopBecause(ActorContext& context, const absl::Status& cause) {
 
 void RememberEndCause(ActorRef actor, const absl::Status& cause) { EndCauses::Get().Add(KeyOf(actor), cause); }
 
+bool HasEndCause(ActorRef actor) { return !EndCauses::Get().Find(KeyOf(actor)).ok(); }
+
 absl::Status NoAnswerOfEnded(std::string_view question, ActorRef actor, const std::string& path) {
   const std::string what = absl::StrCat("nobody will answer ", ToAbsl(question));
   // One without a name is described so.

@@ -32,6 +32,9 @@ void StopBecause(ActorContext& context, const absl::Status& cause);
 // For the lifecycle, before the actor ends.
 void RememberEndCause(ActorRef actor, const absl::Status& cause);
 
+// Whether the cause of its end is known.
+bool HasEndCause(ActorRef actor);
+
 // The error for a question that was asked of an actor that has ended: the cause if it is known, otherwise kAskTimeout.
 // `path` names the actor.
 absl::Status NoAnswerOfEnded(std::string_view question, ActorRef actor, const std::string& path);

@@ -110,13 +110,6 @@ const MessageCodec* CodecOfCall(const GrainCall& call, const CodecRegistry& code
   return codec != nullptr ? codec : RuntimeCodecs().FindType(call.message->type());
 }
 
-absl::Status CheckWritable(const GrainCall& call) {
-  std::string bytes;
-  std::vector<ActorRef> refs;
-  RefsBeside beside(refs);
-  return call.codec->Encode(call.message->payload(), bytes, {.refs = &beside});
-}
-
 absl::StatusOr<EnvelopePtr> OpenMessage(std::string_view closed, std::vector<ActorRef>& refs, ActorRef sender,
                                         const CallOpening& opening) {
   ByteReader reader(closed);

@@ -68,6 +68,8 @@ struct GrainCall {
   Instant wait_until = Instant::InfinitePast();
   // How long the asker waits; zero if it is no question.
   absl::Duration timeout = absl::ZeroDuration();
+  // Its grain's actor here, if that has ended before it has handled it, and so has given it back. Does not travel.
+  ActorRef ended = {};
   // Until it has left the router of the node where it began.
   CallTicket ticket = {};
   // Who writes the message, if the call is to leave this process: see CodecOfCall.
@@ -130,9 +132,6 @@ CodecSetup ClusterCodecs();
 
 // Of its message; null if there is none.
 const MessageCodec* CodecOfCall(const GrainCall& call, const CodecRegistry& codecs);
-
-// What its codec says about the message.
-absl::Status CheckWritable(const GrainCall& call);
 
 // All of a call but its message, which follows.
 GrainCall ReadCallHead(Decoder& in, bool& has_router);

@@ -155,7 +155,10 @@ ActorRef GrainGate::OpenTo(const GrainCall& call) {
   if (call.message->type()->is_marked() || HasFilters(call.key.kind())) return {};
   if (IsAtRouter(call.key)) return {};
   const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
-  return known != nullptr && known->locality == PlacementLocality::kLocal ? known->actor : ActorRef();
+  if (known == nullptr || known->locality != PlacementLocality::kLocal) return {};
+  const ActorRef actor = known->actor;
+  // The router waits until its end is known, and starts the next one.
+  return actor.IsNoOne() || actor.slot()->IsAt(actor.generation()) ? actor : ActorRef();
 }
 
 absl::Status GrainGate::Send(ActorRef /*to*/, EnvelopePtr message) {
@@ -194,6 +197,38 @@ bool GrainGate::TryToCross(EnvelopePtr& message) {
   call.message->set_sender(message->sender());
   crossed_.fetch_add(1, std::memory_order_relaxed);
   SendRemote(router, std::move(message)).IgnoreError();
+  return true;
+}
+
+void GrainGate::Settle(ActorRef actor, const GrainKey& key) {
+  MutexLock lock(seats_mutex_);
+  seats_.insert_or_assign(Seat(actor.slot(), actor.generation()), key);
+}
+
+void GrainGate::Vacate(ActorRef actor) {
+  MutexLock lock(seats_mutex_);
+  vacancies_.emplace_back(actor.slot(), actor.generation());
+  if (vacancies_.size() <= kRememberedVacancies) return;
+  seats_.erase(vacancies_.front());
+  vacancies_.pop_front();
+}
+
+std::optional<GrainKey> GrainGate::KeyOf(ActorRef actor) {
+  MutexLock lock(seats_mutex_);
+  const auto seat = seats_.find(Seat(actor.slot(), actor.generation()));
+  return seat == seats_.end() ? std::nullopt : std::optional<GrainKey>(seat->second);
+}
+
+bool GrainGate::TakeIn(ActorRef ended, EnvelopePtr& message) {
+  std::optional<GrainKey> key = KeyOf(ended);
+  if (!key.has_value()) return false;
+  const ActorRef sender = message->sender();
+  GrainCall call{.key = *std::move(key)};
+  call.hops = 1;
+  call.ended = ended;
+  call.ticket = TicketFor(call.key);
+  call.message = std::move(message);
+  SendHere(router_, MakeEnvelope<GrainCall>(sender, std::move(call))).IgnoreError();
   return true;
 }
 

@@ -25,10 +25,14 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
@@ -39,6 +43,7 @@
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/remote/association/remote_door.h"
+#include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
@@ -73,6 +78,15 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // When this returns, calls of other nodes that have found a grain here before placement has given it up are in its
   // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
   void AwaitEntering();
+
+  // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the router.
+  void Settle(ActorRef actor, const GrainKey& key);
+  // It has ended: it is remembered for a while, since something may be on its way to it.
+  void Vacate(ActorRef actor);
+  // Of the grain whose actor it is, or was; none if it is not known.
+  std::optional<GrainKey> KeyOf(ActorRef actor);
+  // Whether the actor is that of a grain, and the message is on its way to the router.
+  bool TakeIn(ActorRef ended, EnvelopePtr& message);
 
   // What is known of a grain that has not answered, for the text of an error: where it is, or what is missing.
   std::string WhatIsKnownOf(const GrainKey& key);
@@ -123,6 +137,13 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // How many batches are being read that have begun in either phase: see AwaitEntering.
   std::array<std::atomic<uint32_t>, 2> entering_{};
   std::atomic<uint32_t> phase_{0};
+
+  static constexpr size_t kRememberedVacancies = 1024;
+  // References to an actor differ in their flags.
+  using Seat = std::pair<const ActorSlot*, uint32_t>;
+  Mutex seats_mutex_;
+  absl::flat_hash_map<Seat, GrainKey> seats_ ABSL_GUARDED_BY(seats_mutex_);
+  std::deque<Seat> vacancies_ ABSL_GUARDED_BY(seats_mutex_);
 };
 
 }  // namespace fraktor::inline v0

@@ -28,6 +28,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "fraktor/actor/cell/actor_props.h"
@@ -75,6 +76,10 @@ struct GrainKind {
 // The kind of a typed actor that has a kGrainKind and is made of a GrainContext.
 template <class A>
 GrainKind GrainKindOf(const PropsOptions& options = {}) {
+  static_assert(
+      std::is_constructible_v<A, const GrainSeed&>,
+      "a grain is made of its GrainContext: give it a constructor `explicit A(const GrainContext& grain)`, or "
+      "set GrainKind::make for one that is made of something else");
   return GrainKind{.name = std::string(A::kGrainKind), .make = [options](const GrainContext& grain) {
                      return MakeTypedProps<A>(options, GrainSeed(grain));
                    }};

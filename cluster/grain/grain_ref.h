@@ -11,9 +11,10 @@
 // A message is delivered at most once. While it is not known where the grain is, because its node has died, it moves, or
 // nobody can activate it now, messages wait, and it is looked for again and again, with growing pauses, until the timeout
 // of a question, or ClusterOptions::max_wait for what expects no answer; then a question is answered with a LookupError
-// that says what is missing. A message that has not left this node when the other one is found dead is sent again. One
-// that was on its way may be lost, and is not sent again, since nobody knows whether it was handled: then the question ends
-// by its timeout.
+// that says what is missing. A message that has not left this node is sent again when the other one has been started anew,
+// or is no member any more. One that was on its way may be lost, and is not sent again, since nobody knows whether it was
+// handled: then the question ends by its timeout. A question that the grain has not handled when it ends by itself goes to
+// its next activation.
 //
 // What counts as on its way: from the moment in which remoting has written a message into a frame, which it does at once
 // while it has a connection to the node. So a question that is asked after a node was killed, and before the connection is
@@ -43,6 +44,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/ask_source.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -70,7 +72,8 @@ class GrainRef {
   // A future of the answer. `asker` is the context of an actor, or a system.
   template <class Asker, class Q>
   auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
-    using R = typename std::decay_t<Q>::Reply;
+    CheckDeclaresReply<Q>();
+    using R = ReplyOf<Q>;
     return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout,
                                  [gate = gate_, key = key_, timeout](const absl::Status& error) {
                                    return ExplainLateGrain(error, gate, *key, MessageTypeOf<std::decay_t<Q>>(),
@@ -81,7 +84,8 @@ class GrainRef {
   // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
   template <class Q>
   auto AskAndWait(ActorSystem& system, Q&& question, absl::Duration timeout) const {
-    using R = typename std::decay_t<Q>::Reply;
+    CheckDeclaresReply<Q>();
+    using R = ReplyOf<Q>;
     absl::StatusOr<R> answer =
         system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);
     if (!answer.ok()) {

@@ -11,6 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -19,6 +20,7 @@
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/event/orphaned_message.h"
 #include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
@@ -45,6 +47,18 @@ bool MayPass(DeadLetterReason reason) {
 
 ActivationRecord RecordOf(ActorContext& context, ActorRef actor) {
   return {.pid = context.system().CanonicalPathOf(actor), .snapshot = {}, .version = 0, .actor = actor};
+}
+
+absl::Status TooManyWait(size_t waiting) {
+  return absl::ResourceExhaustedError(absl::StrCat(waiting, " calls wait for their grains already; try again later"));
+}
+
+// As of a question to any actor of another node.
+absl::Status NoCodecFor(const Envelope& message) {
+  const absl::Status missing = CodecRegistry::NotRegistered(message.type());
+  absl::Status why = absl::InvalidArgumentError(missing.message());
+  missing.ForEachPayload([&why](absl::string_view url, const absl::Cord& payload) { why.SetPayload(url, payload); });
+  return why;
 }
 
 void LogError(ActorContext& context, const std::string& text) {
@@ -179,12 +193,16 @@ absl::Status GrainRouter::PreRestart(ActorContext& context, const absl::Status& 
     parts_->gate->SetRouterHears(false);
   }
   losses_.Reset();
+  unhandled_.Reset();
   const absl::Status why =
       absl::UnavailableError(absl::StrCat("the router of grains of the node at \"", parts_->authority,
                                           "\" has failed, and begins anew; try again: ", reason.message()));
   while (!lookups_.empty()) RefuseAll(context, lookups_.begin(), why);
   // They have ended when the next life begins.
   for (auto& [key, grain] : grains_) {
+    if (parts_->gate != nullptr) parts_->gate->Vacate(grain.actor);
+    for (GrainCall& call : grain.unhandled) Refuse(context, std::move(call), why);
+    waiting_ -= grain.unhandled.size();
     parts_->estate->grains.push_back({.key = key,
                                       .token = grain.token,
                                       .is_stopping = grain.is_stopping,
@@ -209,11 +227,20 @@ absl::Status GrainRouter::PostRestart(ActorContext& context, const absl::Status&
 void GrainRouter::PostStop(ActorContext& /*context*/) {
   if (parts_->gate != nullptr) parts_->gate->Shut();
   losses_.Reset();
+  unhandled_.Reset();
   if (parts_->on_ended != nullptr) parts_->on_ended();
 }
 
 SupervisionDirective GrainRouter::OnChildFailure(ActorContext& /*context*/, const Failure& failure) {
   const SupervisionDirective directive = supervision().Decide(failure);
+  if (failure.Is(ActorErrorKind::kInitialization)) {
+    const std::optional<GrainKey> key = parts_->gate == nullptr ? std::nullopt : parts_->gate->KeyOf(failure.child);
+    const auto unborn = key.has_value() ? grains_.find(*key) : grains_.end();
+    if (unborn != grains_.end() && unborn->second.actor == failure.child) {
+      unborn->second.failure = Annotate(
+          failure.error, absl::StrCat("grain \"", key->ToString(), "\", on the node at \"", parts_->authority, "\""));
+    }
+  }
   // Nobody above knows what a grain is. It ends, and is there again when it is needed.
   return directive == SupervisionDirective::kEscalate ? SupervisionDirective::kStop : directive;
 }
@@ -231,6 +258,15 @@ void GrainRouter::RefuseClosed(ActorContext& context, const GrainCall& call, Act
 }
 
 void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
+  if (!call.ended.IsNoOne()) {
+    if (!MayReturn(context, call)) return;
+    const auto ending = grains_.find(call.key);
+    if (ending != grains_.end() && ending->second.actor.slot() == call.ended.slot() &&
+        ending->second.actor.generation() == call.ended.generation()) {
+      Keep(context, ending->second, std::move(call));
+      return;
+    }
+  }
   if (!lookups_.contains(call.key)) {
     const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
     // Who was sent here by the record is not sent away by what this node remembers.
@@ -253,9 +289,7 @@ void GrainRouter::Wait(ActorContext& context, GrainCall call) {
 
 GrainRouter::Lookups::iterator GrainRouter::Enqueue(ActorContext& context, GrainCall call) {
   if (waiting_ >= parts_->max_waiting) {
-    Refuse(
-        context, std::move(call),
-        absl::ResourceExhaustedError(absl::StrCat(waiting_, " calls wait for their grains already; try again later")));
+    Refuse(context, std::move(call), TooManyWait(waiting_));
     return lookups_.end();
   }
   const Instant now = context.system().toolbox().Now();
@@ -562,8 +596,14 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
   if (where.locality == PlacementLocality::kLocal) {
     const auto grain = grains_.find(call.key);
     if (grain != grains_.end() && grain->second.token == where.token && !grain->second.is_stopping) {
+      const ActorRef actor = grain->second.actor;
+      if (!grain->second.unhandled.empty() || !actor.slot()->IsAt(actor.generation())) {
+        Keep(context, grain->second, std::move(call));
+        return;
+      }
       const bool is_marked = call.message->type()->is_marked();
-      if (grain->second.filters != nullptr && !is_marked) {
+      // One that comes back has passed them.
+      if (grain->second.filters != nullptr && !is_marked && call.ended.IsNoOne()) {
         if (const absl::Status passed =
                 filtered_.Enter(context, *grain->second.filters, call.key, *call.message, call.timeout);
             !passed.ok()) {
@@ -621,7 +661,7 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
   }
   call.codec = CodecOfCall(call, *parts_->codecs);
   if (call.codec == nullptr) {
-    const absl::Status why = CodecRegistry::NotRegistered(call.message->type());
+    const absl::Status why = NoCodecFor(*call.message);
     Refuse(context, std::move(call), why, DeadLetterReason::kNotSerializable);
     return;
   }
@@ -639,7 +679,8 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
           if (message.type == MessageTypeOf<GrainCall>()) {
             // Of those that others have sent nobody knows what they have done.
             if (static_cast<const GrainCall*>(message.message)->router != self) return;
-            Tell(self, CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason});
+            Tell(self,
+                 CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason, .why = lost.why});
           } else if (message.type == MessageTypeOf<LocateGrain>()) {
             const auto& locate = *static_cast<const LocateGrain*>(message.message);
             lost.TakeBack();
@@ -656,13 +697,11 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   GrainCall& call = lost.call;
-  absl::Status why = absl::UnavailableError(
-      absl::StrCat("grain ", call.key.ToString(), ": the call did not leave this node: ", ToAbsl(NameOf(lost.reason))));
+  const std::string what = absl::StrCat("grain \"", call.key.ToString(), "\": ", ToAbsl(call.message->type()->name()),
+                                        " did not leave this node");
+  const absl::Status why = lost.why.ok() ? absl::UnavailableError(absl::StrCat(what, ": ", ToAbsl(NameOf(lost.reason))))
+                                         : Annotate(lost.why, what);
   if (!MayPass(lost.reason)) {
-    // What its codec says is better to know.
-    if (lost.reason == DeadLetterReason::kNotSerializable) {
-      if (const absl::Status written = CheckWritable(call); !written.ok()) why = written;
-    }
     Refuse(context, std::move(call), why, lost.reason);
     return;
   }
@@ -752,6 +791,8 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
     context.Stop(*actor);
     return watched;
   }
+  HearOfUnhandled(context);
+  if (parts_->gate != nullptr) parts_->gate->Settle(*actor, key);
   const auto filters = incoming_filters_.find(key.kind());
   grains_.emplace(key, Grain{.actor = *actor,
                              .token = token,
@@ -799,8 +840,50 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   Grain grain = std::move(running->second);
   grains_.erase(running);
   for (Promise<void>& stopped : grain.stopped) stopped.Set();
-  if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token);
+  if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token, grain.failure);
+  PassOn(context, grain);
   for (StartGrain& start : grain.next) OnStart(context, std::move(start));
+}
+
+void GrainRouter::Keep(ActorContext& context, Grain& grain, GrainCall call) {
+  if (waiting_ >= parts_->max_waiting) {
+    Refuse(context, std::move(call), TooManyWait(waiting_));
+    return;
+  }
+  ++waiting_;
+  grain.unhandled.push_back(std::move(call));
+}
+
+void GrainRouter::PassOn(ActorContext& context, Grain& grain) {
+  if (parts_->gate != nullptr) parts_->gate->Vacate(grain.actor);
+  waiting_ -= grain.unhandled.size();
+  for (GrainCall& call : std::exchange(grain.unhandled, {})) {
+    if (grain.failure.ok()) {
+      Wait(context, std::move(call));
+    } else {
+      Refuse(context, std::move(call), grain.failure);
+    }
+  }
+}
+
+// What the actor has not handled may be handled by the next one: it is once all the same.
+bool GrainRouter::MayReturn(ActorContext& context, GrainCall& call) {
+  const ActorRef sender = call.message->sender();
+  if (sender.IsPromise() && !sender.slot()->IsAt(sender.generation())) return false;
+  if (returns_.size() >= kRememberedReturns) returns_.clear();
+  if (++returns_[sender] <= kMaxReturns) return true;
+  returns_.erase(sender);
+  const absl::Status why = absl::UnavailableError(
+      absl::StrCat("grain \"", call.key.ToString(), "\" has ended before it has handled ",
+                   ToAbsl(call.message->type()->name()), ", ", kMaxReturns + 1, " times; try again"));
+  Refuse(context, std::move(call), why);
+  return false;
+}
+
+void GrainRouter::HearOfUnhandled(ActorContext& context) {
+  if (unhandled_.IsListening() || parts_->gate == nullptr) return;
+  unhandled_ = context.system().events().Listen<OrphanedMessage>(
+      [gate = parts_->gate](const OrphanedMessage& orphan) { gate->TakeIn(orphan.recipient, orphan.message); });
 }
 
 void ForwardToGrain(ActorContext& context, ActorRef gate, const GrainKey& key, EnvelopePtr message) {
@@ -813,6 +896,11 @@ void ForwardToGrain(ActorContext& context, ActorRef gate, const GrainKey& key, E
 
 absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const GrainKey& key,
                               const MessageType* question, absl::Duration timeout) {
+  if (timeout <= absl::ZeroDuration() && absl::IsInvalidArgument(error)) {
+    return absl::InvalidArgumentError(absl::StrCat("the ask of grain \"", key.ToString(), "\" for an answer to ",
+                                                   ToAbsl(question->name()), " has the timeout ",
+                                                   absl::FormatDuration(timeout), "; it must be positive"));
+  }
   // Of the question itself, not of one that the grain has asked.
   if (ErrorKindOf<ActorErrorKind>(error) != ActorErrorKind::kAskTimeout ||
       error.message().find(ToAbsl(MessageTypeOf<GrainCall>()->name())) == absl::string_view::npos) {

@@ -148,6 +148,9 @@ class GrainRouter final : public ActorInstance {
 
  private:
   static constexpr uint32_t kMaxHops = 6;
+  // So often a question is given to another activation since the last one has ended before it has handled it.
+  static constexpr uint32_t kMaxReturns = 16;
+  static constexpr size_t kRememberedReturns = 4096;
   // Questions of other routers that are being answered; a further one is told to come again.
   static constexpr size_t kMaxInquiries = 65'536;
 
@@ -156,6 +159,10 @@ class GrainRouter final : public ActorInstance {
     uint64_t token = 0;
     const GrainCallFilters* filters = nullptr;  // null: none
     bool is_stopping = false;
+    // Why it could not be started.
+    absl::Status failure = {};
+    // Calls that it has not handled, since it ends by itself: for the next one. Later ones wait behind them.
+    std::vector<GrainCall> unhandled = {};
     std::vector<Promise<void>> stopped = {};
     // One with a newer token that begins when this one has ended.
     std::vector<StartGrain> next = {};
@@ -180,6 +187,7 @@ class GrainRouter final : public ActorInstance {
   struct CallLost {
     GrainCall call;
     DeadLetterReason reason;
+    absl::Status why;
   };
   struct LocateLost {
     GrainKey key;
@@ -227,6 +235,12 @@ class GrainRouter final : public ActorInstance {
   void OnStop(ActorContext& context, StopGrain stop);
   void OnEnded(ActorContext& context, GrainEnded& ended);
   void End(ActorContext& context, Grain& grain);
+  // For the next one, which begins when this one has ended.
+  void Keep(ActorContext& context, Grain& grain, GrainCall call);
+  void PassOn(ActorContext& context, Grain& grain);
+  // Whether an unhandled one is to be delivered again; otherwise it has been refused, or nobody waits for it.
+  bool MayReturn(ActorContext& context, GrainCall& call);
+  void HearOfUnhandled(ActorContext& context);
 
   void Wait(ActorContext& context, GrainCall call);
   // The lookup that it waits for, if that has just begun: then nothing has been asked. The end if it waits for one that
@@ -273,7 +287,10 @@ class GrainRouter final : public ActorInstance {
   uint64_t next_number_ = 1;
   size_t waiting_ = 0;
   absl::flat_hash_map<uint64_t, Inquiry> inquiries_;
+  // How often questions have come back unhandled, by who asks.
+  absl::flat_hash_map<ActorRef, uint32_t> returns_;
   EventSubscription losses_;
+  EventSubscription unhandled_;
   bool has_listened_ = false;
 };
 

@@ -115,6 +115,18 @@ class Fragile : public Actor<Fragile, Add, Poke> {
   int64_t sum_ = 0;
 };
 
+// Ends before it handles anything.
+class Hasty : public Actor<Hasty, Add> {
+ public:
+  static constexpr std::string_view kGrainKind = "hasty";
+  explicit Hasty(const GrainContext&) {}
+  absl::Status PreStart(Context& context) {
+    context.Stop();
+    return absl::OkStatus();
+  }
+  Count On(Context&, const Add&) { return {}; }
+};
+
 // Kinds whose factories are broken.
 class Angry : public Actor<Angry, Add> {
  public:
@@ -643,6 +655,35 @@ TEST(Grain, SaysWhatHasNotBeenAnswered) {
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("grain \"counter/alice\" has not answered"));
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("AddLater within 2s"));
     EXPECT_THAT(std::string(why.message()), testing::HasSubstr("it runs on this node, \"n0:1\""));
+  });
+}
+
+// A timeout that makes no sense names what was asked, and of whom.
+TEST(Grain, NamesTheQuestionWhoseTimeoutIsNotPositive) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    Nodes nodes(sim, 1);
+    for (const absl::Duration timeout : {absl::ZeroDuration(), -absl::Seconds(1)}) {
+      Future<Count> asked = nodes[0].Grain<Counter>("alice").Ask(nodes.system(0), Add{1}, timeout);
+      ASSERT_TRUE(asked.IsReady());
+      const absl::Status why = asked.Take().status();
+      EXPECT_TRUE(absl::IsInvalidArgument(why)) << why;
+      EXPECT_THAT(std::string(why.message()), testing::HasSubstr("grain \"counter/alice\" for an answer to "));
+      EXPECT_THAT(std::string(why.message()), testing::HasSubstr("Add has the timeout "));
+    }
+  });
+}
+
+// A grain that ends again and again before it handles anything does not get a question for ever.
+TEST(Grain, GivesUpOnAGrainThatEndsBeforeItHandlesAnything) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Nodes nodes(sim, 1, {.kinds = {GrainKindOf<Hasty>()}});
+    Future<Count> asked = nodes[0].Grain<Hasty>("alice").Ask(nodes.system(0), Add{1}, absl::Minutes(10));
+    sim.Advance(absl::Minutes(1));
+    ASSERT_TRUE(asked.IsReady());
+    const absl::Status why = asked.Take().status();
+    EXPECT_TRUE(absl::IsUnavailable(why)) << why;
+    EXPECT_THAT(std::string(why.message()),
+                testing::HasSubstr("grain \"hasty/alice\" has ended before it has handled"));
   });
 }
 

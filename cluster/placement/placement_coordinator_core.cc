@@ -392,8 +392,8 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, LockReleased& 
   return absl::OkStatus();
 }
 
-PlacementCoordinatorOutcome PlacementCoordinatorCore::ActivationEnded(const GrainKey& key, uint64_t token,
-                                                                      Instant now) {
+PlacementCoordinatorOutcome PlacementCoordinatorCore::ActivationEnded(const GrainKey& key, uint64_t token, Instant now,
+                                                                      const absl::Status& why) {
   Outcome outcome;
   if (const auto busy = busy_.find(key); busy != busy_.end()) {
     const Works::iterator at = works_.find(busy->second);
@@ -402,6 +402,10 @@ PlacementCoordinatorOutcome PlacementCoordinatorCore::ActivationEnded(const Grai
     if (work.phase == Phase::kEnsuring || work.phase == Phase::kStoring) {
       // Its end came before its beginning was told.
       work.is_aborted = true;
+      if (!why.ok()) {
+        Event(PlacementEvent::Kind::kActivationFailed, work, ToStd(why.message()), outcome, now);
+        Fail(work, why, outcome);
+      }
     } else if (work.phase == Phase::kReleasing && registry_.Remove(key, VirtualActorEvent::Kind::kEnded, now)) {
       work.must_remove = true;
     } else if (work.phase == Phase::kWaitingToStop) {

@@ -269,11 +269,11 @@ void PlacementCoordinatorDriver::RemovePid(const GrainKey& key, std::string_view
   Run(std::move(effects));
 }
 
-void PlacementCoordinatorDriver::ActivationEnded(const GrainKey& key, uint64_t token) {
+void PlacementCoordinatorDriver::ActivationEnded(const GrainKey& key, uint64_t token, const absl::Status& why) {
   Effects effects;
   {
     MutexLock lock(mutex_);
-    Apply(Core().ActivationEnded(key, token, toolbox_.Now()), effects);
+    Apply(Core().ActivationEnded(key, token, toolbox_.Now(), why), effects);
   }
   Run(std::move(effects));
 }

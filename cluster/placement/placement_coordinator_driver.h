@@ -134,7 +134,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   PlacementResolutionPtr Local(const GrainKey& key) const;
   void Learn(PlacementResolutionPtr resolution);
   void RemovePid(const GrainKey& key, std::string_view pid);
-  void ActivationEnded(const GrainKey& key, uint64_t token);
+  void ActivationEnded(const GrainKey& key, uint64_t token, const absl::Status& why = absl::OkStatus());
   void Passivate(const GrainKey& key);
   void Touch(const GrainKey& key);
   void Keep(const GrainKey& key, absl::Duration duration);

@@ -51,7 +51,59 @@ struct Codec<News> : FieldCodec<News, &News::number, &News::text> {
   static constexpr std::string_view kManifest = "test.news";
 };
 
+struct Pack {
+  using Reply = Count;
+  std::string bytes = {};
+};
+template <>
+struct Codec<Pack> : FieldCodec<Pack, &Pack::bytes> {
+  static constexpr std::string_view kManifest = "test.pack";
+};
+// Answers, and ends by itself.
+struct Resign {
+  using Reply = Count;
+  int64_t n = 0;
+};
+template <>
+struct Codec<Resign> : FieldCodec<Resign, &Resign::n> {
+  static constexpr std::string_view kManifest = "test.resign";
+};
+
 namespace {
+
+// Cannot be made if it is called "unborn...", and does not start if it is called "unwilling...".
+class Porter : public Actor<Porter, Pack, Resign> {
+ public:
+  static constexpr std::string_view kGrainKind = "porter";
+  explicit Porter(const GrainContext& grain) : identity_(grain.key.identity()), token_(grain.token) {
+    ++made;
+    if (identity_.rfind("unborn", 0) == 0) throw std::runtime_error("no uniform");
+  }
+  absl::Status PreStart(Context&) {
+    return identity_.rfind("unwilling", 0) == 0 ? absl::UnavailableError("no keys") : absl::OkStatus();
+  }
+  Count On(Context&, const Pack& pack) {
+    return {.value = carried_ += static_cast<int64_t>(pack.bytes.size()), .token = token_};
+  }
+  Count On(Context& context, const Resign&) {
+    context.Stop();
+    return {.value = carried_, .token = token_};
+  }
+
+  static inline int made = 0;
+
+ private:
+  const std::string identity_;
+  const uint64_t token_;
+  int64_t carried_ = 0;
+};
+
+TestClusterOptions PorterCluster() {
+  TestClusterOptions options = CounterCluster();
+  options.kinds.push_back(GrainKindOf<Porter>());
+  options.codecs.Add<Pack, Resign>();
+  return options;
+}
 
 // The dead letters of a system, by reason and recipient.
 class DeadLetterList {
@@ -207,6 +259,7 @@ TEST_F(ClusterOverSim, SaysThatAMessageHasNoCodec) {
           cluster[0].Grain<Counter>(absl::StrCat("g", g)).Ask(cluster.system(0), Secret{1}, absl::Seconds(20)));
       if (count.ok()) continue;  // it runs on this node
       ++refused;
+      EXPECT_TRUE(absl::IsInvalidArgument(count.status())) << "as of any question: " << count.status();
       EXPECT_NE(std::string(count.status().message()).find("Secret"), std::string::npos) << count.status();
     }
     EXPECT_GT(refused, 0);
@@ -416,6 +469,126 @@ std::string GrainOfTheOther(TestCluster& cluster) {
   }
   ADD_FAILURE() << "all are on one node";
   return "";
+}
+
+// A call that is asked when the connection to the grain's node is known to be gone has not left: when the node is no member
+// any more, the grain is looked for anew, and answers from elsewhere. Once, and in the order of the calls.
+void ACallThatWaitsForADeadNodeGoesElsewhere(Simulation& sim, absl::Duration idle) {
+  SimTestCluster cluster(sim, CounterCluster());
+  cluster.AddNodes(3);
+  const std::string identity = GrainOfTheOther(cluster);
+  const std::string life = cluster[1].session().member_id();
+  sim.Advance(idle);
+  cluster.Crash(1);
+  sim.Advance(absl::Seconds(1));
+  std::vector<Future<Count>> answers;
+  for (int i = 0; i < 3; ++i) {
+    answers.push_back(cluster[0].Grain<Counter>(identity).Ask(cluster.system(0), Add{1}, absl::Seconds(40)));
+    sim.Advance(absl::Milliseconds(500));
+  }
+  while (cluster[0].driver().topology()->FindId(life) != nullptr) {
+    for (const Future<Count>& answer : answers) ASSERT_FALSE(answer.IsReady());
+    sim.Advance(absl::Milliseconds(10));
+  }
+  sim.Advance(absl::Milliseconds(500));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(answers[i].IsReady()) << "call " << i;
+    const absl::StatusOr<Count> count = answers[i].Take();
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->value, i + 1);
+  }
+  EXPECT_EQ(AddTo(cluster, 2, identity, 1).value().value, 4);
+}
+
+TEST_F(ClusterOverSim, ACallThatWaitsForADeadNodeGoesElsewhere) {
+  Simulate({.seeds = 3}, [](Simulation& sim) { ACallThatWaitsForADeadNodeGoesElsewhere(sim, absl::ZeroDuration()); });
+}
+
+// The same if nothing was said for long, so that its streams are closed, and it is taken for connected.
+TEST_F(ClusterOverSim, ACallToADeadNodeThatWasSilentForLongGoesElsewhere) {
+  Simulate({.seeds = 2}, [](Simulation& sim) { ACallThatWaitsForADeadNodeGoesElsewhere(sim, absl::Minutes(11)); });
+}
+
+// Who asks for a grain that cannot be started hears why, at once, from wherever he asks, as do all who wait for it; it is
+// not tried again for them.
+TEST_F(ClusterOverSim, SaysAtOnceWhyAGrainCannotStart) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, PorterCluster());
+    cluster.AddNodes(2);
+    for (int g = 0; g < 4; ++g) {
+      for (size_t from = 0; from < 2; ++from) {
+        for (const auto& [name, cause] : std::vector<std::pair<std::string, std::string>>{
+                 {"unborn", "the constructor of "}, {"unwilling", "no keys"}}) {
+          Porter::made = 0;
+          std::vector<Future<Count>> answers;
+          const std::string identity = absl::StrCat(name, g);
+          for (int i = 0; i < 3; ++i) {
+            answers.push_back(
+                cluster[from].Grain<Porter>(identity).Ask(cluster.system(from), Pack{}, absl::Seconds(10)));
+          }
+          sim.Advance(absl::Seconds(1));
+          for (Future<Count>& answer : answers) {
+            ASSERT_TRUE(answer.IsReady()) << identity << " from node " << from;
+            const absl::Status why = answer.Take().status();
+            EXPECT_FALSE(ErrorKindOf<LookupError>(why).has_value()) << why;
+            EXPECT_EQ(why.code(), name == "unborn" ? absl::StatusCode::kInternal : absl::StatusCode::kUnavailable);
+            EXPECT_THAT(std::string(why.message()), testing::HasSubstr(cause));
+            EXPECT_THAT(std::string(why.message()),
+                        testing::HasSubstr(absl::StrCat("grain \"porter/", identity, "\", on the node at \"")));
+          }
+          EXPECT_EQ(Porter::made, 1);
+        }
+      }
+    }
+  });
+}
+
+// A call that is too large for a frame says how large it may be, and what to do.
+TEST_F(ClusterOverSim, SaysThatACallIsTooLarge) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, PorterCluster());
+    cluster.AddNodes(2);
+    int refused = 0;
+    for (int g = 0; g < 8; ++g) {
+      const absl::StatusOr<Count> count =
+          cluster.Await(cluster[0]
+                            .Grain<Porter>(absl::StrCat("p", g))
+                            .Ask(cluster.system(0), Pack{.bytes = std::string(400'000, 'x')}, absl::Seconds(20)));
+      if (count.ok()) continue;  // it runs on this node
+      ++refused;
+      EXPECT_TRUE(absl::IsResourceExhausted(count.status())) << count.status();
+      for (const std::string_view part : {"grain \"porter/p", "Pack", "bytes", "send it in parts",
+                                          "large_destinations (\"/system/grains\")", "max_frame_bytes"}) {
+        EXPECT_THAT(std::string(count.status().message()), testing::HasSubstr(std::string(part)));
+      }
+    }
+    EXPECT_GT(refused, 0);
+    EXPECT_LT(refused, 8);
+  });
+}
+
+// What a grain has not handled when it ends by itself the next one handles: here and from another node.
+TEST_F(ClusterOverSim, TheNextActivationHandlesWhatAnEndingOneHasNot) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, PorterCluster());
+    cluster.AddNodes(2);
+    for (int g = 0; g < 4; ++g) {
+      const GrainRef<Porter> porter = cluster[g % 2].Grain<Porter>(absl::StrCat("p", g));
+      ActorSystem& system = cluster.system(g % 2);
+      ASSERT_EQ(cluster.Await(porter.Ask(system, Pack{"12345"}, absl::Seconds(5))).value().value, 5);
+      Future<Count> last = porter.Ask(system, Resign{}, absl::Seconds(5));
+      std::vector<Future<Count>> answers;
+      for (int i = 0; i < 3; ++i) answers.push_back(porter.Ask(system, Pack{"1"}, absl::Seconds(5)));
+      const Count resigned = cluster.Await(std::move(last)).value();
+      EXPECT_EQ(resigned.value, 5);
+      for (int i = 0; i < 3; ++i) {
+        const absl::StatusOr<Count> count = cluster.Await(std::move(answers[i]));
+        ASSERT_TRUE(count.ok()) << count.status();
+        EXPECT_EQ(count->value, i + 1) << "in order, and once";
+        EXPECT_GT(count->token, resigned.token);
+      }
+    }
+  });
 }
 
 // A call that comes from another node goes to the grain at once if that runs here, but not while one is at the router, and
