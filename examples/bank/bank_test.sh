@@ -28,8 +28,9 @@ expect '^the audit has passed$'
 if flock "$dir/lock" "$bank" --dir="$dir" --seconds=1 >"$dir/output" 2>&1; then echo "two banks use one folder"; exit 1; fi
 expect 'is in use by another bank'
 
-# Ctrl-C ends it early, with the audit, and leaves nobody behind.
-timeout --preserve-status -s INT 4 "$bank" --dir="$dir" --seconds=600 --accounts=60 --customers=8 --kill=none --seed=3 \
+# Ctrl-C ends it early, with the audit, and leaves nobody behind. In the foreground: otherwise timeout sends the signal to
+# the process and to its group, and the second one ends it at once.
+timeout --foreground --preserve-status -s INT 4 "$bank" --dir="$dir" --seconds=600 --accounts=60 --customers=8 --kill=none --seed=3 \
   >"$dir/output" || { cat "$dir/output"; show_logs; exit 1; }
 expect '^the audit has passed$'
 if pgrep -f "bank node .* $dir " >&2; then echo "nodes were left behind"; exit 1; fi
