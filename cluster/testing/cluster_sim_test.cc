@@ -302,7 +302,9 @@ TEST_P(ClusterSimSeeds, ServesEachGrainOnceWhateverHappens) {
   Calls calls;
   Simulate({.seeds = kEach, .first_seed = static_cast<uint64_t>(GetParam() * kEach + 1), .twice = false},
            [&](Simulation& sim) { RunUnderFaults(sim, calls); });
-  EXPECT_GT(calls.answered, calls.asked / 10) << "the test is worth something only if calls get through";
+  // Of a single seed the store may be in trouble most of the time.
+  EXPECT_GT(calls.answered, kEach > 1 ? calls.asked / 10 : 0)
+      << "the test is worth something only if calls get through";
 }
 
 // Those that were red once.
