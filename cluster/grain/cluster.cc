@@ -28,6 +28,7 @@
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/member.h"
+#include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -149,12 +150,11 @@ absl::Status CheckIsOwn(const std::string& authority, const std::string& of_remo
 }
 
 // Where members were that are not among the newer ones: their grains are elsewhere from now on.
-std::vector<PathAuthority> LeavesOf(const ClusterTopology& older, const ClusterTopology& newer,
+std::vector<PathAuthority> LeavesOf(const ClusterTopology& older, const ClusterTopologyPtr& newer,
                                     const Remoting* remoting) {
   std::vector<PathAuthority> left;
-  if (remoting == nullptr || newer.epoch() < older.epoch()) return left;
-  for (const Member& member : older.members()) {
-    if (newer.FindId(member.id()) != nullptr) continue;
+  if (remoting == nullptr || newer->epoch() < older.epoch()) return left;
+  for (const Member& member : ChangeOf(older, newer, Instant()).left) {
     const size_t colon = member.authority.rfind(':');
     uint32_t port = 0;
     if (colon == std::string::npos || !absl::SimpleAtoi(member.authority.substr(colon + 1), &port)) continue;
@@ -280,7 +280,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
       [remoting, weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         const std::shared_ptr<PlacementCoordinatorDriver> driver = weak.lock();
         if (driver == nullptr) return;
-        const std::vector<PathAuthority> left = LeavesOf(*driver->topology(), *topology, remoting);
+        const std::vector<PathAuthority> left = LeavesOf(*driver->topology(), topology, remoting);
         // What waits for them is with the router before calls that find out by this topology that they are gone.
         GiveBackCalls(remoting, left);
         driver->UpdateTopology(std::move(topology));
