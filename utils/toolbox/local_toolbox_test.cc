@@ -34,6 +34,7 @@ TEST(LocalToolbox, TimeMovesOnlyWhenItIsTold) {
   EXPECT_EQ(fired, 1);
   EXPECT_EQ(toolbox->Now(), Instant() + absl::Seconds(10));
   EXPECT_EQ(toolbox->WallNow(), absl::FromUnixSeconds(1010));
+  EXPECT_EQ(toolbox->WallNowRoughly(), absl::FromUnixSeconds(1010));
 }
 
 TEST(LocalToolbox, ATaskSeesExactlyItsDeadline) {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <time.h>
 
 #include <atomic>
 #include <cerrno>
@@ -518,6 +519,14 @@ absl::StatusOr<std::unique_ptr<StdToolbox>> StdToolbox::Make(const StdToolboxOpt
 Instant StdToolbox::Now() const { return SteadyNow(); }
 
 absl::Time StdToolbox::WallNow() const { return absl::Now(); }
+
+absl::Time StdToolbox::WallNowRoughly() const {
+#if defined(CLOCK_REALTIME_COARSE)
+  timespec now = {};
+  if (clock_gettime(CLOCK_REALTIME_COARSE, &now) == 0) return absl::TimeFromTimespec(now);
+#endif
+  return WallNow();
+}
 
 void StdToolbox::FireDueTimers() { floor_->FireIfDue(); }
 

@@ -62,6 +62,7 @@ class StdToolbox final : public RuntimeToolbox {
 
   Instant Now() const override;
   absl::Time WallNow() const override;
+  absl::Time WallNowRoughly() const override;
   bool CancelTimer(TimerId id) override;
   bool has_threads() const override { return true; }
   void FireDueTimers() override;

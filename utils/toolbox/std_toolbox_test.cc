@@ -189,6 +189,16 @@ TEST(StdToolbox, MissedPeriodsAreOneFiringThatSaysHowMany) {
   }
 }
 
+// A tick of the system is 10 ms at most.
+TEST(StdToolbox, TheRoughDateIsNotAheadAndNotFarBehind) {
+  const std::unique_ptr<StdToolbox> toolbox = StdToolbox::Make({}).value();
+  const absl::Time before = toolbox->WallNow();
+  const absl::Time roughly = toolbox->WallNowRoughly();
+  const absl::Time after = toolbox->WallNow();
+  EXPECT_LE(roughly, after);
+  EXPECT_GE(roughly, before - absl::Milliseconds(20));
+}
+
 TEST(StdToolbox, NamesAndPinsItsThreads) {
   auto toolbox = StdToolbox::Make({.name = "shop"}).value();
   cpu_set_t allowed;
