@@ -233,6 +233,7 @@ absl::Status PersistentActor::Handle(ActorContext& context, Envelope& message) {
   if (const auto* const written = message.TryAs<WriteMessageSuccess>()) {
     return written->instance_id == instance_id_ ? OnEventStored(context, written->sequence_nr) : absl::OkStatus();
   }
+  if (message.type() == usual_command_ && !is_recovering_) return OnCommand(context, message);
   // The events' own answers say it all.
   if (message.Is<WriteMessagesSuccessful>() || message.Is<WriteMessagesFailed>()) return absl::OkStatus();
   if (const auto* const looped = message.TryAs<LoopMessageSuccess>()) {
@@ -263,10 +264,13 @@ absl::Status PersistentActor::Handle(ActorContext& context, Envelope& message) {
 
 // Commands.
 
-absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message) {
-  const bool has_waited = stash_.TookBack(message);
-  // Answers to a former self.
-  const auto is_stale = [&](const auto* answer) { return answer != nullptr && answer->instance_id != instance_id_; };
+// Answers of stores that come as commands; those to a former self do not.
+bool PersistentActor::IsStale(const Envelope& message) {
+  bool is_answer = false;
+  const auto is_stale = [&](const auto* answer) {
+    is_answer = is_answer || answer != nullptr;
+    return answer != nullptr && answer->instance_id != instance_id_;
+  };
   if (is_stale(message.TryAs<SaveSnapshotSuccess>()) || is_stale(message.TryAs<SaveSnapshotFailure>()) ||
       is_stale(message.TryAs<DeleteMessagesSuccess>()) || is_stale(message.TryAs<DeleteMessagesFailure>()) ||
       is_stale(message.TryAs<DeleteSnapshotSuccess>()) || is_stale(message.TryAs<DeleteSnapshotFailure>()) ||
@@ -274,6 +278,15 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
       message.Is<RecoveryPermitGranted>() || message.Is<WriterIsOpen>() || message.Is<OpenWriterFailure>() ||
       message.Is<LoadSnapshotResult>() || message.Is<LoadSnapshotFailed>() || message.Is<ReplayedMessages>() ||
       message.Is<RecoverySuccess>() || message.Is<ReplayMessagesFailure>()) {
+    return true;
+  }
+  if (!is_answer) usual_command_ = message.type();
+  return false;
+}
+
+absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message) {
+  const bool has_waited = stash_.TookBack(message);
+  if (message.type() != usual_command_ && IsStale(message)) {
     // It may be one that has waited.
     if (state_ == PersistentActorState::kProcessingCommands) stash_.ReturnNext(*context_);
     return absl::OkStatus();
@@ -285,7 +298,9 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
     return absl::OkStatus();
   }
   absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), [&] {
-    if (const auto* const save = message.TryAs<SaveSnapshotFailure>()) {
+    if (message.type() == usual_command_) {
+      // The usual case.
+    } else if (const auto* const save = message.TryAs<SaveSnapshotFailure>()) {
       OnSnapshotFailure(save->cause);
     } else if (const auto* const one = message.TryAs<DeleteSnapshotFailure>()) {
       OnSnapshotFailure(one->cause);
@@ -526,7 +541,7 @@ void PersistentActor::AppendLoop(Invocation& invocation) {
 }
 
 absl::StatusOr<AtomicWrite> PersistentActor::Encode(const Invocation& first, size_t count) const {
-  const absl::Time now = ActorContext::worker().toolbox->WallNow();
+  const absl::Time now = ActorContext::worker().toolbox->WallNowRoughly();
   const Invocation* at = &first;
   return AtomicWrite::Fill(count, [&](size_t, PersistentRepr& repr) {
     const Invocation& invocation = *std::exchange(at, at->next);

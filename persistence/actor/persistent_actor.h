@@ -314,6 +314,7 @@ class PersistentActor : public ActorInstance {
   absl::Status OnWriteTick(ActorContext& context);
 
   // Commands.
+  bool IsStale(const Envelope& message);
   absl::Status OnCommand(ActorContext& context, Envelope& message);
   absl::Status Handle(ActorContext& context, Envelope& message);
   absl::Status HandleRecovery(ActorContext& context, Envelope& message);
@@ -365,6 +366,9 @@ class PersistentActor : public ActorInstance {
   uint64_t last_sequence_nr_ = 0;    // Handled or rejected.
   uint64_t stored_sequence_nr_ = 0;  // Handled.
   uint64_t sequence_nr_ = 0;         // Given to an event.
+
+  // The type of the last message that no store has sent: what is not looked at again for being one of theirs.
+  const MessageType* usual_command_ = nullptr;
 
   // Invocations in the order of their calls. Those up to last_sent_ are with the journal.
   Invocation* first_ = nullptr;

@@ -105,6 +105,10 @@ void WriteEventRecord(const PersistentRepr& event, uint32_t key_crc, uint64_t of
   PutFixed32(end, ExtendCrc32c(key_crc, std::string_view(record, static_cast<size_t>(end - record))));
 }
 
+void WriteTrustedRecord(const PersistentRepr& event, uint64_t offset, char* record) {
+  PutFixed32(PutFixed64(PutBody(event, record), offset), 0);
+}
+
 void SealRecord(uint32_t key_crc, uint64_t offset, std::string& record, size_t begin) {
   AppendFixed64(record, offset);
   AppendFixed32(record, ExtendCrc32c(key_crc, std::string_view(record).substr(begin)));
@@ -116,14 +120,16 @@ std::string_view BodyOfRecord(std::string_view record) {
 }
 
 RecordProblem DecodeEventRecord(uint32_t key_crc, std::string_view record, StoredEvent& event) {
-  // A newer version may have another checksum, so the version is looked at first; it is covered all the same.
   if (record.size() < kRecordTrailerBytes + 2) return RecordProblem::kChecksum;
   const std::string_view covered = record.substr(0, record.size() - 4);
-  const bool intact = ExtendCrc32c(key_crc, covered) == LoadFixed32(record.data() + covered.size());
+  if (ExtendCrc32c(key_crc, covered) != LoadFixed32(record.data() + covered.size())) return RecordProblem::kChecksum;
+  return DecodeTrustedRecord(record, event);
+}
+
+RecordProblem DecodeTrustedRecord(std::string_view record, StoredEvent& event) {
+  if (record.size() < kRecordTrailerBytes + 2) return RecordProblem::kChecksum;
   ByteReader reader(BodyOfRecord(record));
-  const uint8_t version = reader.Byte();
-  if (version > kRecordVersion) return intact ? RecordProblem::kNewer : RecordProblem::kChecksum;
-  if (!intact) return RecordProblem::kChecksum;
+  if (reader.Byte() > kRecordVersion) return RecordProblem::kNewer;
   const uint8_t flags = reader.Byte();
   event.timestamp_ns = static_cast<int64_t>(reader.Fixed64());
   event.epoch = reader.Varint();
@@ -138,7 +144,7 @@ RecordProblem DecodeEventRecord(uint32_t key_crc, std::string_view record, Store
   event.tag_bytes = (flags & kHasTags) != 0 ? reader.Sized() : std::string_view();
   event.metadata = (flags & kHasMetadata) != 0 ? reader.Sized() : std::string_view();
   event.payload = reader.rest();
-  event.offset = LoadFixed64(covered.data() + covered.size() - 8);
+  event.offset = LoadFixed64(record.data() + record.size() - kRecordTrailerBytes);
   return reader.ok() ? RecordProblem::kNone : RecordProblem::kChecksum;
 }
 

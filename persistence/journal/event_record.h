@@ -49,6 +49,8 @@ void SealRecord(uint32_t key_crc, uint64_t offset, std::string& record, size_t b
 // The same at once, to where there is room for EventRecordBytes(event).
 size_t EventRecordBytes(const PersistentRepr& event);
 void WriteEventRecord(const PersistentRepr& event, uint32_t key_crc, uint64_t offset, char* record);
+// The same for a record that stays in the memory of this process: it has room for a checksum, but none.
+void WriteTrustedRecord(const PersistentRepr& event, uint64_t offset, char* record);
 // The body of a whole record; empty if it is too short to be one.
 std::string_view BodyOfRecord(std::string_view record);
 
@@ -60,6 +62,8 @@ enum class RecordProblem {
 
 // Reads a record into `event`, whose views point into `record`; does not touch its id and number.
 RecordProblem DecodeEventRecord(uint32_t key_crc, std::string_view record, StoredEvent& event);
+// The same without a look at the checksum.
+RecordProblem DecodeTrustedRecord(std::string_view record, StoredEvent& event);
 
 // The error for a record that could not be read: kCorrupt or kNewerSchema, with what to do.
 absl::Status RecordError(RecordProblem problem, std::string_view persistence_id, uint64_t sequence_nr,

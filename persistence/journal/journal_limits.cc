@@ -1,6 +1,5 @@
 #include "fraktor/persistence/journal/journal_limits.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -81,12 +80,16 @@ absl::Status CheckPersistenceId(const JournalLimits& limits, std::string_view pe
 }
 
 absl::Status CheckAtomicWrite(const JournalLimits& limits, const AtomicWrite& write) {
-  FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(limits, write.persistence_id()));
   // The usual case.
   if (const AtomicWrite::Events& events = write.events(); events.size() == 1 && events[0].tags.empty()) {
-    if (events[0].ByteSize() <= std::min(limits.max_event_bytes, limits.max_atomic_write_bytes))
+    const PersistentRepr& event = events[0];
+    const size_t bytes = event.manifest.size() + event.payload.size() + event.metadata.size();
+    if (bytes <= limits.max_event_bytes && bytes <= limits.max_atomic_write_bytes && !event.persistence_id.empty() &&
+        event.persistence_id.size() <= limits.max_persistence_id_bytes) {
       return absl::OkStatus();
+    }
   }
+  FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(limits, write.persistence_id()));
   const auto too_large = [&write](std::string_view what, size_t value, std::string_view name, size_t limit) {
     return EventError(
         absl::StatusCode::kInvalidArgument, JournalErrorKind::kTooLarge, write.persistence_id(),

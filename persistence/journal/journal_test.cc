@@ -1,6 +1,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -101,6 +102,54 @@ TEST(AtomicWrite, KnowsItsLowestAndHighestNumber) {
   EXPECT_EQ(write->highest_sequence_nr(), 14u);
   EXPECT_EQ(write->persistence_id(), "account-7");
   EXPECT_EQ(write->epoch(), 3u);
+}
+
+// Memory of one that has ended is used again.
+TEST(AtomicWrite, IsFilledWithNothingOfTheOneBeforeIt) {
+  PersistentRepr full = FullEvent();
+  full.tags.clear();
+  const PersistentRepr bare{.persistence_id = "x", .sequence_nr = 1};
+  for (const PersistentRepr& event : {full, bare, full, bare}) {
+    const absl::StatusOr<AtomicWrite> write = AtomicWrite::Fill(1, [&](size_t, PersistentRepr& repr) {
+      EXPECT_EQ(repr, PersistentRepr());
+      repr.persistence_id = event.persistence_id;
+      repr.sequence_nr = event.sequence_nr;
+      repr.writer = event.writer;
+      repr.epoch = event.epoch;
+      repr.timestamp = event.timestamp;
+      repr.manifest = event.manifest;
+      repr.manifest_version = event.manifest_version;
+      repr.payload = event.payload;
+      repr.metadata = event.metadata;
+      return absl::OkStatus();
+    });
+    ASSERT_TRUE(write.ok()) << write.status();
+    EXPECT_EQ(write->events()[0], event);
+  }
+}
+
+TEST(AtomicWrite, StaysAsItIsWhileACopyIsThere) {
+  const auto fill = [](size_t, PersistentRepr& repr) {
+    repr = FullEvent();
+    repr.tags.clear();
+    return absl::OkStatus();
+  };
+  std::optional<AtomicWrite> first = AtomicWrite::Fill(1, fill).value();
+  const AtomicWrite copy = *first;
+  first.reset();
+  const AtomicWrite second = AtomicWrite::Make(PersistentRepr{.persistence_id = "x", .sequence_nr = 1}).value();
+  const AtomicWrite third = AtomicWrite::Fill(1, fill).value();
+  EXPECT_EQ(copy.persistence_id(), "account-7");
+  EXPECT_NE(&copy.events(), &third.events());
+  EXPECT_EQ(second.persistence_id(), "x");
+}
+
+TEST(AtomicWrite, OfAFailedFillingIsNone) {
+  const auto fail = [](size_t, PersistentRepr& repr) {
+    repr.payload = "half";
+    return absl::InvalidArgumentError("no codec");
+  };
+  EXPECT_EQ(AtomicWrite::Fill(1, fail).status(), absl::InvalidArgumentError("no codec"));
 }
 
 TEST(AtomicWrite, RefusesNumbersThatDoNotRiseByOneAndMixedWriters) {
@@ -205,6 +254,14 @@ TEST(EventRecord, IsReadBack) {
     stored.sequence_nr = event.sequence_nr;
     EXPECT_EQ(stored.offset, 77u);
     EXPECT_EQ(stored.ToRepr(), event);
+    std::string trusted(EventRecordBytes(event), '#');
+    WriteTrustedRecord(event, 77, trusted.data());
+    StoredEvent kept;
+    ASSERT_EQ(DecodeTrustedRecord(trusted, kept), RecordProblem::kNone);
+    kept.persistence_id = event.persistence_id;
+    kept.sequence_nr = event.sequence_nr;
+    EXPECT_EQ(kept.offset, 77u);
+    EXPECT_EQ(kept.ToRepr(), event);
   }
 }
 
@@ -223,6 +280,9 @@ TEST(EventRecord, IsWrittenToItsLastByteWhateverItsLengths) {
       std::string written(record.size() + 1, '#');
       WriteEventRecord(event, EventKeyCrc("x", 1), 77, written.data());
       EXPECT_EQ(written, record + "#") << size << " in part " << part;
+      std::string trusted(record.size() + 1, '#');
+      WriteTrustedRecord(event, 77, trusted.data());
+      EXPECT_EQ(trusted, record.substr(0, record.size() - 4) + std::string(4, '\0') + "#") << size;
       StoredEvent stored;
       ASSERT_EQ(DecodeEventRecord(EventKeyCrc("x", 1), record, stored), RecordProblem::kNone);
       stored.persistence_id = event.persistence_id;

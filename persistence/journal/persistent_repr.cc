@@ -1,7 +1,9 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -148,9 +150,70 @@ absl::Status AtomicWrite::Check(const Events& events) {
   return absl::OkStatus();
 }
 
+// The memory of atomic writes that have ended on this thread. One event is the usual case: all of its memory is used again,
+// also that of its bytes.
+class AtomicWrite::Spares {
+ public:
+  // As a new one. Null if there is none.
+  static std::unique_ptr<Held> Take() {
+    List& list = ListOfThisThread();
+    return std::unique_ptr<Held>(list.size == 0 ? nullptr : list.held[--list.size]);
+  }
+
+  static void Keep(std::unique_ptr<Held> held) {
+    List& list = ListOfThisThread();
+    if (list.size >= list.capacity || held->events.size() != 1) return;
+    PersistentRepr& event = held->events[0];
+    if (!event.tags.empty() || event.persistence_id.size() + event.ByteSize() > kMaxBytes) return;
+    event.persistence_id.clear();
+    event.sequence_nr = 0;
+    event.writer = {};
+    event.epoch = 0;
+    event.timestamp = absl::UnixEpoch();
+    event.manifest.clear();
+    event.manifest_version = 0;
+    event.payload.clear();
+    event.metadata.clear();
+    held->owners.store(1, std::memory_order_relaxed);  // nobody else knows it
+    list.held[list.size++] = held.release();
+  }
+
+ private:
+#if defined(__SANITIZE_ADDRESS__)
+  static constexpr size_t kCapacity = 0;  // What is used after its end is to be found.
+#else
+  static constexpr size_t kCapacity = 8;
+#endif
+  static constexpr size_t kMaxBytes = 1024;
+
+  // Trivial, so that it can be looked at to the very end of a thread.
+  struct List {
+    size_t size;
+    size_t capacity;
+    Held* held[kCapacity + 1];
+  };
+  // Ends them with the thread. What ends later is not kept.
+  struct Closer {
+    explicit Closer(List& its_list) : list(its_list) { list.capacity = kCapacity; }
+    ~Closer() {
+      list.capacity = 0;
+      while (list.size > 0) const std::unique_ptr<Held> ended(list.held[--list.size]);
+    }
+    List& list;
+  };
+
+  static List& ListOfThisThread() {
+    static thread_local List list = {};
+    static thread_local const Closer closer(list);
+    return list;
+  }
+};
+
+void AtomicWrite::End(Held* held) { Spares::Keep(std::unique_ptr<Held>(held)); }
+
 absl::StatusOr<AtomicWrite> AtomicWrite::Make(Events events) {
   FRAKTOR_RETURN_IF_ERROR(Check(events));
-  return AtomicWrite(MakeShared<Held>(std::move(events)));
+  return AtomicWrite(std::make_unique<Held>(std::move(events)).release());
 }
 
 absl::StatusOr<AtomicWrite> AtomicWrite::Make(PersistentRepr event) {
@@ -160,10 +223,13 @@ absl::StatusOr<AtomicWrite> AtomicWrite::Make(PersistentRepr event) {
 }
 
 absl::StatusOr<AtomicWrite> AtomicWrite::Fill(size_t count, Filler fill) {
-  Shared<Held> held = MakeShared<Held>(count);
-  for (size_t i = 0; i < count; ++i) FRAKTOR_RETURN_IF_ERROR(fill(i, held->events[i]));
-  FRAKTOR_RETURN_IF_ERROR(Check(held->events));
-  return AtomicWrite(std::move(held));
+  std::unique_ptr<Held> held = count == 1 ? Spares::Take() : nullptr;
+  if (held == nullptr) held = std::make_unique<Held>(count);
+  AtomicWrite write(held.release());
+  Events& events = write.held_->events;
+  for (size_t i = 0; i < count; ++i) FRAKTOR_RETURN_IF_ERROR(fill(i, events[i]));
+  FRAKTOR_RETURN_IF_ERROR(Check(events));
+  return write;
 }
 
 size_t AtomicWrite::ByteSize() const {

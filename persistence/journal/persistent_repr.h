@@ -8,14 +8,19 @@
 // whoever wrote the event must find a decoder by them years later, so a C++ type name will not do.
 //
 // Thread safety: values. Copies of an AtomicWrite share its events, which do not change.
+//
+// Costs: a copy of an AtomicWrite is one atomic read-modify-write. The memory of the last few of one event that ended on a
+// thread is used again for the next ones that are filled there.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
 #define FRAKTOR_PERSISTENCE_JOURNAL_PERSISTENT_REPR_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -24,7 +29,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/utils/shared/shared.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::inline v0 {
@@ -52,7 +56,7 @@ struct PersistentRepr {
   WriterId writer = {};
   // What JournalStorage::OpenWriter answered. 0 for an id that was never opened.
   uint64_t epoch = 0;
-  // When the event was made, in whole nanoseconds.
+  // When the event was made, in whole nanoseconds. A PersistentActor says it to some milliseconds.
   absl::Time timestamp = absl::UnixEpoch();
   std::string manifest = {};
   uint32_t manifest_version = 0;
@@ -85,6 +89,18 @@ class AtomicWrite {
 
   // None: only to be assigned to.
   AtomicWrite() = default;
+  AtomicWrite(const AtomicWrite& other) noexcept : held_(other.held_) {
+    // Relaxed: nothing is read because of it.
+    if (held_ != nullptr) held_->owners.fetch_add(1, std::memory_order_relaxed);
+  }
+  AtomicWrite(AtomicWrite&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  AtomicWrite& operator=(AtomicWrite other) noexcept {
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  ~AtomicWrite() {
+    if (held_ != nullptr) LetGo();
+  }
 
   // InvalidArgument (kInvalid) unless there is at least one event, all have the same persistence id, epoch and writer,
   // and the numbers rise by one from a first that is not 0.
@@ -108,17 +124,30 @@ class AtomicWrite {
   size_t ByteSize() const;
 
  private:
-  struct Held : SharedObject {
+  struct Held {
     explicit Held(Events its_events) : events(std::move(its_events)) {}
     explicit Held(size_t count) : events(count) {}
+    // AtomicWrites that share it. A decrement is acq_rel, and so is a look that finds one: what others have read was read
+    // before the last of them ends it, or uses it again.
+    std::atomic<uint32_t> owners{1};
     Events events;
   };
+  class Spares;
 
-  explicit AtomicWrite(Shared<Held> held) : held_(std::move(held)) {}
+  explicit AtomicWrite(Held* held) : held_(held) {}
+
+  void LetGo() {
+    // An only owner stays the only one.
+    if (held_->owners.load(std::memory_order_acquire) == 1 ||
+        held_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      End(held_);
+    }
+  }
+  static void End(Held* held);
 
   static absl::Status Check(const Events& events);
 
-  Shared<Held> held_;
+  Held* held_ = nullptr;
 };
 
 }  // namespace fraktor::inline v0

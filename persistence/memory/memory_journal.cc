@@ -50,9 +50,9 @@ enum Change : uint8_t {
 constexpr size_t kFrameHeaderBytes = 8;
 constexpr size_t kMaxEventOverhead = 128;
 
-// The first chunk of an id is small, for the many ids of few events; each further one is twice as large, up to a limit.
+// The first chunk of an id is small, for the many ids of few events; each further one is twice as large, up to the
+// pool's.
 constexpr size_t kFirstChunkBytes = size_t{1} << 10;
-constexpr size_t kMaxChunkBytes = size_t{64} << 10;
 
 // Entries of a tag that are looked at before the index is asked again.
 constexpr size_t kEntriesAtOnce = 256;
@@ -96,13 +96,20 @@ MemoryJournal::MemoryJournal(const MemoryJournalOptions& options)
       board_(options.max_live_queries),
       random_(options.toolbox == nullptr ? Random(1) : options.toolbox->MakeRandom(options.random_stream)) {}
 
-char* MemoryJournal::Id::Add(uint64_t sequence_nr, size_t bytes) {
+char* MemoryJournal::Id::Add(uint64_t sequence_nr, size_t bytes, ChunkPool& pool) {
   if (bytes > free_bytes) {
     const size_t usual = kFirstChunkBytes << std::min<size_t>(chunks.size(), 16);
-    free_bytes = std::max(bytes, std::min(usual, kMaxChunkBytes));
-    // Not make_unique, which would clear it.
-    chunks.push_back({std::unique_ptr<char[]>(new char[free_bytes])});
-    free = chunks.back().bytes.get();
+    Chunk& chunk = chunks.emplace_back();
+    if (usual >= ChunkPool::kChunkBytes && bytes <= ChunkPool::kChunkBytes) {
+      free_bytes = ChunkPool::kChunkBytes;
+      chunk.large = pool.Take();
+      free = chunk.large.get();
+    } else {
+      free_bytes = std::max(bytes, std::min(usual, ChunkPool::kChunkBytes));
+      // Not make_unique, which would clear it.
+      chunk.small.reset(new char[free_bytes]);
+      free = chunk.small.get();
+    }
   }
   char* const record = free;
   records.push_back({sequence_nr, std::string_view(record, bytes)});
@@ -189,7 +196,7 @@ bool MemoryJournal::ApplyEvent(std::string_view persistence_id, uint64_t sequenc
   MutexLock lock(shard.mutex);
   Id& id = Find(shard, name, ignored);
   id.state.highest_sequence_nr = sequence_nr;
-  std::memcpy(id.Add(sequence_nr, record.size()), record.data(), record.size());
+  std::memcpy(id.Add(sequence_nr, record.size(), pool_), record.data(), record.size());
   MutexLock index_lock(index_mutex_);
   for (const std::string_view tag : event.tags()) tags_[std::string(tag)].push_back({event.offset, name, sequence_nr});
   next_offset_.store(event.offset + 1, std::memory_order_relaxed);
@@ -216,7 +223,6 @@ absl::Status MemoryJournal::CheckOpen(std::string_view persistence_id) const {
 MemoryJournal::Id& MemoryJournal::Find(Shard& shard, const std::string& persistence_id, Advances& advances) {
   const auto [found, is_new] = shard.ids.try_emplace(persistence_id);
   if (is_new) {
-    found->second.prefix_crc = ExtendCrc32c(0, IdPrefix(persistence_id));
     MutexLock lock(index_mutex_);
     const uint64_t offset = next_offset_.fetch_add(1, std::memory_order_relaxed);
     ids_by_offset_.emplace_back(offset, persistence_id);
@@ -328,9 +334,11 @@ absl::Status MemoryJournal::WriteOne(const AtomicWrite& write, std::string& fram
     const uint64_t offset =
         event.tags.empty() ? next_offset_.fetch_add(1, std::memory_order_relaxed) : IndexEvent(event, advances);
     const size_t bytes = EventRecordBytes(event);
-    char* const record = id.Add(event.sequence_nr, bytes);
-    WriteEventRecord(event, ExtendEventKeyCrc(id.prefix_crc, event.sequence_nr), offset, record);
-    if (options_.disk != nullptr) {
+    char* const record = id.Add(event.sequence_nr, bytes, pool_);
+    if (options_.disk == nullptr) {
+      WriteTrustedRecord(event, offset, record);
+    } else {
+      WriteEventRecord(event, EventKeyCrc(event.persistence_id, event.sequence_nr), offset, record);
       AppendEventChange(frame, event.persistence_id, event.sequence_nr, std::string_view(record, bytes));
     }
   }
@@ -385,7 +393,6 @@ absl::StatusOr<EventBatch> MemoryJournal::ReplayNow(const ReplayPage& page) {
   const std::deque<StoredRecord>& records = found->second.records;
   auto next = std::lower_bound(records.begin(), records.end(), page.from_sequence_nr,
                                [](const StoredRecord& record, uint64_t number) { return record.sequence_nr < number; });
-  const uint32_t prefix_crc = found->second.prefix_crc;
   StoredEvent event;
   event.persistence_id = batch.Keep(page.persistence_id);
   for (; next != records.end() && next->sequence_nr <= page.to_sequence_nr; ++next) {
@@ -394,8 +401,7 @@ absl::StatusOr<EventBatch> MemoryJournal::ReplayNow(const ReplayPage& page) {
       return batch;
     }
     event.sequence_nr = next->sequence_nr;
-    const RecordProblem problem =
-        DecodeEventRecord(ExtendEventKeyCrc(prefix_crc, next->sequence_nr), batch.Keep(next->bytes), event);
+    const RecordProblem problem = DecodeTrustedRecord(batch.Keep(next->bytes), event);
     FRAKTOR_RETURN_IF_ERROR(RecordError(problem, page.persistence_id, next->sequence_nr, next->bytes));
     batch.Add(event);
   }
@@ -500,8 +506,7 @@ bool MemoryJournal::AddEvent(const TagEntry& entry, EventBatch& batch, absl::Sta
   StoredEvent event;
   event.persistence_id = batch.Keep(entry.persistence_id);
   event.sequence_nr = entry.sequence_nr;
-  const uint32_t key_crc = ExtendEventKeyCrc(found->second.prefix_crc, entry.sequence_nr);
-  const RecordProblem damage = DecodeEventRecord(key_crc, batch.Keep(record->bytes), event);
+  const RecordProblem damage = DecodeTrustedRecord(batch.Keep(record->bytes), event);
   problem = RecordError(damage, entry.persistence_id, entry.sequence_nr, record->bytes);
   if (problem.ok()) batch.Add(event);
   return true;

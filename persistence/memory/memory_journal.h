@@ -40,6 +40,7 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/journal/writer_rules.h"
+#include "fraktor/persistence/memory/chunk_pool.h"
 #include "fraktor/persistence/memory/memory_disk.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
@@ -93,20 +94,21 @@ class MemoryJournal final : public JournalStorage {
     uint64_t sequence_nr;
     std::string_view bytes;
   };
+  // The small ones are allocated, the others are the pool's.
   struct Chunk {
-    std::unique_ptr<char[]> bytes;
+    std::unique_ptr<char[]> small;
+    ChunkPool::Chunk large;
     uint64_t last_sequence_nr = 0;
   };
   struct Id {
     IdState state;
-    uint32_t prefix_crc = 0;           // of its keys
     std::deque<StoredRecord> records;  // rising
     std::deque<Chunk> chunks;          // the last one is being filled
     char* free = nullptr;
     size_t free_bytes = 0;
 
     // Room for a record of so many bytes, which the caller fills.
-    char* Add(uint64_t sequence_nr, size_t bytes);
+    char* Add(uint64_t sequence_nr, size_t bytes, ChunkPool& pool);
     // Lets go of what is deleted.
     void Trim();
   };
@@ -174,6 +176,7 @@ class MemoryJournal final : public JournalStorage {
   // Held for the whole of whatever changes something, so that the frames on the disk have the order of the changes. Of
   // no use without a disk, and not taken then.
   Mutex disk_mutex_;
+  ChunkPool pool_;
   std::array<Shard, kShards> shards_;
   Mutex index_mutex_;
   std::vector<std::pair<uint64_t, std::string>> ids_by_offset_ ABSL_GUARDED_BY(index_mutex_);
