@@ -385,10 +385,10 @@ class Asker : public Actor<Asker, Run> {
 void BM_PersistInMemory(benchmark::State& state) {
   const auto pairs = static_cast<size_t>(state.range(0));
   constexpr int64_t kAsks = 100'000;
+  constexpr int64_t kTurns = 10;
   const auto toolbox = StdToolbox::Make({}).value();
   double plain_seconds = 0;
   double persistent_seconds = 0;
-  bool plain_is_first = false;
   for (auto _ : state) {
     // A fresh one for each, since it keeps everything.
     Countdown done;
@@ -405,13 +405,16 @@ void BM_PersistInMemory(benchmark::State& state) {
     };
     std::vector<ActorRef> echoes;
     for (size_t i = 0; i < pairs; ++i) echoes.push_back(world.system->Spawn<Echo>().untyped());
-    // Both are warm when they are measured, and each is the first as often as the other.
-    run(echoes, kAsks / 10);
-    run(accounts, kAsks / 10);
-    plain_is_first = !plain_is_first;
-    if (plain_is_first) plain_seconds += run(echoes, kAsks);
-    const double seconds = run(accounts, kAsks);
-    if (!plain_is_first) plain_seconds += run(echoes, kAsks);
+    // Both are warm when they are measured, and in turn, so that a machine that is slow for a while is slow for both.
+    run(echoes, kAsks / kTurns);
+    run(accounts, kAsks / kTurns);
+    double seconds = 0;
+    for (int64_t turn = 0; turn < kTurns; ++turn) {
+      const bool plain_is_first = turn % 2 == 0;
+      if (plain_is_first) plain_seconds += run(echoes, kAsks / kTurns);
+      seconds += run(accounts, kAsks / kTurns);
+      if (!plain_is_first) plain_seconds += run(echoes, kAsks / kTurns);
+    }
     persistent_seconds += seconds;
     state.SetIterationTime(seconds);
   }
