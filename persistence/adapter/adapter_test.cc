@@ -1,6 +1,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -375,6 +376,24 @@ TEST_F(AdapterTest, RejectAnEventThatTheyCannotWriteAndFailARecoveryThatTheyCann
   EXPECT_FALSE(ErrorKindOf<JournalErrorKind>(late).has_value()) << late;
   EXPECT_TRUE(absl::StrContains(late.message(), "event 1 of \"adder\": ")) << late;
   EXPECT_TRUE(absl::StrContains(late.message(), "the event adapter \"r\" cannot read a ")) << late;
+}
+
+TEST_F(AdapterTest, AreNamedIfTheyThrow) {
+  AddJournal("throw", EventAdapters()
+                          .Add("w", WriteAdapter<Added>([](const Added& event) {
+                                 if (event.amount == 0) throw std::runtime_error("not this one");
+                                 return StoredAdded{event.amount};
+                               }))
+                          .Add("r", ReadAdapter<StoredAdded>([](const StoredAdded& stored) -> Added {
+                                 throw std::runtime_error(absl::StrCat("not ", stored.cents));
+                               }))
+                          .Bind<Added>({"w"})
+                          .Bind<StoredAdded>({"r"}));
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "the event adapter \"w\" cannot write a "}, 1,
+                 [&] { Write("throw", Add{0}); });
+  Write("throw", Add{1});
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "the event adapter \"r\" cannot read a "}, 1,
+                 [&] { EXPECT_FALSE(kit_.IsAlive(Start("throw"))); });
 }
 
 // P122

@@ -25,6 +25,7 @@
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -37,17 +38,38 @@ struct NamedAdapter {
 };
 using AdapterList = std::vector<NamedAdapter>;
 
-// An error of the adapter names it; one of the sink is none of its business.
+// Errors and exceptions of an adapter name it; those of the sink are none of its business.
+
 absl::Status Read(const NamedAdapter& by, EnvelopePtr event, const StoredEvent& stored, EventCodec::EventSink sink) {
   const std::string_view type = event->type()->name();
-  bool has_sink_failed = false;
-  absl::Status read = by.adapter->FromJournal(std::move(event), stored, [&](EnvelopePtr made) {
+  bool is_of_sink = false;
+  const auto take = [&](EnvelopePtr made) {
+    is_of_sink = true;
     absl::Status taken = sink(std::move(made));
-    has_sink_failed = has_sink_failed || !taken.ok();
+    is_of_sink = !taken.ok();
     return taken;
-  });
-  if (read.ok() || has_sink_failed) return read;
+  };
+  absl::Status read;
+  try {
+    read = by.adapter->FromJournal(std::move(event), stored, take);
+  } catch (...) {
+    if (is_of_sink) throw;
+    read = StatusFromException(CaptureException());
+  }
+  if (read.ok() || is_of_sink) return read;
   return Annotate(std::move(read), absl::StrCat("the event adapter \"", by.name, "\" cannot read a ", ToAbsl(type)));
+}
+
+absl::StatusOr<AdaptedEvent> Adapt(const NamedAdapter& by, const Envelope& event) {
+  absl::StatusOr<AdaptedEvent> adapted = absl::UnknownError("");
+  try {
+    adapted = by.adapter->ToJournal(event);
+  } catch (...) {
+    adapted = StatusFromException(CaptureException());
+  }
+  if (adapted.ok()) return adapted;
+  return Annotate(adapted.status(),
+                  absl::StrCat("the event adapter \"", by.name, "\" cannot write a ", ToAbsl(event.type()->name())));
 }
 
 class AdaptingEventCodec final : public EventCodec {
@@ -59,7 +81,7 @@ class AdaptingEventCodec final : public EventCodec {
     const AdapterList* const adapters = Find(event.type());
     // Several only read.
     if (adapters == nullptr || adapters->size() != 1) return codec_.Encode(event, repr);
-    FRAKTOR_ASSIGN_OR_RETURN(AdaptedEvent adapted, adapters->front().adapter->ToJournal(event));
+    FRAKTOR_ASSIGN_OR_RETURN(AdaptedEvent adapted, Adapt(adapters->front(), event));
     const Envelope& stored = adapted.event == nullptr ? event : *adapted.event;
     FRAKTOR_RETURN_IF_ERROR(codec_.Encode(stored, repr));
     repr.tags = std::move(adapted.tags);
