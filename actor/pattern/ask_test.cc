@@ -834,7 +834,7 @@ TEST_F(AskTest, AnAskAroundACircleFailsAtOnceAndNamesTheCircle) {
   for (size_t size = 1; size <= 3; ++size) {
     std::vector<RefOf<Strict>> ring;
     for (size_t i = 0; i < size; ++i) {
-      ring.push_back(system_->Spawn<Strict>("r" + std::to_string(size) + "-" + std::to_string(i)));
+      ring.push_back(system_->Spawn<Strict>(absl::StrCat("r", size, "-", i)));
     }
     for (size_t i = 0; i < size; ++i) ring[i].Tell(Link{ring[(i + 1) % size].untyped()});
     const Instant before = toolbox_->Now();
