@@ -79,7 +79,8 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
   void AwaitEntering();
 
-  // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the router.
+  // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the
+  // router.
   void Settle(ActorRef actor, const GrainKey& key);
   // It has ended: it is remembered for a while, since something may be on its way to it.
   void Vacate(ActorRef actor);
