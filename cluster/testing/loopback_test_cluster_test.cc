@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <utility>
@@ -18,15 +19,25 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
+#include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor {
 namespace {
 
+// Nobody is taken for dead because the machine is busy.
+TestClusterOptions Patient(TestClusterOptions options) {
+  options.store.term = absl::Minutes(1);
+  return options;
+}
+
 void RunWithThreads(void (*scenario)(TestCluster&)) {
-  LoopbackTestCluster cluster(CounterCluster());
+  LoopbackTestCluster cluster(Patient(CounterCluster()));
   scenario(cluster);
 }
 
@@ -37,7 +48,7 @@ TEST(ClusterWithThreads, ComesBackWhenItsNodeIsRestarted) { RunWithThreads(Comes
 TEST(ClusterWithThreads, LosesNothingWhileItIsPassivated) { RunWithThreads(LosesNothingWhileItIsPassivated); }
 TEST(ClusterWithThreads, FiltersCallsOfOtherNodes) {
   const FilteredCounters filters;
-  LoopbackTestCluster cluster(filters.Options());
+  LoopbackTestCluster cluster(Patient(filters.Options()));
   FiltersCallsOfOtherNodes(cluster, filters);
 }
 
@@ -46,7 +57,7 @@ constexpr int kGrains = 4;
 // Which handling a call was: of which grain, under which token, the how manieth.
 using Handling = std::tuple<int, uint64_t, int64_t>;
 
-// Calls one grain after the other from one node, with some calls under way.
+// Calls one grain after the other from one node, with some calls under way, and has some passivated.
 class Caller {
  public:
   Caller(TestCluster& cluster, size_t from) : cluster_(cluster), from_(from), last_(kGrains) {}
@@ -54,9 +65,13 @@ class Caller {
   void Run(int calls) {
     for (int i = 0; i < calls && wrong.empty(); ++i) {
       const int grain = i % kGrains;
-      under_way_.emplace_back(
-          grain,
-          cluster_[from_].Grain<Counter>(absl::StrCat("g", grain)).Ask(cluster_.system(from_), Add{1}, kPatience));
+      const std::string identity = absl::StrCat("g", grain);
+      under_way_.emplace_back(grain,
+                              cluster_[from_].Grain<Counter>(identity).Ask(cluster_.system(from_), Add{1}, kPatience));
+      if (i % 19 == 0) {
+        for (size_t node = 0; node < cluster_.size(); ++node)
+          cluster_[node].Passivate(GrainKey(Counter::kGrainKind, identity));
+      }
       if (under_way_.size() >= 16) Take();
     }
     while (!under_way_.empty()) Take();
@@ -92,25 +107,13 @@ class Caller {
 // the time: each call is handled once, and those of a thread in order.
 TEST(ClusterWithThreads, ServesManyThreadsWhileGrainsArePassivated) {
   constexpr int kCalls = 1000;
-  LoopbackTestCluster cluster(CounterCluster());
+  LoopbackTestCluster cluster(Patient(CounterCluster()));
   cluster.AddNodes(2);
   for (int g = 0; g < kGrains; ++g) ASSERT_TRUE(AddTo(cluster, 0, absl::StrCat("g", g), 1).ok());
   std::deque<Caller> callers;
   for (const size_t from : {0, 0, 1, 1}) callers.emplace_back(cluster, from);
-  std::atomic<size_t> busy{callers.size()};  // Only a count: joining brings the rest.
   std::vector<std::thread> threads;
-  for (Caller& caller : callers) {
-    threads.emplace_back([&] {
-      caller.Run(kCalls);
-      busy.fetch_sub(1, std::memory_order_relaxed);
-    });
-  }
-  for (int i = 0; busy.load(std::memory_order_relaxed) > 0; ++i) {
-    const GrainKey key(Counter::kGrainKind, absl::StrCat("g", i % kGrains));
-    for (size_t node = 0; node < 2; ++node) cluster[node].Passivate(key);
-    // Some calls between one end and the next.
-    EXPECT_TRUE(AddTo(cluster, i % 2, absl::StrCat("g", i % kGrains), 0).ok());
-  }
+  for (Caller& caller : callers) threads.emplace_back([&caller] { caller.Run(kCalls); });
   for (std::thread& thread : threads) thread.join();
   std::vector<Handling> handled;
   for (const Caller& caller : callers) {
@@ -127,7 +130,7 @@ TEST(ClusterWithThreads, ServesManyThreadsWhileGrainsArePassivated) {
 // A node ends while threads call it from another one: every call ends, with an answer or an error, and when the node is
 // back its grains are.
 TEST(ClusterWithThreads, ANodeEndsWhileItIsCalled) {
-  LoopbackTestCluster cluster(CounterCluster());
+  LoopbackTestCluster cluster(Patient(CounterCluster()));
   cluster.AddNodes(2);
   for (int g = 0; g < kManyGrains; ++g) ASSERT_TRUE(AddTo(cluster, 0, absl::StrCat("g", g), 1).ok());
   ASSERT_GT(cluster[1].driver().Snapshot().activations, 0u);
@@ -141,7 +144,7 @@ TEST(ClusterWithThreads, ANodeEndsWhileItIsCalled) {
       threads.emplace_back([&, t] {
         std::deque<Future<Count>> under_way;
         for (int g = t; !stop.load(std::memory_order_relaxed); g = (g + 1) % kManyGrains) {
-          under_way.push_back(caller.Grain<Counter>(absl::StrCat("g", g)).Ask(system, Add{1}, absl::Milliseconds(200)));
+          under_way.push_back(caller.Grain<Counter>(absl::StrCat("g", g)).Ask(system, Add{1}, absl::Milliseconds(500)));
           if (under_way.size() < 32) continue;
           if (under_way.front().Wait().ok()) answered.fetch_add(1, std::memory_order_relaxed);
           under_way.pop_front();
@@ -164,6 +167,59 @@ TEST(ClusterWithThreads, ANodeEndsWhileItIsCalled) {
       ASSERT_TRUE(count.ok()) << count.status();
     }
   }
+}
+
+// Looks for the cluster that it is in, from its first moment on.
+class Native : public Actor<Native, Add> {
+ public:
+  static constexpr std::string_view kGrainKind = "native";
+  explicit Native(const GrainContext&) {}
+  absl::Status PreStart(Context& context) {
+    if (Cluster::Of(context.system()) == nullptr) return absl::InternalError("there is no cluster");
+    started.fetch_add(1, std::memory_order_relaxed);
+    return absl::OkStatus();
+  }
+  Count On(Context&, const Add&) { return {}; }
+
+  static inline std::atomic<int> started{0};  // Only a count: who reads it learns nothing else by it.
+};
+
+// Others may know the node of old, and call it as soon as it has an actor that they can call.
+TEST(ClusterWithThreads, IsCalledWhileItStarts) {
+  TestClusterOptions options = Patient(CounterCluster());
+  options.kinds = {GrainKindOf<Native>()};
+  std::atomic<bool> is_met{true};  // Only a flag.
+  options.on_system = [&is_met](ActorSystem& system) {
+    const auto is_associated = [](const PeerInfo& peer) { return peer.is_associated; };
+    while (!is_met.load(std::memory_order_relaxed)) {
+      const std::vector<PeerInfo> peers = Remoting::Of(system)->Peers();
+      is_met.store(std::any_of(peers.begin(), peers.end(), is_associated), std::memory_order_relaxed);
+    }
+  };
+  LoopbackTestCluster cluster(options);
+  cluster.AddNodes(2);
+  for (int g = 0; g < kManyGrains; ++g) {
+    ASSERT_TRUE(cluster.AskUntilAnswered<Native>(0, absl::StrCat("g", g), Add{1}).ok());
+  }
+  const ActorRef router =
+      cluster.system(0).Resolve(absl::StrCat("pekko://cluster@", cluster[1].authority(), "/system/grains")).value();
+  std::atomic<bool> stop{false};  // Only a flag.
+  std::thread calling([&] {
+    for (int g = 0; !stop.load(std::memory_order_relaxed); g = (g + 1) % kManyGrains) {
+      Tell(router, LocateGrain{.kind = std::string(Native::kGrainKind), .identity = absl::StrCat("g", g)});
+      std::this_thread::yield();
+    }
+  });
+  for (int round = 0; round < 5; ++round) {
+    cluster.Crash(1);
+    is_met.store(false, std::memory_order_relaxed);
+    const int before = Native::started.load(std::memory_order_relaxed);
+    cluster.Restart(1);
+    // This thread has no more to do with it.
+    while (Native::started.load(std::memory_order_relaxed) == before) std::this_thread::yield();
+  }
+  stop.store(true, std::memory_order_relaxed);
+  calling.join();
 }
 
 }  // namespace
