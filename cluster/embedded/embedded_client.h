@@ -44,8 +44,8 @@ struct EmbeddedClientOptions {
 
 class EmbeddedClient final : public PlacementLock, public ActivationStorage, public MembershipProvider {
  public:
-  // InvalidArgument for times that are not positive, an authority without a port from 1 to 65535, and if the system lacks
-  // EmbeddedCodecs() to talk to another node; errors of ActorSystem::Resolve.
+  // InvalidArgument for times that are not positive, an authority without a port from 1 to 65535, and if the system
+  // lacks EmbeddedCodecs() to talk to another node; errors of ActorSystem::Resolve.
   static absl::StatusOr<std::shared_ptr<EmbeddedClient>> Make(ActorSystem& system,
                                                               const EmbeddedClientOptions& options = {});
   ~EmbeddedClient() override;

@@ -1,6 +1,7 @@
 #include "fraktor/cluster/grain/cluster.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -45,6 +46,8 @@ struct ClusterExtension {
   };
   explicit ClusterExtension(ActorSystem&) {}
   std::unique_ptr<Cluster, Delete> cluster;
+  // The same. Released when it is complete; acquired by Of, on whatever thread.
+  std::atomic<Cluster*> started{nullptr};
 };
 
 namespace {
@@ -236,11 +239,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   const auto ending = std::make_shared<EndOfNode>();
   cluster->parts_->on_ended = [ending] { ending->Come(); };
   FRAKTOR_RETURN_IF_ERROR(system.OnTermination([ending] { ending->Come(); }));
-  // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's.
-  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
-                                                std::shared_ptr<const GrainRouterParts>(cluster->parts_));
-  FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
-  FRAKTOR_ASSIGN_OR_RETURN(cluster->gate_, GrainGate::Make(cluster->router_, authority));
+  FRAKTOR_ASSIGN_OR_RETURN(cluster->gate_, GrainGate::Make(authority));
   cluster->parts_->gate = cluster->gate_;
   // The router tries again itself, for as long as somebody waits, and says why it had to.
   PlacementDriverOptions placement = options.placement;
@@ -248,16 +247,15 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   for (const GrainKind& kind : options.kinds) {
     if (kind.is_kept) placement.placement.kept_kinds.push_back(kind.name);
   }
-  FRAKTOR_ASSIGN_OR_RETURN(cluster->driver_, PlacementCoordinatorDriver::Make(
-                                                 {.toolbox = system.toolbox(),
-                                                  .executor = *cluster->executor_,
-                                                  .lock = options.lock,
-                                                  .storage = options.storage,
-                                                  .activations = std::make_shared<GrainActivations>(cluster->router_),
-                                                  .events = &system.events()},
-                                                 placement));
+  const auto activations = std::make_shared<GrainActivations>();
+  FRAKTOR_ASSIGN_OR_RETURN(cluster->driver_, PlacementCoordinatorDriver::Make({.toolbox = system.toolbox(),
+                                                                               .executor = *cluster->executor_,
+                                                                               .lock = options.lock,
+                                                                               .storage = options.storage,
+                                                                               .activations = activations,
+                                                                               .events = &system.events()},
+                                                                              placement));
   cluster->parts_->driver = cluster->driver_.get();
-  cluster->gate_->Open(cluster->parts_);
   MemberCandidate candidate{.authority = authority};
   for (const GrainKind& kind : options.kinds) {
     candidate.kinds.push_back(kind.name);
@@ -274,6 +272,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                     .on_lost = LossWarning(system, authority)},
                                                    std::move(candidate), session));
   ending->Watch(cluster->session_);
+  // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's. It has all that it
+  // needs by now: others may call it from its first moment on.
+  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
+                                                std::shared_ptr<const GrainRouterParts>(cluster->parts_));
+  FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
+  activations->set_router(cluster->router_);
+  cluster->gate_->Open(cluster->router_, cluster->parts_);
   peers->Announce(authority, cluster->router_);
   if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
   cluster->listening_ = options.membership->Listen(
@@ -298,12 +303,17 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
         .status()
         .IgnoreError();
   }
-  FRAKTOR_RETURN_IF_ERROR(cluster->session_->Join());
+  // Before it joins: grains find it from their first moment on.
   extension.cluster = std::move(cluster);
-  return extension.cluster.get();
+  Cluster* const started = extension.cluster.get();
+  extension.started.store(started, std::memory_order_release);
+  FRAKTOR_RETURN_IF_ERROR(started->session_->Join());
+  return started;
 }
 
-Cluster* Cluster::Of(ActorSystem& system) { return system.Extension<ClusterExtension>().cluster.get(); }
+Cluster* Cluster::Of(ActorSystem& system) {
+  return system.Extension<ClusterExtension>().started.load(std::memory_order_acquire);
+}
 
 const GrainKind* Cluster::FindKind(std::string_view name) const {
   const auto found = std::find_if(parts_->kinds.begin(), parts_->kinds.end(),

@@ -54,8 +54,8 @@
 namespace fraktor::inline v0 {
 
 struct ClusterOptions {
-  // How others reach this node: "host:port". Empty: as the remoting of the system is reached; only with `peers` it may be
-  // another. No two nodes have the same: who joins takes the place of the other, which joins again, and so on.
+  // How others reach this node: "host:port". Empty: as the remoting of the system is reached; only with `peers` it may
+  // be another. No two nodes have the same: who joins takes the place of the other, which joins again, and so on.
   std::string authority = {};
   // What it runs. None: it only calls.
   std::vector<GrainKind> kinds = {};
@@ -108,8 +108,8 @@ class Cluster final {
   // the log says why. Calls need not wait for it: they do
   // so by themselves, for as long as their timeout.
   Future<void> Joined() { return session_->Joined(); }
-  // OK while this node is a member. Otherwise Unavailable, which names the reason of the last attempt to join; calls that are
-  // answered meanwhile name it too.
+  // OK while this node is a member. Otherwise Unavailable, which names the reason of the last attempt to join; calls
+  // that are answered meanwhile name it too.
   absl::Status WhyNoMember() const { return session_->WhyNoMember(); }
   // Hands over what runs here and leaves; ready when that is done.
   Future<void> Leave() { return session_->Leave(); }

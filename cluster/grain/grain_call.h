@@ -141,7 +141,8 @@ struct CallOpening {
   // Remoting does not see what is within a call: so it is refused here.
   bool refuses_harmful = false;
 };
-// The message of a closed call. Errors: those of its codec; PermissionDenied for one that is harmful, if that is refused.
+// The message of a closed call. Errors: those of its codec; PermissionDenied for one that is harmful, if that is
+// refused.
 absl::StatusOr<EnvelopePtr> OpenMessage(std::string_view closed, std::vector<ActorRef>& refs, ActorRef sender,
                                         const CallOpening& opening);
 // What a closed call says that its message is. Comes from a stranger.

@@ -73,14 +73,15 @@ class GrainGate::Visit {
   const bool may_enter_;
 };
 
-absl::StatusOr<GrainGate*> GrainGate::Make(ActorRef router, const std::string& authority) {
-  auto* const gate = new GrainGate(router, authority);  // NOLINT(cppcoreguidelines-owning-memory): of the process.
+absl::StatusOr<GrainGate*> GrainGate::Make(const std::string& authority) {
+  auto* const gate = new GrainGate(authority);  // NOLINT(cppcoreguidelines-owning-memory): of the process.
   Keep(gate);
   FRAKTOR_ASSIGN_OR_RETURN(gate->slot_, MakeRemoteSlot(*gate));
   return gate;
 }
 
-void GrainGate::Open(std::shared_ptr<const GrainRouterParts> parts) {
+void GrainGate::Open(ActorRef router, std::shared_ptr<const GrainRouterParts> parts) {
+  router_ = router;
   parts_ = std::move(parts);
   word_.fetch_and(~kShut, std::memory_order_release);
 }

@@ -2,8 +2,8 @@
 // the thread of the caller; one that comes from another node, for a grain that runs here, goes to its actor at once, on the
 // thread that brings it. Every other one goes to the router, which finds the grain.
 //
-//   GrainGate& gate = *GrainGate::Make(router, authority).value();
-//   gate.Open(parts);
+//   GrainGate& gate = *GrainGate::Make(authority).value();
+//   gate.Open(router, parts);
 //   Tell(gate.ref(), GrainCall{...});
 //   gate.Close();                                    // from now on the router has to do with it alone
 //
@@ -51,13 +51,15 @@ struct GrainRouterParts;
 
 class GrainGate final : public RemoteLink, public RemoteDoor {
  public:
-  // The gate of a router, of the node that is reached so. ResourceExhausted if the process has no slot left.
-  static absl::StatusOr<GrainGate*> Make(ActorRef router, const std::string& authority);
+  // The gate of the node that is reached so; its router is not there yet. ResourceExhausted if the process has no slot
+  // left.
+  static absl::StatusOr<GrainGate*> Make(const std::string& authority);
 
   ActorRef ref() const { return {slot_, ActorRef::kRemote | 1}; }
 
-  // Calls may leave by themselves from now on. Once, with a driver among the parts.
-  void Open(std::shared_ptr<const GrainRouterParts> parts);
+  // Calls may leave by themselves from now on. Once, with a driver among the parts, before anybody has ref() and before
+  // a grain runs.
+  void Open(ActorRef router, std::shared_ptr<const GrainRouterParts> parts);
   // No call does so any more; does not wait for those that are at it.
   void Shut() { word_.fetch_or(kShut, std::memory_order_acq_rel); }
   // And when this returns, nothing of the parts is used.
@@ -79,7 +81,8 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
   void AwaitEntering();
 
-  // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the router.
+  // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the
+  // router.
   void Settle(ActorRef actor, const GrainKey& key);
   // It has ended: it is remembered for a while, since something may be on its way to it.
   void Vacate(ActorRef actor);
@@ -115,7 +118,7 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   static constexpr uint32_t kMayEnter = 2;
   class Visit;
 
-  GrainGate(ActorRef router, const std::string& authority) : router_(router), authority_(authority) {}
+  explicit GrainGate(const std::string& authority) : authority_(authority) {}
 
   std::atomic<uint32_t>& StripeOf(const GrainKey& key) { return stripes_[key.hash() % kStripes]; }
   // True: it is on its way to the node of its grain. False: the call is as it was.
@@ -125,9 +128,10 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   ActorRef OpenTo(const GrainCall& call);
   bool HasFilters(const std::string& kind) const;
 
-  const ActorRef router_;
   const std::string authority_;
   ActorSlot* slot_ = nullptr;
+  // Set by Open, before all who read them.
+  ActorRef router_;
   std::shared_ptr<const GrainRouterParts> parts_;
   std::atomic<uint32_t> word_{kShut};
   std::atomic<bool> router_hears_{false};

@@ -11,10 +11,10 @@
 // A message is delivered at most once. While it is not known where the grain is, because its node has died, it moves, or
 // nobody can activate it now, messages wait, and it is looked for again and again, with growing pauses, until the timeout
 // of a question, or ClusterOptions::max_wait for what expects no answer; then a question is answered with a LookupError
-// that says what is missing. A message that has not left this node is sent again when the other one has been started anew,
-// or is no member any more. One that was on its way may be lost, and is not sent again, since nobody knows whether it was
-// handled: then the question ends by its timeout. A question that the grain has not handled when it ends by itself goes to
-// its next activation.
+// that says what is missing. A message that has not left this node is sent again when the other one has been started
+// anew, or is no member any more. One that was on its way may be lost, and is not sent again, since nobody knows
+// whether it was handled: then the question ends by its timeout. A question that the grain has not handled when it ends
+// by itself goes to its next activation.
 //
 // What counts as on its way: from the moment in which remoting has written a message into a frame, which it does at once
 // while it has a connection to the node. So a question that is asked after a node was killed, and before the connection is

@@ -107,7 +107,7 @@ struct GrainRouterParts {
   // RemoteOptions::untrusted.
   bool is_untrusted = false;
   Executor* executor = nullptr;
-  // Set before the first call.
+  // Both are there before the router is: other nodes, which may know this one of old, call it as soon as it is spawned.
   PlacementCoordinatorDriver* driver = nullptr;
   GrainGate* gate = nullptr;
   // Calls that wait for their grains; one more is refused.
@@ -297,13 +297,17 @@ class GrainRouter final : public ActorInstance {
 // Has a router start and stop the actors of grains.
 class GrainActivations final : public ActivationExecutor {
  public:
+  GrainActivations() = default;
   explicit GrainActivations(ActorRef router) : router_(router) {}
+
+  // Once, before the driver that has it is that of a member: until then nobody wants an activation.
+  void set_router(ActorRef router) { router_ = router; }
 
   Future<ActivationRecord> EnsureActivation(GrainKey key, std::string owner, uint64_t token) override;
   Future<void> StopActivation(GrainKey key, uint64_t token) override;
 
  private:
-  const ActorRef router_;
+  ActorRef router_;
 };
 
 }  // namespace fraktor::inline v0

@@ -38,8 +38,8 @@ struct PlacementResolution {
   std::string pid = {};
   // The fencing token of the activation; 0 without a pid.
   uint64_t token = 0;
-  // If it runs here: the actor itself, if whoever has started it said so. If not: who passes messages on to it there, if
-  // whoever has found it said so.
+  // If it runs here: the actor itself, if whoever has started it said so. If not: who passes messages on to it there,
+  // if whoever has found it said so.
   ActorRef actor = {};
 };
 

@@ -5,8 +5,8 @@
 //   });
 //   ClusterTopologyPtr members = Cluster::Of(system)->topology();          // as it is now: look after having begun to listen
 //
-// Each node publishes what it hears of, in the order of epochs; it may miss epochs in between, and then one event has all
-// that has changed. A node that has lost its way to the store hears of nothing, until it has found it.
+// Each node publishes what it hears of, in the order of epochs; it may miss epochs in between, and then one event has
+// all that has changed. A node that has lost its way to the store hears of nothing, until it has found it.
 //
 // Thread safety: a value.
 #ifndef FRAKTOR_CLUSTER_IDENTITY_TOPOLOGY_CHANGED_H_

@@ -50,8 +50,8 @@ class MemberDuties {
   virtual Future<void> HandOver() = 0;
   // It is none any more: ends everything; ready when that is done.
   virtual Future<void> End() = 0;
-  // It is none, and wants to be: for callers who ask why nothing runs. When it begins to join, and again whenever there is
-  // another reason.
+  // It is none, and wants to be: for callers who ask why nothing runs. When it begins to join, and again whenever there
+  // is another reason.
   virtual void Await(const absl::Status& /*why*/) {}
 };
 

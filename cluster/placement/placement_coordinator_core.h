@@ -162,7 +162,8 @@ class PlacementCoordinatorCore {
   // InvalidArgument for a request id that is not known, or whose command is another one. Nothing has changed then.
   absl::StatusOr<Outcome> HandleCommandResult(PlacementCommandResult result, Instant now);
 
-  // An activation has ended without having been told to. `why`, if it could not be started: those who wait for it hear it.
+  // An activation has ended without having been told to. `why`, if it could not be started: those who wait for it hear
+  // it.
   Outcome ActivationEnded(const GrainKey& key, uint64_t token, Instant now, const absl::Status& why = absl::OkStatus());
   // Ends one that runs here.
   Outcome Passivate(const GrainKey& key, Instant now);

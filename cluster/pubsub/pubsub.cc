@@ -1,6 +1,7 @@
 #include "fraktor/cluster/pubsub/pubsub.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -27,6 +28,8 @@ namespace fraktor::inline v0 {
 struct PubSubExtension {
   explicit PubSubExtension(ActorSystem&) {}
   std::unique_ptr<PubSub> pubsub;
+  // The same. Released when it is complete; acquired by Of, also in grains that run before it is started.
+  std::atomic<PubSub*> started{nullptr};
 };
 
 absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& options) {
@@ -58,10 +61,13 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
   const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kUsers}, cluster, options);
   FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.SpawnSystemActor(*props, "pubsub"));
   extension.pubsub = std::move(pubsub);
+  extension.started.store(extension.pubsub.get(), std::memory_order_release);
   return extension.pubsub.get();
 }
 
-PubSub* PubSub::Of(ActorSystem& system) { return system.Extension<PubSubExtension>().pubsub.get(); }
+PubSub* PubSub::Of(ActorSystem& system) {
+  return system.Extension<PubSubExtension>().started.load(std::memory_order_acquire);
+}
 
 absl::StatusOr<std::string> PubSub::PathOf(ActorRef actor) const {
   if (actor.IsNoOne() || actor.IsRemote() || actor.IsPromise()) {

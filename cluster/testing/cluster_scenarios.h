@@ -4,10 +4,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -21,6 +24,7 @@
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
@@ -185,6 +189,34 @@ inline void MovesWhenItsNodeLeaves(TestCluster& cluster) {
     EXPECT_EQ(count->value, 1);
   }
   EXPECT_EQ(moved, leaving);
+}
+
+// CLU-8: what comes from another node while a grain is being ended is not lost, whatever threads do when.
+inline void LosesNothingWhileItIsPassivated(TestCluster& cluster) {
+  cluster.AddNodes(2);
+  std::string there;
+  for (int g = 0; there.empty(); ++g) {
+    const std::string identity = absl::StrCat("g", g);
+    ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
+    if (cluster[1].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) there = identity;
+  }
+  const GrainKey key(Counter::kGrainKind, there);
+  std::deque<Future<Count>> answers;
+  std::set<uint64_t> tokens;
+  const auto take = [&] {
+    const absl::StatusOr<Count> count = cluster.Await(std::move(answers.front()));
+    answers.pop_front();
+    ASSERT_TRUE(count.ok()) << count.status();
+    tokens.insert(count->token);
+  };
+  for (int i = 0; i < 2000 && !testing::Test::HasFailure(); ++i) {
+    answers.push_back(cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20)));
+    if (i % 20 == 0) cluster[1].driver().Passivate(key);
+    if (answers.size() >= 16) take();
+  }
+  while (!answers.empty() && !testing::Test::HasFailure()) take();
+  EXPECT_GT(tokens.size(), 1u);
+  EXPECT_GT(cluster[1].calls_past_router_in(), 0u);
 }
 
 // Grains of a node that has died are activated elsewhere when its term is over.

@@ -1,14 +1,13 @@
 // A cluster under faults, with everything that a real one has but the disk: nodes crash and come back, join and leave, are
-// cut off from each other and from the store, frames are lost, grains are passivated. The store crashes, or is another one
-// from one moment to the next: either ends all leases at once, as a jump of its clock does, whatever their holders think.
-// It is slow, so that leases end while what they were taken for is on its way, and loses requests and answers. In some
-// runs everything that is sent takes long. A seed decides everything.
+// cut off from each other and from the store, frames are lost, grains are passivated. The store crashes, or is another
+// one from one moment to the next: either ends all leases at once, as a jump of its clock does, whatever their holders
+// think. It is slow, so that leases end while what they were taken for is on its way, and loses requests and answers.
+// In some runs everything that is sent takes long. A seed decides everything.
 //
 // After every step: of the activations of a grain, one at most is on a node that is a member, as that node knows it, and
-// the token under which a grain is served never goes back; and no record is stored by a token below one that somebody has
-// got or stored before. In the end,
-// without faults: every call was answered, with an answer or an error, and every grain answers from every node, from one
-// activation.
+// the token under which a grain is served never goes back; and no record is stored by a token below one that somebody
+// has got or stored before. In the end, without faults: every call was answered, with an answer or an error, and every
+// grain answers from every node, from one activation.
 //
 // A quick run is of a few seeds. The long one: FRAKTOR_SIM_SEEDS=200 bazel-bin/cluster/testing/cluster_sim_test
 // --gtest_filter='*/0'

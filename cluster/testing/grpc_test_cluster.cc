@@ -1,28 +1,23 @@
 #include "fraktor/cluster/testing/grpc_test_cluster.h"
 
 #include <memory>
-#include <string>
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/grpc/grpc_node.h"
 #include "fraktor/remote/grpc/grpc_security.h"
 
 namespace fraktor::inline v0 {
 
-GrpcTestCluster::GrpcTestCluster(TestClusterOptions options) : TestCluster(std::move(options)) { RestartStore(); }
-
-GrpcTestCluster::~GrpcTestCluster() {
-  for (std::unique_ptr<ActorSystem>& system : systems_) system.reset();
-  store_.reset();
+GrpcTestCluster::GrpcTestCluster(TestClusterOptions options) : ThreadedTestCluster(std::move(options)) {
+  RestartStore();
 }
 
-// At the same port as before, if there was one.
+GrpcTestCluster::~GrpcTestCluster() { EndAll(); }
+
 std::unique_ptr<ActorSystem> GrpcTestCluster::Begin(uint16_t& port) {
   GrpcNodeOptions node{.name = "cluster",
                        .host = "localhost",
@@ -35,43 +30,6 @@ std::unique_ptr<ActorSystem> GrpcTestCluster::Begin(uint16_t& port) {
   EXPECT_TRUE(system.ok()) << system.status();
   port = (*system)->options().config.remoting->canonical_port;
   return *std::move(system);
-}
-
-size_t GrpcTestCluster::AddNode() {
-  const size_t node = nodes_.size();
-  nodes_.emplace_back();
-  ports_.push_back(0);
-  systems_.emplace_back();
-  Restart(node);
-  return node;
-}
-
-void GrpcTestCluster::Restart(size_t node) {
-  systems_[node] = Begin(ports_[node]);
-  nodes_[node] = Node{.system = systems_[node].get(),
-                      .cluster = BeginNode(*systems_[node], absl::StrCat("localhost:", store_port_)),
-                      .authority = absl::StrCat("localhost:", ports_[node])};
-}
-
-// It ends without having left.
-void GrpcTestCluster::Crash(size_t node) {
-  nodes_[node].cluster = nullptr;
-  nodes_[node].system = nullptr;
-  systems_[node].reset();
-}
-
-void GrpcTestCluster::CrashStore() {
-  EndStore();
-  store_.reset();
-}
-
-void GrpcTestCluster::RestartStore() {
-  store_ = Begin(store_port_);
-  BeginStore(*store_);
-}
-
-bool GrpcTestCluster::AwaitNode(FutureNode& future, absl::Duration within) {
-  return future_internal::BlockUntilReady(future, within);
 }
 
 }  // namespace fraktor::inline v0

@@ -66,7 +66,8 @@ TestClusterOptions Everything() {
   return options;
 }
 
-// README: errors say what is missing. A node that was never a member says so, with the reason of its last attempt to join.
+// README: errors say what is missing. A node that was never a member says so, with the reason of its last attempt to
+// join.
 TEST(MembershipNews, CallersHearWhyTheirNodeIsNoMemberYet) {
   Simulate({.seeds = 3}, [](Simulation& sim) {
     SimTestCluster cluster(sim, Everything());
@@ -135,7 +136,8 @@ TEST(MembershipNews, CallersHearThatNobodyHostsWhatTheyWaitFor) {
   });
 }
 
-// Two processes with one authority take the place of each other again and again: the one that is out says so, not each time.
+// Two processes with one authority take the place of each other again and again: the one that is out says so, not each
+// time.
 TEST(MembershipNews, TheLogSaysThatAnotherNodeHasTheSameAuthority) {
   Simulate({.seeds = 1}, [](Simulation& sim) {
     const auto membership =

@@ -471,8 +471,8 @@ std::string GrainOfTheOther(TestCluster& cluster) {
   return "";
 }
 
-// A call that is asked when the connection to the grain's node is known to be gone has not left: when the node is no member
-// any more, the grain is looked for anew, and answers from elsewhere. Once, and in the order of the calls.
+// A call that is asked when the connection to the grain's node is known to be gone has not left: when the node is no
+// member any more, the grain is looked for anew, and answers from elsewhere. Once, and in the order of the calls.
 void ACallThatWaitsForADeadNodeGoesElsewhere(Simulation& sim, absl::Duration idle) {
   SimTestCluster cluster(sim, CounterCluster());
   cluster.AddNodes(3);
@@ -509,8 +509,8 @@ TEST_F(ClusterOverSim, ACallToADeadNodeThatWasSilentForLongGoesElsewhere) {
   Simulate({.seeds = 2}, [](Simulation& sim) { ACallThatWaitsForADeadNodeGoesElsewhere(sim, absl::Minutes(11)); });
 }
 
-// Who asks for a grain that cannot be started hears why, at once, from wherever he asks, as do all who wait for it; it is
-// not tried again for them.
+// Who asks for a grain that cannot be started hears why, at once, from wherever he asks, as do all who wait for it; it
+// is not tried again for them.
 TEST_F(ClusterOverSim, SaysAtOnceWhyAGrainCannotStart) {
   Simulate({.seeds = 3}, [](Simulation& sim) {
     SimTestCluster cluster(sim, PorterCluster());
@@ -637,8 +637,8 @@ TEST_F(ClusterOverSim, ACallOfAnotherNodeGoesToItsGrainAtOnce) {
   });
 }
 
-// R40: what a node does not take from others it does not trust it does not take within a call either: a PoisonPill for a
-// grain would pass remoting as a GrainCall.
+// R40: what a node does not take from others it does not trust it does not take within a call either: a PoisonPill for
+// a grain would pass remoting as a GrainCall.
 TEST_F(ClusterOverSim, DropsWhatIsHarmfulWithinACallOfPeersThatItDoesNotTrust) {
   for (const bool is_untrusted : {true, false}) {
     Simulate({.seeds = 1}, [is_untrusted](Simulation& sim) {

@@ -1,5 +1,5 @@
-// SlowStore: a lock and a storage that stand between a node of a test and its real ones. Requests and answers take their
-// time there, or get lost: a request is not heard of, or is done and its answer is not.
+// SlowStore: a lock and a storage that stand between a node of a test and its real ones. Requests and answers take
+// their time there, or get lost: a request is not heard of, or is done and its answer is not.
 //
 //   auto trouble = std::make_shared<StoreTrouble>();
 //   options.on_store = [&](ActorSystem& system, const TestStoreClients& store) {

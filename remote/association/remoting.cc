@@ -1,5 +1,6 @@
 #include "fraktor/remote/association/remoting.h"
 
+#include <atomic>
 #include <exception>
 #include <map>
 #include <utility>
@@ -108,6 +109,8 @@ class RemoteDaemon final : public ActorInstance {
 struct RemotingExtension {
   explicit RemotingExtension(ActorSystem&) {}
   std::unique_ptr<Remoting> remoting;
+  // The same. Released when it is complete; acquired by Of, also in actors that others call before.
+  std::atomic<Remoting*> started{nullptr};
 };
 
 Remoting::Remoting(ActorSystem& system, CoreHandle& handle, std::unique_ptr<RemotingCore> core)
@@ -157,10 +160,13 @@ absl::StatusOr<Remoting*> Remoting::Start(ActorSystem& system, std::unique_ptr<T
   }));
   system.SetRemoteProvider(remoting.get());
   extension.remoting = std::move(remoting);
+  extension.started.store(extension.remoting.get(), std::memory_order_release);
   return extension.remoting.get();
 }
 
-Remoting* Remoting::Of(ActorSystem& system) { return system.Extension<RemotingExtension>().remoting.get(); }
+Remoting* Remoting::Of(ActorSystem& system) {
+  return system.Extension<RemotingExtension>().started.load(std::memory_order_acquire);
+}
 
 Remoting::~Remoting() { Stop(); }
 
