@@ -466,7 +466,7 @@ Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envel
   }
   if (envelope->Is<Terminated>()) return TakeTerminated(worker, slot, envelope);
   EnvelopePtr ended(envelope);
-  if (envelope->Is<PoisonPill>()) {
+  if (envelope->Is<PoisonPill>() && !slot.instance->TakesPoisonPill()) {
     worker.turn.Set(Gate::kStopping);
   } else if (envelope->Is<Kill>()) {
     MessageInvoker::Fail(worker, slot,
