@@ -31,6 +31,7 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/grain_gate.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -295,12 +296,7 @@ GrainRouter::Lookups::iterator GrainRouter::Enqueue(ActorContext& context, Grain
   const Instant now = context.system().toolbox().Now();
   if (call.wait_until == Instant::InfinitePast()) {
     const ActorRef sender = call.message->sender();
-    call.wait_until = now + parts_->max_wait;
-    // A little earlier, so that who asks hears what is missing, and not only that it took too long.
-    if (sender.IsPromise()) {
-      const absl::Duration left = std::min(DeadlineOf(sender) - now, absl::Hours(24 * 365));
-      call.wait_until = now + (left - std::min(left / 10, absl::Milliseconds(100)));
-    }
+    call.wait_until = sender.IsPromise() ? LastMoment(sender, now) : now + parts_->max_wait;
   }
   ++waiting_;
   const auto [lookup, is_new] = lookups_.try_emplace(call.key);
