@@ -14,6 +14,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -24,6 +25,7 @@
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
@@ -149,27 +151,28 @@ absl::Status CheckIsOwn(const std::string& authority, const std::string& of_remo
                    of_remoting, "\" (RemotingConfig::canonical_hostname and canonical_port): leave the first empty"));
 }
 
-// Where members were that are not among the newer ones: their grains are elsewhere from now on.
-std::vector<PathAuthority> LeavesOf(const ClusterTopology& older, const ClusterTopologyPtr& newer,
-                                    const Remoting* remoting) {
-  std::vector<PathAuthority> left;
-  if (remoting == nullptr || newer->epoch() < older.epoch()) return left;
-  for (const Member& member : ChangeOf(older, newer, Instant()).left) {
-    const size_t colon = member.authority.rfind(':');
-    uint32_t port = 0;
-    if (colon == std::string::npos || !absl::SimpleAtoi(member.authority.substr(colon + 1), &port)) continue;
-    absl::StatusOr<PathAuthority> authority = PathAuthority::Create(
-        remoting->address().authority()->protocol(), member.authority.substr(0, colon), static_cast<uint16_t>(port));
-    if (authority.ok()) left.push_back(*std::move(authority));
-  }
-  return left;
+// Where a member is; none if that is no host and port.
+std::optional<PathAuthority> AuthorityOf(const Member& member, const Remoting& remoting) {
+  const size_t colon = member.authority.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(member.authority.substr(colon + 1), &port)) return std::nullopt;
+  absl::StatusOr<PathAuthority> authority = PathAuthority::Create(
+      remoting.address().authority()->protocol(), member.authority.substr(0, colon), static_cast<uint16_t>(port));
+  if (!authority.ok()) return std::nullopt;
+  return *std::move(authority);
 }
 
-// Those that wait for connections to them: who has sent them looks for their grains anew.
-void GiveBackCalls(Remoting* remoting, const std::vector<PathAuthority>& left) {
-  for (const PathAuthority& authority : left) {
-    remoting->GiveBack(authority, {MessageTypeOf<GrainCall>(), MessageTypeOf<LocateGrain>()});
+// Members that are not among the newer ones: their grains are elsewhere from now on.
+MembersLeft LeavesOf(const ClusterTopology& older, ClusterTopologyPtr newer, const Remoting* remoting) {
+  MembersLeft change{.topology = std::move(newer), .left = {}, .ids = {}};
+  if (remoting == nullptr || change.topology->epoch() < older.epoch()) return change;
+  for (const Member& member : ChangeOf(older, change.topology, Instant()).left) {
+    change.ids.push_back(member.id());
+    if (std::optional<PathAuthority> authority = AuthorityOf(member, *remoting)) {
+      change.left.push_back(*std::move(authority));
+    }
   }
+  return change;
 }
 
 }  // namespace
@@ -232,6 +235,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                        .max_backoff = options.placement.max_backoff,
                        .incoming_filters = options.incoming_filters,
                        .outgoing_filters = options.outgoing_filters});
+  if (remoting != nullptr) {
+    cluster->parts_->give_back = [remoting](const std::vector<PathAuthority>& left) {
+      for (const PathAuthority& node : left) {
+        remoting->GiveBack(node, {MessageTypeOf<GrainCall>(), MessageTypeOf<LocateGrain>()});
+      }
+    };
+  }
   // It may come before there is a session.
   const auto ending = std::make_shared<EndOfNode>();
   cluster->parts_->on_ended = [ending] { ending->Come(); };
@@ -277,15 +287,16 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   peers->Announce(authority, cluster->router_);
   if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
   cluster->listening_ = options.membership->Listen(
-      [remoting, weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
+      [remoting, router = cluster->router_,
+       weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         const std::shared_ptr<PlacementCoordinatorDriver> driver = weak.lock();
         if (driver == nullptr) return;
-        const std::vector<PathAuthority> left = LeavesOf(*driver->topology(), topology, remoting);
-        // What waits for them is with the router before calls that find out by this topology that they are gone.
-        GiveBackCalls(remoting, left);
-        driver->UpdateTopology(std::move(topology));
-        // And what the router has sent there meanwhile.
-        GiveBackCalls(remoting, left);
+        MembersLeft change = LeavesOf(*driver->topology(), std::move(topology), remoting);
+        if (change.ids.empty()) {
+          driver->UpdateTopology(std::move(change.topology));
+        } else {
+          Tell(router, std::move(change));
+        }
       });
   if (options.leaves_on_shutdown) {
     // Phases of one's own need not have it.

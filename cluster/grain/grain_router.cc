@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -169,6 +170,8 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
     OnStop(context, message.Take<StopGrain>());
   } else if (message.Is<GrainEnded>()) {
     OnEnded(context, message.As<GrainEnded>());
+  } else if (message.Is<MembersLeft>()) {
+    OnMembersLeft(context, message.As<MembersLeft>());
   } else if (message.Is<CallLost>()) {
     OnCallLost(context, message.As<CallLost>());
   } else if (message.Is<LocateLost>()) {
@@ -411,6 +414,14 @@ std::vector<GrainCall> GrainRouter::Take(Lookups::iterator lookup) {
 }
 
 void GrainRouter::Settle(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& where) {
+  if (where.locality == PlacementLocality::kRemote && left_.contains(where.decision.owner)) {
+    // The answer was on its way when its node has left.
+    parts_->driver->RemovePid(lookup->first, where.pid);
+    Fail(context, lookup,
+         MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, lookup->first,
+                         absl::StrCat("the node at \"", where.decision.authority, "\" has left; try again")));
+    return;
+  }
   for (GrainCall& call : Take(lookup)) Deliver(context, std::move(call), where);
 }
 
@@ -666,6 +677,16 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
   ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
 }
 
+template <class Lost>
+void GrainRouter::GiveTo(ActorRef self, Lost lost) {
+  const Turn* const turn = Turn::current;
+  if (turn != nullptr && turn->router.taken_back_.has_value() && turn->context.self() == self) {
+    turn->router.taken_back_->emplace_back(std::move(lost));
+  } else {
+    Tell(self, std::move(lost));
+  }
+}
+
 bool GrainRouter::HearsOfLosses(ActorContext& context) {
   if (!has_listened_) {
     has_listened_ = true;
@@ -675,20 +696,39 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
           if (message.type == MessageTypeOf<GrainCall>()) {
             // Of those that others have sent nobody knows what they have done.
             if (static_cast<const GrainCall*>(message.message)->router != self) return;
-            Tell(self,
-                 CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason, .why = lost.why});
+            GiveTo(self,
+                   CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason, .why = lost.why});
           } else if (message.type == MessageTypeOf<LocateGrain>()) {
             const auto& locate = *static_cast<const LocateGrain*>(message.message);
+            LocateLost lost_one{
+                .key = GrainKey(locate.kind, locate.identity), .attempt = locate.attempt, .reason = lost.letter.reason};
             lost.TakeBack();
-            Tell(self, LocateLost{.key = GrainKey(locate.kind, locate.identity),
-                                  .attempt = locate.attempt,
-                                  .reason = lost.letter.reason});
+            GiveTo(self, std::move(lost_one));
           }
         });
   }
   if (!losses_.IsListening()) return false;
   parts_->gate->SetRouterHears(true);
   return true;
+}
+
+void GrainRouter::OnMembersLeft(ActorContext& context, MembersLeft& change) {
+  if (left_.size() >= kRememberedLeaves) left_.clear();
+  left_.insert(change.ids.begin(), change.ids.end());
+  // No call leaves this node meanwhile: not by this router, whose turn it is, and not past it.
+  const GrainGate::Hold hold(*parts_->gate);
+  taken_back_.emplace();
+  parts_->give_back(change.left);
+  TakenBack back = *std::exchange(taken_back_, std::nullopt);
+  parts_->driver->UpdateTopology(std::move(change.topology));
+  // Before the calls that have come meanwhile, which are in the mailbox.
+  for (auto& one : back) {
+    if (auto* const call = std::get_if<CallLost>(&one)) {
+      OnCallLost(context, *call);
+    } else {
+      OnLocateLost(context, std::get<LocateLost>(one));
+    }
+  }
 }
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
