@@ -151,6 +151,15 @@ absl::Status CheckIsOwn(const std::string& authority, const std::string& of_remo
                    of_remoting, "\" (RemotingConfig::canonical_hostname and canonical_port): leave the first empty"));
 }
 
+// By a router, to those of the other members.
+std::function<Future<void>(std::string member)> SayingFarewell(ActorRef router) {
+  return [router](std::string member) {
+    auto [promise, future] = MakePromise<void>();
+    Tell(router, SayFarewell{.member = std::move(member), .said = std::move(promise)});
+    return std::move(future);
+  };
+}
+
 // Where a member is; none if that is no host and port.
 std::optional<PathAuthority> AuthorityOf(const Member& member, const Remoting& remoting) {
   const size_t colon = member.authority.rfind(':');
@@ -279,7 +288,8 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                            MembershipSession::Make({.toolbox = system.toolbox(),
                                                     .executor = *cluster->executor_,
                                                     .provider = options.membership,
-                                                    .duties = std::make_shared<PlacementDuties>(cluster->driver_),
+                                                    .duties = std::make_shared<PlacementDuties>(
+                                                        cluster->driver_, SayingFarewell(cluster->router_)),
                                                     .on_join_failed = JoinWarning(system, authority, session),
                                                     .on_lost = LossWarning(system, authority)},
                                                    std::move(candidate), session));

@@ -34,9 +34,11 @@
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/identity/member.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -172,6 +174,14 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
     OnEnded(context, message.As<GrainEnded>());
   } else if (message.Is<MembersLeft>()) {
     OnMembersLeft(context, message.As<MembersLeft>());
+  } else if (message.Is<GrainFarewell>()) {
+    OnFarewell(context, message.As<GrainFarewell>());
+  } else if (message.Is<FarewellHeard>()) {
+    OnFarewellHeard(context, message.As<FarewellHeard>());
+  } else if (message.Is<SayFarewell>()) {
+    OnSayFarewell(context, message.As<SayFarewell>());
+  } else if (message.Is<FarewellDue>()) {
+    GoOnWithFarewell(context);
   } else if (message.Is<CallLost>()) {
     OnCallLost(context, message.As<CallLost>());
   } else if (message.Is<LocateLost>()) {
@@ -729,6 +739,45 @@ void GrainRouter::OnMembersLeft(ActorContext& context, MembersLeft& change) {
       OnLocateLost(context, std::get<LocateLost>(one));
     }
   }
+}
+
+void GrainRouter::OnSayFarewell(ActorContext& context, SayFarewell& say) {
+  farewell_.emplace(Farewell{.member = std::move(say.member), .said = std::move(say.said)});
+  for (const Member& member : parts_->driver->topology()->members()) {
+    if (member.authority != parts_->authority) farewell_->unheard.insert(member.authority);
+  }
+  GoOnWithFarewell(context);
+}
+
+void GrainRouter::GoOnWithFarewell(ActorContext& context) {
+  if (!farewell_.has_value()) return;
+  if (farewell_->unheard.empty() && waiting_ == 0) {
+    context.system().toolbox().CancelTimer(farewell_->timer);
+    farewell_->said.Set();
+    farewell_.reset();
+    return;
+  }
+  for (const std::string& authority : farewell_->unheard) {
+    const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(authority);
+    if (router.ok()) context.Tell(*router, GrainFarewell{.member = farewell_->member});
+  }
+  // Without a timer nobody is asked again, and who waits has a limit of his own.
+  context.system().toolbox().CancelTimer(farewell_->timer);
+  farewell_->timer = context.system()
+                         .toolbox()
+                         .ScheduleAfter(farewell_->pause, [self = context.self()] { Tell(self, FarewellDue{}); })
+                         .value_or(TimerId());
+  farewell_->pause = std::min(farewell_->pause * 2, kMaxFarewellPause);
+}
+
+void GrainRouter::OnFarewell(ActorContext& context, const GrainFarewell& farewell) {
+  if (parts_->driver->topology()->FindId(farewell.member) != nullptr) return;
+  context.Reply(FarewellHeard{.member = farewell.member, .authority = parts_->authority});
+}
+
+void GrainRouter::OnFarewellHeard(ActorContext& context, const FarewellHeard& heard) {
+  if (!farewell_.has_value() || farewell_->member != heard.member) return;
+  if (farewell_->unheard.erase(heard.authority) != 0 && farewell_->unheard.empty()) GoOnWithFarewell(context);
 }
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {

@@ -72,6 +72,7 @@
 #include "fraktor/cluster/placement/placement_coordinator_driver.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/executor.h"
 
 namespace fraktor::inline v0 {
@@ -96,6 +97,13 @@ struct MembersLeft {
   // Where they were, and who.
   std::vector<PathAuthority> left;
   std::vector<std::string> ids;
+};
+
+// This node was that member, and has left: the others are asked whether they know it. Kept when all do, and all that they
+// have sent here before is on its way to where it belongs.
+struct SayFarewell {
+  std::string member;
+  Promise<void> said;
 };
 
 // What a life of a router leaves to the next: grains that end before that begins.
@@ -169,6 +177,9 @@ class GrainRouter final : public ActorInstance {
   // Questions of other routers that are being answered; a further one is told to come again.
   static constexpr size_t kMaxInquiries = 65'536;
   static constexpr size_t kRememberedLeaves = 1024;
+  // Between two questions whether others know that this node has left.
+  static constexpr absl::Duration kMinFarewellPause = absl::Milliseconds(5);
+  static constexpr absl::Duration kMaxFarewellPause = absl::Milliseconds(100);
 
   struct Grain {
     ActorRef actor = {};
@@ -199,6 +210,7 @@ class GrainRouter final : public ActorInstance {
     absl::StatusOr<PlacementResolutionPtr> found;
   };
   struct LookupsDue {};
+  struct FarewellDue {};
   // Remoting has given it back: it has not left this node.
   struct CallLost {
     GrainCall call;
@@ -212,6 +224,14 @@ class GrainRouter final : public ActorInstance {
   };
   // What remoting gives back while a turn asks for it.
   using TakenBack = std::vector<std::variant<CallLost, LocateLost>>;
+  struct Farewell {
+    std::string member;
+    Promise<void> said;
+    // The authorities of those who have not said that they have heard it.
+    std::set<std::string, std::less<>> unheard = {};
+    absl::Duration pause = kMinFarewellPause;
+    TimerId timer = {};
+  };
   // The turn that this thread is in.
   struct Turn;
 
@@ -250,6 +270,11 @@ class GrainRouter final : public ActorInstance {
   void OnLocateLost(ActorContext& context, const LocateLost& lost);
   void OnDue(ActorContext& context);
   void OnMembersLeft(ActorContext& context, MembersLeft& change);
+  void OnSayFarewell(ActorContext& context, SayFarewell& say);
+  void OnFarewell(ActorContext& context, const GrainFarewell& farewell);
+  void OnFarewellHeard(ActorContext& context, const FarewellHeard& heard);
+  // Asks those who have not answered; or says that all have.
+  void GoOnWithFarewell(ActorContext& context);
   void OnStart(ActorContext& context, StartGrain start);
   void OnStop(ActorContext& context, StopGrain stop);
   void OnEnded(ActorContext& context, GrainEnded& ended);
@@ -313,6 +338,7 @@ class GrainRouter final : public ActorInstance {
   absl::flat_hash_map<ActorRef, uint32_t> returns_;
   // Ids of members that have left: places that name them are out of date.
   std::set<std::string, std::less<>> left_;
+  std::optional<Farewell> farewell_;
   // None: what is given back comes as a message.
   std::optional<TakenBack> taken_back_;
   EventSubscription losses_;

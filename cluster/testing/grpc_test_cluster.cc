@@ -49,9 +49,11 @@ size_t GrpcTestCluster::AddNode() {
 void GrpcTestCluster::Restart(size_t node) {
   systems_[node] = Begin(ports_[node]);
   nodes_[node] = Node{.system = systems_[node].get(),
-                      .cluster = BeginNode(*systems_[node], absl::StrCat("localhost:", store_port_)),
+                      .cluster = BeginNode(*systems_[node], store_authority()),
                       .authority = absl::StrCat("localhost:", ports_[node])};
 }
+
+std::string GrpcTestCluster::store_authority() const { return absl::StrCat("localhost:", store_port_); }
 
 // It ends without having left.
 void GrpcTestCluster::Crash(size_t node) {

@@ -31,6 +31,9 @@ class GrpcTestCluster final : public TestCluster {
   void CrashStore() override;
   void RestartStore() override;
 
+  // For nodes of other processes.
+  std::string store_authority() const;
+
  protected:
   bool AwaitNode(FutureNode& future, absl::Duration within) override;
 

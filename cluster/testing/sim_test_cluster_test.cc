@@ -42,6 +42,7 @@
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
@@ -544,6 +545,52 @@ TEST_F(ClusterOverSim, ACallThatIsGivenBackIsNotOvertaken) {
     EXPECT_EQ(cluster.Await(std::move(first)).value().value, 1);
     EXPECT_EQ(cluster.Await(std::move(second)).value().value, 11);
     EXPECT_EQ(cluster.Await(std::move(third)).value().value, 111);
+  });
+}
+
+// CLU-12: what others send to a node that leaves finds its way, also if it is gone the moment that it has left.
+TEST_F(ClusterOverSim, LosesNoCallWhenANodeLeavesAndEnds) {
+  Simulate({.seeds = 4}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(3);
+    constexpr int kGrains = 12;
+    for (int g = 0; g < kGrains; ++g) ASSERT_TRUE(AddTo(cluster, 0, absl::StrCat("g", g), 1).ok());
+    std::vector<Future<Count>> answers;
+    Future<void> left = cluster[2].Leave();
+    Future<void> ended;
+    for (int i = 0; !ended.valid() || !ended.IsReady(); ++i) {
+      ASSERT_LT(i, 100'000);
+      answers.push_back(cluster[static_cast<size_t>(i % 2)]
+                            .Grain<Counter>(absl::StrCat("g", i % kGrains))
+                            .Ask(cluster.system(static_cast<size_t>(i % 2)), Add{1}, absl::Seconds(20)));
+      sim.Advance(absl::Microseconds(100));
+      if (ended.valid() || !left.IsReady()) continue;
+      ended = cluster.system(2).WhenTerminated();
+      cluster.system(2).Terminate();
+    }
+    cluster.Crash(2);
+    for (Future<Count>& answer : answers) {
+      const absl::StatusOr<Count> count = cluster.Await(std::move(answer));
+      ASSERT_TRUE(count.ok()) << count.status();
+    }
+  });
+}
+
+// It does not wait for one that it cannot reach for longer than it is to.
+TEST_F(ClusterOverSim, LeavesAlsoIfNotAllHearIt) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    options.cluster.session.farewell_timeout = absl::Seconds(3);
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(3);
+    for (size_t i = 0; i < cluster.size(); ++i) ASSERT_TRUE(cluster.Await(cluster[i].Joined()).ok());
+    sim.Advance(absl::Seconds(1));
+    cluster.Cut(1, 2);
+    const Instant begun = sim.toolbox().Now();
+    ASSERT_TRUE(cluster.Await(cluster[2].Leave()).ok());
+    const absl::Duration took = sim.toolbox().Now() - begun;
+    EXPECT_GE(took, absl::Seconds(3));
+    EXPECT_LT(took, absl::Seconds(4));
   });
 }
 
