@@ -26,6 +26,7 @@
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/cluster/grain/cluster_metrics.h"
 #include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
@@ -318,6 +319,16 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                  })
         .status()
         .IgnoreError();
+  }
+  if (const absl::Status added = AddClusterMetrics(system.hub(),
+                                                   {.driver = cluster->driver_,
+                                                    .session = cluster->session_,
+                                                    .counts = cluster->parts_->counts,
+                                                    .gate = cluster->gate_},
+                                                   cluster->metrics_);
+      !added.ok()) {
+    const std::string text = absl::StrCat("some metrics of the cluster are missing: ", added.message());
+    system.log().Log(LogLevel::kWarning, {.at = system.toolbox().WallNow(), .path = "cluster", .text = text});
   }
   FRAKTOR_RETURN_IF_ERROR(cluster->session_->Join());
   extension.cluster = std::move(cluster);

@@ -109,9 +109,12 @@ struct GrainRouter::Turn {
 thread_local constinit GrainRouter::Turn* GrainRouter::Turn::current = nullptr;
 
 GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
-    : parts_(std::move(parts)), filtered_(parts_->max_waiting) {
+    : parts_(std::move(parts)), filtered_(parts_->max_waiting), waiting_(parts_->counts->waiting_calls) {
+  // Of a former life none are left.
+  waiting_.Reset();
   for (const GrainKind& kind : parts_->kinds) {
     kinds_.emplace(kind.name, &kind);
+    parts_->counts->kinds[kind.name].active.Reset();
     GrainCallFilters filters = parts_->incoming_filters;
     filters.insert(filters.end(), kind.filters.begin(), kind.filters.end());
     if (!filters.empty()) incoming_filters_.emplace(kind.name, std::move(filters));
@@ -224,6 +227,7 @@ absl::Status GrainRouter::PreRestart(ActorContext& context, const absl::Status& 
                                       .next = std::move(grain.next)});
   }
   grains_.clear();
+  for (auto& [kind, counts] : parts_->counts->kinds) counts.active.Reset();
   context.StopChildren();
   return absl::OkStatus();
 }
@@ -240,6 +244,7 @@ absl::Status GrainRouter::PostRestart(ActorContext& context, const absl::Status&
 
 void GrainRouter::PostStop(ActorContext& /*context*/) {
   if (parts_->gate != nullptr) parts_->gate->Shut();
+  for (auto& [kind, counts] : parts_->counts->kinds) counts.active.Reset();
   losses_.Reset();
   unhandled_.Reset();
   if (parts_->on_ended != nullptr) parts_->on_ended();
@@ -302,8 +307,8 @@ void GrainRouter::Wait(ActorContext& context, GrainCall call) {
 }
 
 GrainRouter::Lookups::iterator GrainRouter::Enqueue(ActorContext& context, GrainCall call) {
-  if (waiting_ >= parts_->max_waiting) {
-    Refuse(context, std::move(call), TooManyWait(waiting_));
+  if (waiting_.value() >= parts_->max_waiting) {
+    Refuse(context, std::move(call), TooManyWait(waiting_.value()));
     return lookups_.end();
   }
   const Instant now = context.system().toolbox().Now();
@@ -440,6 +445,7 @@ void GrainRouter::RefuseAll(ActorContext& context, Lookups::iterator lookup, con
 }
 
 void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::Status& why) {
+  ++parts_->counts->failed_lookups;
   const std::optional<LookupError> error = ErrorKindOf<LookupError>(why);
   if (!IsRetryableLookup(why) && error != LookupError::kNotStarted && error != LookupError::kTimeout) {
     RefuseAll(context, at, why);
@@ -751,7 +757,7 @@ void GrainRouter::OnSayFarewell(ActorContext& context, SayFarewell& say) {
 
 void GrainRouter::GoOnWithFarewell(ActorContext& context) {
   if (!farewell_.has_value()) return;
-  if (farewell_->unheard.empty() && waiting_ == 0) {
+  if (farewell_->unheard.empty() && waiting_.value() == 0) {
     context.system().toolbox().CancelTimer(farewell_->timer);
     farewell_->said.Set();
     farewell_.reset();
@@ -790,6 +796,7 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
     Refuse(context, std::move(call), why, lost.reason);
     return;
   }
+  ++parts_->counts->retried_calls;
   const GrainKey key = call.key;
   const int tries = static_cast<int>(call.hops);
   call.router = ActorRef();
@@ -819,6 +826,7 @@ void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {
 }
 
 void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why, DeadLetterReason reason) {
+  ++parts_->counts->refused_calls;
   const ActorRef sender = call.message->sender();
   const std::string from = sender.IsNoOne() ? std::string() : context.PathOf(sender);
   const std::string recipient = absl::StrCat("grain ", call.key.ToString());
@@ -870,12 +878,19 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
     return MakeLookupError(LookupError::kUnknownKind, absl::StatusCode::kNotFound, key,
                            "this node does not host the kind; see ClusterOptions::kinds");
   }
+  KindCounts& counts = *parts_->counts->Find(key.kind());
   const absl::StatusOr<ActorRef> actor = Spawn(context, *kind->second, key, token);
-  if (!actor.ok()) return actor.status();
+  if (!actor.ok()) {
+    ++counts.failed;
+    return actor.status();
+  }
   if (const absl::Status watched = context.WatchWith(*actor, GrainEnded{.key = key, .token = token}); !watched.ok()) {
+    ++counts.failed;
     context.Stop(*actor);
     return watched;
   }
+  ++counts.started;
+  ++counts.active;
   HearOfUnhandled(context);
   if (parts_->gate != nullptr) parts_->gate->Settle(*actor, key);
   const auto filters = incoming_filters_.find(key.kind());
@@ -924,6 +939,9 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   if (running == grains_.end() || running->second.token != ended.token) return;
   Grain grain = std::move(running->second);
   grains_.erase(running);
+  KindCounts& counts = *parts_->counts->Find(ended.key.kind());
+  --counts.active;
+  if (!grain.failure.ok()) ++counts.failed;
   for (Promise<void>& stopped : grain.stopped) stopped.Set();
   if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token, grain.failure);
   PassOn(context, grain);
@@ -931,8 +949,8 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
 }
 
 void GrainRouter::Keep(ActorContext& context, Grain& grain, GrainCall call) {
-  if (waiting_ >= parts_->max_waiting) {
-    Refuse(context, std::move(call), TooManyWait(waiting_));
+  if (waiting_.value() >= parts_->max_waiting) {
+    Refuse(context, std::move(call), TooManyWait(waiting_.value()));
     return;
   }
   ++waiting_;
@@ -956,7 +974,10 @@ bool GrainRouter::MayReturn(ActorContext& context, GrainCall& call) {
   const ActorRef sender = call.message->sender();
   if (sender.IsPromise() && !sender.slot()->IsAt(sender.generation())) return false;
   if (returns_.size() >= kRememberedReturns) returns_.clear();
-  if (++returns_[sender] <= kMaxReturns) return true;
+  if (++returns_[sender] <= kMaxReturns) {
+    ++parts_->counts->retried_calls;
+    return true;
+  }
   returns_.erase(sender);
   const absl::Status why = absl::UnavailableError(
       absl::StrCat("grain \"", call.key.ToString(), "\" has ended before it has handled ",

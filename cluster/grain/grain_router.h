@@ -64,6 +64,7 @@
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
+#include "fraktor/cluster/grain/router_counts.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
@@ -149,6 +150,7 @@ struct GrainRouterParts {
 
   // Of the router's turns.
   const std::shared_ptr<GrainEstate> estate = std::make_shared<GrainEstate>();
+  const std::shared_ptr<RouterCounts> counts = std::make_shared<RouterCounts>();
 };
 
 // The name of a grain's actor: "account:alice". What a path does not allow is replaced and what is too long is cut, and
@@ -332,7 +334,8 @@ class GrainRouter final : public ActorInstance {
   Dues dues_;
   Instant timer_at_ = Instant::InfiniteFuture();
   uint64_t next_number_ = 1;
-  size_t waiting_ = 0;
+  // Calls that wait, in lookups or for the end of a grain.
+  RouterCount& waiting_;
   absl::flat_hash_map<uint64_t, Inquiry> inquiries_;
   // How often questions have come back unhandled, by who asks.
   absl::flat_hash_map<ActorRef, uint32_t> returns_;
