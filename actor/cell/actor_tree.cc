@@ -34,20 +34,6 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// Whether somebody has taken a question that its recipient has not handled.
-bool IsAdopted(EventStream* events, ActorSlot* slot, EnvelopePtr& envelope) {
-  const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
-  if (events == nullptr || slot == nullptr || to_elsewhere || envelope->type()->is_marked()) return false;
-  const ActorRef sender = envelope->sender();
-  const bool is_asked = sender.IsRemote() ? sender.slot()->link->IsPromise(sender)
-                                          : sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
-  if (!is_asked) return false;
-  const ActorRef recipient(slot, static_cast<uint32_t>(envelope->target_word()));
-  if (HasEndCause(recipient)) return false;
-  events->PublishToAll(OrphanedMessage{recipient, envelope});
-  return envelope == nullptr;
-}
-
 constexpr int kTypeBits = 16;
 std::atomic<uint64_t> next_serial{1};
 
@@ -466,7 +452,7 @@ Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envel
   }
   if (envelope->Is<Terminated>()) return TakeTerminated(worker, slot, envelope);
   EnvelopePtr ended(envelope);
-  if (envelope->Is<PoisonPill>()) {
+  if (envelope->Is<PoisonPill>() && !slot.instance->TakesPoisonPill()) {
     worker.turn.Set(Gate::kStopping);
   } else if (envelope->Is<Kill>()) {
     MessageInvoker::Fail(worker, slot,
@@ -736,6 +722,23 @@ void ActorTree::LogStall(std::string_view worker, const WorkerStall& stall) cons
   options_.log->Log(LogLevel::kWarning, {.at = at, .type = type, .text = text});
 }
 
+// Of a question that its recipient has not handled.
+bool ActorTree::IsAdopted(ActorSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) {
+  const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
+  if (reason != DeadLetterReason::kStopped || options_.events == nullptr || slot == nullptr || to_elsewhere ||
+      envelope->is_system() || envelope->type()->is_marked()) {
+    return false;
+  }
+  const ActorRef sender = envelope->sender();
+  const bool is_asked = sender.IsRemote() ? sender.slot()->link->IsPromise(sender)
+                                          : sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
+  if (!is_asked) return false;
+  const ActorRef recipient(slot, static_cast<uint32_t>(envelope->target_word()));
+  if (HasEndCause(recipient)) return false;
+  options_.events->PublishToAll(OrphanedMessage{recipient, envelope});
+  return envelope == nullptr;
+}
+
 void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) {
   if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
     // Who watches too late hears of it at once.
@@ -750,7 +753,6 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
     }
     return;
   }
-  if (reason == DeadLetterReason::kStopped && IsAdopted(options_.events, slot, envelope)) return;
   dead_letter_count_.fetch_add(1, std::memory_order_relaxed);
   envelope = UnwrapRouted(std::move(envelope));
   // Who asked need not wait until the time is over.

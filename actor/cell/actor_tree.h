@@ -144,6 +144,7 @@ class ActorTree final : public ActorLifecycle {
   bool MayEnd(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnding(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;
+  bool IsAdopted(ActorSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) override;
   void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) override;
 
   // Spawning.

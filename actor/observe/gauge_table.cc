@@ -81,13 +81,22 @@ void GaugeRegistration::Reset() {
   std::exchange(table_, nullptr)->Remove(number_);
 }
 
-absl::StatusOr<GaugeRegistration> GaugeTable::Add(std::string_view name, MetricLabels labels,
-                                                  std::function<double()> read) {
+absl::StatusOr<GaugeRegistration> GaugeTable::Add(ReadMetric metric) {
+  const std::string& name = metric.name;
+  MetricLabels& labels = metric.labels;
   FRAKTOR_RETURN_IF_ERROR(CheckName(name));
   std::sort(labels.begin(), labels.end(), [](const MetricLabel& a, const MetricLabel& b) { return a.name < b.name; });
   FRAKTOR_RETURN_IF_ERROR(CheckLabels(name, labels));
-  if (read == nullptr) {
+  if (metric.read == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("gauge ", QuotedForText(name), " has no function to read it"));
+  }
+  if (metric.kind == MetricKind::kHistogram) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("gauge ", QuotedForText(name), " is a histogram; one value is read"));
+  }
+  if (metric.help.find_first_of("\n\\") != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat("gauge ", QuotedForText(name), ": help ", QuotedForText(metric.help),
+                                                   ": use one line without backslashes"));
   }
   std::string text_name = PrometheusName(name);
   if (IsTakenByTheHub(text_name)) {
@@ -102,27 +111,35 @@ absl::StatusOr<GaugeRegistration> GaugeTable::Add(std::string_view name, MetricL
   }
   for (const auto& [number, other] : gauges_) {
     if (other.text_name != text_name) continue;
-    if (other.name != name) {
+    if (other.metric.name != name) {
       return absl::AlreadyExistsError(absl::StrCat("gauge ", QuotedForText(name), " reads like ",
-                                                   QuotedForText(other.name), " in Prometheus; use another name"));
+                                                   QuotedForText(other.metric.name),
+                                                   " in Prometheus; use another name"));
     }
-    if (other.labels == labels) {
+    if (other.metric.labels == labels) {
       return absl::AlreadyExistsError(
           absl::StrCat("gauge ", QuotedForText(name), " exists with the same labels; use others, or remove it first"));
     }
+    if (other.metric.kind != metric.kind) {
+      return absl::AlreadyExistsError(
+          absl::StrCat("gauge ", QuotedForText(name), " is of another kind with other labels; use another name"));
+    }
   }
   const uint64_t number = next_number_++;
-  gauges_.emplace(number, Gauge{.name = std::string(name),
-                                .text_name = std::move(text_name),
-                                .labels = std::move(labels),
-                                .read = std::move(read)});
+  gauges_.emplace(number, Gauge{.metric = std::move(metric), .text_name = std::move(text_name)});
   return GaugeRegistration(shared_from_this(), number);
 }
 
 void GaugeTable::AppendTo(std::vector<Metric>& metrics) const {
   MutexLock lock(mutex_);
   for (const auto& [number, gauge] : gauges_) {
-    metrics.push_back({.name = gauge.name, .labels = gauge.labels, .kind = MetricKind::kGauge, .value = gauge.read()});
+    const ReadMetric& metric = gauge.metric;
+    metrics.push_back({.name = metric.name,
+                       .labels = metric.labels,
+                       .kind = metric.kind,
+                       .value = metric.read(),
+                       .summary = {},
+                       .help = metric.help});
   }
 }
 
@@ -131,7 +148,7 @@ void GaugeTable::Remove(uint64_t number) {
   MutexLock lock(mutex_);
   const auto found = gauges_.find(number);
   if (found == gauges_.end()) return;
-  ended = std::move(found->second.read);
+  ended = std::move(found->second.metric.read);
   gauges_.erase(found);
 }
 

@@ -1,4 +1,4 @@
-// Gauges that others read out: a name, labels, and a function.
+// Metrics that others read out: a name, labels, and a function.
 //
 // Thread safety: any thread may call anything.
 #ifndef FRAKTOR_ACTOR_OBSERVE_GAUGE_TABLE_H_
@@ -24,6 +24,17 @@
 namespace fraktor::inline v0 {
 
 class GaugeTable;
+
+// A metric that is read at each snapshot.
+struct ReadMetric {
+  std::string name = {};
+  MetricLabels labels = {};
+  std::function<double()> read = nullptr;
+  // A gauge, or a counter: what only goes up.
+  MetricKind kind = MetricKind::kGauge;
+  // One line of text, the same for all labels.
+  std::string help = {};
+};
 
 // A gauge is read until this is destroyed. When the destructor returns, its function does not run and will not run
 // again. It may outlive the hub.
@@ -53,7 +64,7 @@ class GaugeTable : public std::enable_shared_from_this<GaugeTable> {
   GaugeTable& operator=(const GaugeTable&) = delete;
 
   // As ObservabilityHub::AddGauge says.
-  absl::StatusOr<GaugeRegistration> Add(std::string_view name, MetricLabels labels, std::function<double()> read);
+  absl::StatusOr<GaugeRegistration> Add(ReadMetric metric);
 
   // Calls all functions, with the lock held.
   void AppendTo(std::vector<Metric>& metrics) const;
@@ -62,10 +73,8 @@ class GaugeTable : public std::enable_shared_from_this<GaugeTable> {
   friend class GaugeRegistration;
 
   struct Gauge {
-    std::string name;
+    ReadMetric metric;
     std::string text_name;
-    MetricLabels labels;
-    std::function<double()> read;
   };
 
   void Remove(uint64_t number);

@@ -13,6 +13,9 @@
 // | scheduler.latency_ms         | histogram |                     | from sending to the handler, of sampled messages   |
 // | dead_letters_total           | counter   | reason              | messages that reached nobody                       |
 //
+// Whoever wants adds what is read then (ObservabilityHub::AddGauge, AddMetric): a node of a cluster does
+// (fraktor/cluster/grain/cluster_metrics.h).
+//
 // The series of a type holds all of its actors, whether some are observed alone or not. So a sum over types has to
 // leave out what has a label `actor`.
 #ifndef FRAKTOR_ACTOR_OBSERVE_METRICS_SNAPSHOT_H_
@@ -78,6 +81,8 @@ struct Metric {
   MetricKind kind = MetricKind::kGauge;
   double value = 0;
   MetricSummary summary = {};
+  // What it is, for people; empty for those above, and for what nobody has said.
+  std::string help = {};
 };
 
 struct MetricsSnapshot {

@@ -186,8 +186,12 @@ void ObservabilityHub::RemoveWorker(const WorkerMetrics* metrics) {
 
 absl::StatusOr<GaugeRegistration> ObservabilityHub::AddGauge(std::string_view name, MetricLabels labels,
                                                              std::function<double()> read) {
+  return AddMetric({.name = std::string(name), .labels = std::move(labels), .read = std::move(read)});
+}
+
+absl::StatusOr<GaugeRegistration> ObservabilityHub::AddMetric(ReadMetric metric) {
   if (!enabled()) return GaugeRegistration();
-  return gauges_->Add(name, std::move(labels), std::move(read));
+  return gauges_->Add(std::move(metric));
 }
 
 absl::Status ObservabilityHub::SetSampleEvery(uint32_t sample_every) {

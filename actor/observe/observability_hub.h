@@ -106,6 +106,8 @@ class ObservabilityHub {
   // one, AlreadyExists if it is taken, ResourceExhausted if there are too many. If the hub is off, the registration is
   // one of nothing.
   absl::StatusOr<GaugeRegistration> AddGauge(std::string_view name, MetricLabels labels, std::function<double()> read);
+  // The same for one that may be a counter, and says what it is. AlreadyExists as well if the name is that of another kind.
+  absl::StatusOr<GaugeRegistration> AddMetric(ReadMetric metric);
 
   // Changes ObservabilityOptions.sample_every. Workers see it within WorkerMetrics::kSampleStride calls of Sample.
   absl::Status SetSampleEvery(uint32_t sample_every);

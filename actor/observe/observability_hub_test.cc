@@ -346,6 +346,37 @@ TEST(ObservabilityHub, CountsForBothAtOnceWhatHasNotWaited) {
 }
 
 // SCH-11
+TEST(ObservabilityHub, ReadsCountersOfOthersAndSaysWhatTheyAre) {
+  const auto hub = MakeHub();
+  const auto counter = [](MetricLabels labels) {
+    return ReadMetric{.name = "c_total",
+                      .labels = std::move(labels),
+                      .read = [] { return 3.0; },
+                      .kind = MetricKind::kCounter,
+                      .help = "What it is."};
+  };
+  const GaugeRegistration first = *hub->AddMetric(counter({{"l", "1"}}));
+  const GaugeRegistration second = *hub->AddMetric(counter({{"l", "2"}}));
+  const MetricsSnapshot snapshot = hub->Snapshot(Instant());
+  const Metric* const found = snapshot.Find("c_total", {{"l", "2"}});
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->kind, MetricKind::kCounter);
+  EXPECT_EQ(found->value, 3);
+  EXPECT_EQ(found->help, "What it is.");
+  // One name is of one kind.
+  EXPECT_EQ(hub->AddGauge("c_total", {{"l", "3"}}, [] { return 0.0; }).status().code(),
+            absl::StatusCode::kAlreadyExists);
+  ReadMetric histogram = counter({{"l", "3"}});
+  histogram.kind = MetricKind::kHistogram;
+  EXPECT_EQ(hub->AddMetric(histogram).status().code(), absl::StatusCode::kInvalidArgument);
+  for (const char* const help : {"two\nlines", "back\\slash"}) {
+    ReadMetric bad = counter({{"l", "3"}});
+    bad.help = help;
+    EXPECT_EQ(hub->AddMetric(bad).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+// SCH-11
 TEST(ObservabilityHub, SamplesAsOftenIfSomeMessagesAreSkipped) {
   const auto hub = MakeHub();
   WorkerMetrics* const worker = *hub->AddWorker("w", Instant());

@@ -31,10 +31,11 @@ constexpr std::array<Help, 7> kHelp = {{
     {kDeadLettersTotal, "Messages that reached nobody, by reason."},
 }};
 
-std::string_view HelpFor(std::string_view name) {
+std::string_view HelpFor(const Metric& metric) {
   for (const Help& help : kHelp) {
-    if (help.name == name) return help.text;
+    if (help.name == metric.name) return help.text;
   }
+  if (!metric.help.empty()) return metric.help;
   return "A gauge of the application.";
 }
 
@@ -148,7 +149,7 @@ std::string ToPrometheusText(const MetricsSnapshot& snapshot) {
     if (metric.name != family) {
       family = metric.name;
       name = PrometheusName(family);
-      absl::StrAppend(&out, "# HELP ", name, " ", ToAbsl(HelpFor(family)), "\n# TYPE ", name, " ",
+      absl::StrAppend(&out, "# HELP ", name, " ", ToAbsl(HelpFor(metric)), "\n# TYPE ", name, " ",
                       ToAbsl(TypeFor(metric.kind)), "\n");
     }
     if (metric.kind == MetricKind::kHistogram) {

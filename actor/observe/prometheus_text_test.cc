@@ -28,6 +28,12 @@ TEST(PrometheusText, WritesOneFamilyAfterTheOther) {
            .value = 0.5},
           {.name = "dead_letters_total", .labels = {{"reason", "stopped"}}, .kind = MetricKind::kCounter, .value = 12},
           {.name = "my.own", .labels = {}, .kind = MetricKind::kGauge, .value = -1},
+          {.name = "your.own_total",
+           .labels = {},
+           .kind = MetricKind::kCounter,
+           .value = 2,
+           .summary = {},
+           .help = "What you count."},
       }};
   EXPECT_EQ(ToPrometheusText(snapshot),
             "# HELP actor_mailbox_depth Messages that wait in the mailboxes of actors of a type.\n"
@@ -39,7 +45,10 @@ TEST(PrometheusText, WritesOneFamilyAfterTheOther) {
             "dead_letters_total{reason=\"stopped\"} 12\n"
             "# HELP my_own A gauge of the application.\n"
             "# TYPE my_own gauge\n"
-            "my_own -1\n");
+            "my_own -1\n"
+            "# HELP your_own_total What you count.\n"
+            "# TYPE your_own_total counter\n"
+            "your_own_total 2\n");
 }
 
 // SCH-11

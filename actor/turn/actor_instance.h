@@ -62,6 +62,11 @@ class ActorInstance {
   // The envelope ends after the call.
   virtual absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer);
 
+  // Whether a PoisonPill comes to Receive now, as other messages do, and the actor ends by itself when it is done
+  // (ActorContext::Stop). The usual one ends at once: all that was sent before has been handled. An actor that is not done
+  // with a message when its handler returns, as one that waits for a store, says yes as long as it is not.
+  virtual bool TakesPoisonPill() const { return false; }
+
   // The object of a class, which is named by the address of something that only it has, if this is the instance of such
   // an actor; null otherwise.
   virtual void* ObjectOf(const void* /*type*/) { return nullptr; }

@@ -55,6 +55,9 @@ class ActorLifecycle {
   // The mailbox is empty and idle. The slot is the lifecycle's, to give back or keep.
   virtual void OnEnded(ActorWorker& worker, ActorSlot& slot) = 0;
 
+  // Before a message is counted as a dead letter: true if somebody has taken it, and it is none (OrphanedMessage). Also
+  // called outside of turns.
+  virtual bool IsAdopted(ActorSlot* /*slot*/, EnvelopePtr& /*envelope*/, DeadLetterReason /*reason*/) { return false; }
   // Takes the envelope over. Also called outside of turns.
   virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) = 0;
 

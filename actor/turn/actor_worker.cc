@@ -59,10 +59,12 @@ void ActorWorker::DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReas
     EndEnvelope(cache(), envelope);
     return;
   }
-  if (metrics != nullptr) metrics->CountDeadLetter(reason);
   FreePromiseOf(*this, *envelope);
   UncountLimited(slot, *envelope);
-  lifecycle.OnDeadLetter(cache(), EnvelopePtr(envelope), slot, reason);
+  if (EnvelopePtr lost(envelope); !lifecycle.IsAdopted(slot, lost, reason)) {
+    if (metrics != nullptr) metrics->CountDeadLetter(reason);
+    lifecycle.OnDeadLetter(cache(), std::move(lost), slot, reason);
+  }
   // Whoever was told of it may have sent something, and no handler need end after this.
   outbox.Flush();
 }

@@ -123,16 +123,23 @@ void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLe
     DispatcherTable::CountLateDeadLetter();
     return;
   }
-  core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-  if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
+  const auto count = [core, reason] {
+    core->lost_[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
+    if (ForeignMetrics* const metrics = core->metrics()) metrics->CountDeadLetter(reason);
+  };
   // Whoever listens to dead letters may lose another one: that is only counted.
-  if (is_publishing) return;
+  if (is_publishing) {
+    count();
+    return;
+  }
   is_publishing = true;
   const absl::Cleanup published = [] { is_publishing = false; };
   MutexLock lock(core->lifecycle_mutex_);
+  auto* const recipient = const_cast<ActorSlot*>(slot);
+  if (core->lifecycle_ != nullptr && core->lifecycle_->IsAdopted(recipient, envelope, reason)) return;
+  count();
   if (core->lifecycle_ != nullptr) {
-    core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), const_cast<ActorSlot*>(slot),
-                                   reason);
+    core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), recipient, reason);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
@@ -25,6 +26,8 @@
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/cluster/grain/cluster_metrics.h"
 #include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
@@ -152,27 +155,37 @@ absl::Status CheckIsOwn(const std::string& authority, const std::string& of_remo
                    of_remoting, "\" (RemotingConfig::canonical_hostname and canonical_port): leave the first empty"));
 }
 
-// Where members were that are not among the newer ones: their grains are elsewhere from now on.
-std::vector<PathAuthority> LeavesOf(const ClusterTopology& older, const ClusterTopologyPtr& newer,
-                                    const Remoting* remoting) {
-  std::vector<PathAuthority> left;
-  if (remoting == nullptr || newer->epoch() < older.epoch()) return left;
-  for (const Member& member : ChangeOf(older, newer, Instant()).left) {
-    const size_t colon = member.authority.rfind(':');
-    uint32_t port = 0;
-    if (colon == std::string::npos || !absl::SimpleAtoi(member.authority.substr(colon + 1), &port)) continue;
-    absl::StatusOr<PathAuthority> authority = PathAuthority::Create(
-        remoting->address().authority()->protocol(), member.authority.substr(0, colon), static_cast<uint16_t>(port));
-    if (authority.ok()) left.push_back(*std::move(authority));
-  }
-  return left;
+// By a router, to those of the other members.
+std::function<Future<void>(std::string member)> SayingFarewell(ActorRef router) {
+  return [router](std::string member) {
+    auto [promise, future] = MakePromise<void>();
+    Tell(router, SayFarewell{.member = std::move(member), .said = std::move(promise)});
+    return std::move(future);
+  };
 }
 
-// Those that wait for connections to them: who has sent them looks for their grains anew.
-void GiveBackCalls(Remoting* remoting, const std::vector<PathAuthority>& left) {
-  for (const PathAuthority& authority : left) {
-    remoting->GiveBack(authority, {MessageTypeOf<GrainCall>(), MessageTypeOf<LocateGrain>()});
+// Where a member is; none if that is no host and port.
+std::optional<PathAuthority> AuthorityOf(const Member& member, const Remoting& remoting) {
+  const size_t colon = member.authority.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(member.authority.substr(colon + 1), &port)) return std::nullopt;
+  absl::StatusOr<PathAuthority> authority = PathAuthority::Create(
+      remoting.address().authority()->protocol(), member.authority.substr(0, colon), static_cast<uint16_t>(port));
+  if (!authority.ok()) return std::nullopt;
+  return *std::move(authority);
+}
+
+// Members that are not among the newer ones: their grains are elsewhere from now on.
+MembersLeft LeavesOf(const ClusterTopology& older, ClusterTopologyPtr newer, const Remoting* remoting) {
+  MembersLeft change{.topology = std::move(newer), .left = {}, .ids = {}};
+  if (remoting == nullptr || change.topology->epoch() < older.epoch()) return change;
+  for (const Member& member : ChangeOf(older, change.topology, Instant()).left) {
+    change.ids.push_back(member.id());
+    if (std::optional<PathAuthority> authority = AuthorityOf(member, *remoting)) {
+      change.left.push_back(*std::move(authority));
+    }
   }
+  return change;
 }
 
 }  // namespace
@@ -235,6 +248,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                        .max_backoff = options.placement.max_backoff,
                        .incoming_filters = options.incoming_filters,
                        .outgoing_filters = options.outgoing_filters});
+  if (remoting != nullptr) {
+    cluster->parts_->give_back = [remoting](const std::vector<PathAuthority>& left) {
+      for (const PathAuthority& node : left) {
+        remoting->GiveBack(node, {MessageTypeOf<GrainCall>(), MessageTypeOf<LocateGrain>()});
+      }
+    };
+  }
   // It may come before there is a session.
   const auto ending = std::make_shared<EndOfNode>();
   cluster->parts_->on_ended = [ending] { ending->Come(); };
@@ -267,7 +287,8 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                            MembershipSession::Make({.toolbox = system.toolbox(),
                                                     .executor = *cluster->executor_,
                                                     .provider = options.membership,
-                                                    .duties = std::make_shared<PlacementDuties>(cluster->driver_),
+                                                    .duties = std::make_shared<PlacementDuties>(
+                                                        cluster->driver_, SayingFarewell(cluster->router_)),
                                                     .on_join_failed = JoinWarning(system, authority, session),
                                                     .on_lost = LossWarning(system, authority)},
                                                    std::move(candidate), session));
@@ -282,15 +303,16 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   peers->Announce(authority, cluster->router_);
   if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
   cluster->listening_ = options.membership->Listen(
-      [remoting, weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
+      [remoting, router = cluster->router_,
+       weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
         const std::shared_ptr<PlacementCoordinatorDriver> driver = weak.lock();
         if (driver == nullptr) return;
-        const std::vector<PathAuthority> left = LeavesOf(*driver->topology(), topology, remoting);
-        // What waits for them is with the router before calls that find out by this topology that they are gone.
-        GiveBackCalls(remoting, left);
-        driver->UpdateTopology(std::move(topology));
-        // And what the router has sent there meanwhile.
-        GiveBackCalls(remoting, left);
+        MembersLeft change = LeavesOf(*driver->topology(), std::move(topology), remoting);
+        if (change.ids.empty()) {
+          driver->UpdateTopology(std::move(change.topology));
+        } else {
+          Tell(router, std::move(change));
+        }
       });
   if (options.leaves_on_shutdown) {
     // Phases of one's own need not have it.
@@ -303,11 +325,25 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
         .status()
         .IgnoreError();
   }
+  if (const absl::Status added = AddClusterMetrics(system.hub(),
+                                                   {.driver = cluster->driver_,
+                                                    .session = cluster->session_,
+                                                    .counts = cluster->parts_->counts,
+                                                    .gate = cluster->gate_},
+                                                   cluster->metrics_);
+      !added.ok()) {
+    const std::string text = absl::StrCat("some metrics of the cluster are missing: ", added.message());
+    system.log().Log(LogLevel::kWarning, {.at = system.toolbox().WallNow(), .path = "cluster", .text = text});
+  }
   // Before it joins: grains find it from their first moment on.
   extension.cluster = std::move(cluster);
   Cluster* const started = extension.cluster.get();
   extension.started.store(started, std::memory_order_release);
-  FRAKTOR_RETURN_IF_ERROR(started->session_->Join());
+  if (absl::Status joined = started->session_->Join(); !joined.ok()) {
+    extension.started.store(nullptr, std::memory_order_release);
+    extension.cluster.reset();
+    return joined;
+  }
   return started;
 }
 

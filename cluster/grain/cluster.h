@@ -31,6 +31,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/observe/gauge_table.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_call.h"
@@ -144,6 +145,7 @@ class Cluster final {
   std::shared_ptr<PlacementCoordinatorDriver> driver_;
   std::shared_ptr<MembershipSession> session_;
   MembershipListenerId listening_;
+  std::vector<GaugeRegistration> metrics_;
 };
 
 }  // namespace fraktor::inline v0

@@ -100,7 +100,7 @@ GrainCall Codec<GrainCall>::Decode(Decoder& in) {
 
 CodecSetup ClusterCodecs() {
   CodecSetup codecs;
-  codecs.Add<GrainCall, LocateGrain, GrainLocated, GrainGone>();
+  codecs.Add<GrainCall, LocateGrain, GrainLocated, GrainGone, GrainFarewell, FarewellHeard>();
   return codecs;
 }
 

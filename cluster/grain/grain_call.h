@@ -104,6 +104,16 @@ struct GrainGone {
   std::string authority = {};  // of the node
 };
 
+// A member has left, and all that ran on it has ended: does whoever gets this know so? Then nothing is sent there any more,
+// and it answers that; it comes after what it has sent before. Otherwise it is asked again.
+struct GrainFarewell {
+  std::string member = {};  // its id
+};
+struct FarewellHeard {
+  std::string member = {};
+  std::string authority = {};  // of who has heard it
+};
+
 // Writes calls whose codec is set, and reads them closed.
 template <>
 struct Codec<GrainCall> {
@@ -125,6 +135,15 @@ struct Codec<GrainLocated> : FieldCodec<GrainLocated, &GrainLocated::kind, &Grai
 template <>
 struct Codec<GrainGone> : FieldCodec<GrainGone, &GrainGone::kind, &GrainGone::identity, &GrainGone::authority> {
   static constexpr std::string_view kManifest = "fraktor.grain_gone";
+};
+
+template <>
+struct Codec<GrainFarewell> : FieldCodec<GrainFarewell, &GrainFarewell::member> {
+  static constexpr std::string_view kManifest = "fraktor.grain_farewell";
+};
+template <>
+struct Codec<FarewellHeard> : FieldCodec<FarewellHeard, &FarewellHeard::member, &FarewellHeard::authority> {
+  static constexpr std::string_view kManifest = "fraktor.farewell_heard";
 };
 
 // What the system of every node needs whose cluster goes over remoting.

@@ -59,10 +59,8 @@ auto Guarded(const Body& body) -> decltype(body()) {
 class GrainGate::Visit {
  public:
   explicit Visit(GrainGate& gate)
-      : gate_(gate), may_enter_((gate.word_.fetch_add(kOne, std::memory_order_acquire) & kShut) == 0) {}
-  ~Visit() {
-    if (gate_.word_.fetch_sub(kOne, std::memory_order_release) == (kOne | kShut)) gate_.word_.notify_all();
-  }
+      : gate_(gate), visit_(gate.crossing_.Enter()), may_enter_(gate.closed_.load(std::memory_order_acquire) == 0) {}
+  ~Visit() { gate_.crossing_.Leave(visit_); }
   Visit(const Visit&) = delete;
   Visit& operator=(const Visit&) = delete;
 
@@ -70,6 +68,7 @@ class GrainGate::Visit {
 
  private:
   GrainGate& gate_;
+  const uint32_t visit_;
   const bool may_enter_;
 };
 
@@ -83,41 +82,21 @@ absl::StatusOr<GrainGate*> GrainGate::Make(const std::string& authority) {
 void GrainGate::Open(ActorRef router, std::shared_ptr<const GrainRouterParts> parts) {
   router_ = router;
   parts_ = std::move(parts);
-  word_.fetch_and(~kShut, std::memory_order_release);
+  Reopen();
 }
 
 void GrainGate::Close() {
   Shut();
-  for (uint32_t word = word_.load(std::memory_order_acquire); word != kShut;
-       word = word_.load(std::memory_order_acquire)) {
-    word_.wait(word, std::memory_order_acquire);
-  }
-}
-
-// Whoever counts himself after this has looked finds nothing any more that was given up before. Twice: somebody may have
-// read the phase and not yet counted himself when it changed.
-void GrainGate::AwaitEntering() {
-  for (int i = 0; i < 2; ++i) {
-    std::atomic<uint32_t>& former = entering_[phase_.fetch_xor(kPhase, std::memory_order_acq_rel) & kPhase];
-    for (uint32_t count = former.fetch_add(0, std::memory_order_acq_rel); count != 0;
-         count = former.load(std::memory_order_acquire)) {
-      former.wait(count, std::memory_order_acquire);
-    }
-  }
+  crossing_.Await();
+  entering_.Await();
 }
 
 uint32_t GrainGate::BeginBatch() {
-  const uint32_t phase = phase_.load(std::memory_order_relaxed) & kPhase;
-  entering_[phase].fetch_add(1, std::memory_order_acq_rel);
-  const bool may_enter = (word_.fetch_add(kOne, std::memory_order_acquire) & kShut) == 0;
-  return phase | (may_enter ? kMayEnter : 0);
+  const uint32_t visit = entering_.Enter();
+  return visit | (closed_.load(std::memory_order_acquire) == 0 ? kMayEnter : 0);
 }
 
-void GrainGate::EndBatch(uint32_t batch) {
-  if (word_.fetch_sub(kOne, std::memory_order_release) == (kOne | kShut)) word_.notify_all();
-  std::atomic<uint32_t>& entering = entering_[batch & kPhase];
-  if (entering.fetch_sub(1, std::memory_order_acq_rel) == 1) entering.notify_all();
-}
+void GrainGate::EndBatch(uint32_t batch) { entering_.Leave(batch & kPhase); }
 
 std::optional<RemoteDoor::Delivery> GrainGate::Enter(uint32_t batch, const Arrival& arrival) {
   if ((batch & kMayEnter) == 0) return std::nullopt;

@@ -41,6 +41,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/grain/visitor_count.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/remote/association/remote_door.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -61,12 +62,28 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // a grain runs.
   void Open(ActorRef router, std::shared_ptr<const GrainRouterParts> parts);
   // No call does so any more; does not wait for those that are at it.
-  void Shut() { word_.fetch_or(kShut, std::memory_order_acq_rel); }
+  void Shut() { closed_.fetch_or(kShut, std::memory_order_acq_rel); }
   // And when this returns, nothing of the parts is used.
   void Close();
 
   // After Shut: another life of the router goes on.
-  void Reopen() { word_.fetch_and(~kShut, std::memory_order_release); }
+  void Reopen() { closed_.fetch_and(~kShut, std::memory_order_release); }
+
+  // As long as there is one, all calls go to the router. When it has been made, those have left that do not. That takes as
+  // long as the encoding of a message. One at a time: the router's.
+  class Hold {
+   public:
+    explicit Hold(GrainGate& gate) : gate_(gate) {
+      gate_.closed_.fetch_or(kHeld, std::memory_order_acq_rel);
+      gate_.crossing_.Await();
+    }
+    ~Hold() { gate_.closed_.fetch_and(~kHeld, std::memory_order_release); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    GrainGate& gate_;
+  };
 
   // Whether the router hears of calls that have not left this node: none leaves by itself before.
   void SetRouterHears(bool hears) { router_hears_.store(hears, std::memory_order_release); }
@@ -78,8 +95,8 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   bool IsAtRouter(const GrainKey& key) { return StripeOf(key).load(std::memory_order_acquire) != 0; }
 
   // When this returns, calls of other nodes that have found a grain here before placement has given it up are in its
-  // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
-  void AwaitEntering();
+  // mailbox. Takes as long as the batches that are being read.
+  void AwaitEntering() { entering_.Await(); }
 
   // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the
   // router.
@@ -110,9 +127,9 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
 
  private:
   static constexpr size_t kStripes = 256;
-  // Of word_: the rest counts who is inside, in twos.
+  // Of closed_.
   static constexpr uint32_t kShut = 1;
-  static constexpr uint32_t kOne = 2;
+  static constexpr uint32_t kHeld = 2;
   // Of what BeginBatch returns: the phase, and whether the gate was open.
   static constexpr uint32_t kPhase = 1;
   static constexpr uint32_t kMayEnter = 2;
@@ -133,14 +150,15 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // Set by Open, before all who read them.
   ActorRef router_;
   std::shared_ptr<const GrainRouterParts> parts_;
-  std::atomic<uint32_t> word_{kShut};
+  // 0: calls may take a shorter way. Set before the counts are awaited, and read by who has counted himself.
+  std::atomic<uint32_t> closed_{kShut};
   std::atomic<bool> router_hears_{false};
   std::atomic<uint64_t> crossed_{0};
   std::atomic<uint64_t> entered_{0};
   std::array<std::atomic<uint32_t>, kStripes> stripes_{};
-  // How many batches are being read that have begun in either phase: see AwaitEntering.
-  std::array<std::atomic<uint32_t>, 2> entering_{};
-  std::atomic<uint32_t> phase_{0};
+  // Calls that are about to leave, and batches that are being read.
+  VisitorCount crossing_;
+  VisitorCount entering_;
 
   static constexpr size_t kRememberedVacancies = 1024;
   // References to an actor differ in their flags.

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -31,10 +32,13 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/grain_gate.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/identity/member.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -105,9 +109,12 @@ struct GrainRouter::Turn {
 thread_local constinit GrainRouter::Turn* GrainRouter::Turn::current = nullptr;
 
 GrainRouter::GrainRouter(std::shared_ptr<const GrainRouterParts> parts)
-    : parts_(std::move(parts)), filtered_(parts_->max_waiting) {
+    : parts_(std::move(parts)), filtered_(parts_->max_waiting), waiting_(parts_->counts->waiting_calls) {
+  // Of a former life none are left.
+  waiting_.Reset();
   for (const GrainKind& kind : parts_->kinds) {
     kinds_.emplace(kind.name, &kind);
+    parts_->counts->kinds[kind.name].active.Reset();
     GrainCallFilters filters = parts_->incoming_filters;
     filters.insert(filters.end(), kind.filters.begin(), kind.filters.end());
     if (!filters.empty()) incoming_filters_.emplace(kind.name, std::move(filters));
@@ -168,6 +175,16 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
     OnStop(context, message.Take<StopGrain>());
   } else if (message.Is<GrainEnded>()) {
     OnEnded(context, message.As<GrainEnded>());
+  } else if (message.Is<MembersLeft>()) {
+    OnMembersLeft(context, message.As<MembersLeft>());
+  } else if (message.Is<GrainFarewell>()) {
+    OnFarewell(context, message.As<GrainFarewell>());
+  } else if (message.Is<FarewellHeard>()) {
+    OnFarewellHeard(context, message.As<FarewellHeard>());
+  } else if (message.Is<SayFarewell>()) {
+    OnSayFarewell(context, message.As<SayFarewell>());
+  } else if (message.Is<FarewellDue>()) {
+    GoOnWithFarewell(context);
   } else if (message.Is<CallLost>()) {
     OnCallLost(context, message.As<CallLost>());
   } else if (message.Is<LocateLost>()) {
@@ -210,6 +227,7 @@ absl::Status GrainRouter::PreRestart(ActorContext& context, const absl::Status& 
                                       .next = std::move(grain.next)});
   }
   grains_.clear();
+  for (auto& [kind, counts] : parts_->counts->kinds) counts.active.Reset();
   context.StopChildren();
   return absl::OkStatus();
 }
@@ -226,6 +244,7 @@ absl::Status GrainRouter::PostRestart(ActorContext& context, const absl::Status&
 
 void GrainRouter::PostStop(ActorContext& /*context*/) {
   if (parts_->gate != nullptr) parts_->gate->Shut();
+  for (auto& [kind, counts] : parts_->counts->kinds) counts.active.Reset();
   losses_.Reset();
   unhandled_.Reset();
   if (parts_->on_ended != nullptr) parts_->on_ended();
@@ -288,19 +307,14 @@ void GrainRouter::Wait(ActorContext& context, GrainCall call) {
 }
 
 GrainRouter::Lookups::iterator GrainRouter::Enqueue(ActorContext& context, GrainCall call) {
-  if (waiting_ >= parts_->max_waiting) {
-    Refuse(context, std::move(call), TooManyWait(waiting_));
+  if (waiting_.value() >= parts_->max_waiting) {
+    Refuse(context, std::move(call), TooManyWait(waiting_.value()));
     return lookups_.end();
   }
   const Instant now = context.system().toolbox().Now();
   if (call.wait_until == Instant::InfinitePast()) {
     const ActorRef sender = call.message->sender();
-    call.wait_until = now + parts_->max_wait;
-    // A little earlier, so that who asks hears what is missing, and not only that it took too long.
-    if (sender.IsPromise()) {
-      const absl::Duration left = std::min(DeadlineOf(sender) - now, absl::Hours(24 * 365));
-      call.wait_until = now + (left - std::min(left / 10, absl::Milliseconds(100)));
-    }
+    call.wait_until = sender.IsPromise() ? LastMoment(sender, now) : now + parts_->max_wait;
   }
   ++waiting_;
   const auto [lookup, is_new] = lookups_.try_emplace(call.key);
@@ -415,6 +429,14 @@ std::vector<GrainCall> GrainRouter::Take(Lookups::iterator lookup) {
 }
 
 void GrainRouter::Settle(ActorContext& context, Lookups::iterator lookup, const PlacementResolution& where) {
+  if (where.locality == PlacementLocality::kRemote && left_.contains(where.decision.owner)) {
+    // The answer was on its way when its node has left.
+    parts_->driver->RemovePid(lookup->first, where.pid);
+    Fail(context, lookup,
+         MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, lookup->first,
+                         absl::StrCat("the node at \"", where.decision.authority, "\" has left; try again")));
+    return;
+  }
   for (GrainCall& call : Take(lookup)) Deliver(context, std::move(call), where);
 }
 
@@ -423,6 +445,7 @@ void GrainRouter::RefuseAll(ActorContext& context, Lookups::iterator lookup, con
 }
 
 void GrainRouter::Fail(ActorContext& context, Lookups::iterator at, const absl::Status& why) {
+  ++parts_->counts->failed_lookups;
   const std::optional<LookupError> error = ErrorKindOf<LookupError>(why);
   if (!IsRetryableLookup(why) && error != LookupError::kNotStarted && error != LookupError::kTimeout) {
     RefuseAll(context, at, why);
@@ -670,6 +693,16 @@ void GrainRouter::Send(ActorContext& context, ActorRef router, GrainCall call) {
   ActorContext::worker().Send(router, MakeEnvelope<GrainCall>(sender, std::move(call)).release());
 }
 
+template <class Lost>
+void GrainRouter::GiveTo(ActorRef self, Lost lost) {
+  const Turn* const turn = Turn::current;
+  if (turn != nullptr && turn->router.taken_back_.has_value() && turn->context.self() == self) {
+    turn->router.taken_back_->emplace_back(std::move(lost));
+  } else {
+    Tell(self, std::move(lost));
+  }
+}
+
 bool GrainRouter::HearsOfLosses(ActorContext& context) {
   if (!has_listened_) {
     has_listened_ = true;
@@ -679,20 +712,78 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
           if (message.type == MessageTypeOf<GrainCall>()) {
             // Of those that others have sent nobody knows what they have done.
             if (static_cast<const GrainCall*>(message.message)->router != self) return;
-            Tell(self,
-                 CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason, .why = lost.why});
+            GiveTo(self,
+                   CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason, .why = lost.why});
           } else if (message.type == MessageTypeOf<LocateGrain>()) {
             const auto& locate = *static_cast<const LocateGrain*>(message.message);
+            LocateLost lost_one{
+                .key = GrainKey(locate.kind, locate.identity), .attempt = locate.attempt, .reason = lost.letter.reason};
             lost.TakeBack();
-            Tell(self, LocateLost{.key = GrainKey(locate.kind, locate.identity),
-                                  .attempt = locate.attempt,
-                                  .reason = lost.letter.reason});
+            GiveTo(self, std::move(lost_one));
           }
         });
   }
   if (!losses_.IsListening()) return false;
   parts_->gate->SetRouterHears(true);
   return true;
+}
+
+void GrainRouter::OnMembersLeft(ActorContext& context, MembersLeft& change) {
+  if (left_.size() >= kRememberedLeaves) left_.clear();
+  left_.insert(change.ids.begin(), change.ids.end());
+  // No call leaves this node meanwhile: not by this router, whose turn it is, and not past it.
+  const GrainGate::Hold hold(*parts_->gate);
+  taken_back_.emplace();
+  parts_->give_back(change.left);
+  TakenBack back = *std::exchange(taken_back_, std::nullopt);
+  parts_->driver->UpdateTopology(std::move(change.topology));
+  // Before the calls that have come meanwhile, which are in the mailbox.
+  for (auto& one : back) {
+    if (auto* const call = std::get_if<CallLost>(&one)) {
+      OnCallLost(context, *call);
+    } else {
+      OnLocateLost(context, std::get<LocateLost>(one));
+    }
+  }
+}
+
+void GrainRouter::OnSayFarewell(ActorContext& context, SayFarewell& say) {
+  farewell_.emplace(Farewell{.member = std::move(say.member), .said = std::move(say.said)});
+  for (const Member& member : parts_->driver->topology()->members()) {
+    if (member.authority != parts_->authority) farewell_->unheard.insert(member.authority);
+  }
+  GoOnWithFarewell(context);
+}
+
+void GrainRouter::GoOnWithFarewell(ActorContext& context) {
+  if (!farewell_.has_value()) return;
+  if (farewell_->unheard.empty() && waiting_.value() == 0) {
+    context.system().toolbox().CancelTimer(farewell_->timer);
+    farewell_->said.Set();
+    farewell_.reset();
+    return;
+  }
+  for (const std::string& authority : farewell_->unheard) {
+    const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(authority);
+    if (router.ok()) context.Tell(*router, GrainFarewell{.member = farewell_->member});
+  }
+  // Without a timer nobody is asked again, and who waits has a limit of his own.
+  context.system().toolbox().CancelTimer(farewell_->timer);
+  farewell_->timer = context.system()
+                         .toolbox()
+                         .ScheduleAfter(farewell_->pause, [self = context.self()] { Tell(self, FarewellDue{}); })
+                         .value_or(TimerId());
+  farewell_->pause = std::min(farewell_->pause * 2, kMaxFarewellPause);
+}
+
+void GrainRouter::OnFarewell(ActorContext& context, const GrainFarewell& farewell) {
+  if (parts_->driver->topology()->FindId(farewell.member) != nullptr) return;
+  context.Reply(FarewellHeard{.member = farewell.member, .authority = parts_->authority});
+}
+
+void GrainRouter::OnFarewellHeard(ActorContext& context, const FarewellHeard& heard) {
+  if (!farewell_.has_value() || farewell_->member != heard.member) return;
+  if (farewell_->unheard.erase(heard.authority) != 0 && farewell_->unheard.empty()) GoOnWithFarewell(context);
 }
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
@@ -705,6 +796,7 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
     Refuse(context, std::move(call), why, lost.reason);
     return;
   }
+  ++parts_->counts->retried_calls;
   const GrainKey key = call.key;
   const int tries = static_cast<int>(call.hops);
   call.router = ActorRef();
@@ -734,6 +826,7 @@ void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {
 }
 
 void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why, DeadLetterReason reason) {
+  ++parts_->counts->refused_calls;
   const ActorRef sender = call.message->sender();
   const std::string from = sender.IsNoOne() ? std::string() : context.PathOf(sender);
   const std::string recipient = absl::StrCat("grain ", call.key.ToString());
@@ -785,12 +878,19 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
     return MakeLookupError(LookupError::kUnknownKind, absl::StatusCode::kNotFound, key,
                            "this node does not host the kind; see ClusterOptions::kinds");
   }
+  KindCounts& counts = *parts_->counts->Find(key.kind());
   const absl::StatusOr<ActorRef> actor = Spawn(context, *kind->second, key, token);
-  if (!actor.ok()) return actor.status();
+  if (!actor.ok()) {
+    ++counts.failed;
+    return actor.status();
+  }
   if (const absl::Status watched = context.WatchWith(*actor, GrainEnded{.key = key, .token = token}); !watched.ok()) {
+    ++counts.failed;
     context.Stop(*actor);
     return watched;
   }
+  ++counts.started;
+  ++counts.active;
   HearOfUnhandled(context);
   if (parts_->gate != nullptr) parts_->gate->Settle(*actor, key);
   const auto filters = incoming_filters_.find(key.kind());
@@ -839,6 +939,9 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   if (running == grains_.end() || running->second.token != ended.token) return;
   Grain grain = std::move(running->second);
   grains_.erase(running);
+  KindCounts& counts = *parts_->counts->Find(ended.key.kind());
+  --counts.active;
+  if (!grain.failure.ok()) ++counts.failed;
   for (Promise<void>& stopped : grain.stopped) stopped.Set();
   if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token, grain.failure);
   PassOn(context, grain);
@@ -846,8 +949,8 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
 }
 
 void GrainRouter::Keep(ActorContext& context, Grain& grain, GrainCall call) {
-  if (waiting_ >= parts_->max_waiting) {
-    Refuse(context, std::move(call), TooManyWait(waiting_));
+  if (waiting_.value() >= parts_->max_waiting) {
+    Refuse(context, std::move(call), TooManyWait(waiting_.value()));
     return;
   }
   ++waiting_;
@@ -871,7 +974,10 @@ bool GrainRouter::MayReturn(ActorContext& context, GrainCall& call) {
   const ActorRef sender = call.message->sender();
   if (sender.IsPromise() && !sender.slot()->IsAt(sender.generation())) return false;
   if (returns_.size() >= kRememberedReturns) returns_.clear();
-  if (++returns_[sender] <= kMaxReturns) return true;
+  if (++returns_[sender] <= kMaxReturns) {
+    ++parts_->counts->retried_calls;
+    return true;
+  }
   returns_.erase(sender);
   const absl::Status why = absl::UnavailableError(
       absl::StrCat("grain \"", call.key.ToString(), "\" has ended before it has handled ",

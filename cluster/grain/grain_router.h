@@ -40,7 +40,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -52,6 +54,7 @@
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/supervision/failure.h"
@@ -61,6 +64,8 @@
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/grain/grain_peers.h"
+#include "fraktor/cluster/grain/router_counts.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/placement/activation_entry.h"
@@ -68,6 +73,7 @@
 #include "fraktor/cluster/placement/placement_coordinator_driver.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/executor.h"
 
 namespace fraktor::inline v0 {
@@ -83,6 +89,22 @@ struct StopGrain {
   GrainKey key;
   uint64_t token;
   Promise<void> stopped;
+};
+
+// Members have left, so calls that wait for connections to them have to go elsewhere. Applied in a turn of the router: none of
+// them is overtaken by one that is sent later, and none is sent to a node after what waits for it was taken back.
+struct MembersLeft {
+  ClusterTopologyPtr topology;
+  // Where they were, and who.
+  std::vector<PathAuthority> left;
+  std::vector<std::string> ids;
+};
+
+// This node was that member, and has left: the others are asked whether they know it. Kept when all do, and all that they
+// have sent here before is on its way to where it belongs.
+struct SayFarewell {
+  std::string member;
+  Promise<void> said;
 };
 
 // What a life of a router leaves to the next: grains that end before that begins.
@@ -120,12 +142,15 @@ struct GrainRouterParts {
   absl::Duration max_backoff = absl::Seconds(2);
   GrainCallFilters incoming_filters = {};
   GrainCallFilters outgoing_filters = {};
+  // Gives calls and questions back to the router that wait for connections to these nodes. Null: none do.
+  std::function<void(const std::vector<PathAuthority>& left)> give_back = nullptr;
   // The router has ended, and with it all that runs here. In its last turn.
   std::function<void()> on_ended = nullptr;
   CallOpening opening() const { return {.codecs = codecs, .refuses_harmful = is_untrusted}; }
 
   // Of the router's turns.
   const std::shared_ptr<GrainEstate> estate = std::make_shared<GrainEstate>();
+  const std::shared_ptr<RouterCounts> counts = std::make_shared<RouterCounts>();
 };
 
 // The name of a grain's actor: "account:alice". What a path does not allow is replaced and what is too long is cut, and
@@ -153,6 +178,10 @@ class GrainRouter final : public ActorInstance {
   static constexpr size_t kRememberedReturns = 4096;
   // Questions of other routers that are being answered; a further one is told to come again.
   static constexpr size_t kMaxInquiries = 65'536;
+  static constexpr size_t kRememberedLeaves = 1024;
+  // Between two questions whether others know that this node has left.
+  static constexpr absl::Duration kMinFarewellPause = absl::Milliseconds(5);
+  static constexpr absl::Duration kMaxFarewellPause = absl::Milliseconds(100);
 
   struct Grain {
     ActorRef actor = {};
@@ -183,6 +212,7 @@ class GrainRouter final : public ActorInstance {
     absl::StatusOr<PlacementResolutionPtr> found;
   };
   struct LookupsDue {};
+  struct FarewellDue {};
   // Remoting has given it back: it has not left this node.
   struct CallLost {
     GrainCall call;
@@ -193,6 +223,16 @@ class GrainRouter final : public ActorInstance {
     GrainKey key;
     uint64_t attempt;
     DeadLetterReason reason;
+  };
+  // What remoting gives back while a turn asks for it.
+  using TakenBack = std::vector<std::variant<CallLost, LocateLost>>;
+  struct Farewell {
+    std::string member;
+    Promise<void> said;
+    // The authorities of those who have not said that they have heard it.
+    std::set<std::string, std::less<>> unheard = {};
+    absl::Duration pause = kMinFarewellPause;
+    TimerId timer = {};
   };
   // The turn that this thread is in.
   struct Turn;
@@ -231,6 +271,12 @@ class GrainRouter final : public ActorInstance {
   void OnCallLost(ActorContext& context, CallLost& lost);
   void OnLocateLost(ActorContext& context, const LocateLost& lost);
   void OnDue(ActorContext& context);
+  void OnMembersLeft(ActorContext& context, MembersLeft& change);
+  void OnSayFarewell(ActorContext& context, SayFarewell& say);
+  void OnFarewell(ActorContext& context, const GrainFarewell& farewell);
+  void OnFarewellHeard(ActorContext& context, const FarewellHeard& heard);
+  // Asks those who have not answered; or says that all have.
+  void GoOnWithFarewell(ActorContext& context);
   void OnStart(ActorContext& context, StartGrain start);
   void OnStop(ActorContext& context, StopGrain stop);
   void OnEnded(ActorContext& context, GrainEnded& ended);
@@ -262,6 +308,9 @@ class GrainRouter final : public ActorInstance {
   // To the router that it came from, which looks for the grain anew.
   void SendBack(ActorContext& context, GrainCall call, const absl::Status& why);
   void Send(ActorContext& context, ActorRef router, GrainCall call);
+  // At once if that is asked for in its turn, as a message otherwise.
+  template <class Lost>
+  static void GiveTo(ActorRef self, Lost lost);
   // From the first time on it is told of what does not leave this node. False if it cannot be.
   bool HearsOfLosses(ActorContext& context);
   void Refuse(ActorContext& context, GrainCall call, const absl::Status& why,
@@ -285,10 +334,16 @@ class GrainRouter final : public ActorInstance {
   Dues dues_;
   Instant timer_at_ = Instant::InfiniteFuture();
   uint64_t next_number_ = 1;
-  size_t waiting_ = 0;
+  // Calls that wait, in lookups or for the end of a grain.
+  RouterCount& waiting_;
   absl::flat_hash_map<uint64_t, Inquiry> inquiries_;
   // How often questions have come back unhandled, by who asks.
   absl::flat_hash_map<ActorRef, uint32_t> returns_;
+  // Ids of members that have left: places that name them are out of date.
+  std::set<std::string, std::less<>> left_;
+  std::optional<Farewell> farewell_;
+  // None: what is given back comes as a message.
+  std::optional<TakenBack> taken_back_;
   EventSubscription losses_;
   EventSubscription unhandled_;
   bool has_listened_ = false;

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
@@ -22,6 +24,7 @@
 #include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/identity/rendezvous_hasher.h"
 #include "fraktor/cluster/identity/stable_hash.h"
+#include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/cluster/identity/virtual_actor_registry.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
@@ -379,6 +382,53 @@ TEST(VirtualActorRegistry, TakesNoMoreThanAskedFor) {
   for (int i = 0; i < 10; ++i) registry.Add(Found(Account(i), "a:1#1", "pid"), {}, At(0));
   EXPECT_EQ(registry.TakeIdle(At(5), 3), (std::vector<GrainKey>{Account(0), Account(1), Account(2)}));
   EXPECT_EQ(registry.TakeIdle(At(5), 100).size(), 7u);
+}
+
+TEST(CheckAuthority, TakesAHostAndAPort) {
+  for (const char* const good : {"10.0.0.1:2552", "node-1.shop.internal:1", "[::1]:65535", "localhost:80"}) {
+    EXPECT_TRUE(CheckAuthority("o", good).ok()) << good;
+  }
+  for (const char* const bad :
+       {"", "host", ":2552", "host:", "host:0", "host:65536", "host:-1", "host:x", "host:80x"}) {
+    const absl::Status refused = CheckAuthority("ClusterOptions::authority", bad);
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << bad;
+    EXPECT_TRUE(absl::StrContains(refused.message(), absl::StrCat("ClusterOptions::authority is \"", bad, "\"")))
+        << refused;
+  }
+}
+
+std::vector<std::string> Ids(const std::vector<Member>& members) {
+  std::vector<std::string> ids;
+  for (const Member& member : members) ids.push_back(member.id());
+  return ids;
+}
+
+TEST(TopologyChanged, SaysWhoHasComeAndGoneAndIsAboutTo) {
+  const Member stays = Hosting("a:1", 1);
+  const Member goes = Hosting("b:1", 2);
+  Member leaves = Hosting("c:1", 3);
+  Member has_been_leaving = Hosting("d:1", 4);
+  has_been_leaving.status = MemberStatus::kLeaving;
+  const Member restarts = Hosting("e:1", 5);
+  const ClusterTopologyPtr before = ClusterTopology::Make(7, {stays, goes, leaves, has_been_leaving, restarts}).value();
+  leaves.status = MemberStatus::kLeaving;
+  const Member restarted = Hosting("e:1", 6);
+  const Member comes = Hosting("f:1", 7);
+  const ClusterTopologyPtr after =
+      ClusterTopology::Make(9, {stays, leaves, has_been_leaving, restarted, comes}).value();
+
+  const TopologyChanged change = ChangeOf(*before, after, At(5));
+  EXPECT_EQ(change.topology, after);
+  EXPECT_EQ(change.observed_at, At(5));
+  EXPECT_EQ(Ids(change.left), (std::vector<std::string>{goes.id(), restarts.id()}));
+  EXPECT_EQ(Ids(change.joined), (std::vector<std::string>{restarted.id(), comes.id()}));
+  EXPECT_EQ(Ids(change.leaving), std::vector<std::string>{leaves.id()});
+
+  const TopologyChanged nothing = ChangeOf(*after, after, At(6));
+  EXPECT_TRUE(nothing.left.empty() && nothing.joined.empty() && nothing.leaving.empty());
+  // Who is heard of for the first time when it leaves has come as well.
+  EXPECT_EQ(ChangeOf(*ClusterTopology::Empty(), after, At(6)).joined.size(), 5u);
+  EXPECT_EQ(ChangeOf(*ClusterTopology::Empty(), after, At(6)).leaving.size(), 2u);
 }
 
 }  // namespace

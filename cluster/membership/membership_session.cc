@@ -33,7 +33,8 @@ absl::Status MembershipSessionOptions::Validate() const {
   return CheckPositive({{"MembershipSessionOptions::join_pause", join_pause},
                         {"MembershipSessionOptions::tick_period", tick_period},
                         {"MembershipSessionOptions::answer_timeout", answer_timeout},
-                        {"MembershipSessionOptions::hand_over_timeout", hand_over_timeout}});
+                        {"MembershipSessionOptions::hand_over_timeout", hand_over_timeout},
+                        {"MembershipSessionOptions::farewell_timeout", farewell_timeout}});
 }
 
 absl::StatusOr<std::shared_ptr<MembershipSession>> MembershipSession::Make(Parts parts, MemberCandidate candidate,
@@ -342,8 +343,16 @@ void MembershipSession::OnEnded() {
   }
   // A provider that cannot be told finds out when the term is over.
   answer_until_ = toolbox_.Now() + options_.answer_timeout;
-  changing_ =
-      After(provider_->Leave(std::move(id)), [](MembershipSession& self, const absl::Status&) { self.OnLeft(); });
+  changing_ = After(provider_->Leave(std::move(id)), [](MembershipSession& self, const absl::Status& left) {
+    // If the provider does not know it, the others will not hear it.
+    left.ok() ? self.SayFarewell() : self.OnLeft();
+  });
+}
+
+void MembershipSession::SayFarewell() {
+  if (state() == State::kLeft) return;
+  answer_until_ = toolbox_.Now() + options_.farewell_timeout;
+  changing_ = After(duties_->SayFarewell(), [](MembershipSession& self, const absl::Status&) { self.OnLeft(); });
 }
 
 void MembershipSession::OnLeft() {

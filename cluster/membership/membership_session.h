@@ -50,6 +50,8 @@ class MemberDuties {
   virtual Future<void> HandOver() = 0;
   // It is none any more: ends everything; ready when that is done.
   virtual Future<void> End() = 0;
+  // It has left, and the provider knows it; ready when the others do, and send nothing here any more.
+  virtual Future<void> SayFarewell() { return MakeReadyFuture(); }
   // It is none, and wants to be: for callers who ask why nothing runs. When it begins to join, and again whenever there
   // is another reason.
   virtual void Await(const absl::Status& /*why*/) {}
@@ -64,6 +66,9 @@ struct MembershipSessionOptions {
   absl::Duration answer_timeout = absl::Seconds(2);
   // Handing over may take so long; then the member leaves all the same, and its duties end.
   absl::Duration hand_over_timeout = absl::Seconds(60);
+  // How long a node that has left waits until the others know it. What they send here meanwhile is sent on; what comes later
+  // finds nobody, and who has asked hears by his timeout.
+  absl::Duration farewell_timeout = absl::Seconds(1);
   // A term must be longer than this. A Cluster sets it to PlacementOptions::membership_margin.
   absl::Duration min_term = absl::ZeroDuration();
 
@@ -130,6 +135,7 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   // OK: the node has wanted it.
   void EndDuties(const absl::Status& why);
   void OnEnded();
+  void SayFarewell();
   void OnLeft();
 
   void PostTick();
@@ -155,7 +161,7 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   Instant asked_at_;
   Instant ask_again_at_;
   Instant hand_over_until_ = Instant::InfiniteFuture();
-  // An answer that is waited for until then: to BeginLeaving, or to Leave.
+  // An answer that is waited for until then: to BeginLeaving, to Leave, or to a farewell.
   Instant answer_until_ = Instant::InfiniteFuture();
   Future<void> asking_;
   Future<void> changing_;  // handing over, ending, leaving: one after the other

@@ -481,7 +481,8 @@ PlacementSnapshot PlacementCoordinatorCore::Snapshot() const {
                            .activations = registry_.size(),
                            .busy_keys = busy_.size(),
                            .waiting_stops = to_stop_.size(),
-                           .cached_pids = cache_.size()};
+                           .cached_pids = cache_.size(),
+                           .passivations = passivations_};
 }
 
 bool PlacementCoordinatorCore::IsSelf(const Member& member) const {
@@ -597,6 +598,7 @@ void PlacementCoordinatorCore::BeginStop(const GrainKey& key, bool is_passivatio
   Work& work = at->second;
   work.token = here->token;
   work.is_passivation = is_passivation;
+  if (is_passivation) ++passivations_;
   work.must_stop = work.must_remove = true;
   if (!work.counts_as_stop) {
     work.counts_as_stop = true;

@@ -104,6 +104,7 @@ struct PlacementSnapshot {
   size_t busy_keys = 0;
   size_t waiting_stops = 0;
   size_t cached_pids = 0;
+  uint64_t passivations = 0;  // that have begun, since it was made
 };
 
 class PlacementCoordinatorCore {
@@ -268,6 +269,7 @@ class PlacementCoordinatorCore {
   absl::flat_hash_map<GrainKey, uint64_t> busy_;
   std::deque<GrainKey> to_stop_;
   size_t stops_ = 0;
+  uint64_t passivations_ = 0;
   std::deque<Leftover> leftovers_;  // records of ours that could not be removed
 };
 

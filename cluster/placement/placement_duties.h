@@ -11,6 +11,7 @@
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,9 +28,13 @@ namespace fraktor::inline v0 {
 
 class PlacementDuties final : public MemberDuties {
  public:
-  explicit PlacementDuties(std::shared_ptr<PlacementCoordinatorDriver> driver) : driver_(std::move(driver)) {}
+  // `say_farewell` as SayFarewell, with the id of the member; null: nobody is told.
+  explicit PlacementDuties(std::shared_ptr<PlacementCoordinatorDriver> driver,
+                           std::function<Future<void>(std::string member)> say_farewell = nullptr)
+      : driver_(std::move(driver)), say_farewell_(std::move(say_farewell)) {}
 
   void Begin(const MembershipTerm& term) override {
+    member_ = term.member.id();
     // It was stopped before, so this can only fail for a member that no provider would give.
     if (driver_->StartMember(term.member).ok()) driver_->RenewMembership(term.valid_until);
   }
@@ -45,10 +50,16 @@ class PlacementDuties final : public MemberDuties {
     return ended;
   }
 
+  Future<void> SayFarewell() override {
+    return has_handed_over_ && say_farewell_ != nullptr ? say_farewell_(member_) : MakeReadyFuture();
+  }
+
   void Await(const absl::Status& why) override { driver_->SetWhyStopped(std::string(why.message())); }
 
  private:
   const std::shared_ptr<PlacementCoordinatorDriver> driver_;
+  const std::function<Future<void>(std::string member)> say_farewell_;
+  std::string member_;
   bool has_handed_over_ = false;
 };
 

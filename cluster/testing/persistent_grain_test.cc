@@ -21,6 +21,7 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/typed/event_sourced.h"
+#include "fraktor/utils/future/future.h"
 
 namespace fraktor {
 
@@ -80,7 +81,10 @@ class Account final : public EventSourced<Account, AccountState, Commands<Deposi
 
 class Bank {
  public:
-  explicit Bank(Simulation& sim) : journal_(MemoryJournal::Open({}).value()), cluster_(sim, Options(journal_)) {}
+  // The journal answers after that time.
+  explicit Bank(Simulation& sim, absl::Duration delay = absl::ZeroDuration())
+      : journal_(MemoryJournal::Open({.toolbox = &sim.toolbox(), .min_delay = delay, .max_delay = delay}).value()),
+        cluster_(sim, Options(journal_)) {}
 
   absl::StatusOr<Balance> DepositAt(size_t from, std::string_view account, int64_t amount) {
     return cluster_.Await(
@@ -156,6 +160,33 @@ TEST(PersistentGrain, ComesBackWithItsStateAfterItWasPassivated) {
       EXPECT_GT(balance->token, tokens[i]) << "it is another activation";
     }
     EXPECT_EQ(running(), 4u);
+  });
+}
+
+// CLU-12: what it has begun to store is stored, and who asked for it hears so. What waits behind it is handled, here or by the
+// next activation.
+TEST(PersistentGrain, AnswersWhatItStoresWhileItIsHandedOver) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    Bank bank(sim, absl::Milliseconds(20));
+    SimTestCluster& cluster = bank.cluster();
+    cluster.AddNodes(3);
+    constexpr int kAccounts = 6;
+    for (int i = 0; i < kAccounts; ++i) ASSERT_TRUE(bank.DepositAt(0, absl::StrCat("a", i), 1).ok());
+    std::vector<Future<Balance>> answers;
+    for (int i = 0; i < 3 * kAccounts; ++i) {
+      answers.push_back(cluster[0]
+                            .Grain<Account>(absl::StrCat("a", i % kAccounts))
+                            .Ask(cluster.system(0), Deposit{1}, absl::Seconds(20)));
+    }
+    sim.Advance(absl::Milliseconds(10));
+    EXPECT_LT(cluster[0].driver().Snapshot().activations, size_t{kAccounts}) << "nothing would be handed over";
+    for (const size_t node : {1u, 2u}) ASSERT_TRUE(cluster.Await(cluster[node].Leave()).ok());
+    for (Future<Balance>& answer : answers) {
+      const absl::StatusOr<Balance> balance = cluster.Await(std::move(answer));
+      ASSERT_TRUE(balance.ok()) << balance.status();
+    }
+    // Each once.
+    for (int i = 0; i < kAccounts; ++i) EXPECT_EQ(bank.DepositAt(0, absl::StrCat("a", i), 1).value().amount, 5);
   });
 }
 

@@ -25,12 +25,16 @@
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_gate.h"
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
+#include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/identity/member.h"
 #include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/pubsub/pubsub.h"
 #include "fraktor/cluster/singleton/singleton.h"
@@ -38,6 +42,7 @@
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
@@ -507,6 +512,86 @@ TEST_F(ClusterOverSim, ACallThatWaitsForADeadNodeGoesElsewhere) {
 // The same if nothing was said for long, so that its streams are closed, and it is taken for connected.
 TEST_F(ClusterOverSim, ACallToADeadNodeThatWasSilentForLongGoesElsewhere) {
   Simulate({.seeds = 2}, [](Simulation& sim) { ACallThatWaitsForADeadNodeGoesElsewhere(sim, absl::Minutes(11)); });
+}
+
+// What remoting gives back is looked for before what is asked later.
+TEST_F(ClusterOverSim, ACallThatIsGivenBackIsNotOvertaken) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(2);
+    const std::string identity = GrainOfTheOther(cluster);
+    const GrainKey key(Counter::kGrainKind, identity);
+    const Member gone = *cluster[0].topology()->FindId(cluster[1].session().member_id());
+    const Member stays = *cluster[0].topology()->FindId(cluster[0].session().member_id());
+    cluster.Crash(1);
+    sim.Advance(absl::Seconds(1));
+    const uint64_t crossed = cluster[0].calls_past_router();
+    const auto add = [&](int64_t n) {
+      return cluster[0].Grain<Counter>(identity).Ask(cluster.system(0), Add{n}, absl::Seconds(20));
+    };
+    Future<Count> first = add(1);
+    Future<Count> second = add(10);
+    EXPECT_EQ(cluster[0].calls_past_router(), crossed + 2) << "they wait for the connection";
+    Tell(cluster[0].router(), MembersLeft{.topology = ClusterTopology::Make(1000, {stays}).value(),
+                                          .left = {PathAuthority::Create("pekko", "n1.test", 2552).value()},
+                                          .ids = {gone.id()}});
+    Future<Count> third;
+    {
+      // It is at the router when they come back.
+      const CallTicket ticket = static_cast<GrainGate&>(*cluster[0].gate().slot()->link).TicketFor(key);
+      third = add(100);
+    }
+    EXPECT_EQ(cluster[0].calls_past_router(), crossed + 2);
+    EXPECT_EQ(cluster.Await(std::move(first)).value().value, 1);
+    EXPECT_EQ(cluster.Await(std::move(second)).value().value, 11);
+    EXPECT_EQ(cluster.Await(std::move(third)).value().value, 111);
+  });
+}
+
+// CLU-12: what others send to a node that leaves finds its way, also if it is gone the moment that it has left.
+TEST_F(ClusterOverSim, LosesNoCallWhenANodeLeavesAndEnds) {
+  Simulate({.seeds = 4}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(3);
+    constexpr int kGrains = 12;
+    for (int g = 0; g < kGrains; ++g) ASSERT_TRUE(AddTo(cluster, 0, absl::StrCat("g", g), 1).ok());
+    std::vector<Future<Count>> answers;
+    Future<void> left = cluster[2].Leave();
+    Future<void> ended;
+    for (int i = 0; !ended.valid() || !ended.IsReady(); ++i) {
+      ASSERT_LT(i, 100'000);
+      answers.push_back(cluster[static_cast<size_t>(i % 2)]
+                            .Grain<Counter>(absl::StrCat("g", i % kGrains))
+                            .Ask(cluster.system(static_cast<size_t>(i % 2)), Add{1}, absl::Seconds(20)));
+      sim.Advance(absl::Microseconds(100));
+      if (ended.valid() || !left.IsReady()) continue;
+      ended = cluster.system(2).WhenTerminated();
+      cluster.system(2).Terminate();
+    }
+    cluster.Crash(2);
+    for (Future<Count>& answer : answers) {
+      const absl::StatusOr<Count> count = cluster.Await(std::move(answer));
+      ASSERT_TRUE(count.ok()) << count.status();
+    }
+  });
+}
+
+// It does not wait for one that it cannot reach for longer than it is to.
+TEST_F(ClusterOverSim, LeavesAlsoIfNotAllHearIt) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    options.cluster.session.farewell_timeout = absl::Seconds(3);
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(3);
+    for (size_t i = 0; i < cluster.size(); ++i) ASSERT_TRUE(cluster.Await(cluster[i].Joined()).ok());
+    sim.Advance(absl::Seconds(1));
+    cluster.Cut(1, 2);
+    const Instant begun = sim.toolbox().Now();
+    ASSERT_TRUE(cluster.Await(cluster[2].Leave()).ok());
+    const absl::Duration took = sim.toolbox().Now() - begun;
+    EXPECT_GE(took, absl::Seconds(3));
+    EXPECT_LT(took, absl::Seconds(4));
+  });
 }
 
 // Who asks for a grain that cannot be started hears why, at once, from wherever he asks, as do all who wait for it; it

@@ -1,6 +1,7 @@
 #include "fraktor/cluster/testing/threaded_test_cluster.h"
 
 #include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,9 +20,11 @@ size_t ThreadedTestCluster::AddNode() {
 void ThreadedTestCluster::Restart(size_t node) {
   systems_[node] = Begin(ports_[node]);
   nodes_[node] = Node{.system = systems_[node].get(),
-                      .cluster = BeginNode(*systems_[node], absl::StrCat("localhost:", store_port_)),
+                      .cluster = BeginNode(*systems_[node], store_authority()),
                       .authority = absl::StrCat("localhost:", ports_[node])};
 }
+
+std::string ThreadedTestCluster::store_authority() const { return absl::StrCat("localhost:", store_port_); }
 
 // It ends without having left.
 void ThreadedTestCluster::Crash(size_t node) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -33,6 +34,9 @@ class ThreadedTestCluster : public TestCluster {
   void Restart(size_t node) override;
   void CrashStore() override;
   void RestartStore() override;
+
+  // For nodes of other processes.
+  std::string store_authority() const;
 
  protected:
   using TestCluster::TestCluster;

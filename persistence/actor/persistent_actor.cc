@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
+#include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/message_type.h"
@@ -291,10 +292,19 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
     if (state_ == PersistentActorState::kProcessingCommands) stash_.ReturnNext(*context_);
     return absl::OkStatus();
   }
+  const bool is_end = message.Is<PoisonPill>();
   if (state_ == PersistentActorState::kPersistingEvents) {
+    if (is_end && stash_.waiting() >= options_->stash_capacity) {
+      context.Stop();
+      return absl::OkStatus();
+    }
     if (!has_waited) return StashInternally(context, message);
     // A coroutine has persisted something meanwhile. It goes before those that it went before.
     stash_.WaitAgain(context);
+    return absl::OkStatus();
+  }
+  if (is_end) {
+    EndAfterEvents(context);
     return absl::OkStatus();
   }
   absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), [&] {
@@ -350,6 +360,19 @@ absl::Status PersistentActor::StashInternally(ActorContext& context, Envelope& m
                                 stash_.waiting(), " commands wait in state ", ToAbsl(NameOf(state_)),
                                 "; send slower, raise PersistentActorOptions::stash_capacity, or choose another "
                                 "stash_overflow"));
+}
+
+void PersistentActor::EndAfterEvents(ActorContext& context) {
+  if (first_ == nullptr) {
+    context.Stop();
+    return;
+  }
+  // Commands that come later wait behind it, for whoever comes next.
+  AppendLoop(Append(Kind::kStashingDeferred, MakeEnvelope<PoisonPill>(ActorRef()), [this](Envelope&) {
+    context_->Stop();
+    return absl::OkStatus();
+  }));
+  AfterCommand();
 }
 
 absl::Status PersistentActor::Stash() {

@@ -112,6 +112,8 @@ class PersistentActor : public ActorInstance {
   void PostStop(ActorContext& context) final;
   absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) final;
   absl::Status PostRestart(ActorContext& context, const absl::Status& reason) final;
+  // While events are being stored: the commands that they are of are not done before their handlers have run.
+  bool TakesPoisonPill() const final { return !is_recovering_ && first_ != nullptr; }
 
  protected:
   // What an actor says of itself.
@@ -320,6 +322,8 @@ class PersistentActor : public ActorInstance {
   absl::Status HandleRecovery(ActorContext& context, Envelope& message);
   void AfterCommand();
   absl::Status StashInternally(ActorContext& context, Envelope& message);
+  // It ends when the handlers of all events before have run.
+  void EndAfterEvents(ActorContext& context);
   void SetState(PersistentActorState to);
   void Misuse(absl::Status error);
   // `status`, or the misuse that happened meanwhile.

@@ -772,6 +772,43 @@ TEST_F(PersistentActorTest, HeedsAPoisonPillWhileItWaitsForAPermit) {
   probe_.ExpectTerminated(waiting);
 }
 
+// A19: behind what was sent before, which is done when its events are stored and their handlers have run.
+TEST_F(PersistentActorTest, HeedsAPoisonPillWhenWhatWasSentBeforeIsDone) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "x");
+  Say(actor, "y");
+  probe_.Send(actor, PoisonPill{});
+  Say(actor, "too late");
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"command x", "event x", "command y", "event y", "stopped"}));
+  EXPECT_EQ(Recovered(), (Lines{"x", "y"}));
+}
+
+TEST_F(PersistentActorTest, HeedsAPoisonPillWhenWhatItPersistsByTheWayIsDone) {
+  AddSlowStores();
+  const ActorRef actor = SpawnRecovered();
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("x"), a.Handler()); });
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("y"), a.Handler()); });
+  probe_.Send(actor, PoisonPill{});
+  Say(actor, "too late");
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"event x", "event y", "stopped"}));
+  EXPECT_EQ(Recovered(), (Lines{"x", "y"}));
+}
+
+// Otherwise it would be one too many, and the actor would fail for being told to end.
+TEST_F(PersistentActorTest, HeedsAPoisonPillAtOnceIfThereIsNoRoomForIt) {
+  AddSlowStores();
+  script_.options.stash_capacity = 1;
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "x");
+  Say(actor, "y");
+  probe_.Send(actor, PoisonPill{});
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"command x", "stopped"}));
+}
+
 // P70
 TEST_F(PersistentActorTest, LeaveOthersRunningWhileTheyWaitForPermits) {
   std::vector<std::unique_ptr<Script>> scripts;
@@ -1666,14 +1703,14 @@ TEST_F(PersistentActorTest, LosesNoMessageOfATimerWhileCommandsWait) {
   kit_.Advance(absl::Milliseconds(600));
   EXPECT_EQ(script_.log, Lines());
   EXPECT_EQ(TakeLog(), (Lines{"event x", "command tick"}));
-  // And what the runtime handles itself does not wait.
+  // And what the runtime handles itself is no command, but waits for its turn.
   Run(actor, [](ScriptedActor& a) {
     a.Persist(std::string("y"), a.Handler());
     return Timers(a.context()).StartSingle("pill", PoisonPill{}, absl::Milliseconds(500));
   });
   kit_.Advance(absl::Milliseconds(600));
   probe_.ExpectTerminated(actor);
-  EXPECT_EQ(script_.log, (Lines{"stopped"}));
+  EXPECT_EQ(script_.log, (Lines{"event y", "stopped"}));
 }
 
 TEST_F(PersistentActorTest, GetsTheJournalsAnswersWhenItsMailboxIsFull) {

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
@@ -105,6 +106,11 @@ absl::Status DurableStateActor::Handle(ActorContext& context, Envelope& message,
     return GiveUp(context, absl::DeadlineExceededError(absl::StrCat(
                                "the store has not answered for ", absl::FormatDuration(options().store_timeout),
                                ": look at it, or raise DurableActorOptions::store_timeout")));
+  }
+  const bool is_end = message.Is<PoisonPill>();
+  if (is_end && (!is_busy_ || stash_.waiting() >= options().stash_capacity)) {
+    context.Stop();
+    return absl::OkStatus();
   }
   if (!is_busy_) return OnCommand(context, message);
   if (!has_waited) return Wait(context, message);

@@ -78,6 +78,8 @@ class DurableStateActor : public ActorInstance {
   absl::Status PreStart(ActorContext& context) final;
   absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override;
   void PostStop(ActorContext& context) override;
+  // While a change is being stored: the command that it is of is not done before that.
+  bool TakesPoisonPill() const final { return is_loaded_ && is_busy_; }
 
  protected:
   // The name under which its state is stored: stable, not blank, and of no other actor.

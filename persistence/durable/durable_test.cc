@@ -227,6 +227,26 @@ TEST_F(DurableTest, LetsCommandsWaitWhileAChangeIsStoredAndKeepsTheirOrder) {
   EXPECT_EQ(probe.Expect<Items>().text, "a b c");
 }
 
+// A19
+TEST_F(DurableTest, HeedsAPoisonPillWhenWhatWasSentBeforeIsStored) {
+  const auto cart = Start();
+  auto probe = kit_.Probe();
+  kit_.Settle();
+  store_->is_held = true;
+  probe.Send(cart, AddItem{"a"});
+  probe.Send(cart, AddItem{"b"});
+  probe.Send(cart.untyped(), PoisonPill{});
+  probe.Send(cart, AddItem{"too late"});
+  kit_.Settle();
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "a");
+  kit_.Settle();
+  store_->Release();
+  EXPECT_EQ(probe.Expect<Items>().text, "a b");
+  probe.ExpectTerminated(cart.untyped());
+  EXPECT_EQ(store_->Load("cart").Take()->state.revision, 2u);
+}
+
 TEST_F(DurableTest, LosesNoCommandThatWaitsWhenItIsRestarted) {
   const auto cart = Start();
   auto probe = kit_.Probe();
