@@ -276,6 +276,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                                                .events = &system.events()},
                                                                               placement));
   cluster->parts_->driver = cluster->driver_.get();
+  // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's. It has all that it
+  // needs by now: others may call it from its first moment on.
+  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
+                                                std::shared_ptr<const GrainRouterParts>(cluster->parts_));
+  FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
+  activations->set_router(cluster->router_);
+  cluster->gate_->Open(cluster->router_, cluster->parts_);
   MemberCandidate candidate{.authority = authority};
   for (const GrainKind& kind : options.kinds) {
     candidate.kinds.push_back(kind.name);
@@ -293,13 +300,6 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
                                                     .on_lost = LossWarning(system, authority)},
                                                    std::move(candidate), session));
   ending->Watch(cluster->session_);
-  // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's. It has all that it
-  // needs by now: others may call it from its first moment on.
-  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
-                                                std::shared_ptr<const GrainRouterParts>(cluster->parts_));
-  FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
-  activations->set_router(cluster->router_);
-  cluster->gate_->Open(cluster->router_, cluster->parts_);
   peers->Announce(authority, cluster->router_);
   if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
   cluster->listening_ = options.membership->Listen(
