@@ -94,29 +94,15 @@ void GrainGate::Close() {
   }
 }
 
-// Whoever counts himself after this has looked finds nothing any more that was given up before. Twice: somebody may have
-// read the phase and not yet counted himself when it changed.
-void GrainGate::AwaitEntering() {
-  for (int i = 0; i < 2; ++i) {
-    std::atomic<uint32_t>& former = entering_[phase_.fetch_xor(kPhase, std::memory_order_acq_rel) & kPhase];
-    for (uint32_t count = former.fetch_add(0, std::memory_order_acq_rel); count != 0;
-         count = former.load(std::memory_order_acquire)) {
-      former.wait(count, std::memory_order_acquire);
-    }
-  }
-}
-
 uint32_t GrainGate::BeginBatch() {
-  const uint32_t phase = phase_.load(std::memory_order_relaxed) & kPhase;
-  entering_[phase].fetch_add(1, std::memory_order_acq_rel);
+  const uint32_t phase = entering_.Begin();
   const bool may_enter = (word_.fetch_add(kOne, std::memory_order_acquire) & kShut) == 0;
   return phase | (may_enter ? kMayEnter : 0);
 }
 
 void GrainGate::EndBatch(uint32_t batch) {
   if (word_.fetch_sub(kOne, std::memory_order_release) == (kOne | kShut)) word_.notify_all();
-  std::atomic<uint32_t>& entering = entering_[batch & kPhase];
-  if (entering.fetch_sub(1, std::memory_order_acq_rel) == 1) entering.notify_all();
+  entering_.End(batch & kPhase);
 }
 
 std::optional<RemoteDoor::Delivery> GrainGate::Enter(uint32_t batch, const Arrival& arrival) {

@@ -40,6 +40,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/cluster/grain/entering_batches.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/remote/association/remote_door.h"
@@ -79,7 +80,7 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
 
   // When this returns, calls of other nodes that have found a grain here before placement has given it up are in its
   // mailbox. Takes as long as the batches that are being read. For one thread at a time: the router's.
-  void AwaitEntering();
+  void AwaitEntering() { entering_.Await(); }
 
   // The actor of a grain that runs here. What it has not handled when it ends, and somebody waits for, goes to the
   // router.
@@ -138,9 +139,7 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   std::atomic<uint64_t> crossed_{0};
   std::atomic<uint64_t> entered_{0};
   std::array<std::atomic<uint32_t>, kStripes> stripes_{};
-  // How many batches are being read that have begun in either phase: see AwaitEntering.
-  std::array<std::atomic<uint32_t>, 2> entering_{};
-  std::atomic<uint32_t> phase_{0};
+  EnteringBatches entering_;
 
   static constexpr size_t kRememberedVacancies = 1024;
   // References to an actor differ in their flags.
