@@ -8,9 +8,10 @@
 //   entering.Await();                               // and those who have found it are done
 //   Stop(actor);
 //
-// There are always some on their way, so their number need not come to nothing. Each counts himself in the current phase.
-// Await begins the other phase, in which new ones count themselves, and waits until nobody is left in the former; and once
-// more the other way round, since somebody may have read the phase and not yet counted himself when it changed.
+// There are always some on their way, so their number need not come to nothing. Each counts himself in the current
+// phase. Await begins the other phase, in which new ones count themselves, and waits until nobody is left in the
+// former; and once more the other way round, since somebody may have read the phase and not yet counted himself when it
+// changed.
 //
 // Thread safety: Begin and End from any thread. Await from one at a time.
 #ifndef FRAKTOR_CLUSTER_GRAIN_ENTERING_BATCHES_H_
@@ -44,8 +45,8 @@ class BasicEnteringBatches {
   void Await() {
     for (int i = 0; i < 2; ++i) {
       Count& former = CountOf(phase_.fetch_xor(1, std::memory_order_relaxed));
-      // Release for those who begin later, acquire for those who have ended. It must be in the order of the changes of the
-      // count: a load could overlook somebody.
+      // Release for those who begin later, acquire for those who have ended. It must be in the order of the changes of
+      // the count: a load could overlook somebody.
       uint32_t count = former.fetch_add(0, std::memory_order_acq_rel);
       while (count != 0) {
         former.wait(count, std::memory_order_relaxed);

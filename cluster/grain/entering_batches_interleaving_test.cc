@@ -1,5 +1,5 @@
-// Batches that are read while grains are ended, in every interleaving: nobody sends to an actor that has ended. And the proof
-// that these tests can fail: whichever memory order in entering_batches.h is made weaker, one of them does.
+// Batches that are read while grains are ended, in every interleaving: nobody sends to an actor that has ended. And the
+// proof that these tests can fail: whichever memory order in entering_batches.h is made weaker, one of them does.
 //
 // CLU-8
 #include <atomic>
@@ -16,8 +16,8 @@
 namespace fraktor {
 namespace {
 
-// Lives of a grain: its placement, which gives no order by itself, and the actors, of which each belongs to those who have
-// found it until it is ended.
+// Lives of a grain: its placement, which gives no order by itself, and the actors, of which each belongs to those who
+// have found it until it is ended.
 struct Lives {
   BasicEnteringBatches<ModelAtomics> entering;
   ModelAtomic<uint32_t> current{0};
