@@ -69,6 +69,7 @@
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/cluster/singleton/singleton.h"
 #include "fraktor/cluster/testing/grpc_test_cluster.h"
+#include "fraktor/cluster/testing/loopback_test_cluster.h"
 #include "fraktor/cluster/testing/sim_test_cluster.h"
 #include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
@@ -324,7 +325,7 @@ TEST_F(ClusterHeaderExamples, TopologyChanged) {
     EventSubscription listening = system.events().Listen<TopologyChanged>([](const TopologyChanged& change) {
       for (const Member& member : change.left) Forget(member.authority);
     });
-    ClusterTopologyPtr members = Cluster::Of(system)->topology();          // as it is now: look after having begun to listen
+    ClusterTopologyPtr members = Cluster::Of(system)->topology();  // as it is now: look after having begun to listen
     EXPECT_NE(members, nullptr);
   });
 }
@@ -756,7 +757,11 @@ TEST_F(ClusterHeaderExamples, TestClusters) {
   });
 }
 
-void GrpcExample(const CodecSetup& codecs) {
+void ExamplesWithThreads(const CodecSetup& codecs) {
+  {
+    LoopbackTestCluster cluster({.kinds = {GrainKindOf<Counter>()}, .codecs = codecs});
+    cluster.AddNodes(3);
+  }
   GrpcTestCluster cluster({.kinds = {GrainKindOf<Counter>()}, .codecs = codecs});
   cluster.AddNodes(3);
 }

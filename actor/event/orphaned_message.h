@@ -1,12 +1,13 @@
-// OrphanedMessage: a question for an actor of this system that has ended before it has handled it: it was in the mailbox,
-// or came too late. Before it becomes a dead letter somebody who knows another one that can answer may take it.
+// OrphanedMessage: a question for an actor of this system that has ended before it has handled it: it was in the
+// mailbox, or came too late. Before it becomes a dead letter somebody who knows another one that can answer may take
+// it.
 //
 //   EventSubscription orphans = system.events().Listen<OrphanedMessage>([](const OrphanedMessage& orphan) {
 //     if (orphan.recipient == former) Send(successor, std::move(orphan.message));
 //   });
 //
-// One that was taken is no dead letter, and who asked by it is told nothing. Other messages than questions, as those that an
-// actor has sent itself by a timer, end with it. So do those for an actor of which it is known why it has ended
+// One that was taken is no dead letter, and who asked by it is told nothing. Other messages than questions, as those
+// that an actor has sent itself by a timer, end with it. So do those for an actor of which it is known why it has ended
 // (end_cause.h): who asks it hears that.
 //
 // Thread safety: for the thread that publishes it, while it does.

@@ -122,7 +122,8 @@ class RemoteAuthorityRegistryTest : public ::testing::Test {
   Instant now_;
 };
 
-// PTH-7: who knows that a message has a better place to go to takes it out of those that wait; the others keep their order.
+// PTH-7: who knows that a message has a better place to go to takes it out of those that wait; the others keep their
+// order.
 TEST_F(RemoteAuthorityRegistryTest, GivesBackWhatIsWantedOfThoseThatWait) {
   for (int n = 1; n <= 4; ++n) EXPECT_EQ(Offer(n), "wait");
   log_.clear();

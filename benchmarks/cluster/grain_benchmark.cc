@@ -3,8 +3,8 @@
 //
 // `call/grain` asks a grain on another node, over gRPC on this machine, one question after the other: p50_us, p99_us.
 // `call/remote_ask` asks a plain actor there in the same way. `calls/*` are the same with 64 questions under way; an item
-// is an answer. `calls/in_turn` asks both in turn, over the same connection: `ratio` is the median over the rounds of what
-// a grain takes against a plain actor, `cpu_ratio` the same of processor time.
+// is an answer. `calls/in_turn` asks both in turn, over the same connection: `ratio` is the median over the rounds of
+// what a grain takes against a plain actor, `cpu_ratio` the same of processor time.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

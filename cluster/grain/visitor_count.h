@@ -8,8 +8,9 @@
 //   is_open.store(false, std::memory_order_release);
 //   count.Await();                                    // from here on nobody is inside who has seen that it was open
 //
-// Who comes while somebody waits sees the change, and is not waited for, but for those who come at its very beginning. So it
-// ends, however many come.
+// There is always somebody inside, so their number need not come to nothing. Each counts himself in the current phase.
+// Await begins the other phase, in which new ones count themselves, and waits until nobody is left in the former; and once
+// more the other way round, since somebody may have read the phase and not yet counted himself when it changed.
 //
 // Costs one read-modify-write to enter and one to leave.
 //
@@ -17,55 +18,70 @@
 #ifndef FRAKTOR_CLUSTER_GRAIN_VISITOR_COUNT_H_
 #define FRAKTOR_CLUSTER_GRAIN_VISITOR_COUNT_H_
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 
+#include "fraktor/utils/queue/atomics.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
-class VisitorCount {
+// The same for one who waits at a time.
+template <class Atomics = StdAtomics>
+class BasicVisitorCount {
  public:
-  VisitorCount() = default;
-  VisitorCount(const VisitorCount&) = delete;
-  VisitorCount& operator=(const VisitorCount&) = delete;
-
-  // What Leave wants: 0 or 1.
+  // What Leave wants to know: 0 or 1.
   uint32_t Enter() {
-    const uint32_t phase = phase_.load(std::memory_order_relaxed) & 1;
-    inside_[phase].fetch_add(1, std::memory_order_acq_rel);
+    // Any of the two is right: Await looks at both.
+    const uint32_t phase = phase_.load(std::memory_order_relaxed);
+    // Who is too late to be seen by Await sees what was changed before: acquire, of its release.
+    CountOf(phase).fetch_add(1, std::memory_order_acquire);
     return phase;
   }
 
+  // Release: what was done inside comes before what Await's caller does next.
   void Leave(uint32_t phase) {
-    const bool is_last = inside_[phase].fetch_sub(1, std::memory_order_seq_cst) == 1;
-    if (is_last && is_awaited_.load(std::memory_order_seq_cst)) inside_[phase].notify_all();
+    Count& count = CountOf(phase);
+    if (count.fetch_sub(1, std::memory_order_release) == 1) count.notify_all();
   }
 
   // Not by somebody who is inside.
   void Await() {
-    const MutexLock lock(awaiting_);
-    is_awaited_.store(true, std::memory_order_seq_cst);
-    // Twice: somebody may have read the phase and not yet counted himself when it changed.
     for (int i = 0; i < 2; ++i) {
-      std::atomic<uint32_t>& former = inside_[phase_.fetch_xor(1, std::memory_order_acq_rel) & 1];
-      // A read-modify-write: whoever counts himself after it sees what was done before.
-      for (uint32_t count = former.fetch_add(0, std::memory_order_seq_cst); count != 0;
-           count = former.load(std::memory_order_seq_cst)) {
-        former.wait(count, std::memory_order_seq_cst);
+      Count& former = CountOf(phase_.fetch_xor(1, std::memory_order_relaxed));
+      // Release for those who enter later, acquire for those who have left. It must be in the order of the changes of the
+      // count: a load could overlook somebody.
+      uint32_t count = former.fetch_add(0, std::memory_order_acq_rel);
+      while (count != 0) {
+        former.wait(count, std::memory_order_relaxed);
+        count = former.load(std::memory_order_acquire);
       }
     }
-    is_awaited_.store(false, std::memory_order_seq_cst);
   }
 
  private:
-  // By the phase in which they came. The counting pairs with the look of Await.
-  std::array<std::atomic<uint32_t>, 2> inside_{};
-  std::atomic<uint32_t> phase_{0};
-  // Pairs with inside_: who leaves counts and then looks here, who waits sets it and then looks at the count.
-  std::atomic<bool> is_awaited_{false};
-  // Of those who wait, one at a time.
+  using Count = typename Atomics::template Atomic<uint32_t>;
+
+  Count& CountOf(uint32_t phase) { return phase == 0 ? even_ : odd_; }
+
+  Count phase_{0};
+  // How many are inside who have entered in the phase. Pair with each other, as said above.
+  Count even_{0};
+  Count odd_{0};
+};
+
+class VisitorCount {
+ public:
+  uint32_t Enter() { return count_.Enter(); }
+  void Leave(uint32_t visit) { count_.Leave(visit); }
+  // Not by somebody who is inside. Several wait one after the other.
+  void Await() {
+    const MutexLock lock(awaiting_);
+    count_.Await();
+  }
+
+ private:
+  BasicVisitorCount<> count_;
   Mutex awaiting_;
 };
 

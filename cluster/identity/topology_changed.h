@@ -3,7 +3,7 @@
 //   EventSubscription listening = system.events().Listen<TopologyChanged>([](const TopologyChanged& change) {
 //     for (const Member& member : change.left) Forget(member.authority);
 //   });
-//   ClusterTopologyPtr members = Cluster::Of(system)->topology();          // as it is now: look after having begun to listen
+//   ClusterTopologyPtr members = Cluster::Of(system)->topology();  // as it is now: look after having begun to listen
 //
 // Each node publishes what it hears of, in the order of epochs; it may miss epochs in between, and then one event has
 // all that has changed. A node that has lost its way to the store hears of nothing, until it has found it.

@@ -1,5 +1,5 @@
-// LoopbackTestCluster: a TestCluster with threads and the real clock over a loopback: what threads do to each other in a
-// cluster, without a library that ThreadSanitizer cannot look into.
+// LoopbackTestCluster: a TestCluster with threads and the real clock over a loopback: what threads do to each other in
+// a cluster, without a library that ThreadSanitizer cannot look into.
 //
 //   LoopbackTestCluster cluster({.kinds = {GrainKindOf<Counter>()}, .codecs = codecs});
 //   cluster.AddNodes(3);

@@ -1,5 +1,5 @@
-// A cluster with real threads: callers on threads of their own, batches that are read while grains end, nodes that go away
-// while they are called.
+// A cluster with real threads: callers on threads of their own, batches that are read while grains end, nodes that go
+// away while they are called.
 #include "fraktor/cluster/testing/loopback_test_cluster.h"
 
 #include <algorithm>
@@ -103,7 +103,7 @@ class Caller {
   std::vector<std::pair<uint64_t, int64_t>> last_;
 };
 
-// CLU-8, R40: several threads call the same grains, from their nodes and from others, while the grains are passivated all
+// CLU-8: several threads call the same grains, from their nodes and from others, while the grains are passivated all
 // the time: each call is handled once, and those of a thread in order.
 TEST(ClusterWithThreads, ServesManyThreadsWhileGrainsArePassivated) {
   constexpr int kCalls = 1000;

@@ -1,5 +1,6 @@
 // TestCluster: the nodes of a cluster in one process, for tests: some compute nodes, and one with the embedded store. The
-// same scenario runs on a simulated network in virtual time (SimTestCluster) and over gRPC (GrpcTestCluster).
+// same scenario runs on a simulated network in virtual time (SimTestCluster), with threads over a loopback
+// (LoopbackTestCluster), and over gRPC (GrpcTestCluster).
 //
 //   void MovesWhenItsNodeLeaves(TestCluster& cluster) {
 //     cluster.AddNodes(3);

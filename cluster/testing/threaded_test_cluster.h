@@ -2,7 +2,7 @@
 //
 //   class GrpcTestCluster final : public ThreadedTestCluster {
 //    public:
-//     explicit GrpcTestCluster(TestClusterOptions options) : ThreadedTestCluster(std::move(options)) { RestartStore(); }
+//     explicit GrpcTestCluster(TestClusterOptions options);            // RestartStore();
 //     ~GrpcTestCluster() override { EndAll(); }
 //
 //    protected:

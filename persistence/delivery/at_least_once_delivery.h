@@ -133,8 +133,8 @@ class AtLeastOnceDelivery {
   AtLeastOnceDelivery& operator=(const AtLeastOnceDelivery&) = delete;
 
   // Whether so many deliveries to the path could be made now: ResourceExhausted if too many would be unconfirmed,
-  // InvalidArgument for a path that is none, has wildcards, or is a guardian's. For handlers of commands: when an event is
-  // stored it is too late to refuse it.
+  // InvalidArgument for a path that is none, has wildcards, or is a guardian's. For handlers of commands: when an event
+  // is stored it is too late to refuse it.
   absl::Status CheckDelivery(std::string_view destination, size_t count = 1) const;
 
   // Sends `make(id)`, a copyable message, to the actor that has the path, now (or when the recovery is complete) and

@@ -284,7 +284,8 @@ TEST_F(DurableTest, ComesBackFromABurstOfManyMoreCommandsThanMayWait) {
   const auto cart = kit_.Spawn<SmallCart>();
   auto probe = kit_.Probe();
   kit_.Settle();
-  // The first is stored. Of those behind it two wait, and one finds no room, again and again; the last waits for the state.
+  // The first is stored. Of those behind it two wait, and one finds no room, again and again; the last waits for the
+  // state.
   kit_.ExpectDeadLetters<AddItem>(6, [&] {
     for (int i = 0; i < 11; ++i) probe.Send(cart, AddItem{absl::StrCat(i)});
   });

@@ -238,8 +238,8 @@ LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path) {
   while (!manifest.empty() && manifest.back() == '\n') manifest.pop_back();
   LogSurvey list{.path = absl::StrCat(path, "/", manifest)};
   Survey(env, list, [&needed](std::string_view change) { ReadChange(change, needed); });
-  // Each opening makes a list, and files are numbered in the order in which they are made. That no earlier log counts is said
-  // by an opening with a number that it gives to no log, and later with that of the log that was begun then.
+  // Each opening makes a list, and files are numbered in the order in which they are made. That no earlier log counts
+  // is said by an opening with a number that it gives to no log, and later with that of the log that was begun then.
   uint64_t made_by_opening = 0;
   needed.first_is_log = needed.first.has_value() &&
                         absl::SimpleAtoi(absl::StripPrefix(manifest, "MANIFEST-"), &made_by_opening) &&

@@ -658,7 +658,8 @@ TEST_P(OneOfManyLogs, IsRefusedIfItIsDamagedOrMissing) {
   }
 }
 
-// RocksDB takes the first of them away when there are too many bytes in them, and writes a file of what is rarely written.
+// RocksDB takes the first of them away when there are too many bytes in them, and writes a file of what is rarely
+// written.
 TEST_P(OneOfManyLogs, IsNotMissedIfItWasTakenAwayByTheirLimit) {
   std::string first;
   FillMany(size_t{300} << 10, [&](uint64_t events) {

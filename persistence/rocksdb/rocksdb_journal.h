@@ -81,8 +81,8 @@ struct RocksDbJournalOptions {
   // What RocksDB keeps of its files in memory, and what it gathers before it writes a file.
   size_t block_cache_bytes = size_t{32} << 20;
   size_t write_buffer_bytes = size_t{64} << 20;
-  // Of all write-ahead logs together, which are read when it is opened. When they reach it, what is rarely written goes to a
-  // file too, and old logs are taken away. At least 1.
+  // Of all write-ahead logs together, which are read when it is opened. When they reach it, what is rarely written goes
+  // to a file too, and old logs are taken away. At least 1.
   size_t max_log_bytes = size_t{256} << 20;
   // Another world of files, for tests. Outlives the journal.
   rocksdb::Env* env = nullptr;

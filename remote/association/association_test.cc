@@ -372,8 +372,8 @@ TEST_F(AssociationTest, GivesBackWhatWillNotBeSent) {
   EXPECT_EQ(a.system().dead_letters().count(DeadLetterReason::kQuarantined), 1u);
 }
 
-// What waits for a connection is given back when somebody says so, by its type, and in order; the rest waits on. Also if the
-// streams were closed for being idle, so that the node was taken for connected.
+// What waits for a connection is given back when somebody says so, by its type, and in order; the rest waits on. Also
+// if the streams were closed for being idle, so that the node was taken for connected.
 TEST_F(AssociationTest, GivesBackWhatWaitsForAConnection) {
   for (const absl::Duration idle : {absl::ZeroDuration(), absl::Minutes(11)}) {
     const std::string host = idle == absl::ZeroDuration() ? "b" : "c";

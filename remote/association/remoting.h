@@ -110,9 +110,9 @@ class Remoting final : public RemoteProvider {
   // Before its time.
   absl::Status EndQuarantine(const PathAuthority& node);
 
-  // Messages of these types that wait for a connection to a node, and so have not left this one, are given back to who has
-  // sent them (UndeliveredMessage), in order; what nobody takes is a dead letter. Others go on waiting: for somebody who
-  // knows that the node will not come back, or that they have a better place to go to.
+  // Messages of these types that wait for a connection to a node, and so have not left this one, are given back to who
+  // has sent them (UndeliveredMessage), in order; what nobody takes is a dead letter. Others go on waiting: for
+  // somebody who knows that the node will not come back, or that they have a better place to go to.
   void GiveBack(const PathAuthority& node, absl::Span<const MessageType* const> types);
 
   // Messages of this type that other nodes send to `actor`, which is one of this system, go through `door` from now on,

@@ -73,8 +73,8 @@ struct Codec<RemoteSpawned> : FieldCodec<RemoteSpawned, &RemoteSpawned::ref> {
 
 const CodecRegistry& RuntimeCodecs();
 
-// Whether peers that are not trusted may not send it (RemoteOptions::untrusted): not by itself, and not within a message
-// that whoever gets it opens.
+// Whether peers that are not trusted may not send it (RemoteOptions::untrusted): not by itself, and not within a
+// message that whoever gets it opens.
 bool IsHarmful(const MessageType* type);
 
 }  // namespace fraktor::inline v0

@@ -1,4 +1,5 @@
 """Which include paths a program needs that uses a library: for tests that call a compiler themselves."""
+
 load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
 def _at_run_time(path, bin_dir):

@@ -4,9 +4,9 @@
 //   options.env = &files.env();                            // what ends programs cannot be opened there: Corruption
 //
 // RocksDB parses what a file says of itself, its table properties, before it looks at their checksum. Versions such as
-// 7.8 and 9.11 abort at some damage there if they are built with assertions, as Debian's are; newer ones refuse it. Whoever
-// looks for damage would be left with the line of an assertion, and nothing could be taken out of the files that are
-// good. So each file is opened in a child process first.
+// 7.8 and 9.11 abort at some damage there if they are built with assertions, as Debian's are; newer ones refuse it.
+// Whoever looks for damage would be left with the line of an assertion, and nothing could be taken out of the files
+// that are good. So each file is opened in a child process first.
 //
 // Thread safety: any thread, once it is made.
 #ifndef FRAKTOR_TOOLS_JOURNAL_PROBED_FILES_H_
