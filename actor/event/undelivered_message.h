@@ -7,8 +7,8 @@
 //   });
 //
 // One that was taken back is no dead letter: it is not counted, published or logged as one, and who asked by it is told
-// nothing. Whoever took it says what became of it. Listeners behind him find it empty, if he has moved it away: each looks
-// at the type, and touches only what is its own.
+// nothing. Whoever took it says what became of it. Listeners behind him find it empty, if he has moved it away: each
+// looks at the type, and touches only what is its own.
 //
 // Thread safety: for the thread that publishes it, while it does.
 #ifndef FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_

@@ -191,8 +191,8 @@ class ActorSystem {
   CoordinatedShutdown& coordinated_shutdown();
   // Ready when the root has ended: OK after an orderly end. If an actor's failure went up to /user or /system, by which
   // the system has ended, it is that error, which names the actor. Remoting has waited until then for other nodes to
-  // confirm what was sent to them, but for no longer than RemoteOptions::shutdown_flush (1 s): what they have not confirmed
-  // is lost if the process ends at once (_exit).
+  // confirm what was sent to them, but for no longer than RemoteOptions::shutdown_flush (1 s): what they have not
+  // confirmed is lost if the process ends at once (_exit).
   Future<void> WhenTerminated();
   bool IsTerminated() const;
   // Terminates, and waits for that up to `timeout`; then the rest is ended without ceremony, as soon as the handlers

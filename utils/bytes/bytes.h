@@ -26,7 +26,8 @@
 
 namespace fraktor::inline v0 {
 
-// What a number takes as a varint: seven of its bits to a byte. 9/64 is a little less than a seventh, and enough for 64.
+// What a number takes as a varint: seven of its bits to a byte. 9/64 is a little less than a seventh, and enough for
+// 64.
 constexpr size_t VarintBytes(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) * 9 + 64) / 64; }
 // What a text of so many bytes takes with its length.
 constexpr size_t SizedBytes(size_t bytes) { return VarintBytes(bytes) + bytes; }
