@@ -22,6 +22,8 @@ TEST(VisitorCount, WaitsForThoseWhoAreInside) {
   std::atomic<bool> has_left{false};
   const uint32_t visit = count.Enter();
   std::thread visitor([&] {
+    // Long enough that nobody who does not wait would see it.
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
     has_left.store(true);
     count.Leave(visit);
   });
@@ -51,12 +53,13 @@ TEST(VisitorCount, EndsItsWaitHoweverManyCome) {
 // What was changed before the wait is seen by everybody who is inside after it.
 TEST(VisitorCount, LetsNobodyBeInsideWhoHasSeenWhatWasThere) {
   constexpr int kVisitors = 3;
-  constexpr int kChanges = 2000;
+  constexpr int kVisits = 100'000;
   VisitorCount count;
   std::atomic<int> current{0};
   std::atomic<int> retired{-1};
   std::atomic<bool> is_over{false};
   std::atomic<int> wrong{0};
+  std::atomic<int> visits{0};
   std::vector<std::thread> visitors;
   for (int i = 0; i < kVisitors; ++i) {
     visitors.emplace_back([&] {
@@ -65,10 +68,11 @@ TEST(VisitorCount, LetsNobodyBeInsideWhoHasSeenWhatWasThere) {
         const int seen = current.load(std::memory_order_relaxed);
         if (seen <= retired.load(std::memory_order_acquire)) wrong.fetch_add(1);
         count.Leave(visit);
+        visits.fetch_add(1, std::memory_order_relaxed);
       }
     });
   }
-  for (int change = 1; change <= kChanges; ++change) {
+  for (int change = 1; visits.load(std::memory_order_relaxed) < kVisits; ++change) {
     current.store(change, std::memory_order_relaxed);
     count.Await();
     retired.store(change - 1, std::memory_order_release);
