@@ -94,12 +94,7 @@ TEST(ClusterMetrics, CountCalls) {
   Simulate({.seeds = 2}, [](Simulation& sim) {
     SimTestCluster cluster(sim, CounterCluster());
     cluster.AddNodes(2);
-    std::string there;
-    for (int g = 0; there.empty(); ++g) {
-      const std::string identity = absl::StrCat("g", g);
-      ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
-      if (cluster[1].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) there = identity;
-    }
+    const std::string there = GrainOfTheOther(cluster);
     EXPECT_EQ(ValueOf(cluster, 0, kClusterPidCacheSize), 1);
     ASSERT_TRUE(AddTo(cluster, 0, there, 1).ok());
     EXPECT_GE(ValueOf(cluster, 0, kClusterCallsPastRouter, {{"direction", "out"}}), 1);

@@ -116,6 +116,17 @@ inline absl::StatusOr<Count> AddTo(TestCluster& cluster, size_t from, std::strin
   return cluster.Await(cluster[from].Grain<Counter>(identity).Ask(cluster.system(from), Add{n}, timeout));
 }
 
+// A grain that runs on the second node, and whose place the first one knows.
+inline std::string GrainOfTheOther(TestCluster& cluster) {
+  for (int g = 0; g < 100; ++g) {
+    std::string identity = absl::StrCat("g", g);
+    EXPECT_TRUE(AddTo(cluster, 0, identity, 1).ok());
+    if (cluster[1].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) return identity;
+  }
+  ADD_FAILURE() << "all are on one node";
+  return "";
+}
+
 // Where grains are depends on the ports that the nodes got. That one of three nodes has none of so many happens once in
 // 10^8 runs.
 inline constexpr int kManyGrains = 48;
@@ -194,12 +205,7 @@ inline void MovesWhenItsNodeLeaves(TestCluster& cluster) {
 // CLU-8: what comes from another node while a grain is being ended is not lost, whatever threads do when.
 inline void LosesNothingWhileItIsPassivated(TestCluster& cluster) {
   cluster.AddNodes(2);
-  std::string there;
-  for (int g = 0; there.empty(); ++g) {
-    const std::string identity = absl::StrCat("g", g);
-    ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
-    if (cluster[1].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) there = identity;
-  }
+  const std::string there = GrainOfTheOther(cluster);
   const GrainKey key(Counter::kGrainKind, there);
   std::deque<Future<Count>> answers;
   std::set<uint64_t> tokens;

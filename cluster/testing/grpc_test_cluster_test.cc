@@ -2,14 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
-#include <set>
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 
-#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"

@@ -415,12 +415,7 @@ TEST_F(ClusterOverSim, RemembersWhereAGrainIs) {
   Simulate({.seeds = 2}, [](Simulation& sim) {
     SimTestCluster cluster(sim, CounterCluster());
     cluster.AddNodes(2);
-    std::string there;
-    for (int g = 0; there.empty(); ++g) {
-      const std::string identity = absl::StrCat("g", g);
-      ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
-      if (cluster[1].driver().Snapshot().activations > 0) there = identity;
-    }
+    const std::string there = GrainOfTheOther(cluster);
     EXPECT_EQ(cluster[0].driver().Snapshot().cached_pids, 1u);
     // The store is not needed, nor anybody else.
     cluster.CrashStore();
@@ -463,17 +458,6 @@ TEST_F(ClusterOverSim, ACallDoesNotOvertakeOneThatIsAtTheRouter) {
     cluster.Crash(0);
     grain.Tell(Add{1});
   });
-}
-
-// A grain that runs on the second node, and whose place the first one knows.
-std::string GrainOfTheOther(TestCluster& cluster) {
-  for (int g = 0; g < 100; ++g) {
-    std::string identity = absl::StrCat("g", g);
-    EXPECT_TRUE(AddTo(cluster, 0, identity, 1).ok());
-    if (cluster[1].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) return identity;
-  }
-  ADD_FAILURE() << "all are on one node";
-  return "";
 }
 
 // A call that is asked when the connection to the grain's node is known to be gone has not left: when the node is no
@@ -919,12 +903,7 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForANodeInQuarantine) {
   Simulate({.seeds = 2}, [](Simulation& sim) {
     SimTestCluster cluster(sim, CounterCluster());
     cluster.AddNodes(2);
-    std::string there;
-    for (int g = 0; there.empty(); ++g) {
-      const std::string identity = absl::StrCat("g", g);
-      ASSERT_TRUE(AddTo(cluster, 0, identity, 1).ok());
-      if (cluster[1].driver().Snapshot().activations > 0) there = identity;
-    }
+    const std::string there = GrainOfTheOther(cluster);
     const PathAuthority address = PathAuthority::Create("pekko", "n1.test", 2552).value();
     const uint64_t life = Remoting::Of(cluster.system(1))->system_uid();
     ASSERT_TRUE(Remoting::Of(cluster.system(0))->Quarantine(address, life, {}).ok());
