@@ -134,12 +134,13 @@ void GaugeTable::AppendTo(std::vector<Metric>& metrics) const {
   MutexLock lock(mutex_);
   for (const auto& [number, gauge] : gauges_) {
     const ReadMetric& metric = gauge.metric;
-    metrics.push_back({.name = metric.name,
-                       .labels = metric.labels,
-                       .kind = metric.kind,
-                       .value = metric.read(),
-                       .summary = {},
-                       .help = metric.help});
+    const double value = metric.read();
+    Metric& row = metrics.emplace_back();
+    row.name = metric.name;
+    row.labels = metric.labels;
+    row.kind = metric.kind;
+    row.value = value;
+    row.help = metric.help;
   }
 }
 
