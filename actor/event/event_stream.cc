@@ -228,6 +228,8 @@ void EventStream::Changed(size_t rules_before, size_t rules_after) {
   rule_count_ += rules_after - rules_before;
   // Pairs with the load in Publish.
   subscriber_count_.store(entries_.size(), std::memory_order_release);
+  // Pairs with the load in changes().
+  changes_.fetch_add(1, std::memory_order_release);
 }
 
 EventSubscription EventStream::ListenTo(const EventType& type, std::function<void(const EventRef&)> listener) {

@@ -141,6 +141,16 @@ class EventStream {
   void PublishRefToAll(const EventRef& event);
 
   size_t subscriber_count() const { return subscriber_count_.load(std::memory_order_acquire); }
+
+  // Whether somebody gets an Event. For those whose events cost something to make; takes a lock, so they keep the answer
+  // until changes() is another one.
+  template <class Event>
+  bool HasSubscribers() {
+    return !TargetsOf(EventTypeOf<Event>())->empty();
+  }
+  // Grows whenever somebody subscribes or unsubscribes. Costs one load.
+  uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
+
   // Publications that nested too deep.
   uint64_t dropped_count() const { return dropped_count_.load(std::memory_order_relaxed); }
   // Subscribers that threw in PublishToAll.
@@ -186,6 +196,7 @@ class EventStream {
   // Who gets which type, made at the first publication after a change.
   absl::flat_hash_map<const EventType*, std::shared_ptr<const Targets>> targets_ ABSL_GUARDED_BY(mutex_);
   std::atomic<size_t> subscriber_count_{0};  // written under mutex_; Publish looks at it without
+  std::atomic<uint64_t> changes_{0};         // likewise; who sees a number finds in TargetsOf what led to it
   // Statistics that pair with nothing.
   std::atomic<uint64_t> dropped_count_{0};
   std::atomic<uint64_t> throw_count_{0};

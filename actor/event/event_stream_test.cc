@@ -111,6 +111,23 @@ TEST(EventStream, DeliversByTypeAndByDeclaredBase) {  // A89
   EXPECT_EQ(red.names, (Names{"RedApple", "Red"}));
 }
 
+TEST(EventStream, TellsWhetherSomebodyGetsAType) {
+  EventStream stream;
+  const uint64_t at_first = stream.changes();
+  EXPECT_FALSE(stream.HasSubscribers<Apple>());
+  EventSubscription fruits = stream.Listen<Fruit>([](const Fruit&) {});
+  const uint64_t with_fruits = stream.changes();
+  EXPECT_GT(with_fruits, at_first);
+  // By a base, and nothing that has no such base.
+  EXPECT_TRUE(stream.HasSubscribers<Apple>());
+  EXPECT_TRUE(stream.HasSubscribers<RedApple>());
+  EXPECT_FALSE(stream.HasSubscribers<Red>());
+  EXPECT_EQ(stream.changes(), with_fruits);
+  fruits.Reset();
+  EXPECT_GT(stream.changes(), with_fruits);
+  EXPECT_FALSE(stream.HasSubscribers<Apple>());
+}
+
 TEST(EventStream, DeliversOnceToWhoSubscribedTwice) {
   EventStream stream;
   Recorder recorder;
