@@ -82,13 +82,11 @@ struct GrainCall {
 // Where is this grain? To the router of its owner, which activates it if it runs nowhere. Whoever asks twice gets the
 // same answer twice.
 struct LocateGrain {
-  std::string kind = {};
-  std::string identity = {};
+  GrainKey key = {};
   uint64_t attempt = 0;  // of the one who asks
 };
 struct GrainLocated {
-  std::string kind = {};
-  std::string identity = {};
+  GrainKey key = {};
   uint64_t attempt = 0;
   absl::Status status = {};
   // If that is OK.
@@ -99,8 +97,7 @@ struct GrainLocated {
 };
 // A call came to a node on which its grain does not run: what is remembered of it is not true any more.
 struct GrainGone {
-  std::string kind = {};
-  std::string identity = {};
+  GrainKey key = {};
   std::string authority = {};  // of the node
 };
 
@@ -122,18 +119,36 @@ struct Codec<GrainCall> {
   static absl::Status Encode(const GrainCall& call, Encoder& out);
   static GrainCall Decode(Decoder& in);
 };
+
+// The two parts of the key, and then the fields.
+template <class T, auto... kFields>
+struct KeyedFieldCodec {
+  static void Encode(const T& value, Encoder& out) {
+    out.Bytes(value.key.kind());
+    out.Bytes(value.key.identity());
+    FieldCodec<T, kFields...>::Encode(value, out);
+  }
+  static T Decode(Decoder& in) {
+    const std::string_view kind = in.Bytes();
+    const std::string_view identity = in.Bytes();
+    T value = FieldCodec<T, kFields...>::Decode(in);
+    value.key = GrainKey(kind, identity);
+    return value;
+  }
+};
+
 template <>
-struct Codec<LocateGrain> : FieldCodec<LocateGrain, &LocateGrain::kind, &LocateGrain::identity, &LocateGrain::attempt> {
+struct Codec<LocateGrain> : KeyedFieldCodec<LocateGrain, &LocateGrain::attempt> {
   static constexpr std::string_view kManifest = "fraktor.locate_grain";
 };
 template <>
-struct Codec<GrainLocated> : FieldCodec<GrainLocated, &GrainLocated::kind, &GrainLocated::identity,
-                                        &GrainLocated::attempt, &GrainLocated::status, &GrainLocated::authority,
-                                        &GrainLocated::owner, &GrainLocated::pid, &GrainLocated::token> {
+struct Codec<GrainLocated>
+    : KeyedFieldCodec<GrainLocated, &GrainLocated::attempt, &GrainLocated::status, &GrainLocated::authority,
+                      &GrainLocated::owner, &GrainLocated::pid, &GrainLocated::token> {
   static constexpr std::string_view kManifest = "fraktor.grain_located";
 };
 template <>
-struct Codec<GrainGone> : FieldCodec<GrainGone, &GrainGone::kind, &GrainGone::identity, &GrainGone::authority> {
+struct Codec<GrainGone> : KeyedFieldCodec<GrainGone, &GrainGone::authority> {
   static constexpr std::string_view kManifest = "fraktor.grain_gone";
 };
 

@@ -160,7 +160,7 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
   } else if (message.Is<GrainFound>()) {
     OnFound(context, message.As<GrainFound>());
   } else if (message.Is<GrainLocated>()) {
-    OnLocated(context, message.As<GrainLocated>());
+    OnLocated(context, message.Take<GrainLocated>());
   } else if (message.Is<LocateGrain>()) {
     OnLocate(context, message.As<LocateGrain>());
   } else if (message.Is<InquiryAnswered>()) {
@@ -218,13 +218,14 @@ absl::Status GrainRouter::PreRestart(ActorContext& context, const absl::Status& 
   // They have ended when the next life begins.
   for (auto& [key, grain] : grains_) {
     if (parts_->gate != nullptr) parts_->gate->Vacate(grain.actor);
-    for (GrainCall& call : grain.unhandled) Refuse(context, std::move(call), why);
-    waiting_ -= grain.unhandled.size();
+    Legacy& legacy = grain.Leave();
+    for (GrainCall& call : legacy.unhandled) Refuse(context, std::move(call), why);
+    waiting_ -= legacy.unhandled.size();
     parts_->estate->grains.push_back({.key = key,
                                       .token = grain.token,
                                       .is_stopping = grain.is_stopping,
-                                      .stopped = std::move(grain.stopped),
-                                      .next = std::move(grain.next)});
+                                      .stopped = std::move(legacy.stopped),
+                                      .next = std::move(legacy.next)});
   }
   grains_.clear();
   for (auto& [kind, counts] : parts_->counts->kinds) counts.active.Reset();
@@ -256,7 +257,7 @@ SupervisionDirective GrainRouter::OnChildFailure(ActorContext& /*context*/, cons
     const std::optional<GrainKey> key = parts_->gate == nullptr ? std::nullopt : parts_->gate->KeyOf(failure.child);
     const auto unborn = key.has_value() ? grains_.find(*key) : grains_.end();
     if (unborn != grains_.end() && unborn->second.actor == failure.child) {
-      unborn->second.failure = Annotate(
+      unborn->second.Leave().failure = Annotate(
           failure.error, absl::StrCat("grain \"", key->ToString(), "\", on the node at \"", parts_->authority, "\""));
     }
   }
@@ -295,8 +296,7 @@ void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
     }
   }
   if (!call.router.IsNoOne()) {
-    context.Tell(call.router,
-                 GrainGone{.kind = call.key.kind(), .identity = call.key.identity(), .authority = parts_->authority});
+    context.Tell(call.router, GrainGone{.key = call.key, .authority = parts_->authority});
   }
   Wait(context, std::move(call));
 }
@@ -383,19 +383,17 @@ void GrainRouter::Locate(ActorContext& context, Lookups::iterator at, const Plac
   }
   // One that is lost on the way is asked again sooner if that is heard of, and later otherwise.
   if (router->IsRemote()) HearsOfLosses(context);
-  const GrainKey& key = at->first;
   lookup.attempt = next_number_++;
   lookup.is_paused = false;
   lookup.asked = authority;
   lookup.asked_router = *router;
   lookup.step_at = context.system().toolbox().Now() + parts_->locate_timeout;
   SetDue(context, at);
-  context.Tell(*router, LocateGrain{.kind = key.kind(), .identity = key.identity(), .attempt = lookup.attempt});
+  context.Tell(*router, LocateGrain{.key = at->first, .attempt = lookup.attempt});
 }
 
-void GrainRouter::OnLocated(ActorContext& context, const GrainLocated& located) {
-  const GrainKey key(located.kind, located.identity);
-  const auto at = lookups_.find(key);
+void GrainRouter::OnLocated(ActorContext& context, GrainLocated located) {
+  const auto at = lookups_.find(located.key);
   if (at == lookups_.end() || at->second.attempt != located.attempt) return;
   if (!located.status.ok()) {
     Fail(context, at, located.status);
@@ -407,15 +405,16 @@ void GrainRouter::OnLocated(ActorContext& context, const GrainLocated& located) 
     Ask(context, at);
     return;
   }
+  const ActorRef router = located.authority == at->second.asked ? at->second.asked_router : ActorRef();
   const auto where = std::make_shared<PlacementResolution>(
-      PlacementResolution{.decision = {.key = key,
-                                       .authority = located.authority,
-                                       .owner = located.owner,
+      PlacementResolution{.decision = {.key = at->first,
+                                       .authority = std::move(located.authority),
+                                       .owner = std::move(located.owner),
                                        .observed_at = context.system().toolbox().Now()},
                           .locality = PlacementLocality::kRemote,
-                          .pid = located.pid,
+                          .pid = std::move(located.pid),
                           .token = located.token,
-                          .actor = located.authority == at->second.asked ? at->second.asked_router : ActorRef()});
+                          .actor = router});
   parts_->driver->Learn(where);
   Settle(context, at, *where);
 }
@@ -558,7 +557,7 @@ void GrainRouter::OnDue(ActorContext& context) {
 }
 
 void GrainRouter::OnLocate(ActorContext& context, const LocateGrain& locate) {
-  const GrainKey key(locate.kind, locate.identity);
+  const GrainKey& key = locate.key;
   if (inquiries_.size() >= kMaxInquiries) {
     context.Reply(Located(key, locate.attempt,
                           MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted, key,
@@ -589,7 +588,7 @@ void GrainRouter::OnInquiryAnswered(ActorContext& context, const InquiryAnswered
 
 GrainLocated GrainRouter::Located(const GrainKey& key, uint64_t attempt,
                                   const absl::StatusOr<PlacementResolutionPtr>& found) const {
-  GrainLocated located{.kind = key.kind(), .identity = key.identity(), .attempt = attempt, .status = found.status()};
+  GrainLocated located{.key = key, .attempt = attempt, .status = found.status()};
   if (!found.ok()) return located;
   const PlacementResolution& where = **found;
   if (where.pid.empty()) {
@@ -607,12 +606,11 @@ GrainLocated GrainRouter::Located(const GrainKey& key, uint64_t attempt,
 }
 
 void GrainRouter::OnGone(const GrainGone& gone) {
-  const GrainKey key(gone.kind, gone.identity);
-  const PlacementResolutionPtr known = parts_->driver->Cached(key);
+  const PlacementResolutionPtr known = parts_->driver->Cached(gone.key);
   if (known == nullptr || known->locality == PlacementLocality::kLocal || known->decision.authority != gone.authority) {
     return;
   }
-  parts_->driver->RemovePid(key, known->pid);
+  parts_->driver->RemovePid(gone.key, known->pid);
 }
 
 void GrainRouter::Deliver(ActorContext& context, GrainCall call, const PlacementResolution& where) {
@@ -620,7 +618,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     const auto grain = grains_.find(call.key);
     if (grain != grains_.end() && grain->second.token == where.token && !grain->second.is_stopping) {
       const ActorRef actor = grain->second.actor;
-      if (!grain->second.unhandled.empty() || !actor.slot()->IsAt(actor.generation())) {
+      if (grain->second.HasUnhandled() || !actor.slot()->IsAt(actor.generation())) {
         Keep(context, grain->second, std::move(call));
         return;
       }
@@ -716,8 +714,7 @@ bool GrainRouter::HearsOfLosses(ActorContext& context) {
                    CallLost{.call = lost.TakeBack().Take<GrainCall>(), .reason = lost.letter.reason, .why = lost.why});
           } else if (message.type == MessageTypeOf<LocateGrain>()) {
             const auto& locate = *static_cast<const LocateGrain*>(message.message);
-            LocateLost lost_one{
-                .key = GrainKey(locate.kind, locate.identity), .attempt = locate.attempt, .reason = lost.letter.reason};
+            LocateLost lost_one{.key = locate.key, .attempt = locate.attempt, .reason = lost.letter.reason};
             lost.TakeBack();
             GiveTo(self, std::move(lost_one));
           }
@@ -870,7 +867,7 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
       return RecordOf(context, grain.actor);
     }
     if (!grain.is_stopping) End(context, grain);
-    grain.next.push_back(StartGrain{.key = key, .token = token, .started = started()});
+    grain.Leave().next.push_back(StartGrain{.key = key, .token = token, .started = started()});
     return std::nullopt;
   }
   const auto kind = kinds_.find(key.kind());
@@ -923,7 +920,7 @@ void GrainRouter::OnStop(ActorContext& context, StopGrain stop) {
     return;
   }
   Grain& grain = running->second;
-  grain.stopped.push_back(std::move(stop.stopped));
+  grain.Leave().stopped.push_back(std::move(stop.stopped));
   if (!grain.is_stopping) End(context, grain);
 }
 
@@ -941,11 +938,12 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
   grains_.erase(running);
   KindCounts& counts = *parts_->counts->Find(ended.key.kind());
   --counts.active;
-  if (!grain.failure.ok()) ++counts.failed;
-  for (Promise<void>& stopped : grain.stopped) stopped.Set();
-  if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token, grain.failure);
-  PassOn(context, grain);
-  for (StartGrain& start : grain.next) OnStart(context, std::move(start));
+  Legacy& legacy = grain.Leave();
+  if (!legacy.failure.ok()) ++counts.failed;
+  for (Promise<void>& stopped : legacy.stopped) stopped.Set();
+  if (!grain.is_stopping) parts_->driver->ActivationEnded(ended.key, ended.token, legacy.failure);
+  PassOn(context, grain.actor, legacy);
+  for (StartGrain& start : legacy.next) OnStart(context, std::move(start));
 }
 
 void GrainRouter::Keep(ActorContext& context, Grain& grain, GrainCall call) {
@@ -954,17 +952,17 @@ void GrainRouter::Keep(ActorContext& context, Grain& grain, GrainCall call) {
     return;
   }
   ++waiting_;
-  grain.unhandled.push_back(std::move(call));
+  grain.Leave().unhandled.push_back(std::move(call));
 }
 
-void GrainRouter::PassOn(ActorContext& context, Grain& grain) {
-  if (parts_->gate != nullptr) parts_->gate->Vacate(grain.actor);
-  waiting_ -= grain.unhandled.size();
-  for (GrainCall& call : std::exchange(grain.unhandled, {})) {
-    if (grain.failure.ok()) {
+void GrainRouter::PassOn(ActorContext& context, ActorRef actor, Legacy& legacy) {
+  if (parts_->gate != nullptr) parts_->gate->Vacate(actor);
+  waiting_ -= legacy.unhandled.size();
+  for (GrainCall& call : std::exchange(legacy.unhandled, {})) {
+    if (legacy.failure.ok()) {
       Wait(context, std::move(call));
     } else {
-      Refuse(context, std::move(call), grain.failure);
+      Refuse(context, std::move(call), legacy.failure);
     }
   }
 }

@@ -183,11 +183,8 @@ class GrainRouter final : public ActorInstance {
   static constexpr absl::Duration kMinFarewellPause = absl::Milliseconds(5);
   static constexpr absl::Duration kMaxFarewellPause = absl::Milliseconds(100);
 
-  struct Grain {
-    ActorRef actor = {};
-    uint64_t token = 0;
-    const GrainCallFilters* filters = nullptr;  // null: none
-    bool is_stopping = false;
+  // What is to be done when a grain has ended.
+  struct Legacy {
     // Why it could not be started.
     absl::Status failure = {};
     // Calls that it has not handled, since it ends by itself: for the next one. Later ones wait behind them.
@@ -195,6 +192,19 @@ class GrainRouter final : public ActorInstance {
     std::vector<Promise<void>> stopped = {};
     // One with a newer token that begins when this one has ended.
     std::vector<StartGrain> next = {};
+  };
+  struct Grain {
+    ActorRef actor = {};
+    uint64_t token = 0;
+    const GrainCallFilters* filters = nullptr;  // null: none
+    bool is_stopping = false;
+    std::unique_ptr<Legacy> legacy = nullptr;  // null: nothing yet, as for nearly all
+
+    Legacy& Leave() {
+      if (legacy == nullptr) legacy = std::make_unique<Legacy>();
+      return *legacy;
+    }
+    bool HasUnhandled() const { return legacy != nullptr && !legacy->unhandled.empty(); }
   };
   struct GrainEnded {
     GrainKey key;
@@ -264,7 +274,7 @@ class GrainRouter final : public ActorInstance {
   absl::Status Handle(ActorContext& context, Envelope& message);
   void OnCall(ActorContext& context, GrainCall call);
   void OnFound(ActorContext& context, const GrainFound& found);
-  void OnLocated(ActorContext& context, const GrainLocated& located);
+  void OnLocated(ActorContext& context, GrainLocated located);
   void OnLocate(ActorContext& context, const LocateGrain& locate);
   void OnInquiryAnswered(ActorContext& context, const InquiryAnswered& answered);
   void OnGone(const GrainGone& gone);
@@ -283,7 +293,7 @@ class GrainRouter final : public ActorInstance {
   void End(ActorContext& context, Grain& grain);
   // For the next one, which begins when this one has ended.
   void Keep(ActorContext& context, Grain& grain, GrainCall call);
-  void PassOn(ActorContext& context, Grain& grain);
+  void PassOn(ActorContext& context, ActorRef actor, Legacy& legacy);
   // Whether an unhandled one is to be delivered again; otherwise it has been refused, or nobody waits for it.
   bool MayReturn(ActorContext& context, GrainCall& call);
   void HearOfUnhandled(ActorContext& context);

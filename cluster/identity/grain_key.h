@@ -4,9 +4,11 @@
 //   FRAKTOR_RETURN_IF_ERROR(alice.Check());          // where it comes from outside
 //   const Member* owner = RendezvousHasher::OwnerOf(topology, alice);
 //
-// A value. It carries its hashes, so that looking it up in a table costs a probe and a comparison and no hashing.
+// A value of 16 bytes. Copies share one immutable name, so a node that knows a grain in ten tables has its text once. It
+// carries its hash, so that looking it up in a table costs a probe and a comparison and no hashing; where both are copies
+// of one key, the comparison is that of two pointers.
 //
-// Thread safety: as a std::string.
+// Thread safety: as a std::shared_ptr to something const.
 #ifndef FRAKTOR_CLUSTER_IDENTITY_GRAIN_KEY_H_
 #define FRAKTOR_CLUSTER_IDENTITY_GRAIN_KEY_H_
 
@@ -19,6 +21,8 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/utils/shared/shared.h"
+
 namespace fraktor::inline v0 {
 
 class GrainKey {
@@ -30,10 +34,10 @@ class GrainKey {
   GrainKey() = default;
   GrainKey(std::string_view kind, std::string_view identity);
 
-  const std::string& kind() const { return kind_; }
-  const std::string& identity() const { return identity_; }
+  const std::string& kind() const { return name().kind; }
+  const std::string& identity() const { return name().identity; }
   // The same everywhere: owners are chosen by it.
-  uint64_t hash() const { return hash_; }
+  uint64_t hash() const { return name().hash; }
 
   // LookupError::kInvalidKey unless the kind has 1 to 255 bytes and no '/', and the identity has 1 to 1024 bytes.
   absl::Status Check() const;
@@ -42,11 +46,11 @@ class GrainKey {
   std::string ToString() const;
 
   friend bool operator==(const GrainKey& a, const GrainKey& b) {
-    return a.hash_ == b.hash_ && a.identity_ == b.identity_ && a.kind_ == b.kind_;
+    return a.name_ == b.name_ || (a.table_hash_ == b.table_hash_ && a.identity() == b.identity() && a.kind() == b.kind());
   }
   friend std::strong_ordering operator<=>(const GrainKey& a, const GrainKey& b) {
-    const int kinds = a.kind_.compare(b.kind_);
-    return (kinds != 0 ? kinds : a.identity_.compare(b.identity_)) <=> 0;
+    const int kinds = a.kind().compare(b.kind());
+    return (kinds != 0 ? kinds : a.identity().compare(b.identity())) <=> 0;
   }
   template <class H>
   friend H AbslHashValue(H h, const GrainKey& key) {
@@ -54,9 +58,19 @@ class GrainKey {
   }
 
  private:
-  std::string kind_;
-  std::string identity_;
-  uint64_t hash_ = 0;
+  struct Name : SharedObject {
+    Name() = default;
+    Name(std::string_view its_kind, std::string_view its_identity);
+
+    const std::string kind;
+    const std::string identity;
+    const uint64_t hash = 0;
+  };
+  static const Name& NoName();
+
+  const Name& name() const { return name_ == nullptr ? NoName() : *name_; }
+
+  Shared<Name> name_;  // null: empty
   // For tables in memory: another one in each process, so that nobody can prepare collisions.
   size_t table_hash_ = 0;
 };

@@ -32,9 +32,11 @@ void VirtualActorRegistry::Add(PlacementResolutionPtr resolution, const AddOptio
   const Check check{.at = std::max(now + idle_ttl_, kept_until), .number = next_number_++};
   Record(options.replaces_another ? VirtualActorEvent::Kind::kReactivated : VirtualActorEvent::Kind::kActivated,
          *resolution, now);
-  checks_.emplace(check, key);
-  actors_.insert_or_assign(
-      key, VirtualActor{.resolution = resolution, .last_used = now, .kept_until = kept_until, .check = check});
+  // Mostly the last: what was added before is looked at before.
+  checks_.emplace_hint(checks_.end(), check, key);
+  VirtualActor actor{.resolution = nullptr, .last_used = now, .kept_until = kept_until, .check = check};
+  VirtualActor& added = actors_.insert_or_assign(key, std::move(actor)).first->second;
+  added.resolution = std::move(resolution);
 }
 
 bool VirtualActorRegistry::Keep(const GrainKey& key, Instant until) {

@@ -206,7 +206,7 @@ TEST(ClusterWithThreads, IsCalledWhileItStarts) {
   std::atomic<bool> stop{false};  // Only a flag.
   std::thread calling([&] {
     for (int g = 0; !stop.load(std::memory_order_relaxed); g = (g + 1) % kManyGrains) {
-      Tell(router, LocateGrain{.kind = std::string(Native::kGrainKind), .identity = absl::StrCat("g", g)});
+      Tell(router, LocateGrain{.key = GrainKey(Native::kGrainKind, absl::StrCat("g", g))});
       std::this_thread::yield();
     }
   });
