@@ -6,12 +6,15 @@
 //
 // Futures are ready when they are returned.
 //
-// Thread safety: any thread.
+// Thread safety: any thread. Keys are spread over parts with a lock each, so nodes that activate at the same time seldom
+// wait for each other.
 #ifndef FRAKTOR_CLUSTER_MEMORY_MEMORY_PLACEMENT_STORE_H_
 #define FRAKTOR_CLUSTER_MEMORY_MEMORY_PLACEMENT_STORE_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -33,7 +36,7 @@ class MemoryPlacementStore final : public PlacementLock, public ActivationStorag
  public:
   // Its clock is the toolbox's, which must outlive it.
   // Tokens begin at the date, in microseconds: so they are above those of an earlier process, which a journal on a disk
-  // remembers, unless the clock was set back.
+  // remembers, unless the clock was set back. Each part has its share of the limits, rounded up.
   explicit MemoryPlacementStore(const RuntimeToolbox& toolbox, const PlacementTableOptions& options = {});
 
   Future<PlacementLease> TryAcquire(GrainKey key, std::string owner, Instant now) override;
@@ -46,9 +49,19 @@ class MemoryPlacementStore final : public PlacementLock, public ActivationStorag
   size_t activations() const;
 
  private:
+  static constexpr size_t kParts = 16;
+
+  struct Part {
+    explicit Part(const PlacementTableOptions& options) : table(options) {}
+    mutable Mutex mutex;
+    PlacementTable table ABSL_GUARDED_BY(mutex);
+  };
+
+  // One key is always in one part, so its tokens grow.
+  Part& PartOf(const GrainKey& key) { return *parts_[key.hash() % kParts]; }
+
   const RuntimeToolbox& toolbox_;
-  mutable Mutex mutex_;
-  PlacementTable table_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::unique_ptr<Part>, kParts> parts_;
 };
 
 }  // namespace fraktor::inline v0

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -65,16 +66,22 @@ TEST(PlacementTable, GivesALockToOneAtATime) {
 TEST(MemoryPlacementStore, GivesTokensThatAreHigherThanThoseOfAnEarlierProcess) {
   const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
   const auto date = static_cast<uint64_t>(absl::ToUnixMicros(toolbox->WallNow()));
-  uint64_t last = 0;
+  uint64_t highest_before = 0;
   for (int process = 0; process < 2; ++process) {
     MemoryPlacementStore store(*toolbox);
-    for (int g = 0; g < 5; ++g) {
+    uint64_t highest = 0;
+    for (int g = 0; g < 50; ++g) {
       const GrainKey key("account", absl::StrCat("g", g));
       const PlacementLease lease = store.TryAcquire(key, "a:1#1", toolbox->Now()).Take().value();
-      EXPECT_GT(lease.token, last);
+      ASSERT_TRUE(store.Release(lease).Take().ok());
+      const PlacementLease next = store.TryAcquire(key, "a:1#1", toolbox->Now()).Take().value();
+      EXPECT_GT(next.token, lease.token);
+      EXPECT_GT(lease.token, highest_before);
       EXPECT_GT(lease.token, date);
-      last = lease.token;
+      highest = std::max(highest, next.token);
     }
+    EXPECT_EQ(store.locks(), 50u);
+    highest_before = highest;
     ASSERT_TRUE(toolbox->RunFor(absl::Seconds(1)).ok());
   }
 }

@@ -34,9 +34,9 @@ absl::StatusOr<PlacementLease> PlacementTable::TryAcquire(const GrainKey& key, c
       return absl::ResourceExhaustedError(absl::StrCat(locks_.size(), " locks are held; try again later"));
     }
   }
-  const Lock lock{.owner = owner, .token = ++last_token_, .expires_at = now + options_.lease_ttl};
-  locks_.insert_or_assign(key, lock);
-  return PlacementLease{.key = key, .owner = owner, .expires_at = lock.expires_at, .token = lock.token};
+  const Instant expires_at = now + options_.lease_ttl;
+  locks_.insert_or_assign(key, Lock{.owner = owner, .token = ++last_token_, .expires_at = expires_at});
+  return PlacementLease{.key = key, .owner = owner, .expires_at = expires_at, .token = last_token_};
 }
 
 absl::Status PlacementTable::Release(const PlacementLease& lease, Instant now) {
@@ -67,8 +67,7 @@ LoadedActivation PlacementTable::Load(const GrainKey& key) const {
   return LoadedActivation{.exists = true, .entry = found->second};
 }
 
-absl::Status PlacementTable::Store(const GrainKey& key, const ActivationEntry& entry, uint64_t expected_token,
-                                   Instant now) {
+absl::Status PlacementTable::Store(const GrainKey& key, ActivationEntry entry, uint64_t expected_token, Instant now) {
   const auto stored = activations_.find(key);
   const bool exists = stored != activations_.end();
   const uint64_t stored_token = exists ? stored->second.token : 0;
@@ -89,7 +88,11 @@ absl::Status PlacementTable::Store(const GrainKey& key, const ActivationEntry& e
   if (!exists && activations_.size() >= options_.max_activations) {
     return absl::ResourceExhaustedError(absl::StrCat(activations_.size(), " activations are stored"));
   }
-  activations_.insert_or_assign(key, entry);
+  if (exists) {
+    stored->second = std::move(entry);
+  } else {
+    activations_.emplace(key, std::move(entry));
+  }
   return absl::OkStatus();
 }
 

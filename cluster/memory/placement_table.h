@@ -55,7 +55,7 @@ class PlacementTable {
 
   // As ActivationStorage.
   LoadedActivation Load(const GrainKey& key) const;
-  absl::Status Store(const GrainKey& key, const ActivationEntry& entry, uint64_t expected_token, Instant now);
+  absl::Status Store(const GrainKey& key, ActivationEntry entry, uint64_t expected_token, Instant now);
   void Remove(const GrainKey& key, uint64_t token);
 
   // Store without asking whether it is allowed: for tests that show what would happen.
