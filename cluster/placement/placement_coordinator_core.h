@@ -180,11 +180,16 @@ class PlacementCoordinatorCore {
   PlacementSnapshot Snapshot() const;
   const ClusterTopologyPtr& topology() const { return topology_; }
 
-  // False: nobody listens, and it makes no events until somebody does. It does at first.
-  void set_is_heard(bool is_heard) {
-    is_heard_ = is_heard;
-    cache_.set_is_heard(is_heard);
-    registry_.set_is_heard(is_heard);
+  // Which events somebody listens to: others are not made until somebody does. All at first.
+  struct Heard {
+    bool placement = true;
+    bool pid_cache = true;
+    bool virtual_actor = true;
+  };
+  void set_heard(const Heard& heard) {
+    is_heard_ = heard.placement;
+    cache_.set_is_heard(heard.pid_cache);
+    registry_.set_is_heard(heard.virtual_actor);
   }
   std::vector<PidCacheEvent> DrainCacheEvents() { return cache_.DrainEvents(); }
   std::vector<VirtualActorEvent> DrainVirtualActorEvents() { return registry_.DrainEvents(); }

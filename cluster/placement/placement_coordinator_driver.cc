@@ -108,7 +108,10 @@ PlacementCoordinatorDriver::PlacementCoordinatorDriver(Parts parts, const Placem
       activations_(std::move(parts.activations)),
       events_(parts.events),
       core_(options.placement),
-      random_(toolbox_.MakeRandom(kBackoffStream)) {}
+      random_(toolbox_.MakeRandom(kBackoffStream)) {
+  MutexLock lock(mutex_);
+  core_.set_heard({.placement = false, .pid_cache = false, .virtual_actor = false});
+}
 
 PlacementCoordinatorDriver::~PlacementCoordinatorDriver() { toolbox_.CancelTimer(timer_); }
 
@@ -142,7 +145,7 @@ void PlacementCoordinatorDriver::UpdateTopology(ClusterTopologyPtr topology) {
     const ClusterTopologyPtr before = core_.topology();
     Outcome outcome = Core().UpdateTopology(std::move(topology), now);
     // Before what follows from it.
-    if (IsHeard() && core_.topology() != before) unpublished_.emplace_back(ChangeOf(*before, core_.topology(), now));
+    if (events_ != nullptr && core_.topology() != before) unpublished_.emplace_back(ChangeOf(*before, core_.topology(), now));
     Apply(std::move(outcome), effects);
   }
   Run(std::move(effects));
@@ -323,7 +326,13 @@ uint64_t PlacementCoordinatorDriver::mismatches() const {
 }
 
 PlacementCoordinatorCore& PlacementCoordinatorDriver::Core() {
-  core_.set_is_heard(IsHeard());
+  if (events_ == nullptr) return core_;
+  const uint64_t changes = events_->changes();
+  if (changes == heard_changes_) return core_;
+  heard_changes_ = changes;
+  core_.set_heard({.placement = events_->HasSubscribers<PlacementEvent>(),
+                   .pid_cache = events_->HasSubscribers<PidCacheEvent>(),
+                   .virtual_actor = events_->HasSubscribers<VirtualActorEvent>()});
   return core_;
 }
 

@@ -181,7 +181,6 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   PlacementCoordinatorDriver(Parts parts, const PlacementDriverOptions& options);
 
   // For whatever may lead to events: where nobody listens none are made.
-  bool IsHeard() const { return events_ != nullptr && events_->subscriber_count() > 0; }
   PlacementCoordinatorCore& Core() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<PlacementResolutionPtr> BeginLookup(const GrainKey& key, Instant now);
   void Apply(Outcome outcome, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -226,6 +225,8 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   std::vector<Promise<void>> until_nothing_runs_ ABSL_GUARDED_BY(mutex_);
   std::vector<AnyEvent> unpublished_ ABSL_GUARDED_BY(mutex_);
   bool is_publishing_ ABSL_GUARDED_BY(mutex_) = false;
+  // Of the stream, when the core was last told who listens.
+  uint64_t heard_changes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t mismatches_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
