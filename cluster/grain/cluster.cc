@@ -28,6 +28,7 @@
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/cluster_metrics.h"
+#include "fraktor/cluster/grain/quarantine_warden.h"
 #include "fraktor/cluster/identity/check_authority.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
@@ -49,6 +50,8 @@ struct ClusterExtension {
   };
   explicit ClusterExtension(ActorSystem&) {}
   std::unique_ptr<Cluster, Delete> cluster;
+  // Of starts that have failed: their routers may still be called while they end.
+  std::vector<std::unique_ptr<Cluster, Delete>> failed;
   // The same. Released when it is complete; acquired by Of, on whatever thread.
   std::atomic<Cluster*> started{nullptr};
 };
@@ -284,24 +287,35 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   activations->set_router(cluster->router_);
   cluster->gate_->Open(cluster->router_, cluster->parts_);
   MemberCandidate candidate{.authority = authority};
+  if (remoting != nullptr) candidate.system_uid = remoting->system_uid();
   for (const GrainKind& kind : options.kinds) {
     candidate.kinds.push_back(kind.name);
     if (kind.is_on_oldest) candidate.oldest_kinds.push_back(kind.name);
   }
   MembershipSessionOptions session = options.session;
   session.min_term = std::max(session.min_term, options.placement.placement.membership_margin);
-  FRAKTOR_ASSIGN_OR_RETURN(cluster->session_,
-                           MembershipSession::Make({.toolbox = system.toolbox(),
-                                                    .executor = *cluster->executor_,
-                                                    .provider = options.membership,
-                                                    .duties = std::make_shared<PlacementDuties>(
-                                                        cluster->driver_, SayingFarewell(cluster->router_)),
-                                                    .on_join_failed = JoinWarning(system, authority, session),
-                                                    .on_lost = LossWarning(system, authority)},
-                                                   std::move(candidate), session));
+  absl::StatusOr<std::shared_ptr<MembershipSession>> made =
+      MembershipSession::Make({.toolbox = system.toolbox(),
+                               .executor = *cluster->executor_,
+                               .provider = options.membership,
+                               .duties = std::make_shared<PlacementDuties>(cluster->driver_,
+                                                                           SayingFarewell(cluster->router_)),
+                               .on_join_failed = JoinWarning(system, authority, session),
+                               .on_lost = LossWarning(system, authority)},
+                              std::move(candidate), session);
+  if (!made.ok()) {
+    system.Stop(cluster->router_);
+    extension.failed.push_back(std::move(cluster));
+    return made.status();
+  }
+  cluster->session_ = *std::move(made);
   ending->Watch(cluster->session_);
   peers->Announce(authority, cluster->router_);
-  if (remoting != nullptr) remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
+  if (remoting != nullptr) {
+    remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
+    cluster->warden_ = QuarantineWarden::Make(system, *remoting, *cluster->executor_,
+                                              [driver = cluster->driver_] { return driver->topology(); });
+  }
   cluster->listening_ = options.membership->Listen(
       [remoting, router = cluster->router_,
        weak = std::weak_ptr<PlacementCoordinatorDriver>(cluster->driver_)](ClusterTopologyPtr topology) {
@@ -341,7 +355,8 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   extension.started.store(started, std::memory_order_release);
   if (absl::Status joined = started->session_->Join(); !joined.ok()) {
     extension.started.store(nullptr, std::memory_order_release);
-    extension.cluster.reset();
+    system.Stop(started->router_);
+    extension.failed.push_back(std::move(extension.cluster));
     return joined;
   }
   return started;

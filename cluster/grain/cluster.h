@@ -54,6 +54,8 @@
 
 namespace fraktor::inline v0 {
 
+class QuarantineWarden;
+
 struct ClusterOptions {
   // How others reach this node: "host:port". Empty: as the remoting of the system is reached; only with `peers` it may
   // be another. No two nodes have the same: who joins takes the place of the other, which joins again, and so on.
@@ -144,6 +146,7 @@ class Cluster final {
   GrainGate* gate_ = nullptr;
   std::shared_ptr<PlacementCoordinatorDriver> driver_;
   std::shared_ptr<MembershipSession> session_;
+  std::shared_ptr<QuarantineWarden> warden_;  // null without remoting
   MembershipListenerId listening_;
   std::vector<GaugeRegistration> metrics_;
 };
