@@ -188,8 +188,13 @@ void PlacementCoordinatorCore::Learn(PlacementResolutionPtr resolution, Instant 
 absl::StatusOr<PlacementCoordinatorOutcome> PlacementCoordinatorCore::HandleCommandResult(PlacementCommandResult result,
                                                                                           Instant now) {
   const Works::iterator work = works_.find(RequestIdOf(result).value);
-  if (work == works_.end()) return Mismatch(result, "no such request is under way");
   Outcome outcome;
+  if (work == works_.end()) {
+    if (std::holds_alternative<LockReleased>(result) && abandoned_releases_.erase(RequestIdOf(result).value) != 0) {
+      return outcome;
+    }
+    return Mismatch(result, "no such request is under way");
+  }
   const absl::Status handled = std::visit([&](auto& each) { return Handle(work, each, outcome, now); }, result);
   if (!handled.ok()) return Mismatch(result, ToStd(handled.message()));
   return outcome;
@@ -356,8 +361,9 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, ActivationStop
       work.counts_as_stop = false;
       --stops_;
     }
-  } else if (work.is_passivation) {
-    Event(PlacementEvent::Kind::kPassivated, work, {}, outcome, now);
+  } else {
+    if (work.is_passivation) Event(PlacementEvent::Kind::kPassivated, work, {}, outcome, now);
+    if (IsMembershipOver(now)) work.must_remove = false;
   }
   Advance(at, outcome);
   PumpStops(outcome, now);
@@ -382,6 +388,10 @@ absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, ActivationRemo
 
 absl::Status PlacementCoordinatorCore::Handle(Works::iterator at, LockReleased& result, Outcome& outcome, Instant now) {
   Work& work = at->second;
+  if (work.has_abandoned_release) {
+    work.has_abandoned_release = false;
+    return absl::OkStatus();
+  }
   if (work.phase != Phase::kReleasing) return absl::InvalidArgumentError("nothing is being released for it");
   work.must_release = false;
   if (!result.result.ok()) {
@@ -502,6 +512,10 @@ bool PlacementCoordinatorCore::MayActivate(const GrainKey& key, Instant now) con
   return false;
 }
 
+bool PlacementCoordinatorCore::IsMembershipOver(Instant now) const {
+  return SelfInTopology() == nullptr || now >= valid_until_ + -options_.membership_margin;
+}
+
 void PlacementCoordinatorCore::UpdateMayRunUntil() {
   const bool is_member = state_ == PlacementCoordinatorState::kMember && !is_client_ && SelfInTopology() != nullptr;
   may_run_until_ = is_member ? valid_until_ + -options_.membership_margin : Instant::InfinitePast();
@@ -556,6 +570,7 @@ void PlacementCoordinatorCore::Advance(Works::iterator at, Outcome& outcome) {
            outcome);
     }
     if (work.counts_as_stop) --stops_;
+    if (work.has_abandoned_release) abandoned_releases_.insert(at->first);
     busy_.erase(work.key);
     outcome.idle_keys.push_back(std::move(work.key));
     works_.erase(at);
@@ -605,7 +620,13 @@ void PlacementCoordinatorCore::BeginStop(const GrainKey& key, bool is_passivatio
     ++stops_;
   }
   registry_.Remove(key, is_passivation ? VirtualActorEvent::Kind::kPassivated : VirtualActorEvent::Kind::kEnded, now);
-  if (is_new) Advance(at, outcome);
+  if (!is_new && work.phase == Phase::kReleasing && IsMembershipOver(now)) {
+    work.must_release = false;
+    work.has_abandoned_release = true;
+    Advance(at, outcome);
+  } else if (is_new) {
+    Advance(at, outcome);
+  }
 }
 
 void PlacementCoordinatorCore::Event(PlacementEvent::Kind kind, const Work& work, std::string_view reason,

@@ -24,7 +24,8 @@
 //   stored is removed, and neither can hit a later activation, since both name the token.
 // - A record may remain that names this member although nothing runs here. Whoever honours it comes here and says so
 //   (ResolveOptions::is_redirected), and then the grain is activated here, whoever its owner is by computation.
-// - A member whose membership may be over soon stops all it has before that.
+// - A member whose membership may be over soon stops all it has before that. It waits for no lock or record meanwhile, which
+//   may be what it is cut off from: records that stay are those of a member that has left, or lead here.
 //
 // At one time one thing happens for a key: who asks meanwhile is told LookupError::kPending, and may ask again when the
 // key is in `idle_keys`.
@@ -37,6 +38,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -214,6 +216,8 @@ class PlacementCoordinatorCore {
     bool must_remove = false;
     bool must_release = false;
     bool must_stop_later = false;
+    // Its lock is being given back, and nobody waits for that any more.
+    bool has_abandoned_release = false;
   };
   using Works = std::map<uint64_t, Work>;
 
@@ -226,6 +230,8 @@ class PlacementCoordinatorCore {
   const Member* SelfInTopology() const;
   // Whether a grain of the kind may be activated here.
   bool MayActivate(const GrainKey& key, Instant now) const;
+  // Not by its own will: then others take over what it had, whether or not it says anything.
+  bool IsMembershipOver(Instant now) const;
   void UpdateMayRunUntil();
   void SetState(PlacementCoordinatorState state, Outcome& outcome, Instant now);
   void SettleState(Outcome& outcome, Instant now);
@@ -272,6 +278,8 @@ class PlacementCoordinatorCore {
   uint64_t next_id_ = 1;
   Works works_;
   absl::flat_hash_map<GrainKey, uint64_t> busy_;
+  // Of works that have ended: their locks are being given back.
+  std::set<uint64_t> abandoned_releases_;
   std::deque<GrainKey> to_stop_;
   size_t stops_ = 0;
   uint64_t passivations_ = 0;

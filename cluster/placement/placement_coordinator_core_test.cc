@@ -539,12 +539,60 @@ TEST_F(PlacementCoordinatorCoreTest, StopsEverythingBeforeItsMembershipIsOver) {
   const auto stop = Only<StopActivation>(core_.Tick(At(19)));
   EXPECT_EQ(stop.token, 7u);
   EXPECT_TRUE(core_.Tick(At(19)).commands.empty()) << "once";
-  const auto remove = Only<RemoveActivation>(Give(ActivationStopped{.request_id = stop.request_id}, At(19)));
-  Give(ActivationRemoved{.request_id = remove.request_id}, At(19));
+  const Outcome stopped = Give(ActivationStopped{.request_id = stop.request_id}, At(19));
+  EXPECT_TRUE(stopped.commands.empty()) << "the store may be what it is cut off from";
+  EXPECT_EQ(stopped.idle_keys.size(), 1u);
   EXPECT_EQ(ErrorOf(core_.Resolve(mine_, At(19))), LookupError::kNotReady);
   // It was renewed after all.
   core_.RenewMembership(At(40), At(19));
   Only<TryAcquireLock>(core_.Resolve(mine_, At(19)).value());
+}
+
+// CLU-5: however many they are, none waits for an answer of the store.
+TEST_F(PlacementCoordinatorCoreTest, StopsManyBeforeItsMembershipIsOverWithoutTheStore) {
+  constexpr size_t kMany = 1000;
+  const PlacementOptions defaults;
+  ASSERT_LT(defaults.max_stops, kMany);
+  core_.RenewMembership(At(20), At(1));
+  size_t running = 0;
+  for (uint64_t i = 0; running < kMany; ++i) {
+    const GrainKey key("account", absl::StrCat("g", i));
+    if (RendezvousHasher::OwnerOf(*both_, key)->authority != "a:1") continue;
+    ActivateAndRelease(key, 100 + i, At(1));
+    ++running;
+  }
+  std::vector<PlacementCommand> commands = core_.Tick(At(19)).commands;
+  EXPECT_EQ(commands.size(), defaults.max_stops);
+  size_t stopped = 0;
+  while (!commands.empty()) {
+    const auto* const stop = std::get_if<StopActivation>(&commands.back());
+    ASSERT_NE(stop, nullptr) << CommandName(commands.back());
+    const PlacementRequestId id = stop->request_id;
+    commands.pop_back();
+    ++stopped;
+    for (PlacementCommand& next : Give(ActivationStopped{.request_id = id}, At(19)).commands) {
+      commands.push_back(std::move(next));
+    }
+  }
+  EXPECT_EQ(stopped, kMany);
+  EXPECT_EQ(core_.Snapshot().busy_keys, 0u);
+}
+
+// CLU-5: nor does one whose lock is still being given back, and the answer to that is welcome whenever it comes.
+TEST_F(PlacementCoordinatorCoreTest, DoesNotWaitForALockWhenItsMembershipIsOver) {
+  for (const bool is_late : {false, true}) {
+    core_.RenewMembership(At(20), At(1));
+    const auto release = Only<ReleaseLock>(Activate(mine_, is_late ? 8 : 7, At(1)));
+    const auto stop = Only<StopActivation>(core_.Tick(At(19)));
+    if (!is_late) {
+      EXPECT_TRUE(Give(LockReleased{.request_id = release.request_id}, At(19)).commands.empty());
+    }
+    EXPECT_EQ(Give(ActivationStopped{.request_id = stop.request_id}, At(19)).idle_keys.size(), 1u);
+    if (is_late) {
+      EXPECT_TRUE(Give(LockReleased{.request_id = release.request_id}, At(19)).idle_keys.empty());
+    }
+    EXPECT_FALSE(core_.HandleCommandResult(LockReleased{.request_id = release.request_id}, At(19)).ok()) << "once";
+  }
 }
 
 // An activation that was stored when its member's time was over does not stay.

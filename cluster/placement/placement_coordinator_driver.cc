@@ -71,6 +71,12 @@ absl::Status PlacementDriverOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("PidCacheOptions::capacity is ", placement.pid_cache.capacity, "; use 1 to 2^24"));
   }
+  if (tick_period >= placement.membership_margin) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("PlacementOptions::membership_margin is ", absl::FormatDuration(placement.membership_margin),
+                     "; it must be above PlacementDriverOptions::tick_period, ", absl::FormatDuration(tick_period),
+                     ", or a member notices too late that its membership is over"));
+  }
   if (max_backoff < min_backoff) {
     return absl::InvalidArgumentError(
         absl::StrCat("PlacementDriverOptions::max_backoff is ", absl::FormatDuration(max_backoff),
@@ -344,8 +350,7 @@ void PlacementCoordinatorDriver::Apply(Outcome first, Effects& effects) {
     Outcome outcome = std::move(further[i]);
     ApplyOne(outcome, further, effects);
   }
-  for (PidCacheEvent& event : core_.DrainCacheEvents()) unpublished_.emplace_back(std::move(event));
-  for (VirtualActorEvent& event : core_.DrainVirtualActorEvents()) unpublished_.emplace_back(std::move(event));
+  TakeTableEvents();
   effects.has_events = !unpublished_.empty();
   if (!until_nothing_runs_.empty()) {
     const PlacementSnapshot snapshot = core_.Snapshot();
@@ -356,7 +361,14 @@ void PlacementCoordinatorDriver::Apply(Outcome first, Effects& effects) {
   }
 }
 
+void PlacementCoordinatorDriver::TakeTableEvents() {
+  for (PidCacheEvent& event : core_.DrainCacheEvents()) unpublished_.emplace_back(std::move(event));
+  for (VirtualActorEvent& event : core_.DrainVirtualActorEvents()) unpublished_.emplace_back(std::move(event));
+}
+
 void PlacementCoordinatorDriver::ApplyOne(Outcome& outcome, std::vector<Outcome>& further, Effects& effects) {
+  // The core changes its tables first, and says afterwards what that means.
+  TakeTableEvents();
   std::move(outcome.events.begin(), outcome.events.end(), std::back_inserter(unpublished_));
   if (effects.commands.empty()) {
     effects.commands = std::move(outcome.commands);

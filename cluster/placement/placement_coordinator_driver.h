@@ -184,6 +184,7 @@ class PlacementCoordinatorDriver final : public std::enable_shared_from_this<Pla
   PlacementCoordinatorCore& Core() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<PlacementResolutionPtr> BeginLookup(const GrainKey& key, Instant now);
   void Apply(Outcome outcome, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeTableEvents() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ApplyOne(Outcome& outcome, std::vector<Outcome>& further, Effects& effects)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Ask(const GrainKey& key, std::vector<Outcome>& outcomes, Effects& effects) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -398,7 +398,10 @@ class PlacementSim {
     for (int i = 0; i < kNodes; ++i) authorities_[static_cast<size_t>(i)] = SimNode::Authority(i);
     for (int i = 0; i < kNodes; ++i) nodes_.push_back(std::make_unique<SimNode>(world_, i, ++lives_));
   }
-  ~PlacementSim() { nodes_.clear(); }
+  ~PlacementSim() {
+    // Things go on while a node ends, and must not find it.
+    for (std::unique_ptr<SimNode>& node : nodes_) node = nullptr;
+  }
 
   // The first thing that went wrong; empty if nothing did.
   std::string Run() {
