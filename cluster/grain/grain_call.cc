@@ -66,6 +66,7 @@ absl::Status Codec<GrainCall>::Encode(const GrainCall& call, Encoder& out) {
   out.Value(call.hops);
   out.Value(!call.router.IsNoOne());
   out.Value(call.timeout);
+  out.Value(call.returns);
   out.Value(refs);
   out.Bytes(call.codec->manifest());
   out.Value(call.codec->version());
@@ -87,6 +88,7 @@ GrainCall ReadCallHead(Decoder& in, bool& has_router) {
   call.hops = in.Value<uint32_t>();
   has_router = in.Value<bool>();
   call.timeout = in.Value<absl::Duration>();
+  if (in.version() >= 2) call.returns = in.Value<uint32_t>();
   call.refs = in.Value<std::vector<ActorRef>>();
   return call;
 }

@@ -61,6 +61,8 @@ struct GrainCall {
   // The one who sends it on knows that the grain runs here, or has run here.
   bool is_redirected = false;
   uint32_t hops = 0;
+  // So often a node has sent it back to where it began, since it could not run the grain.
+  uint32_t returns = 0;
   // The router of another node that has sent it here; no one if it began here. Does not travel: who gets the call knows
   // whom it is from.
   ActorRef router = {};
@@ -84,6 +86,8 @@ struct GrainCall {
 struct LocateGrain {
   GrainKey key = {};
   uint64_t attempt = 0;  // of the one who asks
+  // It has been asked before, in vain: what the owner remembers may be wrong, and it has to look for the grain anew.
+  bool is_repeated = false;
 };
 struct GrainLocated {
   GrainKey key = {};
@@ -115,7 +119,7 @@ struct FarewellHeard {
 template <>
 struct Codec<GrainCall> {
   static constexpr std::string_view kManifest = "fraktor.grain_call";
-  static constexpr uint32_t kVersion = 1;  // 0 had another form, which is not read any more
+  static constexpr uint32_t kVersion = 2;  // 0 had another form, which is not read any more; 1 had no returns
   static absl::Status Encode(const GrainCall& call, Encoder& out);
   static GrainCall Decode(Decoder& in);
 };
@@ -138,8 +142,9 @@ struct KeyedFieldCodec {
 };
 
 template <>
-struct Codec<LocateGrain> : KeyedFieldCodec<LocateGrain, &LocateGrain::attempt> {
+struct Codec<LocateGrain> : KeyedFieldCodec<LocateGrain, &LocateGrain::attempt, &LocateGrain::is_repeated> {
   static constexpr std::string_view kManifest = "fraktor.locate_grain";
+  static constexpr uint32_t kVersion = 1;  // 0 had no is_repeated
 };
 template <>
 struct Codec<GrainLocated>

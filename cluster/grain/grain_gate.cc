@@ -93,17 +93,18 @@ void GrainGate::Close() {
 
 uint32_t GrainGate::BeginBatch() {
   const uint32_t visit = entering_.Enter();
-  return visit | (closed_.load(std::memory_order_acquire) == 0 ? kMayEnter : 0);
+  const uint32_t closed = closed_.load(std::memory_order_acquire);
+  return visit | (closed == 0 ? kMayEnter : (closed & kShut) == 0 ? kToRouter : 0);
 }
 
 void GrainGate::EndBatch(uint32_t batch) { entering_.Leave(batch & kPhase); }
 
 std::optional<RemoteDoor::Delivery> GrainGate::Enter(uint32_t batch, const Arrival& arrival) {
-  if ((batch & kMayEnter) == 0) return std::nullopt;
-  return Guarded([&] { return TryToEnter(arrival); });
+  if ((batch & (kMayEnter | kToRouter)) == 0) return std::nullopt;
+  return Guarded([&] { return TryToEnter(arrival, (batch & kMayEnter) != 0); });
 }
 
-std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival) {
+std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival, bool may_enter) {
   constexpr uint32_t kVersion = codec_internal::VersionOf<GrainCall>();
   if (arrival.version > kVersion) return std::nullopt;
   Decoder in(arrival.payload, arrival.version, kVersion, arrival.context);
@@ -113,7 +114,7 @@ std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival
   absl::StatusOr<EnvelopePtr> message = OpenMessage(in.rest(), call.refs, arrival.sender, parts_->opening());
   if (message.ok()) {
     call.message = *std::move(message);
-    if (const ActorRef actor = OpenTo(call); !actor.IsNoOne()) {
+    if (const ActorRef actor = may_enter ? OpenTo(call) : ActorRef(); !actor.IsNoOne()) {
       entered_.fetch_add(1, std::memory_order_relaxed);
       return Delivery{.to = actor, .message = std::move(call.message)};
     }

@@ -130,9 +130,11 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   // Of closed_.
   static constexpr uint32_t kShut = 1;
   static constexpr uint32_t kHeld = 2;
-  // Of what BeginBatch returns: the phase, and whether the gate was open.
+  // Of what BeginBatch returns: the phase, whether calls may go to their grains, and whether they may go nowhere but to the
+  // router, with a ticket, so that those of the next batch do not overtake them.
   static constexpr uint32_t kPhase = 1;
   static constexpr uint32_t kMayEnter = 2;
+  static constexpr uint32_t kToRouter = 4;
   class Visit;
 
   explicit GrainGate(const std::string& authority) : authority_(authority) {}
@@ -140,7 +142,7 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   std::atomic<uint32_t>& StripeOf(const GrainKey& key) { return stripes_[key.hash() % kStripes]; }
   // True: it is on its way to the node of its grain. False: the call is as it was.
   bool TryToCross(EnvelopePtr& message);
-  std::optional<Delivery> TryToEnter(const Arrival& arrival);
+  std::optional<Delivery> TryToEnter(const Arrival& arrival, bool may_enter);
   // The actor of a grain that runs here and that the call need not wait for; no one otherwise.
   ActorRef OpenTo(const GrainCall& call);
   bool HasFilters(const std::string& kind) const;

@@ -2,6 +2,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -9,10 +13,67 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/path/actor_path_parts.h"
+#include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/serialization/codec.h"
+#include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/remote/association/remote_door.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor {
+
+struct Knock {
+  int64_t number = 0;
+};
+template <>
+struct Codec<Knock> : FieldCodec<Knock, &Knock::number> {
+  static constexpr std::string_view kManifest = "test.knock";
+};
+
 namespace {
+
+// What comes while the gate is held goes to the router, and has a ticket there: what comes later does not overtake it.
+TEST(GrainGate, HoldsBackWhatComesBehindACallThatCameWhileItWasHeld) {
+  CodecSetup setup;
+  setup.Add<Knock>();
+  const std::shared_ptr<const CodecRegistry> codecs = setup.Build().value();
+  GrainGate& gate = *GrainGate::Make("a:1").value();
+  GrainGate& router = *GrainGate::Make("a:2").value();  // Any reference will do.
+  const auto parts = std::make_shared<GrainRouterParts>();
+  parts->codecs = codecs.get();
+  gate.Open(router.ref(), parts);
+  GrainCall call{.key = GrainKey("door", "front"), .message = MakeEnvelope<Knock>(ActorRef(), Knock{.number = 1})};
+  call.codec = CodecOfCall(call, *codecs);
+  std::string bytes;
+  const CodecContext context;
+  Encoder out(bytes, context);
+  ASSERT_TRUE(Codec<GrainCall>::Encode(call, out).ok());
+  const ActorPathParts from =
+      ActorPathParts::Remote("other", PathAuthority::Create("pekko", "b.test", 2552).value()).value();
+  std::optional<RemoteDoor::Delivery> delivery;
+  {
+    const GrainGate::Hold hold(gate);
+    const uint32_t batch = gate.BeginBatch();
+    delivery = gate.Enter(batch, {.from = from,
+                                  .sender = ActorRef(),
+                                  .version = Codec<GrainCall>::kVersion,
+                                  .payload = bytes,
+                                  .context = context});
+    gate.EndBatch(batch);
+  }
+  ASSERT_TRUE(delivery.has_value());
+  EXPECT_EQ(delivery->to, router.ref());
+  ASSERT_TRUE(delivery->message->Is<GrainCall>());
+  EXPECT_EQ(delivery->message->As<GrainCall>().message->As<Knock>().number, 1);
+  EXPECT_TRUE(gate.IsAtRouter(call.key)) << "until the router has passed it on";
+  delivery.reset();
+  EXPECT_FALSE(gate.IsAtRouter(call.key));
+}
 
 // CLU-8: what a batch has brought is in the mailbox before whoever ends the grain goes on. In either phase.
 TEST(GrainGate, AwaitsABatchThatHasBegun) {

@@ -53,8 +53,19 @@ ActivationRecord RecordOf(ActorContext& context, ActorRef actor) {
   return {.pid = context.system().CanonicalPathOf(actor), .snapshot = {}, .version = 0, .actor = actor};
 }
 
-absl::Status TooManyWait(size_t waiting) {
-  return absl::ResourceExhaustedError(absl::StrCat(waiting, " calls wait for their grains already; try again later"));
+absl::Status TooManyWait(const GrainKey& key, size_t waiting) {
+  return MakeLookupError(LookupError::kPending, absl::StatusCode::kResourceExhausted, key,
+                         absl::StrCat(waiting, " calls wait for their grains already; try again later"));
+}
+
+// In an order that does not depend on how a table hashes.
+template <class Table>
+std::vector<GrainKey> KeysInOrder(const Table& table) {
+  std::vector<GrainKey> keys;
+  keys.reserve(table.size());
+  for (const auto& [key, value] : table) keys.push_back(key);
+  std::sort(keys.begin(), keys.end());
+  return keys;
 }
 
 // As of a question to any actor of another node.
@@ -214,9 +225,10 @@ absl::Status GrainRouter::PreRestart(ActorContext& context, const absl::Status& 
   const absl::Status why =
       absl::UnavailableError(absl::StrCat("the router of grains of the node at \"", parts_->authority,
                                           "\" has failed, and begins anew; try again: ", reason.message()));
-  while (!lookups_.empty()) RefuseAll(context, lookups_.begin(), why);
+  for (const GrainKey& key : KeysInOrder(lookups_)) RefuseAll(context, lookups_.find(key), why);
   // They have ended when the next life begins.
-  for (auto& [key, grain] : grains_) {
+  for (const GrainKey& key : KeysInOrder(grains_)) {
+    Grain& grain = grains_.find(key)->second;
     if (parts_->gate != nullptr) parts_->gate->Vacate(grain.actor);
     Legacy& legacy = grain.Leave();
     for (GrainCall& call : legacy.unhandled) Refuse(context, std::move(call), why);
@@ -278,6 +290,10 @@ void GrainRouter::RefuseClosed(ActorContext& context, const GrainCall& call, Act
 }
 
 void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
+  if (call.returns != 0 && call.router.IsNoOne() && !call.is_redirected) {
+    OnSentBack(context, std::move(call));
+    return;
+  }
   if (!call.ended.IsNoOne()) {
     if (!MayReturn(context, call)) return;
     const auto ending = grains_.find(call.key);
@@ -308,13 +324,21 @@ void GrainRouter::Wait(ActorContext& context, GrainCall call) {
 
 GrainRouter::Lookups::iterator GrainRouter::Enqueue(ActorContext& context, GrainCall call) {
   if (waiting_.value() >= parts_->max_waiting) {
-    Refuse(context, std::move(call), TooManyWait(waiting_.value()));
+    const absl::Status why = TooManyWait(call.key, waiting_.value());
+    Refuse(context, std::move(call), why);
     return lookups_.end();
   }
   const Instant now = context.system().toolbox().Now();
   if (call.wait_until == Instant::InfinitePast()) {
     const ActorRef sender = call.message->sender();
-    call.wait_until = sender.IsPromise() ? LastMoment(sender, now) : now + parts_->max_wait;
+    if (sender.IsPromise()) {
+      call.wait_until = LastMoment(sender, now);
+    } else if (call.timeout > absl::ZeroDuration()) {
+      // Who asks is on another node, and waits no longer than that.
+      call.wait_until = now + std::min(call.timeout, kMaxWaitOfOthers);
+    } else {
+      call.wait_until = now + parts_->max_wait;
+    }
   }
   ++waiting_;
   const auto [lookup, is_new] = lookups_.try_emplace(call.key);
@@ -374,7 +398,7 @@ void GrainRouter::Locate(ActorContext& context, Lookups::iterator at, const Plac
                          "this node is to run it, and is no member now; try again"));
     return;
   }
-  const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(authority);
+  const absl::StatusOr<ActorRef> router = RouterAt(authority);
   if (!router.ok()) {
     Fail(context, at,
          MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, at->first,
@@ -389,7 +413,7 @@ void GrainRouter::Locate(ActorContext& context, Lookups::iterator at, const Plac
   lookup.asked_router = *router;
   lookup.step_at = context.system().toolbox().Now() + parts_->locate_timeout;
   SetDue(context, at);
-  context.Tell(*router, LocateGrain{.key = at->first, .attempt = lookup.attempt});
+  context.Tell(*router, LocateGrain{.key = at->first, .attempt = lookup.attempt, .is_repeated = lookup.failures > 0});
 }
 
 void GrainRouter::OnLocated(ActorContext& context, GrainLocated located) {
@@ -564,6 +588,12 @@ void GrainRouter::OnLocate(ActorContext& context, const LocateGrain& locate) {
                                           "many others are being looked for; try again")));
     return;
   }
+  if (locate.is_repeated) {
+    if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
+        known != nullptr && known->locality == PlacementLocality::kRemote) {
+      parts_->driver->RemovePid(key, known->pid);
+    }
+  }
   Future<PlacementResolutionPtr> found = parts_->driver->Resolve(key);
   if (found.IsReady()) {
     context.Reply(Located(key, locate.attempt, found.Take()));
@@ -647,10 +677,12 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
       return;
     }
   } else if (++call.hops <= kMaxHops) {
-    const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(where.decision.authority);
+    const absl::StatusOr<ActorRef> router = RouterAt(where.decision.authority);
     if (!router.ok()) {
       parts_->driver->RemovePid(call.key, where.pid);
-      Refuse(context, std::move(call), router.status());
+      const absl::Status why = MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, call.key,
+                                               ToStd(router.status().message()));
+      Refuse(context, std::move(call), why);
       return;
     }
     call.is_redirected = true;
@@ -658,18 +690,20 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     Send(context, *router, std::move(call));
     return;
   }
-  Refuse(context, std::move(call),
-         absl::UnavailableError(
-             absl::StrCat("not found after ", kMaxHops, " attempts: the cluster is changing; try again")));
+  const absl::Status why =
+      MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, call.key,
+                      absl::StrCat("not found after ", kMaxHops, " attempts: the cluster is changing; try again"));
+  Refuse(context, std::move(call), why);
 }
 
 void GrainRouter::SendBack(ActorContext& context, GrainCall call, const absl::Status& why) {
-  if (++call.hops > kMaxHops) {
+  if (++call.returns > kMaxSentBack && call.timeout <= absl::ZeroDuration()) {
     Refuse(context, std::move(call), why);
     return;
   }
   const ActorRef router = std::exchange(call.router, ActorRef());
   call.is_redirected = false;
+  call.hops = 1;
   Send(context, router, std::move(call));
 }
 
@@ -761,7 +795,7 @@ void GrainRouter::GoOnWithFarewell(ActorContext& context) {
     return;
   }
   for (const std::string& authority : farewell_->unheard) {
-    const absl::StatusOr<ActorRef> router = parts_->peers->RouterAt(authority);
+    const absl::StatusOr<ActorRef> router = RouterAt(authority);
     if (router.ok()) context.Tell(*router, GrainFarewell{.member = farewell_->member});
   }
   // Without a timer nobody is asked again, and who waits has a limit of his own.
@@ -811,6 +845,23 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   } else {
     Pause(context, begun, why);
   }
+}
+
+void GrainRouter::OnSentBack(ActorContext& context, GrainCall call) {
+  ++parts_->counts->retried_calls;
+  const GrainKey key = call.key;
+  // As a number of pauses, all of which are alike from here on.
+  const int tries = static_cast<int>(std::min(call.returns - 1, 64u));
+  if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
+      known != nullptr && known->locality == PlacementLocality::kRemote) {
+    parts_->driver->RemovePid(key, known->pid);
+  }
+  const Lookups::iterator begun = Enqueue(context, std::move(call));
+  if (begun == lookups_.end()) return;
+  begun->second.failures = tries;
+  Pause(context, begun,
+        MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, key,
+                        "the node on which it was could not run it; try again"));
 }
 
 void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {
@@ -897,6 +948,15 @@ std::optional<absl::StatusOr<ActivationRecord>> GrainRouter::Start(
   return RecordOf(context, *actor);
 }
 
+absl::StatusOr<ActorRef> GrainRouter::RouterAt(const std::string& authority) {
+  absl::StatusOr<ActorRef> router = absl::InternalError("GrainPeers::RouterAt has not answered");
+  FRAKTOR_RETURN_IF_ERROR(MessageInvoker::Call("GrainPeers::RouterAt", [&] {
+    router = parts_->peers->RouterAt(authority);
+    return absl::OkStatus();
+  }));
+  return router;
+}
+
 absl::StatusOr<ActorRef> GrainRouter::Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key,
                                             uint64_t token) {
   PropsPtr props;
@@ -916,6 +976,13 @@ absl::StatusOr<ActorRef> GrainRouter::Spawn(ActorContext& context, const GrainKi
 void GrainRouter::OnStop(ActorContext& context, StopGrain stop) {
   const auto running = grains_.find(stop.key);
   if (running == grains_.end() || running->second.token != stop.token) {
+    if (running != grains_.end() && running->second.legacy != nullptr) {
+      // One that has not begun does not begin: who waits for it hears that.
+      std::vector<StartGrain>& next = running->second.legacy->next;
+      next.erase(std::remove_if(next.begin(), next.end(),
+                                [&stop](const StartGrain& start) { return start.token == stop.token; }),
+                 next.end());
+    }
     stop.stopped.Set();
     return;
   }
@@ -948,7 +1015,8 @@ void GrainRouter::OnEnded(ActorContext& context, GrainEnded& ended) {
 
 void GrainRouter::Keep(ActorContext& context, Grain& grain, GrainCall call) {
   if (waiting_.value() >= parts_->max_waiting) {
-    Refuse(context, std::move(call), TooManyWait(waiting_.value()));
+    const absl::Status why = TooManyWait(call.key, waiting_.value());
+    Refuse(context, std::move(call), why);
     return;
   }
   ++waiting_;

@@ -173,6 +173,10 @@ class GrainRouter final : public ActorInstance {
 
  private:
   static constexpr uint32_t kMaxHops = 6;
+  // So often a call that expects no answer is tried again after a node has sent it back; a question is until its timeout.
+  static constexpr uint32_t kMaxSentBack = 12;
+  // For a question of another node, whatever its timeout.
+  static constexpr absl::Duration kMaxWaitOfOthers = absl::Hours(1);
   // So often a question is given to another activation since the last one has ended before it has handled it.
   static constexpr uint32_t kMaxReturns = 16;
   static constexpr size_t kRememberedReturns = 4096;
@@ -279,6 +283,8 @@ class GrainRouter final : public ActorInstance {
   void OnInquiryAnswered(ActorContext& context, const InquiryAnswered& answered);
   void OnGone(const GrainGone& gone);
   void OnCallLost(ActorContext& context, CallLost& lost);
+  // By a node that could not run its grain: it is looked for again, after a pause.
+  void OnSentBack(ActorContext& context, GrainCall call);
   void OnLocateLost(ActorContext& context, const LocateLost& lost);
   void OnDue(ActorContext& context);
   void OnMembersLeft(ActorContext& context, MembersLeft& change);
@@ -329,6 +335,8 @@ class GrainRouter final : public ActorInstance {
   static void RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why);
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
+  // What others' code throws is an error.
+  absl::StatusOr<ActorRef> RouterAt(const std::string& authority);
   absl::StatusOr<ActorRef> Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key, uint64_t token);
   // What became of it, if that is known at once; otherwise `started`, which is called, gives the promise to be kept.
   std::optional<absl::StatusOr<ActivationRecord>> Start(ActorContext& context, const GrainKey& key, uint64_t token,

@@ -1,6 +1,7 @@
 #include "fraktor/cluster/testing/sim_test_cluster.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -39,6 +40,7 @@
 #include "fraktor/cluster/pubsub/pubsub.h"
 #include "fraktor/cluster/singleton/singleton.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"
+#include "fraktor/remote/association/peer_info.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -908,7 +910,7 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForANodeInQuarantine) {
     const uint64_t life = Remoting::Of(cluster.system(1))->system_uid();
     ASSERT_TRUE(Remoting::Of(cluster.system(0))->Quarantine(address, life, {}).ok());
     const DeadLetterList letters(cluster.system(0));
-    const absl::StatusOr<Count> none = AddTo(cluster, 0, there, 1);
+    const absl::StatusOr<Count> none = AddTo(cluster, 0, there, 1, absl::Seconds(1));
     EXPECT_TRUE(absl::IsUnavailable(none.status())) << none.status();
     EXPECT_NE(std::string(none.status().message()).find("quarantine"), std::string::npos) << none.status();
     Future<Count> asking = cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20));
@@ -920,6 +922,107 @@ TEST_F(ClusterOverSim, SendsAgainWhatWasForANodeInQuarantine) {
     EXPECT_EQ(count->value, 1);
     // Of the one that was given up, once; not of all that was tried for it.
     EXPECT_THAT(letters.texts(), testing::ElementsAre(testing::EndsWith(absl::StrCat("Add to grain counter/", there))));
+  });
+}
+
+// Watches an actor of another node.
+class RemoteWatcher : public Actor<RemoteWatcher, Terminated> {
+ public:
+  RemoteWatcher(ActorRef other, int* ends) : other_(other), ends_(ends) {}
+  absl::Status PreStart(Context& context) { return context.Watch(other_); }
+  void On(Context&, const Terminated&) { ++*ends_; }
+
+ private:
+  const ActorRef other_;
+  int* const ends_;
+};
+
+// Members that remoting takes for dead are members all the same: their quarantines end, on both sides.
+TEST_F(ClusterOverSim, MembersComeTogetherAgainAfterAQuarantine) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    // Both stay members all the time.
+    options.store.term = absl::Seconds(60);
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    std::string here;
+    for (int g = 0; here.empty(); ++g) {
+      const std::string identity = absl::StrCat("g", g);
+      ASSERT_TRUE(AddTo(cluster, 1, identity, 1).ok());
+      if (cluster[0].driver().Local(GrainKey(Counter::kGrainKind, identity)) != nullptr) here = identity;
+    }
+    std::array<int, 2> ends{};
+    for (const size_t node : {size_t{0}, size_t{1}}) {
+      const ActorRef other =
+          cluster.system(node)
+              .Resolve(absl::StrCat("pekko://", std::string(cluster.system(1 - node).name()), "@n", 1 - node, ".test:2552/system/grains"))
+              .value();
+      cluster.system(node).Spawn<RemoteWatcher>(absl::StrCat("watcher", node), other, &ends[node]);
+    }
+    sim.Advance(absl::Seconds(2));
+    cluster.Cut(0, 1);
+    sim.Advance(absl::Seconds(20));
+    EXPECT_EQ(ends[0] + ends[1], 2) << "each has taken the other for dead";
+    cluster.Heal();
+    for (int i = 0; i < 2; ++i) {
+      const absl::StatusOr<Count> to_there = AddTo(cluster, 0, there, 1, absl::Seconds(30));
+      EXPECT_TRUE(to_there.ok()) << to_there.status();
+      const absl::StatusOr<Count> to_here = AddTo(cluster, 1, here, 1, absl::Seconds(30));
+      EXPECT_TRUE(to_here.ok()) << to_here.status();
+    }
+    for (const size_t node : {size_t{0}, size_t{1}}) {
+      for (const PeerInfo& peer : Remoting::Of(cluster.system(node))->Peers()) {
+        EXPECT_FALSE(peer.is_quarantined) << node << ": " << peer.parts.ToString();
+      }
+    }
+  });
+}
+
+// CLU-11: a node that cannot renew its membership sends calls back. They wait with growing pauses until the grain may be
+// elsewhere, however often they come back, for as long as their timeout allows.
+TEST_F(ClusterOverSim, ACallIsNotRefusedWhileANodeLosesItsMembership) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(3);
+    const std::string there = GrainOfTheOther(cluster);
+    // Both know the place.
+    ASSERT_TRUE(AddTo(cluster, 2, there, 1).ok());
+    cluster.CutFromStore(1);
+    std::vector<Future<Count>> asking;
+    for (int i = 0; i < 150; ++i) {
+      const size_t from = i % 2 == 0 ? 0 : 2;
+      asking.push_back(cluster[from].Grain<Counter>(there).Ask(cluster.system(from), Add{1}, absl::Seconds(40)));
+      sim.Advance(absl::Milliseconds(100));
+    }
+    for (size_t i = 0; i < asking.size(); ++i) {
+      const absl::StatusOr<Count> count = cluster.Await(std::move(asking[i]));
+      EXPECT_TRUE(count.ok()) << i << ": " << count.status();
+    }
+  });
+}
+
+// A question that waits on another node than the one where it was asked does so for as long as who has asked.
+TEST_F(ClusterOverSim, AQuestionWaitsElsewhereForItsOwnTimeout) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    TestClusterOptions options = CounterCluster();
+    options.store.term = absl::Seconds(60);
+    options.cluster.max_wait = absl::Seconds(1);
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    cluster[1].driver().Passivate(GrainKey(Counter::kGrainKind, there));
+    sim.Advance(absl::Seconds(1));
+    cluster.CrashStore();
+    Future<Count> patient = cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(30));
+    Future<Count> hasty = cluster[0].Grain<Counter>(there).Ask(cluster.system(0), Add{100}, absl::Seconds(2));
+    sim.Advance(absl::Seconds(8));
+    EXPECT_FALSE(patient.IsReady());
+    EXPECT_TRUE(hasty.IsReady());
+    cluster.RestartStore();
+    const absl::StatusOr<Count> count = cluster.Await(std::move(patient));
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->value, 1) << "nobody waits for the other any more";
   });
 }
 
