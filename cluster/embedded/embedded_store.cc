@@ -39,6 +39,18 @@ constexpr uint64_t kTokensAhead = 10'000;
 constexpr absl::Duration kWatchFor = absl::Seconds(10);
 constexpr size_t kMaxWatchers = 20'000;
 constexpr absl::Duration kTwinPause = absl::Seconds(10);
+// Of the texts of a record. Far above those of a pid and a small snapshot, and far below what a backend can read back.
+constexpr size_t kMaxRecordBytes = size_t{1} << 20;
+
+// What comes from a peer is looked at before anything is stored: what a backend refuses to read would keep the whole store
+// from being read, for good.
+absl::Status CheckRecord(const GrainKey& key, const ActivationEntry& entry) {
+  FRAKTOR_RETURN_IF_ERROR(key.Check());
+  const size_t bytes = entry.owner.size() + entry.record.pid.size() + entry.record.snapshot.size();
+  if (bytes <= kMaxRecordBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("grain \"", key.ToString(), "\": a record of ", bytes, " bytes; ",
+                                                 kMaxRecordBytes, " at most: keep a smaller snapshot"));
+}
 
 class EmbeddedStoreActor final : public ActorInstance {
  public:
@@ -164,6 +176,7 @@ class EmbeddedStoreActor final : public ActorInstance {
   }
 
   absl::StatusOr<EmbeddedLease> Do(const EmbeddedAcquire& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(request.key.Check());
     // A member does one thing at a time about a grain. If it holds the lock already, it has not heard of that, or has given
     // up: questions wait on their way while the store is away. The old token is worth nothing from here on.
     const std::optional<PlacementLease> held = tables_->placement.Held(request.key, now);
@@ -186,6 +199,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     return EmbeddedLoaded{.exists = loaded.exists, .entry = std::move(loaded.entry)};
   }
   absl::StatusOr<EmbeddedDone> Do(const EmbeddedPut& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(CheckRecord(request.key, request.entry));
     FRAKTOR_RETURN_IF_ERROR(tables_->placement.Store(request.key, request.entry, request.expected_token, now));
     if (options_.backend != nullptr) changes_.activations.emplace_back(request.key, request.entry);
     return EmbeddedDone{};

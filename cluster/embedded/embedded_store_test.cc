@@ -2,6 +2,7 @@
 // cluster/testing tries the same over networks, with nodes that crash.
 #include "fraktor/cluster/embedded/embedded_store.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -17,6 +18,7 @@
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/embedded/embedded_client.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/placement/activation_entry.h"
 #include "fraktor/cluster/placement/placement_error.h"
@@ -152,6 +154,25 @@ TEST_F(EmbeddedStoreTest, AnswersWhenItIsWritten) {
   EXPECT_TRUE(acquiring.Take().ok());
   EXPECT_GE(backend->writes, 1);
   EXPECT_FALSE(was_early);
+}
+
+// CLU-13: what a backend could not read is refused before it is written: it would keep the store from being read.
+TEST_F(EmbeddedStoreTest, StoresNothingThatCouldNotBeReadAgain) {
+  const auto backend = std::make_shared<WatchedBackend>();
+  Start({.backend = backend});
+  for (const GrainKey& key :
+       {GrainKey("a/b", "alice"), GrainKey("account", ""), GrainKey("account", std::string(1025, 'x'))}) {
+    const absl::Status acquired = Await(client_->TryAcquire(key, "a:1#1", Now())).status();
+    EXPECT_EQ(ErrorKindOf<LookupError>(acquired), LookupError::kInvalidKey) << acquired;
+    const absl::Status stored = Await(client_->Store(key, EntryOf("a:1#1", 1), 0));
+    EXPECT_EQ(ErrorKindOf<LookupError>(stored), LookupError::kInvalidKey) << stored;
+  }
+  const PlacementLease lease = Await(client_->TryAcquire(kAlice, "a:1#1", Now())).value();
+  ActivationEntry large = EntryOf("a:1#1", lease.token);
+  large.record.snapshot.resize(size_t{1} << 20);
+  const absl::Status refused = Await(client_->Store(kAlice, large, 0));
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(Await(client_->Store(kAlice, EntryOf("a:1#1", lease.token), 0)).ok()) << "the lock is still held";
 }
 
 // CLU-6: tokens and ids of members never come back, also those that nothing is left of but the limit.

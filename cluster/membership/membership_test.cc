@@ -419,8 +419,9 @@ TEST_F(MembershipSessionTest, JoinsWhenItsDutiesCanBegin) {
   RunFor(absl::Milliseconds(2'500));
   EXPECT_EQ(provider_->joins, 0);
   EXPECT_EQ(said, (std::vector<std::string>{"1 7 grains have not been told", "2 7 grains have not been told"}));
-  EXPECT_EQ(session_->WhyNoMember().message(),
-            "this node, \"a:1\", is no member of the cluster yet, after 3 attempts to join: 7 grains have not been told");
+  EXPECT_EQ(
+      session_->WhyNoMember().message(),
+      "this node, \"a:1\", is no member of the cluster yet, after 3 attempts to join: 7 grains have not been told");
   duties_->obstacle = absl::OkStatus();
   RunFor(absl::Seconds(1));
   EXPECT_EQ(session_->member_id(), "a:1#1");
@@ -493,20 +494,18 @@ class StuckGrains final : public ActivationExecutor {
 class PlacementDutiesTest : public testing::Test {
  protected:
   void SetUp() override {
-    driver_ = PlacementCoordinatorDriver::Make({.toolbox = *toolbox_,
-                                                .executor = *executor_,
-                                                .lock = store_,
-                                                .storage = store_,
-                                                .activations = grains_},
-                                               {.placement = {.max_stops = 2}})
-                  .value();
-    session_ = MembershipSession::Make({.toolbox = *toolbox_,
-                                        .executor = *executor_,
-                                        .provider = provider_,
-                                        .duties = std::make_shared<PlacementDuties>(driver_)},
-                                       {.authority = "a:1", .kinds = {"account"}},
-                                       {.hand_over_timeout = absl::Seconds(6)})
-                   .value();
+    driver_ =
+        PlacementCoordinatorDriver::Make(
+            {.toolbox = *toolbox_, .executor = *executor_, .lock = store_, .storage = store_, .activations = grains_},
+            {.placement = {.max_stops = 2}})
+            .value();
+    session_ =
+        MembershipSession::Make({.toolbox = *toolbox_,
+                                 .executor = *executor_,
+                                 .provider = provider_,
+                                 .duties = std::make_shared<PlacementDuties>(driver_)},
+                                {.authority = "a:1", .kinds = {"account"}}, {.hand_over_timeout = absl::Seconds(6)})
+            .value();
     provider_->Listen([driver = driver_](ClusterTopologyPtr topology) { driver->UpdateTopology(std::move(topology)); });
     ASSERT_TRUE(session_->Join().ok());
     RunFor(absl::Milliseconds(1));
@@ -532,7 +531,8 @@ TEST_F(PlacementDutiesTest, LeavesAlthoughAGrainDoesNotEnd) {
   RunFor(absl::Seconds(10));
   ASSERT_TRUE(left.IsReady());
   EXPECT_TRUE(provider_->topology()->empty());
-  EXPECT_EQ(driver_->Snapshot().state, PlacementCoordinatorState::kNotReady) << "a client, of a cluster without members";
+  EXPECT_EQ(driver_->Snapshot().state, PlacementCoordinatorState::kNotReady)
+      << "a client, of a cluster without members";
 }
 
 TEST_F(PlacementDutiesTest, BeginsAnewAlthoughAGrainDoesNotEnd) {
