@@ -65,6 +65,12 @@ class EmbeddedStoreActor final : public ActorInstance {
     return absl::OkStatus();
   }
 
+  // There was a store before this one, whoever says that it is new.
+  absl::Status PostRestart(ActorContext& context, const absl::Status& /*reason*/) override {
+    is_first_life_ = false;
+    return PreStart(context);
+  }
+
   void PostStop(ActorContext& context) override { context.system().toolbox().CancelTimer(timer_); }
 
   absl::Status Receive(ActorContext& context, Envelope& message) override {
@@ -116,7 +122,7 @@ class EmbeddedStoreActor final : public ActorInstance {
           static_cast<uint64_t>(std::max<int64_t>(1, absl::ToUnixMicros(context.system().toolbox().WallNow())));
       tables_.emplace(options_, date);
       tables_->placement.Restore(date, {});
-      silent_until_ = options_.is_new ? Instant::InfinitePast() : Now(context) + options_.term;
+      silent_until_ = options_.is_new && is_first_life_ ? Instant::InfinitePast() : Now(context) + options_.term;
     } else {
       absl::StatusOr<EmbeddedState> state = options_.backend->Load();
       if (!state.ok()) {
@@ -326,6 +332,7 @@ class EmbeddedStoreActor final : public ActorInstance {
 
   const EmbeddedStoreOptions options_;
   TimerId timer_;
+  bool is_first_life_ = true;
   std::optional<Tables> tables_;
   absl::Status why_not_;  // there are no tables
   Instant silent_until_ = Instant::InfinitePast();

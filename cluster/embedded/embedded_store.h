@@ -17,7 +17,8 @@
 //   old ones is left; so none is taken for dead before it knows itself that its term is over, and nothing is activated
 //   twice. Locks are forgotten: an activation that was under way is refused, and tried again.
 // - Without a backend it knows nothing. So it answers nobody for a whole term; by then all that its former life has
-//   allowed has ended. With `is_new` it does not wait: only where there was no former life.
+//   allowed has ended. With `is_new` it does not wait: only where there was no former life. An actor that has failed and is
+//   restarted waits all the same.
 //
 // Tokens and epochs only grow, over all lives: with a backend they are stored, ten thousand tokens ahead; without one they
 // begin at the date, in microseconds.

@@ -6,14 +6,18 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/embedded/embedded_client.h"
@@ -26,6 +30,7 @@
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/pumped_toolbox.h"
 
 namespace fraktor {
 namespace {
@@ -128,6 +133,51 @@ TEST_F(EmbeddedStoreTest, WarnsOfTwoNodesWithOneAuthority) {
                                       first + "\": two processes must not have the same authority"})
                 .size(),
             1u);
+}
+
+// A toolbox whose calendar is torn: who asks for the date fails.
+class TornCalendar final : public PumpedToolbox {
+ public:
+  TornCalendar()
+      : PumpedToolbox(1, {.name = "torn", .max_workers = 16, .max_timers = 1'000, .max_steps = 1'000'000},
+                      absl::UnixEpoch(), nullptr) {}
+
+  absl::Time WallNow() const override {
+    if (std::exchange(is_torn, false)) throw std::runtime_error("the page is missing");
+    return PumpedToolbox::WallNow();
+  }
+
+  mutable bool is_torn = false;  // once
+
+ protected:
+  size_t PickTurn(absl::Span<const uint64_t> ordinals, bool timer_due) override {
+    return timer_due ? ordinals.size() : 0;
+  }
+};
+
+// A store that has failed has forgotten whom it has allowed what, also if it was the first.
+TEST(EmbeddedStore, IsSilentForATermAfterItHasFailed) {
+  TornCalendar toolbox;
+  const auto system = ActorSystem::Create({.toolbox = &toolbox}).value();
+  ASSERT_TRUE(EmbeddedStore::Start(*system, {.term = absl::Seconds(9), .is_new = true}).ok());
+  const std::shared_ptr<EmbeddedClient> client = EmbeddedClient::Make(*system).value();
+  const auto join = [&] {
+    Future<MembershipTerm> joining = client->Join({.authority = "a:1"}, toolbox.Now());
+    toolbox.RunUntil([&] { return joining.IsReady(); }, absl::Seconds(5)).IgnoreError();
+    return joining.Take();
+  };
+  const std::string replaced = join().value().member.id();
+  ASSERT_TRUE(join().ok());
+
+  toolbox.is_torn = true;
+  Future<MembershipTerm> renewing = client->Renew(replaced, toolbox.Now());  // it warns, with the date
+  ASSERT_TRUE(toolbox.RunFor(absl::Seconds(2)).ok());
+  ASSERT_FALSE(toolbox.is_torn);
+  const absl::Status refused = join().status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_NE(std::string(refused.message()).find("has begun anew without what it knew"), std::string::npos) << refused;
+  ASSERT_TRUE(toolbox.RunFor(absl::Seconds(9)).ok());
+  EXPECT_TRUE(join().ok());
 }
 
 // A store without a port is nowhere.
