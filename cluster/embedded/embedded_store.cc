@@ -39,6 +39,9 @@ constexpr uint64_t kTokensAhead = 10'000;
 constexpr absl::Duration kWatchFor = absl::Seconds(10);
 constexpr size_t kMaxWatchers = 20'000;
 constexpr absl::Duration kTwinPause = absl::Seconds(10);
+// Between two attempts to read a store that cannot be read: the first, and the longest. Each is twice the one before.
+constexpr absl::Duration kMinReadPause = absl::Milliseconds(200);
+constexpr absl::Duration kMaxReadPause = absl::Seconds(10);
 // Of the texts of a record. Far above those of a pid and a small snapshot, and far below what a backend can read back.
 constexpr size_t kMaxRecordBytes = size_t{1} << 20;
 
@@ -126,17 +129,26 @@ class EmbeddedStoreActor final : public ActorInstance {
     } else {
       absl::StatusOr<EmbeddedState> state = options_.backend->Load();
       if (!state.ok()) {
-        why_not_ =
-            absl::UnavailableError(absl::StrCat("the cluster's store cannot be read: ", state.status().message()));
-        LogError(context, why_not_.ToString());
+        OnUnreadable(context, state.status());
         return;
       }
+      why_not_ = absl::OkStatus();
+      read_pause_ = kMinReadPause;
       tables_.emplace(options_, state->epoch);
       tables_->members.Restore(state->epoch, state->members, Now(context));
       tables_->placement.Restore(state->token_limit, std::move(state->activations));
       token_limit_ = state->token_limit;
     }
     told_epoch_ = tables_->members.topology()->epoch();
+  }
+
+  // Tries again later, and says it when there is another reason.
+  void OnUnreadable(ActorContext& context, const absl::Status& why) {
+    read_again_at_ = Now(context) + read_pause_;
+    read_pause_ = std::min(2 * read_pause_, kMaxReadPause);
+    const absl::Status before = std::exchange(
+        why_not_, absl::UnavailableError(absl::StrCat("the cluster's store cannot be read: ", why.message())));
+    if (why_not_ != before) LogError(context, why_not_.ToString());
   }
 
   // OK if it may serve.
@@ -260,11 +272,11 @@ class EmbeddedStoreActor final : public ActorInstance {
   }
 
   void OnTick(ActorContext& context) {
+    const Instant now = Now(context);
     if (!tables_.has_value()) {
-      Recover(context);
+      if (now >= read_again_at_) Recover(context);
       return;
     }
-    const Instant now = Now(context);
     std::erase_if(watchers_, [now](const Watcher& watcher) { return now >= watcher.until; });
     tables_->members.Expire(now);
     AfterChange(context);
@@ -335,6 +347,8 @@ class EmbeddedStoreActor final : public ActorInstance {
   bool is_first_life_ = true;
   std::optional<Tables> tables_;
   absl::Status why_not_;  // there are no tables
+  Instant read_again_at_ = Instant::InfinitePast();
+  absl::Duration read_pause_ = kMinReadPause;
   Instant silent_until_ = Instant::InfinitePast();
   uint64_t token_limit_ = 0;
   uint64_t told_epoch_ = 0;

@@ -40,7 +40,11 @@ const GrainKey kAlice("account", "alice");
 // Remembers what it is told, and looks around when it is.
 class WatchedBackend final : public EmbeddedBackend {
  public:
-  absl::StatusOr<EmbeddedState> Load() override { return state; }
+  absl::StatusOr<EmbeddedState> Load() override {
+    ++loads;
+    if (!unreadable.ok()) return unreadable;
+    return state;
+  }
   absl::Status Write(const EmbeddedChanges& changes) override {
     ++writes;
     if (on_write) on_write();
@@ -54,6 +58,8 @@ class WatchedBackend final : public EmbeddedBackend {
   }
 
   EmbeddedState state;
+  absl::Status unreadable;
+  int loads = 0;
   int writes = 0;
   std::function<void()> on_write;
 };
@@ -204,6 +210,30 @@ TEST_F(EmbeddedStoreTest, AnswersWhenItIsWritten) {
   EXPECT_TRUE(acquiring.Take().ok());
   EXPECT_GE(backend->writes, 1);
   EXPECT_FALSE(was_early);
+}
+
+// A disk that is away is looked for less and less often, and the log says why once.
+TEST_F(EmbeddedStoreTest, ReadsAnUnreadableStoreAgainWithGrowingPauses) {
+  const auto backend = std::make_shared<WatchedBackend>();
+  backend->unreadable = absl::DataLossError("the disk is away");
+  Start({.backend = backend});
+  kit_->Advance(absl::Seconds(60));
+  EXPECT_GE(backend->loads, 8);
+  EXPECT_LE(backend->loads, 12);
+  const absl::Status asked = Await(client_->TryAcquire(kAlice, "a:1#1", Now())).status();
+  EXPECT_NE(std::string(asked.message()).find("cannot be read: the disk is away"), std::string::npos) << asked;
+  backend->unreadable = absl::DataLossError("the disk is broken");
+  kit_->Advance(absl::Seconds(11));
+  EXPECT_EQ(kit_->log().Find(0, {.level = LogLevel::kError, .contains = "cannot be read: the disk is away"}).size(),
+            1u);
+  EXPECT_EQ(kit_->log().Find(0, {.level = LogLevel::kError, .contains = "cannot be read: the disk is broken"}).size(),
+            1u);
+  backend->unreadable = absl::OkStatus();
+  kit_->Advance(absl::Seconds(11));
+  EXPECT_TRUE(Await(client_->TryAcquire(kAlice, "a:1#1", Now())).ok());
+  const int loads = backend->loads;
+  kit_->Advance(absl::Seconds(60));
+  EXPECT_EQ(backend->loads, loads);
 }
 
 // CLU-13: what a backend could not read is refused before it is written: it would keep the store from being read.
