@@ -1,6 +1,7 @@
 #include "fraktor/cluster/embedded/embedded_store.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,8 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/encoder.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -26,6 +29,7 @@
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -39,6 +43,8 @@ constexpr uint64_t kTokensAhead = 10'000;
 constexpr absl::Duration kWatchFor = absl::Seconds(10);
 constexpr size_t kMaxWatchers = 20'000;
 constexpr absl::Duration kTwinPause = absl::Seconds(10);
+// Of an authority that was not looked at yet.
+constexpr size_t kShownBytes = 300;
 // Between two attempts to read a store that cannot be read: the first, and the longest. Each is twice the one before.
 constexpr absl::Duration kMinReadPause = absl::Milliseconds(200);
 constexpr absl::Duration kMaxReadPause = absl::Seconds(10);
@@ -53,6 +59,16 @@ absl::Status CheckRecord(const GrainKey& key, const ActivationEntry& entry) {
   if (bytes <= kMaxRecordBytes) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("grain \"", key.ToString(), "\": a record of ", bytes, " bytes; ",
                                                  kMaxRecordBytes, " at most: keep a smaller snapshot"));
+}
+
+// As it is sent to other nodes; none if it is larger than any message may be.
+std::optional<size_t> BytesOf(const EmbeddedTopology& topology) {
+  std::string bytes;
+  const CodecContext context;
+  Encoder encoder(bytes, context);
+  encoder.Value(topology);
+  if (!encoder.ok()) return std::nullopt;
+  return bytes.size();
 }
 
 class EmbeddedStoreActor final : public ActorInstance {
@@ -230,6 +246,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     return EmbeddedDone{};
   }
   absl::StatusOr<EmbeddedTerm> Do(const EmbeddedJoin& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(CheckRoomFor(request, now));
     FRAKTOR_ASSIGN_OR_RETURN(Member member, tables_->members.Join({.authority = request.authority,
                                                                    .system_uid = request.system_uid,
                                                                    .kinds = request.kinds,
@@ -248,6 +265,29 @@ class EmbeddedStoreActor final : public ActorInstance {
   absl::StatusOr<EmbeddedDone> Do(const EmbeddedLeave& request, Instant /*now*/) {
     tables_->members.Leave(request.member_id);
     return EmbeddedDone{};
+  }
+
+  // Whether the list of members could still be sent: nobody would hear of one that is too large.
+  absl::Status CheckRoomFor(const EmbeddedJoin& request, Instant now) {
+    tables_->members.Expire(now);
+    const ClusterTopologyPtr& topology = tables_->members.topology();
+    EmbeddedTopology next{.epoch = topology->epoch() + 1, .members = topology->members()};
+    std::erase_if(next.members, [&](const Member& member) { return member.authority == request.authority; });
+    next.members.push_back({.authority = request.authority,
+                            .incarnation = next.epoch,
+                            .system_uid = request.system_uid,
+                            .kinds = request.kinds,
+                            .oldest_kinds = request.oldest_kinds});
+    const std::optional<size_t> bytes = BytesOf(next);
+    if (bytes.has_value() && *bytes <= options_.max_topology_bytes) return absl::OkStatus();
+    return MakeError(
+        absl::StatusCode::kResourceExhausted, MembershipError::kFull,
+        absl::StrCat("\"", request.authority.substr(0, kShownBytes), "\" cannot join: the list of ",
+                     next.members.size(), " members would have ",
+                     bytes.has_value() ? absl::StrCat(*bytes) : std::string("far too many"),
+                     " bytes, and nodes are told of ", options_.max_topology_bytes,
+                     " at most: let members have fewer kinds, or raise EmbeddedStoreOptions::max_topology_bytes and "
+                     "WireLimits::max_frame_bytes of all nodes"));
   }
 
   bool OnWatch(ActorContext& context, Envelope& message) {
@@ -366,6 +406,7 @@ absl::Status EmbeddedStore::Start(ActorSystem& system, const EmbeddedStoreOption
   FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"EmbeddedStoreOptions::term", options.term},
                                          {"EmbeddedStoreOptions::tick_period", options.tick_period},
                                          {"EmbeddedStoreOptions::placement.lease_ttl", options.placement.lease_ttl}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"EmbeddedStoreOptions::max_topology_bytes", options.max_topology_bytes}}));
   // It waits for a disk.
   const PropsPtr props = MakeProps<EmbeddedStoreActor>(
       {.dispatcher = options.backend != nullptr && system.toolbox().has_threads() ? DispatcherChoice::kPinned

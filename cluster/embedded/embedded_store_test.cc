@@ -196,6 +196,25 @@ TEST_F(EmbeddedStoreTest, RefusesAnAuthorityWithoutAPort) {
   }
 }
 
+// A list of members that is too large for a frame would reach nobody.
+TEST_F(EmbeddedStoreTest, RefusesAMemberOfWhomItCouldNotTell) {
+  Start({.is_new = true, .max_topology_bytes = 1'000});
+  const auto join = [&](const std::string& authority, size_t kind_bytes) {
+    return Await(client_->Join({.authority = authority, .kinds = {std::string(kind_bytes, 'k')}}, Now()));
+  };
+  for (const char* const authority : {"a:1", "b:1", "c:1"}) ASSERT_TRUE(join(authority, 250).ok()) << authority;
+  const absl::Status refused = join("d:1", 250).status();
+  EXPECT_EQ(ErrorKindOf<MembershipError>(refused), MembershipError::kFull) << refused;
+  EXPECT_NE(std::string(refused.message()).find("\"d:1\" cannot join: the list of 4 members would have 1"),
+            std::string::npos)
+      << refused;
+  EXPECT_TRUE(join("d:1", 10).ok());
+  const absl::StatusOr<MembershipTerm> again = join("c:1", 250);
+  ASSERT_TRUE(again.ok()) << "who comes again takes its own place: " << again.status();
+  ASSERT_TRUE(Await(client_->Leave(again->member.id())).ok());
+  EXPECT_TRUE(join("e:1", 250).ok());
+}
+
 // CLU-13: what is answered is on the disk.
 TEST_F(EmbeddedStoreTest, AnswersWhenItIsWritten) {
   const auto backend = std::make_shared<WatchedBackend>();
