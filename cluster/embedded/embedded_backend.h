@@ -51,6 +51,7 @@ class EmbeddedBackend {
   // What is written. DataLoss if it cannot be read.
   virtual absl::StatusOr<EmbeddedState> Load() = 0;
   // All of it or nothing; it stays when the machine loses power after the answer. After an error Load says what is there.
+  // What Load could not read is refused, with InvalidArgument.
   virtual absl::Status Write(const EmbeddedChanges& changes) = 0;
 };
 

@@ -127,7 +127,8 @@ struct EmbeddedTopology {
   uint64_t epoch = 0;
   std::vector<Member> members = {};
 };
-// Both are said again and again, so what is lost with a node that ends is no loss.
+// Both are said again and again, so what is lost with a node that ends is no loss. A topology is never too large for a
+// frame: EmbeddedStoreOptions::max_topology_bytes.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<EmbeddedWatch> = true;
 template <>

@@ -1,6 +1,7 @@
 #include "fraktor/cluster/embedded/embedded_store.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +19,8 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/serialization/codec_context.h"
+#include "fraktor/actor/serialization/encoder.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -26,6 +29,7 @@
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -39,6 +43,33 @@ constexpr uint64_t kTokensAhead = 10'000;
 constexpr absl::Duration kWatchFor = absl::Seconds(10);
 constexpr size_t kMaxWatchers = 20'000;
 constexpr absl::Duration kTwinPause = absl::Seconds(10);
+// Of an authority that was not looked at yet.
+constexpr size_t kShownBytes = 300;
+// Between two attempts to read a store that cannot be read: the first, and the longest. Each is twice the one before.
+constexpr absl::Duration kMinReadPause = absl::Milliseconds(200);
+constexpr absl::Duration kMaxReadPause = absl::Seconds(10);
+// Of the texts of a record. Far above those of a pid and a small snapshot, and far below what a backend can read back.
+constexpr size_t kMaxRecordBytes = size_t{1} << 20;
+
+// What comes from a peer is looked at before anything is stored: what a backend refuses to read would keep the whole store
+// from being read, for good.
+absl::Status CheckRecord(const GrainKey& key, const ActivationEntry& entry) {
+  FRAKTOR_RETURN_IF_ERROR(key.Check());
+  const size_t bytes = entry.owner.size() + entry.record.pid.size() + entry.record.snapshot.size();
+  if (bytes <= kMaxRecordBytes) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("grain \"", key.ToString(), "\": a record of ", bytes, " bytes; ",
+                                                 kMaxRecordBytes, " at most: keep a smaller snapshot"));
+}
+
+// As it is sent to other nodes; none if it is larger than any message may be.
+std::optional<size_t> BytesOf(const EmbeddedTopology& topology) {
+  std::string bytes;
+  const CodecContext context;
+  Encoder encoder(bytes, context);
+  encoder.Value(topology);
+  if (!encoder.ok()) return std::nullopt;
+  return bytes.size();
+}
 
 class EmbeddedStoreActor final : public ActorInstance {
  public:
@@ -51,6 +82,12 @@ class EmbeddedStoreActor final : public ActorInstance {
                                                       [self = context.self()] { fraktor::Tell(self, Tick{}); }));
     Recover(context);
     return absl::OkStatus();
+  }
+
+  // There was a store before this one, whoever says that it is new.
+  absl::Status PostRestart(ActorContext& context, const absl::Status& /*reason*/) override {
+    is_first_life_ = false;
+    return PreStart(context);
   }
 
   void PostStop(ActorContext& context) override { context.system().toolbox().CancelTimer(timer_); }
@@ -104,21 +141,30 @@ class EmbeddedStoreActor final : public ActorInstance {
           static_cast<uint64_t>(std::max<int64_t>(1, absl::ToUnixMicros(context.system().toolbox().WallNow())));
       tables_.emplace(options_, date);
       tables_->placement.Restore(date, {});
-      silent_until_ = options_.is_new ? Instant::InfinitePast() : Now(context) + options_.term;
+      silent_until_ = options_.is_new && is_first_life_ ? Instant::InfinitePast() : Now(context) + options_.term;
     } else {
       absl::StatusOr<EmbeddedState> state = options_.backend->Load();
       if (!state.ok()) {
-        why_not_ =
-            absl::UnavailableError(absl::StrCat("the cluster's store cannot be read: ", state.status().message()));
-        LogError(context, why_not_.ToString());
+        OnUnreadable(context, state.status());
         return;
       }
+      why_not_ = absl::OkStatus();
+      read_pause_ = kMinReadPause;
       tables_.emplace(options_, state->epoch);
       tables_->members.Restore(state->epoch, state->members, Now(context));
       tables_->placement.Restore(state->token_limit, std::move(state->activations));
       token_limit_ = state->token_limit;
     }
     told_epoch_ = tables_->members.topology()->epoch();
+  }
+
+  // Tries again later, and says it when there is another reason.
+  void OnUnreadable(ActorContext& context, const absl::Status& why) {
+    read_again_at_ = Now(context) + read_pause_;
+    read_pause_ = std::min(2 * read_pause_, kMaxReadPause);
+    const absl::Status before = std::exchange(
+        why_not_, absl::UnavailableError(absl::StrCat("the cluster's store cannot be read: ", why.message())));
+    if (why_not_ != before) LogError(context, why_not_.ToString());
   }
 
   // OK if it may serve.
@@ -164,6 +210,7 @@ class EmbeddedStoreActor final : public ActorInstance {
   }
 
   absl::StatusOr<EmbeddedLease> Do(const EmbeddedAcquire& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(request.key.Check());
     // A member does one thing at a time about a grain. If it holds the lock already, it has not heard of that, or has given
     // up: questions wait on their way while the store is away. The old token is worth nothing from here on.
     const std::optional<PlacementLease> held = tables_->placement.Held(request.key, now);
@@ -186,6 +233,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     return EmbeddedLoaded{.exists = loaded.exists, .entry = std::move(loaded.entry)};
   }
   absl::StatusOr<EmbeddedDone> Do(const EmbeddedPut& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(CheckRecord(request.key, request.entry));
     FRAKTOR_RETURN_IF_ERROR(tables_->placement.Store(request.key, request.entry, request.expected_token, now));
     if (options_.backend != nullptr) changes_.activations.emplace_back(request.key, request.entry);
     return EmbeddedDone{};
@@ -198,6 +246,7 @@ class EmbeddedStoreActor final : public ActorInstance {
     return EmbeddedDone{};
   }
   absl::StatusOr<EmbeddedTerm> Do(const EmbeddedJoin& request, Instant now) {
+    FRAKTOR_RETURN_IF_ERROR(CheckRoomFor(request, now));
     FRAKTOR_ASSIGN_OR_RETURN(Member member, tables_->members.Join({.authority = request.authority,
                                                                    .system_uid = request.system_uid,
                                                                    .kinds = request.kinds,
@@ -216,6 +265,29 @@ class EmbeddedStoreActor final : public ActorInstance {
   absl::StatusOr<EmbeddedDone> Do(const EmbeddedLeave& request, Instant /*now*/) {
     tables_->members.Leave(request.member_id);
     return EmbeddedDone{};
+  }
+
+  // Whether the list of members could still be sent: nobody would hear of one that is too large.
+  absl::Status CheckRoomFor(const EmbeddedJoin& request, Instant now) {
+    tables_->members.Expire(now);
+    const ClusterTopologyPtr& topology = tables_->members.topology();
+    EmbeddedTopology next{.epoch = topology->epoch() + 1, .members = topology->members()};
+    std::erase_if(next.members, [&](const Member& member) { return member.authority == request.authority; });
+    next.members.push_back({.authority = request.authority,
+                            .incarnation = next.epoch,
+                            .system_uid = request.system_uid,
+                            .kinds = request.kinds,
+                            .oldest_kinds = request.oldest_kinds});
+    const std::optional<size_t> bytes = BytesOf(next);
+    if (bytes.has_value() && *bytes <= options_.max_topology_bytes) return absl::OkStatus();
+    return MakeError(
+        absl::StatusCode::kResourceExhausted, MembershipError::kFull,
+        absl::StrCat("\"", request.authority.substr(0, kShownBytes), "\" cannot join: the list of ",
+                     next.members.size(), " members would have ",
+                     bytes.has_value() ? absl::StrCat(*bytes) : std::string("far too many"),
+                     " bytes, and nodes are told of ", options_.max_topology_bytes,
+                     " at most: let members have fewer kinds, or raise EmbeddedStoreOptions::max_topology_bytes and "
+                     "WireLimits::max_frame_bytes of all nodes"));
   }
 
   bool OnWatch(ActorContext& context, Envelope& message) {
@@ -240,11 +312,11 @@ class EmbeddedStoreActor final : public ActorInstance {
   }
 
   void OnTick(ActorContext& context) {
+    const Instant now = Now(context);
     if (!tables_.has_value()) {
-      Recover(context);
+      if (now >= read_again_at_) Recover(context);
       return;
     }
-    const Instant now = Now(context);
     std::erase_if(watchers_, [now](const Watcher& watcher) { return now >= watcher.until; });
     tables_->members.Expire(now);
     AfterChange(context);
@@ -312,8 +384,11 @@ class EmbeddedStoreActor final : public ActorInstance {
 
   const EmbeddedStoreOptions options_;
   TimerId timer_;
+  bool is_first_life_ = true;
   std::optional<Tables> tables_;
   absl::Status why_not_;  // there are no tables
+  Instant read_again_at_ = Instant::InfinitePast();
+  absl::Duration read_pause_ = kMinReadPause;
   Instant silent_until_ = Instant::InfinitePast();
   uint64_t token_limit_ = 0;
   uint64_t told_epoch_ = 0;
@@ -331,6 +406,7 @@ absl::Status EmbeddedStore::Start(ActorSystem& system, const EmbeddedStoreOption
   FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"EmbeddedStoreOptions::term", options.term},
                                          {"EmbeddedStoreOptions::tick_period", options.tick_period},
                                          {"EmbeddedStoreOptions::placement.lease_ttl", options.placement.lease_ttl}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"EmbeddedStoreOptions::max_topology_bytes", options.max_topology_bytes}}));
   // It waits for a disk.
   const PropsPtr props = MakeProps<EmbeddedStoreActor>(
       {.dispatcher = options.backend != nullptr && system.toolbox().has_threads() ? DispatcherChoice::kPinned

@@ -17,7 +17,8 @@
 //   old ones is left; so none is taken for dead before it knows itself that its term is over, and nothing is activated
 //   twice. Locks are forgotten: an activation that was under way is refused, and tried again.
 // - Without a backend it knows nothing. So it answers nobody for a whole term; by then all that its former life has
-//   allowed has ended. With `is_new` it does not wait: only where there was no former life.
+//   allowed has ended. With `is_new` it does not wait: only where there was no former life. An actor that has failed and is
+//   restarted waits all the same.
 //
 // Tokens and epochs only grow, over all lives: with a backend they are stored, ten thousand tokens ahead; without one they
 // begin at the date, in microseconds.
@@ -28,6 +29,7 @@
 #ifndef FRAKTOR_CLUSTER_EMBEDDED_EMBEDDED_STORE_H_
 #define FRAKTOR_CLUSTER_EMBEDDED_EMBEDDED_STORE_H_
 
+#include <cstddef>
 #include <memory>
 
 #include "absl/status/status.h"
@@ -48,14 +50,19 @@ struct EmbeddedStoreOptions {
   std::shared_ptr<EmbeddedBackend> backend = nullptr;
   // Without a backend: there was no store of this cluster before.
   bool is_new = false;
+  // The list of members is one message, which has to fit a frame (WireLimits::max_frame_bytes, 256 KiB); one that does not
+  // would be lost. A join that would make it larger than this is refused, with MembershipError::kFull and a text. Room for
+  // about three thousand members of a few kinds. Raise it together with the frames of all nodes, and below those.
+  size_t max_topology_bytes = size_t{192} << 10;
   // How often it is looked whose term is over.
   absl::Duration tick_period = absl::Milliseconds(200);
 };
 
 class EmbeddedStore {
  public:
-  // Once for each system. InvalidArgument for times that are not positive; errors of SpawnSystemActor. What the backend
-  // holds is read later: if it cannot be, whoever asks is told.
+  // Once for each system. InvalidArgument for times and limits that are not positive; errors of SpawnSystemActor. What the backend
+  // holds is read later: if it cannot be, whoever asks is told, the log has the reason, and it is tried again with pauses
+  // that grow up to 10 s.
   static absl::Status Start(ActorSystem& system, const EmbeddedStoreOptions& options);
 };
 

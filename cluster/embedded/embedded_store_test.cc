@@ -2,21 +2,27 @@
 // cluster/testing tries the same over networks, with nodes that crash.
 #include "fraktor/cluster/embedded/embedded_store.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/embedded/embedded_client.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/placement/activation_entry.h"
 #include "fraktor/cluster/placement/placement_error.h"
@@ -24,6 +30,7 @@
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/pumped_toolbox.h"
 
 namespace fraktor {
 namespace {
@@ -33,7 +40,11 @@ const GrainKey kAlice("account", "alice");
 // Remembers what it is told, and looks around when it is.
 class WatchedBackend final : public EmbeddedBackend {
  public:
-  absl::StatusOr<EmbeddedState> Load() override { return state; }
+  absl::StatusOr<EmbeddedState> Load() override {
+    ++loads;
+    if (!unreadable.ok()) return unreadable;
+    return state;
+  }
   absl::Status Write(const EmbeddedChanges& changes) override {
     ++writes;
     if (on_write) on_write();
@@ -47,6 +58,8 @@ class WatchedBackend final : public EmbeddedBackend {
   }
 
   EmbeddedState state;
+  absl::Status unreadable;
+  int loads = 0;
   int writes = 0;
   std::function<void()> on_write;
 };
@@ -128,6 +141,51 @@ TEST_F(EmbeddedStoreTest, WarnsOfTwoNodesWithOneAuthority) {
             1u);
 }
 
+// A toolbox whose calendar is torn: who asks for the date fails.
+class TornCalendar final : public PumpedToolbox {
+ public:
+  TornCalendar()
+      : PumpedToolbox(1, {.name = "torn", .max_workers = 16, .max_timers = 1'000, .max_steps = 1'000'000},
+                      absl::UnixEpoch(), nullptr) {}
+
+  absl::Time WallNow() const override {
+    if (std::exchange(is_torn, false)) throw std::runtime_error("the page is missing");
+    return PumpedToolbox::WallNow();
+  }
+
+  mutable bool is_torn = false;  // once
+
+ protected:
+  size_t PickTurn(absl::Span<const uint64_t> ordinals, bool timer_due) override {
+    return timer_due ? ordinals.size() : 0;
+  }
+};
+
+// A store that has failed has forgotten whom it has allowed what, also if it was the first.
+TEST(EmbeddedStore, IsSilentForATermAfterItHasFailed) {
+  TornCalendar toolbox;
+  const auto system = ActorSystem::Create({.toolbox = &toolbox}).value();
+  ASSERT_TRUE(EmbeddedStore::Start(*system, {.term = absl::Seconds(9), .is_new = true}).ok());
+  const std::shared_ptr<EmbeddedClient> client = EmbeddedClient::Make(*system).value();
+  const auto join = [&] {
+    Future<MembershipTerm> joining = client->Join({.authority = "a:1"}, toolbox.Now());
+    toolbox.RunUntil([&] { return joining.IsReady(); }, absl::Seconds(5)).IgnoreError();
+    return joining.Take();
+  };
+  const std::string replaced = join().value().member.id();
+  ASSERT_TRUE(join().ok());
+
+  toolbox.is_torn = true;
+  Future<MembershipTerm> renewing = client->Renew(replaced, toolbox.Now());  // it warns, with the date
+  ASSERT_TRUE(toolbox.RunFor(absl::Seconds(2)).ok());
+  ASSERT_FALSE(toolbox.is_torn);
+  const absl::Status refused = join().status();
+  EXPECT_TRUE(absl::IsUnavailable(refused)) << refused;
+  EXPECT_NE(std::string(refused.message()).find("has begun anew without what it knew"), std::string::npos) << refused;
+  ASSERT_TRUE(toolbox.RunFor(absl::Seconds(9)).ok());
+  EXPECT_TRUE(join().ok());
+}
+
 // A store without a port is nowhere.
 TEST_F(EmbeddedStoreTest, RefusesAnAuthorityWithoutAPort) {
   TestKit kit;
@@ -136,6 +194,25 @@ TEST_F(EmbeddedStoreTest, RefusesAnAuthorityWithoutAPort) {
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
     EXPECT_EQ(refused.message().find("EmbeddedClientOptions::authority is"), 0u) << refused;
   }
+}
+
+// A list of members that is too large for a frame would reach nobody.
+TEST_F(EmbeddedStoreTest, RefusesAMemberOfWhomItCouldNotTell) {
+  Start({.is_new = true, .max_topology_bytes = 1'000});
+  const auto join = [&](const std::string& authority, size_t kind_bytes) {
+    return Await(client_->Join({.authority = authority, .kinds = {std::string(kind_bytes, 'k')}}, Now()));
+  };
+  for (const char* const authority : {"a:1", "b:1", "c:1"}) ASSERT_TRUE(join(authority, 250).ok()) << authority;
+  const absl::Status refused = join("d:1", 250).status();
+  EXPECT_EQ(ErrorKindOf<MembershipError>(refused), MembershipError::kFull) << refused;
+  EXPECT_NE(std::string(refused.message()).find("\"d:1\" cannot join: the list of 4 members would have 1"),
+            std::string::npos)
+      << refused;
+  EXPECT_TRUE(join("d:1", 10).ok());
+  const absl::StatusOr<MembershipTerm> again = join("c:1", 250);
+  ASSERT_TRUE(again.ok()) << "who comes again takes its own place: " << again.status();
+  ASSERT_TRUE(Await(client_->Leave(again->member.id())).ok());
+  EXPECT_TRUE(join("e:1", 250).ok());
 }
 
 // CLU-13: what is answered is on the disk.
@@ -152,6 +229,49 @@ TEST_F(EmbeddedStoreTest, AnswersWhenItIsWritten) {
   EXPECT_TRUE(acquiring.Take().ok());
   EXPECT_GE(backend->writes, 1);
   EXPECT_FALSE(was_early);
+}
+
+// A disk that is away is looked for less and less often, and the log says why once.
+TEST_F(EmbeddedStoreTest, ReadsAnUnreadableStoreAgainWithGrowingPauses) {
+  const auto backend = std::make_shared<WatchedBackend>();
+  backend->unreadable = absl::DataLossError("the disk is away");
+  Start({.backend = backend});
+  kit_->Advance(absl::Seconds(60));
+  EXPECT_GE(backend->loads, 8);
+  EXPECT_LE(backend->loads, 12);
+  const absl::Status asked = Await(client_->TryAcquire(kAlice, "a:1#1", Now())).status();
+  EXPECT_NE(std::string(asked.message()).find("cannot be read: the disk is away"), std::string::npos) << asked;
+  backend->unreadable = absl::DataLossError("the disk is broken");
+  kit_->Advance(absl::Seconds(11));
+  EXPECT_EQ(kit_->log().Find(0, {.level = LogLevel::kError, .contains = "cannot be read: the disk is away"}).size(),
+            1u);
+  EXPECT_EQ(kit_->log().Find(0, {.level = LogLevel::kError, .contains = "cannot be read: the disk is broken"}).size(),
+            1u);
+  backend->unreadable = absl::OkStatus();
+  kit_->Advance(absl::Seconds(11));
+  EXPECT_TRUE(Await(client_->TryAcquire(kAlice, "a:1#1", Now())).ok());
+  const int loads = backend->loads;
+  kit_->Advance(absl::Seconds(60));
+  EXPECT_EQ(backend->loads, loads);
+}
+
+// CLU-13: what a backend could not read is refused before it is written: it would keep the store from being read.
+TEST_F(EmbeddedStoreTest, StoresNothingThatCouldNotBeReadAgain) {
+  const auto backend = std::make_shared<WatchedBackend>();
+  Start({.backend = backend});
+  for (const GrainKey& key :
+       {GrainKey("a/b", "alice"), GrainKey("account", ""), GrainKey("account", std::string(1025, 'x'))}) {
+    const absl::Status acquired = Await(client_->TryAcquire(key, "a:1#1", Now())).status();
+    EXPECT_EQ(ErrorKindOf<LookupError>(acquired), LookupError::kInvalidKey) << acquired;
+    const absl::Status stored = Await(client_->Store(key, EntryOf("a:1#1", 1), 0));
+    EXPECT_EQ(ErrorKindOf<LookupError>(stored), LookupError::kInvalidKey) << stored;
+  }
+  const PlacementLease lease = Await(client_->TryAcquire(kAlice, "a:1#1", Now())).value();
+  ActivationEntry large = EntryOf("a:1#1", lease.token);
+  large.record.snapshot.resize(size_t{1} << 20);
+  const absl::Status refused = Await(client_->Store(kAlice, large, 0));
+  EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  EXPECT_TRUE(Await(client_->Store(kAlice, EntryOf("a:1#1", lease.token), 0)).ok()) << "the lock is still held";
 }
 
 // CLU-6: tokens and ids of members never come back, also those that nothing is left of but the limit.

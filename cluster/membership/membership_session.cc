@@ -1,5 +1,6 @@
 #include "fraktor/cluster/membership/membership_session.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -179,7 +180,11 @@ void MembershipSession::Tick() {
     case State::kLeft:
       return;
     case State::kEnding:
-      if (now >= answer_until_) OnLeft();
+      if (now >= end_until_) {
+        OnEnded();
+      } else if (now >= answer_until_) {
+        OnLeft();
+      }
       return;
     case State::kJoining:
       // A Join that is under way is waited for, so that it can be taken back.
@@ -190,7 +195,7 @@ void MembershipSession::Tick() {
           OnJoinFailed(absl::DeadlineExceededError(
               absl::StrCat("no answer within ", absl::FormatDuration(options_.answer_timeout))));
         }
-        Ask(now);
+        BeginJoin(now);
       }
       return;
     case State::kMember:
@@ -204,6 +209,17 @@ void MembershipSession::Tick() {
       if (now >= ask_again_at_) Ask(now);
       return;
   }
+}
+
+void MembershipSession::BeginJoin(Instant now) {
+  const absl::Status can_begin = duties_->CanBegin();
+  if (can_begin.ok()) {
+    Ask(now);
+    return;
+  }
+  asking_ = {};
+  OnJoinFailed(can_begin);
+  ask_again_at_ = now + options_.join_pause;
 }
 
 // To join or to renew; a former question is not heard any more.
@@ -323,11 +339,18 @@ void MembershipSession::EndDuties(const absl::Status& why) {
     if (on_lost_ != nullptr) on_lost_(why);
   }
   asking_ = {};
+  const Instant now = toolbox_.Now();
+  // Who hands over has used up some of it, or all.
+  end_until_ = hand_over_until_ == Instant::InfiniteFuture()
+                   ? now + options_.hand_over_timeout
+                   : std::max(hand_over_until_, now + options_.answer_timeout);
   hand_over_until_ = answer_until_ = Instant::InfiniteFuture();
   changing_ = After(duties_->End(), [](MembershipSession& self, const absl::Status&) { self.OnEnded(); });
 }
 
 void MembershipSession::OnEnded() {
+  changing_ = {};  // an end that comes later is none of this life's
+  end_until_ = Instant::InfiniteFuture();
   bool wants_to_leave = false;
   std::string id;
   {

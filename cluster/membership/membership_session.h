@@ -7,9 +7,13 @@
 //   Future<void> left = session->Leave();        // some day; hands over first
 //
 // A term is renewed three times within its length. If it is over here all the same, or the provider says that this
-// member has left, duties end, and when they have ended the node joins again: as another member. A join that fails is
-// tried again, and said (Parts::on_join_failed). One whose term would be over before it is of use (min_term) has failed.
-// Who wants to know why the node is no member asks WhyNoMember.
+// member has left, duties end, and when they have ended the node joins again: as another member. Duties that do not end
+// within hand_over_timeout are not waited for any longer, whether the node leaves or joins again: what they leave behind is
+// that of a member that is none, and its fencing tokens keep it from writing.
+//
+// A join that fails is tried again, and said (Parts::on_join_failed). One whose term would be over before it is of use
+// (min_term) has failed, and so has one that duties are not ready for (MemberDuties::CanBegin). Who wants to know why the
+// node is no member asks WhyNoMember.
 //
 // Thread safety: any thread may call anything. Duties are called on the executor, one at a time. The toolbox and the
 // executor must outlive it.
@@ -42,13 +46,17 @@ class MemberDuties {
  public:
   virtual ~MemberDuties() = default;
 
+  // Why it cannot begin yet, if something of its last life is in the way. Asked before each attempt to join: others give
+  // grains to a member at once. OK stays OK until Begin.
+  virtual absl::Status CanBegin() { return absl::OkStatus(); }
   // The node is this member now.
   virtual void Begin(const MembershipTerm& term) = 0;
   // It stays one until then.
   virtual void Renew(Instant valid_until) = 0;
   // Gives others what it has; ready when that is done. It is still a member, which is leaving.
   virtual Future<void> HandOver() = 0;
-  // It is none any more: ends everything; ready when that is done.
+  // It is none any more: ends everything; ready when that is done. Whatever has not ended in time goes on ending while the
+  // node leaves, or begins anew.
   virtual Future<void> End() = 0;
   // It has left, and the provider knows it; ready when the others do, and send nothing here any more.
   virtual Future<void> SayFarewell() { return MakeReadyFuture(); }
@@ -64,7 +72,8 @@ struct MembershipSessionOptions {
   absl::Duration tick_period = absl::Milliseconds(200);
   // A question to the provider that is not answered for so long is asked again; when leaving, it goes on without.
   absl::Duration answer_timeout = absl::Seconds(2);
-  // Handing over may take so long; then the member leaves all the same, and its duties end.
+  // Handing over may take so long, and ending with it; then the member leaves all the same. Ending alone, after a term that
+  // was lost, may take so long too; then the node joins again all the same.
   absl::Duration hand_over_timeout = absl::Seconds(60);
   // How long a node that has left waits until the others know it. What they send here meanwhile is sent on; what comes later
   // finds nobody, and who has asked hears by his timeout.
@@ -124,6 +133,8 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
 
   // These run on the executor.
   void Tick();
+  // Asks, unless its duties cannot begin yet.
+  void BeginJoin(Instant now);
   void Ask(Instant now);
   void OnJoined(absl::StatusOr<MembershipTerm> term);
   void OnJoinFailed(const absl::Status& why);
@@ -134,6 +145,7 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   void BeginHandOver();
   // OK: the node has wanted it.
   void EndDuties(const absl::Status& why);
+  // Or has not in time.
   void OnEnded();
   void SayFarewell();
   void OnLeft();
@@ -161,6 +173,7 @@ class MembershipSession final : public std::enable_shared_from_this<MembershipSe
   Instant asked_at_;
   Instant ask_again_at_;
   Instant hand_over_until_ = Instant::InfiniteFuture();
+  Instant end_until_ = Instant::InfiniteFuture();
   // An answer that is waited for until then: to BeginLeaving, to Leave, or to a farewell.
   Instant answer_until_ = Instant::InfiniteFuture();
   Future<void> asking_;

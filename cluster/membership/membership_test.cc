@@ -11,12 +11,18 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/member.h"
+#include "fraktor/cluster/identity/placement_resolution.h"
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/membership/membership_session.h"
 #include "fraktor/cluster/membership/static_membership.h"
 #include "fraktor/cluster/memory/memory_membership.h"
+#include "fraktor/cluster/memory/memory_placement_store.h"
+#include "fraktor/cluster/placement/activation_executor.h"
+#include "fraktor/cluster/placement/placement_coordinator_driver.h"
+#include "fraktor/cluster/placement/placement_duties.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
@@ -115,6 +121,7 @@ class RecordedDuties final : public MemberDuties {
  public:
   explicit RecordedDuties(const LocalToolbox& toolbox) : toolbox_(toolbox) {}
 
+  absl::Status CanBegin() override { return obstacle; }
   void Begin(const MembershipTerm& term) override { log.push_back(absl::StrCat("begin ", term.member.id())); }
   void Renew(Instant valid_until) override {
     ++renewals;
@@ -129,6 +136,7 @@ class RecordedDuties final : public MemberDuties {
   Future<void> End() override {
     log.push_back("end");
     ended_at = toolbox_.Now();
+    if (!ends) return Never();
     return MakeReadyFuture();
   }
 
@@ -138,6 +146,8 @@ class RecordedDuties final : public MemberDuties {
   Instant renewed_at;
   Instant ended_at;
   bool hands_over = true;
+  bool ends = true;
+  absl::Status obstacle;
 
  private:
   Future<void> Never() {
@@ -356,6 +366,67 @@ TEST_F(MembershipSessionTest, GivesHandingOverALimit) {
   EXPECT_TRUE(provider_->inner.topology()->empty());
 }
 
+// Nor does ending: the provider hears that it has left, whatever is still there.
+TEST_F(MembershipSessionTest, GivesEndingALimitWhenItLeaves) {
+  ASSERT_TRUE(session_->Join().ok());
+  RunFor(absl::Milliseconds(1));
+  duties_->hands_over = duties_->ends = false;
+  Future<void> left = session_->Leave();
+  RunFor(absl::Seconds(61));
+  EXPECT_EQ(session_->state(), MembershipSession::State::kEnding);
+  EXPECT_EQ(duties_->log.back(), "end");
+  RunFor(absl::Seconds(2));
+  ASSERT_TRUE(left.IsReady());
+  EXPECT_TRUE(left.Take().ok());
+  EXPECT_TRUE(provider_->inner.topology()->empty()) << "told, and not found out when the term was over";
+}
+
+// What is left of the time to hand over is for the end.
+TEST_F(MembershipSessionTest, EndsWithinTheTimeToHandOver) {
+  ASSERT_TRUE(session_->Join().ok());
+  RunFor(absl::Milliseconds(1));
+  duties_->ends = false;
+  Future<void> left = session_->Leave();
+  RunFor(absl::Seconds(59));
+  EXPECT_FALSE(left.IsReady());
+  RunFor(absl::Seconds(2));
+  EXPECT_TRUE(left.IsReady());
+}
+
+TEST_F(MembershipSessionTest, GivesEndingALimitWhenItsTermIsLost) {
+  ASSERT_TRUE(session_->Join().ok());
+  RunFor(absl::Milliseconds(1));
+  duties_->ends = false;
+  ASSERT_TRUE(provider_->inner.Leave("a:1#1").Take().ok());
+  RunFor(absl::Seconds(59));
+  EXPECT_EQ(session_->state(), MembershipSession::State::kEnding);
+  RunFor(absl::Seconds(10));
+  EXPECT_EQ(duties_->log, (std::vector<std::string>{"begin a:1#1", "end", "begin a:1#3"}));
+  EXPECT_EQ(session_->state(), MembershipSession::State::kMember);
+}
+
+// Nobody is made a member who cannot begin: others would give it grains.
+TEST_F(MembershipSessionTest, JoinsWhenItsDutiesCanBegin) {
+  std::vector<std::string> said;
+  MembershipSession::Parts parts{
+      .toolbox = *toolbox_, .executor = *executor_, .provider = provider_, .duties = duties_};
+  parts.on_join_failed = [&](int failures, const absl::Status& why) {
+    said.push_back(absl::StrCat(failures, " ", why.message()));
+  };
+  session_ = MembershipSession::Make(parts, {.authority = "a:1"}, {}).value();
+  duties_->obstacle = absl::FailedPreconditionError("7 grains have not been told");
+  ASSERT_TRUE(session_->Join().ok());
+  RunFor(absl::Milliseconds(2'500));
+  EXPECT_EQ(provider_->joins, 0);
+  EXPECT_EQ(said, (std::vector<std::string>{"1 7 grains have not been told", "2 7 grains have not been told"}));
+  EXPECT_EQ(
+      session_->WhyNoMember().message(),
+      "this node, \"a:1\", is no member of the cluster yet, after 3 attempts to join: 7 grains have not been told");
+  duties_->obstacle = absl::OkStatus();
+  RunFor(absl::Seconds(1));
+  EXPECT_EQ(session_->member_id(), "a:1#1");
+}
+
 // Nobody answers: it leaves all the same, in order.
 TEST_F(MembershipSessionTest, LeavesWithoutTheProvider) {
   ASSERT_TRUE(session_->Join().ok());
@@ -397,6 +468,97 @@ TEST_F(MembershipSessionTest, RefusesOptionsThatMakeNoSense) {
   EXPECT_TRUE(absl::IsInvalidArgument(make({.tick_period = absl::ZeroDuration()})));
   EXPECT_TRUE(absl::IsInvalidArgument(make({.answer_timeout = absl::ZeroDuration()})));
   EXPECT_TRUE(absl::IsInvalidArgument(make({.hand_over_timeout = absl::ZeroDuration()})));
+}
+
+// Grains whose handlers wait, so that they do not end.
+class StuckGrains final : public ActivationExecutor {
+ public:
+  Future<ActivationRecord> EnsureActivation(GrainKey key, std::string owner, uint64_t token) override {
+    return MakeReadyFuture<ActivationRecord>(
+        ActivationRecord{.pid = absl::StrCat(owner, "/", key.ToString(), "/", token)});
+  }
+  Future<void> StopActivation(GrainKey, uint64_t) override {
+    if (!is_stuck) return MakeReadyFuture();
+    auto [promise, future] = MakePromise<void>();
+    kept_.push_back(std::make_unique<Promise<void>>(std::move(promise)));
+    return std::move(future);
+  }
+
+  bool is_stuck = true;
+
+ private:
+  std::vector<std::unique_ptr<Promise<void>>> kept_;
+};
+
+// A session whose duties are those of a real node, with grains that do not end.
+class PlacementDutiesTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    driver_ =
+        PlacementCoordinatorDriver::Make(
+            {.toolbox = *toolbox_, .executor = *executor_, .lock = store_, .storage = store_, .activations = grains_},
+            {.placement = {.max_stops = 2}})
+            .value();
+    session_ =
+        MembershipSession::Make({.toolbox = *toolbox_,
+                                 .executor = *executor_,
+                                 .provider = provider_,
+                                 .duties = std::make_shared<PlacementDuties>(driver_)},
+                                {.authority = "a:1", .kinds = {"account"}}, {.hand_over_timeout = absl::Seconds(6)})
+            .value();
+    provider_->Listen([driver = driver_](ClusterTopologyPtr topology) { driver->UpdateTopology(std::move(topology)); });
+    ASSERT_TRUE(session_->Join().ok());
+    RunFor(absl::Milliseconds(1));
+    ASSERT_EQ(session_->member_id(), "a:1#1");
+    for (const char* const name : {"alice", "bob", "carol", "dave", "eve"}) {
+      ASSERT_TRUE(driver_->Resolve(GrainKey("account", name)).Take().ok());
+    }
+  }
+  void RunFor(absl::Duration duration) { ASSERT_TRUE(toolbox_->RunFor(duration).ok()); }
+
+  const std::unique_ptr<LocalToolbox> toolbox_ = LocalToolbox::Make({}).value();
+  const std::unique_ptr<SerialExecutor> executor_ = SerialExecutor::Make(*toolbox_, {}).value();
+  const std::shared_ptr<MemoryMembership> provider_ =
+      std::make_shared<MemoryMembership>(*toolbox_, MemberTableOptions{.term = absl::Seconds(9)});
+  const std::shared_ptr<MemoryPlacementStore> store_ = std::make_shared<MemoryPlacementStore>(*toolbox_);
+  const std::shared_ptr<StuckGrains> grains_ = std::make_shared<StuckGrains>();
+  std::shared_ptr<PlacementCoordinatorDriver> driver_;
+  std::shared_ptr<MembershipSession> session_;
+};
+
+TEST_F(PlacementDutiesTest, LeavesAlthoughAGrainDoesNotEnd) {
+  Future<void> left = session_->Leave();
+  RunFor(absl::Seconds(10));
+  ASSERT_TRUE(left.IsReady());
+  EXPECT_TRUE(provider_->topology()->empty());
+  EXPECT_EQ(driver_->Snapshot().state, PlacementCoordinatorState::kNotReady)
+      << "a client, of a cluster without members";
+}
+
+TEST_F(PlacementDutiesTest, BeginsAnewAlthoughAGrainDoesNotEnd) {
+  ASSERT_TRUE(provider_->Leave("a:1#1").Take().ok());
+  RunFor(absl::Milliseconds(9'500));
+  EXPECT_EQ(session_->state(), MembershipSession::State::kJoining);
+  EXPECT_NE(std::string(session_->WhyNoMember().message())
+                .find("after 1 attempt to join: 1 grains of \"a:1#1\" have not been told to stop yet"),
+            std::string::npos)
+      << session_->WhyNoMember();
+  EXPECT_EQ(provider_->topology()->epoch(), 2u) << "it has not been a member meanwhile";
+  RunFor(absl::Seconds(5));
+  ASSERT_EQ(session_->member_id(), "a:1#3");
+  EXPECT_EQ(driver_->Snapshot().state, PlacementCoordinatorState::kMember);
+  EXPECT_EQ(driver_->Snapshot().self, "a:1#3");
+
+  Future<PlacementResolutionPtr> stuck = driver_->Resolve(GrainKey("account", "alice"));
+  Future<PlacementResolutionPtr> other = driver_->Resolve(GrainKey("account", "frank"));
+  ASSERT_TRUE(other.IsReady());
+  EXPECT_TRUE(other.Take().ok());
+  RunFor(absl::Seconds(5));
+  EXPECT_FALSE(stuck.IsReady()) << "never two of one grain";
+  grains_->is_stuck = false;
+  RunFor(absl::Seconds(6));
+  ASSERT_TRUE(stuck.IsReady());
+  EXPECT_EQ(stuck.Take().value()->decision.owner, "a:1#3");
 }
 
 }  // namespace

@@ -7,16 +7,21 @@
 //
 // A member that has handed over and left is a client from then on.
 //
+// A grain that does not end, since its handler waits, keeps nobody from leaving or beginning anew. Its key stays busy: who
+// calls it here waits until it has ended, and other nodes activate it anew.
+//
 // Thread safety: as MemberDuties.
 #ifndef FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
 #define FRAKTOR_CLUSTER_PLACEMENT_PLACEMENT_DUTIES_H_
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/membership/membership_session.h"
@@ -33,9 +38,16 @@ class PlacementDuties final : public MemberDuties {
                            std::function<Future<void>(std::string member)> say_farewell = nullptr)
       : driver_(std::move(driver)), say_farewell_(std::move(say_farewell)) {}
 
+  absl::Status CanBegin() override {
+    const PlacementSnapshot left = driver_->Snapshot();
+    if (left.activations == 0 && left.waiting_stops == 0) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat(std::max(left.activations, left.waiting_stops), " grains of \"", left.self,
+                     "\" have not been told to stop yet, since too many do not stop (PlacementOptions::max_stops)"));
+  }
   void Begin(const MembershipTerm& term) override {
     member_ = term.member.id();
-    // It was stopped before, so this can only fail for a member that no provider would give.
+    // It was stopped before, and CanBegin, so this can only fail for a member that no provider would give.
     if (driver_->StartMember(term.member).ok()) driver_->RenewMembership(term.valid_until);
   }
   void Renew(Instant valid_until) override { driver_->RenewMembership(valid_until); }
@@ -45,8 +57,9 @@ class PlacementDuties final : public MemberDuties {
   }
   Future<void> End() override {
     Future<void> ended = driver_->Stop();
-    // A node that leaves goes on as a client: it may call, and what others still send to it finds its way.
-    if (has_handed_over_ && ended.IsReady()) driver_->StartClient().IgnoreError();
+    // A node that leaves goes on as a client: it may call, and what others still send to it finds its way. What does not
+    // end goes on being stopped.
+    if (has_handed_over_) driver_->StartClient().IgnoreError();
     return ended;
   }
 

@@ -44,12 +44,15 @@ rocksdb::Slice ToSlice(std::string_view text) { return {text.data(), text.size()
 std::string_view FromSlice(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
 template <class T>
-std::string EncodeValue(const T& value) {
+absl::StatusOr<std::string> EncodeValue(std::string_view what, const T& value) {
   std::string out;
   const CodecContext context;
   Encoder encoder(out, context);
   encoder.Value(value);
-  return out;
+  // What was written up to there could not be read.
+  if (encoder.ok()) return out;
+  return absl::InvalidArgumentError(
+      absl::StrCat("the cluster's store: ", ToAbsl(what), " cannot be written: ", encoder.status().message()));
 }
 
 template <class T>
@@ -149,21 +152,31 @@ absl::StatusOr<EmbeddedState> RocksDbBackend::Load() {
 
 absl::Status RocksDbBackend::Write(const EmbeddedChanges& changes) {
   rocksdb::WriteBatch batch;
-  const auto put = [&batch](std::string_view key, const std::string& value) { return batch.Put(ToSlice(key), value); };
-  rocksdb::Status status = put(kSchemaKey, EncodeValue(kSchema));
-  if (status.ok() && changes.token_limit.has_value()) status = put(kTokenKey, EncodeValue(*changes.token_limit));
-  if (status.ok() && changes.epoch.has_value()) {
-    status = put(kEpochKey, EncodeValue(*changes.epoch));
-    if (status.ok()) status = put(kMembersKey, EncodeValue(changes.members));
+  const auto put = [&](std::string_view key, std::string_view what, const auto& value) -> absl::Status {
+    FRAKTOR_ASSIGN_OR_RETURN(const std::string bytes, EncodeValue(what, value));
+    const rocksdb::Status added = batch.Put(ToSlice(key), bytes);
+    return added.ok() ? absl::OkStatus() : FromRocksDb(folder_, added);
+  };
+  FRAKTOR_RETURN_IF_ERROR(put(kSchemaKey, "its version", kSchema));
+  if (changes.token_limit.has_value()) {
+    FRAKTOR_RETURN_IF_ERROR(put(kTokenKey, "the last token", *changes.token_limit));
+  }
+  if (changes.epoch.has_value()) {
+    FRAKTOR_RETURN_IF_ERROR(put(kEpochKey, "the epoch", *changes.epoch));
+    FRAKTOR_RETURN_IF_ERROR(put(kMembersKey, "the list of members", changes.members));
   }
   for (const auto& [key, entry] : changes.activations) {
-    if (!status.ok()) break;
+    FRAKTOR_RETURN_IF_ERROR(key.Check());
     const std::string name = ActivationKey(key);
-    status = entry.has_value() ? put(name, EncodeValue(*entry)) : batch.Delete(name);
+    if (entry.has_value()) {
+      FRAKTOR_RETURN_IF_ERROR(put(name, absl::StrCat("activation ", key.ToString()), *entry));
+    } else if (const rocksdb::Status removed = batch.Delete(name); !removed.ok()) {
+      return FromRocksDb(folder_, removed);
+    }
   }
   rocksdb::WriteOptions options;
   options.sync = true;
-  if (status.ok()) status = db_->Write(options, &batch);
+  const rocksdb::Status status = db_->Write(options, &batch);
   return status.ok() ? absl::OkStatus() : FromRocksDb(folder_, status);
 }
 

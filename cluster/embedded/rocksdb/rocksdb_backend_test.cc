@@ -1,5 +1,6 @@
 #include "fraktor/cluster/embedded/rocksdb/rocksdb_backend.h"
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -66,6 +67,25 @@ TEST(RocksDbBackend, FindsWhatItHasWritten) {
   EXPECT_EQ(state.activations[0].first, alice);
   EXPECT_EQ(state.activations[0].second, EntryOf(6));
   EXPECT_EQ(state.epoch, 8u);
+}
+
+// One record that cannot be read keeps all of them from being read: so it is not written, nor is what comes with it.
+TEST(RocksDbBackend, WritesNothingThatItCouldNotRead) {
+  const std::string folder = Folder("unreadable");
+  const std::shared_ptr<RocksDbBackend> backend = RocksDbBackend::Open(folder).value();
+  ASSERT_TRUE(backend->Write({.token_limit = 1}).ok());
+  const GrainKey alice("account", "alice");
+  ActivationEntry large = EntryOf(3);
+  large.record.snapshot.resize(size_t{17} << 20);
+  for (const auto& [key, entry] : std::vector<std::pair<GrainKey, ActivationEntry>>{
+           {GrainKey("a/b", "alice"), EntryOf(3)}, {GrainKey("account", ""), EntryOf(3)}, {alice, large}}) {
+    const absl::Status refused = backend->Write({.token_limit = 2, .activations = {{alice, EntryOf(2)}, {key, entry}}});
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+  }
+  const absl::StatusOr<EmbeddedState> state = backend->Load();
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_EQ(state->token_limit, 1u);
+  EXPECT_TRUE(state->activations.empty());
 }
 
 TEST(RocksDbBackend, SaysWhyAFolderCannotBeOpened) {
