@@ -38,7 +38,8 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
     return absl::FailedPreconditionError(
         absl::StrCat("system \"", ToAbsl(system.name()), "\" is no node of a cluster; call Cluster::Start before"));
   }
-  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"PubSubOptions::join_period", options.join_period}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive(
+      {{"PubSubOptions::join_period", options.join_period}, {"PubSubOptions::rejoin_period", options.rejoin_period}}));
   FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PubSubOptions::max_topics", options.max_topics},
                                        {"PubSubOptions::max_subscribers", options.max_subscribers},
                                        {"PubSubOptions::max_publication_bytes", options.max_publication_bytes}}));

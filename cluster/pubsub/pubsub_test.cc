@@ -16,18 +16,23 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_delivery.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"
+#include "fraktor/cluster/testing/sim_test_cluster.h"
+#include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 
@@ -157,6 +162,11 @@ class Press {
  public:
   ClusterFixture nodes;
 };
+
+// As its supervisor does after a failure.
+void Restart(ActorRef actor) {
+  TellSystem(actor, MakeEnvelope<RestartActor>(ActorRef(), absl::InternalError("it has failed")));
+}
 
 std::vector<int64_t> UpTo(int64_t n) {
   std::vector<int64_t> numbers;
@@ -393,6 +403,8 @@ TEST(PubSub, HasLimitsAndSaysSo) {
     EXPECT_TRUE(absl::IsInvalidArgument(press.Subscribe(0, first, "")));
     EXPECT_EQ(ErrorKindOf<SerializationErrorKind>(press.On<Unknown>(0).Publish({})),
               SerializationErrorKind::kNotRegistered);
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        PubSub::Start(press.nodes.system(0), {.rejoin_period = absl::ZeroDuration()}).status()));
     EXPECT_TRUE(absl::IsFailedPrecondition(PubSub::Start(press.nodes.system(0)).status()));
   });
   TestKit kit;
@@ -468,6 +480,65 @@ TEST(PubSub, ForgetsNodesThatCrash) {
     press.nodes.Crash((host + 1) % 3);
     sim.Advance(absl::Seconds(1));
     EXPECT_EQ(press.Confirm(host, {}).value().members, 2u);
+  });
+}
+
+// A restart keeps the topic's reference, so nobody is told: the nodes join again by themselves, and get what was
+// published meanwhile.
+TEST(PubSub, GoesOnAfterTheTopicWasRestarted) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 3);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 3; ++node) subscribers.push_back(press.Subscribe(node));
+    const size_t host = press.HostOf("news");
+    Restart(press.nodes[host].driver().Local(GrainKey(TopicGrain::kGrainKind, "news"))->actor);
+    sim.Settle();
+    ASSERT_EQ(press.Confirm(host, {.number = 0}).value().members, 0u) << "it has forgotten them";
+    sim.Advance(PubSubOptions().rejoin_period + PubSubOptions().join_period);
+    EXPECT_EQ(press.Confirm(host, {.number = 1}).value().members, 3u);
+    sim.Advance(absl::Seconds(1));
+    for (const Press::Subscriber& subscriber : subscribers) EXPECT_EQ((*subscriber.heard)[0], UpTo(2));
+  });
+}
+
+// Peers that are not trusted may not watch each other: a topic that ends while its node lives is missed all the same.
+TEST(PubSub, FindsTheNextActivationOfATopicThatItMayNotWatch) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    TestClusterOptions options;
+    options.kinds = {TopicKind()};
+    options.codecs.Add<News>().Add(PubSubCodecs());
+    options.remote.untrusted = true;
+    SimTestCluster cluster(sim, options);
+    const GrainKey key(TopicGrain::kGrainKind, "news");
+    const auto publish = [&](int64_t number) {
+      return cluster.Await(PubSub::Of(cluster.system(0))
+                               ->Topic<News>("news")
+                               .PublishConfirmed(cluster.system(0), {.number = number}, absl::Seconds(20)));
+    };
+    // The first node has the topic, the second the subscriber.
+    cluster.AddNodes(1);
+    PubSub::Start(cluster.system(0)).value();
+    ASSERT_TRUE(publish(-1).ok());
+    sim.Advance(absl::Seconds(7));
+    cluster.AddNodes(1);
+    auto heard = std::make_shared<Heard>();
+    const RefOf<Reader> reader = cluster.system(1).Spawn<Reader>("reader", heard);
+    const absl::StatusOr<Subscribed> subscribed =
+        cluster.Await(PubSub::Start(cluster.system(1))
+                          .value()
+                          ->Topic<News>("news")
+                          .Subscribe(cluster.system(1), reader, absl::Seconds(20)));
+    ASSERT_TRUE(subscribed.ok()) << subscribed.status();
+    ASSERT_NE(cluster[0].driver().Local(key), nullptr);
+    ASSERT_EQ(publish(0).value().members, 1u);
+    sim.Advance(absl::Seconds(1));
+    cluster[0].driver().Passivate(key);
+    sim.Settle();
+    ASSERT_TRUE(publish(1).ok()) << "to the next activation";
+    sim.Advance(PubSubOptions().rejoin_period + PubSubOptions().join_period + absl::Milliseconds(100));
+    EXPECT_EQ(publish(2).value().members, 1u);
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ((*heard)[0], UpTo(3));
   });
 }
 

@@ -183,11 +183,14 @@ void TopicDelivery::On(Context& context, const SubscriberEnded& ended) {
 }
 
 void TopicDelivery::On(Context& context, const JoinTopics&) {
+  const Instant now = context.system().toolbox().Now();
   bool is_one_missing = false;
-  for (const auto& [name, topic] : topics_) {
-    if (topic.known_version >= topic.version) continue;
+  for (auto& [name, topic] : topics_) {
+    const bool is_joined = topic.known_version >= topic.version;
+    // By when it was asked, not by what has come since: whatever that was, the topic hears of this node.
+    if (is_joined && now - topic.asked_at < options_.rejoin_period) continue;
     Join(context, name, topic);
-    is_one_missing = true;
+    is_one_missing = is_one_missing || !is_joined;
   }
   if (is_one_missing) WarnOfNoHosts(context);
 }
@@ -241,7 +244,8 @@ void TopicDelivery::WarnOfNoHosts(Context& context) {
                               .text = absl::StrCat("nobody gets what is published: ", ToAbsl(kNoHosts))});
 }
 
-void TopicDelivery::Join(Context& context, const std::string& name, const Topic& topic) const {
+void TopicDelivery::Join(Context& context, const std::string& name, Topic& topic) const {
+  topic.asked_at = context.system().toolbox().Now();
   if (cluster_->driver().topology()->HostsOf(TopicGrain::kGrainKind).empty()) return;
   JoinTopic join{.delivery = context.self().untyped(), .version = topic.version, .was_joined = topic.was_joined};
   for (const auto& [room, subscribers] : topic.rooms) join.rooms.push_back(room);

@@ -5,6 +5,10 @@
 // ends, since its node has left or has died, it joins the next activation, at once and then each join_period until it
 // has: which activates the topic anew. Nobody else drives that, and nobody else has to know.
 //
+// Topics that it has joined it joins again each rejoin_period. So one that was restarted, and has forgotten its nodes,
+// or that has ended and nobody tells, since peers may not watch each other (RemoteOptions::untrusted), has this node
+// again within rejoin_period + join_period.
+//
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_
 #define FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_
@@ -46,6 +50,10 @@ struct PubSubOptions {
   size_t max_publication_bytes = size_t{240} << 10;
   // How often a topic is asked for that could not be joined.
   absl::Duration join_period = absl::Seconds(1);
+  // How often a topic that is joined is joined again: a message there and one back for each topic. As long as this and
+  // join_period are less than TopicOptions::settle_time, a topic that has forgotten this node keeps for it what is
+  // published meanwhile.
+  absl::Duration rejoin_period = absl::Seconds(3);
 };
 
 // From now on the subscriber gets what is published.
@@ -125,10 +133,11 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
     uint64_t version = 0;
     uint64_t known_version = 0;
     bool was_joined = false;
+    Instant asked_at = Instant::InfinitePast();
   };
   using Topics = std::map<std::string, Topic, std::less<>>;
 
-  void Join(Context& context, const std::string& name, const Topic& topic) const;
+  void Join(Context& context, const std::string& name, Topic& topic) const;
   // And leaves the topic, if it was the last.
   void Remove(Context& context, Topics::iterator at, const TopicRoom& room, ActorRef subscriber);
   // By chance, if only one is to get it; empty if there is none any more.
