@@ -501,6 +501,40 @@ TEST(PubSub, GoesOnAfterTheTopicWasRestarted) {
   });
 }
 
+// Nor does a restart of the actor that delivers lose subscribers, or those who wait to become some.
+TEST(PubSub, KeepsItsSubscribersWhenItsDeliveryIsRestarted) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 2);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 2; ++node) subscribers.push_back(press.Subscribe(node));
+    const Press::Subscriber ends = press.Subscribe(0, "weather");
+    for (size_t node = 0; node < 2; ++node) Restart(PubSub::Of(press.nodes.system(node))->delivery());
+    sim.Settle();
+    EXPECT_EQ(press.Confirm(0, {.number = 0}).value().members, 2u);
+    const Press::Subscriber later = press.Subscribe(0);
+    EXPECT_EQ(press.Confirm(1, {.number = 1}).value().members, 2u);
+    ends.ref.Tell(Stop{});
+    sim.Advance(absl::Seconds(1));
+    for (const Press::Subscriber& subscriber : subscribers) EXPECT_EQ((*subscriber.heard)[0], UpTo(2));
+    EXPECT_EQ((*later.heard)[0], (std::vector<int64_t>{1}));
+    sim.Advance(absl::Minutes(2));
+    EXPECT_EQ(press.nodes.store().activations(), 1u) << "it still knows when a subscriber ends";
+  });
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    ClusterFixture nodes(sim, {.codecs = Press::Codecs()}, 1);
+    PubSub& pubsub = *PubSub::Start(nodes.system(0)).value();
+    sim.Advance(absl::Seconds(1));
+    const RefOf<Reader> reader = nodes.system(0).Spawn<Reader>("reader", std::make_shared<Heard>());
+    Future<Subscribed> subscribing = pubsub.Topic<News>("news").Subscribe(nodes.system(0), reader, absl::Seconds(5));
+    sim.Settle();
+    Restart(pubsub.delivery());
+    sim.Advance(absl::Seconds(5));
+    ASSERT_TRUE(subscribing.IsReady());
+    const absl::Status why = subscribing.Take().status();
+    EXPECT_TRUE(absl::IsUnavailable(why)) << "it hears what is missing: " << why;
+  });
+}
+
 // Peers that are not trusted may not watch each other: a topic that ends while its node lives is missed all the same.
 TEST(PubSub, FindsTheNextActivationOfATopicThatItMayNotWatch) {
   Simulate({.seeds = 5}, [](Simulation& sim) {

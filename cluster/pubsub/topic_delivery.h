@@ -9,6 +9,8 @@
 // or that has ended and nobody tells, since peers may not watch each other (RemoteOptions::untrusted), has this node
 // again within rejoin_period + join_period.
 //
+// A restart after a failure loses no subscribers: what is known of them outlives the instance (Estate).
+//
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_
 #define FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_
@@ -17,9 +19,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -98,8 +102,13 @@ struct TopicEnded {
 class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, UnsubscribeFromTopic, SendToPath, TopicBatch,
                                          TopicJoined, TopicEnded, SubscriberEnded, JoinTopics, AnswersDue> {
  public:
-  // The cluster outlives it.
-  TopicDelivery(Cluster* cluster, const PubSubOptions& options) : cluster_(cluster), options_(options) {}
+  // What a life of it leaves to the next.
+  struct Estate;
+  static std::shared_ptr<Estate> MakeEstate();
+
+  // The cluster outlives it. All lives of one have the same estate, which nobody else touches.
+  TopicDelivery(Cluster* cluster, const PubSubOptions& options, std::shared_ptr<Estate> estate)
+      : cluster_(cluster), options_(options), estate_(std::move(estate)) {}
 
   absl::Status PreStart(Context& context);
   absl::Status On(Context& context, const SubscribeToTopic& subscribe);
@@ -152,16 +161,22 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
 
   Cluster* const cluster_;
   const PubSubOptions options_;
-  Topics topics_ = {};
-  // In how many rooms somebody is.
-  absl::flat_hash_map<ActorRef, size_t> subscriptions_ = {};
-  uint64_t last_version_ = 0;
+  const std::shared_ptr<Estate> estate_;
   bool is_untrusted_ = false;
   std::optional<Random> random_ = {};
   Instant warned_at_ = Instant::InfinitePast();
   Instant answers_due_at_ = Instant::InfiniteFuture();
   // The last error of a topic that was to be joined.
   absl::Status why_not_joined_ = absl::OkStatus();
+};
+
+// Watches outlive a restart by themselves.
+struct TopicDelivery::Estate {
+  Topics topics = {};
+  // In how many rooms somebody is.
+  absl::flat_hash_map<ActorRef, size_t> subscriptions = {};
+  // Topics remember it: it does not begin anew.
+  uint64_t last_version = 0;
 };
 
 }  // namespace fraktor::inline v0
