@@ -26,6 +26,7 @@
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_delivery.h"
@@ -72,6 +73,15 @@ struct Codec<Parcel> {
 namespace {
 
 struct Stop {};
+// Says so to somebody, as itself.
+struct Claim {
+  ActorRef to = {};
+  TopicJoined joined = {};
+};
+class Impostor : public Actor<Impostor, Claim> {
+ public:
+  void On(Context& context, const Claim& claim) { context.Tell(claim.to, claim.joined); }
+};
 
 using Heard = std::map<uint32_t, std::vector<int64_t>>;  // numbers by publisher
 
@@ -576,6 +586,65 @@ TEST(PubSub, FindsTheNextActivationOfATopicThatItMayNotWatch) {
   });
 }
 
+// Over remoting, and through filters, nodes and topics are known as who they are.
+TEST(PubSub, IsJoinedAndLeftFromOtherNodes) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    TestClusterOptions options;
+    options.kinds = {TopicKind()};
+    options.codecs.Add<News>().Add(PubSubCodecs());
+    options.cluster.incoming_filters = {std::make_shared<GrainCallFilter>()};
+    options.cluster.outgoing_filters = {std::make_shared<GrainCallFilter>()};
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(3);
+    const auto count = [&] {
+      return cluster
+          .Await(PubSub::Of(cluster.system(0))
+                     ->Topic<News>("news")
+                     .PublishConfirmed(cluster.system(0), {}, absl::Seconds(20)))
+          .value()
+          .members;
+    };
+    std::vector<RefOf<Reader>> readers;
+    for (size_t node = 0; node < 3; ++node) {
+      ActorSystem& system = cluster.system(node);
+      readers.push_back(system.Spawn<Reader>("reader", std::make_shared<Heard>()));
+      const absl::StatusOr<Subscribed> subscribed = cluster.Await(
+          PubSub::Start(system).value()->Topic<News>("news").Subscribe(system, readers[node], absl::Seconds(20)));
+      ASSERT_TRUE(subscribed.ok()) << subscribed.status();
+    }
+    EXPECT_EQ(count(), 3u);
+    sim.Advance(absl::Seconds(10));
+    EXPECT_EQ(count(), 3u);
+    for (size_t node = 0; node < 3; ++node) readers[node].Tell(Stop{});
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(count(), 0u);
+    for (size_t node = 0; node < 3; ++node) {
+      EXPECT_EQ(cluster.system(node).dead_letters().count(DeadLetterReason::kUnhandled), 0u);
+    }
+  });
+}
+
+// Only a topic says that it was joined, and only of what it was told.
+TEST(PubSub, BelievesNobodyWhoSpeaksForATopic) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    // Nobody hosts topics: all that comes is forged.
+    ClusterFixture nodes(sim, {.codecs = Press::Codecs()}, 1);
+    ActorSystem& system = nodes.system(0);
+    PubSub& pubsub = *PubSub::Start(system).value();
+    const RefOf<Reader> reader = system.Spawn<Reader>("reader", std::make_shared<Heard>());
+    const RefOf<Impostor> impostor = system.Spawn<Impostor>("impostor");
+    Future<Subscribed> subscribing = pubsub.Topic<News>("news").Subscribe(system, reader, absl::Seconds(30));
+    sim.Advance(absl::Seconds(1));
+    Tell(pubsub.delivery(), TopicJoined{.topic = "news", .actor = impostor.untyped(), .version = 1});
+    impostor.Tell(Claim{.to = pubsub.delivery(), .joined = {.topic = "news", .actor = reader.untyped(), .version = 1}});
+    impostor.Tell(Claim{.to = pubsub.delivery(),
+                        .joined = {.topic = "news", .actor = impostor.untyped(), .version = uint64_t{1} << 40}});
+    sim.Advance(absl::Seconds(1));
+    EXPECT_FALSE(subscribing.IsReady());
+    EXPECT_EQ(system.dead_letters().count(DeadLetterReason::kUnhandled), 3u);
+  });
+}
+
 // A topic by itself, with probes for nodes.
 class TopicGrainTest : public testing::Test {
  protected:
@@ -697,6 +766,29 @@ TEST_F(TopicGrainTest, RefusesNodesBeyondItsLimit) {
   EXPECT_TRUE(absl::IsResourceExhausted(second.Expect<ErrorReply>().status));
   first.Send(topic, LeaveTopic{.delivery = first.ref()});
   Join(second, topic);
+}
+
+// A node joins, leaves and acknowledges for itself.
+TEST_F(TopicGrainTest, BelievesNobodyWhoSpeaksForANode) {
+  const ActorRef topic = Spawn({.max_batch = 1});
+  TestProbe node = kit_.Probe();
+  TestProbe other = kit_.Probe();
+  other.Send(topic, JoinTopic{.delivery = node.ref(), .rooms = {TopicRoom()}});
+  EXPECT_TRUE(absl::IsPermissionDenied(other.Expect<ErrorReply>().status));
+  JoinIn(node, topic, {TopicRoom()}, 1);
+  other.Send(topic, JoinTopic{.delivery = node.ref(), .rooms = {Group("a")}, .version = 5});
+  EXPECT_TRUE(absl::IsPermissionDenied(other.Expect<ErrorReply>().status));
+  other.Send(topic, LeaveTopic{.delivery = node.ref(), .version = 5});
+  kit_.Settle();
+  EXPECT_EQ(kit_.system().dead_letters().count(DeadLetterReason::kUnhandled), 1u);
+  Tell(topic, Make(0));
+  Tell(topic, Make(1));
+  const TopicBatch batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{0})) << "it has not left";
+  other.Send(topic, BatchDelivered{batch.number});
+  node.ExpectNoMessage(absl::Seconds(1));
+  node.Reply(BatchDelivered{batch.number});
+  EXPECT_EQ(NumbersOf(node.Expect<TopicBatch>()), (std::vector<uint32_t>{1}));
 }
 
 // What a node has said last counts, in whichever order it comes.

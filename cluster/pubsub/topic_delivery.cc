@@ -24,6 +24,7 @@
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/pubsub/forged_message.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/association/runtime_codecs.h"
@@ -143,6 +144,11 @@ void TopicDelivery::On(Context& context, const TopicBatch& batch) {
 
 void TopicDelivery::On(Context& context, const TopicJoined& joined) {
   const auto at = estate_->topics.find(joined.topic);
+  // A topic speaks for itself, and knows nothing that was not said.
+  if (context.sender() != joined.actor || (at != estate_->topics.end() && joined.version > at->second.version)) {
+    DropForged(context, joined);
+    return;
+  }
   if (at == estate_->topics.end()) {
     // All subscribers have gone meanwhile.
     context.Tell(joined.actor, LeaveTopic{.delivery = context.self().untyped(), .version = ++estate_->last_version});
