@@ -38,7 +38,8 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
     return absl::FailedPreconditionError(
         absl::StrCat("system \"", ToAbsl(system.name()), "\" is no node of a cluster; call Cluster::Start before"));
   }
-  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"PubSubOptions::join_period", options.join_period}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive(
+      {{"PubSubOptions::join_period", options.join_period}, {"PubSubOptions::rejoin_period", options.rejoin_period}}));
   FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"PubSubOptions::max_topics", options.max_topics},
                                        {"PubSubOptions::max_subscribers", options.max_subscribers},
                                        {"PubSubOptions::max_publication_bytes", options.max_publication_bytes}}));
@@ -58,7 +59,8 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
   if (extension.pubsub != nullptr) return absl::FailedPreconditionError("the system has its PubSub already");
   std::unique_ptr<PubSub> pubsub(new PubSub(system, *cluster, options));
   // It does as much as is published.
-  const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kUsers}, cluster, options);
+  const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kUsers}, cluster, options,
+                                                       TopicDelivery::MakeEstate());
   FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.SpawnSystemActor(*props, "pubsub"));
   extension.pubsub = std::move(pubsub);
   extension.started.store(extension.pubsub.get(), std::memory_order_release);

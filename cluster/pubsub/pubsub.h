@@ -33,6 +33,8 @@
 //   and the topic is back when the membership has found out. In both cases the nodes with subscribers join the topic's
 //   next activation by themselves, within join_period of its end; those that are back within TopicOptions::settle_time
 //   get what was published to it meanwhile, others what is published after that.
+// - A topic that was restarted after a failure, or whose end nobody is told of, since peers are not trusted
+//   (RemoteOptions::untrusted), is joined again within rejoin_period + join_period, 4 s by default.
 // - A publication that there is nobody for is a dead letter; so is, for the node concerned, what does not fit into
 //   the queue of a slow node. PublishConfirmed tells how many nodes it was queued for.
 //

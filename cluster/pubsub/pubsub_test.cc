@@ -16,18 +16,24 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/serialization/serialization_error.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
+#include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/pubsub/topic_delivery.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"
+#include "fraktor/cluster/testing/sim_test_cluster.h"
+#include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 
@@ -67,6 +73,15 @@ struct Codec<Parcel> {
 namespace {
 
 struct Stop {};
+// Says so to somebody, as itself.
+struct Claim {
+  ActorRef to = {};
+  TopicJoined joined = {};
+};
+class Impostor : public Actor<Impostor, Claim> {
+ public:
+  void On(Context& context, const Claim& claim) { context.Tell(claim.to, claim.joined); }
+};
 
 using Heard = std::map<uint32_t, std::vector<int64_t>>;  // numbers by publisher
 
@@ -157,6 +172,11 @@ class Press {
  public:
   ClusterFixture nodes;
 };
+
+// As its supervisor does after a failure.
+void Restart(ActorRef actor) {
+  TellSystem(actor, MakeEnvelope<RestartActor>(ActorRef(), absl::InternalError("it has failed")));
+}
 
 std::vector<int64_t> UpTo(int64_t n) {
   std::vector<int64_t> numbers;
@@ -393,6 +413,8 @@ TEST(PubSub, HasLimitsAndSaysSo) {
     EXPECT_TRUE(absl::IsInvalidArgument(press.Subscribe(0, first, "")));
     EXPECT_EQ(ErrorKindOf<SerializationErrorKind>(press.On<Unknown>(0).Publish({})),
               SerializationErrorKind::kNotRegistered);
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        PubSub::Start(press.nodes.system(0), {.rejoin_period = absl::ZeroDuration()}).status()));
     EXPECT_TRUE(absl::IsFailedPrecondition(PubSub::Start(press.nodes.system(0)).status()));
   });
   TestKit kit;
@@ -468,6 +490,158 @@ TEST(PubSub, ForgetsNodesThatCrash) {
     press.nodes.Crash((host + 1) % 3);
     sim.Advance(absl::Seconds(1));
     EXPECT_EQ(press.Confirm(host, {}).value().members, 2u);
+  });
+}
+
+// A restart keeps the topic's reference, so nobody is told: the nodes join again by themselves, and get what was
+// published meanwhile.
+TEST(PubSub, GoesOnAfterTheTopicWasRestarted) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 3);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 3; ++node) subscribers.push_back(press.Subscribe(node));
+    const size_t host = press.HostOf("news");
+    Restart(press.nodes[host].driver().Local(GrainKey(TopicGrain::kGrainKind, "news"))->actor);
+    sim.Settle();
+    ASSERT_EQ(press.Confirm(host, {.number = 0}).value().members, 0u) << "it has forgotten them";
+    sim.Advance(PubSubOptions().rejoin_period + PubSubOptions().join_period);
+    EXPECT_EQ(press.Confirm(host, {.number = 1}).value().members, 3u);
+    sim.Advance(absl::Seconds(1));
+    for (const Press::Subscriber& subscriber : subscribers) EXPECT_EQ((*subscriber.heard)[0], UpTo(2));
+  });
+}
+
+// Nor does a restart of the actor that delivers lose subscribers, or those who wait to become some.
+TEST(PubSub, KeepsItsSubscribersWhenItsDeliveryIsRestarted) {
+  Simulate({.seeds = 10}, [](Simulation& sim) {
+    Press press(sim, 2);
+    std::vector<Press::Subscriber> subscribers;
+    for (size_t node = 0; node < 2; ++node) subscribers.push_back(press.Subscribe(node));
+    const Press::Subscriber ends = press.Subscribe(0, "weather");
+    for (size_t node = 0; node < 2; ++node) Restart(PubSub::Of(press.nodes.system(node))->delivery());
+    sim.Settle();
+    EXPECT_EQ(press.Confirm(0, {.number = 0}).value().members, 2u);
+    const Press::Subscriber later = press.Subscribe(0);
+    EXPECT_EQ(press.Confirm(1, {.number = 1}).value().members, 2u);
+    ends.ref.Tell(Stop{});
+    sim.Advance(absl::Seconds(1));
+    for (const Press::Subscriber& subscriber : subscribers) EXPECT_EQ((*subscriber.heard)[0], UpTo(2));
+    EXPECT_EQ((*later.heard)[0], (std::vector<int64_t>{1}));
+    sim.Advance(absl::Minutes(2));
+    EXPECT_EQ(press.nodes.store().activations(), 1u) << "it still knows when a subscriber ends";
+  });
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    ClusterFixture nodes(sim, {.codecs = Press::Codecs()}, 1);
+    PubSub& pubsub = *PubSub::Start(nodes.system(0)).value();
+    sim.Advance(absl::Seconds(1));
+    const RefOf<Reader> reader = nodes.system(0).Spawn<Reader>("reader", std::make_shared<Heard>());
+    Future<Subscribed> subscribing = pubsub.Topic<News>("news").Subscribe(nodes.system(0), reader, absl::Seconds(5));
+    sim.Settle();
+    Restart(pubsub.delivery());
+    sim.Advance(absl::Seconds(5));
+    ASSERT_TRUE(subscribing.IsReady());
+    const absl::Status why = subscribing.Take().status();
+    EXPECT_TRUE(absl::IsUnavailable(why)) << "it hears what is missing: " << why;
+  });
+}
+
+// Peers that are not trusted may not watch each other: a topic that ends while its node lives is missed all the same.
+TEST(PubSub, FindsTheNextActivationOfATopicThatItMayNotWatch) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    TestClusterOptions options;
+    options.kinds = {TopicKind()};
+    options.codecs.Add<News>().Add(PubSubCodecs());
+    options.remote.untrusted = true;
+    SimTestCluster cluster(sim, options);
+    const GrainKey key(TopicGrain::kGrainKind, "news");
+    const auto publish = [&](int64_t number) {
+      return cluster.Await(PubSub::Of(cluster.system(0))
+                               ->Topic<News>("news")
+                               .PublishConfirmed(cluster.system(0), {.number = number}, absl::Seconds(20)));
+    };
+    // The first node has the topic, the second the subscriber.
+    cluster.AddNodes(1);
+    PubSub::Start(cluster.system(0)).value();
+    ASSERT_TRUE(publish(-1).ok());
+    sim.Advance(absl::Seconds(7));
+    cluster.AddNodes(1);
+    auto heard = std::make_shared<Heard>();
+    const RefOf<Reader> reader = cluster.system(1).Spawn<Reader>("reader", heard);
+    const absl::StatusOr<Subscribed> subscribed =
+        cluster.Await(PubSub::Start(cluster.system(1))
+                          .value()
+                          ->Topic<News>("news")
+                          .Subscribe(cluster.system(1), reader, absl::Seconds(20)));
+    ASSERT_TRUE(subscribed.ok()) << subscribed.status();
+    ASSERT_NE(cluster[0].driver().Local(key), nullptr);
+    ASSERT_EQ(publish(0).value().members, 1u);
+    sim.Advance(absl::Seconds(1));
+    cluster[0].driver().Passivate(key);
+    sim.Settle();
+    ASSERT_TRUE(publish(1).ok()) << "to the next activation";
+    sim.Advance(PubSubOptions().rejoin_period + PubSubOptions().join_period + absl::Milliseconds(100));
+    EXPECT_EQ(publish(2).value().members, 1u);
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ((*heard)[0], UpTo(3));
+  });
+}
+
+// Over remoting, and through filters, nodes and topics are known as who they are.
+TEST(PubSub, IsJoinedAndLeftFromOtherNodes) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    TestClusterOptions options;
+    options.kinds = {TopicKind()};
+    options.codecs.Add<News>().Add(PubSubCodecs());
+    options.cluster.incoming_filters = {std::make_shared<GrainCallFilter>()};
+    options.cluster.outgoing_filters = {std::make_shared<GrainCallFilter>()};
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(3);
+    const auto count = [&] {
+      return cluster
+          .Await(PubSub::Of(cluster.system(0))
+                     ->Topic<News>("news")
+                     .PublishConfirmed(cluster.system(0), {}, absl::Seconds(20)))
+          .value()
+          .members;
+    };
+    std::vector<RefOf<Reader>> readers;
+    for (size_t node = 0; node < 3; ++node) {
+      ActorSystem& system = cluster.system(node);
+      readers.push_back(system.Spawn<Reader>("reader", std::make_shared<Heard>()));
+      const absl::StatusOr<Subscribed> subscribed = cluster.Await(
+          PubSub::Start(system).value()->Topic<News>("news").Subscribe(system, readers[node], absl::Seconds(20)));
+      ASSERT_TRUE(subscribed.ok()) << subscribed.status();
+    }
+    EXPECT_EQ(count(), 3u);
+    sim.Advance(absl::Seconds(10));
+    EXPECT_EQ(count(), 3u);
+    for (size_t node = 0; node < 3; ++node) readers[node].Tell(Stop{});
+    sim.Advance(absl::Seconds(1));
+    EXPECT_EQ(count(), 0u);
+    for (size_t node = 0; node < 3; ++node) {
+      EXPECT_EQ(cluster.system(node).dead_letters().count(DeadLetterReason::kUnhandled), 0u);
+    }
+  });
+}
+
+// Only a topic says that it was joined, and only of what it was told.
+TEST(PubSub, BelievesNobodyWhoSpeaksForATopic) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    // Nobody hosts topics: all that comes is forged.
+    ClusterFixture nodes(sim, {.codecs = Press::Codecs()}, 1);
+    ActorSystem& system = nodes.system(0);
+    PubSub& pubsub = *PubSub::Start(system).value();
+    const RefOf<Reader> reader = system.Spawn<Reader>("reader", std::make_shared<Heard>());
+    const RefOf<Impostor> impostor = system.Spawn<Impostor>("impostor");
+    Future<Subscribed> subscribing = pubsub.Topic<News>("news").Subscribe(system, reader, absl::Seconds(30));
+    sim.Advance(absl::Seconds(1));
+    Tell(pubsub.delivery(), TopicJoined{.topic = "news", .actor = impostor.untyped(), .version = 1});
+    impostor.Tell(Claim{.to = pubsub.delivery(), .joined = {.topic = "news", .actor = reader.untyped(), .version = 1}});
+    impostor.Tell(Claim{.to = pubsub.delivery(),
+                        .joined = {.topic = "news", .actor = impostor.untyped(), .version = uint64_t{1} << 40}});
+    sim.Advance(absl::Seconds(1));
+    EXPECT_FALSE(subscribing.IsReady());
+    EXPECT_EQ(system.dead_letters().count(DeadLetterReason::kUnhandled), 3u);
   });
 }
 
@@ -592,6 +766,29 @@ TEST_F(TopicGrainTest, RefusesNodesBeyondItsLimit) {
   EXPECT_TRUE(absl::IsResourceExhausted(second.Expect<ErrorReply>().status));
   first.Send(topic, LeaveTopic{.delivery = first.ref()});
   Join(second, topic);
+}
+
+// A node joins, leaves and acknowledges for itself.
+TEST_F(TopicGrainTest, BelievesNobodyWhoSpeaksForANode) {
+  const ActorRef topic = Spawn({.max_batch = 1});
+  TestProbe node = kit_.Probe();
+  TestProbe other = kit_.Probe();
+  other.Send(topic, JoinTopic{.delivery = node.ref(), .rooms = {TopicRoom()}});
+  EXPECT_TRUE(absl::IsPermissionDenied(other.Expect<ErrorReply>().status));
+  JoinIn(node, topic, {TopicRoom()}, 1);
+  other.Send(topic, JoinTopic{.delivery = node.ref(), .rooms = {Group("a")}, .version = 5});
+  EXPECT_TRUE(absl::IsPermissionDenied(other.Expect<ErrorReply>().status));
+  other.Send(topic, LeaveTopic{.delivery = node.ref(), .version = 5});
+  kit_.Settle();
+  EXPECT_EQ(kit_.system().dead_letters().count(DeadLetterReason::kUnhandled), 1u);
+  Tell(topic, Make(0));
+  Tell(topic, Make(1));
+  const TopicBatch batch = node.Expect<TopicBatch>();
+  EXPECT_EQ(NumbersOf(batch), (std::vector<uint32_t>{0})) << "it has not left";
+  other.Send(topic, BatchDelivered{batch.number});
+  node.ExpectNoMessage(absl::Seconds(1));
+  node.Reply(BatchDelivered{batch.number});
+  EXPECT_EQ(NumbersOf(node.Expect<TopicBatch>()), (std::vector<uint32_t>{1}));
 }
 
 // What a node has said last counts, in whichever order it comes.

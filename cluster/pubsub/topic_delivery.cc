@@ -1,6 +1,7 @@
 #include "fraktor/cluster/pubsub/topic_delivery.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,6 +24,7 @@
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/pubsub/forged_message.h"
 #include "fraktor/cluster/pubsub/topic_grain.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/association/runtime_codecs.h"
@@ -42,10 +44,14 @@ constexpr std::string_view kNoHosts =
 
 }  // namespace
 
+std::shared_ptr<TopicDelivery::Estate> TopicDelivery::MakeEstate() { return std::make_shared<Estate>(); }
+
 absl::Status TopicDelivery::PreStart(Context& context) {
   const Remoting* const remoting = Remoting::Of(context.system());
   is_untrusted_ = remoting != nullptr && remoting->is_untrusted();
   random_ = context.system().toolbox().MakeRandom(kDeliveryStream);
+  // Timers have ended with the former life, and whoever waits has not.
+  On(context, AnswersDue{});
   return Timers(context).StartFixedDelay("join", JoinTopics{}, {.period = options_.join_period});
 }
 
@@ -54,20 +60,20 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
     if (!context.sender().IsNoOne()) context.Reply(ErrorReply{std::move(why)});
     return absl::OkStatus();
   };
-  const auto found = topics_.find(subscribe.topic);
-  if (found == topics_.end() && topics_.size() >= options_.max_topics) {
-    return refuse(absl::ResourceExhaustedError(
-        absl::StrCat(topics_.size(), " topics have subscribers on this node already (PubSubOptions::max_topics); \"",
-                     subscribe.topic, "\" would be one more")));
+  const auto found = estate_->topics.find(subscribe.topic);
+  if (found == estate_->topics.end() && estate_->topics.size() >= options_.max_topics) {
+    return refuse(absl::ResourceExhaustedError(absl::StrCat(
+        estate_->topics.size(), " topics have subscribers on this node already (PubSubOptions::max_topics); \"",
+        subscribe.topic, "\" would be one more")));
   }
   const auto is_in_room = [&](const Topic& topic) {
     const auto room = topic.rooms.find(subscribe.room);
     return room != topic.rooms.end() &&
            std::find(room->second.begin(), room->second.end(), subscribe.subscriber) != room->second.end();
   };
-  const bool is_known = found != topics_.end() && is_in_room(found->second);
-  if (found != topics_.end() && (found->second.waiting.size() >= options_.max_subscribers ||
-                                 (!is_known && found->second.subscribers >= options_.max_subscribers))) {
+  const bool is_known = found != estate_->topics.end() && is_in_room(found->second);
+  if (found != estate_->topics.end() && (found->second.waiting.size() >= options_.max_subscribers ||
+                                         (!is_known && found->second.subscribers >= options_.max_subscribers))) {
     return refuse(absl::ResourceExhaustedError(
         absl::StrCat("topic \"", subscribe.topic, "\" has ", found->second.subscribers,
                      " subscribers on this node already (PubSubOptions::max_subscribers)")));
@@ -77,16 +83,16 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
         !watched.ok()) {
       return refuse(std::move(watched));
     }
-    ++subscriptions_[subscribe.subscriber];
+    ++estate_->subscriptions[subscribe.subscriber];
   }
-  Topic& topic = topics_[subscribe.topic];
+  Topic& topic = estate_->topics[subscribe.topic];
   std::vector<ActorRef>& room = topic.rooms[subscribe.room];
   const bool is_new_room = room.empty();
   if (!is_known) {
     room.push_back(subscribe.subscriber);
     ++topic.subscribers;
   }
-  if (is_new_room) topic.version = ++last_version_;
+  if (is_new_room) topic.version = ++estate_->last_version;
   if (topic.known_version < topic.version) {
     if (!context.sender().IsNoOne()) {
       topic.waiting.push_back({.asker = context.sender(),
@@ -102,14 +108,14 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
 }
 
 Unsubscribed TopicDelivery::On(Context& context, const UnsubscribeFromTopic& unsubscribe) {
-  if (const auto at = topics_.find(unsubscribe.topic); at != topics_.end()) {
+  if (const auto at = estate_->topics.find(unsubscribe.topic); at != estate_->topics.end()) {
     Remove(context, at, unsubscribe.room, unsubscribe.subscriber);
   }
   return Unsubscribed{.topic = unsubscribe.topic};
 }
 
 void TopicDelivery::On(Context& context, SendToPath&& send) {
-  if (const auto at = topics_.find(send.path); at != topics_.end()) {
+  if (const auto at = estate_->topics.find(send.path); at != estate_->topics.end()) {
     const auto room = at->second.rooms.find(TopicRoom{.kind = TopicRoomKind::kPath});
     if (room != at->second.rooms.end()) {
       send.publication.publisher = context.sender();
@@ -123,10 +129,10 @@ void TopicDelivery::On(Context& context, SendToPath&& send) {
 }
 
 void TopicDelivery::On(Context& context, const TopicBatch& batch) {
-  const auto at = topics_.find(batch.topic);
+  const auto at = estate_->topics.find(batch.topic);
   for (const TopicParcel& parcel : batch.parcels) {
     const std::vector<ActorRef> recipients =
-        at == topics_.end() ? std::vector<ActorRef>() : RecipientsOf(at->second, parcel);
+        at == estate_->topics.end() ? std::vector<ActorRef>() : RecipientsOf(at->second, parcel);
     // Somebody may have gone since the topic has sent it.
     if (recipients.size() < std::max<size_t>(parcel.groups.size(), 1)) {
       Drop(context, *parcel.publication, DeadLetterReason::kNoRecipient);
@@ -137,10 +143,15 @@ void TopicDelivery::On(Context& context, const TopicBatch& batch) {
 }
 
 void TopicDelivery::On(Context& context, const TopicJoined& joined) {
-  const auto at = topics_.find(joined.topic);
-  if (at == topics_.end()) {
+  const auto at = estate_->topics.find(joined.topic);
+  // A topic speaks for itself, and knows nothing that was not said.
+  if (context.sender() != joined.actor || (at != estate_->topics.end() && joined.version > at->second.version)) {
+    DropForged(context, joined);
+    return;
+  }
+  if (at == estate_->topics.end()) {
     // All subscribers have gone meanwhile.
-    context.Tell(joined.actor, LeaveTopic{.delivery = context.self().untyped(), .version = ++last_version_});
+    context.Tell(joined.actor, LeaveTopic{.delivery = context.self().untyped(), .version = ++estate_->last_version});
     return;
   }
   Topic& topic = at->second;
@@ -161,15 +172,16 @@ void TopicDelivery::On(Context& context, const TopicJoined& joined) {
 }
 
 void TopicDelivery::On(Context& context, const TopicEnded& ended) {
-  const auto at = topics_.find(ended.topic);
-  if (at == topics_.end() || at->second.actor != ended.actor) return;
+  const auto at = estate_->topics.find(ended.topic);
+  if (at == estate_->topics.end() || at->second.actor != ended.actor) return;
   at->second.actor = ActorRef();
   at->second.known_version = 0;
   Join(context, at->first, at->second);
 }
 
 void TopicDelivery::On(Context& context, const SubscriberEnded& ended) {
-  for (auto at = topics_.begin(); at != topics_.end() && subscriptions_.contains(ended.subscriber);) {
+  for (auto at = estate_->topics.begin();
+       at != estate_->topics.end() && estate_->subscriptions.contains(ended.subscriber);) {
     const auto topic = at++;
     // Remove() may end the topic, with its rooms.
     std::vector<TopicRoom> rooms;
@@ -183,11 +195,14 @@ void TopicDelivery::On(Context& context, const SubscriberEnded& ended) {
 }
 
 void TopicDelivery::On(Context& context, const JoinTopics&) {
+  const Instant now = context.system().toolbox().Now();
   bool is_one_missing = false;
-  for (const auto& [name, topic] : topics_) {
-    if (topic.known_version >= topic.version) continue;
+  for (auto& [name, topic] : estate_->topics) {
+    const bool is_joined = topic.known_version >= topic.version;
+    // By when it was asked, not by what has come since: whatever that was, the topic hears of this node.
+    if (is_joined && now - topic.asked_at < options_.rejoin_period) continue;
     Join(context, name, topic);
-    is_one_missing = true;
+    is_one_missing = is_one_missing || !is_joined;
   }
   if (is_one_missing) WarnOfNoHosts(context);
 }
@@ -196,7 +211,7 @@ void TopicDelivery::On(Context& context, const AnswersDue&) {
   const Instant now = context.system().toolbox().Now();
   answers_due_at_ = Instant::InfiniteFuture();
   Instant next = Instant::InfiniteFuture();
-  for (auto& [name, topic] : topics_) {
+  for (auto& [name, topic] : estate_->topics) {
     std::erase_if(topic.waiting, [&, &name = name](const Waiting& waiting) {
       if (waiting.until > now) {
         next = std::min(next, waiting.until);
@@ -241,7 +256,8 @@ void TopicDelivery::WarnOfNoHosts(Context& context) {
                               .text = absl::StrCat("nobody gets what is published: ", ToAbsl(kNoHosts))});
 }
 
-void TopicDelivery::Join(Context& context, const std::string& name, const Topic& topic) const {
+void TopicDelivery::Join(Context& context, const std::string& name, Topic& topic) const {
+  topic.asked_at = context.system().toolbox().Now();
   if (cluster_->driver().topology()->HostsOf(TopicGrain::kGrainKind).empty()) return;
   JoinTopic join{.delivery = context.self().untyped(), .version = topic.version, .was_joined = topic.was_joined};
   for (const auto& [room, subscribers] : topic.rooms) join.rooms.push_back(room);
@@ -253,13 +269,13 @@ void TopicDelivery::Remove(Context& context, Topics::iterator at, const TopicRoo
   const auto here = topic.rooms.find(room);
   if (here == topic.rooms.end() || std::erase(here->second, subscriber) == 0) return;
   --topic.subscribers;
-  if (const auto count = subscriptions_.find(subscriber); --count->second == 0) {
-    subscriptions_.erase(count);
+  if (const auto count = estate_->subscriptions.find(subscriber); --count->second == 0) {
+    estate_->subscriptions.erase(count);
     context.Unwatch(subscriber);
   }
   if (!here->second.empty()) return;
   topic.rooms.erase(here);
-  topic.version = ++last_version_;
+  topic.version = ++estate_->last_version;
   if (!topic.rooms.empty()) {
     Join(context, at->first, topic);
     return;
@@ -273,7 +289,7 @@ void TopicDelivery::Remove(Context& context, Topics::iterator at, const TopicRoo
     context.Unwatch(topic.actor);
     context.Tell(topic.actor, LeaveTopic{.delivery = context.self().untyped(), .version = topic.version});
   }
-  topics_.erase(at);
+  estate_->topics.erase(at);
 }
 
 std::vector<ActorRef> TopicDelivery::RecipientsOf(const Topic& topic, const TopicParcel& parcel) {

@@ -5,6 +5,12 @@
 // ends, since its node has left or has died, it joins the next activation, at once and then each join_period until it
 // has: which activates the topic anew. Nobody else drives that, and nobody else has to know.
 //
+// Topics that it has joined it joins again each rejoin_period. So one that was restarted, and has forgotten its nodes,
+// or that has ended and nobody tells, since peers may not watch each other (RemoteOptions::untrusted), has this node
+// again within rejoin_period + join_period.
+//
+// A restart after a failure loses no subscribers: what is known of them outlives the instance (Estate).
+//
 // Thread safety: an actor.
 #ifndef FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_
 #define FRAKTOR_CLUSTER_PUBSUB_TOPIC_DELIVERY_H_
@@ -13,9 +19,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -46,6 +54,10 @@ struct PubSubOptions {
   size_t max_publication_bytes = size_t{240} << 10;
   // How often a topic is asked for that could not be joined.
   absl::Duration join_period = absl::Seconds(1);
+  // How often a topic that is joined is joined again: a message there and one back for each topic. As long as this and
+  // join_period are less than TopicOptions::settle_time, a topic that has forgotten this node keeps for it what is
+  // published meanwhile.
+  absl::Duration rejoin_period = absl::Seconds(3);
 };
 
 // From now on the subscriber gets what is published.
@@ -90,8 +102,13 @@ struct TopicEnded {
 class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, UnsubscribeFromTopic, SendToPath, TopicBatch,
                                          TopicJoined, TopicEnded, SubscriberEnded, JoinTopics, AnswersDue> {
  public:
-  // The cluster outlives it.
-  TopicDelivery(Cluster* cluster, const PubSubOptions& options) : cluster_(cluster), options_(options) {}
+  // What a life of it leaves to the next.
+  struct Estate;
+  static std::shared_ptr<Estate> MakeEstate();
+
+  // The cluster outlives it. All lives of one have the same estate, which nobody else touches.
+  TopicDelivery(Cluster* cluster, const PubSubOptions& options, std::shared_ptr<Estate> estate)
+      : cluster_(cluster), options_(options), estate_(std::move(estate)) {}
 
   absl::Status PreStart(Context& context);
   absl::Status On(Context& context, const SubscribeToTopic& subscribe);
@@ -125,10 +142,11 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
     uint64_t version = 0;
     uint64_t known_version = 0;
     bool was_joined = false;
+    Instant asked_at = Instant::InfinitePast();
   };
   using Topics = std::map<std::string, Topic, std::less<>>;
 
-  void Join(Context& context, const std::string& name, const Topic& topic) const;
+  void Join(Context& context, const std::string& name, Topic& topic) const;
   // And leaves the topic, if it was the last.
   void Remove(Context& context, Topics::iterator at, const TopicRoom& room, ActorRef subscriber);
   // By chance, if only one is to get it; empty if there is none any more.
@@ -143,16 +161,22 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
 
   Cluster* const cluster_;
   const PubSubOptions options_;
-  Topics topics_ = {};
-  // In how many rooms somebody is.
-  absl::flat_hash_map<ActorRef, size_t> subscriptions_ = {};
-  uint64_t last_version_ = 0;
+  const std::shared_ptr<Estate> estate_;
   bool is_untrusted_ = false;
   std::optional<Random> random_ = {};
   Instant warned_at_ = Instant::InfinitePast();
   Instant answers_due_at_ = Instant::InfiniteFuture();
   // The last error of a topic that was to be joined.
   absl::Status why_not_joined_ = absl::OkStatus();
+};
+
+// Watches outlive a restart by themselves.
+struct TopicDelivery::Estate {
+  Topics topics = {};
+  // In how many rooms somebody is.
+  absl::flat_hash_map<ActorRef, size_t> subscriptions = {};
+  // Topics remember it: it does not begin anew.
+  uint64_t last_version = 0;
 };
 
 }  // namespace fraktor::inline v0

@@ -26,6 +26,7 @@
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/identity/check_positive.h"
+#include "fraktor/cluster/pubsub/forged_message.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -202,6 +203,11 @@ std::optional<TopicParcel> TopicGrain::ForOneThatIsBack(const Kept& kept, const 
 }
 
 absl::StatusOr<TopicJoined> TopicGrain::On(Context& context, const JoinTopic& join) {
+  if (context.sender() != join.delivery) {
+    return absl::PermissionDeniedError(absl::StrCat("topic \"", key_.identity(),
+                                                    "\" is joined by nodes themselves: ", context.PathOf(join.delivery),
+                                                    " was named, and has not sent this"));
+  }
   TopicJoined joined{.topic = key_.identity(), .actor = context.self().untyped(), .version = join.version};
   if (Member* const known = Find(join.delivery)) {
     if (join.version > known->version) {
@@ -231,6 +237,10 @@ absl::StatusOr<TopicJoined> TopicGrain::On(Context& context, const JoinTopic& jo
 }
 
 void TopicGrain::On(Context& context, const LeaveTopic& leave) {
+  if (context.sender() != leave.delivery) {
+    DropForged(context, leave);
+    return;
+  }
   // It may have come back meanwhile.
   if (const Member* const member = Find(leave.delivery); member == nullptr || leave.version < member->version) return;
   context.Unwatch(leave.delivery);
@@ -246,7 +256,7 @@ void TopicGrain::On(Context& context, const TopicMemberEnded& ended) {
 
 void TopicGrain::On(Context& context, const BatchDelivered& delivered) {
   for (Member& member : members_) {
-    if (member.batch != delivered.number) continue;
+    if (member.batch != delivered.number || member.delivery != context.sender()) continue;
     member.batch = 0;
     if (member.max_batch < options_.max_batch) member.max_batch *= 2;
     SendBatch(context, member);

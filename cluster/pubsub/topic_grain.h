@@ -10,8 +10,9 @@
 // A batch that does not leave its node comes back: it is sent again in smaller ones if it was too large for a frame, and a
 // while later otherwise.
 //
-// It knows its nodes only as long as it lives. They see it end, and join the next activation (TopicDelivery drives
-// that): so for a while after it was activated it keeps what is published, for those that come back.
+// It knows its nodes only as long as it lives, and forgets them when it is restarted. They see it end and join the next
+// activation, and join again now and then in any case (TopicDelivery drives that): so for a while after it was
+// activated or restarted it keeps what is published, for those that come back.
 //
 // A topic that no node has joined for a while ends.
 //

@@ -1,5 +1,7 @@
 // What topics and the nodes that deliver for them send each other. See pubsub.h.
 //
+// Each speaks for itself: a JoinTopic, LeaveTopic or TopicJoined that names another actor than its sender is dropped.
+//
 //   CodecSetup codecs;
 //   codecs.Add<News>().Add(ClusterCodecs()).Add(PubSubCodecs());             // on every node
 //   options.codecs = codecs.Build().value();

@@ -21,7 +21,8 @@ absl::StatusOr<ActorRef> StartSingletonProxy(ActorSystem& system, const GrainKey
     return absl::FailedPreconditionError(
         absl::StrCat("system \"", ToAbsl(system.name()), "\" is no node of a cluster; call Cluster::Start before"));
   }
-  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"SingletonOptions::identify_period", options.identify_period}}));
+  FRAKTOR_RETURN_IF_ERROR(CheckPositive({{"SingletonOptions::identify_period", options.identify_period},
+                                         {"SingletonOptions::check_period", options.check_period}}));
   if (const GrainKind* const kind = cluster->FindKind(key.kind()); kind != nullptr && !kind->is_on_oldest) {
     return absl::InvalidArgumentError(
         absl::StrCat("kind \"", key.kind(),

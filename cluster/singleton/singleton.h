@@ -22,6 +22,9 @@
 // and its next life begins when the last one has ended. What holds for grains holds for it. If all that look after it
 // have gone, it runs on where it is.
 //
+// Where peers are not trusted (RemoteOptions::untrusted) nobody is told when it ends on a node that lives on. Then it
+// is looked for within check_period + identify_period, 11 s by default.
+//
 // The reference is that of an actor on this node, SingletonProxy, which passes on what it gets, with its sender. While
 // the singleton is not there the proxy keeps messages, `max_buffered` of them, and delivers them in order when it is
 // there again. Further ones are dead letters (Dropped, kStashFull), and their senders get ResourceExhausted as an

@@ -42,7 +42,7 @@ absl::Status SingletonProxy::PreStart(ActorContext& context) {
 
 absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
   if (message.Is<Look>()) {
-    if (singleton_.IsNoOne()) {
+    if (singleton_.IsNoOne() || context.system().toolbox().Now() - asked_at_ >= options_.check_period) {
       LookFor(context);
       WarnOfNoHosts(context);
     }
@@ -53,7 +53,11 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
     outdated_ = question_;
     LookFor(context);
   } else if (const ActorIdentity* const identity = message.TryAs<ActorIdentity>()) {
-    if (identity->id > outdated_ && !identity->ref.IsNoOne()) OnFound(context, identity->ref);
+    if (identity->id > outdated_ && identity->id <= question_ && !identity->ref.IsNoOne()) {
+      // Nor do answers to questions before this one.
+      outdated_ = identity->id - 1;
+      OnFound(context, identity->ref);
+    }
   } else if (message.Is<ErrorReply>()) {
     // To an Identify: it cannot be found now. The next Look tries again.
     why_not_found_ = message.As<ErrorReply>().status;
@@ -80,6 +84,7 @@ void SingletonProxy::PostStop(ActorContext& context) {
 }
 
 void SingletonProxy::LookFor(ActorContext& context) {
+  asked_at_ = context.system().toolbox().Now();
   if (cluster_->driver().topology()->HostsOf(key_.kind()).empty()) return;
   ++question_;
   ForwardToGrain(context, cluster_->gate(), key_, MakeEnvelope<Identify>(context.self(), Identify{.id = question_}));
@@ -102,6 +107,7 @@ void SingletonProxy::OnFound(ActorContext& context, ActorRef singleton) {
   if (singleton == singleton_) return;
   // If it cannot be watched, it is asked for again.
   if (!context.WatchWith(singleton, Gone{singleton}).ok()) return;
+  if (!singleton_.IsNoOne()) context.Unwatch(singleton_);
   singleton_ = singleton;
   why_not_found_ = absl::OkStatus();
   for (std::deque<Buffered> buffered = std::exchange(buffered_, {}); !buffered.empty(); buffered.pop_front()) {

@@ -1,8 +1,9 @@
 // SingletonProxy: the actor of a node that stands for a singleton, and looks after it: see singleton.h.
 //
 // Each identify_period, while it does not know where the singleton is, it sends an Identify as a call of the grain,
-// which activates it. From the answer on it watches the singleton. Messages go as calls of the grain, not to the actor
-// that answered: so none is lost when the singleton is handed over.
+// which activates it. From the answer on it watches the singleton, and looks for it each check_period: where peers may
+// not watch each other (RemoteOptions::untrusted) nobody tells it that the singleton has ended. Messages go as calls of
+// the grain, not to the actor that answered: so none is lost when the singleton is handed over.
 //
 //   ActorRef dispatcher = StartSingletonProxy(system, GrainKey("dispatcher", kSingletonIdentity), {}).value();
 //   Tell(dispatcher, Job{7});                        // waits in the proxy until the singleton is there
@@ -34,6 +35,9 @@ struct SingletonOptions {
   size_t max_buffered = 1000;
   // How often it is looked for then.
   absl::Duration identify_period = absl::Seconds(1);
+  // How often it is looked for while it is there, in case it has ended and nobody has told: then it is activated again
+  // within check_period + identify_period.
+  absl::Duration check_period = absl::Seconds(10);
 };
 
 class SingletonProxy final : public ActorInstance {
@@ -75,6 +79,7 @@ class SingletonProxy final : public ActorInstance {
   ActorRef singleton_ = {};
   uint64_t question_ = 0;  // the last Identify
   uint64_t outdated_ = 0;  // the last one whose answer does not count
+  Instant asked_at_ = Instant::InfinitePast();
   std::deque<Buffered> buffered_ = {};
   Instant answers_due_at_ = Instant::InfiniteFuture();
   absl::Status why_not_found_ = absl::OkStatus();  // the last answer to an Identify

@@ -21,6 +21,8 @@
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/grain_key.h"
+#include "fraktor/cluster/testing/sim_test_cluster.h"
+#include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor {
@@ -242,6 +244,29 @@ TEST(Singleton, NeedsNoCallToComeBack) {
   });
 }
 
+// Peers that are not trusted may not watch each other: one that ends on a node that lives on is missed all the same.
+TEST(Singleton, ComesBackWhereItMayNotBeWatched) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    TestClusterOptions options;
+    options.kinds = {SingletonKindOf<Numbers>()};
+    options.remote.untrusted = true;
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(1);
+    ASSERT_TRUE(cluster.Await(cluster[0].Joined()).ok());
+    cluster.AddNodes(1);
+    ASSERT_TRUE(cluster.Await(cluster[1].Joined()).ok());
+    // It is on the first node, and only the second looks after it.
+    ASSERT_TRUE(StartSingleton<Numbers>(cluster.system(1)).ok());
+    sim.Advance(absl::Seconds(3));
+    ASSERT_NE(cluster[0].driver().Local(kKey), nullptr);
+    cluster[0].Grain<Numbers>(kSingletonIdentity).Tell(Quit{});
+    sim.Advance(absl::Milliseconds(10));
+    ASSERT_EQ(cluster[0].driver().Local(kKey), nullptr);
+    sim.Advance(SingletonOptions().check_period + SingletonOptions().identify_period + absl::Milliseconds(100));
+    EXPECT_NE(cluster[0].driver().Local(kKey), nullptr);
+  });
+}
+
 // C26: the proxy keeps so many messages and no more.
 TEST(Singleton, IsWaitedForByALimitedNumberOfMessages) {
   Simulate({.seeds = 5}, [](Simulation& sim) {
@@ -283,6 +308,8 @@ TEST(Singleton, RefusesWhatHasNoSense) {
     ClusterFixture nodes(sim, {.cluster = {.kinds = {SingletonKindOf<Numbers>()}}}, 1);
     EXPECT_TRUE(absl::IsInvalidArgument(
         StartSingleton<Numbers>(nodes.system(0), {.identify_period = absl::ZeroDuration()}).status()));
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        StartSingleton<Numbers>(nodes.system(0), {.check_period = absl::ZeroDuration()}).status()));
     EXPECT_TRUE(StartSingleton<Numbers>(nodes.system(0)).ok());
     EXPECT_TRUE(absl::IsAlreadyExists(StartSingleton<Numbers>(nodes.system(0)).status()));
   });
