@@ -98,8 +98,9 @@ TEST(ClusterOverGrpc, CallsThatPassTheRouterHaveLeftWhenTheGateIsHeld) {
     Encoding().may_end.store(true);
     Encoding().may_end.notify_all();
   });
+  auto& gate = static_cast<GrainGate&>(*cluster[0].gate().slot()->link);
   {
-    const GrainGate::Hold hold(static_cast<GrainGate&>(*cluster[0].gate().slot()->link));
+    const GrainGate::Hold hold(gate);
     EXPECT_TRUE(Encoding().has_ended.load());
     // From now on they go to the router.
     ASSERT_TRUE(cluster.Await(cluster[0].Grain<Sink>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20))).ok());
@@ -107,6 +108,8 @@ TEST(ClusterOverGrpc, CallsThatPassTheRouterHaveLeftWhenTheGateIsHeld) {
   }
   caller.join();
   waker.join();
+  // The answer may be here before the router has let go of the question.
+  while (gate.IsAtRouter(GrainKey(Sink::kGrainKind, there))) std::this_thread::yield();
   ASSERT_TRUE(cluster.Await(cluster[0].Grain<Sink>(there).Ask(cluster.system(0), Add{1}, absl::Seconds(20))).ok());
   EXPECT_EQ(cluster[0].calls_past_router(), crossed + 2);
 }
