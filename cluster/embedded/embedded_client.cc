@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -204,6 +205,11 @@ MembershipListenerId EmbeddedClient::Listen(Listener listener) {
   }
   board_->board.Deliver();
   return id;
+}
+
+std::vector<std::string> EmbeddedClient::Authorities() const {
+  if (options_.authority.empty()) return {};
+  return {options_.authority};
 }
 
 void EmbeddedClient::StopListening(MembershipListenerId id) { board_->board.Remove(id); }

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -63,6 +64,7 @@ class EmbeddedClient final : public PlacementLock, public ActivationStorage, pub
   Future<void> Leave(std::string member_id) override;
   MembershipListenerId Listen(Listener listener) override;
   void StopListening(MembershipListenerId id) override;
+  std::vector<std::string> Authorities() const override;
 
  private:
   struct Board;  // shared with the actor that listens

@@ -313,8 +313,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   peers->Announce(authority, cluster->router_);
   if (remoting != nullptr) {
     remoting->OpenDoor(cluster->router_, MessageTypeOf<GrainCall>(), *cluster->gate_);
-    cluster->warden_ = QuarantineWarden::Make(system, *remoting, *cluster->executor_,
-                                              [driver = cluster->driver_] { return driver->topology(); });
+    cluster->warden_ =
+        QuarantineWarden::Make(system, *remoting, *cluster->executor_,
+                               [driver = cluster->driver_, membership = options.membership](const std::string& node) {
+                                 if (driver->topology()->FindAuthority(node) != nullptr) return true;
+                                 const std::vector<std::string> others = membership->Authorities();
+                                 return std::find(others.begin(), others.end(), node) != others.end();
+                               });
   }
   cluster->listening_ = options.membership->Listen(
       [remoting, router = cluster->router_,

@@ -21,16 +21,15 @@
 namespace fraktor::inline v0 {
 
 std::shared_ptr<QuarantineWarden> QuarantineWarden::Make(ActorSystem& system, Remoting& remoting, Executor& executor,
-                                                         std::function<ClusterTopologyPtr()> topology) {
+                                                         IsNeeded is_needed) {
   auto warden =
-      std::shared_ptr<QuarantineWarden>(new QuarantineWarden(system, remoting, executor, std::move(topology)));
+      std::shared_ptr<QuarantineWarden>(new QuarantineWarden(system, remoting, executor, std::move(is_needed)));
   warden->Listen();
   return warden;
 }
 
-QuarantineWarden::QuarantineWarden(ActorSystem& system, Remoting& remoting, Executor& executor,
-                                   std::function<ClusterTopologyPtr()> topology)
-    : system_(system), remoting_(remoting), executor_(executor), topology_(std::move(topology)) {}
+QuarantineWarden::QuarantineWarden(ActorSystem& system, Remoting& remoting, Executor& executor, IsNeeded is_needed)
+    : system_(system), remoting_(remoting), executor_(executor), is_needed_(std::move(is_needed)) {}
 
 void QuarantineWarden::Listen() {
   const std::weak_ptr<QuarantineWarden> weak = weak_from_this();
@@ -75,7 +74,6 @@ void QuarantineWarden::ReviewAfter(absl::Duration pause) {
 
 void QuarantineWarden::ReviewNow() {
   const Instant now = system_.toolbox().Now();
-  const ClusterTopologyPtr topology = topology_();
   std::map<std::string, Instant> seen;
   for (const PeerInfo& peer : remoting_.Peers()) {
     if (!peer.is_quarantined) continue;
@@ -83,17 +81,16 @@ void QuarantineWarden::ReviewNow() {
     const auto known = since_.find(node);
     const Instant since = known == since_.end() ? now : known->second;
     const std::optional<PathAuthority>& authority = peer.parts.authority();
-    const bool is_member =
-        authority.has_value() &&
-        topology->FindAuthority(absl::StrCat(ToAbsl(authority->host()), ":", authority->port())) != nullptr;
-    if (is_member && since + kPause <= now) {
+    const bool is_needed =
+        authority.has_value() && is_needed_(absl::StrCat(ToAbsl(authority->host()), ":", authority->port()));
+    if (is_needed && since + kPause <= now) {
       if (remoting_.EndQuarantine(*authority).ok()) {
-        const std::string text = absl::StrCat("the quarantine of ", node, " has ended: it is a member of the cluster");
+        const std::string text = absl::StrCat("the quarantine of ", node, " has ended: the cluster needs it");
         system_.log().Log(LogLevel::kInfo, {.at = system_.toolbox().WallNow(), .path = "cluster", .text = text});
       }
       continue;
     }
-    if (is_member && known == since_.end()) ReviewAfter(kPause);
+    if (is_needed && known == since_.end()) ReviewAfter(kPause);
     seen.emplace(std::move(node), since);
   }
   since_ = std::move(seen);

@@ -1,8 +1,10 @@
-// QuarantineWarden: ends quarantines of members. Remoting puts a node that is silent for some seconds into quarantine,
+// QuarantineWarden: ends quarantines of members, and of who else is needed. Remoting puts a node that is silent for some seconds into quarantine,
 // for days, since nobody knows what that start of it has missed. But who is gone is for the membership to say: a node
 // that is a member has grains, and calls to them have to get there.
 //
-//   auto warden = QuarantineWarden::Make(system, *remoting, executor, [driver] { return driver->topology(); });
+//   auto warden = QuarantineWarden::Make(system, *remoting, executor, [driver](const std::string& authority) {
+//     return driver->topology()->FindAuthority(authority) != nullptr;
+//   });
 //
 // A quarantine lasts for kPause, so that the peer hears of it: what it has watched here is forgotten, and it has to know
 // that. One that this node was told of ends at once, since here everything has been forgotten by then. So two nodes that
@@ -22,7 +24,6 @@
 
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/executor.h"
@@ -33,14 +34,16 @@ class QuarantineWarden final : public std::enable_shared_from_this<QuarantineWar
  public:
   static constexpr absl::Duration kPause = absl::Seconds(3);
 
-  // System, remoting and executor must outlive it; `topology` is called on the executor, and a TopologyChanged of the
-  // system says that its answer is another one.
+  // Whether the node at an authority, "host:port", is needed. Called on the executor. A TopologyChanged of the system says
+  // that it may be another one that is.
+  using IsNeeded = std::function<bool(const std::string& authority)>;
+
+  // System, remoting and executor must outlive it.
   static std::shared_ptr<QuarantineWarden> Make(ActorSystem& system, Remoting& remoting, Executor& executor,
-                                                std::function<ClusterTopologyPtr()> topology);
+                                                IsNeeded is_needed);
 
  private:
-  QuarantineWarden(ActorSystem& system, Remoting& remoting, Executor& executor,
-                   std::function<ClusterTopologyPtr()> topology);
+  QuarantineWarden(ActorSystem& system, Remoting& remoting, Executor& executor, IsNeeded is_needed);
 
   void Listen();
   void Review();
@@ -51,7 +54,7 @@ class QuarantineWarden final : public std::enable_shared_from_this<QuarantineWar
   ActorSystem& system_;
   Remoting& remoting_;
   Executor& executor_;
-  const std::function<ClusterTopologyPtr()> topology_;
+  const IsNeeded is_needed_;
   // Since when nodes have been seen in quarantine; long ago if they have said so themselves. Of the executor.
   std::map<std::string, Instant> since_;
   EventSubscription quarantines_;

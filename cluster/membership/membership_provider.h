@@ -91,6 +91,9 @@ class MembershipProvider {
   // hands over and returns. After StopListening has returned, it is not called again, unless it is just being called.
   virtual MembershipListenerId Listen(Listener listener) = 0;
   virtual void StopListening(MembershipListenerId id) = 0;
+
+  // "host:port" of the nodes that it talks to by remoting, members or not: a cluster keeps them out of quarantine.
+  virtual std::vector<std::string> Authorities() const { return {}; }
 };
 
 }  // namespace fraktor::inline v0

@@ -27,6 +27,10 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
@@ -65,6 +69,8 @@ struct Pending {
 struct Calls {
   uint64_t asked = 0;
   uint64_t answered = 0;
+  // Nodes that others have taken for dead, and put into quarantine.
+  uint64_t deaths = 0;
 };
 
 // The highest token of each grain that somebody has got, or that is in a record.
@@ -111,6 +117,35 @@ class WatchedLock final : public PlacementLock {
   const std::shared_ptr<Tokens> tokens_;
 };
 
+struct Look {};
+
+// Watches the routers of all nodes but its own, so that each hears how the others are, and takes those for dead that it does
+// not hear.
+class Sentry : public Actor<Sentry, Look, Terminated> {
+ public:
+  Sentry(int nodes, uint64_t* deaths) : nodes_(nodes), deaths_(deaths) {}
+  absl::Status PreStart(Context& context) {
+    return Timers(context).StartFixedDelay("look", Look{}, {.period = absl::Seconds(1)});
+  }
+  void On(Context& context, const Look&) {
+    for (int i = 0; i < nodes_; ++i) {
+      if (watched_.contains(i)) continue;
+      const absl::StatusOr<ActorRef> router =
+          context.system().Resolve(absl::StrCat("pekko://cluster@n", i, ".test:2552/system/grains"));
+      if (router.ok() && router->IsRemote() && context.Watch(*router).ok()) watched_.emplace(i, *router);
+    }
+  }
+  void On(Context&, const Terminated& ended) {
+    if (ended.address_terminated) ++*deaths_;
+    std::erase_if(watched_, [&ended](const auto& one) { return one.second == ended.actor; });
+  }
+
+ private:
+  const int nodes_;
+  uint64_t* const deaths_;
+  std::map<int, ActorRef> watched_;
+};
+
 struct FaultOptions {
   bool has_store_trouble = true;
 };
@@ -134,6 +169,11 @@ void RunUnderFaults(Simulation& sim, Calls& calls, const FaultOptions& faults = 
   if (faults.has_store_trouble && store_random.Bernoulli(0.5)) {
     options.cluster.placement.command_timeout = absl::Seconds(1);
   }
+  options.on_system = [&calls](ActorSystem& system) {
+    // The node of the store is no member, and nobody would end what it thinks of others.
+    if (system.options().config.remoting->canonical_hostname == "store.test") return;
+    system.Spawn<Sentry>("sentry", kNodes, &calls.deaths);
+  };
   const bool is_slow = random.Bernoulli(0.3);
   SimTestCluster cluster(sim, options, {.max_delay = is_slow ? absl::Milliseconds(150) : absl::Microseconds(500)});
   cluster.AddNodes(kNodes);
@@ -304,6 +344,9 @@ TEST_P(ClusterSimSeeds, ServesEachGrainOnceWhateverHappens) {
   // Of a single seed the store may be in trouble most of the time.
   EXPECT_GT(calls.answered, kEach > 1 ? calls.asked / 10 : 0)
       << "the test is worth something only if calls get through";
+  if (kEach > 1) {
+    EXPECT_GT(calls.deaths, 0u) << "and if nodes are taken for dead";
+  }
 }
 
 // Those that were red once.
