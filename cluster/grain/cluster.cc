@@ -294,15 +294,14 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   }
   MembershipSessionOptions session = options.session;
   session.min_term = std::max(session.min_term, options.placement.placement.membership_margin);
-  absl::StatusOr<std::shared_ptr<MembershipSession>> made =
-      MembershipSession::Make({.toolbox = system.toolbox(),
-                               .executor = *cluster->executor_,
-                               .provider = options.membership,
-                               .duties = std::make_shared<PlacementDuties>(cluster->driver_,
-                                                                           SayingFarewell(cluster->router_)),
-                               .on_join_failed = JoinWarning(system, authority, session),
-                               .on_lost = LossWarning(system, authority)},
-                              std::move(candidate), session);
+  absl::StatusOr<std::shared_ptr<MembershipSession>> made = MembershipSession::Make(
+      {.toolbox = system.toolbox(),
+       .executor = *cluster->executor_,
+       .provider = options.membership,
+       .duties = std::make_shared<PlacementDuties>(cluster->driver_, SayingFarewell(cluster->router_)),
+       .on_join_failed = JoinWarning(system, authority, session),
+       .on_lost = LossWarning(system, authority)},
+      std::move(candidate), session);
   if (!made.ok()) {
     system.Stop(cluster->router_);
     extension.failed.push_back(std::move(cluster));

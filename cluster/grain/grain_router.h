@@ -9,6 +9,9 @@
 // Calls go to the router of the node and not to the grain itself, since the router knows what to do with one that finds
 // no grain: it activates it again or sends the call on, and tells the node that it came from. And a use counts.
 //
+// A call that another node sends back, since it cannot run the grain now, waits for a while, longer each time, and is sent
+// again, until the timeout of the question.
+//
 // A call that remoting gives back, because the node that it was for has been started again meanwhile or is in quarantine,
 // has not left this node: so it is sent again. One that has left it is not, since nobody knows whether it was handled.
 //
@@ -134,7 +137,7 @@ struct GrainRouterParts {
   GrainGate* gate = nullptr;
   // Calls that wait for their grains; one more is refused.
   size_t max_waiting = 100'000;
-  // How long a call waits that expects no answer, or whose sender is on another node.
+  // How long a call waits that expects no answer.
   absl::Duration max_wait = absl::Seconds(15);
   // An owner that has not said for so long where a grain is is asked again.
   absl::Duration locate_timeout = absl::Seconds(3);

@@ -1,6 +1,6 @@
-// QuarantineWarden: ends quarantines of members, and of who else is needed. Remoting puts a node that is silent for some seconds into quarantine,
-// for days, since nobody knows what that start of it has missed. But who is gone is for the membership to say: a node
-// that is a member has grains, and calls to them have to get there.
+// QuarantineWarden: ends quarantines of members, and of who else is needed. Remoting puts a node that is silent for some
+// seconds into quarantine, for days, since nobody knows what that start of it has missed. But who is gone is for the
+// membership to say: a node that is a member has grains, and calls to them have to get there.
 //
 //   auto warden = QuarantineWarden::Make(system, *remoting, executor, [driver](const std::string& authority) {
 //     return driver->topology()->FindAuthority(authority) != nullptr;

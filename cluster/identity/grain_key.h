@@ -46,7 +46,8 @@ class GrainKey {
   std::string ToString() const;
 
   friend bool operator==(const GrainKey& a, const GrainKey& b) {
-    return a.name_ == b.name_ || (a.table_hash_ == b.table_hash_ && a.identity() == b.identity() && a.kind() == b.kind());
+    return a.name_ == b.name_ ||
+           (a.table_hash_ == b.table_hash_ && a.identity() == b.identity() && a.kind() == b.kind());
   }
   friend std::strong_ordering operator<=>(const GrainKey& a, const GrainKey& b) {
     const int kinds = a.kind().compare(b.kind());

@@ -151,7 +151,8 @@ void PlacementCoordinatorDriver::UpdateTopology(ClusterTopologyPtr topology) {
     const ClusterTopologyPtr before = core_.topology();
     Outcome outcome = Core().UpdateTopology(std::move(topology), now);
     // Before what follows from it.
-    if (events_ != nullptr && core_.topology() != before) unpublished_.emplace_back(ChangeOf(*before, core_.topology(), now));
+    if (events_ != nullptr && core_.topology() != before)
+      unpublished_.emplace_back(ChangeOf(*before, core_.topology(), now));
     Apply(std::move(outcome), effects);
   }
   Run(std::move(effects));

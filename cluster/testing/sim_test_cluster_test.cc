@@ -955,10 +955,10 @@ TEST_F(ClusterOverSim, MembersComeTogetherAgainAfterAQuarantine) {
     }
     std::array<int, 2> ends{};
     for (const size_t node : {size_t{0}, size_t{1}}) {
-      const ActorRef other =
-          cluster.system(node)
-              .Resolve(absl::StrCat("pekko://", std::string(cluster.system(1 - node).name()), "@n", 1 - node, ".test:2552/system/grains"))
-              .value();
+      const ActorRef other = cluster.system(node)
+                                 .Resolve(absl::StrCat("pekko://", std::string(cluster.system(1 - node).name()), "@n",
+                                                       1 - node, ".test:2552/system/grains"))
+                                 .value();
       cluster.system(node).Spawn<RemoteWatcher>(absl::StrCat("watcher", node), other, &ends[node]);
     }
     sim.Advance(absl::Seconds(2));
