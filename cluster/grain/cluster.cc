@@ -232,7 +232,9 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   FRAKTOR_RETURN_IF_ERROR(CheckOptions(options));
   if (system.IsTerminated()) return absl::FailedPreconditionError("the actor system has ended already");
   auto& extension = system.Extension<ClusterExtension>();
-  if (extension.cluster != nullptr) return absl::FailedPreconditionError("the system has its cluster already");
+  if (extension.cluster != nullptr)
+    return absl::FailedPreconditionError(
+        "the system has its cluster already; one that has left does not come back: make another ActorSystem");
 
   Remoting* const remoting = Remoting::Of(system);
   std::unique_ptr<Cluster, ClusterExtension::Delete> cluster(new Cluster(options));

@@ -112,7 +112,8 @@ class Cluster final {
   // so by themselves, for as long as their timeout.
   Future<void> Joined() { return session_->Joined(); }
   // OK while this node is a member. Otherwise Unavailable, which names the reason of the last attempt to join; calls
-  // that are answered meanwhile name it too.
+  // that are answered meanwhile name it too. Cancelled when it has left: then it is a client, whose calls go to other
+  // members as long as there are any.
   absl::Status WhyNoMember() const { return session_->WhyNoMember(); }
   // Hands over what runs here and leaves; ready when that is done.
   Future<void> Leave() { return session_->Leave(); }

@@ -76,9 +76,12 @@ struct GrainKind {
 // The kind of a typed actor that has a kGrainKind and is made of a GrainContext.
 template <class A>
 GrainKind GrainKindOf(const PropsOptions& options = {}) {
+  static_assert(!std::is_abstract_v<A>,
+                "this grain is abstract: it does not override something that it has to, such as PersistenceId() of an "
+                "event-sourced actor");
   static_assert(
-      std::is_constructible_v<A, const GrainSeed&>,
-      "a grain is made of its GrainContext: give it a constructor `explicit A(const GrainContext& grain)`, or "
+      std::is_abstract_v<A> || std::is_constructible_v<A, const GrainSeed&>,
+      "a grain is made of its GrainContext: give it a public constructor `explicit A(const GrainContext& grain)`, or "
       "set GrainKind::make for one that is made of something else");
   return GrainKind{.name = std::string(A::kGrainKind), .make = [options](const GrainContext& grain) {
                      return MakeTypedProps<A>(options, GrainSeed(grain));

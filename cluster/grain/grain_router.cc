@@ -685,6 +685,12 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
       Refuse(context, std::move(call), why);
       return;
     }
+    if (!router->IsRemote() && !router->slot()->IsAt(router->generation())) {
+      // Of a system of this process that has ended, and is a member still: it does not get there, which is known at once.
+      ++call.returns;
+      OnSentBack(context, std::move(call));
+      return;
+    }
     call.is_redirected = true;
     call.router = context.self();
     Send(context, *router, std::move(call));

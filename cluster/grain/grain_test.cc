@@ -756,6 +756,26 @@ TEST(Grain, OthersCodeThrowsInTheRouter) {
   });
 }
 
+// A node of this process that has ended without leaving is a member until its term is over. Calls to its grains wait.
+TEST(Grain, CallsWaitForANodeOfTheProcessThatHasEnded) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    Nodes nodes(sim, 2, {.leaves_on_shutdown = false});
+    std::string there;
+    for (int g = 0; g < 8; ++g) {
+      const Count count = nodes.AddTo(0, absl::StrCat("g", g), 1).value();
+      if (count.path.find("node1") != std::string::npos) there = absl::StrCat("g", g);
+    }
+    ASSERT_FALSE(there.empty());
+    nodes.system(1).Terminate();
+    sim.RunUntil([&] { return nodes.system(1).IsTerminated(); }, absl::Seconds(5));
+    ASSERT_TRUE(nodes.system(1).IsTerminated());
+    const absl::StatusOr<Count> count = nodes.AddTo(0, there, 1);
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->value, 1);
+    EXPECT_EQ(count->path.find("node1"), std::string::npos) << count->path;
+  });
+}
+
 // Throws once, around a message to a certain actor.
 class AngryMiddleware final : public InvokerMiddleware {
  public:

@@ -156,7 +156,8 @@ absl::StatusOr<PlacementCoordinatorOutcome> PlacementCoordinatorCore::Resolve(co
   const Member* const owner = RendezvousHasher::OwnerOf(*topology_, key);
   if (owner == nullptr) {
     return MakeLookupError(LookupError::kUnknownKind, Code::kNotFound, key,
-                           absl::StrCat("none of the ", topology_->members().size(), " members hosts this kind"));
+                           absl::StrCat("none of the ", topology_->members().size(),
+                                        " members hosts this kind; add it to ClusterOptions::kinds of those that may"));
   }
   const bool is_ours = !is_client_ && (IsSelf(*owner) || options.is_redirected);
   if (!is_ours) {

@@ -44,6 +44,10 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
                                        {"PubSubOptions::max_subscribers", options.max_subscribers},
                                        {"PubSubOptions::max_publication_bytes", options.max_publication_bytes}}));
   if (const RemoteProvider* const remote = system.remote_provider()) {
+    if (CodecsOf(system).Find<JoinTopic>() == nullptr) {
+      return absl::InvalidArgumentError(
+          "the system cannot tell other nodes of topics: add PubSubCodecs() to ActorSystemOptions::codecs");
+    }
     const size_t frame = std::min(remote->MaxMessageBytes("/system/grains"), remote->MaxMessageBytes("/system/pubsub"));
     const size_t most = frame > kPubSubFrameRoom ? frame - kPubSubFrameRoom : 0;
     if (options.max_publication_bytes > most) {

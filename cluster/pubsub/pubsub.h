@@ -75,7 +75,7 @@ class Topic {
  public:
   const std::string& name() const { return name_; }
 
-  // Sends it to the topic. An error if it cannot be sent at all: it has no codec here (kNotRegistered), or is too large;
+  // Sends it to the topic. An error if it cannot be sent at all: its codec is not registered here (kNotRegistered), or it is too large;
   // what happens later is not told.
   absl::Status Publish(const M& message) const;
   // The same, and the future says when the topic has it, and for how many nodes. `asker` is the context of an actor, or
@@ -166,6 +166,9 @@ class PubSub {
 
   template <class M>
   absl::StatusOr<PublishToTopic> Encode(std::string_view topic, TopicAudience audience, const M& message) const {
+    static_assert(Encodable<M>,
+                  "what is published needs a fraktor::Codec, or is a protobuf message: see "
+                  "fraktor/actor/serialization/codec.h");
     PublishToTopic publish{.publication = {.audience = audience}};
     PathRefs refs(system_);
     const absl::StatusOr<const MessageCodec*> codec =

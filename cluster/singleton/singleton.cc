@@ -5,10 +5,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
@@ -32,7 +34,15 @@ absl::StatusOr<ActorRef> StartSingletonProxy(ActorSystem& system, const GrainKey
   FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"SingletonOptions::max_buffered", options.max_buffered}}));
   // Users' messages go through it.
   const PropsPtr props = MakeProps<SingletonProxy>({.dispatcher = DispatcherChoice::kUsers}, cluster, key, options);
-  return system.SpawnSystemActor(*props, absl::StrCat("singleton-", key.kind()));
+  absl::StatusOr<ActorRef> proxy = system.SpawnSystemActor(*props, absl::StrCat("singleton-", key.kind()));
+  if (ErrorKindOf<ActorErrorKind>(proxy.status()) == ActorErrorKind::kNameTaken) {
+    return MakeError(
+        absl::StatusCode::kAlreadyExists, ActorErrorKind::kNameTaken,
+        absl::StrCat("singleton \"", key.kind(),
+                     "\" was started on this system before; keep the reference that you got, or call it by "
+                     "Cluster::Grain<A>(kSingletonIdentity)"));
+  }
+  return proxy;
 }
 
 }  // namespace fraktor::inline v0

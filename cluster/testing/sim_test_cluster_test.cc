@@ -413,6 +413,17 @@ TEST_F(ClusterOverSim, RefusesAPublicationLimitThatNoFrameHolds) {
   });
 }
 
+// It is said where topics begin, and not by every subscription after a while.
+TEST_F(ClusterOverSim, TopicsNeedTheirCodecs) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    SimTestCluster cluster(sim, CounterCluster());
+    cluster.AddNodes(1);
+    const absl::Status refused = PubSub::Start(cluster.system(0)).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
+    EXPECT_THAT(std::string(refused.message()), testing::HasSubstr("add PubSubCodecs()"));
+  });
+}
+
 // Where a grain is is asked once: from then on a call is one message there and one back.
 TEST_F(ClusterOverSim, RemembersWhereAGrainIs) {
   Simulate({.seeds = 2}, [](Simulation& sim) {

@@ -9,10 +9,13 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
 #include "fraktor/persistence/journal/crc32c.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/plugin_id.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/random.h"
@@ -83,6 +86,12 @@ absl::Status PersistenceExtension::Configure(const PersistenceOptions& options) 
 
 absl::Status PersistenceExtension::AddJournal(std::string_view plugin_id, JournalSetup setup) {
   FRAKTOR_RETURN_IF_ERROR(CheckSetup("journal", plugin_id, setup));
+  if (setup.actor.IsRemote() && CodecsOf(system_).Find<OpenWriter>() == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the journal \"", ToAbsl(plugin_id),
+                     "\" is on another node, and the system cannot talk to it: add ProtocolCodecs() to "
+                     "ActorSystemOptions::codecs"));
+  }
   if (setup.actors > kMaxActors) {
     return absl::InvalidArgumentError(absl::StrCat("the journal \"", ToAbsl(plugin_id), "\" is to have ", setup.actors,
                                                    " actors; ", kMaxActors, " are the most"));
@@ -102,6 +111,12 @@ absl::Status PersistenceExtension::AddJournal(std::string_view plugin_id, Journa
 
 absl::Status PersistenceExtension::AddSnapshotStore(std::string_view plugin_id, SnapshotStoreSetup setup) {
   FRAKTOR_RETURN_IF_ERROR(CheckSetup("snapshot store", plugin_id, setup));
+  if (setup.actor.IsRemote() && CodecsOf(system_).Find<LoadSnapshot>() == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the snapshot store \"", ToAbsl(plugin_id),
+                     "\" is on another node, and the system cannot talk to it: add ProtocolCodecs() to "
+                     "ActorSystemOptions::codecs"));
+  }
   MutexLock lock(mutex_);
   const ActorRef actor = setup.actor;
   if (!snapshot_stores_.try_emplace(std::string(plugin_id), SnapshotEntry{std::move(setup), actor}).second) {

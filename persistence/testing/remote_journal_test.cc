@@ -2,15 +2,18 @@
 #include <string>
 #include <string_view>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/testing/remote_journal_scenario.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/sim/sim_network.h"
@@ -26,11 +29,12 @@ class NetworkPart final : public SimulationPart {
 
 PathAuthority AddressOf(std::string_view host) { return PathAuthority::Create("pekko", host, 2552).value(); }
 
-ActorSystem& AddNode(Simulation& sim, SimNetwork& network, std::string_view name) {
+ActorSystem& AddNode(Simulation& sim, SimNetwork& network, std::string_view name,
+                     const CodecSetup& codecs = RemoteJournalCodecs()) {
   TestKitOptions kit;
   kit.system.config.system_name = std::string(name);
   kit.system.config.remoting = RemotingConfig{.canonical_hostname = std::string(name), .canonical_port = 2552};
-  kit.system.codecs = RemoteJournalCodecs().Build().value();
+  kit.system.codecs = codecs.Build().value();
   ActorSystem& system = sim.AddSystem(kit).system();
   const absl::StatusOr<Remoting*> remoting =
       Remoting::Start(system, network.MakeTransport(AddressOf(name)), {.system_uid = network.NextUid()});
@@ -58,6 +62,27 @@ TEST(RemoteJournal, ServesAnActorOfAnotherNodeWhileTheLinkIsCutAndHealed) {
         .disturb = [&] { network.SetFaults(0.2, 0.2, 0.2); },
         .pass_time = [&](absl::Duration duration) { sim.Advance(duration); },
     });
+  });
+}
+
+// PER-14: it is said where the journal is named, and not by every actor after its timeout.
+TEST(RemoteJournal, NeedsTheCodecsOfTheProtocol) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    SimNetwork& network = sim.AddPart<NetworkPart>(sim.toolbox(), SimNetworkOptions{.trace = &sim.trace()}).network;
+    ActorSystem& mute = AddNode(sim, network, "mute", CodecSetup());
+    ActorSystem& writer = AddNode(sim, network, "writer");
+    for (ActorSystem* const system : {&mute, &writer}) {
+      const ActorRef keeper = system->Resolve("pekko://keeper@keeper:2552/system/journal-main").value();
+      auto& persistence = system->Extension<PersistenceExtension>();
+      const absl::Status journal = persistence.AddJournal("far", {.actor = keeper});
+      const absl::Status snapshots = persistence.AddSnapshotStore("far", {.actor = keeper});
+      EXPECT_EQ(journal.ok(), system == &writer) << journal;
+      EXPECT_EQ(snapshots.ok(), system == &writer) << snapshots;
+      for (const absl::Status& status : {journal, snapshots}) {
+        if (status.ok()) continue;
+        EXPECT_NE(std::string(status.message()).find("add ProtocolCodecs()"), std::string::npos) << status;
+      }
+    }
   });
 }
 
