@@ -588,12 +588,7 @@ void GrainRouter::OnLocate(ActorContext& context, const LocateGrain& locate) {
                                           "many others are being looked for; try again")));
     return;
   }
-  if (locate.is_repeated) {
-    if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
-        known != nullptr && known->locality == PlacementLocality::kRemote) {
-      parts_->driver->RemovePid(key, known->pid);
-    }
-  }
+  if (locate.is_repeated) ForgetPlace(key);
   Future<PlacementResolutionPtr> found = parts_->driver->Resolve(key);
   if (found.IsReady()) {
     context.Reply(Located(key, locate.attempt, found.Take()));
@@ -839,10 +834,7 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   call.router = ActorRef();
   call.is_redirected = false;
   call.ticket = parts_->gate->TicketFor(key);
-  if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
-      known != nullptr && known->locality == PlacementLocality::kRemote) {
-    parts_->driver->RemovePid(key, known->pid);
-  }
+  ForgetPlace(key);
   const Lookups::iterator begun = Enqueue(context, std::move(call));
   if (begun == lookups_.end()) return;
   begun->second.failures = tries;
@@ -853,15 +845,17 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   }
 }
 
+void GrainRouter::ForgetPlace(const GrainKey& key) {
+  const PlacementResolutionPtr known = parts_->driver->Cached(key);
+  if (known != nullptr && known->locality == PlacementLocality::kRemote) parts_->driver->RemovePid(key, known->pid);
+}
+
 void GrainRouter::OnSentBack(ActorContext& context, GrainCall call) {
   ++parts_->counts->retried_calls;
   const GrainKey key = call.key;
   // As a number of pauses, all of which are alike from here on.
   const int tries = static_cast<int>(std::min(call.returns - 1, 64u));
-  if (const PlacementResolutionPtr known = parts_->driver->Cached(key);
-      known != nullptr && known->locality == PlacementLocality::kRemote) {
-    parts_->driver->RemovePid(key, known->pid);
-  }
+  ForgetPlace(key);
   const Lookups::iterator begun = Enqueue(context, std::move(call));
   if (begun == lookups_.end()) return;
   begun->second.failures = tries;

@@ -338,6 +338,8 @@ class GrainRouter final : public ActorInstance {
   static void RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why);
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
+  // What is remembered of one on another node has proved wrong.
+  void ForgetPlace(const GrainKey& key);
   // What others' code throws is an error.
   absl::StatusOr<ActorRef> RouterAt(const std::string& authority);
   absl::StatusOr<ActorRef> Spawn(ActorContext& context, const GrainKind& kind, const GrainKey& key, uint64_t token);
