@@ -683,6 +683,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     if (!router->IsRemote() && !router->slot()->IsAt(router->generation())) {
       // Of a system of this process that has ended, and is a member still: it does not get there, which is known at once.
       ++call.returns;
+      call.hops = 1;
       OnSentBack(context, std::move(call));
       return;
     }
