@@ -108,6 +108,16 @@ TEST(PlacementTable, StoresOnlyForWhoHoldsTheLockAndHasSeenWhatIsStored) {
   EXPECT_EQ(table.Load(Alice()).entry.owner, "a:1#1");
 }
 
+// What the simulations switch off, to see whether they notice.
+TEST(PlacementTable, TakesEveryTokenIfATestSaysSo) {
+  PlacementTable table({.lease_ttl = absl::Seconds(10), .is_unfenced_for_testing = true});
+  const PlacementLease slow = table.TryAcquire(Alice(), "a:1#1", At(0)).value();
+  const PlacementLease fast = table.TryAcquire(Alice(), "b:1#1", At(11)).value();
+  ASSERT_TRUE(table.Store(Alice(), Entry("b:1#1", fast.token), 0, At(12)).ok());
+  ASSERT_TRUE(table.Store(Alice(), Entry("a:1#1", slow.token), 0, At(12)).ok());
+  EXPECT_EQ(table.Load(Alice()).entry, Entry("a:1#1", slow.token));
+}
+
 // CLU-6: who was asleep comes too late, also when the record has been removed meanwhile.
 TEST(PlacementTable, RefusesATokenThatHasBeenOvertaken) {
   PlacementTable table({.lease_ttl = absl::Seconds(10)});

@@ -13,6 +13,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/cluster/placement/placement_error.h"
+#include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
 
@@ -67,11 +68,9 @@ LoadedActivation PlacementTable::Load(const GrainKey& key) const {
   return LoadedActivation{.exists = true, .entry = found->second};
 }
 
-absl::Status PlacementTable::Store(const GrainKey& key, ActivationEntry entry, uint64_t expected_token, Instant now) {
-  const auto stored = activations_.find(key);
-  const bool exists = stored != activations_.end();
-  const uint64_t stored_token = exists ? stored->second.token : 0;
-  if (exists && stored_token == entry.token && stored->second.owner == entry.owner) return absl::OkStatus();
+absl::Status PlacementTable::CheckFencing(const GrainKey& key, const ActivationEntry& entry, uint64_t stored_token,
+                                          uint64_t expected_token, Instant now) const {
+  if (options_.is_unfenced_for_testing) return absl::OkStatus();
   const auto lock = locks_.find(key);
   if (lock == locks_.end() || lock->second.token != entry.token || now >= lock->second.expires_at) {
     return MakeStorageError(absl::StatusCode::kAborted, ActivationStorageError::kFenced, key,
@@ -85,6 +84,15 @@ absl::Status PlacementTable::Store(const GrainKey& key, ActivationEntry entry, u
     return MakeStorageError(absl::StatusCode::kAborted, ActivationStorageError::kFenced, key,
                             absl::StrCat("token ", entry.token, " is not above ", stored_token));
   }
+  return absl::OkStatus();
+}
+
+absl::Status PlacementTable::Store(const GrainKey& key, ActivationEntry entry, uint64_t expected_token, Instant now) {
+  const auto stored = activations_.find(key);
+  const bool exists = stored != activations_.end();
+  const uint64_t stored_token = exists ? stored->second.token : 0;
+  if (exists && stored_token == entry.token && stored->second.owner == entry.owner) return absl::OkStatus();
+  FRAKTOR_RETURN_IF_ERROR(CheckFencing(key, entry, stored_token, expected_token, now));
   if (!exists && activations_.size() >= options_.max_activations) {
     return absl::ResourceExhaustedError(absl::StrCat(activations_.size(), " activations are stored"));
   }

@@ -37,6 +37,8 @@ struct PlacementTableOptions {
   // Locks that are held, and activations; one more of either is refused with ResourceExhausted.
   size_t max_locks = 1'000'000;
   size_t max_activations = 20'000'000;
+  // Takes every activation, of whatever token: for tests that must notice that.
+  bool is_unfenced_for_testing = false;
 };
 
 class PlacementTable {
@@ -58,9 +60,6 @@ class PlacementTable {
   absl::Status Store(const GrainKey& key, ActivationEntry entry, uint64_t expected_token, Instant now);
   void Remove(const GrainKey& key, uint64_t token);
 
-  // Store without asking whether it is allowed: for tests that show what would happen.
-  void ForceStore(const GrainKey& key, const ActivationEntry& entry) { activations_.insert_or_assign(key, entry); }
-
   // Forgets locks that are over; TryAcquire does it when there are too many.
   void RemoveExpired(Instant now);
 
@@ -75,6 +74,10 @@ class PlacementTable {
     uint64_t token = 0;
     Instant expires_at;
   };
+
+  // Whether an activation may take the place of the one that is stored.
+  absl::Status CheckFencing(const GrainKey& key, const ActivationEntry& entry, uint64_t stored_token,
+                            uint64_t expected_token, Instant now) const;
 
   const PlacementTableOptions options_;
   // One counter for all keys: so it need not be remembered for those that nobody uses any more.

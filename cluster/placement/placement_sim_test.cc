@@ -7,6 +7,8 @@
 // - whoever serves it has not been fenced by a later activation;
 // - the tokens of the records of a grain only grow.
 // In the end, without faults: every lookup was answered, and every node finds every grain at the same place.
+//
+// FRAKTOR_SIM_UNFENCED=1 bazel-bin/cluster/placement/placement_sim_test switches fencing off: then it is red.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -28,6 +30,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/cluster/identity/cluster_topology.h"
@@ -60,8 +63,6 @@ constexpr uint64_t kSeeds = 20;
 constexpr uint64_t kSeeds = 200;
 #endif
 constexpr uint64_t kParts = 4;
-// It ends with the first that shows the fault.
-constexpr uint64_t kMostSeedsWithoutFencing = 500;
 
 constexpr int kNodes = 5;
 constexpr int kGrains = 200;
@@ -122,10 +123,21 @@ class Wire {
   std::vector<std::shared_ptr<void>> lost_;
 };
 
+struct PlacementSimOptions {
+  // Whether the store and the journals refuse who has an older token.
+  bool is_fenced = true;
+  // Whether an older token in a record ends the run. If not, it ends with what comes of it.
+  bool minds_old_records = true;
+};
+
 // What the nodes share, and what nobody may break.
 struct World {
-  World(SimToolbox& box, bool is_fenced)
-      : toolbox(box), wire(box, box.MakeRandom(1)), fenced(is_fenced), members({.term = absl::Seconds(6)}) {}
+  World(SimToolbox& box, const PlacementSimOptions& sim_options)
+      : toolbox(box),
+        wire(box, box.MakeRandom(1)),
+        options(sim_options),
+        placements({.lease_ttl = absl::Seconds(4), .is_unfenced_for_testing = !options.is_fenced}),
+        members({.term = absl::Seconds(6)}) {}
 
   // By which leases end.
   Instant LeaseClock() const { return toolbox.Now() + lease_clock_ahead; }
@@ -135,8 +147,8 @@ struct World {
 
   SimToolbox& toolbox;
   Wire wire;
-  const bool fenced;
-  PlacementTable placements{{.lease_ttl = absl::Seconds(4)}};
+  const PlacementSimOptions options;
+  PlacementTable placements;
   absl::Duration lease_clock_ahead = absl::ZeroDuration();
   MemberTable members;
   std::map<GrainKey, uint64_t> epochs;        // the journal's: who has opened it last
@@ -169,15 +181,10 @@ class RemoteStore final : public PlacementLock, public ActivationStorage {
   }
   Future<void> Store(GrainKey key, ActivationEntry entry, uint64_t expected_token) override {
     return world_.wire.Call<void>(node_, [&world = world_, key, entry, expected_token] {
-      absl::Status stored = world.placements.Store(key, entry, expected_token, world.LeaseClock());
-      if (!stored.ok() && !world.fenced) {
-        world.placements.ForceStore(key, entry);
-        stored = absl::OkStatus();
-      }
+      const absl::Status stored = world.placements.Store(key, entry, expected_token, world.LeaseClock());
       if (stored.ok()) {
         uint64_t& last = world.last_stored[key];
-        // Without fencing this is bound to happen; what it leads to is the question.
-        if (entry.token < last && world.fenced) {
+        if (entry.token < last && world.options.minds_old_records) {
           world.Violated(absl::StrCat(key.ToString(), ": token ", entry.token, " was stored after ", last));
         }
         last = std::max(last, entry.token);
@@ -277,10 +284,10 @@ class SimActors final : public ActivationExecutor {
     }
     // As a journal's OpenWriter does.
     uint64_t& epoch = world_.epochs[key];
-    if (token < epoch) {
+    if (token < epoch && world_.options.is_fenced) {
       return MakeReadyFuture<ActivationRecord>(absl::AbortedError(absl::StrCat("fenced by ", epoch)));
     }
-    epoch = token;
+    epoch = std::max(epoch, token);
     tokens_[key] = token;
     std::set<int>& on = world_.running[key];
     on.insert(node_);
@@ -358,19 +365,20 @@ class SimNode {
 
   static std::string Authority(int number) { return absl::StrCat("n", number, ":1"); }
 
-  // Learns of the members, late.
+  // Learns of the members, late, or so late that it is sure to be another one's by then.
   void Look() {
-    looking_ = world_.toolbox
-                   .ScheduleAfter(random_.UniformDuration(absl::Milliseconds(10), absl::Milliseconds(600)),
-                                  [this] {
-                                    world_.members.Expire(world_.toolbox.Now());
-                                    ClusterTopologyPtr topology = world_.members.topology();
-                                    executor.Post([d = std::weak_ptr(driver), topology] {
-                                      if (const auto alive = d.lock()) alive->UpdateTopology(topology);
-                                    });
-                                    Look();
-                                  })
-                   .value();
+    const bool is_late = random_.Bernoulli(0.2 * world_.wire.trouble);
+    const absl::Duration most = is_late ? absl::Seconds(8) : absl::Milliseconds(600);
+    const absl::Duration wait = random_.UniformDuration(absl::Milliseconds(10), most);
+    const auto look = [this] {
+      world_.members.Expire(world_.toolbox.Now());
+      ClusterTopologyPtr topology = world_.members.topology();
+      executor.Post([d = std::weak_ptr(driver), topology] {
+        if (const auto alive = d.lock()) alive->UpdateTopology(topology);
+      });
+      Look();
+    };
+    looking_ = world_.toolbox.ScheduleAfter(wait, look).value();
   }
 
  private:
@@ -389,9 +397,9 @@ class SimNode {
 
 class PlacementSim {
  public:
-  PlacementSim(uint64_t seed, bool is_fenced)
+  PlacementSim(uint64_t seed, const PlacementSimOptions& options)
       : toolbox_(SimToolbox::Make({.seed = seed}).value()),
-        world_(*toolbox_, is_fenced),
+        world_(*toolbox_, options),
         random_(toolbox_->MakeRandom(7)),
         io_(SerialExecutor::Make(*toolbox_, {}).value()) {
     for (int i = 0; i < kGrains; ++i) keys_.emplace_back("grain", absl::StrCat(i));
@@ -625,6 +633,9 @@ class PlacementSim {
   uint64_t failed_ = 0;
 };
 
+// FRAKTOR_SIM_UNFENCED=1: the seeds must be red.
+bool IsFenced() { return std::getenv("FRAKTOR_SIM_UNFENCED") == nullptr; }
+
 uint64_t FirstSeed(uint64_t fallback) { return SimToolbox::SeedFromEnvironment(fallback).value(); }
 
 // A part of the seeds, so that several processes can do it at a time.
@@ -640,7 +651,7 @@ TEST_P(PlacementSimSeeds, ServesAGrainOnOneNodeOnly) {
   uint64_t served = 0;
   uint64_t failed = 0;
   for (uint64_t seed = first; seed <= last; ++seed) {
-    PlacementSim sim(seed, /*is_fenced=*/true);
+    PlacementSim sim(seed, {.is_fenced = IsFenced()});
     const std::string violation = sim.Run();
     ASSERT_EQ(violation, "") << "FRAKTOR_SIM_SEED=" << seed;
     served += sim.served();
@@ -658,25 +669,38 @@ INSTANTIATE_TEST_SUITE_P(PlacementSim, PlacementSimSeeds, testing::Range<uint64_
 // The same seed, the same run.
 TEST(PlacementSim, RepeatsExactly) {
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    PlacementSim one(seed, /*is_fenced=*/true);
-    PlacementSim two(seed, /*is_fenced=*/true);
+    PlacementSim one(seed, {});
+    PlacementSim two(seed, {});
     one.Run();
     two.Run();
     EXPECT_EQ(one.trace(), two.trace()) << seed;
   }
 }
 
-// Would it notice? Without fencing it does.
-TEST(PlacementSim, FindsTheFaultWhenNothingIsFenced) {
-  uint64_t found_at = 0;
-  std::string violation;
-  for (uint64_t seed = 1; seed <= kMostSeedsWithoutFencing && found_at == 0; ++seed) {
-    PlacementSim sim(seed, /*is_fenced=*/false);
-    violation = sim.RunUnderFaults();
-    if (!violation.empty()) found_at = seed;
+// Would it notice? The first seed that is red, and how.
+std::pair<uint64_t, std::string> FirstRedSeed(const PlacementSimOptions& options, uint64_t seeds) {
+  for (uint64_t seed = 1; seed <= seeds; ++seed) {
+    PlacementSim sim(seed, options);
+    std::string violation = sim.RunUnderFaults();
+    if (!violation.empty()) return {seed, std::move(violation)};
   }
-  EXPECT_NE(found_at, 0u);
-  std::printf("without fencing: seed %llu, %s\n", static_cast<unsigned long long>(found_at), violation.c_str());
+  return {};
+}
+
+// CLU-6
+TEST(PlacementSim, IsRedWithoutFencing) {
+  const auto [seed, violation] = FirstRedSeed({.is_fenced = false}, /*seeds=*/20);
+  EXPECT_NE(seed, 0u);
+  EXPECT_THAT(violation, testing::HasSubstr("was stored after"));
+  std::printf("without fencing: seed %llu, %s\n", static_cast<unsigned long long>(seed), violation.c_str());
+}
+
+// CLU-6: what comes of a record of the past.
+TEST(PlacementSim, ServesAGrainTwiceWithoutFencing) {
+  const auto [seed, violation] = FirstRedSeed({.is_fenced = false, .minds_old_records = false}, /*seeds=*/600);
+  EXPECT_NE(seed, 0u);
+  EXPECT_THAT(violation, testing::HasSubstr("serve"));
+  std::printf("without fencing: seed %llu, %s\n", static_cast<unsigned long long>(seed), violation.c_str());
 }
 
 }  // namespace
