@@ -1,0 +1,56 @@
+#include "fraktor/cluster/testing/slow_journal.h"
+
+#include <string>
+#include <utility>
+
+namespace fraktor::inline v0 {
+
+std::shared_ptr<SlowJournal> SlowJournal::Make(RuntimeToolbox& toolbox, Random random,
+                                               std::shared_ptr<JournalStorage> journal,
+                                               std::shared_ptr<const StoreTrouble> trouble) {
+  return std::shared_ptr<SlowJournal>(new SlowJournal(
+      SlowLine::Make(toolbox, std::move(random), std::move(trouble), {.is_in_order = true}), std::move(journal)));
+}
+
+template <class T>
+Future<T> SlowJournal::Send(Request<T> request) {
+  return line_->Send<T>([journal = journal_, request = std::move(request)](bool) mutable { return request(*journal); });
+}
+
+Future<WriterOpened> SlowJournal::OpenWriter(std::string persistence_id, std::optional<uint64_t> token) {
+  return Send<WriterOpened>(
+      [id = std::move(persistence_id), token](JournalStorage& journal) { return journal.OpenWriter(id, token); });
+}
+
+Future<WriteResults> SlowJournal::Write(std::vector<AtomicWrite> writes) {
+  return Send<WriteResults>([writes = std::move(writes)](JournalStorage& journal) { return journal.Write(writes); });
+}
+
+Future<EventBatch> SlowJournal::Replay(ReplayPage page) {
+  return Send<EventBatch>([page = std::move(page)](JournalStorage& journal) { return journal.Replay(page); });
+}
+
+Future<uint64_t> SlowJournal::HighestSequenceNr(std::string persistence_id) {
+  return Send<uint64_t>(
+      [id = std::move(persistence_id)](JournalStorage& journal) { return journal.HighestSequenceNr(id); });
+}
+
+Future<void> SlowJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
+  return Send<void>([id = std::move(persistence_id), to_sequence_nr](JournalStorage& journal) {
+    return journal.DeleteTo(id, to_sequence_nr);
+  });
+}
+
+Future<EventBatch> SlowJournal::EventsByTag(TagPage page) { return journal_->EventsByTag(std::move(page)); }
+
+Future<IdBatch> SlowJournal::PersistenceIds(IdPage page) { return journal_->PersistenceIds(page); }
+
+Future<uint64_t> SlowJournal::AwaitAdvance(JournalSubject subject, uint64_t after) {
+  return journal_->AwaitAdvance(std::move(subject), after);
+}
+
+Future<void> SlowJournal::Close() { return MakeReadyFuture(); }
+
+const JournalLimits& SlowJournal::limits() const { return journal_->limits(); }
+
+}  // namespace fraktor::inline v0
