@@ -7,7 +7,7 @@
 //   };
 //   *trouble = {.slow = 0.3, .max_delay = absl::Seconds(6), .lost = 0.1};        // from now on, for all nodes
 //
-// What a node has sent arrives in the order in which it was sent, as on one connection, and also when the node has died
+// What a node has sent for one persistence id arrives in the order in which it was sent, and also when the node has died
 // meanwhile, if the test keeps its SlowJournal. Queries are not slowed down.
 //
 // Thread safety: the thread of the test.
@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -61,7 +62,7 @@ class SlowJournal final : public JournalStorage {
       : line_(std::move(line)), journal_(std::move(journal)) {}
 
   template <class T>
-  Future<T> Send(Request<T> request);
+  Future<T> Send(std::span<const std::string> persistence_ids, Request<T> request);
 
   const std::shared_ptr<SlowLine> line_;
   const std::shared_ptr<JournalStorage> journal_;

@@ -1,15 +1,19 @@
 // SlowLine: the way from a node of a test to a store. Requests and answers take their time there, or get lost: a request
 // is not heard of, or is done and its answer is not. See SlowStore and SlowJournal.
 //
-//   auto line = SlowLine::Make(toolbox, random, trouble, {.is_in_order = true});
-//   Future<uint64_t> answer = line->Send<uint64_t>([journal](bool) { return journal->HighestSequenceNr("a"); });
+//   auto line = SlowLine::Make(toolbox, random, trouble);
+//   Future<uint64_t> answer = line->Send<uint64_t>([journal](bool) { return journal->HighestSequenceNr("a"); }, ids);
 //
 // Thread safety: the thread of the test.
 #ifndef FRAKTOR_CLUSTER_TESTING_SLOW_LINE_H_
 #define FRAKTOR_CLUSTER_TESTING_SLOW_LINE_H_
 
+#include <algorithm>
 #include <list>
+#include <map>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "absl/functional/any_invocable.h"
@@ -35,11 +39,6 @@ struct StoreTrouble {
   bool any() const { return slow > 0 || lost > 0; }
 };
 
-struct SlowLineOptions {
-  // Whether requests arrive in the order in which they were sent, as on one connection.
-  bool is_in_order = false;
-};
-
 class SlowLine final : public std::enable_shared_from_this<SlowLine> {
  public:
   // What is done at the other end. It hears whether it was on its way for a while: then it has left its node.
@@ -48,25 +47,34 @@ class SlowLine final : public std::enable_shared_from_this<SlowLine> {
 
   // The toolbox must outlive it. All that share the trouble have it. What is on its way when the line ends is lost.
   static std::shared_ptr<SlowLine> Make(RuntimeToolbox& toolbox, Random random,
-                                        std::shared_ptr<const StoreTrouble> trouble,
-                                        const SlowLineOptions& options = {}) {
-    return std::shared_ptr<SlowLine>(new SlowLine(toolbox, std::move(random), std::move(trouble), options));
+                                        std::shared_ptr<const StoreTrouble> trouble) {
+    return std::shared_ptr<SlowLine>(new SlowLine(toolbox, std::move(random), std::move(trouble)));
   }
 
+  // Of the requests that have a row in common, each arrives after those that were sent before it. Those without rows
+  // arrive in any order.
   template <class T>
-  Future<T> Send(Request<T> request) {
+  Future<T> Send(Request<T> request, std::span<const std::string> rows = {}) {
     const Instant now = toolbox_.Now();
-    if (!trouble_->any() && !(options_.is_in_order && last_arrival_ >= now)) return request(/*is_late=*/false);
+    // Two that arrive at one time might be taken in any order.
+    Instant earliest = now;
+    for (const std::string& row : rows) {
+      const auto found = rows_.find(row);
+      if (found != rows_.end()) earliest = std::max(earliest, found->second + absl::Nanoseconds(1));
+    }
+    if (!trouble_->any() && earliest == now) return request(/*is_late=*/false);
     auto [promise, future] = MakePromise<T>();
     auto letter = std::make_shared<Letter<T>>(Letter<T>{.promise = std::move(promise), .request = std::move(request)});
     letter->is_lost = random_.Bernoulli(trouble_->lost);
     letter->is_answer_lost = random_.Bernoulli(trouble_->lost);
-    Instant arrival = now + Delay();
+    const Instant arrival = std::max(now + Delay(), earliest);
     letter->back = Delay();
-    // Two that arrive at one time might be taken in any order.
-    if (options_.is_in_order && arrival <= last_arrival_) arrival = last_arrival_ + absl::Nanoseconds(1);
-    last_arrival_ = arrival;
-    After(arrival - now, [letter, is_late = arrival > now](SlowLine& self) { self.Arrive(letter, is_late); });
+    for (const std::string& row : rows) rows_.insert_or_assign(row, arrival);
+    if (arrival == now) {
+      Arrive(letter, /*is_late=*/false);
+    } else {
+      After(arrival - now, [letter](SlowLine& self) { self.Arrive(letter, /*is_late=*/true); });
+    }
     return std::move(future);
   }
 
@@ -82,10 +90,8 @@ class SlowLine final : public std::enable_shared_from_this<SlowLine> {
     absl::Duration back = absl::ZeroDuration();
   };
 
-  SlowLine(RuntimeToolbox& toolbox, Random random, std::shared_ptr<const StoreTrouble> trouble,
-           const SlowLineOptions& options)
+  SlowLine(RuntimeToolbox& toolbox, Random random, std::shared_ptr<const StoreTrouble> trouble)
       : toolbox_(toolbox),
-        options_(options),
         trouble_(std::move(trouble)),
         random_(std::move(random)),
         executor_(SerialExecutor::Make(toolbox, {.name = "slow line"}).value()) {}
@@ -120,12 +126,11 @@ class SlowLine final : public std::enable_shared_from_this<SlowLine> {
   }
 
   RuntimeToolbox& toolbox_;
-  const SlowLineOptions options_;
   const std::shared_ptr<const StoreTrouble> trouble_;
   Random random_;
   const std::unique_ptr<SerialExecutor> executor_;
-  // When the last request arrives.
-  Instant last_arrival_;
+  // When the last request of each arrives.
+  std::map<std::string, Instant> rows_;
   std::list<Future<void>> answers_;
 };
 

@@ -9,8 +9,8 @@
 //   *trouble = {.slow = 0.3, .max_delay = absl::Seconds(6), .lost = 0.1};        // from now on, for all nodes
 //   *trouble = {};                                                               // no more
 //
-// So a lease may be over when what it was for is stored, and who gave up, or has died, is heard later: what is late has
-// left its node.
+// So a lease may be over when what it was for is stored, and who gave up is heard later; also who has died, if the test
+// keeps its SlowStore: what is late has left its node.
 //
 // Thread safety: the thread of the test.
 #ifndef FRAKTOR_CLUSTER_TESTING_SLOW_STORE_H_
