@@ -15,12 +15,12 @@
 //   dispatcher.Tell(Job{7});
 //
 // A singleton is a grain with one identity that nobody has to call: each node on which StartSingleton was called looks
-// after it, and has it activated when the cluster has begun, when it has ended, and when its node has left or has died,
-// within a second of when that is known. It runs on the oldest member that hosts its kind. So a node that joins does not
-// move it, nor one that comes back, which is the youngest then, also if it was the oldest and has come back before it was
-// missed (not with a StaticMembership, whose members have no age: there the first by authority has it, always); it moves to the next oldest when its node leaves or dies,
-// and its next life begins when the last one has ended. What holds for grains holds for it. If all that look after it
-// have gone, it runs on where it is.
+// after it, and has it activated as soon as there is a member that hosts it, and within a second when it has ended, or
+// its node has left or has died, of when that is known. It runs on the oldest member that hosts its kind. So a node that
+// joins does not move it, nor one that comes back, which is the youngest then, also if it was the oldest and has come back
+// before it was missed (not with a StaticMembership, whose members have no age: there the first by authority has it,
+// always); it moves to the next oldest when its node leaves or dies, and its next life begins when the last one has ended.
+// What holds for grains holds for it. If all that look after it have gone, it runs on where it is.
 //
 // Where peers are not trusted (RemoteOptions::untrusted) nobody is told when it ends on a node that lives on. Then it
 // is looked for within check_period + identify_period, 11 s by default.

@@ -11,14 +11,17 @@
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/grain_router.h"
 #include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -36,6 +39,9 @@ SingletonProxy::SingletonProxy(Cluster* cluster, GrainKey key, const SingletonOp
     : cluster_(cluster), key_(std::move(key)), options_(options) {}
 
 absl::Status SingletonProxy::PreStart(ActorContext& context) {
+  // Before it looks for the first time: so it misses nobody.
+  topologies_ = context.system().events().Listen<TopologyChanged>(
+      [self = context.self()](const TopologyChanged&) { Tell(self, MembersChanged{}); });
   return Timers(context).StartFixedDelay("look", Look{},
                                          {.period = options_.identify_period, .initial_delay = absl::ZeroDuration()});
 }
@@ -46,6 +52,8 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
       LookFor(context);
       WarnOfNoHosts(context);
     }
+  } else if (message.Is<MembersChanged>()) {
+    if (singleton_.IsNoOne()) LookFor(context);
   } else if (message.Is<Gone>()) {
     if (message.As<Gone>().actor != singleton_) return absl::OkStatus();
     singleton_ = ActorRef();
@@ -79,6 +87,7 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
 }
 
 void SingletonProxy::PostStop(ActorContext& context) {
+  topologies_.Reset();
   for (const Buffered& buffered : buffered_) Drop(context, *buffered.message, DeadLetterReason::kStopped);
   buffered_.clear();
 }

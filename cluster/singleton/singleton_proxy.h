@@ -1,9 +1,10 @@
 // SingletonProxy: the actor of a node that stands for a singleton, and looks after it: see singleton.h.
 //
-// Each identify_period, while it does not know where the singleton is, it sends an Identify as a call of the grain,
-// which activates it. From the answer on it watches the singleton, and looks for it each check_period: where peers may
-// not watch each other (RemoteOptions::untrusted) nobody tells it that the singleton has ended. Messages go as calls of
-// the grain, not to the actor that answered: so none is lost when the singleton is handed over.
+// Each identify_period, and whenever members have come or gone, so also when its own node has joined, while it does not
+// know where the singleton is, it sends an Identify as a call of the grain, which activates it. From the answer on it
+// watches the singleton, and looks for it each check_period: where peers may not watch each other
+// (RemoteOptions::untrusted) nobody tells it that the singleton has ended. Messages go as calls of the grain, not to the
+// actor that answered: so none is lost when the singleton is handed over.
 //
 //   ActorRef dispatcher = StartSingletonProxy(system, GrainKey("dispatcher", kSingletonIdentity), {}).value();
 //   Tell(dispatcher, Job{7});                        // waits in the proxy until the singleton is there
@@ -20,6 +21,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
@@ -51,6 +53,7 @@ class SingletonProxy final : public ActorInstance {
 
  private:
   struct Look {};
+  struct MembersChanged {};
   struct AnswersDue {};
   struct Gone {
     ActorRef actor;
@@ -84,6 +87,7 @@ class SingletonProxy final : public ActorInstance {
   Instant answers_due_at_ = Instant::InfiniteFuture();
   absl::Status why_not_found_ = absl::OkStatus();  // the last answer to an Identify
   Instant warned_at_ = Instant::InfinitePast();
+  EventSubscription topologies_;
 };
 
 }  // namespace fraktor::inline v0

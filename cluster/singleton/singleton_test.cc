@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -14,6 +15,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/cluster/grain/cluster.h"
@@ -24,6 +26,7 @@
 #include "fraktor/cluster/testing/sim_test_cluster.h"
 #include "fraktor/cluster/testing/test_cluster.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
 namespace {
@@ -36,6 +39,19 @@ struct Next {
   using Reply = Number;
 };
 struct Quit {};
+
+}  // namespace
+
+template <>
+struct Codec<Number> : FieldCodec<Number, &Number::value, &Number::token> {
+  static constexpr std::string_view kManifest = "test.number";
+};
+template <>
+struct Codec<Next> : FieldCodec<Next> {
+  static constexpr std::string_view kManifest = "test.next";
+};
+
+namespace {
 
 class Numbers : public Actor<Numbers, Next, Quit> {
  public:
@@ -93,6 +109,27 @@ TEST(Singleton, IsThereByItselfAndOnce) {
       EXPECT_EQ(number->value, static_cast<int64_t>(i) + 1);
     }
     EXPECT_EQ(cluster.nodes.store().activations(), 1u);
+  });
+}
+
+// Who looks after it before his node has joined need not wait for the next look.
+TEST(Singleton, IsThereAsSoonAsItsNodeHasJoined) {
+  Simulate({.seeds = 5}, [](Simulation& sim) {
+    TestClusterOptions options;
+    options.kinds = {SingletonKindOf<Numbers>()};
+    options.codecs.Add<Number, Next>();
+    SimTestCluster cluster(sim, options);
+    for (size_t i = 0; i < 3; ++i) {
+      cluster.AddNode();
+      ASSERT_FALSE(cluster[i].WhyNoMember().ok());
+      const RefOf<Numbers> numbers = StartSingleton<Numbers>(cluster.system(i)).value();
+      Future<Number> asking = cluster.system(i).Ask(numbers, Next{}, absl::Seconds(20));
+      ASSERT_TRUE(cluster.Await(cluster[i].Joined()).ok());
+      const Instant joined = sim.toolbox().Now();
+      const absl::StatusOr<Number> number = cluster.Await(std::move(asking));
+      ASSERT_TRUE(number.ok()) << number.status();
+      EXPECT_LT(sim.toolbox().Now() - joined, absl::Milliseconds(200)) << "node " << i;
+    }
   });
 }
 
