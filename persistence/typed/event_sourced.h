@@ -24,7 +24,8 @@
 // Handle: takes (const State&, const Command&), or the ActorContext& before them. It returns an Effect or a ReplyEffect<R>
 // (effect.h), an answer, a StatusOr of one, nothing, or a Status whose error is a failure of the actor. A command without a
 // Handle does not compile, nor does a Handle that is a coroutine, or that answers with another type than the command's
-// Reply; unless it returns an Effect, whose answer is looked at before anything is stored.
+// Reply; unless it returns an Effect, whose answer is looked at before anything is stored. One that has to ask somebody
+// before it stores has the answer sent to its own actor, as a command that stores: see examples/cluster/orders.cc.
 //
 // Apply: State Apply(State, const Event&), or void Apply(State&, const Event&), and nothing else. It is public, and it only
 // computes, from the state and the event, since it does so again whenever the actor comes back. What is to happen once goes
