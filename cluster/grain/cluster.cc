@@ -48,7 +48,34 @@ struct ClusterExtension {
   struct Delete {
     void operator()(const Cluster* cluster) const { delete cluster; }
   };
+  // Who starts a cluster has it until that has failed; or for good.
+  class Claim {
+   public:
+    explicit Claim(ClusterExtension& extension) : extension_(extension) {
+      MutexLock lock(extension_.mutex);
+      is_mine_ = !std::exchange(extension_.is_claimed, true);
+    }
+    ~Claim() {
+      if (!is_mine_ || is_kept_) return;
+      MutexLock lock(extension_.mutex);
+      extension_.is_claimed = false;
+    }
+    Claim(const Claim&) = delete;
+    Claim& operator=(const Claim&) = delete;
+
+    bool is_mine() const { return is_mine_; }
+    void Keep() { is_kept_ = true; }
+
+   private:
+    ClusterExtension& extension_;
+    bool is_mine_ = false;
+    bool is_kept_ = false;
+  };
+
   explicit ClusterExtension(ActorSystem&) {}
+  Mutex mutex;
+  bool is_claimed ABSL_GUARDED_BY(mutex) = false;
+  // These two are of the one who has claimed it.
   std::unique_ptr<Cluster, Delete> cluster;
   // Of starts that have failed: their routers may still be called while they end.
   std::vector<std::unique_ptr<Cluster, Delete>> failed;
@@ -232,9 +259,13 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   FRAKTOR_RETURN_IF_ERROR(CheckOptions(options));
   if (system.IsTerminated()) return absl::FailedPreconditionError("the actor system has ended already");
   auto& extension = system.Extension<ClusterExtension>();
-  if (extension.cluster != nullptr)
+  // Ends behind what was made and is given up.
+  ClusterExtension::Claim claim(extension);
+  if (!claim.is_mine()) {
     return absl::FailedPreconditionError(
-        "the system has its cluster already; one that has left does not come back: make another ActorSystem");
+        "the system has its cluster already, or is being given one by another thread; one that has left does not come "
+        "back: make another ActorSystem");
+  }
 
   Remoting* const remoting = Remoting::Of(system);
   std::unique_ptr<Cluster, ClusterExtension::Delete> cluster(new Cluster(options));
@@ -365,6 +396,7 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
     extension.failed.push_back(std::move(extension.cluster));
     return joined;
   }
+  claim.Keep();
   return started;
 }
 

@@ -87,6 +87,7 @@ class Cluster final {
  public:
   // Once for each system, to which it belongs: nobody deletes it. InvalidArgument if something is missing, codecs among it,
   // two kinds have one name, or an option makes no sense; FailedPrecondition if the system has one already, or has ended.
+  // Of several threads that start one at once one does, and the others get FailedPrecondition, perhaps before it is there.
   static absl::StatusOr<Cluster*> Start(ActorSystem& system, const ClusterOptions& options);
   // Null if it was not started.
   static Cluster* Of(ActorSystem& system);
