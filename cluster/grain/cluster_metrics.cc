@@ -95,6 +95,8 @@ void AddCalls(Adding& adding, const ClusterMetricsParts& parts) {
                  read(parts.counts->retried_calls));
   adding.Counter(kClusterCallsRefused, {}, "Calls that ended with an error of the cluster.",
                  read(parts.counts->refused_calls));
+  adding.Counter(kClusterCallsRefusedByFilter, {}, "Calls that a call filter of this node refused.",
+                 read(parts.counts->calls_refused_by_filter));
   constexpr std::string_view kHelp = "Calls to and from other nodes that did not go through the router of this one.";
   adding.Counter(kClusterCallsPastRouter, {{"direction", "out"}}, kHelp,
                  [gate = parts.gate] { return static_cast<double>(gate->crossed()); });

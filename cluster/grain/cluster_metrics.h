@@ -4,20 +4,21 @@
 //   const MetricsSnapshot snapshot = system.hub().Snapshot(system.toolbox().Now());
 //   const Metric* active = snapshot.Find(kClusterGrainsActive, {{"kind", "account"}});
 //
-// | name                            | kind    | labels        | what                                                         |
-// |---------------------------------|---------|---------------|--------------------------------------------------------------|
-// | cluster.members                 | gauge   | state         | members that this node knows of: up, leaving                 |
-// | cluster.topology.epoch          | gauge   |               | the number of the topology that it knows                     |
-// | cluster.joined                  | gauge   |               | 1 while this node is a member, 0 otherwise                   |
-// | cluster.grains.active           | gauge   | kind          | grains that run on this node                                 |
-// | cluster.activations_total       | counter | kind, outcome | grains started here: started; failed, also at their start    |
-// | cluster.passivations_total      | counter |               | grains ended here because they were idle, or wanted to       |
-// | cluster.lookup_failures_total   | counter |               | attempts to find a grain that failed; most are tried again   |
-// | cluster.calls.waiting           | gauge   |               | calls that wait for their grains on this node                |
-// | cluster.calls.retried_total     | counter |               | calls sent again that had not left, or were not handled      |
-// | cluster.calls.refused_total     | counter |               | calls that ended with an error of the cluster                |
-// | cluster.calls.past_router_total | counter | direction     | calls to and from other nodes by the short way: out, in      |
-// | cluster.pid_cache.size          | gauge   |               | grains of other nodes whose place is remembered              |
+// | name                                  | kind    | labels        | what                                                         |
+// |---------------------------------------|---------|---------------|--------------------------------------------------------------|
+// | cluster.members                       | gauge   | state         | members that this node knows of: up, leaving                 |
+// | cluster.topology.epoch                | gauge   |               | the number of the topology that it knows                     |
+// | cluster.joined                        | gauge   |               | 1 while this node is a member, 0 otherwise                   |
+// | cluster.grains.active                 | gauge   | kind          | grains that run on this node                                 |
+// | cluster.activations_total             | counter | kind, outcome | grains started here: started; failed, also at their start    |
+// | cluster.passivations_total            | counter |               | grains ended here because they were idle, or wanted to       |
+// | cluster.lookup_failures_total         | counter |               | attempts to find a grain that failed; most are tried again   |
+// | cluster.calls.waiting                 | gauge   |               | calls that wait for their grains on this node                |
+// | cluster.calls.retried_total           | counter |               | calls sent again that had not left, or were not handled      |
+// | cluster.calls.refused_total           | counter |               | calls that ended with an error of the cluster                |
+// | cluster.calls.refused_by_filter_total | counter |               | calls that a call filter of this node refused                |
+// | cluster.calls.past_router_total       | counter | direction     | calls to and from other nodes by the short way: out, in      |
+// | cluster.pid_cache.size                | gauge   |               | grains of other nodes whose place is remembered              |
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_CLUSTER_GRAIN_CLUSTER_METRICS_H_
@@ -48,6 +49,7 @@ inline constexpr std::string_view kClusterLookupFailures = "cluster.lookup_failu
 inline constexpr std::string_view kClusterCallsWaiting = "cluster.calls.waiting";
 inline constexpr std::string_view kClusterCallsRetried = "cluster.calls.retried_total";
 inline constexpr std::string_view kClusterCallsRefused = "cluster.calls.refused_total";
+inline constexpr std::string_view kClusterCallsRefusedByFilter = "cluster.calls.refused_by_filter_total";
 inline constexpr std::string_view kClusterCallsPastRouter = "cluster.calls.past_router_total";
 inline constexpr std::string_view kClusterPidCacheSize = "cluster.pid_cache.size";
 

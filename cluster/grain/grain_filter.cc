@@ -47,8 +47,8 @@ void CallAfter(const GrainCallFilters& chain, size_t count, const GrainCallView&
 
 }  // namespace
 
-absl::Status FilteredCalls::Enter(ActorContext& context, const GrainCallFilters& chain, const GrainKey& key,
-                                  Envelope& message, absl::Duration timeout) {
+FilteredCalls::Entry FilteredCalls::Enter(ActorContext& context, const GrainCallFilters& chain, const GrainKey& key,
+                                          Envelope& message, absl::Duration timeout) {
   RuntimeToolbox& toolbox = context.system().toolbox();
   const bool is_question = timeout > absl::ZeroDuration() && !message.sender().IsNoOne();
   const Instant begun = toolbox.Now();
@@ -57,12 +57,14 @@ absl::Status FilteredCalls::Enter(ActorContext& context, const GrainCallFilters&
                      .sender = message.sender(),
                      .is_question = is_question,
                      .message = message.payload()};
-  absl::Status status;
+  Entry entry;
+  absl::Status& status = entry.status;
   size_t passed = 0;
   while (passed < chain.size() && status.ok()) {
     status = CallBefore(*chain[passed], call);
     if (status.ok()) ++passed;
   }
+  entry.is_refused = !status.ok();
   absl::StatusOr<ActorRef> ask = ActorRef();
   if (status.ok() && is_question) {
     if (calls_.size() >= limit_) {
@@ -76,11 +78,11 @@ absl::Status FilteredCalls::Enter(ActorContext& context, const GrainCallFilters&
   if (status.ok() && is_question) {
     calls_.emplace(*ask, Call{.chain = &chain, .key = key, .type = call.type, .sender = call.sender, .begun = begun});
     message.set_sender(*ask);
-    return status;
+    return entry;
   }
   call.message = nullptr;
   CallAfter(chain, passed, call, {.status = status, .duration = toolbox.Now() - begun});
-  return status;
+  return entry;
 }
 
 void FilteredCalls::OnReply(ActorContext& context, ActorRef ask, const absl::StatusOr<Envelope*>& answer) {

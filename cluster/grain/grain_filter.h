@@ -23,7 +23,8 @@
 //
 // Before is called in the order of the chain, After in reverse. The first Before that answers with an error ends the
 // call: the grain does not see it, After is called for those that had let it through, and the sender gets the error
-// (ErrorReply); the message is a dead letter. What a Before throws is an error too; what an After throws is ignored.
+// (ErrorReply), with the name of the node before its text if that is not his own; the message is a dead letter.
+// What a Before throws is an error too; what an After throws is ignored.
 //
 // After a question is when its answer has come, whichever handler has sent it, or will not come any more. The answer
 // then goes on to the asker, as a copy: a grain with filters answers with messages that can be copied, or the asker gets
@@ -101,10 +102,15 @@ class FilteredCalls {
   // So many may wait at one time; one more is refused with ResourceExhausted.
   explicit FilteredCalls(size_t limit) : limit_(limit) {}
 
+  struct Entry {
+    absl::Status status = absl::OkStatus();
+    // Whether one of the chain has refused it.
+    bool is_refused = false;
+  };
   // Asks the chain, which lives as long as this. If it lets a question through, the message has another sender from now
   // on, and what is sent to that one comes to OnReply. `timeout` is how long the asker waits; zero: it is no question.
-  absl::Status Enter(ActorContext& context, const GrainCallFilters& chain, const GrainKey& key, Envelope& message,
-                     absl::Duration timeout);
+  Entry Enter(ActorContext& context, const GrainCallFilters& chain, const GrainKey& key, Envelope& message,
+              absl::Duration timeout);
 
   // For ActorInstance::OnReply: calls After, and passes the answer on.
   void OnReply(ActorContext& context, ActorRef ask, const absl::StatusOr<Envelope*>& answer);

@@ -18,6 +18,9 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/cluster/identity/member.h"
+#include "fraktor/cluster/identity/rendezvous_hasher.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -228,7 +231,12 @@ std::string GrainGate::WhatIsKnownOf(const GrainKey& key) {
   }
   const PlacementResolutionPtr known = parts_->driver->Cached(key);
   if (known == nullptr || known->locality != PlacementLocality::kRemote) {
-    return "it is not known where it is: it has ended or moves, or its node is not a member any more";
+    const ClusterTopologyPtr topology = parts_->driver->topology();
+    const Member* const owner = RendezvousHasher::OwnerOf(*topology, key);
+    return absl::StrCat("it is not known where it is: it has ended or moves, or its node is not a member any more; ",
+                        owner == nullptr
+                            ? "no member that is known here hosts its kind"
+                            : absl::StrCat("who looks for it now asks the node at \"", owner->authority, "\""));
   }
   return absl::StrCat("as far as is known here it runs on the node at \"", known->decision.authority,
                       "\": it is busy there, or the question or the answer was lost on the way");

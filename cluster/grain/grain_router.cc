@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -74,6 +75,13 @@ absl::Status NoCodecFor(const Envelope& message) {
   absl::Status why = absl::InvalidArgumentError(missing.message());
   missing.ForEachPayload([&why](absl::string_view url, const absl::Cord& payload) { why.SetPayload(url, payload); });
   return why;
+}
+
+// For the text of an error.
+std::string ShownText(const GrainKey& key) {
+  constexpr size_t kShown = 200;
+  std::string text = key.ToString();
+  return text.size() > kShown ? absl::StrCat(text.substr(0, kShown), "...") : text;
 }
 
 void LogError(ActorContext& context, const std::string& text) {
@@ -138,7 +146,7 @@ absl::Status GrainRouter::Receive(ActorContext& context, Envelope& message) {
   if (handled.ok()) [[likely]]
     return absl::OkStatus();
   // Whoever's code that was, the grains of this node have nothing to do with it.
-  if (message.Is<GrainCall>() && !sender.IsNoOne()) context.Tell(sender, ErrorReply{handled});
+  if (message.Is<GrainCall>() && !sender.IsNoOne()) context.Tell(sender, ErrorReply{NamedHere(handled)});
   LogError(context, absl::StrCat("could not handle ", ToAbsl(message.type()->name()), ": ", handled.message()));
   return absl::OkStatus();
 }
@@ -160,10 +168,10 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
       call.message = *std::move(opened);
     }
     if (!parts_->outgoing_filters.empty() && call.hops == 0 && !call.message->type()->is_marked()) {
-      if (const absl::Status passed =
+      if (const FilteredCalls::Entry entry =
               filtered_.Enter(context, parts_->outgoing_filters, call.key, *call.message, call.timeout);
-          !passed.ok()) {
-        Refuse(context, std::move(call), passed);
+          !entry.status.ok()) {
+        RefuseFiltered(context, std::move(call), entry);
         return absl::OkStatus();
       }
     }
@@ -277,7 +285,8 @@ SupervisionDirective GrainRouter::OnChildFailure(ActorContext& /*context*/, cons
   return directive == SupervisionDirective::kEscalate ? SupervisionDirective::kStop : directive;
 }
 
-void GrainRouter::RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why) {
+void GrainRouter::RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender,
+                               const absl::Status& why) const {
   ActorSystem& system = context.system();
   const std::string from = sender.IsNoOne() ? std::string() : context.PathOf(sender);
   const std::string recipient = absl::StrCat("grain ", call.key.ToString());
@@ -286,7 +295,12 @@ void GrainRouter::RefuseClosed(ActorContext& context, const GrainCall& call, Act
                                             .recipient = recipient,
                                             .message = {.type_name = ManifestOfClosed(call)}}},
                                 system.toolbox().Now());
-  if (!sender.IsNoOne()) context.Tell(sender, ErrorReply{why});
+  if (!sender.IsNoOne()) context.Tell(sender, ErrorReply{NamedHere(why)});
+}
+
+absl::Status GrainRouter::NamedHere(const absl::Status& why) const {
+  const std::string here = absl::StrCat("the node at \"", parts_->authority, "\"");
+  return absl::StrContains(why.message(), here) ? why : Annotate(why, here);
 }
 
 void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
@@ -613,8 +627,11 @@ void GrainRouter::OnInquiryAnswered(ActorContext& context, const InquiryAnswered
 
 GrainLocated GrainRouter::Located(const GrainKey& key, uint64_t attempt,
                                   const absl::StatusOr<PlacementResolutionPtr>& found) const {
-  GrainLocated located{.key = key, .attempt = attempt, .status = found.status()};
-  if (!found.ok()) return located;
+  GrainLocated located{.key = key, .attempt = attempt};
+  if (!found.ok()) {
+    located.status = NamedHere(found.status());
+    return located;
+  }
   const PlacementResolution& where = **found;
   if (where.pid.empty()) {
     located.status =
@@ -650,10 +667,10 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
       const bool is_marked = call.message->type()->is_marked();
       // One that comes back has passed them.
       if (grain->second.filters != nullptr && !is_marked && call.ended.IsNoOne()) {
-        if (const absl::Status passed =
+        if (const FilteredCalls::Entry entry =
                 filtered_.Enter(context, *grain->second.filters, call.key, *call.message, call.timeout);
-            !passed.ok()) {
-          Refuse(context, std::move(call), passed);
+            !entry.status.ok()) {
+          RefuseFiltered(context, std::move(call), entry);
           return;
         }
       }
@@ -694,7 +711,8 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
   }
   const absl::Status why =
       MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, call.key,
-                      absl::StrCat("not found after ", kMaxHops, " attempts: the cluster is changing; try again"));
+                      absl::StrCat("not found after ", kMaxHops, " attempts, the last for the node at \"",
+                                   where.decision.authority, "\": the cluster is changing; try again"));
   Refuse(context, std::move(call), why);
 }
 
@@ -821,8 +839,10 @@ void GrainRouter::OnFarewellHeard(ActorContext& context, const FarewellHeard& he
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   GrainCall& call = lost.call;
-  const std::string what = absl::StrCat("grain \"", call.key.ToString(), "\": ", ToAbsl(call.message->type()->name()),
-                                        " did not leave this node");
+  const std::string place = PlaceOf(call.key);
+  const std::string what = absl::StrCat(
+      "grain \"", call.key.ToString(), "\": ", ToAbsl(call.message->type()->name()), " did not leave this node",
+      place.empty() ? std::string() : absl::StrCat(" for the node at \"", place, "\""));
   const absl::Status why = lost.why.ok() ? absl::UnavailableError(absl::StrCat(what, ": ", ToAbsl(NameOf(lost.reason))))
                                          : Annotate(lost.why, what);
   if (!MayPass(lost.reason)) {
@@ -846,6 +866,11 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   }
 }
 
+std::string GrainRouter::PlaceOf(const GrainKey& key) {
+  const PlacementResolutionPtr known = parts_->driver->Cached(key);
+  return known != nullptr && known->locality == PlacementLocality::kRemote ? known->decision.authority : std::string();
+}
+
 void GrainRouter::ForgetPlace(const GrainKey& key) {
   const PlacementResolutionPtr known = parts_->driver->Cached(key);
   if (known != nullptr && known->locality == PlacementLocality::kRemote) parts_->driver->RemovePid(key, known->pid);
@@ -856,13 +881,16 @@ void GrainRouter::OnSentBack(ActorContext& context, GrainCall call) {
   const GrainKey key = call.key;
   // As a number of pauses, all of which are alike from here on.
   const int tries = static_cast<int>(std::min(call.returns - 1, 64u));
+  const std::string place = PlaceOf(key);
   ForgetPlace(key);
   const Lookups::iterator begun = Enqueue(context, std::move(call));
   if (begun == lookups_.end()) return;
   begun->second.failures = tries;
   Pause(context, begun,
-        MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, key,
-                        "the node on which it was could not run it; try again"));
+        MakeLookupError(
+            LookupError::kNotReady, absl::StatusCode::kUnavailable, key,
+            absl::StrCat("the node on which it was", place.empty() ? std::string() : absl::StrCat(", \"", place, "\","),
+                         " could not run it; try again")));
 }
 
 void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {
@@ -876,6 +904,16 @@ void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {
 
 void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Status& why, DeadLetterReason reason) {
   ++parts_->counts->refused_calls;
+  SendError(context, call, why, reason);
+}
+
+void GrainRouter::RefuseFiltered(ActorContext& context, const GrainCall& call, const FilteredCalls::Entry& entry) {
+  ++(entry.is_refused ? parts_->counts->calls_refused_by_filter : parts_->counts->refused_calls);
+  SendError(context, call, entry.status, DeadLetterReason::kNoRecipient);
+}
+
+void GrainRouter::SendError(ActorContext& context, const GrainCall& call, const absl::Status& why,
+                            DeadLetterReason reason) {
   const ActorRef sender = call.message->sender();
   const std::string from = sender.IsNoOne() ? std::string() : context.PathOf(sender);
   const std::string recipient = absl::StrCat("grain ", call.key.ToString());
@@ -887,7 +925,10 @@ void GrainRouter::Refuse(ActorContext& context, GrainCall call, const absl::Stat
                                                         .type = call.message->type(),
                                                         .message = call.message->payload()}}},
                                 system.toolbox().Now());
-  if (!sender.IsNoOne()) context.Tell(sender, ErrorReply{why});
+  if (sender.IsNoOne()) return;
+  // Who has called on another node does not know to which one the call has come.
+  const bool is_of_another = !call.router.IsNoOne() && call.router != context.self();
+  context.Tell(sender, ErrorReply{is_of_another ? NamedHere(why) : why});
 }
 
 void GrainRouter::OnStart(ActorContext& context, StartGrain start) {
@@ -1046,9 +1087,9 @@ bool GrainRouter::MayReturn(ActorContext& context, GrainCall& call) {
     return true;
   }
   returns_.erase(sender);
-  const absl::Status why = absl::UnavailableError(
-      absl::StrCat("grain \"", call.key.ToString(), "\" has ended before it has handled ",
-                   ToAbsl(call.message->type()->name()), ", ", kMaxReturns + 1, " times; try again"));
+  const absl::Status why = absl::UnavailableError(absl::StrCat(
+      "grain \"", call.key.ToString(), "\" has ended before it has handled ", ToAbsl(call.message->type()->name()),
+      ", ", kMaxReturns + 1, " times, on the node at \"", parts_->authority, "\"; try again"));
   Refuse(context, std::move(call), why);
   return false;
 }
@@ -1079,12 +1120,9 @@ absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const Gr
       error.message().find(ToAbsl(MessageTypeOf<GrainCall>()->name())) == absl::string_view::npos) {
     return error;
   }
-  constexpr size_t kShown = 200;
-  std::string name = key.ToString();
-  if (name.size() > kShown) name = absl::StrCat(name.substr(0, kShown), "...");
   return MakeError(error.code(), ActorErrorKind::kAskTimeout,
-                   absl::StrCat("grain \"", name, "\" has not answered ", ToAbsl(question->name()), " within ",
-                                absl::FormatDuration(timeout), ": ",
+                   absl::StrCat("grain \"", ShownText(key), "\" has not answered ", ToAbsl(question->name()),
+                                " within ", absl::FormatDuration(timeout), ": ",
                                 static_cast<GrainGate&>(*gate.slot()->link).WhatIsKnownOf(key)));
 }
 

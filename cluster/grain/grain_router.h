@@ -334,10 +334,18 @@ class GrainRouter final : public ActorInstance {
   bool HearsOfLosses(ActorContext& context);
   void Refuse(ActorContext& context, GrainCall call, const absl::Status& why,
               DeadLetterReason reason = DeadLetterReason::kNoRecipient);
+  // One that its filters have not let through.
+  void RefuseFiltered(ActorContext& context, const GrainCall& call, const FilteredCalls::Entry& entry);
+  // Who has called hears why it was refused, and the message is a dead letter.
+  void SendError(ActorContext& context, const GrainCall& call, const absl::Status& why, DeadLetterReason reason);
   // One that cannot be opened.
-  static void RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why);
+  void RefuseClosed(ActorContext& context, const GrainCall& call, ActorRef sender, const absl::Status& why) const;
+  // For somebody on another node: says which one this is, if it does not yet.
+  absl::Status NamedHere(const absl::Status& why) const;
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
+  // The authority of the node on which it is remembered to be, if that is another one; empty otherwise.
+  std::string PlaceOf(const GrainKey& key);
   // What is remembered of one on another node has proved wrong.
   void ForgetPlace(const GrainKey& key);
   // What others' code throws is an error.

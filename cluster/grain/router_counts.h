@@ -52,6 +52,8 @@ struct RouterCounts {
   RouterCount retried_calls;
   // Calls that ended with an error, or, if nobody has asked, as a dead letter.
   RouterCount refused_calls;
+  // The same, but by a call filter of this node: these are not among those above.
+  RouterCount calls_refused_by_filter;
   // Attempts to find a grain.
   RouterCount failed_lookups;
 

@@ -119,6 +119,23 @@ TEST(ClusterMetrics, CountCalls) {
   });
 }
 
+// What a filter refuses is no error of the cluster.
+TEST(ClusterMetrics, CountCallsThatAFilterRefuses) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    const FilteredCounters filters;
+    SimTestCluster cluster(sim, filters.Options());
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    // Where it comes in, and where it goes out.
+    EXPECT_FALSE(AddTo(cluster, 0, there, -10).ok());
+    EXPECT_FALSE(AddTo(cluster, 0, there, -100).ok());
+    for (size_t node = 0; node < 2; ++node) {
+      EXPECT_EQ(ValueOf(cluster, node, kClusterCallsRefusedByFilter), 1);
+      EXPECT_EQ(ValueOf(cluster, node, kClusterCallsRefused), 0);
+    }
+  });
+}
+
 TEST(ClusterMetrics, AreOnThePage) {
   Simulate({.seeds = 1}, [](Simulation& sim) {
     SimTestCluster cluster(sim, CounterCluster());
@@ -133,7 +150,7 @@ TEST(ClusterMetrics, AreOnThePage) {
           "cluster_activations_total{kind=\"counter\",outcome=\"started\"} 1\n",
           "# TYPE cluster_passivations_total counter\n", "# TYPE cluster_lookup_failures_total counter\n",
           "cluster_calls_waiting 0\n", "cluster_calls_retried_total 0\n", "cluster_calls_refused_total 0\n",
-          "cluster_calls_past_router_total{direction=\"in\"} 0\n",
+          "cluster_calls_refused_by_filter_total 0\n", "cluster_calls_past_router_total{direction=\"in\"} 0\n",
           "cluster_calls_past_router_total{direction=\"out\"} 0\n", "cluster_pid_cache_size 0\n",
           "cluster_topology_epoch "}) {
       EXPECT_TRUE(absl::StrContains(page, line)) << line << "\nin\n" << page;

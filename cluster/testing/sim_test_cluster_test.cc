@@ -626,6 +626,58 @@ TEST_F(ClusterOverSim, SaysAtOnceWhyAGrainCannotStart) {
   });
 }
 
+// Cannot be made.
+class Missing : public Actor<Missing, Add> {
+ public:
+  static constexpr std::string_view kGrainKind = "missing";
+  Count On(Context&, const Add&) { return {}; }
+};
+
+// A key of the kind whose grain belongs to the second node.
+GrainKey KeyOfTheOther(SimTestCluster& cluster, std::string_view kind) {
+  for (int g = 0;; ++g) {
+    GrainKey key(kind, absl::StrCat("k", g));
+    const ClusterTopologyPtr topology = cluster[0].topology();
+    if (RendezvousHasher::OwnerOf(*topology, key)->authority == cluster[1].authority()) return key;
+  }
+}
+
+// Who has asked for a grain of another node hears from which one an error has come, or where the grain was looked for.
+TEST_F(ClusterOverSim, ErrorsNameTheNodeOfTheGrain) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    const FilteredCounters filters;
+    TestClusterOptions options = filters.Options();
+    options.kinds.push_back({.name = "missing", .make = [](const GrainContext&) { return PropsPtr(); }});
+    SimTestCluster cluster(sim, options);
+    cluster.AddNodes(2);
+    const std::string there = GrainOfTheOther(cluster);
+    const auto other = testing::HasSubstr("n1.test:2552");
+    const auto text_of = [&]<class T>(Future<T> answer) {
+      return std::string(cluster.Await(std::move(answer)).status().message());
+    };
+    const absl::Status filtered = AddTo(cluster, 0, there, -10).status();
+    EXPECT_TRUE(absl::IsPermissionDenied(filtered)) << filtered;
+    EXPECT_EQ(filtered.message(), "the node at \"n1.test:2552\": not so much");
+    const GrainRef<Counter> counter = cluster[0].Grain<Counter>(there);
+    EXPECT_THAT(text_of(counter.Ask(cluster.system(0), Fragile{}, absl::Seconds(5))), other) << "it cannot be read";
+    const GrainRef<Missing> missing = cluster[0].Grain<Missing>(KeyOfTheOther(cluster, Missing::kGrainKind).identity());
+    EXPECT_THAT(text_of(missing.Ask(cluster.system(0), Add{1}, absl::Seconds(5))), other) << "it cannot be made";
+    EXPECT_THAT(
+        static_cast<GrainGate&>(*cluster[0].gate().slot()->link).WhatIsKnownOf(KeyOfTheOther(cluster, "missing")),
+        other)
+        << "it is nowhere, and nobody has answered";
+    // A node that is about to lose its membership sends calls back.
+    cluster.CutFromStore(1);
+    std::string text;
+    for (int i = 0; i < 100 && text.empty(); ++i) {
+      text = text_of(counter.Ask(cluster.system(0), Add{1}, absl::Milliseconds(200)));
+      sim.Advance(absl::Milliseconds(100));
+    }
+    EXPECT_THAT(text, testing::HasSubstr("not found in time"));
+    EXPECT_THAT(text, other);
+  });
+}
+
 // A call that is too large for a frame says how large it may be, and what to do.
 TEST_F(ClusterOverSim, SaysThatACallIsTooLarge) {
   Simulate({.seeds = 1}, [](Simulation& sim) {
@@ -640,8 +692,9 @@ TEST_F(ClusterOverSim, SaysThatACallIsTooLarge) {
       if (count.ok()) continue;  // it runs on this node
       ++refused;
       EXPECT_TRUE(absl::IsResourceExhausted(count.status())) << count.status();
-      for (const std::string_view part : {"grain \"porter/p", "Pack", "bytes", "send it in parts",
-                                          "large_destinations (\"/system/grains\")", "max_frame_bytes"}) {
+      for (const std::string_view part :
+           {"grain \"porter/p", "Pack", "for the node at \"n1.test:2552\"", "bytes", "send it in parts",
+            "large_destinations (\"/system/grains\")", "max_frame_bytes"}) {
         EXPECT_THAT(std::string(count.status().message()), testing::HasSubstr(std::string(part)));
       }
     }
