@@ -5,20 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
+#include "fraktor/persistence/actor/writer_base.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/plugin_id.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
-#include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -59,15 +58,10 @@ absl::Status NoSuch(std::string_view what, std::string_view plugin_id, const Ent
                                           ": add it to the PersistenceExtension before actors are started"));
 }
 
-// Another one for each start of a process, also where the toolbox has the same seed.
-uint64_t DrawWriterBase(RuntimeToolbox& toolbox) {
-  return toolbox.MakeRandom(static_cast<uint64_t>(absl::ToUnixNanos(toolbox.WallNow()))).Next();
-}
-
 }  // namespace
 
 PersistenceExtension::PersistenceExtension(ActorSystem& system)
-    : system_(system), system_codec_(system), writer_base_(DrawWriterBase(system.toolbox())) {}
+    : system_(system), system_codec_(system), writer_base_(DrawWriterBase(system)) {}
 
 PersistenceExtension::~PersistenceExtension() = default;
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/remoting_config.h"
+#include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/actor/event_codec.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
@@ -1851,6 +1854,43 @@ TEST(ReplayFilter, FindsEventsOfWritersThatWereReplaced) {
   EXPECT_EQ(judge(ReplayFilterMode::kOff, 10), expected(Verdict::kPass));
   // One that is forgotten is taken for a new one.
   EXPECT_EQ(judge(ReplayFilterMode::kRepairByDiscardOld, 1)[5], Verdict::kPass);
+}
+
+// PER-19: who has opened the journal after all others is no zombie, though his id be that of one who was replaced.
+TEST(ReplayFilter, PassesWhoHasOpenedTheJournalSince) {
+  using Verdict = ReplayFilter::Verdict;
+  ReplayFilter filter({});
+  uint64_t nr = 0;
+  const auto judge = [&](uint64_t writer, uint64_t epoch) {
+    StoredEvent event = By(++nr, writer);
+    event.epoch = epoch;
+    return filter.Judge(event);
+  };
+  EXPECT_EQ(judge(1, 7), Verdict::kPass);
+  EXPECT_EQ(judge(2, 8), Verdict::kPass);
+  EXPECT_EQ(judge(1, 9), Verdict::kPass);
+  EXPECT_EQ(judge(1, 9), Verdict::kPass);
+  EXPECT_EQ(judge(2, 8), Verdict::kDiscard);
+  EXPECT_EQ(judge(2, 9), Verdict::kDiscard) << "not later than the other";
+  EXPECT_EQ(judge(1, 11), Verdict::kPass) << "the same, again";
+  EXPECT_EQ(judge(2, 10), Verdict::kDiscard);
+  EXPECT_EQ(judge(2, 12), Verdict::kPass);
+  EXPECT_EQ(judge(1, 11), Verdict::kDiscard);
+}
+
+// The nodes of a simulation have one toolbox, and begin at one time.
+TEST(Writers, AreOthersOnEachNode) {
+  Simulate({.seeds = 1}, [](Simulation& sim) {
+    std::set<uint64_t> bases;
+    std::vector<TestKitOptions> nodes(4);
+    nodes[1].system.config.system_name = "other";
+    nodes[2].system.config.remoting = RemotingConfig{.canonical_hostname = "a.test", .canonical_port = 1};
+    nodes[3].system.config.remoting = RemotingConfig{.canonical_hostname = "b.test", .canonical_port = 1};
+    for (const TestKitOptions& node : nodes) {
+      bases.insert(sim.AddSystem(node).system().Extension<PersistenceExtension>().WriterOf(1).high);
+    }
+    EXPECT_EQ(bases.size(), nodes.size());
+  });
 }
 
 // P40, P41, P42

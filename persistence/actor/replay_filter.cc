@@ -11,8 +11,13 @@ namespace fraktor::inline v0 {
 
 ReplayFilter::Verdict ReplayFilter::JudgeAnother(const StoredEvent& event) {
   if (event.writer.is_none()) return Verdict::kPass;
-  if (std::find(old_writers_.begin(), old_writers_.end(), event.writer) == old_writers_.end()) {
+  const auto old = std::find(old_writers_.begin(), old_writers_.end(), event.writer);
+  const bool has_opened = event.epoch > epoch_;
+  epoch_ = std::max(epoch_, event.epoch);
+  if (event.writer == current_) return Verdict::kPass;
+  if (old == old_writers_.end() || has_opened) {
     // Somebody has taken over.
+    if (old != old_writers_.end()) old_writers_.erase(old);
     if (!current_.is_none()) {
       old_writers_.push_back(current_);
       if (old_writers_.size() > options_.max_old_writers) old_writers_.erase(old_writers_.begin());

@@ -9,7 +9,8 @@
 // were written to without opening, and from imports.
 //
 // Numbers in a journal are unique and rise, so a writer has been replaced when an event of another one follows; what it
-// writes later is what a zombie has written. Events without a writer are nobody's, and pass.
+// writes later is what a zombie has written. Unless its epoch is higher than all before: who has opened the journal since
+// is no zombie, whatever his id. Events without a writer are nobody's, and pass.
 //
 // Thread safety: a value with one owner.
 #ifndef FRAKTOR_PERSISTENCE_ACTOR_REPLAY_FILTER_H_
@@ -48,7 +49,9 @@ class ReplayFilter {
 
   Verdict Judge(const StoredEvent& event) {
     // The usual case: the same writer as before.
-    if (event.writer == current_ || options_.mode == ReplayFilterMode::kOff) return Verdict::kPass;
+    if ((event.writer == current_ && event.epoch == epoch_) || options_.mode == ReplayFilterMode::kOff) {
+      return Verdict::kPass;
+    }
     return JudgeAnother(event);
   }
 
@@ -61,6 +64,7 @@ class ReplayFilter {
 
   ReplayFilterOptions options_;
   WriterId current_;
+  uint64_t epoch_ = 0;                 // the highest so far
   std::vector<WriterId> old_writers_;  // the latest last
 };
 

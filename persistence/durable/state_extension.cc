@@ -9,26 +9,21 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/persistence/actor/writer_base.h"
 #include "fraktor/persistence/durable/state_actor.h"
 #include "fraktor/persistence/protocol/plugin_id.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
-#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
-// Another one for each start of a process, also where the toolbox has the same seed.
-StateExtension::StateExtension(ActorSystem& system)
-    : system_(system),
-      writer_base_(
-          system.toolbox().MakeRandom(static_cast<uint64_t>(absl::ToUnixNanos(system.toolbox().WallNow()))).Next()) {}
+StateExtension::StateExtension(ActorSystem& system) : system_(system), writer_base_(DrawWriterBase(system)) {}
 
 absl::Status StateExtension::AddStore(std::string_view plugin_id, StateStoreSetup setup) {
   FRAKTOR_RETURN_IF_ERROR(CheckPluginId("store of durable states", plugin_id));
