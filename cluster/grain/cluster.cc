@@ -97,7 +97,11 @@ absl::Status CheckFilters(const std::string& option, const GrainCallFilters& fil
 absl::Status CheckKinds(const std::vector<GrainKind>& kinds) {
   std::set<std::string> names;
   for (const GrainKind& kind : kinds) {
-    FRAKTOR_RETURN_IF_ERROR(GrainKey(kind.name, "x").Check());
+    if (!GrainKey(kind.name, "x").Check().ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("ClusterOptions::kinds: the name of a kind has 1 to ",
+                                                     GrainKey::kMaxKindBytes, " bytes and no '/', and is not \"",
+                                                     kind.name.substr(0, 100), "\""));
+    }
     if (!names.insert(kind.name).second) {
       return absl::InvalidArgumentError(absl::StrCat("kind \"", kind.name, "\" is twice in ClusterOptions::kinds"));
     }

@@ -12,9 +12,9 @@
 // A cluster of one process needs no remoting: there the systems share a MemoryMembership, a MemoryPlacementStore and a
 // LocalGrainPeers, and messages are not encoded.
 //
-// It ends with the system, which owns it. When the system is shut down in order (CoordinatedShutdown, so by Terminate and
-// SIGTERM too), the node leaves first: in the phase "cluster-leave", for as long as that phase may take. A node that ends
-// without leaving is found out when its term is over.
+// It ends with the system, which owns it. When the system is shut down in order (CoordinatedShutdown, so by Terminate, and
+// by SIGTERM if coordinated_shutdown.on_sigterm is on, which it is not by itself), the node leaves first: in the phase
+// "cluster-leave", for as long as that phase may take. A node that ends without leaving is found out when its term is over.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_CLUSTER_GRAIN_CLUSTER_H_

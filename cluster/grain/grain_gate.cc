@@ -238,8 +238,9 @@ std::string GrainGate::WhatIsKnownOf(const GrainKey& key) {
                             ? "no member that is known here hosts its kind"
                             : absl::StrCat("who looks for it now asks the node at \"", owner->authority, "\""));
   }
-  return absl::StrCat("as far as is known here it runs on the node at \"", known->decision.authority,
-                      "\": it is busy there, or the question or the answer was lost on the way");
+  return absl::StrCat(
+      "as far as is known here it runs on the node at \"", known->decision.authority,
+      "\": it is busy there, or that node cannot be reached, or the question or the answer was lost on the way");
 }
 
 EnvelopePtr GrainGate::SendSystem(ActorRef /*to*/, EnvelopePtr message) { return message; }

@@ -171,7 +171,7 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
       if (const FilteredCalls::Entry entry =
               filtered_.Enter(context, parts_->outgoing_filters, call.key, *call.message, call.timeout);
           !entry.status.ok()) {
-        RefuseFiltered(context, std::move(call), entry);
+        RefuseFiltered(context, call, entry);
         return absl::OkStatus();
       }
     }
@@ -670,7 +670,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
         if (const FilteredCalls::Entry entry =
                 filtered_.Enter(context, *grain->second.filters, call.key, *call.message, call.timeout);
             !entry.status.ok()) {
-          RefuseFiltered(context, std::move(call), entry);
+          RefuseFiltered(context, call, entry);
           return;
         }
       }
@@ -839,10 +839,8 @@ void GrainRouter::OnFarewellHeard(ActorContext& context, const FarewellHeard& he
 
 void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   GrainCall& call = lost.call;
-  const std::string place = PlaceOf(call.key);
-  const std::string what = absl::StrCat(
-      "grain \"", call.key.ToString(), "\": ", ToAbsl(call.message->type()->name()), " did not leave this node",
-      place.empty() ? std::string() : absl::StrCat(" for the node at \"", place, "\""));
+  const std::string what = absl::StrCat("grain \"", call.key.ToString(), "\": ", ToAbsl(call.message->type()->name()),
+                                        " did not leave this node");
   const absl::Status why = lost.why.ok() ? absl::UnavailableError(absl::StrCat(what, ": ", ToAbsl(NameOf(lost.reason))))
                                          : Annotate(lost.why, what);
   if (!MayPass(lost.reason)) {
@@ -866,11 +864,6 @@ void GrainRouter::OnCallLost(ActorContext& context, CallLost& lost) {
   }
 }
 
-std::string GrainRouter::PlaceOf(const GrainKey& key) {
-  const PlacementResolutionPtr known = parts_->driver->Cached(key);
-  return known != nullptr && known->locality == PlacementLocality::kRemote ? known->decision.authority : std::string();
-}
-
 void GrainRouter::ForgetPlace(const GrainKey& key) {
   const PlacementResolutionPtr known = parts_->driver->Cached(key);
   if (known != nullptr && known->locality == PlacementLocality::kRemote) parts_->driver->RemovePid(key, known->pid);
@@ -881,16 +874,13 @@ void GrainRouter::OnSentBack(ActorContext& context, GrainCall call) {
   const GrainKey key = call.key;
   // As a number of pauses, all of which are alike from here on.
   const int tries = static_cast<int>(std::min(call.returns - 1, 64u));
-  const std::string place = PlaceOf(key);
   ForgetPlace(key);
   const Lookups::iterator begun = Enqueue(context, std::move(call));
   if (begun == lookups_.end()) return;
   begun->second.failures = tries;
   Pause(context, begun,
-        MakeLookupError(
-            LookupError::kNotReady, absl::StatusCode::kUnavailable, key,
-            absl::StrCat("the node on which it was", place.empty() ? std::string() : absl::StrCat(", \"", place, "\","),
-                         " could not run it; try again")));
+        MakeLookupError(LookupError::kNotReady, absl::StatusCode::kUnavailable, key,
+                        "the node on which it was has ended, or takes no calls; try again"));
 }
 
 void GrainRouter::OnLocateLost(ActorContext& context, const LocateLost& lost) {

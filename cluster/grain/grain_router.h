@@ -344,8 +344,6 @@ class GrainRouter final : public ActorInstance {
   absl::Status NamedHere(const absl::Status& why) const;
   GrainLocated Located(const GrainKey& key, uint64_t attempt,
                        const absl::StatusOr<PlacementResolutionPtr>& found) const;
-  // The authority of the node on which it is remembered to be, if that is another one; empty otherwise.
-  std::string PlaceOf(const GrainKey& key);
   // What is remembered of one on another node has proved wrong.
   void ForgetPlace(const GrainKey& key);
   // What others' code throws is an error.

@@ -365,7 +365,7 @@ class SimNode {
 
   static std::string Authority(int number) { return absl::StrCat("n", number, ":1"); }
 
-  // Learns of the members, late, or so late that it is sure to be another one's by then.
+  // Learns of the members, late, and now and then very late.
   void Look() {
     const bool is_late = random_.Bernoulli(0.2 * world_.wire.trouble);
     const absl::Duration most = is_late ? absl::Seconds(8) : absl::Milliseconds(600);
@@ -699,7 +699,7 @@ TEST(PlacementSim, IsRedWithoutFencing) {
 TEST(PlacementSim, ServesAGrainTwiceWithoutFencing) {
   const auto [seed, violation] = FirstRedSeed({.is_fenced = false, .minds_old_records = false}, /*seeds=*/600);
   EXPECT_NE(seed, 0u);
-  EXPECT_THAT(violation, testing::HasSubstr("serve"));
+  EXPECT_THAT(violation, testing::HasSubstr("is served by"));
   std::printf("without fencing: seed %llu, %s\n", static_cast<unsigned long long>(seed), violation.c_str());
 }
 

@@ -13,6 +13,7 @@
 //   ClusterOptions options{.kinds = {SingletonKindOf<Dispatcher>()}};              // where it may run
 //   RefOf<Dispatcher> dispatcher = StartSingleton<Dispatcher>(system).value();     // on each node that uses it
 //   dispatcher.Tell(Job{7});
+//   Cluster::Of(context.system())->Grain<Dispatcher>(kSingletonIdentity).Ask(...);  // from an actor that has no reference
 //
 // A singleton is a grain with one identity that nobody has to call: each node on which StartSingleton was called looks
 // after it, and has it activated as soon as there is a member that hosts it, and within a second when it has ended, or

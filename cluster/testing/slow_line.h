@@ -129,7 +129,7 @@ class SlowLine final : public std::enable_shared_from_this<SlowLine> {
   const std::shared_ptr<const StoreTrouble> trouble_;
   Random random_;
   const std::unique_ptr<SerialExecutor> executor_;
-  // When the last request of each arrives.
+  // When the last request of each arrives. None is forgotten: a test has few.
   std::map<std::string, Instant> rows_;
   std::list<Future<void>> answers_;
 };

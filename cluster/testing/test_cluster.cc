@@ -49,7 +49,7 @@ void TestCluster::BeginStore(ActorSystem& system) {
   is_first_store_ = false;
   const absl::Status started = EmbeddedStore::Start(system, store);
   ASSERT_TRUE(started.ok()) << started;
-  if (options_.on_store != nullptr) at_store_ = EmbeddedClient::Make(system).value();
+  if (options_.on_store != nullptr) *at_store_ = EmbeddedClient::Make(system).value();
 }
 
 Cluster* TestCluster::BeginNode(ActorSystem& system, const std::string& store_authority) {
@@ -61,7 +61,7 @@ Cluster* TestCluster::BeginNode(ActorSystem& system, const std::string& store_au
   cluster.kinds = options_.kinds;
   TestStore parts{.membership = store, .lock = store, .storage = store};
   if (options_.on_store != nullptr) {
-    parts = options_.on_store(system, {.of_node = store, .of_store = [this] { return at_store_; }});
+    parts = options_.on_store(system, {.of_node = store, .of_store = [at_store = at_store_] { return *at_store; }});
   }
   cluster.membership = std::move(parts.membership);
   cluster.lock = std::move(parts.lock);

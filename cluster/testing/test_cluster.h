@@ -93,7 +93,8 @@ struct TestClusterOptions {
 
 class TestCluster {
  public:
-  virtual ~TestCluster() = default;
+  // What is still on its way to the store is lost.
+  virtual ~TestCluster() { EndStore(); }
 
   void AddNodes(int count) {
     for (int i = 0; i < count; ++i) AddNode();
@@ -145,7 +146,7 @@ class TestCluster {
   // Makes a system the node of the store, or a compute node.
   void BeginStore(ActorSystem& system);
   // It is away.
-  void EndStore() { at_store_ = nullptr; }
+  void EndStore() { *at_store_ = nullptr; }
   Cluster* BeginNode(ActorSystem& system, const std::string& store_authority);
   virtual bool AwaitNode(FutureNode& future, absl::Duration within) = 0;
 
@@ -155,7 +156,9 @@ class TestCluster {
  private:
   const std::shared_ptr<TestBackend> backend_;
   bool is_first_store_ = true;
-  std::shared_ptr<EmbeddedClient> at_store_;
+  // Shared with the nodes, which may outlive this.
+  const std::shared_ptr<std::shared_ptr<EmbeddedClient>> at_store_ =
+      std::make_shared<std::shared_ptr<EmbeddedClient>>();
 };
 
 }  // namespace fraktor::inline v0
