@@ -13,7 +13,6 @@
 //   ClusterOptions options{.kinds = {SingletonKindOf<Dispatcher>()}};              // where it may run
 //   RefOf<Dispatcher> dispatcher = StartSingleton<Dispatcher>(system).value();     // on each node that uses it
 //   dispatcher.Tell(Job{7});
-//   Cluster::Of(context.system())->Grain<Dispatcher>(kSingletonIdentity).Ask(...);  // from an actor that has no reference
 //
 // A singleton is a grain with one identity that nobody has to call: each node on which StartSingleton was called looks
 // after it, and has it activated as soon as there is a member that hosts it, and within a second when it has ended, or
@@ -25,6 +24,9 @@
 //
 // Where peers are not trusted (RemoteOptions::untrusted) nobody is told when it ends on a node that lives on. Then it
 // is looked for within check_period + identify_period, 11 s by default.
+//
+// An actor that was not given the reference may call it as the grain that it is: by the Cluster's Grain<A> of the identity
+// kSingletonIdentity.
 //
 // The reference is that of an actor on this node, SingletonProxy, which passes on what it gets, with its sender. While
 // the singleton is not there the proxy keeps messages, `max_buffered` of them, and delivers them in order when it is

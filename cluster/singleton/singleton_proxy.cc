@@ -13,16 +13,21 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/grain_router.h"
 #include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/cluster/identity/lookup_error.h"
 #include "fraktor/cluster/identity/topology_changed.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -67,8 +72,7 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
       OnFound(context, identity->ref);
     }
   } else if (message.Is<ErrorReply>()) {
-    // To an Identify: it cannot be found now. The next Look tries again.
-    why_not_found_ = message.As<ErrorReply>().status;
+    OnNotFound(context, message.As<ErrorReply>().status);
   } else if (message.Is<AnswersDue>()) {
     OnAnswersDue(context);
   } else if (!singleton_.IsNoOne()) {
@@ -96,7 +100,27 @@ void SingletonProxy::LookFor(ActorContext& context) {
   asked_at_ = context.system().toolbox().Now();
   if (cluster_->driver().topology()->HostsOf(key_.kind()).empty()) return;
   ++question_;
-  ForwardToGrain(context, cluster_->gate(), key_, MakeEnvelope<Identify>(context.self(), Identify{.id = question_}));
+  // As a question, so that somebody says if it will not be answered.
+  const absl::Duration timeout = std::max(options_.identify_period, absl::Seconds(5));
+  GrainCall call{.key = key_,
+                 .message = MakeEnvelope<Identify>(ActorRef(), Identify{.id = question_}),
+                 .is_redirected = false,
+                 .hops = 0,
+                 .timeout = timeout};
+  PipeTo(context, context.Ask<ActorIdentity>(cluster_->gate(), std::move(call), timeout), context.self());
+}
+
+void SingletonProxy::OnNotFound(ActorContext& context, const absl::Status& why) {
+  if (!singleton_.IsNoOne() || ErrorKindOf<ActorErrorKind>(why) == ActorErrorKind::kAskTimeout) return;
+  why_not_found_ = why;
+  // It may be there soon: the next Look tries again.
+  if (ErrorKindOf<LookupError>(why).has_value() || absl::IsUnavailable(why)) return;
+  const absl::Status answer = Annotate(why, NotThere());
+  std::erase_if(buffered_, [&](const Buffered& buffered) {
+    if (buffered.until == Instant::InfiniteFuture()) return false;
+    Refuse(context, *buffered.message, answer);
+    return true;
+  });
 }
 
 void SingletonProxy::WarnOfNoHosts(ActorContext& context) {
@@ -150,15 +174,16 @@ void SingletonProxy::OnAnswersDue(ActorContext& context) {
       next = std::min(next, buffered.until);
       return false;
     }
-    Drop(context, *buffered.message, DeadLetterReason::kNoRecipient);
-    context.Tell(buffered.message->sender(), ErrorReply{WhyNotThere()});
+    Refuse(context, *buffered.message, WhyNotThere());
     return true;
   });
   SetAnswersDue(context, next);
 }
 
+std::string SingletonProxy::NotThere() const { return absl::StrCat("singleton \"", key_.kind(), "\" is not there"); }
+
 absl::Status SingletonProxy::WhyNotThere() const {
-  const std::string what = absl::StrCat("singleton \"", key_.kind(), "\" is not there");
+  const std::string what = NotThere();
   FRAKTOR_RETURN_IF_ERROR(Annotate(cluster_->WhyNoMember(), what));
   std::string why = "it has not answered";
   if (cluster_->driver().topology()->HostsOf(key_.kind()).empty()) {
@@ -167,6 +192,11 @@ absl::Status SingletonProxy::WhyNotThere() const {
     why = std::string(why_not_found_.message());
   }
   return absl::UnavailableError(absl::StrCat(what, ": ", why));
+}
+
+void SingletonProxy::Refuse(ActorContext& context, const Envelope& question, const absl::Status& why) const {
+  Drop(context, question, DeadLetterReason::kNoRecipient);
+  context.Tell(question.sender(), ErrorReply{why});
 }
 
 void SingletonProxy::Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const {

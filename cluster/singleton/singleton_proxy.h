@@ -1,7 +1,7 @@
 // SingletonProxy: the actor of a node that stands for a singleton, and looks after it: see singleton.h.
 //
 // Each identify_period, and whenever members have come or gone, so also when its own node has joined, while it does not
-// know where the singleton is, it sends an Identify as a call of the grain, which activates it. From the answer on it
+// know where the singleton is, it asks the grain to identify itself, which activates it. From the answer on it
 // watches the singleton, and looks for it each check_period: where peers may not watch each other
 // (RemoteOptions::untrusted) nobody tells it that the singleton has ended. Messages go as calls of the grain, not to the
 // actor that answered: so none is lost when the singleton is handed over.
@@ -67,12 +67,16 @@ class SingletonProxy final : public ActorInstance {
   void LookFor(ActorContext& context);
   void WarnOfNoHosts(ActorContext& context);
   void OnFound(ActorContext& context, ActorRef singleton);
+  // If it cannot even be started, those who have asked hear so at once.
+  void OnNotFound(ActorContext& context, const absl::Status& why);
   void PassOn(ActorContext& context, EnvelopePtr message);
   void Buffer(ActorContext& context);
   void SetAnswersDue(ActorContext& context, Instant at);
   // Answers questions whose time is nearly over, with what is missing.
   void OnAnswersDue(ActorContext& context);
+  std::string NotThere() const;
   absl::Status WhyNotThere() const;
+  void Refuse(ActorContext& context, const Envelope& question, const absl::Status& why) const;
   void Drop(ActorContext& context, const Envelope& message, DeadLetterReason reason) const;
 
   Cluster* const cluster_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
@@ -129,6 +131,33 @@ TEST(Singleton, IsThereAsSoonAsItsNodeHasJoined) {
       const absl::StatusOr<Number> number = cluster.Await(std::move(asking));
       ASSERT_TRUE(number.ok()) << number.status();
       EXPECT_LT(sim.toolbox().Now() - joined, absl::Milliseconds(200)) << "node " << i;
+    }
+  });
+}
+
+class Broken : public Actor<Broken, Next> {
+ public:
+  static constexpr std::string_view kGrainKind = "broken";
+  explicit Broken(const GrainContext&) { throw std::runtime_error("no database"); }
+  Number On(Context&, const Next&) { return {}; }
+};
+
+// As of any grain: who has asked one that cannot be started hears why, and need not wait for his timeout.
+TEST(Singleton, SaysWhyItCannotStart) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    ClusterFixture nodes(sim, {.cluster = {.kinds = {SingletonKindOf<Broken>()}}}, 2);
+    sim.Advance(absl::Seconds(3));
+    for (size_t i = 0; i < 2; ++i) {
+      const RefOf<Broken> broken = StartSingleton<Broken>(nodes.system(i)).value();
+      Future<Number> asking = nodes.system(i).Ask(broken, Next{}, absl::Minutes(1));
+      const Instant asked = sim.toolbox().Now();
+      sim.RunUntil([&] { return asking.IsReady(); }, absl::Minutes(2));
+      EXPECT_LT(sim.toolbox().Now() - asked, absl::Seconds(2));
+      const absl::Status why = asking.Take().status();
+      EXPECT_TRUE(absl::IsInternal(why)) << why;
+      for (const char* const part : {"singleton \"broken\" is not there", "no database"}) {
+        EXPECT_THAT(std::string(why.message()), testing::HasSubstr(part));
+      }
     }
   });
 }
