@@ -976,6 +976,8 @@ TEST(Grain, RefusesAClusterWithoutParts) {
   options.max_wait = absl::Seconds(1);
   options.kinds = {GrainKindOf<Counter>(), GrainKindOf<Counter>()};
   EXPECT_THAT(refusal(options), testing::HasSubstr("\"counter\" is twice"));
+  options.kinds = {GrainKind{.name = "a/b"}};
+  EXPECT_THAT(refusal(options), testing::HasSubstr("ClusterOptions::kinds: the name of a kind has 1 to 255 bytes"));
   options.kinds = {GrainKind{.name = "nothing"}};
   EXPECT_THAT(refusal(options), testing::HasSubstr("\"nothing\": GrainKind::make is not set"));
   options.kinds = {};

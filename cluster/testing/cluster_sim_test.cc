@@ -57,11 +57,10 @@
 #include "fraktor/cluster/testing/slow_line.h"
 #include "fraktor/cluster/testing/slow_store.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
-#include "fraktor/persistence/journal/event_batch.h"
-#include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_journal.h"
+#include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/persistence/typed/event_sourced.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/time/instant.h"
@@ -229,19 +228,22 @@ class WatchedLock final : public PlacementLock {
 };
 
 // Minds what is written with a token below one that has opened the journal. Without fencing it takes it all the same.
-class WatchedJournal final : public JournalStorage {
+class WatchedJournal final : public ForwardingJournal {
  public:
   // Counts what it refuses.
   WatchedJournal(std::shared_ptr<Judge> judge, bool is_fenced, uint64_t* refused)
-      : journal_(MemoryJournal::Open({}).value()), judge_(std::move(judge)), is_fenced_(is_fenced), refused_(refused) {}
+      : ForwardingJournal(MemoryJournal::Open({}).value()),
+        judge_(std::move(judge)),
+        is_fenced_(is_fenced),
+        refused_(refused) {}
 
   Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token) override {
     judge_->Expect(token.has_value(), [&] { return absl::StrCat(persistence_id, " is opened without a token"); });
     const uint64_t given = token.value_or(0);
     uint64_t& last = opened_[persistence_id];
     last = std::max(last, given);
-    if (is_fenced_) return journal_->OpenWriter(std::move(persistence_id), token);
-    return journal_->OpenWriter(std::move(persistence_id), last).Map([given](WriterOpened opened) {
+    if (is_fenced_) return journal()->OpenWriter(std::move(persistence_id), token);
+    return journal()->OpenWriter(std::move(persistence_id), last).Map([given](WriterOpened opened) {
       opened.epoch = given;  // as it believes
       return opened;
     });
@@ -253,7 +255,7 @@ class WatchedJournal final : public JournalStorage {
       if (!is_fenced_) write = WithLastEpoch(write);
     }
     // It answers at once.
-    absl::StatusOr<WriteResults> results = journal_->Write(writes).Take();
+    absl::StatusOr<WriteResults> results = journal()->Write(writes).Take();
     for (size_t i = 0; results.ok() && i < writes.size(); ++i) {
       const std::string& id = writes[i].persistence_id();
       if (!results->empty() && !(*results)[i].ok()) {
@@ -266,20 +268,6 @@ class WatchedJournal final : public JournalStorage {
     }
     return MakeReadyFuture<WriteResults>(std::move(results));
   }
-  Future<EventBatch> Replay(ReplayPage page) override { return journal_->Replay(std::move(page)); }
-  Future<uint64_t> HighestSequenceNr(std::string persistence_id) override {
-    return journal_->HighestSequenceNr(std::move(persistence_id));
-  }
-  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override {
-    return journal_->DeleteTo(std::move(persistence_id), to_sequence_nr);
-  }
-  Future<EventBatch> EventsByTag(TagPage page) override { return journal_->EventsByTag(std::move(page)); }
-  Future<IdBatch> PersistenceIds(IdPage page) override { return journal_->PersistenceIds(page); }
-  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override {
-    return journal_->AwaitAdvance(std::move(subject), after);
-  }
-  Future<void> Close() override { return journal_->Close(); }
-  const JournalLimits& limits() const override { return journal_->limits(); }
 
  private:
   AtomicWrite WithLastEpoch(const AtomicWrite& write) const {
@@ -290,7 +278,6 @@ class WatchedJournal final : public JournalStorage {
     return AtomicWrite::Make(std::move(events)).value();
   }
 
-  const std::unique_ptr<MemoryJournal> journal_;
   const std::shared_ptr<Judge> judge_;
   const bool is_fenced_;
   uint64_t* const refused_;

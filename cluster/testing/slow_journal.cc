@@ -14,7 +14,7 @@ std::shared_ptr<SlowJournal> SlowJournal::Make(RuntimeToolbox& toolbox, Random r
 
 template <class T>
 Future<T> SlowJournal::Send(std::span<const std::string> persistence_ids, Request<T> request) {
-  return line_->Send<T>([journal = journal_, request = std::move(request)](bool) mutable { return request(*journal); },
+  return line_->Send<T>([journal = journal(), request = std::move(request)](bool) mutable { return request(*journal); },
                         persistence_ids);
 }
 
@@ -48,16 +48,6 @@ Future<void> SlowJournal::DeleteTo(std::string persistence_id, uint64_t to_seque
   });
 }
 
-Future<EventBatch> SlowJournal::EventsByTag(TagPage page) { return journal_->EventsByTag(std::move(page)); }
-
-Future<IdBatch> SlowJournal::PersistenceIds(IdPage page) { return journal_->PersistenceIds(page); }
-
-Future<uint64_t> SlowJournal::AwaitAdvance(JournalSubject subject, uint64_t after) {
-  return journal_->AwaitAdvance(std::move(subject), after);
-}
-
 Future<void> SlowJournal::Close() { return MakeReadyFuture(); }
-
-const JournalLimits& SlowJournal::limits() const { return journal_->limits(); }
 
 }  // namespace fraktor::inline v0

@@ -26,16 +26,16 @@
 
 #include "fraktor/cluster/testing/slow_line.h"
 #include "fraktor/persistence/journal/event_batch.h"
-#include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
-class SlowJournal final : public JournalStorage {
+class SlowJournal final : public ForwardingJournal {
  public:
   // The toolbox must outlive it. All that share the trouble have it.
   static std::shared_ptr<SlowJournal> Make(RuntimeToolbox& toolbox, Random random,
@@ -47,25 +47,20 @@ class SlowJournal final : public JournalStorage {
   Future<EventBatch> Replay(ReplayPage page) override;
   Future<uint64_t> HighestSequenceNr(std::string persistence_id) override;
   Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override;
-  Future<EventBatch> EventsByTag(TagPage page) override;
-  Future<IdBatch> PersistenceIds(IdPage page) override;
-  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override;
   // The others go on with the journal.
   Future<void> Close() override;
-  const JournalLimits& limits() const override;
 
  private:
   template <class T>
   using Request = absl::AnyInvocable<Future<T>(JournalStorage& journal)>;
 
   SlowJournal(std::shared_ptr<SlowLine> line, std::shared_ptr<JournalStorage> journal)
-      : line_(std::move(line)), journal_(std::move(journal)) {}
+      : ForwardingJournal(std::move(journal)), line_(std::move(line)) {}
 
   template <class T>
   Future<T> Send(std::span<const std::string> persistence_ids, Request<T> request);
 
   const std::shared_ptr<SlowLine> line_;
-  const std::shared_ptr<JournalStorage> journal_;
 };
 
 }  // namespace fraktor::inline v0

@@ -32,6 +32,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
@@ -40,6 +41,7 @@
 #include "fraktor/persistence/actor/recovery_permitter.h"
 #include "fraktor/persistence/actor/replay_filter.h"
 #include "fraktor/persistence/actor/scripted_actor.h"
+#include "fraktor/persistence/actor/writer_base.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
@@ -1887,7 +1889,9 @@ TEST(Writers, AreOthersOnEachNode) {
     nodes[2].system.config.remoting = RemotingConfig{.canonical_hostname = "a.test", .canonical_port = 1};
     nodes[3].system.config.remoting = RemotingConfig{.canonical_hostname = "b.test", .canonical_port = 1};
     for (const TestKitOptions& node : nodes) {
-      bases.insert(sim.AddSystem(node).system().Extension<PersistenceExtension>().WriterOf(1).high);
+      ActorSystem& system = sim.AddSystem(node).system();
+      bases.insert(DrawWriterBase(system));
+      EXPECT_EQ(system.Extension<PersistenceExtension>().WriterOf(1).high, DrawWriterBase(system));
     }
     EXPECT_EQ(bases.size(), nodes.size());
   });

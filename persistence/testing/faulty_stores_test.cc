@@ -24,6 +24,7 @@
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/persistence/testing/faulty_journal.h"
 #include "fraktor/persistence/testing/faulty_snapshot_store.h"
+#include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/persistence/testing/journal_contract.h"
 #include "fraktor/persistence/testing/snapshot_store_contract.h"
 #include "fraktor/utils/future/future.h"
@@ -56,31 +57,17 @@ INSTANTIATE_TEST_SUITE_P(
     JournalContractName);
 
 // Answers a write with one result for each atomic write, also if all are OK.
-class WordyJournal final : public JournalStorage {
+class WordyJournal final : public ForwardingJournal {
  public:
-  Future<WriterOpened> OpenWriter(std::string id, std::optional<uint64_t> token) override {
-    return inner_->OpenWriter(std::move(id), token);
-  }
+  WordyJournal() : ForwardingJournal(MemoryJournal::Open({}).value()) {}
+
   Future<WriteResults> Write(std::vector<AtomicWrite> writes) override {
     const size_t count = writes.size();
-    return inner_->Write(std::move(writes)).Map([count](WriteResults results) {
+    return journal()->Write(std::move(writes)).Map([count](WriteResults results) {
       results.resize(count);
       return results;
     });
   }
-  Future<EventBatch> Replay(ReplayPage page) override { return inner_->Replay(std::move(page)); }
-  Future<uint64_t> HighestSequenceNr(std::string id) override { return inner_->HighestSequenceNr(std::move(id)); }
-  Future<void> DeleteTo(std::string id, uint64_t to) override { return inner_->DeleteTo(std::move(id), to); }
-  Future<EventBatch> EventsByTag(TagPage page) override { return inner_->EventsByTag(std::move(page)); }
-  Future<IdBatch> PersistenceIds(IdPage page) override { return inner_->PersistenceIds(page); }
-  Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override {
-    return inner_->AwaitAdvance(std::move(subject), after);
-  }
-  Future<void> Close() override { return inner_->Close(); }
-  const JournalLimits& limits() const override { return inner_->limits(); }
-
- private:
-  std::unique_ptr<MemoryJournal> inner_ = MemoryJournal::Open({}).value();
 };
 
 class WordyJournalUnderTest : public JournalUnderTest {
