@@ -77,13 +77,6 @@ absl::Status NoCodecFor(const Envelope& message) {
   return why;
 }
 
-// For the text of an error.
-std::string ShownText(const GrainKey& key) {
-  constexpr size_t kShown = 200;
-  std::string text = key.ToString();
-  return text.size() > kShown ? absl::StrCat(text.substr(0, kShown), "...") : text;
-}
-
 void LogError(ActorContext& context, const std::string& text) {
   ActorSystem& system = context.system();
   system.log().Log(LogLevel::kError,
@@ -1110,9 +1103,12 @@ absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const Gr
       error.message().find(ToAbsl(MessageTypeOf<GrainCall>()->name())) == absl::string_view::npos) {
     return error;
   }
+  constexpr size_t kShown = 200;
+  std::string name = key.ToString();
+  if (name.size() > kShown) name = absl::StrCat(name.substr(0, kShown), "...");
   return MakeError(error.code(), ActorErrorKind::kAskTimeout,
-                   absl::StrCat("grain \"", ShownText(key), "\" has not answered ", ToAbsl(question->name()),
-                                " within ", absl::FormatDuration(timeout), ": ",
+                   absl::StrCat("grain \"", name, "\" has not answered ", ToAbsl(question->name()), " within ",
+                                absl::FormatDuration(timeout), ": ",
                                 static_cast<GrainGate&>(*gate.slot()->link).WhatIsKnownOf(key)));
 }
 

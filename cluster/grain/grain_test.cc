@@ -33,7 +33,11 @@
 #include "fraktor/cluster/grain/grain_peers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/grain_router.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
+#include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/identity/lookup_error.h"
+#include "fraktor/cluster/identity/member.h"
+#include "fraktor/cluster/identity/rendezvous_hasher.h"
 #include "fraktor/cluster/membership/membership_provider.h"
 #include "fraktor/cluster/membership/membership_session.h"
 #include "fraktor/cluster/membership/static_membership.h"
@@ -782,6 +786,37 @@ TEST(Grain, CallsWaitForANodeOfTheProcessThatHasEnded) {
     ASSERT_TRUE(count.ok()) << count.status();
     EXPECT_EQ(count->value, 1);
     EXPECT_EQ(count->path.find("node1"), std::string::npos) << count->path;
+  });
+}
+
+// The same if the owner of the grain is another one, who knows its place, and says so again and again.
+TEST(Grain, CallsWaitForANodeOfTheProcessThatHasEndedAlsoIfItIsNotTheOwner) {
+  Simulate({.seeds = 3}, [](Simulation& sim) {
+    // It is a member for so long that a few attempts will not do.
+    const auto membership =
+        std::make_shared<MemoryMembership>(sim.toolbox(), MemberTableOptions{.term = absl::Minutes(1)});
+    const ClusterOptions options{.membership = membership, .leaves_on_shutdown = false};
+    Nodes nodes(sim, 2, options);
+    std::vector<GrainKey> there;
+    for (int g = 0; g < 16; ++g) {
+      const GrainKey key("counter", absl::StrCat("g", g));
+      const Count count = nodes.AddTo(0, key.identity(), 1).value();
+      if (count.path.find("node1") != std::string::npos) there.push_back(key);
+    }
+    nodes.Join(options);
+    sim.Advance(absl::Seconds(1));
+    std::erase_if(there, [&](const GrainKey& key) {
+      return RendezvousHasher::OwnerOf(*nodes[0].topology(), key)->authority != nodes[2].authority();
+    });
+    ASSERT_FALSE(there.empty());
+    nodes.system(1).Terminate();
+    sim.RunUntil([&] { return nodes.system(1).IsTerminated(); }, absl::Seconds(5));
+    Future<Count> asking =
+        nodes[2].Grain<Counter>(there.front().identity()).Ask(nodes.system(2), Add{1}, absl::Minutes(3));
+    sim.RunUntil([&] { return asking.IsReady(); }, absl::Minutes(4));
+    const absl::StatusOr<Count> count = asking.Take();
+    ASSERT_TRUE(count.ok()) << count.status();
+    EXPECT_EQ(count->value, 1);
   });
 }
 

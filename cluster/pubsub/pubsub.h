@@ -75,8 +75,8 @@ class Topic {
  public:
   const std::string& name() const { return name_; }
 
-  // Sends it to the topic. An error if it cannot be sent at all: its codec is not registered here (kNotRegistered), or it is too large;
-  // what happens later is not told.
+  // Sends it to the topic. An error if it cannot be sent at all: its codec is not registered here (kNotRegistered), or it
+  // is too large; what happens later is not told.
   absl::Status Publish(const M& message) const;
   // The same, and the future says when the topic has it, and for how many nodes. `asker` is the context of an actor, or
   // a system.
