@@ -150,13 +150,25 @@ class Depot {
     }
     // The kernel clears the memory of a chunk: others need not wait for that.
     Chunk* const chunk = MapChunk(/*all_at_once=*/!first_chunk);
-    MutexLock lock(mutex_);
-    if (chunk != nullptr) {
-      ++chunks_;
-      List(*chunk);
+    Chunk* unneeded = nullptr;
+    Magazine* magazine;
+    {
+      MutexLock lock(mutex_);
+      // The new chunk is the reserve until nodes are cut from it: other threads may have freed nodes meanwhile, or
+      // mapped a chunk themselves. A chunk that is listed is unmapped only when its nodes come back.
+      if (chunk != nullptr) {
+        if (spare_ == nullptr) {
+          spare_ = chunk;
+          ++chunks_;
+        } else {
+          unneeded = chunk;
+        }
+      }
+      magazine = TakeNodes();
     }
-    if (Magazine* const magazine = TakeNodes()) return magazine;
-    throw std::bad_alloc();
+    if (unneeded != nullptr) UnmapChunk(unneeded);
+    if (magazine == nullptr) throw std::bad_alloc();
+    return magazine;
   }
 
   // Takes a full magazine, or null, and returns an empty one; null when the system has no memory for one.
@@ -288,17 +300,18 @@ class Depot {
     ++full_size_;
   }
 
-  // Null if there are no free nodes, or no memory for a magazine.
+  // Null if there are no free nodes, or no memory for a magazine. Lists the reserve only if it takes nodes from it.
   Magazine* TakeNodes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (full_ != nullptr) {
       --full_size_;
       return std::exchange(full_, full_->next);
     }
     if (partial_ != nullptr) return std::exchange(partial_, nullptr);
-    if (available_ == nullptr && spare_ != nullptr) List(*std::exchange(spare_, nullptr));
-    if (available_ == nullptr) return nullptr;
+    if (available_ == nullptr && spare_ == nullptr) return nullptr;
     Magazine* const magazine = TakeEmpty();
-    if (magazine != nullptr) Fill(*magazine);
+    if (magazine == nullptr) return nullptr;
+    if (available_ == nullptr) List(*std::exchange(spare_, nullptr));
+    Fill(*magazine);
     return magazine;
   }
 
@@ -380,8 +393,8 @@ class Depot {
   size_t empty_size_ ABSL_GUARDED_BY(mutex_) = 0;
   MagazineBlock* newest_block_ ABSL_GUARDED_BY(mutex_) = nullptr;  // where the next magazine is made
 
-  Chunk* available_ ABSL_GUARDED_BY(mutex_) = nullptr;  // chunks that have nodes to give, and nodes in use
-  Chunk* spare_ ABSL_GUARDED_BY(mutex_) = nullptr;      // a chunk without nodes in use
+  Chunk* available_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the listed chunks: with free nodes, and nodes in use
+  Chunk* spare_ ABSL_GUARDED_BY(mutex_) = nullptr;      // the reserve: a chunk without cut nodes, not listed
   size_t chunks_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t cut_ ABSL_GUARDED_BY(mutex_) = 0;  // the sum over the chunks, as is the next
   size_t free_ ABSL_GUARDED_BY(mutex_) = 0;
