@@ -1,13 +1,22 @@
 #include "fraktor/actor/pattern/behaviors.h"
 
-#include "absl/strings/str_cat.h"
+#include <memory>
 
 namespace fraktor::inline v0 {
+namespace {
+
+struct OwnedBehavior final : HandlerOwner {
+  explicit OwnedBehavior(Behavior its_function) : function(std::move(its_function)) {}
+  const Behavior function;
+};
+
+}  // namespace
 
 absl::Status BehaviorActor::Receive(ActorContext& context, Envelope& message) {
-  // Not at the end, so that a handler that throws leaves nothing behind either.
-  replaced_.clear();
-  return behaviors_.empty() ? ReceiveInitially(context, message) : (*behaviors_.back())(context, message);
+  auto* const top = static_cast<OwnedBehavior*>(behaviors_.top());
+  if (top == nullptr) return ReceiveInitially(context, message);
+  const OwnerScope scope(*top);
+  return top->function(context, message);
 }
 
 absl::Status BehaviorActor::ReceiveInitially(ActorContext& context, Envelope& message) {
@@ -15,25 +24,13 @@ absl::Status BehaviorActor::ReceiveInitially(ActorContext& context, Envelope& me
 }
 
 void BehaviorActor::Become(Behavior behavior) {
-  auto next = std::make_unique<Behavior>(std::move(behavior));
-  Unbecome();
-  behaviors_.push_back(std::move(next));
+  behaviors_.Replace(std::make_unique<OwnedBehavior>(std::move(behavior)));
 }
 
 absl::Status BehaviorActor::BecomeStacked(Behavior behavior) {
-  if (behaviors_.size() >= kMaxStacked) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(behaviors_.size(), " behaviours are stacked; use Become, or go back by Unbecome"));
-  }
-  behaviors_.push_back(std::make_unique<Behavior>(std::move(behavior)));
-  return absl::OkStatus();
+  return behaviors_.Push(std::make_unique<OwnedBehavior>(std::move(behavior)));
 }
 
-bool BehaviorActor::Unbecome() {
-  if (behaviors_.empty()) return false;
-  replaced_.push_back(std::move(behaviors_.back()));
-  behaviors_.pop_back();
-  return true;
-}
+bool BehaviorActor::Unbecome() { return behaviors_.Pop(); }
 
 }  // namespace fraktor::inline v0

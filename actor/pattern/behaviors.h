@@ -14,7 +14,8 @@
 //   };
 //
 // Behaviours are a stack, with ReceiveInitially below all. Become replaces the one on top; BecomeStacked puts one above,
-// and Unbecome goes back to the one below. A restart begins anew, with what the constructor says. Typed actors have the
+// and Unbecome goes back to the one below. A behaviour that was replaced lives until the last handler and the last task
+// that it began have ended. A restart begins anew, with what the constructor says. Typed actors have the
 // same in their context (typed_actor.h); for states with data, timeouts and listeners there is fsm.h.
 //
 // Thread safety: as any actor, in its turns and its constructor.
@@ -23,16 +24,15 @@
 
 #include <cstddef>
 #include <functional>
-#include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/behavior_stack.h"
 
 namespace fraktor::inline v0 {
 
@@ -41,8 +41,8 @@ using Behavior = std::function<absl::Status(ActorContext& context, Envelope& mes
 
 class BehaviorActor : public ActorInstance {
  public:
-  // So many may be stacked: a program that goes beyond has forgotten Unbecome.
-  static constexpr size_t kMaxStacked = 1000;
+  // The limit of behaviours on the stack. A program that exceeds it has forgotten Unbecome.
+  static constexpr size_t kMaxStacked = BehaviorStack::kMaxStacked;
 
   BehaviorActor() = default;
   BehaviorActor(const BehaviorActor&) = delete;
@@ -79,10 +79,7 @@ class BehaviorActor : public ActorInstance {
     };
   }
 
-  // By pointer, so that one stays where it is while it runs.
-  std::vector<std::unique_ptr<Behavior>> behaviors_;
-  // Gone from the stack, but one of them may be running.
-  std::vector<std::unique_ptr<Behavior>> replaced_;
+  BehaviorStack behaviors_;
 };
 
 }  // namespace fraktor::inline v0

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
@@ -14,6 +15,7 @@
 #include "fraktor/actor/pattern/pattern_fixture.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/future/task.h"
 
 namespace fraktor {
 namespace {
@@ -114,6 +116,37 @@ TEST_F(BehaviorsTest, MayBeFunctionsThatReplaceThemselves) {
 TEST_F(BehaviorsTest, AreRefusedBeyondTheLimit) {
   EXPECT_EQ(Say(SpawnChanging(true), {"many", "x"}),
             Lines({"a: many", "1000 behaviours are stacked; use Become, or go back by Unbecome", "b: x"}));
+}
+
+// A coroutine uses what its function has captured, after the function was replaced.
+class Waiting final : public BehaviorActor {
+ public:
+  explicit Waiting(Lines* lines) : lines_(*lines) {
+    Become([this, text = std::string(100, 'x')](ActorContext& context, Envelope& message) {
+      lines_.push_back(message.As<std::string>());
+      const auto wait = [](ActorContext& its_context, Lines& its_lines, const std::string& its_text) -> Task<void> {
+        auto delay = its_context.Delay(absl::Seconds(1));
+        (co_await delay).IgnoreError();
+        its_lines.push_back(absl::StrCat("waited with ", its_text));
+      };
+      absl::Status begun = context.Run(wait(context, lines_, text));
+      Become([this](ActorContext&, Envelope& next) {
+        lines_.push_back(next.As<std::string>());
+        return absl::OkStatus();
+      });
+      return begun;
+    });
+  }
+
+ private:
+  Lines& lines_;
+};
+
+TEST_F(BehaviorsTest, LiveUntilTheirTasksAreDone) {
+  const ActorRef actor = system_->SpawnActor(*MakeProps<Waiting>({}, &lines_)).value();
+  EXPECT_EQ(Say(actor, {"a", "b", "c"}), Lines({"a", "b", "c"}));
+  RunFor(absl::Seconds(1));
+  EXPECT_EQ(lines_, Lines({absl::StrCat("waited with ", std::string(100, 'x'))}));
 }
 
 class Plain final : public BehaviorActor {};

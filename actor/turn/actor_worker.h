@@ -27,6 +27,7 @@
 namespace fraktor::inline v0 {
 
 class ActorLifecycle;
+class HandlerOwner;
 class RuntimeToolbox;
 
 // One run of one actor: the holder's part of the slot, taken out of the cache line that senders write to.
@@ -44,6 +45,8 @@ struct Turn {
   uint32_t dropped = 0;         // Messages that left the mailbox in this run without being handled.
   uint32_t uncounted = 0;       // Messages that made the actor ready and that nobody has counted.
   absl::Status failure = {};    // The last one of this run.
+  // Whose code runs, if that can end before the actor does: a behaviour. Null if it is the actor's own code.
+  HandlerOwner* owner = nullptr;
   // Of an actor that ends: what the lifecycle kept of it, for OnEnded.
   std::unique_ptr<LifecycleState> ended_state;
   // Of a parked actor that a middleware has suspended.

@@ -94,9 +94,14 @@ struct HandlerQueue::Index {
 HandlerQueue::HandlerQueue() = default;
 HandlerQueue::~HandlerQueue() { Clear(); }
 
-void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message) {
+void HandlerQueue::Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message,
+                       HandlerOwner* owner) {
   handler->mode_ = mode;
   handler->message_ = std::move(message);
+  if (owner != nullptr) {
+    owner->AddUser();
+    handler->owner_ = owner;
+  }
   handler->previous_ = last_;
   AwaitingHandler* const added = handler.get();
   (last_ == nullptr ? first_ : last_->next_) = std::move(handler);
@@ -160,6 +165,7 @@ absl::Status HandlerQueue::ResumeWoken(Turn& turn, EnvelopePtr& message) {
   handler.is_woken_ = false;
   const uint64_t wait = handler.wait_;
   Envelope* const outer = std::exchange(turn.current, handler.message_.get());
+  HandlerOwner* const outer_owner = std::exchange(turn.owner, handler.owner_);
   // It is done, or has thrown.
   const auto end = [&] {
     std::unique_ptr<AwaitingHandler> ended = Remove(handler, wait);
@@ -170,6 +176,7 @@ absl::Status HandlerQueue::ResumeWoken(Turn& turn, EnvelopePtr& message) {
     // The handler may have put its message aside.
     if (turn.current == nullptr) static_cast<void>(message.release());
     turn.current = outer;
+    turn.owner = outer_owner;
   };
   std::unique_ptr<AwaitingHandler> ended;
   try {
@@ -181,6 +188,7 @@ absl::Status HandlerQueue::ResumeWoken(Turn& turn, EnvelopePtr& message) {
     if (!is_done) {
       if (turn.current == nullptr) static_cast<void>(handler.message_.release());
       turn.current = outer;
+      turn.owner = outer_owner;
       if (index_ != nullptr && handler.wait_ != wait) Renumber(handler, wait);
       return absl::OkStatus();
     }
@@ -231,7 +239,7 @@ absl::Status RunHandler(ActorContext& context, std::unique_ptr<AwaitingHandler> 
   EnvelopePtr message;
   if (turn.current != nullptr && !turn.current->is_system()) message.reset(std::exchange(turn.current, nullptr));
   if (mode == AwaitMode::kExclusive) turn.Set(Gate::kAwaiting);
-  SlotExtension::Of(*turn.running()).handlers.Add(std::move(handler), mode, std::move(message));
+  SlotExtension::Of(*turn.running()).handlers.Add(std::move(handler), mode, std::move(message), turn.owner);
   return absl::OkStatus();
 }
 
@@ -244,7 +252,7 @@ absl::Status RunTask(ActorContext& context, Task<void> task) {
     is_done = handler->Step();
   }
   if (is_done) return handler->Finish(context);
-  SlotExtension::Of(*turn.running()).handlers.Add(std::move(handler), AwaitMode::kInterleaving, nullptr);
+  SlotExtension::Of(*turn.running()).handlers.Add(std::move(handler), AwaitMode::kInterleaving, nullptr, turn.owner);
   return absl::OkStatus();
 }
 

@@ -38,12 +38,33 @@ enum class AwaitMode : uint8_t {
   kInterleaving,  // Others are handled while it waits.
 };
 
+// An object whose members the code of handlers uses, such as a behaviour that can be replaced (behavior_stack.h). It is
+// made with one user, and ends with its last one. The users are in turns of one actor, one at a time.
+class HandlerOwner {
+ public:
+  HandlerOwner() = default;
+  HandlerOwner(const HandlerOwner&) = delete;
+  HandlerOwner& operator=(const HandlerOwner&) = delete;
+  virtual ~HandlerOwner() = default;
+
+  void AddUser() { ++users_; }
+  void RemoveUser() {
+    if (--users_ == 0) delete this;
+  }
+
+ private:
+  size_t users_ = 1;
+};
+
 class AwaitingHandler : protected TaskDriver {
  public:
   AwaitingHandler() = default;
   AwaitingHandler(const AwaitingHandler&) = delete;
   AwaitingHandler& operator=(const AwaitingHandler&) = delete;
-  virtual ~AwaitingHandler() = default;
+  // After the coroutine of the derived class, which may use the owner.
+  virtual ~AwaitingHandler() {
+    if (owner_ != nullptr) owner_->RemoveUser();
+  }
 
   // Whether a waker is that of a handler of this actor, which is only woken, and only looks, in the actor's turns.
   static bool IsWakerOf(const ActorSlot* actor, const Waker& waker) {
@@ -72,7 +93,8 @@ class AwaitingHandler : protected TaskDriver {
   AwaitingHandler* previous_ = nullptr;
   AwaitingHandler* next_woken_ = nullptr;
   EnvelopePtr message_;
-  uint64_t wait_ = 0;  // 0: it does not wait, but runs.
+  HandlerOwner* owner_ = nullptr;  // Null if the code of the handler is the actor's own. This is one of its users.
+  uint64_t wait_ = 0;              // 0: it does not wait, but runs.
   AwaitMode mode_ = AwaitMode::kExclusive;
   bool is_woken_ = false;
 };
@@ -89,7 +111,8 @@ class HandlerQueue {
   bool empty() const { return first_ == nullptr; }
   bool has_woken() const { return first_woken_ != nullptr; }
 
-  void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message);
+  // The handler becomes a user of `owner`, which may be null.
+  void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message, HandlerOwner* owner);
   // The wait with that number is over. Others do not notice.
   void MarkWoken(uint64_t wait);
   // Lets the first that was woken go on, with its message as the current one. There is one. If it is done, or throws,

@@ -13,29 +13,14 @@ absl::Status AskedByAnotherClass() {
       "spawned");
 }
 
-TypedInstanceBase::~TypedInstanceBase() {
-  while (Pop()) {
-  }
-  Sweep();
+void TypedInstanceBase::Replace(std::unique_ptr<TypedBehavior> behavior) {
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<BehaviorStack>();
+  behaviors_->Replace(std::move(behavior));
 }
 
-void TypedInstanceBase::Push(bool replace, void* behavior, const BehaviorTable* table) {
-  if (behaviors_ == nullptr) behaviors_ = std::make_unique<Behaviors>();
-  if (replace) Pop();
-  behaviors_->stack.push_back({behavior, table});
-}
-
-bool TypedInstanceBase::Pop() {
-  if (behaviors_ == nullptr || behaviors_->stack.empty()) return false;
-  // It may be the one that runs.
-  behaviors_->replaced.push_back(behaviors_->stack.back());
-  behaviors_->stack.pop_back();
-  return true;
-}
-
-void TypedInstanceBase::Sweep() {
-  if (behaviors_ == nullptr) return;
-  for (const Behavior& behavior : std::exchange(behaviors_->replaced, {})) behavior.table->destroy(behavior.object);
+absl::Status TypedInstanceBase::Push(std::unique_ptr<TypedBehavior> behavior) {
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<BehaviorStack>();
+  return behaviors_->Push(std::move(behavior));
 }
 
 }  // namespace fraktor::inline v0::typed_internal

@@ -66,6 +66,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/ask_source.h"
 #include "fraktor/actor/turn/awaiting_handler.h"
+#include "fraktor/actor/turn/behavior_stack.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/utils/future/future.h"
@@ -101,6 +102,10 @@ struct Supervision;
 
 template <class... Ms>
 class TypedContext;
+namespace typed_internal {
+class TypedBehavior;
+class TypedInstanceBase;
+}  // namespace typed_internal
 
 // See the top.
 template <class Self, class... Ms>
@@ -246,11 +251,11 @@ absl::Status Dispatch(A& actor, ActorContext& context, Envelope& envelope) {
   }
 }
 
-// What the messages of one class are dispatched by; a behaviour brings its own.
-struct BehaviorTable {
-  // False: it knows nothing of the message.
-  bool (*receive)(void* actor, ActorContext& context, Envelope& message, absl::Status& status);
-  void (*destroy)(void* actor);
+// An object that handles messages in place of the actor.
+class TypedBehavior : public HandlerOwner {
+ public:
+  // False if it has no handler for the message.
+  virtual bool Receive(ActorContext& context, Envelope& message, absl::Status& status) = 0;
 };
 
 template <class A, class C, class M>
@@ -395,7 +400,7 @@ template <class A, class C, class... Ms>
 }
 
 template <class B, class C>
-struct BehaviorOf;
+class BehaviorOf;
 
 // Names a class by its address.
 template <class A>
@@ -623,20 +628,24 @@ class TypedContext : public ActorContext {
   // From the next message on, a B(args...) handles the messages of this actor, with `On`s of its own for all of them;
   // the actor itself handles none meanwhile, but keeps its hooks. A B that needs the actor takes a reference to it.
   // Become replaces what is on top; BecomeStacked puts it above, and Unbecome goes back. A restart forgets all.
+  // A B that was replaced lives until the last handler and the last task (context.Run) that it began have ended. So its
+  // coroutines may use its members after Become and Unbecome; what they return is still the reply.
   template <class B, class... Args>
   void Become(Args&&... args) {
-    PushBehavior<B>(/*replace=*/true, std::forward<Args>(args)...);
+    Instance().Replace(MakeBehavior<B>(std::forward<Args>(args)...));
   }
+  // ResourceExhausted beyond BehaviorStack::kMaxStacked (1000): then nothing changes.
   template <class B, class... Args>
-  void BecomeStacked(Args&&... args) {
-    PushBehavior<B>(/*replace=*/false, std::forward<Args>(args)...);
+  absl::Status BecomeStacked(Args&&... args) {
+    return Instance().Push(MakeBehavior<B>(std::forward<Args>(args)...));
   }
   // False if there was nothing to go back from.
-  bool Unbecome();
+  bool Unbecome() { return Instance().Pop(); }
 
  private:
+  typed_internal::TypedInstanceBase& Instance();
   template <class B, class... Args>
-  void PushBehavior(bool replace, Args&&... args);
+  std::unique_ptr<typed_internal::TypedBehavior> MakeBehavior(Args&&... args);
 };
 
 namespace typed_internal {
@@ -647,25 +656,23 @@ class TypedInstanceBase : public ActorInstance {
   TypedInstanceBase() = default;
   TypedInstanceBase(const TypedInstanceBase&) = delete;
   TypedInstanceBase& operator=(const TypedInstanceBase&) = delete;
-  ~TypedInstanceBase() override;
+  ~TypedInstanceBase() override = default;
 
-  void Push(bool replace, void* behavior, const BehaviorTable* table);
-  bool Pop();
+  void Replace(std::unique_ptr<TypedBehavior> behavior);
+  absl::Status Push(std::unique_ptr<TypedBehavior> behavior);
+  bool Pop() { return behaviors_ != nullptr && behaviors_->Pop(); }
 
  protected:
-  struct Behavior {
-    void* object;
-    const BehaviorTable* table;
-  };
-  // What few actors have.
-  struct Behaviors {
-    std::vector<Behavior> stack;
-    std::vector<Behavior> replaced;  // Perhaps by themselves, while they run.
-  };
-  // Ends behaviours that were replaced while they ran.
-  void Sweep();
+  // Before the actor itself ends: behaviours refer to it.
+  void EndBehaviors() { behaviors_.reset(); }
+  // The behaviour that handles messages in place of the actor, or null.
+  TypedBehavior* behavior() const {
+    return behaviors_ == nullptr ? nullptr : static_cast<TypedBehavior*>(behaviors_->top());
+  }
 
-  std::unique_ptr<Behaviors> behaviors_;
+ private:
+  // Null until the first Become: few actors have behaviours.
+  std::unique_ptr<BehaviorStack> behaviors_;
 };
 
 template <class A, class C, class... Ms>
@@ -675,11 +682,12 @@ class TypedInstance : public TypedInstanceBase {
  public:
   template <class... Args>
   explicit TypedInstance(const Args&... args) : actor_(args...) {}
+  ~TypedInstance() override { EndBehaviors(); }
 
   absl::Status Receive(ActorContext& context, Envelope& message) override {
     absl::Status status;
-    if (behaviors_ != nullptr && !behaviors_->stack.empty()) [[unlikely]]
-      return ReceiveByBehavior(context, message);
+    if (TypedBehavior* const replacing = behavior()) [[unlikely]]
+      return ReceiveByBehavior(*replacing, context, message);
     if (ReceiveBy<A, C, Ms...>(actor_, context, message, status)) [[likely]]
       return status;
     return context.Unhandled(message);
@@ -739,13 +747,13 @@ class TypedInstance : public TypedInstanceBase {
     }
   }
 
-  [[gnu::noinline]] absl::Status ReceiveByBehavior(ActorContext& context, Envelope& message) {
+  [[gnu::noinline]] absl::Status ReceiveByBehavior(TypedBehavior& top, ActorContext& context, Envelope& message) {
     absl::Status status;
-    const Behavior top = behaviors_->stack.back();
-    const bool handled = top.table->receive(top.object, context, message, status) ||
-                         TryRuntimeMessages<A, C>(actor_, context, message, status);
-    Sweep();
-    return handled ? status : context.Unhandled(message);
+    {
+      const OwnerScope scope(top);
+      if (top.Receive(context, message, status)) return status;
+    }
+    return TryRuntimeMessages<A, C>(actor_, context, message, status) ? status : context.Unhandled(message);
   }
 
   A actor_;
@@ -775,12 +783,17 @@ class SupervisingInstance final : public InstanceOf<A> {
 };
 
 template <class B, class... Ms>
-struct BehaviorOf<B, TypedContext<Ms...>> {
-  static bool Receive(void* object, ActorContext& context, Envelope& message, absl::Status& status) {
-    return ReceiveBy<B, TypedContext<Ms...>, Ms...>(*static_cast<B*>(object), context, message, status);
+class BehaviorOf<B, TypedContext<Ms...>> final : public TypedBehavior {
+ public:
+  template <class... Args>
+  explicit BehaviorOf(Args&&... args) : object_{std::forward<Args>(args)...} {}
+
+  bool Receive(ActorContext& context, Envelope& message, absl::Status& status) override {
+    return ReceiveBy<B, TypedContext<Ms...>, Ms...>(object_, context, message, status);
   }
-  static void Destroy(void* object) { delete static_cast<B*>(object); }
-  static constexpr BehaviorTable kTable{&Receive, &Destroy};
+
+ private:
+  B object_;
 };
 
 }  // namespace typed_internal
@@ -868,17 +881,16 @@ absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, co
 }
 
 template <class... Ms>
-template <class B, class... Args>
-void TypedContext<Ms...>::PushBehavior(bool replace, Args&&... args) {
-  // Here, so that the error says where Become was called.
-  static_assert((typed_internal::CheckHandles<B, TypedContext, Ms>() && ...));
-  auto& instance = static_cast<typed_internal::TypedInstanceBase&>(*slot().instance);
-  instance.Push(replace, new B{std::forward<Args>(args)...}, &typed_internal::BehaviorOf<B, TypedContext>::kTable);
+typed_internal::TypedInstanceBase& TypedContext<Ms...>::Instance() {
+  return static_cast<typed_internal::TypedInstanceBase&>(*slot().instance);
 }
 
 template <class... Ms>
-bool TypedContext<Ms...>::Unbecome() {
-  return static_cast<typed_internal::TypedInstanceBase&>(*slot().instance).Pop();
+template <class B, class... Args>
+std::unique_ptr<typed_internal::TypedBehavior> TypedContext<Ms...>::MakeBehavior(Args&&... args) {
+  // Here, so that the error says where Become was called.
+  static_assert((typed_internal::CheckHandles<B, TypedContext, Ms>() && ...));
+  return std::make_unique<typed_internal::BehaviorOf<B, TypedContext>>(std::forward<Args>(args)...);
 }
 
 }  // namespace fraktor::inline v0

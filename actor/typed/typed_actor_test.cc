@@ -570,10 +570,10 @@ class Lamp : public Actor<Lamp, Press, Look> {
     Lamp& lamp;
   };
 
-  Note On(Context& context, const Press&) {
+  absl::StatusOr<Note> On(Context& context, const Press&) {
     ++pressed_;
-    context.BecomeStacked<Shining>(*this);
-    return {"on"};
+    if (absl::Status stacked = context.BecomeStacked<Shining>(*this); !stacked.ok()) return stacked;
+    return Note{"on"};
   }
   Note On(Context&, const Look&) { return {"dark"}; }
 

@@ -129,11 +129,9 @@ struct PersistentActor::RecoveryProgress {
   bool has_timer = false;
 };
 
-struct PersistentActor::Behaviors {
-  // By pointer, so that one stays where it is while it runs.
-  std::vector<std::unique_ptr<CommandHandler>> stack;
-  // Gone from the stack, but one of them may be running.
-  std::vector<std::unique_ptr<CommandHandler>> replaced;
+struct PersistentActor::OwnedHandler final : HandlerOwner {
+  explicit OwnedHandler(CommandHandler its_function) : function(std::move(its_function)) {}
+  const CommandHandler function;
 };
 
 PersistentActor::PersistentActor() : fencing_token_(CurrentFencingToken()) {}
@@ -318,8 +316,10 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
       OnSnapshotFailure(some->cause);
     }
     if (behaviors_ == nullptr) return ReceiveCommand(context, message);
-    behaviors_->replaced.clear();
-    return behaviors_->stack.empty() ? ReceiveCommand(context, message) : (*behaviors_->stack.back())(context, message);
+    auto* const top = static_cast<OwnedHandler*>(behaviors_->top());
+    if (top == nullptr) return ReceiveCommand(context, message);
+    const OwnerScope scope(*top);
+    return top->function(context, message);
   }));
   AfterCommand();
   return WithMisuse(std::move(status));
@@ -400,23 +400,17 @@ void PersistentActor::UnstashAll() {
 }
 
 void PersistentActor::Become(CommandHandler handler) {
-  auto next = std::make_unique<CommandHandler>(std::move(handler));
-  Unbecome();
-  if (behaviors_ == nullptr) behaviors_ = std::make_unique<Behaviors>();
-  behaviors_->stack.push_back(std::move(next));
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<BehaviorStack>();
+  behaviors_->Replace(std::make_unique<OwnedHandler>(std::move(handler)));
 }
 
 void PersistentActor::BecomeStacked(CommandHandler handler) {
-  if (behaviors_ == nullptr) behaviors_ = std::make_unique<Behaviors>();
-  behaviors_->stack.push_back(std::make_unique<CommandHandler>(std::move(handler)));
+  if (behaviors_ == nullptr) behaviors_ = std::make_unique<BehaviorStack>();
+  absl::Status stacked = behaviors_->Push(std::make_unique<OwnedHandler>(std::move(handler)));
+  if (!stacked.ok()) Misuse(std::move(stacked));
 }
 
-bool PersistentActor::Unbecome() {
-  if (behaviors_ == nullptr || behaviors_->stack.empty()) return false;
-  behaviors_->replaced.push_back(std::move(behaviors_->stack.back()));
-  behaviors_->stack.pop_back();
-  return true;
-}
+bool PersistentActor::Unbecome() { return behaviors_ != nullptr && behaviors_->Pop(); }
 
 absl::Status PersistentActor::Unhandled(Envelope& command) {
   const auto warn = [this](const auto&... what) {

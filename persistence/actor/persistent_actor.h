@@ -81,6 +81,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/behavior_stack.h"
 #include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/actor/persistent_actor_options.h"
 #include "fraktor/persistence/actor/persistent_actor_state.h"
@@ -232,6 +233,8 @@ class PersistentActor : public ActorInstance {
 
   // From the next command on, `handler` gets the commands instead of ReceiveCommand. Become replaces the one on top;
   // BecomeStacked puts it above, and Unbecome goes back: false if there is nothing to go back from. A restart forgets all.
+  // A handler that was replaced lives until the last task that it began has ended (context.Run). BecomeStacked beyond
+  // BehaviorStack::kMaxStacked (1000) is a failure of the actor: ResourceExhausted.
   using CommandHandler = std::function<absl::Status(ActorContext& context, Envelope& command)>;
   void Become(CommandHandler handler);
   void BecomeStacked(CommandHandler handler);
@@ -280,7 +283,7 @@ class PersistentActor : public ActorInstance {
   // One event or deferred entry whose handler has not run.
   struct Invocation;
   struct RecoveryProgress;
-  struct Behaviors;
+  struct OwnedHandler;
 
   // Persisting.
   void Enqueue(Kind kind, EnvelopePtr event, EventHandler handler);
@@ -391,7 +394,7 @@ class PersistentActor : public ActorInstance {
   CommandStash stash_;
 
   std::unique_ptr<RecoveryProgress> recovery_;
-  std::unique_ptr<Behaviors> behaviors_;
+  std::unique_ptr<BehaviorStack> behaviors_;
   absl::Status misuse_;
   // The journal's message whose event has failed: others may still look at it until the next message.
   EnvelopePtr spent_;

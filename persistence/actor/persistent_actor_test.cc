@@ -1050,6 +1050,19 @@ TEST_F(PersistentActorTest, BecomesAnotherFromTheNextCommandOn) {
   EXPECT_EQ(TakeLog(), (Lines{"other 1", "command 2", "stacked 3", "command 4"}));
 }
 
+TEST_F(PersistentActorTest, FailsIfTooManyBehavioursAreStacked) {
+  AddStores();
+  script_.on_text = [](ScriptedActor& a, const std::string&) {
+    for (size_t i = 0; i <= BehaviorStack::kMaxStacked; ++i) {
+      a.BecomeStacked([](ActorContext&, Envelope&) { return absl::OkStatus(); });
+    }
+    return absl::OkStatus();
+  };
+  const ActorRef actor = SpawnRecovered();
+  const absl::Status refused = kit_.AskAndWait<std::string>(actor, std::string("x")).status();
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+}
+
 // P85, P88, P89
 TEST_F(PersistentActorTest, KeepsItsEventsWhateverFails) {
   AddStores();
