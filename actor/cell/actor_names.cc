@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/path_segment.h"
@@ -24,10 +25,10 @@ Pid PidOf(const ActorSlot& slot, uint32_t generation) {
   return {.slot = ActorSlotTable::IndexOf(&slot), .generation = generation};
 }
 
-bool IsRegistered(uint32_t number) { return (number & ActorKin::kIsRegistered) != 0; }
+bool IsRegistered(uint64_t number) { return (number & ActorKin::kIsRegistered) != 0; }
 
 void SetRegistered(ActorSlot& slot) {
-  std::atomic_ref<uint32_t>(slot.kin.number).fetch_or(ActorKin::kIsRegistered, std::memory_order_relaxed);
+  std::atomic_ref<uint64_t>(slot.kin.number).fetch_or(ActorKin::kIsRegistered, std::memory_order_relaxed);
 }
 
 absl::Status BadName(std::string_view name, const absl::Status& why) {
@@ -48,8 +49,8 @@ ActorSlot* ParentSlotOf(const ActorSlot& slot) {
   return std::atomic_ref<ActorSlot*>(const_cast<ActorSlot&>(slot).kin.parent).load(std::memory_order_relaxed);
 }
 
-uint32_t NumberOf(const ActorSlot& slot) {
-  return std::atomic_ref<uint32_t>(const_cast<ActorSlot&>(slot).kin.number).load(std::memory_order_relaxed);
+uint64_t NumberOf(const ActorSlot& slot) {
+  return std::atomic_ref<uint64_t>(const_cast<ActorSlot&>(slot).kin.number).load(std::memory_order_relaxed);
 }
 
 absl::Status ActorNames::RegisterRoot(ActorSlot& root) {
@@ -138,10 +139,10 @@ std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
 
 // Up to the first that the registry knows.
 std::string ActorNames::Climb(ActorRef actor) const {
-  std::vector<uint32_t> numbers;
+  std::vector<uint64_t> numbers;
   const ActorSlot* slot = actor.slot();
   while (slot != nullptr) {
-    const uint32_t number = NumberOf(*slot);
+    const uint64_t number = NumberOf(*slot);
     if (IsRegistered(number)) break;
     numbers.push_back(number);
     slot = ParentSlotOf(*slot);
@@ -195,7 +196,7 @@ ActorRef ActorNames::FindChild(ActorSlot& parent, std::string_view name) const {
   const std::optional<uint64_t> number = ParseAutoName(name);
   if (!number.has_value()) return {};
   const KinLock lock(parent);
-  for (uint32_t at = parent.kin.first_child; at != ActorKin::kNone;) {
+  for (uint32_t at = NewestChild(parent); at != ActorKin::kNone;) {
     ActorSlot& child = *ProcessSlots().At(at);
     at = child.kin.next_sibling;
     const ActorRef ref = child.ref();

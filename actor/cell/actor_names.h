@@ -90,7 +90,7 @@ class ActorNames {
 
 // What others may look at while an actor lives, and may find changed when they have looked.
 ActorSlot* ParentSlotOf(const ActorSlot& slot);
-uint32_t NumberOf(const ActorSlot& slot);
+uint64_t NumberOf(const ActorSlot& slot);
 
 }  // namespace fraktor::inline v0
 

@@ -11,6 +11,7 @@
 
 #include "fraktor/actor/cell/actor_subscriber.h"
 #include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/cell/not_created.h"
 #include "fraktor/actor/cell/tree_phase.h"
@@ -68,9 +69,51 @@ absl::Status NobodyWillAnswer(const Envelope& question, ActorRef actor, const st
   }
 }
 
-// By the holder, without the lock: whoever expects children from outside has a number from the beginning.
+// For the holder, without the lock. An actor that expects children from other threads has a list from the beginning.
 bool HasNeverHadChildren(ActorSlot& slot) {
-  return std::atomic_ref<uint32_t>(slot.kin.next_number).load(std::memory_order_relaxed) == 0;
+  return std::atomic_ref<ChildList*>(slot.kin.children).load(std::memory_order_relaxed) == nullptr;
+}
+
+// The caller holds the lock. Relaxed: pairs with HasNeverHadChildren, and everybody else has the lock.
+void SetChildren(ActorSlot& slot, ChildList* list) {
+  std::atomic_ref<ChildList*>(slot.kin.children).store(list, std::memory_order_relaxed);
+}
+
+// Memory for the first ChildList of an actor. It goes back unless the actor takes it.
+class ChildListMemory {
+ public:
+  // Nothing if the actor has a list already.
+  ChildListMemory(NodeCache& cache, ActorSlot& parent)
+      : cache_(cache), memory_(HasNeverHadChildren(parent) ? cache.Allocate(ChildList::kNodeClass) : nullptr) {}
+  ~ChildListMemory() {
+    if (memory_ != nullptr) [[unlikely]]
+      cache_.Free(ChildList::kNodeClass, memory_);
+  }
+  ChildListMemory(const ChildListMemory&) = delete;
+  ChildListMemory& operator=(const ChildListMemory&) = delete;
+
+  // The list of a living actor, made now if it has none. The caller holds its lock.
+  ChildList& GiveTo(ActorSlot& parent) {
+    if (parent.kin.children == nullptr) [[unlikely]]
+      SetChildren(parent, ::new (std::exchange(memory_, nullptr)) ChildList);
+    return *parent.kin.children;
+  }
+
+ private:
+  NodeCache& cache_;
+  void* memory_;
+};
+
+// Frees the list of an actor that has ended. Late readers of its slot find none.
+void EndChildren(NodeCache& cache, ActorSlot& slot) {
+  if (HasNeverHadChildren(slot)) return;
+  ChildList* const list = slot.kin.children;
+  {
+    const KinLock lock(slot);
+    SetChildren(slot, nullptr);
+  }
+  list->~ChildList();
+  cache.Free(ChildList::kNodeClass, list);
 }
 
 [[gnu::noinline, gnu::cold]] absl::Status EndsChildren(const std::string& parent) {
@@ -98,6 +141,7 @@ ActorTree::~ActorTree() {
     if (slot.instance == nullptr) return;  // A promise.
     MailboxRegistry::Abandon(slot);
     Unmake(cache, slot);
+    EndChildren(cache, slot);
     slot.kin.props->RemoveUser();
   });
 }
@@ -201,25 +245,22 @@ absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, DispatcherCho
   return slot;
 }
 
-// Links a child to its parent; false if that ends its children.
-inline bool ActorTree::Adopt(ActorSlot& parent, uint32_t generation, ActorSlot& child) {
-  ActorKin& mine = parent.kin;
+// Links a child to its parent. False if the parent stops, or is about to be restarted.
+inline bool ActorTree::Adopt(NodeCache& cache, ActorSlot& parent, uint32_t generation, ActorSlot& child) {
   ActorKin& kin = child.kin;
-  const uint32_t number = ActorSlotTable::IndexOf(&child);
+  const uint32_t index = ActorSlotTable::IndexOf(&child);
+  ChildListMemory memory(cache, parent);
   const KinLock lock(parent);
   // It would outlive its parent, or the parent would wait for it for ever.
   if (parent.phase != kLiving || !parent.IsAt(generation)) [[unlikely]]
     return false;
   std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_relaxed);
-  // Also looked at without the lock, by the actor itself.
-  std::atomic_ref<uint32_t> next_number(mine.next_number);
-  const uint32_t number_of_child = next_number.load(std::memory_order_relaxed);
-  next_number.store(number_of_child + 1, std::memory_order_relaxed);
-  std::atomic_ref<uint32_t>(kin.number).store(number_of_child, std::memory_order_relaxed);
-  kin.next_sibling = mine.first_child;
-  if (mine.first_child != ActorKin::kNone) SlotAt(mine.first_child).kin.previous_sibling = number;
-  mine.first_child = number;
-  ++mine.children;
+  ChildList& siblings = memory.GiveTo(parent);
+  std::atomic_ref<uint64_t>(kin.number).store(siblings.next_number++, std::memory_order_relaxed);
+  kin.next_sibling = siblings.first;
+  if (siblings.first != ActorKin::kNone) SlotAt(siblings.first).kin.previous_sibling = index;
+  siblings.first = index;
+  ++siblings.count;
   return true;
 }
 
@@ -270,7 +311,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   props.AddUser();
   // Born to a parent that waits for a verdict, it waits too.
   slot->failures = worker.turn.failures;
-  Adopt(parent.slot(), parent.slot().generation(), *slot);
+  Adopt(worker.cache(), parent.slot(), parent.slot().generation(), *slot);
   return Begin(*slot, props.has_start());
 }
 
@@ -290,7 +331,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   slot->kin.props = &props;
   if (props.is_router()) slot->ref_flags |= kRouterFlag;
   const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
-  if (!Adopt(parent, parent_ref.generation(), *slot)) {
+  if (!Adopt(cache, parent, parent_ref.generation(), *slot)) {
     GiveUp(*slot, props);
     return EndsChildren(PathOf(parent_ref));
   }
@@ -318,9 +359,10 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
 }
 
 void ActorTree::ExpectForeignChildren(ActorRef parent) {
+  ChildListMemory memory(NodeCache::OfThisThread(), *parent.slot());
   const KinLock lock(*parent.slot());
-  std::atomic_ref<uint32_t> next_number(parent.slot()->kin.next_number);
-  if (next_number.load(std::memory_order_relaxed) == 0) next_number.store(1, std::memory_order_relaxed);
+  ChildList& children = memory.GiveTo(*parent.slot());
+  if (children.next_number == 0) children.next_number = 1;
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name,
@@ -500,7 +542,7 @@ void ActorTree::StopChildren(ActorSlot& slot) {
 template <class M>
 void ActorTree::TellChildren(ActorSlot& slot, const ActorSlot* except) {
   const KinLock lock(slot);
-  for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
+  for (uint32_t at = NewestChild(slot); at != ActorKin::kNone;) {
     ActorSlot& child = SlotAt(at);
     at = child.kin.next_sibling;
     // Looked at once: it may be ending at this moment. One that has ended is told nothing: what would be sent to its
@@ -518,7 +560,7 @@ bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
   {
     // The last child to end sees that it is awaited, or has ended before.
     const KinLock lock(slot);
-    if (slot.kin.children == 0) {
+    if (CountChildren(slot) == 0) {
       slot.phase = kEnding;
       return true;
     }
@@ -581,6 +623,7 @@ void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   ActorSlot* const parent = slot.kin.parent;
   const ActorRef awaited_by = parent == nullptr ? ActorRef() : Leave(*parent, slot);
   if (!awaited_by.IsNoOne()) TellSystem(awaited_by, MakeEnvelope<ChildrenEnded>(worker.cache(), ActorRef()));
+  EndChildren(worker.cache(), slot);
   worker.slots().Release(&slot);
   if (state != nullptr) {
     auto& cell = static_cast<CellState&>(*state);
@@ -602,15 +645,15 @@ void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
 // Whoever waits for that: the parent, or no one.
 ActorRef ActorTree::Leave(ActorSlot& parent, ActorSlot& child) {
   const ActorKin& gone = child.kin;
-  ActorKin& kin = parent.kin;
   const KinLock lock(parent);
-  (gone.previous_sibling == ActorKin::kNone ? kin.first_child : SlotAt(gone.previous_sibling).kin.next_sibling) =
+  ChildList& siblings = *parent.kin.children;
+  (gone.previous_sibling == ActorKin::kNone ? siblings.first : SlotAt(gone.previous_sibling).kin.next_sibling) =
       gone.next_sibling;
   if (gone.next_sibling != ActorKin::kNone) {
     SlotAt(gone.next_sibling).kin.previous_sibling = gone.previous_sibling;
   }
-  --kin.children;
-  bool is_awaited = kin.children == 0;
+  --siblings.count;
+  bool is_awaited = siblings.count == 0;
   if (std::exchange(child.leaving, false)) is_awaited = --parent.leaving_children == 0 || is_awaited;
   return is_awaited && parent.phase != kLiving ? parent.ref() : ActorRef();
 }
@@ -627,8 +670,8 @@ ActorRef ActorTree::ChildOf(ActorSlot& slot, std::string_view name) const {
 std::vector<ActorRef> ActorTree::ChildrenOf(ActorSlot& slot) const {
   std::vector<ActorRef> children;
   const KinLock lock(slot);
-  children.reserve(slot.kin.children);
-  for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
+  children.reserve(CountChildren(slot));
+  for (uint32_t at = NewestChild(slot); at != ActorKin::kNone;) {
     ActorSlot& child = SlotAt(at);
     at = child.kin.next_sibling;
     const ActorRef ref = child.ref();

@@ -9,6 +9,7 @@
 
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/cell_state.h"
+#include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/cell/not_created.h"
 #include "fraktor/actor/cell/tree_phase.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
@@ -193,7 +194,7 @@ void ActorTree::ForgetRestarts(ActorSlot& parent) {
   {
     // Others may be adding children.
     const KinLock lock(parent);
-    if (restarts.size() < 2 * size_t{parent.kin.children}) return;
+    if (restarts.size() < 2 * size_t{CountChildren(parent)}) return;
   }
   absl::erase_if(restarts, [](const auto& entry) { return !entry.first.slot()->IsAt(entry.first.generation()); });
 }
@@ -264,7 +265,7 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::S
   {
     const KinLock lock(slot);
     // Children that end by themselves at this moment have their names until they have left.
-    for (uint32_t at = slot.kin.first_child; at != ActorKin::kNone;) {
+    for (uint32_t at = NewestChild(slot); at != ActorKin::kNone;) {
       ActorSlot& child = *ProcessSlots().At(at);
       at = child.kin.next_sibling;
       if (child.generation() % 2 == 1 || std::exchange(child.leaving, true)) continue;

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/mailbox/envelope_list.h"
@@ -256,7 +257,7 @@ TEST_F(DeathWatch, EndsInOrder) {
   bool unreachable = false;
   const ActorRef watcher = Spawn("watcher", {.terminated = [&](ActorContext& context, const Terminated&) {
                                    diary_.Add("watcher heard");
-                                   parent_knew = parent.slot()->kin.children == 0;
+                                   parent_knew = CountChildren(*parent.slot()) == 0;
                                    unreachable = !context.system().Resolve("/user/parent/kid").ok() && !IsAlive(kid);
                                    return absl::OkStatus();
                                  }});

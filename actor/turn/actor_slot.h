@@ -35,6 +35,7 @@ class ActorInstance;
 class ActorProps;
 class MailboxLimits;
 class RemoteLink;
+struct ChildList;
 struct SlotExtension;
 
 // What an actor's next message has to pass: a bit each, so that reasons do not undo each other. Failures are counted
@@ -60,21 +61,21 @@ inline constexpr uint8_t kSuspendingGates =
 
 class ActorSlot;
 
-// An actor's place in the tree. Siblings are named by the numbers of their slots.
+// An actor's place in the tree. The indices of their slots stand for the siblings.
 struct ActorKin {
   static constexpr uint32_t kNone = UINT32_MAX;
 
   ActorSlot* parent;  // Null for a root. It lives as long as the child.
   const ActorProps* props;
-  uint32_t first_child;
+  ChildList* children;  // Null before the first child.
   uint32_t next_sibling;
   uint32_t previous_sibling;
-  uint32_t children;
-  uint32_t number;       // Among its siblings, for its automatic name; or kIsRegistered, with or without one.
-  uint32_t next_number;  // For its next child.
+  // Which child of its parent it is, up to kMaxNumber, for its automatic name; and kIsRegistered.
+  uint64_t number;
 
+  static constexpr uint64_t kMaxNumber = (uint64_t{1} << 62) - 1;
   // In `number`: the registry of paths knows the actor.
-  static constexpr uint32_t kIsRegistered = uint32_t{1} << 31;
+  static constexpr uint64_t kIsRegistered = uint64_t{1} << 63;
 };
 
 // A reference to an actor of this process in 8 bytes: the number of its slot, and the generation.

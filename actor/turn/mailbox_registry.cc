@@ -93,12 +93,10 @@ void MailboxRegistry::Prepare(ActorSlot& slot, uint32_t generation, const Mailbo
   slot.leaving_children = 0;
   slot.kin = {.parent = nullptr,
               .props = nullptr,
-              .first_child = ActorKin::kNone,
+              .children = nullptr,
               .next_sibling = ActorKin::kNone,
               .previous_sibling = ActorKin::kNone,
-              .children = 0,
-              .number = 0,
-              .next_number = 0};
+              .number = 0};
   if (spec.options != nullptr) [[unlikely]]
     Equip(slot, generation, *spec.options);
   ActorSlotPool::Activate({&slot, generation});

@@ -1,0 +1,61 @@
+// Names and paths of the actors of a whole system: automatic names, and how paths lead back to actors.
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/child_list.h"
+#include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/system_fixture.h"
+
+namespace fraktor {
+namespace {
+
+class ActorPaths : public SystemTest {
+ protected:
+  // A child of `parent` without a name of its own.
+  ActorRef SpawnUnnamed(ActorRef parent) {
+    absl::StatusOr<ActorRef> child = absl::UnknownError("the parent did not run");
+    const PropsPtr props = PropsFor("unnamed");
+    Let(parent, [&](ActorContext& context) {
+      child = context.Spawn(*props);
+      return absl::OkStatus();
+    });
+    EXPECT_TRUE(child.ok()) << child.status();
+    return child.ok() ? *child : ActorRef();
+  }
+  // As if the actor had spawned so many children already.
+  static void SetNextNumber(ActorRef parent, uint64_t number) { parent.slot()->kin.children->next_number = number; }
+};
+
+// PTH-2
+TEST_F(ActorPaths, NumbersOfUnnamedChildrenGoOnBeyond32Bits) {
+  const ActorRef parent = Spawn("parent");
+  const std::string path = system().PathOf(parent);
+  const ActorRef first = SpawnUnnamed(parent);
+  EXPECT_EQ(system().PathOf(first), path + "/$a");
+  for (const uint64_t limit : {uint64_t{1} << 31, uint64_t{1} << 32, uint64_t{1} << 48}) {
+    SetNextNumber(parent, limit - 2);
+    for (uint64_t number = limit - 2; number < limit + 2; ++number) {
+      SCOPED_TRACE(number);
+      const std::string expected = path + "/" + AutoName(number);
+      const ActorRef child = SpawnUnnamed(parent);
+      EXPECT_EQ(system().PathOf(child), expected);
+      EXPECT_EQ(system().Resolve(expected).value_or(ActorRef()), child);
+      const ActorRef named = SpawnUnder(child, "grandchild");
+      EXPECT_EQ(system().PathOf(named), expected + "/grandchild");
+      EXPECT_EQ(system().Resolve(expected + "/grandchild").value_or(ActorRef()), named);
+      EXPECT_EQ(system().PathOf(child), expected);
+      EXPECT_EQ(system().Resolve(expected).value_or(ActorRef()), child);
+    }
+  }
+  EXPECT_EQ(system().PathOf(first), path + "/$a");
+  EXPECT_EQ(system().Resolve(path + "/$a").value_or(ActorRef()), first);
+}
+
+}  // namespace
+}  // namespace fraktor
