@@ -1,6 +1,9 @@
 #include "fraktor/actor/scheduler/guest_seat.h"
 
+#include <malloc.h>
+
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -24,6 +27,7 @@
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailbox_registry.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/testing/counted_allocations.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
@@ -62,6 +66,9 @@ class Scripted final : public ActorInstance {
  private:
   const Script script_;
 };
+
+// How much of the heap is in use.
+size_t HeapBytes() { return mallinfo2().uordblks; }
 
 bool IsGuest() { return ActorWorker::Current() != nullptr && ActorWorker::Current()->index == kForeign; }
 
@@ -386,6 +393,39 @@ TEST_P(GuestSeatOnToolboxTest, IsThereIfThereAreThreads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GuestSeatOnToolboxTest, EachToolbox(), NameOfToolbox);
+
+// Two threads bring messages, one after the other, as those of a transport do.
+TEST_F(GuestSeatTest, NeedsNoMoreMemoryHoweverOftenGuestsTakeTurns) {
+  if (!kCountsAllocations) GTEST_SKIP() << kWhyNoAllocationsAreCounted;
+  constexpr int kTurns = 2000;
+  constexpr int kWarmUp = 100;
+  auto executor = Start({});
+  std::atomic<int> as_guest{0};
+  const ActorRef actor = Spawn(*executor, [&](ActorContext&, const Ball&) {
+    if (IsGuest()) as_guest.fetch_add(1);
+  });
+  std::binary_semaphore turn_of[2] = {std::binary_semaphore(1), std::binary_semaphore(0)};
+  size_t bytes_before = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kTurns; ++i) {
+        turn_of[t].acquire();
+        if (t == 0 && i == kWarmUp) bytes_before = HeapBytes();
+        {
+          const GuestStay stay(executor->guest_seat());
+          Tell(actor, Ball{});
+        }
+        turn_of[1 - t].release();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // A worker may wake up without a cause, and then there is no seat.
+  EXPECT_GT(as_guest.load(), kTurns);
+  EXPECT_LT(HeapBytes(), bytes_before + kTurns * sizeof(void*)) << "something is kept for each turn";
+  executor->Stop();
+}
 
 // Many threads come and go, while actors talk to each other on all of them: nothing is lost, nothing is done twice.
 TEST_F(GuestSeatTest, MixesWithWorkers) {

@@ -37,7 +37,8 @@ ActorWorker::~ActorWorker() = default;
 
 void ActorWorker::AdoptThread() {
   cache_ = &NodeCache::OfThisThread();
-  if (pool_ != nullptr) slots_ = std::make_unique<ActorSlotPool::Cache>(*pool_);
+  // Free slots belong to the worker, not to its thread: guests that take turns share them.
+  if (pool_ != nullptr && slots_ == nullptr) slots_ = std::make_unique<ActorSlotPool::Cache>(*pool_);
 }
 
 MessageTrace ActorWorker::TraceNow() const {

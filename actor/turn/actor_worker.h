@@ -140,6 +140,8 @@ class ActorWorker {
   // The thread's own cache of nodes, once the worker has a thread.
   NodeCache& cache() { return *cache_; }
   bool has_thread() const { return cache_ != nullptr; }
+  // The worker runs on the calling thread from now on. Whoever passes a worker from one thread to another sees to it that
+  // the threads take turns.
   void AdoptThread();
 
   // Only if the setup has slots.

@@ -103,8 +103,12 @@ class SlotPool {
   absl::Status Refill(MagazinePointer& magazine);
   // Changes a full magazine for an empty one.
   void Drain(MagazinePointer& magazine);
-  // Takes back what a cache had.
+  // Gives a new cache an empty magazine: one that another cache has left, if there is one.
+  MagazinePointer Lend();
+  // Takes a magazine of a cache that ends. Puts its slots together with those of other caches that have ended.
   void TakeBack(MagazinePointer magazine);
+
+  MagazinePointer TakeEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Puts slots of the current chunk that have not been used by this pool into an empty magazine.
   void Carve(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -115,8 +119,9 @@ class SlotPool {
   Mutex mutex_;
   std::vector<Chunk*> chunks_ ABSL_GUARDED_BY(mutex_);
   size_t carved_ ABSL_GUARDED_BY(mutex_) = 0;  // How many slots of the last chunk have been looked at.
-  // Together as many as caches and free slots have needed at a time.
-  std::vector<MagazinePointer> filled_ ABSL_GUARDED_BY(mutex_);
+  // With those of the caches as many magazines as caches and free slots have needed at a time: two for each cache, one
+  // for every kMagazineSlots free slots, and one. They are never given back to the system, as slots are not.
+  std::vector<MagazinePointer> filled_ ABSL_GUARDED_BY(mutex_);  // All are full except, at most, the last one.
   std::vector<MagazinePointer> empty_ ABSL_GUARDED_BY(mutex_);
 
   // For callers without a cache. Taken before mutex_.
@@ -128,8 +133,7 @@ template <typename T, size_t kChunkBytes, typename Atomics>
 class SlotPool<T, kChunkBytes, Atomics>::Cache {
  public:
   // `pool` outlives the cache.
-  explicit Cache(SlotPool& pool)
-      : pool_(pool), loaded_(std::make_unique<Magazine>()), spare_(std::make_unique<Magazine>()) {}
+  explicit Cache(SlotPool& pool) : pool_(pool), loaded_(pool.Lend()), spare_(pool.Lend()) {}
 
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
@@ -272,17 +276,36 @@ void SlotPool<T, kChunkBytes, Atomics>::Carve(Magazine& magazine) {
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>
+auto SlotPool<T, kChunkBytes, Atomics>::TakeEmpty() -> MagazinePointer {
+  if (empty_.empty()) return std::make_unique<Magazine>();
+  MagazinePointer magazine = std::move(empty_.back());
+  empty_.pop_back();
+  return magazine;
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+auto SlotPool<T, kChunkBytes, Atomics>::Lend() -> MagazinePointer {
+  MutexLock lock(mutex_);
+  return TakeEmpty();
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
 void SlotPool<T, kChunkBytes, Atomics>::Drain(MagazinePointer& magazine) {
   assert(magazine->full());
   MutexLock lock(mutex_);
-  if (empty_.empty()) empty_.push_back(std::make_unique<Magazine>());
-  filled_.push_back(std::exchange(magazine, std::move(empty_.back())));
-  empty_.pop_back();
+  filled_.push_back(std::exchange(magazine, TakeEmpty()));
+  if (filled_.size() > 1 && !filled_[filled_.size() - 2]->full()) {
+    std::swap(filled_.back(), filled_[filled_.size() - 2]);
+  }
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>
 void SlotPool<T, kChunkBytes, Atomics>::TakeBack(MagazinePointer magazine) {
   MutexLock lock(mutex_);
+  if (!filled_.empty()) {
+    Magazine& last = *filled_.back();
+    while (!last.full() && !magazine->empty()) last.slots[last.count++] = magazine->slots[--magazine->count];
+  }
   (magazine->empty() ? empty_ : filled_).push_back(std::move(magazine));
 }
 
