@@ -1,0 +1,393 @@
+#include "fraktor/actor/testkit/storm/person.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/pattern/receive_timeout.h"
+#include "fraktor/actor/pattern/stash.h"
+#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/testkit/storm/citizens.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/future/task.h"
+
+namespace fraktor::storm {
+namespace {
+
+// Replies in a later turn.
+Task<void> ReplyLater(World* world, ActorContext* context, ActorRef asker, absl::Duration after) {
+  const Counted frame(world->ledger().frames);
+  auto delay = context->Delay(after);
+  static_cast<void>(co_await delay);
+  context->Tell(asker, Answer{world->FreeToken()});
+}
+
+// A number that only this thread has; never 0.
+uint64_t ThisThread() {
+  static thread_local const char mark = 0;
+  return reinterpret_cast<uintptr_t>(&mark);
+}
+
+SupervisionDirective Verdict(const Failure& failure) {
+  switch (failure.error.code()) {
+    case absl::StatusCode::kUnavailable:
+      return Resume();
+    case absl::StatusCode::kDataLoss:
+      return Stop();
+    case absl::StatusCode::kOutOfRange:
+      return Escalate();
+    default:
+      return SupervisorStrategy::DecideByDefault(failure);
+  }
+}
+
+}  // namespace
+
+Person::Inside::Inside(Person& person)
+    : person_(person), outer_(person.inside_.exchange(ThisThread(), std::memory_order_relaxed)) {
+  if (outer_ != 0 && outer_ != ThisThread()) {
+    person_.world().ledger().Violate("one thread at a time is inside an actor", "another thread was inside");
+  }
+  ++person_.turns_;
+}
+Person::Inside::~Inside() { person_.inside_.store(outer_, std::memory_order_relaxed); }
+
+Person::Person(Moods& moods, const std::shared_ptr<Life>& life)
+    : moods_(moods), life_(life), counted_(life->world.ledger().instances) {
+  if (!world().is_over() && life_->random.Uniform(60) == 0) throw std::runtime_error("a constructor throws");
+}
+
+Person::~Person() = default;
+
+absl::Status Person::PreStart(ActorContext& context) {
+  const Inside inside(*this);
+  if (world().is_over()) return absl::OkStatus();
+  Random& random = life_->random;
+  switch (random.Uniform(40)) {
+    case 0:
+      return absl::UnavailableError("a start fails");
+    case 1:
+      throw std::runtime_error("a start throws");
+    case 2:
+    case 3:
+      return SetReceiveTimeout(context, random.UniformDuration(absl::Milliseconds(1), absl::Milliseconds(5)));
+    case 4:
+    case 5:
+      SpawnCitizen(world(), random, context).IgnoreError();
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+void Person::PostStop(ActorContext& context) {
+  const Inside inside(*this);
+  if (world().is_over()) return;
+  Random& random = life_->random;
+  const uint64_t draw = random.Uniform(40);
+  if (draw == 0) throw std::runtime_error("an end throws");
+  if (draw < 4) {
+    const Acquaintance other = world().Anybody(random);
+    context.Tell(other.ref, Letter{world().MakeToken(other), life_->NextPlace()});
+  }
+}
+
+SupervisionDirective Person::OnChildFailure(const Failure& failure) {
+  const Inside inside(*this);
+  if (!world().is_over() && life_->random.Uniform(100) == 0) throw std::runtime_error("a decision throws");
+  return supervision().Decide(failure);
+}
+
+const SupervisorStrategy& Person::supervision() const {
+  static const auto& one = *new SupervisorStrategy({.decider = &Verdict});
+  static const auto& all =
+      *new SupervisorStrategy({.scope = SupervisionScope::kAllForOne, .max_restarts = 5, .decider = &Verdict});
+  static const auto& few = *new SupervisorStrategy({.max_restarts = 2, .window = absl::Seconds(1)});
+  static const auto& slow =
+      *new SupervisorStrategy({.backoff = {.min = absl::Milliseconds(1), .max = absl::Milliseconds(8)}});
+  switch (life_->id % 6) {
+    case 0:
+      return all;
+    case 1:
+      return few;
+    case 2:
+      return slow;
+    case 3:
+      return SupervisorStrategy::Stopping();
+    default:
+      return one;
+  }
+}
+
+absl::Status Person::Receive(ActorContext& context, Envelope& message) {
+  if (auto* const letter = message.TryAs<Letter>()) return On(context, *letter);
+  if (auto* const bulky = message.TryAs<Bulky>()) return On(context, *bulky);
+  if (auto* const urgent = message.TryAs<Urgent>()) return On(context, *urgent);
+  if (auto* const act = message.TryAs<Act>()) return On(context, *act);
+  if (auto* const question = message.TryAs<Question>()) return On(context, *question);
+  if (auto* const answer = message.TryAs<Answer>()) return On(context, *answer);
+  if (auto* const tick = message.TryAs<Tick>()) return On(context, *tick);
+  if (auto* const piped = message.TryAs<Piped>()) return On(context, *piped);
+  if (const auto* note = message.TryAs<WatchNote>()) return On(context, *note);
+  if (const auto* gust = message.TryAs<Gust>()) return On(context, *gust);
+  if (const auto* calm = message.TryAs<Calm>()) return On(context, *calm);
+  if (message.Is<Audit>()) {
+    CheckWaits(context);
+    context.Reply(Audited{});
+    return absl::OkStatus();
+  }
+  if (const auto* terminated = message.TryAs<Terminated>()) return On(context, *terminated);
+  if (const auto* timeout = message.TryAs<ReceiveTimeout>()) return On(context, *timeout);
+  if (const auto* identity = message.TryAs<ActorIdentity>()) return On(context, *identity);
+  if (const auto* error = message.TryAs<ErrorReply>()) return On(context, *error);
+  return context.Unhandled(message);
+}
+
+absl::Status Person::OnReply(ActorContext&, ActorRef ask, absl::StatusOr<Envelope*> answer) {
+  const Inside inside(*this);
+  if (life_->asked.erase(ask) == 0 && !life_->is_anonymous) {
+    world().ledger().Violate("every ask ends once", "a reply came for an ask that was not open");
+    return absl::OkStatus();
+  }
+  if (answer.ok()) {
+    if (auto* const typed = (*answer)->TryAs<Answer>()) typed->token.Handle();
+  }
+  return absl::OkStatus();
+}
+
+void Person::PayReplies(ActorContext& context) {
+  for (const ActorRef asker : std::exchange(life_->owed_replies, {})) {
+    context.Tell(asker, Answer{world().FreeToken()});
+  }
+}
+
+bool Person::MayStash(ActorContext& context) {
+  if (world().is_over() || life_->stashes == 0 || StashIsFull(context)) return false;
+  --life_->stashes;
+  return true;
+}
+
+template <class Mail>
+absl::Status Person::OnMail(ActorContext& context, Mail& mail, std::string_view what) {
+  const Inside inside(*this);
+  life_->CheckPlace(mail.place, what);
+  // A message that was put aside or passed on has lost its place.
+  if (MayStash(context)) {
+    mail.place.sender = 0;
+    return Stash(context);
+  }
+  if (!world().is_over() && mail.place.number % 32 == 7) {
+    mail.place = {};
+    const Acquaintance other = world().Anybody(life_->random);
+    if (!other.is_free && !other.ref.IsNoOne()) {
+      context.Forward(other.ref);
+      return absl::OkStatus();
+    }
+  }
+  mail.token.Handle();
+  PayReplies(context);
+  return absl::OkStatus();
+}
+template absl::Status Person::OnMail(ActorContext& context, Letter& mail, std::string_view what);
+template absl::Status Person::OnMail(ActorContext& context, Bulky& mail, std::string_view what);
+
+absl::Status Person::On(ActorContext&, Urgent& urgent) {
+  const Inside inside(*this);
+  urgent.token.Handle();
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext& context, Act& act) {
+  const Inside inside(*this);
+  act.token.Handle();
+  PayReplies(context);
+  if (world().is_over()) return absl::OkStatus();
+  Random random(act.seed);
+  const std::vector<ActorOperation>& table = ActorOperations();
+  static const int64_t total = [&] {
+    int64_t sum = 0;
+    for (const ActorOperation& row : table) sum += row.weight;
+    return sum;
+  }();
+  int64_t draw = static_cast<int64_t>(random.Uniform(static_cast<uint64_t>(total)));
+  for (size_t i = 0; i < table.size(); ++i) {
+    draw -= table[i].weight;
+    if (draw >= 0) continue;
+    if (world().Skips(table[i].name)) return absl::OkStatus();
+    world().CountOperation(i + 1, table[i].name);
+    Deed deed{*this, context, random};
+    const absl::Cleanup done = [] { SetOperationOfThisThread(0, ""); };
+    return table[i].perform(deed);
+  }
+  return absl::OkStatus();
+}
+
+void Person::CheckQuestion(Question& question) {
+  const Inside inside(*this);
+  life_->CheckPlace(question.place, "question");
+  question.token.Handle();
+}
+
+absl::Status Person::On(ActorContext& context, Question& question) {
+  const Inside inside(*this);
+  life_->CheckPlace(question.place, "question");
+  if (MayStash(context)) {
+    question.place.sender = 0;
+    return Stash(context);
+  }
+  const auto answer = [this] { return Answer{world().FreeToken()}; };
+  if (world().is_over()) {
+    question.token.Handle();
+    context.Reply(answer());
+    return absl::OkStatus();
+  }
+  Random random(question.seed);
+  const uint64_t draw = random.Uniform(16);
+  if (draw == 0) {
+    const Acquaintance other = world().Anybody(random);
+    if (!other.is_free && !other.ref.IsNoOne()) {
+      question.place = {};
+      question.seed = random.Next();
+      context.Forward(other.ref);
+      return absl::OkStatus();
+    }
+  }
+  question.token.Handle();
+  switch (draw) {
+    case 1:
+      life_->owed_replies.push_back(context.sender());
+      return absl::OkStatus();
+    case 2:
+      return absl::OkStatus();
+    case 3:
+      return absl::UnavailableError("a question is too hard");
+    case 4:
+      throw std::runtime_error("a question is too much");
+    case 5:
+      context.Reply(ErrorReply{absl::NotFoundError("no answer is known")});
+      return absl::OkStatus();
+    case 6:
+      context.Reply(answer());
+      break;
+    case 7:
+      return context.Run(ReplyLater(&world(), &context, context.sender(),
+                                    random.UniformDuration(absl::ZeroDuration(), absl::Milliseconds(3))));
+    default:
+      break;
+  }
+  context.Reply(answer());
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, Answer& answer) {
+  // To a message that was told: some handlers reply to those too.
+  const Inside inside(*this);
+  answer.token.Handle();
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext& context, Tick& tick) {
+  const Inside inside(*this);
+  tick.token.Handle();
+  PayReplies(context);
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, Piped& piped) {
+  const Inside inside(*this);
+  piped.token.Handle();
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const WatchNote& note) {
+  const Inside inside(*this);
+  if (life_->is_anonymous) return absl::OkStatus();
+  const auto found = life_->watched.find(note.watched);
+  if (found == life_->watched.end() || found->second != Life::WatchKind::kNote) {
+    world().ledger().Violate("every watch ends once", "a message came for an actor that was not watched with it");
+    return absl::OkStatus();
+  }
+  life_->watched.erase(found);
+  world().ledger().terminations.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const Terminated& terminated) {
+  const Inside inside(*this);
+  if (life_->is_anonymous) return absl::OkStatus();
+  const auto found = life_->watched.find(terminated.actor);
+  if (found == life_->watched.end() || found->second != Life::WatchKind::kTerminated) {
+    world().ledger().Violate("every watch ends once", "Terminated came for an actor that was not watched");
+    return absl::OkStatus();
+  }
+  if (MayLive(terminated.actor)) {
+    world().ledger().Violate("Terminated comes after the end", "Terminated came for an actor that lives");
+  }
+  life_->watched.erase(found);
+  world().ledger().terminations.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const Gust&) {
+  const Inside inside(*this);
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext& context, const ReceiveTimeout&) {
+  const Inside inside(*this);
+  if (world().is_over()) return absl::OkStatus();
+  if (life_->random.Bernoulli(0.3)) context.Stop();
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const ActorIdentity&) {
+  const Inside inside(*this);
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext&, const ErrorReply&) {
+  const Inside inside(*this);
+  return absl::OkStatus();
+}
+
+absl::Status Person::On(ActorContext& context, const Calm&) {
+  const Inside inside(*this);
+  life_->stashes = 0;
+  kept_.clear();
+  PayReplies(context);
+  Timers(context).CancelAll();
+  CancelReceiveTimeout(context);
+  UnstashAll(context);
+  return absl::OkStatus();
+}
+
+void Person::CheckWaits(ActorContext& context) {
+  const Inside inside(*this);
+  if (life_->is_anonymous) return;
+  for (const auto& [actor, kind] : life_->watched) {
+    if (MayLive(actor)) continue;
+    world().ledger().Violate("every watch ends once",
+                             absl::StrCat(context.Path(), " was not told of the end of ", context.PathOf(actor)));
+  }
+  if (!life_->asked.empty()) {
+    world().ledger().Violate("every ask ends once", absl::StrCat(life_->asked.size(), " asks of ", context.Path(),
+                                                                 " have neither a reply nor an error"));
+  }
+}
+
+const std::vector<ActorOperation>& ActorOperations() {
+  static const auto& table = *[] {
+    auto* const all = new std::vector<ActorOperation>();
+    for (const auto& rows : {MessagingOperations(), LifeOperations(), AskingOperations(), FacilityOperations(),
+                             LookingOperations(), RouterOperations()}) {
+      all->insert(all->end(), rows.begin(), rows.end());
+    }
+    return all;
+  }();
+  return table;
+}
+
+}  // namespace fraktor::storm

@@ -1,0 +1,114 @@
+// Routers of every kind, as children and as targets.
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/router/router.h"
+#include "fraktor/actor/testkit/storm/citizens.h"
+#include "fraktor/actor/testkit/storm/person.h"
+
+namespace fraktor::storm {
+namespace {
+
+// A router in a place of its own. One that asks its routees one after the other keeps a copy for the next one.
+Acquaintance AsAcquaintance(Deed& deed, ActorRef router, const RouterStrategy& strategy) {
+  return {router, strategy.kind() == RoutingKind::kTailChopping || &deed.context.system() != &deed.world().system()};
+}
+
+RouterStrategy RandomStrategy(Random& random) {
+  switch (random.Uniform(7)) {
+    case 0:
+      return RouterStrategy::RoundRobin();
+    case 1:
+      return RouterStrategy::Random();
+    case 2:
+      return RouterStrategy::Broadcasting();
+    case 3:
+      return RouterStrategy::SmallestMailbox();
+    case 4:
+      return RouterStrategy::ConsistentHashing({.virtual_nodes = 4});
+    case 5:
+      return RouterStrategy::ScatterGather({.within = absl::Milliseconds(10)});
+    default:
+      return RouterStrategy::TailChopping({.within = absl::Milliseconds(10), .interval = absl::Milliseconds(2)});
+  }
+}
+
+absl::Status SpawnAPool(Deed& deed) {
+  if (!deed.world().HasRoom()) return absl::OkStatus();
+  PoolOptions options{.strategy = RandomStrategy(deed.random), .size = static_cast<int>(1 + deed.random.Uniform(4))};
+  if (deed.random.Bernoulli(0.3)) options.resizer = PressureResizerOptions{.lower_bound = 1, .upper_bound = 6};
+  if (deed.random.Bernoulli(0.5)) options.supervision = SupervisorStrategyOptions{};
+  const PropsPtr pool = MakePool(options, *MakeRoutee(deed.world(), deed.random)).value();
+  const absl::StatusOr<ActorRef> router = deed.context.Spawn(*pool, RandomName(deed.random));
+  CheckSpawned(deed.world(), router.status());
+  if (router.ok()) deed.world().Meet(deed.random, AsAcquaintance(deed, *router, options.strategy));
+  return absl::OkStatus();
+}
+
+absl::Status SpawnAGroup(Deed& deed) {
+  if (!deed.world().HasRoom()) return absl::OkStatus();
+  GroupOptions options{.strategy = RandomStrategy(deed.random)};
+  for (uint64_t i = deed.random.Uniform(4); i > 0; --i) {
+    const Acquaintance routee = deed.Anybody();
+    // Routers of routers copy a message more and more often.
+    if ((routee.ref.word() & ActorRef::kRouter) == 0 && !routee.ref.IsNoOne() && !routee.is_free) {
+      options.routees.push_back(routee.ref);
+    }
+  }
+  const PropsPtr group = MakeGroup(options).value();
+  const absl::StatusOr<ActorRef> router = deed.context.Spawn(*group, RandomName(deed.random));
+  CheckSpawned(deed.world(), router.status());
+  if (router.ok()) deed.world().Meet(deed.random, AsAcquaintance(deed, *router, options.strategy));
+  return absl::OkStatus();
+}
+
+// To routers these are commands or wrapped messages; to others they are unhandled.
+absl::Status BroadcastLetter(Deed& deed) {
+  const Acquaintance to = deed.Anybody();
+  deed.context.Tell(to.ref, Broadcast(Letter{deed.world().MakeToken(to), {}}));
+  return absl::OkStatus();
+}
+
+absl::Status TellKeyedLetter(Deed& deed) {
+  const Acquaintance to = deed.Anybody();
+  deed.context.Tell(to.ref, Keyed(deed.random.Uniform(5), Letter{deed.world().MakeToken(to), {}}));
+  return absl::OkStatus();
+}
+
+absl::Status ManageRouter(Deed& deed) {
+  const ActorRef router = deed.Anybody().ref;
+  switch (deed.random.Uniform(4)) {
+    case 0:
+      deed.context.Tell(router, AdjustPoolSize{deed.random.UniformIn(-2, 2)});
+      return absl::OkStatus();
+    case 1: {
+      const Acquaintance routee = deed.Anybody();
+      if ((routee.ref.word() & ActorRef::kRouter) == 0 && !routee.is_free) {
+        deed.context.Tell(router, AddRoutee{routee.ref});
+      }
+      return absl::OkStatus();
+    }
+    case 2:
+      deed.context.Tell(router, RemoveRoutee{deed.Anybody().ref});
+      return absl::OkStatus();
+    default:
+      deed.context.Ask<Routees>(router, GetRoutees{}, absl::Milliseconds(5)).Cancel();
+      return absl::OkStatus();
+  }
+}
+
+}  // namespace
+
+std::vector<ActorOperation> RouterOperations() {
+  return {
+      {"spawn a pool", 2, &SpawnAPool},
+      {"spawn a group", 2, &SpawnAGroup},
+      {"broadcast a letter", 2, &BroadcastLetter},
+      {"tell a keyed letter", 2, &TellKeyedLetter},
+      {"manage a router", 3, &ManageRouter},
+  };
+}
+
+}  // namespace fraktor::storm

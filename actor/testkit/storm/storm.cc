@@ -1,0 +1,262 @@
+#include "fraktor/actor/testkit/storm/storm.h"
+
+#include <malloc.h>
+
+#include <bit>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/testkit/storm/citizens.h"
+#include "fraktor/actor/testkit/storm/ledger.h"
+#include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/person.h"
+#include "fraktor/actor/testkit/storm/stranger.h"
+#include "fraktor/actor/testkit/storm/world.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/random.h"
+
+namespace fraktor::storm {
+namespace {
+
+constexpr absl::Duration kLongEnough = absl::Seconds(60);
+
+// What a round leaves behind of memory that outlives systems.
+struct Footprint {
+  size_t slots_in_use = 0;
+  size_t nodes_in_use = 0;
+  size_t slot_chunks = 0;
+  size_t heap_bytes = 0;
+
+  // While no system exists, and no thread but this one has nodes.
+  static Footprint Now() {
+    Footprint now;
+    NodeCache::OfThisThread().Flush();
+    const ActorSlotTable& slots = ProcessSlots();
+    now.slot_chunks = slots.chunks();
+    for (size_t chunk = 0; chunk < now.slot_chunks; ++chunk) {
+      for (size_t i = 0; i < ActorSlotTable::kSlotsPerChunk; ++i) {
+        const uint32_t number = static_cast<uint32_t>(chunk << std::bit_width(ActorSlotTable::kSlotsPerChunk - 1) | i);
+        const ActorSlot* const slot = slots.At(number);
+        if (slot != nullptr && slot->generation() % 2 != 0) ++now.slots_in_use;
+      }
+    }
+    for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
+      now.nodes_in_use += NodePool::Stats(node_class).issued_nodes;
+    }
+    now.heap_bytes = mallinfo2().uordblks;
+    return now;
+  }
+};
+
+// How a round ends.
+enum class Ending : uint8_t {
+  kShutdown,   // All is quiet, then Shutdown.
+  kTerminate,  // All is quiet, then Terminate, and the future of the end.
+  kDestroy,    // All is quiet, then the destructor.
+  kAbruptly,   // Shutdown while everybody is busy.
+};
+constexpr int kEndings = 4;
+
+class Round {
+ public:
+  Round(const StormOptions& options, int number)
+      : options_(options),
+        seed_(MixBits(options.seed + static_cast<uint64_t>(number) * 0x9e3779b97f4a7c15)),
+        ending_(static_cast<Ending>(number % kEndings)),
+        world_({.seed = seed_, .acts = int64_t{options.strangers} * options.operations, .skipped = options.skipped}) {}
+
+  void Run() {
+    system_ = ActorSystem::Create(StormySystem(nullptr, options_.workers)).value();
+    world_.Attach(*system_);
+    World::Listeners listeners = world_.Listen(*system_);
+    Random random(seed_);
+    for (int i = 0; i < 20; ++i) SpawnCitizen(world_, random, *system_).IgnoreError();
+
+    std::vector<std::thread> threads;
+    for (int i = 0; i < options_.strangers; ++i) {
+      threads.emplace_back([this, seed = random.Next()] {
+        Stranger stranger(world_, seed);
+        for (int n = 0; n < options_.operations; ++n) stranger.DoSomething();
+        stranger.Finish();
+      });
+    }
+    if (ending_ == Ending::kAbruptly) ShutDown();
+    for (std::thread& thread : threads) thread.join();
+    world_.SetOver();
+    if (ending_ != Ending::kAbruptly) {
+      if (!AwaitCalm()) return Abandon();
+      AuditAll();
+    }
+    End();
+    listeners.clear();
+    system_.reset();
+    CheckNothingIsLeft();
+  }
+
+  Ledger& ledger() { return world_.ledger(); }
+  World& world() { return world_; }
+  int64_t Operations() const {
+    int64_t sum = 0;
+    for (size_t row = 0; row < 256; ++row) sum += world_.operations(row);
+    return sum;
+  }
+
+ private:
+  // Waits until every message has been settled and every ask has ended.
+  bool AwaitCalm() {
+    const auto begin = std::chrono::steady_clock::now();
+    while (true) {
+      for (const ActorRef actor : Living()) Tell(actor, Calm{});
+      system_->scheduler().dispatchers().AwaitQuiet(absl::Seconds(1));
+      if (ledger().in_flight() == 0 && ledger().open_asks.load() == 0) return true;
+      if (std::chrono::steady_clock::now() - begin > absl::ToChronoSeconds(kLongEnough)) break;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ledger().Violate("every message and every ask comes to its end",
+                     absl::StrCat(ledger().in_flight(), " messages and ", ledger().open_asks.load(),
+                                  " asks are pending although nothing happens any more"));
+    for (const ActorRef actor : Living()) {
+      const std::string what = system_->tree().DescribeFromOutside(actor);
+      std::fprintf(stderr, "storm: %s %s\n", system_->PathOf(actor).c_str(), what.c_str());
+    }
+    return false;
+  }
+
+  // Everybody that lives replies, and waits for nothing that has happened already.
+  void AuditAll() {
+    std::vector<std::pair<ActorRef, Future<Audited>>> audits;
+    for (const ActorRef actor : Living()) {
+      audits.emplace_back(actor, system_->Ask<Audited>(actor, Audit{}, kLongEnough));
+    }
+    for (auto& [actor, audit] : audits) {
+      const absl::StatusOr<Audited> audited = audit.Wait();
+      if (!audited.ok() && MayLive(actor)) {
+        ledger().Violate("every living actor replies",
+                         absl::StrCat(system_->PathOf(actor), ": ", audited.status().ToString()));
+      }
+    }
+  }
+
+  // The actors of the storm that live. Routers are left out: a message to one is for its routees.
+  std::vector<ActorRef> Living() {
+    std::vector<ActorRef> living;
+    for (const ActorRef guardian : {system_->user_guardian(), system_->system_guardian()}) {
+      for (const ActorRef actor : system_->tree().Living(guardian, 100'000)) {
+        if (actor != guardian && (actor.word() & ActorRef::kRouter) == 0) living.push_back(actor);
+      }
+    }
+    return living;
+  }
+
+  void ShutDown() {
+    const ShutdownReport report = system_->Shutdown(kLongEnough);
+    if (!report.ok()) {
+      ledger().Violate("systems terminate", absl::StrCat(report.not_stopped.size(), " actors did not stop, as ",
+                                                         report.not_stopped.front()));
+    }
+  }
+
+  void End() {
+    switch (ending_) {
+      case Ending::kShutdown:
+        return ShutDown();
+      case Ending::kTerminate: {
+        Future<void> ended = system_->WhenTerminated();
+        system_->Terminate();
+        const auto result = ended.WaitFor(kLongEnough);
+        if (!result.has_value()) {
+          ledger().Violate("systems terminate", "the system did not terminate");
+        } else if (!result->ok()) {
+          ledger().Violate("systems terminate in order", result->ToString());
+        }
+        return;
+      }
+      case Ending::kDestroy:
+      case Ending::kAbruptly:
+        return;
+    }
+  }
+
+  // The system hangs: it stays as it is, for a debugger.
+  void Abandon() { static_cast<void>(system_.release()); }
+
+  void CheckNothingIsLeft() {
+    const auto check = [this](std::string_view what, const Ledger::Count& count) {
+      if (count.load() != 0) ledger().Violate("nothing is left", absl::StrCat(count.load(), " ", ToAbsl(what)));
+    };
+    check("messages", ledger().tokens);
+    check("actor objects", ledger().instances);
+    check("recipes", ledger().lives);
+    check("coroutines", ledger().frames);
+    check("asks", ledger().open_asks);
+  }
+
+  const StormOptions& options_;
+  const uint64_t seed_;
+  const Ending ending_;
+  World world_;
+  std::unique_ptr<ActorSystem> system_;
+};
+
+}  // namespace
+
+StormReport RunStorm(const StormOptions& options) {
+  StormReport report;
+  const auto begin = std::chrono::steady_clock::now();
+  Footprint before;
+  for (int number = 0;; ++number) {
+    const auto elapsed = std::chrono::steady_clock::now() - begin;
+    if (options.time > absl::ZeroDuration() ? absl::FromChrono(elapsed) >= options.time : number >= options.rounds) {
+      break;
+    }
+    // Kept if it is abandoned: actors still refer to it.
+    auto* const round = new Round(options, number);
+    round->Run();
+    ++report.rounds;
+    report.operations += round->Operations();
+    report.messages += round->ledger().handled.load() + round->ledger().dead.load();
+    const Footprint now = round->ledger().ok() ? Footprint::Now() : Footprint();
+    if (round->ledger().ok() && number > 0) {
+      if (now.slots_in_use > before.slots_in_use) {
+        round->ledger().Violate("nothing is left", absl::StrCat(now.slots_in_use, " slots are in use after ",
+                                                                before.slots_in_use, " in the round before"));
+      }
+      if (now.nodes_in_use > before.nodes_in_use) {
+        round->ledger().Violate("nothing is left", absl::StrCat(now.nodes_in_use, " nodes are in use after ",
+                                                                before.nodes_in_use, " in the round before"));
+      }
+    }
+    if (number == 0) before = now;
+    if (options.is_verbose) {
+      std::fprintf(stderr,
+                   "storm: round %d: %lld operations, %lld messages, %lld watches of which %lld ended; %zu slots and "
+                   "%zu nodes in use, %zu chunks of slots, %zu KiB of heap\n",
+                   number, static_cast<long long>(round->Operations()),
+                   static_cast<long long>(round->ledger().handled.load() + round->ledger().dead.load()),
+                   static_cast<long long>(round->ledger().watches.load()),
+                   static_cast<long long>(round->ledger().terminations.load()), now.slots_in_use, now.nodes_in_use,
+                   now.slot_chunks, now.heap_bytes / 1024);
+    }
+    for (const std::string& violation : round->ledger().violations()) {
+      report.violations.push_back(absl::StrCat("seed ", options.seed, ", round ", number, ": ", violation));
+    }
+    if (!report.violations.empty()) break;
+    delete round;
+  }
+  return report;
+}
+
+}  // namespace fraktor::storm

@@ -1,0 +1,59 @@
+// Storm: a stress test that mixes every public operation of actor systems at random, in rounds.
+//
+//   StormReport report = RunStorm({.seed = 7});
+//   EXPECT_TRUE(report.violations.empty());
+//
+// A round makes an actor system, lets several threads and the actors themselves perform random operations, waits until
+// all is quiet, checks the invariants, ends the system, and checks that nothing is left of it. All choices follow from
+// the seed; the interleaving of the threads does not, so a replay of a seed performs the same operations in another
+// order.
+//
+// The invariants:
+// - Every message is handled or a dead letter, exactly once, and messages of one sender keep their order.
+// - Every ask ends once. Every watch ends once, after the end of its target.
+// - One thread at a time is inside an actor.
+// - Every actor that lives when all is quiet still replies. Systems terminate.
+// - Nothing is left after a round: messages, actors, coroutines, slots and nodes are back where they were. The heap does
+//   not grow from round to round.
+#ifndef FRAKTOR_ACTOR_TESTKIT_STORM_STORM_H_
+#define FRAKTOR_ACTOR_TESTKIT_STORM_STORM_H_
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+
+namespace fraktor::storm {
+
+struct StormOptions {
+  uint64_t seed = 1;
+  int rounds = 4;
+  // Ends after the round in which so much time has passed, instead of after `rounds`. Zero: after `rounds`.
+  absl::Duration time = absl::ZeroDuration();
+  // Threads besides the workers, and the operations that each of them performs in a round.
+  int strangers = 3;
+  int operations = 3000;
+  int workers = 2;
+  // Operations that are left out, by their names in the tables of operations.
+  std::set<std::string, std::less<>> skipped = {};
+  // Prints a line for each round.
+  bool is_verbose = false;
+};
+
+struct StormReport {
+  int rounds = 0;
+  int64_t operations = 0;
+  int64_t messages = 0;
+  // Each names the seed, the round and the invariant.
+  std::vector<std::string> violations;
+};
+
+// Ends after the first round that broke an invariant.
+StormReport RunStorm(const StormOptions& options);
+
+}  // namespace fraktor::storm
+
+#endif  // FRAKTOR_ACTOR_TESTKIT_STORM_STORM_H_

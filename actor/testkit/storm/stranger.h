@@ -1,0 +1,79 @@
+// Stranger: a thread that is no worker, and what it does to a system from outside.
+//
+//   Stranger stranger(world, seed);
+//   for (int i = 0; i < 1000; ++i) stranger.DoSomething();
+//   stranger.Finish();                            // every ask of it must have ended
+//
+// Thread safety: belongs to one thread.
+#ifndef FRAKTOR_ACTOR_TESTKIT_STORM_STRANGER_H_
+#define FRAKTOR_ACTOR_TESTKIT_STORM_STRANGER_H_
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "fraktor/actor/pattern/scheduler.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/world.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/random.h"
+
+namespace fraktor::storm {
+
+// Where the rows of strangers begin in World::CountOperation.
+inline constexpr size_t kFirstStrangerRow = 128;
+
+class Stranger {
+ public:
+  Stranger(World& world, uint64_t seed);
+  ~Stranger();
+  Stranger(const Stranger&) = delete;
+  Stranger& operator=(const Stranger&) = delete;
+
+  // One operation of the table, by chance.
+  void DoSomething();
+  // Ends the systems that it has begun, and waits for its asks.
+  void Finish();
+
+  // For the operations.
+  World& world() { return world_; }
+  Random& random() { return random_; }
+  Acquaintance Anybody() { return world_.Anybody(random_); }
+  Place NextPlace() { return {.sender = id_, .number = ++sent_}; }
+  Question MakeQuestion() { return {world_.FreeToken(), NextPlace(), random_.Next()}; }
+  void Keep(Future<Answer> future);
+
+  // A system beside the one under test, whose actors everybody may meet.
+  void BeginSystem();
+  void EndSystem();
+
+  std::vector<EventSubscription>& subscriptions() { return subscriptions_; }
+  std::vector<Cancellable>& scheduled() { return scheduled_; }
+
+ private:
+  struct OtherSystem;
+
+  World& world_;
+  Random random_;
+  const uint32_t id_;
+  uint32_t sent_ = 0;
+  std::vector<Future<Answer>> asks_;
+  std::vector<EventSubscription> subscriptions_;
+  std::vector<Cancellable> scheduled_;
+  std::vector<std::unique_ptr<OtherSystem>> systems_;
+};
+
+struct StrangerOperation {
+  std::string_view name;
+  int weight;
+  void (*perform)(Stranger& stranger);
+};
+const std::vector<StrangerOperation>& StrangerOperations();
+
+// How the systems of a storm are set up.
+ActorSystemOptions StormySystem(RuntimeToolbox* toolbox, int workers);
+
+}  // namespace fraktor::storm
+
+#endif  // FRAKTOR_ACTOR_TESTKIT_STORM_STRANGER_H_

@@ -1,0 +1,148 @@
+// What all actors and threads of one round of a storm share: the system under test, the actors that they know of, and
+// the accounts.
+//
+// Thread safety: any thread may call anything, except the constructor, the destructor and what says otherwise.
+#ifndef FRAKTOR_ACTOR_TESTKIT_STORM_WORLD_H_
+#define FRAKTOR_ACTOR_TESTKIT_STORM_WORLD_H_
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/testkit/storm/ledger.h"
+#include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/random.h"
+
+namespace fraktor::storm {
+
+// An actor that somebody may send to. It may have ended.
+struct Acquaintance {
+  ActorRef ref;
+  // Messages to it are not owed. It is of another system than that of the round, which may have ended: a foreign thread's
+  // message to an ended system is counted and not published. Or it is a router that keeps a copy of each message.
+  bool is_free = false;
+};
+
+struct WorldOptions {
+  uint64_t seed = 1;
+  // How many acts actors may send each other, besides those that threads send.
+  int64_t acts = 0;
+  // Operations that are left out, by their names: to find out which ones a violation needs.
+  std::set<std::string, std::less<>> skipped = {};
+  // Actors that may live at one time.
+  int64_t most_actors = 250;
+};
+
+class World;
+
+// The state of one life of an actor: made with its recipe, kept across restarts, touched in the actor's turns only.
+struct Life {
+  explicit Life(World& of);
+  Life(const Life&) = delete;
+  Life& operator=(const Life&) = delete;
+
+  // The next place in what this actor sends.
+  Place NextPlace() { return {.sender = id, .number = ++sent}; }
+  // Checks that messages of one sender come in their order.
+  void CheckPlace(const Place& place, std::string_view what);
+
+  World& world;
+  const Counted counted;
+  const uint32_t id;
+  // For what the actor decides by itself, as in its hooks.
+  Random random;
+  // A routee of a pool: all routees share one recipe, so a restart begins a new Life. Nothing of an earlier one is known.
+  bool is_anonymous = false;
+  bool is_fifo = true;
+  bool is_pinned = false;
+  bool is_typed = false;
+  uint32_t sent = 0;
+  absl::flat_hash_map<uint32_t, uint32_t> seen;  // By sender, the last number.
+  enum class WatchKind : uint8_t { kTerminated, kNote };
+  absl::flat_hash_map<ActorRef, WatchKind> watched;
+  absl::flat_hash_map<ActorRef, int> asked;  // By AskOnReply.
+  int stashes = 0;                           // So many of the next letters are stashed.
+  std::vector<ActorRef> owed_replies;        // Askers that get their reply with the next message.
+};
+
+class World {
+ public:
+  static constexpr size_t kCells = 96;
+
+  explicit World(const WorldOptions& options);
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+  ~World();
+
+  // The system under test. Once, before any thread uses the world.
+  void Attach(ActorSystem& system) { system_ = &system; }
+  // Settles what is lost in a system. They end before the system is destroyed.
+  using Listeners = std::vector<EventSubscription>;
+  [[nodiscard]] Listeners Listen(ActorSystem& system);
+
+  ActorSystem& system() { return *system_; }
+  Ledger& ledger() { return ledger_; }
+
+  // Somebody that is known: mostly alive.
+  Acquaintance Anybody(Random& random);
+  // Remembers an actor in place of another one.
+  void Meet(Random& random, const Acquaintance& who);
+
+  // Whether one more actor may be spawned.
+  bool HasRoom() const { return ledger_.lives.load(std::memory_order_relaxed) < options_.most_actors; }
+  // Whether an actor may send one more act.
+  bool TakeAct() { return !is_over() && acts_.fetch_sub(1, std::memory_order_relaxed) > 0; }
+
+  // No operation begins any more.
+  void SetOver() { is_over_.store(true, std::memory_order_relaxed); }
+  bool is_over() const { return is_over_.load(std::memory_order_relaxed); }
+
+  const WorldOptions& options() const { return options_; }
+
+  uint32_t NewSenderId() { return next_sender_.fetch_add(1, std::memory_order_relaxed); }
+  Token MakeToken(const Acquaintance& to) {
+    return Token(ledger_, to.is_free ? Token::Duty::kFree : Token::Duty::kOwed);
+  }
+  Token FreeToken() { return Token(ledger_, Token::Duty::kFree); }
+
+  bool Skips(std::string_view operation) const { return options_.skipped.contains(operation); }
+  // How often each operation ran, for the report.
+  void CountOperation(size_t row, std::string_view name) {
+    operations_[row].fetch_add(1, std::memory_order_relaxed);
+    SetOperationOfThisThread(static_cast<uint16_t>(row), name);
+  }
+  int64_t operations(size_t row) const { return operations_[row].load(std::memory_order_relaxed); }
+
+ private:
+  const WorldOptions options_;
+  Ledger ledger_;
+  ActorSystem* system_ = nullptr;
+  // Statistics and limits; they pair with nothing.
+  std::atomic<int64_t> acts_;
+  std::atomic<bool> is_over_{false};
+  std::atomic<uint32_t> next_sender_{1};
+  std::array<std::atomic<int64_t>, 256> operations_{};
+
+  Mutex mutex_;
+  std::array<Acquaintance, kCells> cells_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::storm
+
+#endif  // FRAKTOR_ACTOR_TESTKIT_STORM_WORLD_H_
