@@ -46,11 +46,13 @@ absl::Status Taken(std::string_view name) {
 }  // namespace
 
 ActorSlot* ParentSlotOf(const ActorSlot& slot) {
-  return std::atomic_ref<ActorSlot*>(const_cast<ActorSlot&>(slot).kin.parent).load(std::memory_order_relaxed);
+  // Acquire: pairs with the release of Adopt, and of whoever takes the slot over.
+  return std::atomic_ref<ActorSlot*>(const_cast<ActorSlot&>(slot).kin.parent).load(std::memory_order_acquire);
 }
 
 uint64_t NumberOf(const ActorSlot& slot) {
-  return std::atomic_ref<uint64_t>(const_cast<ActorSlot&>(slot).kin.number).load(std::memory_order_relaxed);
+  // Acquire: as above.
+  return std::atomic_ref<uint64_t>(const_cast<ActorSlot&>(slot).kin.number).load(std::memory_order_acquire);
 }
 
 absl::Status ActorNames::RegisterRoot(ActorSlot& root) {
@@ -116,7 +118,7 @@ void ActorNames::Remember(Pid pid, std::string text) {
 }
 
 std::string ActorNames::TextOfEnded(ActorRef actor) const {
-  if (actor.IsNoOne()) return {};
+  if (!actor.IsActor()) return {};
   MutexLock lock(mutex_);
   const auto found = ended_.find(PidOf(*actor.slot(), actor.generation()));
   return found == ended_.end() ? std::string() : found->second;
@@ -130,14 +132,15 @@ std::string ActorNames::TextInTurnOf(ActorRef actor) const { return Climb(actor)
 
 // What is read on the way up is only good if the actor lives at the end.
 std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
-  if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return {};
+  if (!actor.IsActor() || !actor.IsCurrent()) return {};
   std::string text = Climb(actor);
-  if (text.empty() || !actor.slot()->IsAt(actor.generation())) return {};
+  if (text.empty() || !actor.IsCurrent()) return {};
   if (canonical) absl::StrAppend(&text, "#", UidOf(actor).value());
   return text;
 }
 
-// Up to the first that the registry knows.
+// Up to the first that the registry knows. What was read is right if the actor lives afterwards: its ancestors live as
+// long as it does. Otherwise the way may lead through slots that others have taken over, but they are still actors'.
 std::string ActorNames::Climb(ActorRef actor) const {
   std::vector<uint64_t> numbers;
   const ActorSlot* slot = actor.slot();
@@ -171,32 +174,34 @@ std::string ActorNames::NameOf(ActorRef actor) const {
 }
 
 ActorUid ActorNames::UidOf(ActorRef actor) const {
-  if (actor.IsNoOne()) return {};
+  if (!actor.IsActor()) return {};
   MutexLock lock(mutex_);
   return registry_->UidOf(PidOf(*actor.slot(), actor.generation()));
 }
 
 ActorRef ActorNames::RefOf(Pid pid) {
   ActorSlot* const slot = pid.IsValid() ? ProcessSlots().At(pid.slot) : nullptr;
-  if (slot == nullptr || !slot->IsAt(pid.generation)) return {};
-  const ActorRef ref = slot->ref();
-  return ref.generation() == pid.generation ? ref : ActorRef();
+  return slot == nullptr ? ActorRef() : slot->RefAt(pid.generation);
 }
 
-ActorRef ActorNames::FindChild(ActorSlot& parent, std::string_view name) const {
+ActorRef ActorNames::FindChild(ActorRef parent, std::string_view name) const {
+  if (!parent.IsActor()) return {};
+  ActorSlot& slot = *parent.slot();
   {
     MutexLock lock(mutex_);
     const absl::StatusOr<PathSegment> segment = PathSegment::Parse(name);
     if (!segment.ok()) return {};
-    const absl::StatusOr<ActorPath> path = registry_->PathOf(PidOf(parent, parent.generation()));
+    const absl::StatusOr<ActorPath> path = registry_->PathOf(PidOf(slot, parent.generation()));
     if (path.ok()) {
       if (const ActorRef found = RefOf(registry_->Find(path->Child(*segment))); !found.IsNoOne()) return found;
     }
   }
   const std::optional<uint64_t> number = ParseAutoName(name);
   if (!number.has_value()) return {};
-  const KinLock lock(parent);
-  for (uint32_t at = NewestChild(parent); at != ActorKin::kNone;) {
+  const KinLock lock(slot);
+  // With the lock, since another actor may have taken the slot over before.
+  if (!slot.IsAt(parent.generation())) return {};
+  for (uint32_t at = NewestChild(slot); at != ActorKin::kNone;) {
     ActorSlot& child = *ProcessSlots().At(at);
     at = child.kin.next_sibling;
     const ActorRef ref = child.ref();
@@ -225,7 +230,7 @@ ActorRef ActorNames::Find(const ActorPath& path) const {
   if (path.segment_count() == 0 || !ParseAutoName(path.name()).has_value()) return {};
   const ActorRef parent = Find(path.Parent());
   if (parent.IsNoOne()) return {};
-  const ActorRef child = FindChild(*parent.slot(), path.name());
+  const ActorRef child = FindChild(parent, path.name());
   if (child.IsNoOne() || (!path.uid().IsNone() && UidOf(child) != path.uid())) return {};
   return child;
 }

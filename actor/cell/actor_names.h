@@ -64,8 +64,8 @@ class ActorNames {
   ActorRef Find(const ActorPath& path) const;
   // Why nobody has a path: kUidReserved if it means an earlier life of the actor, otherwise kPidUnknown.
   absl::Status WhyMissing(const ActorPath& path) const;
-  // A child of a living actor by its name, automatic or not.
-  ActorRef FindChild(ActorSlot& parent, std::string_view name) const;
+  // A child of an actor by its name, automatic or not; no one if the actor has ended. Any thread.
+  ActorRef FindChild(ActorRef parent, std::string_view name) const;
 
  private:
   // The actor, if it lives.
@@ -88,7 +88,8 @@ class ActorNames {
   size_t oldest_ended_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// What others may look at while an actor lives, and may find changed when they have looked.
+// Any thread may read them. They are those of the actor that the thread means only if the actor's generation is the same
+// afterwards: see ActorKin.
 ActorSlot* ParentSlotOf(const ActorSlot& slot);
 uint64_t NumberOf(const ActorSlot& slot);
 

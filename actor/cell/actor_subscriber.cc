@@ -16,8 +16,8 @@ namespace {
 
 bool Deliver(const EventSubscriber& self, const EventRef& event) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a subscriber's words are made of whatever it is
-  const ActorRef actor(reinterpret_cast<ActorSlot*>(static_cast<uintptr_t>(self.word0)), self.word1);
-  if (!actor.slot()->IsAt(actor.generation())) return false;
+  const ActorRef actor(reinterpret_cast<TableSlot*>(static_cast<uintptr_t>(self.word0)), self.word1);
+  if (!actor.IsCurrent()) return false;
   EnvelopePtr message = event.ToMessage();
   if (message == nullptr) return true;
   if (ActorWorker* const worker = ActorWorker::Current()) {
@@ -31,7 +31,7 @@ bool Deliver(const EventSubscriber& self, const EventRef& event) {
 }  // namespace
 
 EventSubscriber EventSubscriberOf(ActorRef actor) {
-  return {.deliver = &Deliver, .word0 = reinterpret_cast<uintptr_t>(actor.slot()), .word1 = actor.word()};
+  return {.deliver = &Deliver, .word0 = reinterpret_cast<uintptr_t>(actor.any_slot()), .word1 = actor.word()};
 }
 
 absl::StatusOr<bool> SubscribeActor(EventStream& stream, ActorRef actor, const EventType& type) {

@@ -138,11 +138,13 @@ ActorTree::~ActorTree() {
   options_.mailboxes.core().SetLifecycle(nullptr);
   NodeCache& cache = NodeCache::OfThisThread();
   options_.mailboxes.slots().ForEachInUse([&](ActorSlot& slot) {
-    if (slot.instance == nullptr) return;  // A promise.
     MailboxRegistry::Abandon(slot);
     Unmake(cache, slot);
     EndChildren(cache, slot);
     slot.kin.props->RemoveUser();
+    // Whoever takes the slot over relies on it. The children go with the system too.
+    slot.leaving = false;
+    slot.leaving_children = 0;
   });
 }
 
@@ -181,7 +183,7 @@ absl::Status ActorTree::Observe(ActorRef actor) {
     return absl::FailedPreconditionError(
         "there are no metrics: ObservabilityOptions.enabled is false, or there is no hub");
   }
-  const bool is_actor = !actor.IsNoOne() && !actor.IsRemote() && !actor.IsPromise();
+  const bool is_actor = actor.IsActor();
   if (!is_actor || !options_.mailboxes.slots().Owns(actor.slot())) {
     return absl::InvalidArgumentError(absl::StrCat(is_actor ? std::string("an actor of another system") : PathOf(actor),
                                                    " is no actor of this system; observe it where it lives"));
@@ -251,12 +253,13 @@ inline bool ActorTree::Adopt(NodeCache& cache, ActorSlot& parent, uint32_t gener
   const uint32_t index = ActorSlotTable::IndexOf(&child);
   ChildListMemory memory(cache, parent);
   const KinLock lock(parent);
-  // It would outlive its parent, or the parent would wait for it for ever.
-  if (parent.phase != kLiving || !parent.IsAt(generation)) [[unlikely]]
+  // It would outlive its parent, or the parent would wait for it for ever. The generation last: another actor may have
+  // taken the slot over.
+  if (PhaseOf(parent) != kLiving || !parent.IsAt(generation)) [[unlikely]]
     return false;
-  std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_relaxed);
+  std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_release);
   ChildList& siblings = memory.GiveTo(parent);
-  std::atomic_ref<uint64_t>(kin.number).store(siblings.next_number++, std::memory_order_relaxed);
+  std::atomic_ref<uint64_t>(kin.number).store(siblings.next_number++, std::memory_order_release);
   kin.next_sibling = siblings.first;
   if (siblings.first != ActorKin::kNone) SlotAt(siblings.first).kin.previous_sibling = index;
   siblings.first = index;
@@ -297,7 +300,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
       [[unlikely]] {
     return SpawnSlowly(parent.self(), &worker, props, name, nullptr);
   }
-  if (parent.slot().phase != kLiving) [[unlikely]]
+  if (PhaseOf(parent.slot()) != kLiving) [[unlikely]]
     return EndsChildren(PathOf(parent.self()));
   Made made = Make(worker.cache(), props);
   ActorSlot* slot = nullptr;
@@ -329,7 +332,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   }
   ActorSlot* const slot = *put;
   slot->kin.props = &props;
-  if (props.is_router()) slot->ref_flags |= kRouterFlag;
+  if (props.is_router()) slot->ref_flags.store(slot->flags() | kRouterFlag, std::memory_order_release);
   const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
   if (!Adopt(cache, parent, parent_ref.generation(), *slot)) {
     GiveUp(*slot, props);
@@ -367,8 +370,7 @@ void ActorTree::ExpectForeignChildren(ActorRef parent) {
 
 absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name,
                                                  DispatcherChoice usual) {
-  // It must not end meanwhile: whoever calls this knows that it does not, or that its slot stays its own.
-  if (parent.IsNoOne() || !parent.slot()->IsAt(parent.generation())) {
+  if (!parent.IsActor() || !parent.IsCurrent()) {
     return MakeError(absl::StatusCode::kUnavailable, ActorErrorKind::kTerminating,
                      absl::StrCat("the actor that was to be the parent has ended: ", PathOf(parent),
                                   "; spawn under one that lives"));
@@ -424,7 +426,7 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
   Turn& turn = worker.turn;
   if (message.Is<ChildrenEnded>()) {
     // One that stops is asked again whether it may end.
-    if (slot.phase != kRestarting) return;
+    if (PhaseOf(slot) != kRestarting) return;
     {
       const KinLock lock(slot);
       if (slot.leaving_children != 0) return;
@@ -512,9 +514,9 @@ Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envel
 }
 
 void ActorTree::Stop(ActorContext& context, ActorRef actor) {
-  if (actor.slot() == &context.slot() && actor == context.self()) {
+  if (actor == context.self()) {
     context.Stop();
-  } else if (!actor.IsNoOne() && ParentSlotOf(*actor.slot()) == &context.slot()) {
+  } else if (actor.IsActor() && ParentSlotOf(*actor.slot()) == &context.slot()) {
     StopChild(context.slot(), actor);
   } else {
     Stop(actor);
@@ -526,7 +528,7 @@ void ActorTree::StopChild(ActorSlot& parent, ActorRef child) {
   {
     const KinLock lock(parent);
     ActorSlot& slot = *child.slot();
-    if (!slot.IsAt(child.generation()) || slot.kin.parent != &parent) return;
+    if (!slot.IsAt(child.generation()) || ParentSlotOf(slot) != &parent) return;
     if (!slot.leaving) {
       slot.leaving = true;
       ++parent.leaving_children;
@@ -536,7 +538,7 @@ void ActorTree::StopChild(ActorSlot& parent, ActorRef child) {
 }
 
 void ActorTree::StopChildren(ActorSlot& slot) {
-  for (const ActorRef child : ChildrenOf(slot)) StopChild(slot, child);
+  for (const ActorRef child : ChildrenOf(slot.ref())) StopChild(slot, child);
 }
 
 template <class M>
@@ -556,15 +558,15 @@ template void ActorTree::TellChildren<ResumeActor>(ActorSlot& slot, const ActorS
 
 bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
   if (HasNeverHadChildren(slot)) return true;
-  const uint8_t before = slot.phase;
+  const uint8_t before = PhaseOf(slot);
   {
     // The last child to end sees that it is awaited, or has ended before.
     const KinLock lock(slot);
     if (CountChildren(slot) == 0) {
-      slot.phase = kEnding;
+      SetPhaseLocked(slot, kEnding);
       return true;
     }
-    slot.phase = kStoppingChildren;
+    SetPhaseLocked(slot, kStoppingChildren);
   }
   if (before != kStoppingChildren) TellChildren<StopActor>(slot);
   return false;
@@ -573,7 +575,7 @@ bool ActorTree::MayEnd(ActorWorker& /*worker*/, ActorSlot& slot) {
 void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
   // Without the lock if there is nobody to look at it.
   if (HasNeverHadChildren(slot)) {
-    slot.phase = kEnding;
+    SetPhaseLocked(slot, kEnding);
   } else {
     SetPhase(slot, kEnding);
   }
@@ -655,21 +657,28 @@ ActorRef ActorTree::Leave(ActorSlot& parent, ActorSlot& child) {
   --siblings.count;
   bool is_awaited = siblings.count == 0;
   if (std::exchange(child.leaving, false)) is_awaited = --parent.leaving_children == 0 || is_awaited;
-  return is_awaited && parent.phase != kLiving ? parent.ref() : ActorRef();
+  return is_awaited && PhaseOf(parent) != kLiving ? parent.ref() : ActorRef();
 }
 
-ActorRef ActorTree::ParentOf(const ActorSlot& slot) const {
-  ActorSlot* const parent = ParentSlotOf(slot);
-  return parent == nullptr ? ActorRef() : parent->ref();
+ActorRef ActorTree::ParentOf(ActorRef actor) const {
+  if (!actor.IsActor() || !actor.IsCurrent()) return {};
+  const ActorSlot* const parent = ParentSlotOf(*actor.slot());
+  const ActorRef ref = parent == nullptr ? ActorRef() : parent->RefAt(parent->generation());
+  // If the actor lives, so does its parent, and all that was read is theirs.
+  return actor.IsCurrent() ? ref : ActorRef();
 }
 
-ActorRef ActorTree::ChildOf(ActorSlot& slot, std::string_view name) const {
-  return options_.names == nullptr ? ActorRef() : options_.names->FindChild(slot, name);
+ActorRef ActorTree::ChildOf(ActorRef actor, std::string_view name) const {
+  return options_.names == nullptr ? ActorRef() : options_.names->FindChild(actor, name);
 }
 
-std::vector<ActorRef> ActorTree::ChildrenOf(ActorSlot& slot) const {
+std::vector<ActorRef> ActorTree::ChildrenOf(ActorRef actor) const {
   std::vector<ActorRef> children;
+  if (!actor.IsActor()) return children;
+  ActorSlot& slot = *actor.slot();
   const KinLock lock(slot);
+  // With the lock, since another actor may have taken the slot over before.
+  if (!slot.IsAt(actor.generation())) return children;
   children.reserve(CountChildren(slot));
   for (uint32_t at = NewestChild(slot); at != ActorKin::kNone;) {
     ActorSlot& child = SlotAt(at);
@@ -684,12 +693,10 @@ std::vector<ActorRef> ActorTree::ChildrenOf(ActorSlot& slot) const {
 
 std::vector<ActorRef> ActorTree::Living(ActorRef root, size_t limit) const {
   std::vector<ActorRef> found;
-  if (root.IsNoOne() || !root.slot()->IsAt(root.generation())) return found;
+  if (!root.IsCurrent()) return found;
   found.push_back(root);
   for (size_t at = 0; at < found.size() && found.size() < limit; ++at) {
-    ActorSlot& slot = *found[at].slot();
-    if (!slot.IsAt(found[at].generation())) continue;
-    for (const ActorRef child : ChildrenOf(slot)) {
+    for (const ActorRef child : ChildrenOf(found[at])) {
       if (found.size() >= limit) break;
       found.push_back(child);
     }
@@ -699,21 +706,21 @@ std::vector<ActorRef> ActorTree::Living(ActorRef root, size_t limit) const {
 
 std::string ActorTree::PathOf(ActorRef actor) const {
   if (actor.IsNoOne()) return "no one";
-  if (actor.IsRemote()) return actor.slot()->link->PathOf(actor);
+  if (actor.IsRemote()) return actor.remote_slot()->link->PathOf(actor);
   if (actor.IsPromise()) {
     const ActorRef target = TargetOf(actor);
     return absl::StrCat(options_.names == nullptr ? std::string("/") : options_.names->RootText(), "temp/",
                         options_.names == nullptr || target.IsNoOne() ? std::string() : options_.names->NameOf(target),
-                        ToAbsl(AutoNameText(ActorSlotTable::IndexOf(actor.slot())).view()));
+                        ToAbsl(AutoNameText(PromiseSlotTable::IndexOf(actor.promise_slot())).view()));
   }
   if (options_.names != nullptr) {
     const ActorWorker* const worker = ActorWorker::Current();
     const ActorRef running = worker == nullptr ? ActorRef() : worker->turn.self();
-    const bool in_its_turn = running.slot() == actor.slot() && running.generation() == actor.generation();
+    const bool in_its_turn = running.Plain() == actor.Plain();
     std::string path = in_its_turn ? options_.names->TextInTurnOf(actor) : options_.names->TextOf(actor);
     if (!path.empty()) return path;
   }
-  const bool lives = actor.slot()->IsAt(actor.generation());
+  const bool lives = actor.IsCurrent();
   if (!lives && options_.names != nullptr) {
     if (std::string path = options_.names->TextOfEnded(actor); !path.empty()) return path;
   }
@@ -722,7 +729,7 @@ std::string ActorTree::PathOf(ActorRef actor) const {
 }
 
 std::string ActorTree::DescribeFromOutside(ActorRef actor) const {
-  if (actor.IsNoOne() || !actor.slot()->IsAt(actor.generation())) return "it has ended";
+  if (!actor.IsActor() || !actor.IsCurrent()) return "it has ended";
   return options_.dispatchers.IsBeingRun(*actor.slot())
              ? "it is in a handler that has not returned, so how many messages wait in its mailbox is not known"
              : "it has something to do and waits for a worker, or belongs to another system";
@@ -766,23 +773,23 @@ void ActorTree::LogStall(std::string_view worker, const WorkerStall& stall) cons
 }
 
 // Of a question that its recipient has not handled.
-bool ActorTree::IsAdopted(ActorSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) {
+bool ActorTree::IsAdopted(TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) {
   const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
   if (reason != DeadLetterReason::kStopped || options_.events == nullptr || slot == nullptr || to_elsewhere ||
       envelope->is_system() || envelope->type()->is_marked()) {
     return false;
   }
   const ActorRef sender = envelope->sender();
-  const bool is_asked = sender.IsRemote() ? sender.slot()->link->IsPromise(sender)
+  const bool is_asked = sender.IsRemote() ? sender.remote_slot()->link->IsPromise(sender)
                                           : sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
   if (!is_asked) return false;
-  const ActorRef recipient(slot, static_cast<uint32_t>(envelope->target_word()));
+  const ActorRef recipient = ActorRef(slot, envelope->target_word()).Plain();
   if (HasEndCause(recipient)) return false;
   options_.events->PublishToAll(OrphanedMessage{recipient, envelope});
   return envelope == nullptr;
 }
 
-void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) {
+void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* slot, DeadLetterReason reason) {
   if (envelope->is_system() && reason != DeadLetterReason::kLateReply) {
     // Who watches too late hears of it at once.
     if (const auto* watch = envelope->TryAs<WatchPromiseOf>()) OnPromiseEnded(watch->promise, watch->watcher);
@@ -800,20 +807,18 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
   envelope = UnwrapRouted(std::move(envelope));
   // Who asked need not wait until the time is over.
   const ActorRef sender = envelope->sender();
-  const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
-  const ActorRef recipient(slot, slot == nullptr ? 0
-                                 : to_elsewhere  ? envelope->target_word()
-                                                 : static_cast<uint32_t>(envelope->target_word()));
+  const ActorRef recipient = slot == nullptr ? ActorRef() : ActorRef(slot, envelope->target_word()).Plain();
   if (options_.observer != nullptr) options_.observer->OnDeadLetter(recipient, *envelope, reason);
   if (options_.dead_letters != nullptr) {
     const MessageView message{
         .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
     const Instant now = Now();
     const std::string from = sender.IsNoOne() ? std::string() : PathOf(sender);
-    const std::string to = reason == DeadLetterReason::kLateReply && slot != nullptr && !to_elsewhere
-                               ? absl::StrCat("an ask that is over (slot ", ActorSlotTable::IndexOf(slot),
-                                              ", generation ", recipient.generation(), ")")
-                               : PathOf(recipient);
+    const std::string to =
+        reason == DeadLetterReason::kLateReply && recipient.IsPromise()
+            ? absl::StrCat("an ask that is over (slot ", PromiseSlotTable::IndexOf(recipient.promise_slot()),
+                           ", generation ", recipient.generation(), ")")
+            : PathOf(recipient);
     const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};
     // That a question has failed is of no use to anybody but who asked it.
     if (envelope->type()->is_suppressed() || envelope->Is<ErrorReply>()) {
@@ -829,7 +834,7 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* 
   const bool is_asked_of_it_alone = sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0;
   if (sender.IsRemote()) {
     FailRemoteAsk(sender, why);
-  } else if (is_asked_of_it_alone && sender.slot()->IsAt(sender.generation())) {
+  } else if (is_asked_of_it_alone && sender.IsCurrent()) {
     AnswerPromise(sender, MakeEnvelope<ErrorReply>(cache, ActorRef(), why()).release());
   }
 }

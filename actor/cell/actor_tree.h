@@ -112,9 +112,9 @@ class ActorTree final : public ActorLifecycle {
   void Stop(ActorContext& context, ActorRef actor) override;
   absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message, SameMessage same) override;
   void Unwatch(ActorContext& context, ActorRef actor) override;
-  ActorRef ParentOf(const ActorSlot& slot) const override;
-  ActorRef ChildOf(ActorSlot& slot, std::string_view name) const override;
-  std::vector<ActorRef> ChildrenOf(ActorSlot& slot) const override;
+  ActorRef ParentOf(ActorRef actor) const override;
+  ActorRef ChildOf(ActorRef actor, std::string_view name) const override;
+  std::vector<ActorRef> ChildrenOf(ActorRef actor) const override;
   std::string PathOf(ActorRef actor) const override;
   absl::Status OnUnhandled(ActorContext& context, Envelope& message) override;
   std::string DescribeFromOutside(ActorRef actor) const override;
@@ -144,8 +144,8 @@ class ActorTree final : public ActorLifecycle {
   bool MayEnd(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnding(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;
-  bool IsAdopted(ActorSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) override;
-  void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) override;
+  bool IsAdopted(TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) override;
+  void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* slot, DeadLetterReason reason) override;
 
   // Spawning.
   MailboxSpec SpecOf(const ActorProps& props, ActorInstance* instance, uint16_t dispatcher);

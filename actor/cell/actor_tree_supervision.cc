@@ -88,9 +88,9 @@ void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, const absl::Status&
 
 void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error) {
   // One that is stopping, or restarting, stops its children: that is the verdict.
-  if (slot.phase == kStoppingChildren || slot.phase == kEnding || worker.turn.Has(Gate::kStopping)) return;
+  if (PhaseOf(slot) == kStoppingChildren || PhaseOf(slot) == kEnding || worker.turn.Has(Gate::kStopping)) return;
   // Somebody else may have stopped it already. Then there is nothing to decide.
-  if (!child.slot()->IsAt(child.generation())) return;
+  if (!child.IsCurrent()) return;
   Sentence(worker, slot, child, error);
 }
 
@@ -152,7 +152,8 @@ absl::Status ActorTree::EscalatedBy(ActorRef child, const absl::Status& error) c
 void ActorTree::RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error) {
   const SupervisorStrategy& strategy = parent.instance->supervision();
   const Instant now = Now();
-  const std::vector<ActorRef> children = strategy.is_all_for_one() ? ChildrenOf(parent) : std::vector<ActorRef>{failed};
+  const std::vector<ActorRef> children =
+      strategy.is_all_for_one() ? ChildrenOf(parent.ref()) : std::vector<ActorRef>{failed};
   ForgetRestarts(parent);
   bool allowed = true;
   int64_t restarts = 0;
@@ -196,7 +197,7 @@ void ActorTree::ForgetRestarts(ActorSlot& parent) {
     const KinLock lock(parent);
     if (restarts.size() < 2 * size_t{CountChildren(parent)}) return;
   }
-  absl::erase_if(restarts, [](const auto& entry) { return !entry.first.slot()->IsAt(entry.first.generation()); });
+  absl::erase_if(restarts, [](const auto& entry) { return !entry.first.IsCurrent(); });
 }
 
 void ActorTree::FailAskOfFailed(const ActorSlot& slot, const CellState& state) const {
@@ -238,7 +239,7 @@ void ActorTree::EndHandlers(ActorWorker& worker, ActorSlot& slot, const absl::St
 void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::Status& reason) {
   Turn& turn = worker.turn;
   if (turn.Has(Gate::kStopping)) return;
-  if (slot.phase == kRestarting) {
+  if (PhaseOf(slot) == kRestarting) {
     // A verdict on another failure: one restart is enough for both, and the first of them is still open. Children that
     // live on have been suspended for each.
     if (turn.failures > 0) --turn.failures;
@@ -289,7 +290,7 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
   Made made = Make(worker.cache(), *slot.kin.props);
   slot.instance = made.instance;
   // Those that live on are made anew too: they have been waiting since their parent failed.
-  for (const ActorRef child : ChildrenOf(slot)) {
+  for (const ActorRef child : ChildrenOf(slot.ref())) {
     TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), state.failure));
   }
   if (!made.error.ok()) {

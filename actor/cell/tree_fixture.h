@@ -118,7 +118,7 @@ class TestSystem {
     return root.ok() ? *root : ActorRef();
   }
 
-  bool IsAlive(ActorRef actor) const { return actor.slot()->IsAt(actor.generation()); }
+  bool IsAlive(ActorRef actor) const { return actor.IsCurrent(); }
   uint64_t dead_letters(DeadLetterReason reason) const { return dead_letters_.count(reason); }
 
   EventStream& events() { return stream_; }

@@ -176,7 +176,7 @@ class PatternTest : public ::testing::Test {
     EXPECT_TRUE(done) << "the actor did not run";
   }
 
-  bool IsAlive(ActorRef actor) const { return actor.slot()->IsAt(actor.generation()); }
+  bool IsAlive(ActorRef actor) const { return actor.IsCurrent(); }
   // Of all actors.
   double MailboxDepth() {
     double depth = 0;

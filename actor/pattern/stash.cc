@@ -70,7 +70,7 @@ class StashedMessages final : public CellAttachment {
   static void GiveBack(ActorContext& context, EnvelopeList list) {
     ActorWorker& worker = ActorContext::worker();
     ActorSlot& slot = context.slot();
-    if ((slot.ref_flags & kLimitedFlag) != 0) list = Readmitted(worker, slot, list);
+    if ((slot.flags() & kLimitedFlag) != 0) list = Readmitted(worker, slot, list);
     if (worker.metrics != nullptr) {
       const ObservedId type = slot.type.load(std::memory_order_relaxed);
       for (const Envelope* at = list.first; at != nullptr; at = Envelope::Of(at->next)) {

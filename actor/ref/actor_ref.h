@@ -5,11 +5,14 @@
 //   if (printer == ActorRef::NoOne()) ...               // the default: a reference to no actor
 //
 // It names a slot and what is in it. Slots belong to the process and are recycled, never unmapped, so a reference may
-// outlive its actor and its system: whoever sends looks at the slot and finds that it is in use by another by now.
-// - An actor of this process: its slot, and in the word the slot's generation, 32 bits. Above them stand flags for
+// outlive its actor and its system: whoever sends looks at the slot's generation and finds that another actor uses it.
+// There are three kinds of slots, each in memory of its own, so that a slot of one kind never becomes one of another.
+// The word says which kind the slot is:
+// - An actor of this process: an ActorSlot, and in the word the slot's generation, 32 bits. Above them stand flags for
 //   what a sender has to heed, so that the usual reference, which has none, costs one comparison.
-// - An actor elsewhere: the highest bit of the word says so. The slot is that of the actor's node, in the life that the
-//   node had then, and the rest of the word is the actor's uid there. Nothing is kept for each such actor.
+// - A promise of this process (kPromise): a PromiseSlot, with its generation.
+// - An actor elsewhere (kRemote, the highest bit): a RemoteSlot, that of the actor's node in the life that the node had
+//   then. The rest of the word is the actor's uid there. Nothing is kept for each such actor.
 //
 // Two references are equal if they name the same slot and the same word: an actor that was started anew under the same
 // name is another. There is no order between them: a slot's address differs from run to run, and nothing should depend
@@ -25,18 +28,21 @@
 #include <type_traits>
 #include <utility>
 
+#include "fraktor/utils/table/table_slot.h"
+
 namespace fraktor::inline v0 {
 
-// Where an actor lives, or the association with a node; the scheduler and the remote transport say what is in it.
-class ActorSlot;
+class ActorSlot;    // fraktor/actor/turn/actor_slot.h
+class PromiseSlot;  // fraktor/actor/turn/promise_slot.h
+class RemoteSlot;   // fraktor/actor/turn/remote_sending.h
 
 class ActorRef {
  public:
   // No one.
   constexpr ActorRef() = default;
 
-  // For those who own slots.
-  constexpr ActorRef(ActorSlot* slot, uint64_t word) : slot_(slot), word_(word) {}
+  // For those who own slots. The slot is of the kind that the word says.
+  constexpr ActorRef(TableSlot* slot, uint64_t word) : slot_(slot), word_(word) {}
 
   static constexpr ActorRef NoOne() { return {}; }
   constexpr bool IsNoOne() const { return slot_ == nullptr; }
@@ -53,13 +59,29 @@ class ActorRef {
   // A promise of this process.
   constexpr bool IsPromise() const { return (word_ & (kRemote | kPromise)) == kPromise; }
 
-  // Null if it refers to no one.
-  constexpr ActorSlot* slot() const { return slot_; }
+  // An actor of this process.
+  constexpr bool IsActor() const { return slot_ != nullptr && (word_ & (kRemote | kPromise)) == 0; }
+
+  // The reference without the flags that only senders heed: equal for all references to one actor or promise.
+  constexpr ActorRef Plain() const { return IsRemote() ? *this : ActorRef(slot_, word_ & (kPromise | UINT32_MAX)); }
+
+  // True as long as the actor or promise has its slot. False for no one, and for a reference to another node, since
+  // nothing is known here of an actor there: see MayLive. Any thread; the answer may be old at once.
+  bool IsCurrent() const { return slot_ != nullptr && slot_->IsAt(generation()); }
+
+  // The slot of whatever kind: for its generation, and to tell slots apart. Null if it refers to no one.
+  constexpr TableSlot* any_slot() const { return slot_; }
+
+  // The slot as what the word says that it is; each only for references of its kind. slot() of no one is null. Defined
+  // where the kind of slot is: see above.
+  inline ActorSlot* slot() const;
+  inline PromiseSlot* promise_slot() const;
+  inline RemoteSlot* remote_slot() const;
 
   // What an envelope to this actor carries, so that the receiver finds out whether it was meant.
   constexpr uint64_t word() const { return word_; }
 
-  // Only of an actor of this process.
+  // Only of an actor or a promise of this process.
   constexpr uint32_t generation() const { return static_cast<uint32_t>(word_); }
 
   friend constexpr bool operator==(ActorRef a, ActorRef b) { return a.slot_ == b.slot_ && a.word_ == b.word_; }
@@ -70,7 +92,7 @@ class ActorRef {
   }
 
  private:
-  ActorSlot* slot_ = nullptr;
+  TableSlot* slot_ = nullptr;
   uint64_t word_ = 0;
 };
 
@@ -86,7 +108,7 @@ template <>
 struct std::hash<fraktor::ActorRef> {
   size_t operator()(fraktor::ActorRef ref) const noexcept {
     // Slots are aligned and generations are small: without mixing, most bits would be the same.
-    uint64_t mixed = reinterpret_cast<uintptr_t>(ref.slot()) * 0x9e3779b97f4a7c15 + ref.word();
+    uint64_t mixed = reinterpret_cast<uintptr_t>(ref.any_slot()) * 0x9e3779b97f4a7c15 + ref.word();
     mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93;
     mixed = (mixed ^ (mixed >> 32)) * 0xd6e8feb86659fd93;
     return static_cast<size_t>(mixed ^ (mixed >> 32));

@@ -15,15 +15,15 @@ namespace fraktor {
 namespace {
 
 // Slots are 128 bytes apart; nobody looks into them here.
-ActorSlot* SlotAt(uintptr_t index) {
-  return reinterpret_cast<ActorSlot*>(0x7f0000100000 + index * 128);  // NOLINT(performance-no-int-to-ptr)
+TableSlot* SlotAt(uintptr_t index) {
+  return reinterpret_cast<TableSlot*>(0x7f0000100000 + index * 128);  // NOLINT(performance-no-int-to-ptr)
 }
 
 TEST(ActorRef, RefersToNoOneByDefault) {
   constexpr ActorRef kNone;
   static_assert(kNone.IsNoOne());
   static_assert(kNone == ActorRef::NoOne());
-  EXPECT_EQ(kNone.slot(), nullptr);
+  EXPECT_EQ(kNone.any_slot(), nullptr);
   EXPECT_EQ(kNone.word(), 0u);
   EXPECT_FALSE(ActorRef(SlotAt(0), 0).IsNoOne());
 }

@@ -216,7 +216,7 @@ void RouterActor::Remove(ActorContext& context, ActorRef routee) {
 
 void RouterActor::Retire(ActorContext& context, ActorRef routee) const {
   if (routee.IsRemote() || !MayLive(routee)) return;
-  if (ActorContext::lifecycle().ParentOf(*routee.slot()) != context.self()) return;
+  if (ActorContext::lifecycle().ParentOf(routee) != context.self()) return;
   RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
   if (toolbox != nullptr && toolbox->ScheduleAfter(kRetirement, [routee] { Tell(routee, PoisonPill{}); }).ok()) return;
   context.Tell(routee, PoisonPill{});

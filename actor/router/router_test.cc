@@ -221,7 +221,7 @@ class RouterTest : public testing::Test {
     return routees.ok() ? routees->refs : std::vector<ActorRef>();
   }
   uint64_t DeadLettersFor(DeadLetterReason reason) { return system_->dead_letters().count(reason); }
-  static bool IsAlive(ActorRef actor) { return actor.slot()->IsAt(actor.generation()); }
+  static bool IsAlive(ActorRef actor) { return actor.IsCurrent(); }
   void ExpectTenEach(const std::vector<ActorRef>& routees) {
     for (const ActorRef routee : routees) EXPECT_EQ(book_.jobs[routee].size(), 10u);
     EXPECT_EQ(book_.total(), 10 * routees.size());

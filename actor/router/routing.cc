@@ -43,9 +43,9 @@ class DepthScope {
 
 void Lose(ActorRef router, EnvelopePtr message, DeadLetterReason reason) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->DeadLetter(message.release(), router.slot(), reason);
+    worker->DeadLetter(message.release(), router.any_slot(), reason);
   } else {
-    SystemCore::LoseForeign(router.slot(), std::move(message), reason);
+    SystemCore::LoseForeign(router, std::move(message), reason);
   }
 }
 
@@ -87,7 +87,7 @@ absl::Status SendToAll(ActorRef router, const RefList& to, EnvelopePtr message) 
 
 // Nobody has answered in time.
 void FailQuestion(ActorRef promise, absl::Duration within) {
-  if (!promise.slot()->IsAt(promise.generation())) return;
+  if (!promise.IsCurrent()) return;
   AnswerPromise(promise,
                 MakeEnvelope<ErrorReply>(
                     ActorRef(), MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
@@ -107,7 +107,7 @@ struct Chopping {
 };
 
 void AskNext(std::unique_ptr<Chopping> chopping, RuntimeToolbox& toolbox) {
-  if (!chopping->promise.slot()->IsAt(chopping->promise.generation())) return;
+  if (!chopping->promise.IsCurrent()) return;
   if (toolbox.Now() >= chopping->deadline) {
     FailQuestion(chopping->promise, chopping->within);
     return;
@@ -298,7 +298,8 @@ absl::Status RouteOn(const RoutingTable& table, ActorRef router, EnvelopePtr mes
 
 uint64_t BusinessOf(ActorRef actor) {
   if (!MayLive(actor)) return UINT64_MAX;
-  if (actor.IsRemote()) return UINT64_MAX - 1;  // Not known: whoever is here goes first.
+  // Not known, or it has no mailbox: whoever is here goes first.
+  if (!actor.IsActor()) return UINT64_MAX - 1;
   const ActorSlot& slot = *actor.slot();
   if (slot.mailbox.inbox.IsIdle()) return 0;
   if ((actor.word() & ActorRef::kLimited) != 0) return 1 + slot.limits.load(std::memory_order_acquire)->depth();
@@ -329,7 +330,7 @@ void AskRoutees(const RoutingTable& table, ActorRef router, ActorRef promise, En
     std::swap(all.refs[i], all.refs[static_cast<size_t>(random % (i + 1))]);
     random = HashOfRoutingKey(random + i);
   }
-  if (all.refs.size() > 1) message->set_sender(ActorRef(promise.slot(), promise.word() | ActorRef::kShared));
+  if (all.refs.size() > 1) message->set_sender(ActorRef(promise.any_slot(), promise.word() | ActorRef::kShared));
   auto chopping = std::make_unique<Chopping>(Chopping{.promise = promise,
                                                       .message = std::move(message),
                                                       .order = std::move(all.refs),

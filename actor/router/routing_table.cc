@@ -91,7 +91,7 @@ void RoutingTable::Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<
   snapshot.mapping.store(plan.mapping, std::memory_order_release);
   std::atomic<uint64_t>* word = snapshot.words();
   for (const ActorRef routee : to) {
-    (word++)->store(reinterpret_cast<uintptr_t>(routee.slot()), std::memory_order_release);
+    (word++)->store(reinterpret_cast<uintptr_t>(routee.any_slot()), std::memory_order_release);
     (word++)->store(routee.word(), std::memory_order_release);
   }
   for (const uint64_t point : ring) (word++)->store(point, std::memory_order_release);

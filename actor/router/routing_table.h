@@ -85,7 +85,7 @@ class RoutingTable {
     uint32_t size() const { return std::min(snapshot_.size.load(std::memory_order_acquire), snapshot_.capacity / 2); }
     ActorRef routee(uint32_t i) const {
       const std::atomic<uint64_t>* const words = snapshot_.words();
-      return ActorRef(reinterpret_cast<ActorSlot*>(words[2 * i].load(std::memory_order_acquire)),  // NOLINT
+      return ActorRef(reinterpret_cast<TableSlot*>(words[2 * i].load(std::memory_order_acquire)),  // NOLINT
                       words[2 * i + 1].load(std::memory_order_acquire));
     }
     // The routee that is responsible for a hash, or no one if there is no ring.

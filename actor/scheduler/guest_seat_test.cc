@@ -48,7 +48,7 @@ class TestLifecycle final : public ActorLifecycle {
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker&, ActorSlot&) override {}
   void OnEnded(ActorWorker&, ActorSlot&) override {}
-  void OnDeadLetter(NodeCache&, EnvelopePtr, ActorSlot*, DeadLetterReason) override {}
+  void OnDeadLetter(NodeCache&, EnvelopePtr, TableSlot*, DeadLetterReason) override {}
 
   std::atomic<int> nudges{0};
 };

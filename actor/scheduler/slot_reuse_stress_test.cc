@@ -95,7 +95,7 @@ class Graveyard final : public ActorLifecycle {
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;
-  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, ActorSlot*, DeadLetterReason) override {
+  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, TableSlot*, DeadLetterReason) override {
     if (envelope->Is<Letter>()) dead_letters_.fetch_add(1);
   }
 

@@ -214,6 +214,7 @@ absl::Status WorkerExecutor::AddGuest() {
                                                      .dispatcher = number_,
                                                      .toolbox = &services_.toolbox,
                                                      .slots = &services_.mailboxes.slots(),
+                                                     .promises = &services_.mailboxes.promises(),
                                                      .metrics = metrics});
   GuestHost& host = *this;
   guest_seat_ = std::make_shared<GuestSeat>(host, number_);
@@ -272,6 +273,7 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
                                                                            .dispatcher = executor->number_,
                                                                            .toolbox = &services.toolbox,
                                                                            .slots = &services.mailboxes.slots(),
+                                                                           .promises = &services.mailboxes.promises(),
                                                                            .metrics = executor->metrics_[i]}));
     watched.push_back(executor->workers_.back().get());
   }

@@ -79,7 +79,7 @@ class TestLifecycle : public ActorLifecycle {
     mailboxes.Release(slot);
     if (alive.fetch_sub(1) == 1) all_ended.release();
   }
-  void OnDeadLetter(NodeCache&, EnvelopePtr, ActorSlot*, DeadLetterReason) override { dead_letters.fetch_add(1); }
+  void OnDeadLetter(NodeCache&, EnvelopePtr, TableSlot*, DeadLetterReason) override { dead_letters.fetch_add(1); }
 
   std::atomic<int> alive{0};
   std::atomic<int> dead_letters{0};

@@ -196,7 +196,8 @@ class WorkerWatchTest : public testing::Test {
                  .index = 3,
                  .dispatcher = number_,
                  .toolbox = toolbox_.get(),
-                 .slots = &mailboxes_.slots()}),
+                 .slots = &mailboxes_.slots(),
+                 .promises = &mailboxes_.promises()}),
         watch_(std::make_shared<WorkerWatch>(
             WorkerWatchOptions{.publish_after = kPublishAfter,
                                .stall_after = kStallAfter,

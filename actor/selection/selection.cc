@@ -32,8 +32,6 @@
 namespace fraktor::inline v0 {
 namespace {
 
-bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
-
 // So many actors are looked at for one selection: a text of a few bytes could ask for all, again and again.
 constexpr size_t kMaxSteps = 1'000'000;
 
@@ -68,21 +66,20 @@ class Walk {
     ++steps_;
     switch (element.kind()) {
       case SelectionElement::Kind::kParent: {
-        const ActorRef parent = system_.tree().ParentOf(*actor.slot());
-        // What was read of an actor that has ended meanwhile is nobody's parent.
-        if (IsAlive(actor) && IsAlive(parent)) reach(parent);
+        const ActorRef parent = system_.tree().ParentOf(actor);
+        if (parent.IsCurrent()) reach(parent);
         break;
       }
       case SelectionElement::Kind::kName: {
-        const ActorRef child = system_.names().FindChild(*actor.slot(), element.text());
-        if (child.IsNoOne() || !IsAlive(actor)) break;
+        const ActorRef child = system_.names().FindChild(actor, element.text());
+        if (child.IsNoOne() || !actor.IsCurrent()) break;
         if (element.uid().IsNone() || system_.names().UidOf(child) == element.uid()) reach(child);
         break;
       }
       case SelectionElement::Kind::kPattern:
-        for (const ActorRef child : system_.tree().ChildrenOf(*actor.slot())) {
+        for (const ActorRef child : system_.tree().ChildrenOf(actor)) {
           ++steps_;
-          if (IsAlive(actor) && element.Matches(system_.names().NameOf(child))) reach(child);
+          if (actor.IsCurrent() && element.Matches(system_.names().NameOf(child))) reach(child);
         }
         break;
     }

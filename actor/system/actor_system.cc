@@ -413,10 +413,10 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
   if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
     refused = Ended();
     question->set_target_word(to.word());
-    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(), DeadLetterReason::kShutdown);
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.any_slot(), DeadLetterReason::kShutdown);
   } else if (refused.ok()) {
     const absl::StatusOr<ActorRef> promise =
-        OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().slots(), *parts_->toolbox,
+        OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().promises(), *parts_->toolbox,
                        {.timeout = completion.timeout, .target = to, .completion = &completion});
     if (promise.ok()) {
       question->set_sender(*promise);
@@ -426,7 +426,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
     refused = promise.status();
   } else if (completion.timeout > absl::ZeroDuration()) {
     question->set_target_word(to.word());
-    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.slot(),
+    lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(question), to.any_slot(),
                            to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
   completion.Fail(std::move(refused));

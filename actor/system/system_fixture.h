@@ -209,7 +209,7 @@ class SystemTest : public testing::Test {
   }
   void Say(ActorRef actor, const char* text) { Tell(actor, std::string(text)); }
 
-  static bool IsAlive(ActorRef actor) { return actor.slot()->IsAt(actor.generation()); }
+  static bool IsAlive(ActorRef actor) { return actor.IsCurrent(); }
   Lines Told() { return diary_.Take(); }
   Lines Logged() { return sink_.diary.Take(); }
 

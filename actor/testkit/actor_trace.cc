@@ -67,7 +67,7 @@ void ActorTrace::HashPayload(const MessageType* type, PayloadHash hash) {
 uint64_t ActorTrace::OrdinalOf(ActorRef actor) {
   if (actor.IsNoOne()) return 0;
   // Whatever the flags of its references, it is the same.
-  const auto [found, is_new] = ordinals_.try_emplace(ActorRef(actor.slot(), actor.generation()), 0);
+  const auto [found, is_new] = ordinals_.try_emplace(actor.Plain(), 0);
   if (is_new) found->second = kFirstPromise + promises_++;
   return found->second;
 }
@@ -99,7 +99,7 @@ void ActorTrace::OnSystemMessage(const Interception& at) {
 void ActorTrace::OnSpawned(ActorRef actor, ActorRef parent, std::string_view type) {
   const uint64_t ordinal = ++spawned_;
   actor_types_.push_back(type);
-  ordinals_.insert_or_assign(ActorRef(actor.slot(), actor.generation()), ordinal);
+  ordinals_.insert_or_assign(actor.Plain(), ordinal);
   trace_.Record(TraceKind(kSpawned), ordinal, OrdinalOf(parent), HashOfTypeName(type));
 }
 

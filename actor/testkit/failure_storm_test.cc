@@ -255,7 +255,7 @@ void CheckConsistent(TestKit& kit, World& world) {
   for (int id = 0; id < kActors; ++id) {
     const ActorRef actor = world.RefOf(id);
     ASSERT_TRUE(kit.IsAlive(actor)) << "actor " << id;
-    ASSERT_EQ(tree.ParentOf(*actor.slot()), id == 0 ? kit.system().user_guardian() : world.RefOf(ParentOf(id)));
+    ASSERT_EQ(tree.ParentOf(actor), id == 0 ? kit.system().user_guardian() : world.RefOf(ParentOf(id)));
   }
   const int64_t handled_before = world.handled.load();
   const int64_t on_the_way = world.sent.load() - handled_before - world.lost.load();

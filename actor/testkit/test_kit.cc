@@ -197,7 +197,7 @@ void TestKit::AwaitThat(std::string_view what, absl::FunctionRef<bool()> done, a
                            Surroundings()));
 }
 
-bool TestKit::IsAliveRef(ActorRef actor) const { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
+bool TestKit::IsAliveRef(ActorRef actor) const { return actor.IsCurrent(); }
 
 void TestKit::AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at) {
   if (times > 0) RunUntil([&] { return tally.count() >= times; }, options_.patience, at);

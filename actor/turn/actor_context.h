@@ -186,10 +186,10 @@ class ActorContext {
   void Unwatch(ActorRef actor) { here().lifecycle.Unwatch(*this, actor); }
 
   // No one for the root.
-  ActorRef parent() { return here().lifecycle.ParentOf(slot()); }
+  ActorRef parent() { return here().lifecycle.ParentOf(self()); }
   // The living child of that name, or no one.
-  ActorRef Child(std::string_view name) { return here().lifecycle.ChildOf(slot(), name); }
-  std::vector<ActorRef> Children() { return here().lifecycle.ChildrenOf(slot()); }
+  ActorRef Child(std::string_view name) { return here().lifecycle.ChildOf(self(), name); }
+  std::vector<ActorRef> Children() { return here().lifecycle.ChildrenOf(self()); }
 
   // The path of this actor, or of another, for people and logs.
   std::string Path() { return here().lifecycle.PathOf(self()); }

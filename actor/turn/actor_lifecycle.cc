@@ -25,11 +25,11 @@ absl::Status ActorLifecycle::Watch(ActorContext&, ActorRef, EnvelopePtr, SameMes
 
 void ActorLifecycle::Unwatch(ActorContext&, ActorRef) {}
 
-ActorRef ActorLifecycle::ParentOf(const ActorSlot&) const { return {}; }
+ActorRef ActorLifecycle::ParentOf(ActorRef) const { return {}; }
 
-ActorRef ActorLifecycle::ChildOf(ActorSlot&, std::string_view) const { return {}; }
+ActorRef ActorLifecycle::ChildOf(ActorRef, std::string_view) const { return {}; }
 
-std::vector<ActorRef> ActorLifecycle::ChildrenOf(ActorSlot&) const { return {}; }
+std::vector<ActorRef> ActorLifecycle::ChildrenOf(ActorRef) const { return {}; }
 
 std::string ActorLifecycle::PathOf(ActorRef) const { return "an actor"; }
 

@@ -57,9 +57,10 @@ class ActorLifecycle {
 
   // Before a message is counted as a dead letter: true if somebody has taken it, and it is none (OrphanedMessage). Also
   // called outside of turns.
-  virtual bool IsAdopted(ActorSlot* /*slot*/, EnvelopePtr& /*envelope*/, DeadLetterReason /*reason*/) { return false; }
-  // Takes the envelope over. Also called outside of turns.
-  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, ActorSlot* slot, DeadLetterReason reason) = 0;
+  virtual bool IsAdopted(TableSlot* /*slot*/, EnvelopePtr& /*envelope*/, DeadLetterReason /*reason*/) { return false; }
+  // Takes the envelope over. Also called outside of turns. The envelope's target word says which kind of slot it is; null
+  // if the message was for no one.
+  virtual void OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* slot, DeadLetterReason reason) = 0;
 
   // What a context forwards.
 
@@ -70,9 +71,10 @@ class ActorLifecycle {
   using SameMessage = bool (*)(const void* a, const void* b);
   virtual absl::Status Watch(ActorContext& context, ActorRef actor, EnvelopePtr message, SameMessage same);
   virtual void Unwatch(ActorContext& context, ActorRef actor);
-  virtual ActorRef ParentOf(const ActorSlot& slot) const;
-  virtual ActorRef ChildOf(ActorSlot& slot, std::string_view name) const;
-  virtual std::vector<ActorRef> ChildrenOf(ActorSlot& slot) const;
+  // Any thread. No one, and none, if the actor has ended.
+  virtual ActorRef ParentOf(ActorRef actor) const;
+  virtual ActorRef ChildOf(ActorRef actor, std::string_view name) const;
+  virtual std::vector<ActorRef> ChildrenOf(ActorRef actor) const;
   // Any thread. A text that names the actor as well as is known.
   virtual std::string PathOf(ActorRef actor) const;
   // A message that the actor does not handle. An error is a failure of the actor.

@@ -2,24 +2,27 @@
 //
 // The first line has all that sending to the actor and running it touches; the second what is rare. Who may touch what:
 // - Any thread: the inbox, the generation, the type, the limits, and the hint.
+// - Any thread, if it checks the generation afterwards: the parent, the number and the flags of references (see
+//   ActorKin).
 // - The holder of the mailbox (see utils/queue/inbox.h): everything else. While a worker runs the actor it keeps the
-//   lists and the gate in its Turn, and writes back what is left. What connects an actor with its children, on both
-//   sides, is whoever's has the parent's `kin_lock`.
+//   lists and the gate in its Turn, and writes back what is left.
+// - The holder of the parent's `kin_lock`: the links between the parent and its children, in both directions.
 //
 // A slot is never reset. An actor that ends makes its references stale (Deactivate), empties the mailbox into dead
 // letters, lets go of it, and gives the slot back. A sender that was late between looking at the generation and pushing
 // causes one more run, which finds a message for somebody else. The next actor takes the slot over by claiming the
 // mailbox like any sender.
 //
-// A slot may also be a promise: the reference that an ask gives as the sender (see reply_promise.h). Then it has no
-// mailbox, and nobody pushes, since its references say what they are. The same goes for the slots of other nodes (see
-// remote_sending.h), which are never used for anything else.
+// The memory of an ActorSlot is never anything else: promises and other nodes have slots of their own types, in tables
+// of their own (promise_slot.h, remote_sending.h). So a thread with a stale reference finds an ActorSlot, whoever uses
+// it.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_SLOT_H_
 
 #include <sched.h>
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <type_traits>
 
@@ -34,7 +37,6 @@ namespace fraktor::inline v0 {
 class ActorInstance;
 class ActorProps;
 class MailboxLimits;
-class RemoteLink;
 struct ChildList;
 struct SlotExtension;
 
@@ -62,86 +64,72 @@ inline constexpr uint8_t kSuspendingGates =
 class ActorSlot;
 
 // An actor's place in the tree. The indices of their slots stand for the siblings.
+//
+// Threads with a stale reference read `parent` and `number` while the next actor takes the slot over. So both are
+// written by release stores and read by acquire loads (ParentSlotOf, NumberOf), and a reader checks the generation
+// after it has read: if it has read what a later actor wrote, it sees a later generation too. The lock of the parent
+// guards the list of children and the links between them. A free slot has no list; so whoever has the lock may walk
+// along the children, and checks the generation once it has the lock.
 struct ActorKin {
   static constexpr uint32_t kNone = UINT32_MAX;
 
-  ActorSlot* parent;  // Null for a root. It lives as long as the child.
-  const ActorProps* props;
-  ChildList* children;  // Null before the first child.
-  uint32_t next_sibling;
-  uint32_t previous_sibling;
+  ActorSlot* parent = nullptr;  // Null for a root. It lives as long as the child.
+  const ActorProps* props = nullptr;
+  ChildList* children = nullptr;  // Null before the first child.
+  uint32_t next_sibling = kNone;
+  uint32_t previous_sibling = kNone;
   // Which child of its parent it is, up to kMaxNumber, for its automatic name; and kIsRegistered.
-  uint64_t number;
+  uint64_t number = 0;
 
   static constexpr uint64_t kMaxNumber = (uint64_t{1} << 62) - 1;
   // In `number`: the registry of paths knows the actor.
   static constexpr uint64_t kIsRegistered = uint64_t{1} << 63;
 };
 
-// A reference to an actor of this process in 8 bytes: the number of its slot, and the generation.
-struct alignas(8) PackedRef {
-  uint32_t slot = UINT32_MAX;
-  uint32_t generation = 0;
-
-  bool IsNoOne() const { return generation == 0; }
+// The part of an ActorSlot that comes before its ReadyNode: so a TableSlot has the address of its ActorSlot, and a
+// conversion between them costs nothing.
+class ActorSlotHead : public TableSlot {
+ public:
+  uint16_t failures = 0;  // Suspensions by supervision, which nest.
+  uint8_t gate = 0;       // Bits of Gate.
+  // The flags of its references, from bit 32 of their words on. Written before others have a reference. The release
+  // pairs with the acquire of RefAt: see ActorKin.
+  std::atomic<uint8_t> ref_flags{0};
 };
 
-// A promise: who waits for the answer, of whom, and its place among the questions of that actor, earliest deadline
-// first. Fixed before the reference is given away, except for the links, which are the asker's. Others look at it while
-// they walk along a chain of questions, and may be late: what they find is good only if the generation is still the
-// same.
-struct PendingAsk {
-  // In `answering.slot`: the asker handles other messages while it waits.
-  static constexpr uint32_t kFree = UINT32_MAX - 1;
-
-  PackedRef asker;
-  PackedRef target;
-  // The question that the asker was answering when it asked, if it can go on only after this one.
-  PackedRef answering;
-  uint32_t previous;
-  uint32_t next;
-  int64_t deadline_ns;
-};
-
-// Takes an answer, or the news that there is none. The promise's; goes by itself after either.
-class AskCompletion;
-
-class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
+class alignas(64) ActorSlot final : public ActorSlotHead, public ReadyNode {
  public:
   // First line.
-  QueueMailbox mailbox;
-  ActorInstance* instance = nullptr;
   uint16_t dispatcher = 0;  // Fixed while the slot is in use.
   // What it counts for in metrics: the number of its type, or its own while it is observed alone. Relaxed, since late
   // senders look at it too.
   std::atomic<uint16_t> type{0};
-  uint16_t failures = 0;  // Suspensions by supervision, which nest.
-  uint8_t gate = 0;       // Bits of Gate.
-  uint8_t ref_flags = 0;  // The flags of its references, from bit 32 of their words on.
+  QueueMailbox mailbox;
+  ActorInstance* instance = nullptr;
 
+  // For the holder, and for whoever has the lock of the parent.
   ActorRef ref() const { return ActorRef(const_cast<ActorSlot*>(this), word()); }
   // For the holder: what the words of its references are.
-  uint64_t word() const { return generation() | static_cast<uint64_t>(ref_flags) << 32; }
+  uint64_t word() const { return generation() | static_cast<uint64_t>(flags()) << 32; }
+  uint8_t flags() const { return ref_flags.load(std::memory_order_relaxed); }
+
+  // For any thread: the reference to the actor of that generation, or no one if it has ended.
+  ActorRef RefAt(uint32_t generation) const {
+    const uint64_t flags = ref_flags.load(std::memory_order_acquire);
+    return IsAt(generation) ? ActorRef(const_cast<ActorSlot*>(this), generation | flags << 32) : ActorRef();
+  }
 
   // Second line.
-  union {
-    ActorKin kin;
-    PendingAsk ask;
-  };
-  union {
-    // What few actors need; made when it is needed, gone with the actor.
-    SlotExtension* extension = nullptr;
-    // Of a promise. Null: the asker's OnReply hears of it.
-    AskCompletion* completion;
-    // Of another node: what leads there.
-    RemoteLink* link;
-  };
+  ActorKin kin;
+  // What few actors need; made when it is needed, gone with the actor.
+  SlotExtension* extension = nullptr;
   // Of the slot, not of the actor: set once, by the first actor here whose mailbox has a limit, and never freed, since
   // late senders look at it. Release by that actor's spawner, acquire by senders.
   std::atomic<MailboxLimits*> limits{nullptr};
   // The lifecycle's: how far the actor has come in restarting or stopping. Read by the holder, and by others with the
-  // lock; written by the holder with the lock.
-  uint8_t phase = 0;
+  // lock; written by the holder with the lock. Also by the next actor, without it: so the others check the generation
+  // after they have read it, and the release of whoever writes pairs with their acquire.
+  std::atomic<uint8_t> phase{0};
   // Guards the children of the actor: see KinLock.
   std::atomic<bool> kin_lock{false};
   // Set after a system message was pushed, cleared by the holder before it takes everything. A hint: a run that works
@@ -152,11 +140,14 @@ class alignas(64) ActorSlot final : public ReadyNode, public TableSlot {
   bool leaving = false;
   // So many of its children are. With the lock.
   uint32_t leaving_children = 0;
-
-  ActorSlot() : kin{} {}
 };
 
 static_assert(sizeof(ActorSlot) == 128);
+
+inline ActorSlot* ActorRef::slot() const {
+  assert(IsNoOne() || IsActor());
+  return static_cast<ActorSlot*>(slot_);
+}
 
 // Holds the lock of an actor's children for as long as it lives. A few instructions, except while all children are told
 // something; so it spins, and then lets others run.
@@ -176,18 +167,16 @@ class KinLock {
 
   ActorSlot& slot_;
 };
-static_assert(std::is_trivially_copyable_v<ActorKin> && std::is_trivially_copyable_v<PendingAsk>);
 
 using ActorSlotTable = SlotTable<ActorSlot>;
 using ActorSlotPool = SlotPool<ActorSlot>;
 
-// All slots of the process.
+// All slots of actors of the process.
 ActorSlotTable& ProcessSlots();
 
-// Whether an actor is there: of one elsewhere that is not known here, and taken for granted.
-inline bool MayLive(ActorRef actor) {
-  return !actor.IsNoOne() && (actor.IsRemote() || actor.slot()->IsAt(actor.generation()));
-}
+// False if the actor or promise has ended, or if it is no one. Nothing is known here of an actor of another node: it is
+// taken for living.
+inline bool MayLive(ActorRef actor) { return actor.IsRemote() || actor.IsCurrent(); }
 
 }  // namespace fraktor::inline v0
 

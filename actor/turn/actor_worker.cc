@@ -20,6 +20,12 @@ ActorSlotTable& ProcessSlots() {
   return table;
 }
 
+PromiseSlotTable& ProcessPromises() {
+  // 65536 chunks of 1023 promises.
+  static PromiseSlotTable& table = *new PromiseSlotTable({.max_chunks = 65536});
+  return table;
+}
+
 ActorWorker::ActorWorker(const WorkerSetup& setup)
     : coordinator(setup.coordinator),
       lifecycle(setup.lifecycle),
@@ -31,21 +37,27 @@ ActorWorker::ActorWorker(const WorkerSetup& setup)
       passes(setup.metrics != nullptr ? &setup.metrics->passes() : new PassCounts()),
       looks_at_sends_(setup.metrics != nullptr),
       own_passes_(setup.metrics != nullptr ? nullptr : passes),
-      pool_(setup.slots) {}
+      pool_(setup.slots),
+      promise_pool_(setup.promises) {}
 
 ActorWorker::~ActorWorker() = default;
 
 void ActorWorker::AdoptThread() {
   cache_ = &NodeCache::OfThisThread();
-  // Free slots belong to the worker, not to its thread: guests that take turns share them.
+  // Free slots and promises belong to the worker, not to its thread: guests that take turns share them.
   if (pool_ != nullptr && slots_ == nullptr) slots_ = std::make_unique<ActorSlotPool::Cache>(*pool_);
+  if (promise_pool_ != nullptr && promises_ == nullptr) {
+    promises_ = std::make_unique<PromiseSlotPool::Cache>(*promise_pool_);
+  }
 }
 
 MessageTrace ActorWorker::TraceNow() const {
   return {.enqueued_ns = toolbox == nullptr ? 0 : toolbox->Now().nanoseconds()};
 }
 
-bool ActorWorker::Owns(const ActorSlot& slot) const { return pool_ != nullptr && pool_->Owns(&slot); }
+bool ActorWorker::Owns(const PromiseSlot& promise) const {
+  return promise_pool_ != nullptr && promise_pool_->Owns(&promise);
+}
 
 void ActorWorker::Register(ActorSlot& slot, ReadyQueueCoordinator::Placement placement) {
   if (slot.dispatcher == dispatcher) {
@@ -55,7 +67,7 @@ void ActorWorker::Register(ActorSlot& slot, ReadyQueueCoordinator::Placement pla
   }
 }
 
-void ActorWorker::DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason) {
+void ActorWorker::DeadLetter(Envelope* envelope, TableSlot* slot, DeadLetterReason reason) {
   if (IsMailboxBell(*envelope)) {
     EndEnvelope(cache(), envelope);
     return;
@@ -85,13 +97,12 @@ absl::Status ActorWorker::TrySend(ActorRef to, Envelope* envelope) {
 }
 
 void ActorWorker::SendMarked(ActorRef to, Envelope* envelope) {
-  ActorSlot* const slot = to.slot();
+  TableSlot* const slot = to.any_slot();
+  envelope->set_target_word(to.word() | kMarked);
   if (slot != nullptr && slot->generation() == to.word()) {
-    envelope->set_target_word(to.word() | kMarked);
-    outbox.Send(*slot, envelope);
+    outbox.Send(static_cast<ActorSlot&>(*slot), envelope);
     return;
   }
-  envelope->set_target_word(to.word() | kMarked);
   SendElsewhereOrDrop(to, envelope);
 }
 
@@ -110,9 +121,9 @@ absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
     return SendRemote(to, EnvelopePtr(envelope));
   } else if (to.IsPromise()) {
     AnswerPromise(to, envelope);
-  } else if ((to.word() & ActorRef::kLimited) != 0 && to.slot()->IsAt(to.generation())) {
+  } else if ((to.word() & ActorRef::kLimited) != 0 && to.IsCurrent()) {
     return SendLimited(*this, to, envelope);
-  } else if ((to.word() & ActorRef::kRouter) != 0 && to.slot()->IsAt(to.generation())) {
+  } else if ((to.word() & ActorRef::kRouter) != 0 && to.IsCurrent()) {
     if (!envelope->type()->is_marked()) return RouteMessage(to, EnvelopePtr(envelope));
     envelope->set_target_word(to.word() | kMarked);
     outbox.Send(*to.slot(), envelope);

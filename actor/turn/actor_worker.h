@@ -23,6 +23,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/lifecycle_state.h"
 #include "fraktor/actor/turn/outbox.h"
+#include "fraktor/actor/turn/promise_slot.h"
 
 namespace fraktor::inline v0 {
 
@@ -70,8 +71,9 @@ struct WorkerSetup {
   WorkerIndex index = 0;
   uint16_t dispatcher = 0;
   RuntimeToolbox* toolbox = nullptr;
-  // Where new actors and promises get their slots.
+  // Where new actors get their slots, and asks their promises.
   ActorSlotPool* slots = nullptr;
+  PromiseSlotPool* promises = nullptr;
   WorkerMetrics* metrics = nullptr;
 };
 
@@ -121,7 +123,8 @@ class ActorWorker {
     return MakeEnvelope<Message>(cache(), sender, std::forward<M>(message)).release();
   }
 
-  void DeadLetter(Envelope* envelope, ActorSlot* slot, DeadLetterReason reason);
+  // Takes the envelope over, whose target word says which kind of slot `slot` is; null if it was for no one.
+  void DeadLetter(Envelope* envelope, TableSlot* slot, DeadLetterReason reason);
 
   // For the outbox: the mailbox of `slot` is held by the caller.
   void BecameReady(ActorSlot& slot) { Register(slot, ReadyQueueCoordinator::Placement::kBack); }
@@ -146,8 +149,10 @@ class ActorWorker {
 
   // Only if the setup has slots.
   ActorSlotPool::Cache& slots() { return *slots_; }
-  // Whether a slot is of the same pool.
-  bool Owns(const ActorSlot& slot) const;
+  // Only if the setup has promises.
+  PromiseSlotPool::Cache& promises() { return *promises_; }
+  // Whether a promise is of the same pool.
+  bool Owns(const PromiseSlot& promise) const;
 
   ReadyQueueCoordinator& coordinator;
   ActorLifecycle& lifecycle;
@@ -184,14 +189,14 @@ class ActorWorker {
   }
 
   [[gnu::always_inline]] void Post(ActorRef to, Envelope* envelope) {
-    ActorSlot* const slot = to.slot();
+    TableSlot* const slot = to.any_slot();
     envelope->set_target_word(to.word());
-    // One comparison for both: a word with flags is no generation.
+    // One comparison for both: a word with flags is no generation. One without is that of an actor.
     if (slot == nullptr || slot->generation() != to.word()) [[unlikely]] {
       SendElsewhereOrDrop(to, envelope);
       return;
     }
-    outbox.Send(*slot, envelope);
+    outbox.Send(static_cast<ActorSlot&>(*slot), envelope);
   }
 
   void CountWaitingOf(const ActorSlot& slot, uint32_t messages);
@@ -204,8 +209,10 @@ class ActorWorker {
   std::atomic<uint64_t> runs_{0};  // Without the passes. It pairs with nothing.
   const std::unique_ptr<PassCounts> own_passes_;
   ActorSlotPool* const pool_;
+  PromiseSlotPool* const promise_pool_;
   NodeCache* cache_ = nullptr;
   std::unique_ptr<ActorSlotPool::Cache> slots_;
+  std::unique_ptr<PromiseSlotPool::Cache> promises_;
 };
 
 // Makes a worker the current one of this thread for as long as it lives.

@@ -26,9 +26,9 @@ namespace fraktor::inline v0 {
 namespace {
 
 // Slots are the process's, and so are the generations of those who have been in them.
-using Key = std::pair<const ActorSlot*, uint32_t>;
+using Key = std::pair<const TableSlot*, uint32_t>;
 
-Key KeyOf(ActorRef actor) { return {actor.slot(), actor.generation()}; }
+Key KeyOf(ActorRef actor) { return {actor.any_slot(), actor.generation()}; }
 
 struct EndCauses {
   static EndCauses& Get() {

@@ -122,6 +122,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
                  .dispatcher = number_,
                  .toolbox = toolbox_.get(),
                  .slots = &mailboxes_.slots(),
+                 .promises = &mailboxes_.promises(),
                  .metrics = options.metrics}) {
     worker_.AdoptThread();
   }
@@ -240,7 +241,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
     log_.push_back("ended");
     mailboxes_.Release(slot);
   }
-  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, ActorSlot*, DeadLetterReason reason) override {
+  void OnDeadLetter(NodeCache&, EnvelopePtr envelope, TableSlot*, DeadLetterReason reason) override {
     dead_.emplace_back(ValueOf(envelope.get()), reason);
     if (on_dead_letter_) on_dead_letter_(*envelope);
   }

@@ -51,7 +51,7 @@ void Lose(ActorWorker* worker, ActorRef to, Envelope* envelope, DeadLetterReason
   if (worker != nullptr) {
     worker->DeadLetter(envelope, to.slot(), reason);
   } else {
-    SystemCore::LoseForeign(to.slot(), EnvelopePtr(envelope), reason);
+    SystemCore::LoseForeign(to, EnvelopePtr(envelope), reason);
   }
 }
 
@@ -231,11 +231,13 @@ EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messa
   return readmitted;
 }
 
-void UncountLimited(ActorSlot* slot, Envelope& envelope) {
+void UncountLimited(TableSlot* slot, Envelope& envelope) {
   const uint64_t word = envelope.target_word();
-  if (envelope.is_system() || (word & kCountedMark) == 0) return;
+  // The bits of a word for another node are no marks.
+  if (envelope.is_system() || (word & (kCountedMark | ActorRef::kRemote)) != kCountedMark) return;
   envelope.set_target_word(word & ~kCountedMark);
-  LimitsOf(*slot).TakenOut();
+  // Only messages to actors are counted.
+  LimitsOf(static_cast<ActorSlot&>(*slot)).TakenOut();
 }
 
 void CloseLimits(ActorWorker& worker, ActorSlot& slot) {

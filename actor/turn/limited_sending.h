@@ -43,7 +43,7 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
 // to go, all have room.
 EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messages);
 // A message leaves the mailbox of a slot without being handled, whoever is in the slot now.
-void UncountLimited(ActorSlot* slot, Envelope& envelope);
+void UncountLimited(TableSlot* slot, Envelope& envelope);
 // The actor has ended: what is kept and held are dead letters, and nobody waits any more.
 void CloseLimits(ActorWorker& worker, ActorSlot& slot);
 

@@ -1,5 +1,6 @@
 #include "fraktor/actor/turn/mailbox_registry.h"
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <utility>
@@ -45,7 +46,7 @@ void Equip(ActorSlot& slot, uint32_t generation, const MailboxOptions& options) 
   }
   limits->Configure(generation, options);
   slot.gate = slot.gate | Gate::kOrdered;
-  slot.ref_flags = kLimitedFlag;
+  slot.ref_flags.store(kLimitedFlag, std::memory_order_release);
 }
 
 // A free slot whose mailbox is claimed. A late message may be on its way through a free slot: then another one is
@@ -66,11 +67,13 @@ absl::StatusOr<SlotHandle<ActorSlot>> ReserveAndClaim(Pool& pool) {
 
 MailboxRegistry::MailboxRegistry(bool threaded) : core_(SystemCore::Acquire(threaded)) {
   pool_.emplace(ProcessSlots(), &core_);
+  promises_.emplace(ProcessPromises(), &core_);
 }
 
 MailboxRegistry::~MailboxRegistry() {
-  // From here on no reference leads to an actor of this registry.
+  // From here on no reference leads to an actor of this registry, or to a promise of one.
   pool_.reset();
+  promises_.reset();
   SystemCore::Release(core_);
   MutexLock lock(mutex_);
   for (const uint16_t number : dispatchers_) DispatcherTable::Release(number);
@@ -87,16 +90,15 @@ void MailboxRegistry::Prepare(ActorSlot& slot, uint32_t generation, const Mailbo
   slot.type.store(spec.type, std::memory_order_relaxed);
   slot.failures = 0;
   slot.gate = spec.gate;
-  slot.ref_flags = 0;
-  slot.phase = 0;
-  slot.leaving = false;
-  slot.leaving_children = 0;
-  slot.kin = {.parent = nullptr,
-              .props = nullptr,
-              .children = nullptr,
-              .next_sibling = ActorKin::kNone,
-              .previous_sibling = ActorKin::kNone,
-              .number = 0};
+  // Threads with references to an earlier actor may read these at this moment: see ActorKin. A free slot has no
+  // children, and no list of them to reset.
+  slot.ref_flags.store(0, std::memory_order_release);
+  slot.phase.store(0, std::memory_order_release);
+  std::atomic_ref<ActorSlot*>(slot.kin.parent).store(nullptr, std::memory_order_release);
+  std::atomic_ref<uint64_t>(slot.kin.number).store(0, std::memory_order_release);
+  slot.kin.props = nullptr;
+  slot.kin.next_sibling = ActorKin::kNone;
+  slot.kin.previous_sibling = ActorKin::kNone;
   if (spec.options != nullptr) [[unlikely]]
     Equip(slot, generation, *spec.options);
   ActorSlotPool::Activate({&slot, generation});
@@ -149,7 +151,7 @@ void MailboxRegistry::Discard(ActorSlot& slot) {
   const auto drop = [](EnvelopeList list) {
     while (Envelope* const envelope = list.PopFront()) EnvelopePtr ended(envelope);
   };
-  if ((slot.ref_flags & kLimitedFlag) != 0) drop(slot.limits.load(std::memory_order_acquire)->Close().dead_letters);
+  if ((slot.flags() & kLimitedFlag) != 0) drop(slot.limits.load(std::memory_order_acquire)->Close().dead_letters);
   AbandonAsks(slot);
   if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
     if (extension->order != nullptr) drop(extension->order->TakeAll());

@@ -23,6 +23,7 @@
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/table/slot_table.h"
@@ -86,6 +87,8 @@ class MailboxRegistry {
   void RefuseForeign() { core_.Close(); }
 
   ActorSlotPool& slots() { return *pool_; }
+  // Where the system's asks get their promises.
+  PromiseSlotPool& promises() { return *promises_; }
   SystemCore& core() { return core_; }
 
  private:
@@ -94,7 +97,9 @@ class MailboxRegistry {
   absl::StatusOr<ActorSlot*> RegisterIn(Pool& pool, const MailboxSpec& spec);
 
   SystemCore& core_;
-  std::optional<ActorSlotPool> pool_;  // Always there, until the end.
+  // Always there, until the end.
+  std::optional<ActorSlotPool> pool_;
+  std::optional<PromiseSlotPool> promises_;
   Mutex mutex_;
   std::vector<uint16_t> dispatchers_ ABSL_GUARDED_BY(mutex_);
 };

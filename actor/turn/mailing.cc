@@ -37,13 +37,12 @@ EnvelopePtr Sampled(const SystemCore& core, ForeignMetrics& metrics, EnvelopePtr
 
 absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   if (to.IsRemote()) return SendRemote(to, std::move(envelope));
-  ActorSlot* const slot = to.slot();
   // First: a dead letter says whom it was meant for.
   envelope->set_target_word(to.word() | mark);
-  if (to.IsNoOne() || !slot->IsAt(to.generation())) {
+  if (!to.IsCurrent()) {
     const bool is_answer = to.IsPromise();
-    const bool is_of_ended_system = !to.IsNoOne() && SystemCore::Of(*slot) == nullptr;
-    SystemCore::LoseForeign(slot, std::move(envelope),
+    const bool is_of_ended_system = !to.IsNoOne() && SystemCore::Of(to) == nullptr;
+    SystemCore::LoseForeign(to, std::move(envelope),
                             to.IsNoOne() ? DeadLetterReason::kNoRecipient
                             : is_answer  ? DeadLetterReason::kLateReply
                                          : DeadLetterReason::kStopped);
@@ -54,9 +53,10 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
     AnswerPromise(to, envelope.release());
     return absl::OkStatus();
   }
+  ActorSlot* const slot = to.slot();
   const SystemCore* const core = SystemCore::Of(*slot);
   if (core == nullptr || !core->is_open()) {
-    SystemCore::LoseForeign(slot, std::move(envelope), DeadLetterReason::kShutdown);
+    SystemCore::LoseForeign(to, std::move(envelope), DeadLetterReason::kShutdown);
     return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
   }
   ForeignMetrics* const metrics = core->metrics();
@@ -85,14 +85,14 @@ void SendMarked(ActorRef to, EnvelopePtr envelope) {
 }
 
 EnvelopePtr TellSystem(ActorRef to, EnvelopePtr envelope) {
-  if (to.IsRemote()) return to.slot()->link->SendSystem(to, std::move(envelope));
+  if (to.IsRemote()) return to.remote_slot()->link->SendSystem(to, std::move(envelope));
   if (!PostSystem(to, envelope.get())) return envelope;
   static_cast<void>(envelope.release());
   return nullptr;
 }
 
 bool PostSystem(ActorRef to, Envelope* envelope) {
-  if (to.IsNoOne() || to.IsPromise() || !to.slot()->IsAt(to.generation())) return false;
+  if (to.IsPromise() || !to.IsCurrent()) return false;
   ActorSlot& slot = *to.slot();
   envelope->set_target_word(to.word());
   envelope->MarkAsSystem();

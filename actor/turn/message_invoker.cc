@@ -432,7 +432,7 @@ Envelope* MessageInvoker::NextOrdered(ActorWorker& worker, ActorSlot& slot) {
     while (Envelope* const envelope = user.PopFront()) order->Add(envelope);
   }
   while (Envelope* const envelope = order != nullptr ? order->PopFront() : user.PopFront()) {
-    if ((slot.ref_flags & kLimitedFlag) == 0) return envelope;
+    if ((slot.flags() & kLimitedFlag) == 0) return envelope;
     if (Envelope* const taken = TakeLimited(worker, slot, envelope)) return taken;
   }
   return nullptr;
@@ -577,7 +577,7 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   slot.gate = 0;
   slot.failures = 0;
   slot.mailbox.lists.system = nullptr;
-  if ((slot.ref_flags & kLimitedFlag) != 0) CloseLimits(worker, slot);
+  if ((slot.flags() & kLimitedFlag) != 0) CloseLimits(worker, slot);
   if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
     if (extension->order != nullptr) DeadLetters(worker, slot, extension->order->TakeAll());
     turn.ended_state = std::move(extension->lifecycle);

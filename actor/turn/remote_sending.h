@@ -5,6 +5,7 @@
 #ifndef FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
 #define FRAKTOR_ACTOR_TURN_REMOTE_SENDING_H_
 
+#include <cassert>
 #include <cstdint>
 #include <string>
 
@@ -14,9 +15,11 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/utils/table/table_slot.h"
 
 namespace fraktor::inline v0 {
+
+class RemoteSlot;
 
 // Another node, or one life of it. References to it may be anywhere and outlive their system, so a link lives as long as
 // the process; when its system has ended, what is sent to it is a dead letter.
@@ -45,7 +48,7 @@ class RemoteLink {
     std::string business;
   };
   // By the slot of the reference and the lower half of its word, which is what a promise keeps.
-  virtual Asked DescribeAsked(const ActorSlot& /*slot*/, uint32_t /*low_word*/) const {
+  virtual Asked DescribeAsked(const RemoteSlot& /*slot*/, uint32_t /*low_word*/) const {
     return {.path = NodeText(), .business = "what it is at is not known here"};
   }
 
@@ -53,12 +56,25 @@ class RemoteLink {
   ~RemoteLink() = default;
 };
 
+// The slot of references to actors of another node. It has a table of its own, so its memory is never that of an actor.
+class alignas(64) RemoteSlot final : public TableSlot {
+ public:
+  // Set by MakeRemoteSlot, before anybody has a reference; never changed.
+  RemoteLink* link = nullptr;
+};
+
+inline RemoteSlot* ActorRef::remote_slot() const {
+  assert(!IsNoOne() && IsRemote());
+  return static_cast<RemoteSlot*>(slot_);
+}
+
 // A slot that leads to `link`, for ever: it is never given back. Its generation is even and stays what it is: a reference
 // to it must not have a word whose lower half is that. ResourceExhausted if the process has no slot left.
-absl::StatusOr<ActorSlot*> MakeRemoteSlot(RemoteLink& link);
+absl::StatusOr<RemoteSlot*> MakeRemoteSlot(RemoteLink& link);
 
-// Whether the slot was made so.
-bool IsRemoteSlot(const ActorSlot& slot);
+class SystemCore;
+// What SystemCore::Of says of all references to other nodes. Nobody listens to it.
+SystemCore& CoreOfRemotes();
 
 // Sends a user message. Takes it over.
 absl::Status SendRemote(ActorRef to, EnvelopePtr message);

@@ -1,11 +1,10 @@
 #include "fraktor/actor/turn/reply_promise.h"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -41,48 +40,36 @@ constexpr uint32_t kNoAsk = UINT32_MAX;
 // So many questions that wait for each other are looked at.
 constexpr int kMaxChain = 64;
 
-ActorSlot* AskAt(uint32_t number) { return number == kNoAsk ? nullptr : ProcessSlots().At(number); }
-uint32_t NumberOf(ActorSlot* promise) { return promise == nullptr ? kNoAsk : ActorSlotTable::IndexOf(promise); }
+PromiseSlot* AskAt(uint32_t number) { return number == kNoAsk ? nullptr : ProcessPromises().At(number); }
+uint32_t NumberOf(PromiseSlot* promise) { return promise == nullptr ? kNoAsk : PromiseSlotTable::IndexOf(promise); }
 
-// Whoever walks along a chain may read a promise that is being used again: relaxed, and checked by the generation.
-PackedRef Load(PackedRef& from) {
-  return std::bit_cast<PackedRef>(
-      std::atomic_ref<uint64_t>(reinterpret_cast<uint64_t&>(from)).load(std::memory_order_relaxed));
-}
-void Store(PackedRef& to, PackedRef value) {
-  std::atomic_ref<uint64_t>(reinterpret_cast<uint64_t&>(to))
-      .store(std::bit_cast<uint64_t>(value), std::memory_order_relaxed);
+PackedPromise Pack(ActorRef promise) {
+  return promise.IsNoOne() ? PackedPromise{}
+                           : PackedPromise{PromiseSlotTable::IndexOf(promise.promise_slot()), promise.generation()};
 }
 
-PackedRef Pack(ActorRef ref) {
-  return ref.IsNoOne() ? PackedRef{} : PackedRef{ActorSlotTable::IndexOf(ref.slot()), ref.generation()};
-}
-// A promise has no mailbox: it is no one here. Nor has an actor elsewhere: what is kept of it is for people, since its
-// slot is never at that generation.
-PackedRef PackActor(ActorRef ref) { return ref.IsPromise() ? PackedRef{} : Pack(ref); }
-bool IsElsewhere(PackedRef packed) {
-  const ActorSlot* const slot = packed.slot == UINT32_MAX ? nullptr : ProcessSlots().At(packed.slot);
-  return slot != nullptr && IsRemoteSlot(*slot);
-}
-
-// The actor, if it still lives; without the flags of its references.
-ActorRef Unpack(PackedRef packed) {
+ActorRef PromiseAt(PackedPromise packed) {
   if (packed.IsNoOne()) return {};
-  ActorSlot* const slot = ProcessSlots().At(packed.slot);
-  return slot != nullptr && slot->IsAt(packed.generation) ? ActorRef(slot, packed.generation) : ActorRef();
-}
-
-// One field of a promise that nobody has answered yet.
-PackedRef FieldOf(ActorRef promise, PackedRef PendingAsk::*field) {
-  if (!promise.IsPromise() || !promise.slot()->IsAt(promise.generation())) return {};
-  const PackedRef value = Load(promise.slot()->ask.*field);
-  return promise.slot()->IsAt(promise.generation()) ? value : PackedRef{};
-}
-
-ActorRef PromiseAt(PackedRef packed) {
-  if (packed.IsNoOne()) return {};
-  ActorSlot* const slot = ProcessSlots().At(packed.slot);
+  PromiseSlot* const slot = ProcessPromises().At(packed.slot);
   return slot == nullptr ? ActorRef() : ActorRef(slot, packed.generation | ActorRef::kPromise);
+}
+
+// What `read` says of a promise that nobody has answered yet; nothing otherwise. The promise may be used again while it
+// is read: the generation decides afterwards.
+template <class Read>
+auto ReadOpen(ActorRef promise, Read read) -> std::optional<decltype(read(std::declval<const PromiseSlot&>()))> {
+  if (!promise.IsPromise()) return std::nullopt;
+  const PromiseSlot* const slot = PromiseSlotTable::Resolve({promise.promise_slot(), promise.generation()});
+  if (slot == nullptr) return std::nullopt;
+  auto value = read(*slot);
+  if (!slot->IsAt(promise.generation())) return std::nullopt;
+  return value;
+}
+
+// The actor that was asked, if it still lives and is of this process; without the flags of its references.
+ActorRef LivingTarget(const PromiseSlot::Target& target) {
+  const ActorRef ref(target.slot, target.low_word);
+  return !target.is_remote && ref.IsCurrent() ? ref : ActorRef();
 }
 
 // The question that the actor is answering in this turn, by a coroutine; no one if it is none, or has been passed on.
@@ -92,7 +79,7 @@ ActorRef Answering(const Turn& turn) {
   return sender.IsPromise() ? sender : ActorRef();
 }
 
-bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generation() == b.generation(); }
+bool IsSame(ActorRef a, ActorRef b) { return a.Plain() == b.Plain(); }
 
 // The chain of those that wait for this turn, if `target` is one of them: it would wait for itself.
 [[gnu::noinline]] absl::Status FindCircle(const ActorWorker& worker, ActorRef target) {
@@ -100,13 +87,14 @@ bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generatio
   absl::InlinedVector<ActorRef, 8> chain = {turn.self()};
   bool is_circle = IsSame(target, turn.self()) && turn.takes_no_other;
   for (ActorRef promise = Answering(turn); !promise.IsNoOne() && !is_circle && chain.size() < kMaxChain;) {
-    const PackedRef answering = FieldOf(promise, &PendingAsk::answering);
+    const std::optional<PackedPromise> answering =
+        ReadOpen(promise, [](const PromiseSlot& slot) { return slot.answering(); });
     const ActorRef asker = AskerOf(promise);
     // One that is not bound to its question can answer others meanwhile.
-    if (asker.IsNoOne() || answering.slot == PendingAsk::kFree) break;
+    if (asker.IsNoOne() || !answering.has_value() || answering->slot == PromiseSlot::kFree) break;
     chain.push_back(asker);
     is_circle = IsSame(asker, target);
-    promise = PromiseAt(answering);
+    promise = PromiseAt(*answering);
   }
   if (!is_circle) return absl::OkStatus();
   std::string names = worker.lifecycle.PathOf(target);
@@ -123,53 +111,53 @@ bool IsSame(ActorRef a, ActorRef b) { return a.slot() == b.slot() && a.generatio
   const Turn& turn = worker.turn;
   if (!turn.in_task || target.IsNoOne()) return false;
   // Otherwise nobody waits for this turn, but perhaps itself.
-  return !Answering(turn).IsNoOne() || target.slot() == turn.running();
+  return !Answering(turn).IsNoOne() || target.any_slot() == turn.running();
 }
 
-[[gnu::noinline]] void LinkAmongOthers(SlotExtension& extension, ActorSlot& promise) {
+[[gnu::noinline]] void LinkAmongOthers(SlotExtension& extension, PromiseSlot& promise) {
   // Mostly the timeouts of an actor are alike, and the new one is the last.
-  ActorSlot* before = extension.last_ask;
-  while (before != nullptr && before->ask.deadline_ns > promise.ask.deadline_ns) before = AskAt(before->ask.previous);
-  ActorSlot* const after = before == nullptr ? extension.first_ask : AskAt(before->ask.next);
-  promise.ask.previous = NumberOf(before);
-  promise.ask.next = NumberOf(after);
+  PromiseSlot* before = extension.last_ask;
+  while (before != nullptr && before->deadline_ns() > promise.deadline_ns()) before = AskAt(before->previous);
+  PromiseSlot* const after = before == nullptr ? extension.first_ask : AskAt(before->next);
+  promise.previous = NumberOf(before);
+  promise.next = NumberOf(after);
   if (before == nullptr) {
     extension.first_ask = &promise;
   } else {
-    before->ask.next = NumberOf(&promise);
+    before->next = NumberOf(&promise);
   }
   if (after == nullptr) {
     extension.last_ask = &promise;
   } else {
-    after->ask.previous = NumberOf(&promise);
+    after->previous = NumberOf(&promise);
   }
 }
 
-void Link(SlotExtension& extension, ActorSlot& promise) {
+void Link(SlotExtension& extension, PromiseSlot& promise) {
   if (extension.last_ask == nullptr) [[likely]] {
-    promise.ask.previous = promise.ask.next = kNoAsk;
+    promise.previous = promise.next = kNoAsk;
     extension.first_ask = extension.last_ask = &promise;
   } else {
     LinkAmongOthers(extension, promise);
   }
 }
 
-[[gnu::noinline]] void UnlinkFromOthers(SlotExtension& extension, ActorSlot& promise) {
-  ActorSlot* const before = AskAt(promise.ask.previous);
-  ActorSlot* const after = AskAt(promise.ask.next);
+[[gnu::noinline]] void UnlinkFromOthers(SlotExtension& extension, PromiseSlot& promise) {
+  PromiseSlot* const before = AskAt(promise.previous);
+  PromiseSlot* const after = AskAt(promise.next);
   if (before == nullptr) {
     extension.first_ask = after;
   } else {
-    before->ask.next = NumberOf(after);
+    before->next = NumberOf(after);
   }
   if (after == nullptr) {
     extension.last_ask = before;
   } else {
-    after->ask.previous = NumberOf(before);
+    after->previous = NumberOf(before);
   }
 }
 
-void Unlink(SlotExtension& extension, ActorSlot& promise) {
+void Unlink(SlotExtension& extension, PromiseSlot& promise) {
   if (extension.first_ask == extension.last_ask) [[likely]] {
     extension.first_ask = extension.last_ask = nullptr;
   } else {
@@ -201,20 +189,19 @@ void LoseAnswer(ActorRef promise, Envelope* answer) {
   // One that the runtime gives has no target yet.
   answer->set_target_word(promise.word());
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->DeadLetter(answer, promise.slot(), DeadLetterReason::kLateReply);
+    worker->DeadLetter(answer, promise.any_slot(), DeadLetterReason::kLateReply);
   } else {
-    SystemCore::LoseForeign(promise.slot(), EnvelopePtr(answer), DeadLetterReason::kLateReply);
+    SystemCore::LoseForeign(promise, EnvelopePtr(answer), DeadLetterReason::kLateReply);
   }
 }
 
 // Another answer is on its way, or was: true if this thread is the first.
-bool Claim(ActorRef promise) { return ActorSlotPool::TryDeactivate({promise.slot(), promise.generation()}); }
+bool Claim(ActorRef promise) { return PromiseSlotPool::TryDeactivate({promise.promise_slot(), promise.generation()}); }
 
 // Sends a promise that was claimed its answer, to whom it belongs from here on.
 void SendAnswer(ActorRef promise, Envelope* answer) {
   answer->set_sender(promise);
-  const PackedRef asker = Load(promise.slot()->ask.asker);
-  if (PostSystem(ActorRef(ProcessSlots().At(asker.slot), asker.generation), answer)) [[likely]]
+  if (PostSystem(promise.promise_slot()->asker(), answer)) [[likely]]
     return;
   answer->MarkAsSystem();
   LoseAnswer(promise, answer);
@@ -340,26 +327,26 @@ void ConcludeLate(ActorWorker& worker, ActorSlot& slot, uint64_t inquiry, const 
 }
 
 // A question is over. `first_inquiry` is the first of this round: questions to one target share one.
-void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, PackedRef asked, AskCompletion* completion,
-              uint64_t first_inquiry) {
+void FailLate(ActorWorker& worker, ActorSlot& slot, ActorRef ask, const PromiseSlot::Target& asked,
+              AskCompletion* completion, uint64_t first_inquiry) {
   if (completion == nullptr) {
     Conclude(worker, slot, ask, nullptr, absl::DeadlineExceededError("no answer in time"));
     return;
   }
-  if (IsElsewhere(asked)) {
-    const ActorSlot& there = *ProcessSlots().At(asked.slot);
-    const RemoteLink::Asked known = there.link->DescribeAsked(there, asked.generation);
+  if (asked.is_remote) {
+    const auto& there = static_cast<const RemoteSlot&>(*asked.slot);
+    const RemoteLink::Asked known = there.link->DescribeAsked(there, asked.low_word);
     Conclude(worker, slot, ask, completion, TimedOut(worker, known.path, *completion, known.business));
     return;
   }
-  const ActorRef target = Unpack(asked);
+  const ActorRef target = LivingTarget(asked);
   if (target.IsNoOne()) {
-    const std::string path = asked.IsNoOne()
-                                 ? std::string("a promise")
-                                 : worker.lifecycle.PathOf(ActorRef(ProcessSlots().At(asked.slot), asked.generation));
+    const bool was_promise = asked.slot == nullptr;
+    const std::string path =
+        was_promise ? std::string("a promise") : worker.lifecycle.PathOf(ActorRef(asked.slot, asked.low_word));
     Conclude(worker, slot, ask, completion,
              TimedOut(worker, path, *completion,
-                      asked.IsNoOne() ? "it belongs to another question" : "it has ended without an answer"));
+                      was_promise ? "it belongs to another question" : "it has ended without an answer"));
     return;
   }
   if (SlotExtension::AskExtras* const extras = slot.extension->ask_extras.get();
@@ -383,16 +370,6 @@ absl::Status SystemEnded() { return absl::UnavailableError("the actor system has
 
 Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
   return timeout == absl::InfiniteDuration() ? Instant::InfiniteFuture() : toolbox.Now() + timeout;
-}
-
-// What others may look at when the promise is active.
-[[gnu::always_inline]] inline void Fill(ActorSlot& promise, ActorRef asker, ActorRef target, PackedRef answering,
-                                        Instant deadline) {
-  promise.instance = nullptr;  // No actor.
-  Store(promise.ask.asker, {ActorSlotTable::IndexOf(asker.slot()), asker.generation()});
-  Store(promise.ask.target, PackActor(target));
-  Store(promise.ask.answering, answering);
-  std::atomic_ref<int64_t>(promise.ask.deadline_ns).store(deadline.nanoseconds(), std::memory_order_relaxed);
 }
 
 // The same for a question of an actor, whose timeouts are mostly alike: making nanoseconds of one takes as long as all
@@ -419,32 +396,31 @@ Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
   ActorSlot& asker = *turn.running();
   SlotExtension& extension = SlotExtension::Of(asker);
   const Instant deadline = DeadlineAfter(worker, extension, timeout);
-  ActorSlot* slot = worker.slots().ReserveAtHand();
+  PromiseSlot* slot = worker.promises().ReserveAtHand();
   if (slot == nullptr) [[unlikely]] {
-    FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, worker.slots().Reserve());
+    FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<PromiseSlot> handle, worker.promises().Reserve());
     slot = handle.slot;
   }
   if (deadline < extension.ask_timer) [[unlikely]] {
     if (absl::Status armed = ArmTimer(worker, extension, deadline); !armed.ok()) {
-      worker.slots().Release(slot);
+      worker.promises().Release(slot);
       return armed;
     }
   }
-  PackedRef answering{.slot = PendingAsk::kFree, .generation = 0};
+  PackedPromise answering{.slot = PromiseSlot::kFree, .generation = 0};
   if (turn.in_task && turn.takes_no_other) answering = Pack(Answering(turn));
-  Fill(*slot, ActorRef(&asker, turn.word), target, answering, deadline);
+  slot->Fill(ActorRef(&asker, turn.word), target, answering, deadline.nanoseconds());
   slot->completion = completion;
   Link(extension, *slot);
   const uint32_t generation = slot->generation() + 1;
-  ActorSlotPool::Activate({slot, generation});
+  PromiseSlotPool::Activate({slot, generation});
   promise = ActorRef(slot, generation | ActorRef::kPromise);
   return absl::OkStatus();
 }
 
 // Whether a question can be asked at all; if not, CheckQuestion says why.
 [[gnu::always_inline]] inline bool MayAsk(ActorRef to, absl::Duration timeout) {
-  return timeout > absl::ZeroDuration() && !to.IsNoOne() &&
-         (to.IsRemote() || to.IsPromise() || to.slot()->IsAt(to.generation()));
+  return timeout > absl::ZeroDuration() && !to.IsNoOne() && (to.IsRemote() || to.IsPromise() || to.IsCurrent());
 }
 
 // A question that cannot be asked: a dead letter, unless that is the fault of the asker.
@@ -453,7 +429,7 @@ Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
   absl::Status refused = CheckQuestion(worker.lifecycle, to, completion);
   if (completion.timeout > absl::ZeroDuration()) {
     question->set_target_word(to.word());
-    worker.DeadLetter(question.release(), to.slot(),
+    worker.DeadLetter(question.release(), to.any_slot(),
                       to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
   return refused;
@@ -494,37 +470,38 @@ PromiseOpened::~PromiseOpened() {
   if (Claim(promise_)) {
     // Without a worker the system is at its end, which takes all slots back.
     ActorWorker* const worker = ActorWorker::Current();
-    if (worker != nullptr && worker->Owns(*promise_.slot())) worker->slots().Release(promise_.slot());
+    PromiseSlot* const slot = promise_.promise_slot();
+    if (worker != nullptr && worker->Owns(*slot)) worker->promises().Release(slot);
   }
   completion_->Fail(SystemEnded());
 }
 
-absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, RuntimeToolbox& toolbox,
+absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, PromiseSlotPool& promises, RuntimeToolbox& toolbox,
                                         const PromiseOptions& options) {
-  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<ActorSlot> handle, slots.Reserve());
-  Fill(*handle.slot, asker, options.target, {.slot = PendingAsk::kFree, .generation = 0},
-       DeadlineAfter(toolbox, options.timeout));
+  FRAKTOR_ASSIGN_OR_RETURN(const SlotHandle<PromiseSlot> handle, promises.Reserve());
+  handle.slot->Fill(asker, options.target, {.slot = PromiseSlot::kFree, .generation = 0},
+                    DeadlineAfter(toolbox, options.timeout).nanoseconds());
   handle.slot->completion = nullptr;
-  ActorSlotPool::Activate(handle);
+  PromiseSlotPool::Activate(handle);
   const ActorRef promise(handle.slot, handle.generation | ActorRef::kPromise);
   EnvelopePtr lost = TellSystem(asker, MakeEnvelope<PromiseOpened>(ActorRef(), promise, options.completion));
   if (lost == nullptr) return promise;
   lost->TryAs<PromiseOpened>()->TakeCompletion();
   Claim(promise);
-  slots.Release(handle.slot);
+  promises.Release(handle.slot);
   return SystemEnded();
 }
 
 void ReceiveOpened(ActorWorker& worker, ActorSlot& slot, PromiseOpened& opened) {
-  ActorSlot& promise = *opened.promise().slot();
+  PromiseSlot& promise = *opened.promise().promise_slot();
   SlotExtension& extension = SlotExtension::Of(slot);
   promise.completion = opened.TakeCompletion();
-  if (promise.ask.deadline_ns != kNever) {
-    absl::Status armed = ArmTimer(worker, extension, Instant::FromNanoseconds(promise.ask.deadline_ns));
+  if (promise.deadline_ns() != kNever) {
+    absl::Status armed = ArmTimer(worker, extension, Instant::FromNanoseconds(promise.deadline_ns()));
     // Otherwise the answer is on its way already.
     if (!armed.ok() && Claim(opened.promise())) {
       AskCompletion* const completion = std::exchange(promise.completion, nullptr);
-      worker.slots().Release(&promise);
+      worker.promises().Release(&promise);
       Conclude(worker, slot, opened.promise(), completion, std::move(armed));
       return;
     }
@@ -545,20 +522,25 @@ absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const A
       absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": it was asked of no one"));
 }
 
-ActorRef AskerOf(ActorRef promise) { return Unpack(FieldOf(promise, &PendingAsk::asker)); }
+ActorRef AskerOf(ActorRef promise) {
+  const ActorRef asker = ReadOpen(promise, [](const PromiseSlot& slot) { return slot.asker(); }).value_or(ActorRef());
+  return asker.IsCurrent() ? asker : ActorRef();
+}
 
-ActorRef TargetOf(ActorRef promise) { return Unpack(FieldOf(promise, &PendingAsk::target)); }
+ActorRef TargetOf(ActorRef promise) {
+  return LivingTarget(
+      ReadOpen(promise, [](const PromiseSlot& slot) { return slot.target(); }).value_or(PromiseSlot::Target()));
+}
 
 Instant DeadlineOf(ActorRef promise) {
-  if (!promise.slot()->IsAt(promise.generation())) return Instant::InfinitePast();
-  const int64_t deadline_ns = std::atomic_ref<int64_t>(promise.slot()->ask.deadline_ns).load(std::memory_order_relaxed);
-  // It may have been used again meanwhile.
-  return promise.slot()->IsAt(promise.generation()) ? Instant::FromNanoseconds(deadline_ns) : Instant::InfinitePast();
+  const std::optional<int64_t> deadline_ns =
+      ReadOpen(promise, [](const PromiseSlot& slot) { return slot.deadline_ns(); });
+  return deadline_ns.has_value() ? Instant::FromNanoseconds(*deadline_ns) : Instant::InfinitePast();
 }
 
 void AnswerPromise(ActorRef given, Envelope* answer) {
-  const ActorRef promise(given.slot(), given.word() & ~ActorRef::kShared);
-  if (!promise.slot()->IsAt(promise.generation()) || !Claim(promise)) {
+  const ActorRef promise(given.any_slot(), given.word() & ~ActorRef::kShared);
+  if (!promise.IsCurrent() || !Claim(promise)) {
     LoseAnswer(promise, answer);
     return;
   }
@@ -574,7 +556,7 @@ void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {
     return;
   }
   if (!promise.IsPromise() || (promise.word() & ActorRef::kShared) != 0) return;
-  if (!promise.slot()->IsAt(promise.generation())) return;
+  if (!promise.IsCurrent()) return;
   EnvelopePtr failure = MakeEnvelope<ErrorReply>(ActorRef(), why());
   // Somebody may have answered meanwhile: then nothing was lost.
   if (Claim(promise)) SendAnswer(promise, failure.release());
@@ -583,9 +565,10 @@ void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {
 bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   const ActorRef promise = message.sender();
   if (!promise.IsPromise()) return false;
-  Unlink(*slot.extension, *promise.slot());
-  AskCompletion* const completion = std::exchange(promise.slot()->completion, nullptr);
-  worker.slots().Release(promise.slot());
+  PromiseSlot& answered = *promise.promise_slot();
+  Unlink(*slot.extension, answered);
+  AskCompletion* const completion = std::exchange(answered.completion, nullptr);
+  worker.promises().Release(&answered);
   TellPromiseWatchers(worker, *slot.extension, promise);
   ConcludeBy(worker, slot, promise, completion, message);
   return true;
@@ -598,20 +581,20 @@ void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline) {
   extension.ask_timer = Instant::InfiniteFuture();
   const Instant now = worker.toolbox->Now();
   const uint64_t first_inquiry = extension.ask_extras == nullptr ? 1 : extension.ask_extras->inquiries + 1;
-  for (ActorSlot* promise = extension.first_ask; promise != nullptr && promise->ask.deadline_ns != kNever;) {
-    if (promise->ask.deadline_ns > now.nanoseconds()) {
+  for (PromiseSlot* promise = extension.first_ask; promise != nullptr && promise->deadline_ns() != kNever;) {
+    if (promise->deadline_ns() > now.nanoseconds()) {
       // No room for a timer: the next ask arms one, or fails.
-      ArmTimer(worker, extension, Instant::FromNanoseconds(promise->ask.deadline_ns)).IgnoreError();
+      ArmTimer(worker, extension, Instant::FromNanoseconds(promise->deadline_ns())).IgnoreError();
       return;
     }
-    ActorSlot* const next = AskAt(promise->ask.next);
+    PromiseSlot* const next = AskAt(promise->next);
     const ActorRef ask(promise, promise->generation() | ActorRef::kPromise);
     // Otherwise an answer is in the mailbox already.
     if (promise->generation() % 2 == 1 && Claim(ask)) {
       Unlink(extension, *promise);
       AskCompletion* const completion = std::exchange(promise->completion, nullptr);
-      const PackedRef asked = Load(promise->ask.target);
-      worker.slots().Release(promise);
+      const PromiseSlot::Target asked = promise->target();
+      worker.promises().Release(promise);
       TellPromiseWatchers(worker, extension, ask);
       FailLate(worker, slot, ask, asked, completion, first_inquiry);
     }
@@ -646,7 +629,7 @@ void SendReport(ActorWorker& worker, ActorSlot& slot, const DescribeBusiness& in
 }
 
 bool WatchPromise(ActorSlot& asker, ActorRef promise, ActorRef watcher) {
-  if (asker.extension == nullptr || AskerOf(promise).slot() != &asker) return false;
+  if (asker.extension == nullptr || AskerOf(promise).any_slot() != &asker) return false;
   auto& extras = asker.extension->ask_extras;
   if (extras == nullptr) extras = std::make_unique<SlotExtension::AskExtras>();
   extras->watches.push_back({.promise = promise, .watcher = watcher});
@@ -663,12 +646,13 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
     }
     for (const auto& watch : extras->watches) worker.lifecycle.OnPromiseEnded(watch.promise, watch.watcher);
   }
-  for (ActorSlot* promise = std::exchange(extension->first_ask, nullptr); promise != nullptr;) {
-    ActorSlot* const next = AskAt(promise->ask.next);
+  for (PromiseSlot* promise = std::exchange(extension->first_ask, nullptr); promise != nullptr;) {
+    PromiseSlot* const next = AskAt(promise->next);
     const uint32_t generation = promise->generation();
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
     // Those that are answered go with their answers.
-    if (generation % 2 == 1 && Claim(ActorRef(promise, generation))) worker.slots().Release(promise);
+    if (generation % 2 == 1 && Claim(ActorRef(promise, generation | ActorRef::kPromise)))
+      worker.promises().Release(promise);
     promise = next;
   }
   extension->last_ask = nullptr;
@@ -680,8 +664,8 @@ void AbandonAsks(ActorSlot& slot) {
   if (const std::unique_ptr<SlotExtension::AskExtras> extras = std::move(slot.extension->ask_extras)) {
     for (const auto& late : extras->late) late.completion->Abandon();
   }
-  for (ActorSlot* promise = std::exchange(slot.extension->first_ask, nullptr); promise != nullptr;
-       promise = AskAt(promise->ask.next)) {
+  for (PromiseSlot* promise = std::exchange(slot.extension->first_ask, nullptr); promise != nullptr;
+       promise = AskAt(promise->next)) {
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
   }
   slot.extension->last_ask = nullptr;
@@ -691,7 +675,8 @@ void FreePromiseOf(ActorWorker& worker, const Envelope& message) {
   const ActorRef promise = message.sender();
   if (!message.is_system() || !promise.IsPromise()) return;
   // One of another system stays as it is until that system ends.
-  if (worker.Owns(*promise.slot())) worker.slots().Release(promise.slot());
+  PromiseSlot* const slot = promise.promise_slot();
+  if (worker.Owns(*slot)) worker.promises().Release(slot);
 }
 
 }  // namespace fraktor::inline v0

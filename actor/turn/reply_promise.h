@@ -5,7 +5,7 @@
 //   ...
 //   asker.OnReply(context, ask, reply)                             // in a later turn of the asker, or a failure
 //
-// A promise is a slot without a mailbox. The first answer makes its generation stale, by one exchange, and goes to the
+// A promise is a PromiseSlot, which has no mailbox. The first answer makes its generation stale, by one exchange, and goes to the
 // asker as a system message: with the same envelope, so an ask costs two messages and no more. Answers that come later,
 // and answers to a question that has timed out, are dead letters.
 //
@@ -33,6 +33,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
@@ -100,7 +101,7 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& 
 
 // The same on any thread, for somebody who is no actor: `asker` waits in his place. It hears of the promise before any
 // answer can be there. Unavailable if it has ended.
-absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, ActorSlotPool& slots, RuntimeToolbox& toolbox,
+absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, PromiseSlotPool& promises, RuntimeToolbox& toolbox,
                                         const PromiseOptions& options);
 
 // Why a question has no answer, whoever asks it: InvalidArgument if it waits for no time, kAskTimeout if it goes to no

@@ -240,7 +240,7 @@ TEST_F(AskTest, AnActorThatEndsLeavesNoTimer) {
 TEST_F(AskTest, PromisesAreRecycledHoweverTheyEnd) {
   ActorRef server = SpawnServer();
   ActorRef silent = SpawnSilent();
-  std::set<ActorSlot*> slots;
+  std::set<PromiseSlot*> slots;
   for (int round = 0; round < 2000; ++round) {
     asks_.clear();
     asked_.clear();
@@ -257,14 +257,14 @@ TEST_F(AskTest, PromisesAreRecycledHoweverTheyEnd) {
     RunAll();
     spawned_.pop_back();
     instances_.pop_back();
-    for (ActorRef ask : asks_) slots.insert(ask.slot());
+    for (ActorRef ask : asks_) slots.insert(ask.promise_slot());
   }
   EXPECT_LT(slots.size(), 200u) << "two magazines and what is in use";
 }
 
 TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
   ActorRef silent = SpawnSilent();
-  std::set<ActorSlot*> slots;
+  std::set<PromiseSlot*> slots;
   on_ending_ = [&](ActorContext&) { Tell(asks_.back(), Number{1}); };
   for (int round = 0; round < 500; ++round) {
     ActorRef asker = SpawnDoer();
@@ -274,7 +274,7 @@ TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
     RunAll();
     spawned_.pop_back();
     instances_.pop_back();
-    slots.insert(asks_.back().slot());
+    slots.insert(asks_.back().promise_slot());
   }
   on_ending_ = nullptr;
   EXPECT_LT(slots.size(), 200u);
@@ -285,9 +285,9 @@ TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
 // What an actor asks in its last hook nobody waits for.
 TEST_F(AskTest, AQuestionOfAnActorThatEndsIsClosed) {
   ActorRef silent = SpawnSilent();
-  std::set<ActorSlot*> slots;
+  std::set<PromiseSlot*> slots;
   on_ending_ = [&](ActorContext& context) {
-    slots.insert(context.AskOnReply(silent, Number{1}, absl::InfiniteDuration())->slot());
+    slots.insert(context.AskOnReply(silent, Number{1}, absl::InfiniteDuration())->promise_slot());
   };
   for (int round = 0; round < 500; ++round) {
     ActorRef asker = SpawnDoer();
@@ -321,7 +321,7 @@ TEST_F(AskTest, AnAnswerToAnAskerThatHasEndedIsADeadLetter) {
   EXPECT_EQ(log_, Log({"ending", "ended"}));
 }
 
-// The promise's slot is an actor's by now, or another promise.
+// The slot is another promise's by now.
 TEST_F(AskTest, AStalePromiseDoesNotReachTheNextUserOfItsSlot) {
   ActorRef silent = SpawnSilent();
   ActorRef asker = SpawnDoer();
@@ -330,7 +330,7 @@ TEST_F(AskTest, AStalePromiseDoesNotReachTheNextUserOfItsSlot) {
   Advance(absl::Seconds(1));
   OrderAsks(asker, silent, 1, absl::Seconds(1));
   RunAll();
-  ASSERT_EQ(asks_[0].slot(), asks_[1].slot());
+  ASSERT_EQ(asks_[0].promise_slot(), asks_[1].promise_slot());
   ASSERT_NE(asks_[0], asks_[1]);
   Tell(asks_[0], Number{1});
   EXPECT_EQ(log_, Log({"DEADLINE_EXCEEDED"}));

@@ -27,7 +27,7 @@ class NoLifecycle : public ActorLifecycle {
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker&, ActorSlot&) override {}
   void OnEnded(ActorWorker&, ActorSlot&) override {}
-  void OnDeadLetter(NodeCache&, EnvelopePtr, ActorSlot*, DeadLetterReason) override {}
+  void OnDeadLetter(NodeCache&, EnvelopePtr, TableSlot*, DeadLetterReason) override {}
 };
 
 class Scripted final : public ActorInstance {

@@ -16,6 +16,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/lifecycle_state.h"
+#include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 
@@ -43,8 +44,8 @@ struct SlotExtension {
 
   // Its questions that have no answer yet, the earliest deadline first, and the timer that looks at them, unless that
   // is in the infinite future.
-  ActorSlot* first_ask = nullptr;
-  ActorSlot* last_ask = nullptr;
+  PromiseSlot* first_ask = nullptr;
+  PromiseSlot* last_ask = nullptr;
   Instant ask_timer = Instant::InfiniteFuture();
   TimerId ask_timer_id;
   // Of its last question, and the same in nanoseconds.

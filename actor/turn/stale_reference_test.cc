@@ -1,4 +1,5 @@
 // References that outlive what they named.
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -20,6 +21,7 @@
 #include "fraktor/actor/turn/invoker_fixture.h"
 #include "fraktor/actor/turn/mailbox_registry.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/turn/system_core.h"
 #include "fraktor/utils/queue/inbox.h"
 
@@ -139,39 +141,77 @@ TEST_F(StaleReferenceTest, ALateSystemMessageDoesNotStopTheNextActor) {
   EXPECT_EQ(log_, Log({"1"}));
 }
 
-// SCH-5: a promise, when its asker has ended and its slot is an actor's.
+// SCH-5: a promise, when its asker has ended, whoever is spawned and asks afterwards.
 TEST_F(StaleReferenceTest, APromiseOfAnAskerThatEndedLeadsToNobody) {
+  const auto open = [](ActorContext& context) {
+    return *context.AskOnReply(ActorRef::NoOne(), Number{0}, absl::InfiniteDuration());
+  };
   ActorRef asker = SpawnDoer();
   ActorRef ask;
-  Order(asker, [&](ActorContext& context) {
-    ask = *context.AskOnReply(ActorRef::NoOne(), Number{0}, absl::InfiniteDuration());
-  });
+  Order(asker, [&](ActorContext& context) { ask = open(context); });
   Run(asker);
   StopIt(asker);
   Run(asker);
+  const ActorRef next = SpawnDoer();
+  ActorRef next_ask;
+  Order(next, [&](ActorContext& context) { next_ask = open(context); });
+  Run(next);
+  ASSERT_EQ(next_ask.promise_slot(), ask.promise_slot());
   log_.clear();
   dead_.clear();
-  // Promises come from the worker's slots, and so does this actor.
-  ActorSlot* slot = nullptr;
-  Doer next(log_);
-  {
-    const WorkerScope scope(worker_);
-    slot = mailboxes_.Register(worker_.slots(), {.instance = &next, .dispatcher = number_}).value();
-    MailboxRegistry::LetGo(*slot);
-  }
-  spawned_.push_back(slot->ref());
-  ASSERT_EQ(slot, ask.slot());
   Tell(ask, Number{1});
   EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kLateReply), 1u);
   Order(SpawnDoer(), [=](ActorContext& context) { context.Tell(ask, Number{2}); });
   RunAll();
   EXPECT_EQ(dead_, Dead({{2, DeadLetterReason::kLateReply}}));
   EXPECT_TRUE(log_.empty());
-  Tell(slot->ref(), Number{3});
+  Tell(next_ask, Number{3});
   RunAll();
-  EXPECT_EQ(log_, Log({"3"}));
-  StopIt(slot->ref());
+  EXPECT_EQ(log_, Log({"reply 3"}));
+}
+
+// SCH-5: a system message whose sender looked at the generation in time and pushed late, when promises have been opened.
+TEST_F(StaleReferenceTest, ALateSystemMessageDoesNotReachAPromise) {
+  class Completion final : public AskCompletion {
+   public:
+    using AskCompletion::AskCompletion;
+    void Answer(Envelope& answer) noexcept override { answered = answer.As<Number>().value; }
+    void Fail(absl::Status) noexcept override { failed = true; }
+    int answered = 0;
+    bool failed = false;
+    // Whoever takes the object for a SlotExtension reads on from here.
+    std::array<uint64_t, 256> rest = {};
+  };
+  Completion completion(MessageTypeOf<Number>(), absl::InfiniteDuration());
+  completion.rest.fill(UINT64_MAX);
+
+  ActorRef first;
+  ActorSlot* slot = nullptr;
+  Doer instance(log_);
+  {
+    const WorkerScope scope(worker_);
+    slot = mailboxes_.Register(worker_.slots(), {.instance = &instance, .dispatcher = number_}).value();
+    MailboxRegistry::LetGo(*slot);
+    first = slot->ref();
+    MailboxRegistry::Unregister(*slot);
+    worker_.slots().Release(slot);
+  }
+  const ActorRef asker = SpawnDoer();
+  ActorRef ask;
+  Order(asker, [&](ActorContext&) { ask = *OpenPromise(worker_, {.completion = &completion}); });
+  Run(asker);
+
+  EnvelopePtr late = MakeEnvelope<StopNow>(ActorRef());
+  late->set_target_word(first.word());
+  late->MarkAsSystem();
+  ASSERT_EQ(slot->mailbox.PostSystem(late.release()), InboxPush::kClaimed);
+  DispatcherTable::RegisterOrEmpty(*slot);
+  Run(first);
+  EXPECT_FALSE(completion.failed);
+
+  Tell(ask, Number{7});
   RunAll();
+  EXPECT_EQ(completion.answered, 7);
 }
 
 // SCH-5: nothing that it looks at goes with the system.

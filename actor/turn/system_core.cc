@@ -10,6 +10,8 @@
 #include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
+#include "fraktor/actor/turn/promise_slot.h"
+#include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
@@ -82,6 +84,11 @@ void SystemCore::Release(SystemCore& core) {
 
 SystemCore* SystemCore::Of(const ActorSlot& slot) { return static_cast<SystemCore*>(ActorSlotTable::OwnerOf(&slot)); }
 
+SystemCore* SystemCore::Of(ActorRef ref) {
+  if (ref.IsRemote()) return &CoreOfRemotes();
+  return ref.IsPromise() ? static_cast<SystemCore*>(PromiseSlotTable::OwnerOf(ref.promise_slot())) : Of(*ref.slot());
+}
+
 bool SystemCore::MayBlockFor(const ActorSlot& slot) {
   const SystemCore* const core = Of(slot);
   return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread() && non_blocking == 0;
@@ -99,7 +106,7 @@ void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {
 }
 
 std::string SystemCore::PathOf(ActorRef actor) {
-  SystemCore* const core = actor.IsNoOne() ? nullptr : Of(*actor.slot());
+  SystemCore* const core = actor.IsNoOne() ? nullptr : Of(actor);
   // Who hears of a lost message has the lock already, perhaps of another core.
   if (core == nullptr || is_publishing) return "";
   MutexLock lock(core->lifecycle_mutex_);
@@ -117,8 +124,8 @@ std::optional<Instant> SystemCore::Now() const {
   return toolbox_->Now();
 }
 
-void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason) {
-  SystemCore* const core = slot == nullptr ? OldestListening() : Of(*slot);
+void SystemCore::LoseForeign(ActorRef to, EnvelopePtr envelope, DeadLetterReason reason) {
+  SystemCore* const core = to.IsNoOne() ? OldestListening() : Of(to);
   if (core == nullptr) {
     DispatcherTable::CountLateDeadLetter();
     return;
@@ -135,11 +142,10 @@ void SystemCore::LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLe
   is_publishing = true;
   const absl::Cleanup published = [] { is_publishing = false; };
   MutexLock lock(core->lifecycle_mutex_);
-  auto* const recipient = const_cast<ActorSlot*>(slot);
-  if (core->lifecycle_ != nullptr && core->lifecycle_->IsAdopted(recipient, envelope, reason)) return;
+  if (core->lifecycle_ != nullptr && core->lifecycle_->IsAdopted(to.any_slot(), envelope, reason)) return;
   count();
   if (core->lifecycle_ != nullptr) {
-    core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), recipient, reason);
+    core->lifecycle_->OnDeadLetter(NodeCache::OfThisThread(), std::move(envelope), to.any_slot(), reason);
   }
 }
 

@@ -27,7 +27,6 @@
 namespace fraktor::inline v0 {
 
 class ActorLifecycle;
-class ActorSlot;
 class RuntimeToolbox;
 
 // As long as one lives, its thread does not wait for room in a mailbox: what finds none is a dead letter.
@@ -46,16 +45,17 @@ class SystemCore {
   // The system has ended.
   static void Release(SystemCore& core);
 
-  // Of the system that a slot belongs to; null if that has ended.
+  // Of the system that a slot belongs to, or the slot of a reference to an actor or promise; null if that has ended.
   static SystemCore* Of(const ActorSlot& slot);
+  static SystemCore* Of(ActorRef ref);
 
   // Whether this thread may wait for an actor of that slot's system.
   static bool MayBlockFor(const ActorSlot& slot);
 
-  // A message from a foreign thread, which has nobody else to tell, was lost on its way to a slot, or to no one.
-  // Takes it over: it is counted, and the system hears of it if it still wants to. If it was for no one, nobody knows
-  // which system was meant: the one hears of it that has been there for the longest time.
-  static void LoseForeign(const ActorSlot* slot, EnvelopePtr envelope, DeadLetterReason reason);
+  // A message from a foreign thread, which has nobody else to tell, was lost on its way to `to`. Takes it over: it is
+  // counted, and the system hears of it if it still wants to. If it was for no one, nobody knows which system was meant:
+  // the one hears of it that has been there for the longest time.
+  static void LoseForeign(ActorRef to, EnvelopePtr envelope, DeadLetterReason reason);
 
   // Whether messages of foreign threads are accepted.
   bool is_open() const { return open_.load(std::memory_order_relaxed); }

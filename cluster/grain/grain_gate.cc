@@ -142,7 +142,7 @@ ActorRef GrainGate::OpenTo(const GrainCall& call) {
   if (known == nullptr || known->locality != PlacementLocality::kLocal) return {};
   const ActorRef actor = known->actor;
   // The router waits until its end is known, and starts the next one.
-  return actor.IsNoOne() || actor.slot()->IsAt(actor.generation()) ? actor : ActorRef();
+  return actor.IsNoOne() || actor.IsCurrent() ? actor : ActorRef();
 }
 
 absl::Status GrainGate::Send(ActorRef /*to*/, EnvelopePtr message) {
@@ -186,12 +186,12 @@ bool GrainGate::TryToCross(EnvelopePtr& message) {
 
 void GrainGate::Settle(ActorRef actor, const GrainKey& key) {
   MutexLock lock(seats_mutex_);
-  seats_.insert_or_assign(Seat(actor.slot(), actor.generation()), key);
+  seats_.insert_or_assign(Seat(actor.any_slot(), actor.generation()), key);
 }
 
 void GrainGate::Vacate(ActorRef actor) {
   MutexLock lock(seats_mutex_);
-  vacancies_.emplace_back(actor.slot(), actor.generation());
+  vacancies_.emplace_back(actor.any_slot(), actor.generation());
   if (vacancies_.size() <= kRememberedVacancies) return;
   seats_.erase(vacancies_.front());
   vacancies_.pop_front();
@@ -199,7 +199,7 @@ void GrainGate::Vacate(ActorRef actor) {
 
 std::optional<GrainKey> GrainGate::KeyOf(ActorRef actor) {
   MutexLock lock(seats_mutex_);
-  const auto seat = seats_.find(Seat(actor.slot(), actor.generation()));
+  const auto seat = seats_.find(Seat(actor.any_slot(), actor.generation()));
   return seat == seats_.end() ? std::nullopt : std::optional<GrainKey>(seat->second);
 }
 

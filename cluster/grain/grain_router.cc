@@ -304,7 +304,7 @@ void GrainRouter::OnCall(ActorContext& context, GrainCall call) {
   if (!call.ended.IsNoOne()) {
     if (!MayReturn(context, call)) return;
     const auto ending = grains_.find(call.key);
-    if (ending != grains_.end() && ending->second.actor.slot() == call.ended.slot() &&
+    if (ending != grains_.end() && ending->second.actor.any_slot() == call.ended.any_slot() &&
         ending->second.actor.generation() == call.ended.generation()) {
       Keep(context, ending->second, std::move(call));
       return;
@@ -653,7 +653,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
     const auto grain = grains_.find(call.key);
     if (grain != grains_.end() && grain->second.token == where.token && !grain->second.is_stopping) {
       const ActorRef actor = grain->second.actor;
-      if (grain->second.HasUnhandled() || !actor.slot()->IsAt(actor.generation())) {
+      if (grain->second.HasUnhandled() || !actor.IsCurrent()) {
         Keep(context, grain->second, std::move(call));
         return;
       }
@@ -690,7 +690,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
       Refuse(context, std::move(call), why);
       return;
     }
-    if (!router->IsRemote() && !router->slot()->IsAt(router->generation())) {
+    if (!router->IsRemote() && !router->IsCurrent()) {
       // Of a system of this process that has ended, and is a member still: it does not get there, which is known at once.
       ++call.returns;
       call.hops = 1;
@@ -1063,7 +1063,7 @@ void GrainRouter::PassOn(ActorContext& context, ActorRef actor, Legacy& legacy) 
 // What the actor has not handled may be handled by the next one: it is once all the same.
 bool GrainRouter::MayReturn(ActorContext& context, GrainCall& call) {
   const ActorRef sender = call.message->sender();
-  if (sender.IsPromise() && !sender.slot()->IsAt(sender.generation())) return false;
+  if (sender.IsPromise() && !sender.IsCurrent()) return false;
   if (returns_.size() >= kRememberedReturns) returns_.clear();
   if (++returns_[sender] <= kMaxReturns) {
     ++parts_->counts->retried_calls;
@@ -1109,7 +1109,7 @@ absl::Status ExplainLateGrain(const absl::Status& error, ActorRef gate, const Gr
   return MakeError(error.code(), ActorErrorKind::kAskTimeout,
                    absl::StrCat("grain \"", name, "\" has not answered ", ToAbsl(question->name()), " within ",
                                 absl::FormatDuration(timeout), ": ",
-                                static_cast<GrainGate&>(*gate.slot()->link).WhatIsKnownOf(key)));
+                                static_cast<GrainGate&>(*gate.remote_slot()->link).WhatIsKnownOf(key)));
 }
 
 Future<ActivationRecord> GrainActivations::EnsureActivation(GrainKey key, std::string /*owner*/, uint64_t token) {

@@ -98,7 +98,7 @@ TEST(ClusterOverGrpc, CallsThatPassTheRouterHaveLeftWhenTheGateIsHeld) {
     Encoding().may_end.store(true);
     Encoding().may_end.notify_all();
   });
-  auto& gate = static_cast<GrainGate&>(*cluster[0].gate().slot()->link);
+  auto& gate = static_cast<GrainGate&>(*cluster[0].gate().remote_slot()->link);
   {
     const GrainGate::Hold hold(gate);
     EXPECT_TRUE(Encoding().has_ended.load());

@@ -536,7 +536,7 @@ TEST_F(ClusterOverSim, ACallThatIsGivenBackIsNotOvertaken) {
     Future<Count> third;
     {
       // It is at the router when they come back.
-      const CallTicket ticket = static_cast<GrainGate&>(*cluster[0].gate().slot()->link).TicketFor(key);
+      const CallTicket ticket = static_cast<GrainGate&>(*cluster[0].gate().remote_slot()->link).TicketFor(key);
       third = add(100);
     }
     EXPECT_EQ(cluster[0].calls_past_router(), crossed + 2);
@@ -662,9 +662,9 @@ TEST_F(ClusterOverSim, ErrorsNameTheNodeOfTheGrain) {
     EXPECT_THAT(text_of(counter.Ask(cluster.system(0), Fragile{}, absl::Seconds(5))), other) << "it cannot be read";
     const GrainRef<Missing> missing = cluster[0].Grain<Missing>(KeyOfTheOther(cluster, Missing::kGrainKind).identity());
     EXPECT_THAT(text_of(missing.Ask(cluster.system(0), Add{1}, absl::Seconds(5))), other) << "it cannot be made";
-    EXPECT_THAT(
-        static_cast<GrainGate&>(*cluster[0].gate().slot()->link).WhatIsKnownOf(KeyOfTheOther(cluster, "missing")),
-        other)
+    EXPECT_THAT(static_cast<GrainGate&>(*cluster[0].gate().remote_slot()->link)
+                    .WhatIsKnownOf(KeyOfTheOther(cluster, "missing")),
+                other)
         << "it is nowhere, and nobody has answered";
     // A node that is about to lose its membership sends calls back.
     cluster.CutFromStore(1);
@@ -737,7 +737,7 @@ TEST_F(ClusterOverSim, ACallOfAnotherNodeGoesToItsGrainAtOnce) {
     EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 2);
     EXPECT_EQ(cluster[1].calls_past_router_in(), before + 1);
     {
-      auto& gate = static_cast<GrainGate&>(*cluster[1].gate().slot()->link);
+      auto& gate = static_cast<GrainGate&>(*cluster[1].gate().remote_slot()->link);
       const CallTicket ticket = gate.TicketFor(GrainKey(Counter::kGrainKind, there));
       EXPECT_EQ(AddTo(cluster, 0, there, 1).value().value, 3);
       EXPECT_EQ(cluster[1].calls_past_router_in(), before + 1);
@@ -751,7 +751,7 @@ TEST_F(ClusterOverSim, ACallOfAnotherNodeGoesToItsGrainAtOnce) {
     cluster.AddNodes(2);
     const std::string there = GrainOfTheOther(cluster);
     const GrainKey key(Counter::kGrainKind, there);
-    auto& gate = static_cast<GrainGate&>(*cluster[1].gate().slot()->link);
+    auto& gate = static_cast<GrainGate&>(*cluster[1].gate().remote_slot()->link);
     cluster[1].driver().Passivate(key);
     sim.Advance(absl::Seconds(1));
     cluster.CutFromStore(1);

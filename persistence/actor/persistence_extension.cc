@@ -26,7 +26,7 @@ namespace {
 // Stores do as much as the users' actors want: the workers of the system's own actors are for others.
 const PropsOptions kAmongUsers{.dispatcher = DispatcherChoice::kUsers};
 
-bool IsAlive(ActorRef actor) { return !actor.IsNoOne() && actor.slot()->IsAt(actor.generation()); }
+bool IsAlive(ActorRef actor) { return actor.IsCurrent(); }
 
 // Less would hardly hold an event and what goes with it.
 constexpr size_t kMinMessageBytes = 1024;

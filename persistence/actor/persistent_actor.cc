@@ -894,7 +894,7 @@ void PersistentActor::DeleteSnapshots(const SnapshotSelectionCriteria& criteria)
 
 absl::Status PersistentActor::Begin(ActorContext& context) {
   context_ = &context;
-  self_ = ActorRef(context.self().slot(), context.self().generation());
+  self_ = context.self().Plain();
   persistence_id_ = PersistenceId();
   if (absl::StripAsciiWhitespace(persistence_id_).empty()) {
     return MakeError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kInvalid,

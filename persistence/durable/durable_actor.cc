@@ -50,7 +50,7 @@ bool IsRejection(const absl::Status& status) {
 }
 
 // Past any limit of the mailbox: an answer of the store must not be dropped.
-ActorRef ClientOf(const ActorContext& context) { return {context.self().slot(), context.self().generation()}; }
+ActorRef ClientOf(const ActorContext& context) { return context.self().Plain(); }
 
 }  // namespace
 

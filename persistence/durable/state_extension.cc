@@ -54,7 +54,7 @@ absl::StatusOr<ActorRef> StateExtension::Store(std::string_view plugin_id) {
   }
   Entry& entry = found->second;
   if (entry.setup.storage == nullptr) return entry.actor;
-  if (entry.actor.IsNoOne() || !entry.actor.slot()->IsAt(entry.actor.generation())) {
+  if (!entry.actor.IsCurrent()) {
     FRAKTOR_ASSIGN_OR_RETURN(
         // As busy as the users' actors are.
         entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({.dispatcher = DispatcherChoice::kUsers},

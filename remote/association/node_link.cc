@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kTopBit = uint64_t{1} << 63;
 static_assert(kTopBit == ActorRef::kRemote);
 
-ActorRef RefAtSlot(ActorSlot* slot, uint64_t uid) {
+ActorRef RefAtSlot(RemoteSlot* slot, uint64_t uid) {
   if (slot->IsAt(static_cast<uint32_t>(uid))) return {};
   return ActorRef(slot, uid | ActorRef::kRemote);
 }
@@ -48,7 +48,7 @@ absl::StatusOr<NodeLink*> NodeLink::Make(CoreHandle& handle, const ActorPathPart
   return link;
 }
 
-NodeLink& NodeLink::Of(ActorRef ref) { return static_cast<NodeLink&>(*ref.slot()->link); }
+NodeLink& NodeLink::Of(ActorRef ref) { return static_cast<NodeLink&>(*ref.remote_slot()->link); }
 
 void NodeLink::Recycle(const ActorPathParts& node, uint64_t life) {
   node_ = node;
@@ -71,7 +71,7 @@ ActorRef NodeLink::PromiseOfUid(uint64_t uid) const {
 }
 
 uint64_t NodeLink::UidOf(ActorRef ref) const {
-  const bool is_high = ref.slot() == high_ || ref.slot() == high_promise_;
+  const bool is_high = ref.any_slot() == high_ || ref.any_slot() == high_promise_;
   return is_high ? ref.word() : ref.word() & ~ActorRef::kRemote;
 }
 
@@ -107,7 +107,7 @@ absl::Status NodeLink::Send(ActorRef to, EnvelopePtr message) {
       outgoing.Encode(*message, 0);
     }
   }
-  SystemCore::LoseForeign(to.slot(), std::move(message), DeadLetterReason::kShutdown);
+  SystemCore::LoseForeign(to, std::move(message), DeadLetterReason::kShutdown);
   return absl::UnavailableError("the actor system has ended");
 }
 
@@ -129,7 +129,7 @@ std::string NodeLink::NodeText() const {
   return node_.ToString();
 }
 
-RemoteLink::Asked NodeLink::DescribeAsked(const ActorSlot& slot, uint32_t low_word) const {
+RemoteLink::Asked NodeLink::DescribeAsked(const RemoteSlot& slot, uint32_t low_word) const {
   Section section(handle_);
   std::string path;
   if (life_ == 0) {

@@ -52,9 +52,9 @@ class NodeLink final : public RemoteLink {
   EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) override;
   std::string PathOf(ActorRef to) const override;
   std::string NodeText() const override;
-  bool IsPromise(ActorRef to) const override { return to.slot() == low_promise_ || to.slot() == high_promise_; }
+  bool IsPromise(ActorRef to) const override { return to.any_slot() == low_promise_ || to.any_slot() == high_promise_; }
   ActorRef Shared(ActorRef promise) const override { return IsPromise(promise) ? RefOfUid(UidOf(promise)) : promise; }
-  Asked DescribeAsked(const ActorSlot& slot, uint32_t low_word) const override;
+  Asked DescribeAsked(const RemoteSlot& slot, uint32_t low_word) const override;
 
   // A life: the reference to the actor of that uid; no one for the few uids that cannot be told from others.
   ActorRef RefOfUid(uint64_t uid) const;
@@ -104,10 +104,10 @@ class NodeLink final : public RemoteLink {
   uint64_t life_;
   uint32_t next_turn_ = 0;
   // A word has room for 63 bits of a uid: which slot it is says the highest.
-  ActorSlot* low_ = nullptr;
-  ActorSlot* high_ = nullptr;
-  ActorSlot* low_promise_ = nullptr;
-  ActorSlot* high_promise_ = nullptr;
+  RemoteSlot* low_ = nullptr;
+  RemoteSlot* high_ = nullptr;
+  RemoteSlot* low_promise_ = nullptr;
+  RemoteSlot* high_promise_ = nullptr;
   // How many references the batch had when the last message was added: a guess where those of the next will stand. Pairs
   // with nothing.
   std::atomic<uint32_t> places_{0};

@@ -124,7 +124,7 @@ class Desk : public Actor<Desk, Note, Question, Terminated> {
   const int64_t life_;
   const bool is_bulk_;
   std::map<ActorRef, int64_t, decltype([](ActorRef a, ActorRef b) {
-             return std::make_pair(a.slot(), a.word()) < std::make_pair(b.slot(), b.word());
+             return std::make_pair(a.any_slot(), a.word()) < std::make_pair(b.any_slot(), b.word());
            })>
       watching_;
 };

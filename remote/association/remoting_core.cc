@@ -163,8 +163,7 @@ void FailAsker(const LocalNode& node, ActorRef to, const Envelope& message, Dead
   };
   if (sender.IsRemote()) {
     FailRemoteAsk(sender, failed);
-  } else if (sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0 &&
-             sender.slot()->IsAt(sender.generation())) {
+  } else if (sender.IsPromise() && (sender.word() & ActorRef::kShared) == 0 && sender.IsCurrent()) {
     AnswerPromise(sender, MakeEnvelope<ErrorReply>(ActorRef(), failed()).release());
   }
   // Otherwise an error would not get there either.
@@ -180,23 +179,32 @@ void FailAsker(const LocalNode& node, ActorRef to, const Envelope& message, Dead
 }  // namespace
 
 uint64_t LocalNode::WireUidOf(ActorRef ref) const {
-  if (ref.IsNoOne() || ref.IsRemote() || !system.tree().options().mailboxes.slots().Owns(ref.slot())) return 0;
-  // Those of actors are odd, so there is room for promises.
-  const uint32_t generation = ref.generation() + (ref.IsPromise() ? 1 : 0);
-  return system.names().uids().UidOf({.slot = ActorSlotTable::IndexOf(ref.slot()), .generation = generation}).value();
+  MailboxRegistry& mailboxes = system.tree().options().mailboxes;
+  const auto uid_of = [&](uint32_t slot, uint32_t generation) {
+    return system.names().uids().UidOf({.slot = slot, .generation = generation}).value();
+  };
+  // Slots of promises have numbers of their own. The generations of actors are odd, so even ones stand for promises.
+  if (ref.IsPromise()) {
+    if (!mailboxes.promises().Owns(ref.promise_slot())) return 0;
+    return uid_of(PromiseSlotTable::IndexOf(ref.promise_slot()), ref.generation() + 1);
+  }
+  if (!ref.IsActor() || !mailboxes.slots().Owns(ref.slot())) return 0;
+  return uid_of(ActorSlotTable::IndexOf(ref.slot()), ref.generation());
 }
 
 ActorRef LocalNode::FindUid(uint64_t wanted) const {
   const std::optional<Pid> pid = system.names().uids().PidOf(ActorUid(wanted));
   if (!pid.has_value()) return {};
-  ActorSlot* const slot = ProcessSlots().At(pid->slot);
-  if (slot == nullptr || !system.tree().options().mailboxes.slots().Owns(slot)) return {};
-  if (pid->generation % 2 == 0) return ActorRef(slot, uint64_t{pid->generation - 1} | ActorRef::kPromise);
-  if (slot->IsAt(pid->generation)) {
-    const ActorRef ref = slot->ref();
-    if (ref.generation() == pid->generation) return ref;
+  MailboxRegistry& mailboxes = system.tree().options().mailboxes;
+  if (pid->generation % 2 == 0) {
+    PromiseSlot* const promise = ProcessPromises().At(pid->slot);
+    if (promise == nullptr || !mailboxes.promises().Owns(promise)) return {};
+    return ActorRef(promise, uint64_t{pid->generation - 1} | ActorRef::kPromise);
   }
-  return ActorRef(slot, pid->generation);
+  ActorSlot* const slot = ProcessSlots().At(pid->slot);
+  if (slot == nullptr || !mailboxes.slots().Owns(slot)) return {};
+  const ActorRef ref = slot->RefAt(pid->generation);
+  return ref.IsNoOne() ? ActorRef(slot, pid->generation) : ref;
 }
 
 ActorRef LocalNode::FindPath(std::string_view text) const {
@@ -221,7 +229,7 @@ void LocalNode::Lose(ActorRef to, EnvelopePtr message, DeadLetterReason reason, 
     metrics->CountDeadLetter(reason);
   }
   ActorLifecycle& lifecycle = system.tree();
-  lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(message), to.slot(), reason);
+  lifecycle.OnDeadLetter(NodeCache::OfThisThread(), std::move(message), to.any_slot(), reason);
   if (ActorWorker* const worker = ActorWorker::Current()) worker->outbox.Flush();
 }
 

@@ -168,7 +168,7 @@ EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef 
 }
 
 void RemotingCore::SendDeathNotice(Section& section, Peer& peer, ActorRef watchee, ActorRef watcher, bool existed) {
-  const auto found = peer.watched_here.find({ActorRef(watchee.slot(), watchee.generation()), watcher});
+  const auto found = peer.watched_here.find({watchee.Plain(), watcher});
   if (found == peer.watched_here.end()) return;  // It has stopped watching meanwhile.
   const InboundWatch watch = std::move(found->second);
   peer.watch_bytes -= BytesOf(watch);
@@ -278,7 +278,7 @@ void RemotingCore::OnSystemMessage(Section& section, Peer& peer, const wire::Sys
       const ActorRef watchee = OurRef(message.unwatch().watchee());
       const ActorRef watcher = TheirRef(peer, message.unwatch().watcher());
       if (watchee.IsNoOne() || watcher.IsNoOne()) break;
-      const auto found = peer.watched_here.find({ActorRef(watchee.slot(), watchee.generation()), watcher});
+      const auto found = peer.watched_here.find({watchee.Plain(), watcher});
       if (found == peer.watched_here.end()) break;
       InboundWatch& watch = found->second;
       peer.watch_bytes -= BytesOf(watch);
@@ -336,7 +336,7 @@ void RemotingCore::OnWatch(Section& section, Peer& peer, const wire::Watch& watc
     AddSystem(section, peer, std::move(message));
     return;
   }
-  const auto [found, is_new] = peer.watched_here.try_emplace({ActorRef(watchee.slot(), watchee.generation()), watcher});
+  const auto [found, is_new] = peer.watched_here.try_emplace({watchee.Plain(), watcher});
   InboundWatch& known = found->second;
   if (is_new) {
     known.order = peer.next_watch++;
@@ -386,11 +386,9 @@ void RemotingCore::DeliverNotice(Section& section, Peer& peer, const wire::Death
   }
   if (found != peer.watches.end()) {
     auto& watchers = found->second.watchers;
-    watchers.erase(std::remove_if(watchers.begin(), watchers.end(),
-                                  [&](ActorRef one) {
-                                    return one.slot() == watcher.slot() && one.generation() == watcher.generation();
-                                  }),
-                   watchers.end());
+    watchers.erase(
+        std::remove_if(watchers.begin(), watchers.end(), [&](ActorRef one) { return one.Plain() == watcher.Plain(); }),
+        watchers.end());
     if (watchers.empty()) EraseWatch(peer, watchee);
   }
   section.Later([watcher, watchee, existed = notice.existence_confirmed()] {

@@ -1,0 +1,170 @@
+// Actors that spawn, ask and stop all the time, while other threads walk the tree and ask for the paths of actors that
+// may have ended: on real workers, for ThreadSanitizer to look at. A slot goes from one actor to the next while a reader
+// still has a reference to the first.
+//
+// SCH-5
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <latch>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor {
+namespace {
+
+constexpr size_t kParents = 8;
+constexpr size_t kReaders = 3;
+constexpr size_t kChildrenPerRound = 3;
+constexpr int kRounds = 4000;
+
+struct Go {};
+struct Ping {};
+struct Pong {};
+
+// What the readers know: the latest children, of which most have ended, and the latest promises.
+class Known {
+ public:
+  struct Entry {
+    ActorRef actor;
+    size_t parent = 0;
+  };
+
+  void Add(Entry entry) {
+    MutexLock lock(mutex_);
+    entries_[next_++ % entries_.size()] = entry;
+  }
+  Entry At(size_t i) {
+    MutexLock lock(mutex_);
+    return entries_[i % entries_.size()];
+  }
+  static constexpr size_t kSize = 32;
+
+  // Counted down by each parent that has done its rounds.
+  std::latch done{kParents};
+  std::atomic<bool> is_over{false};
+  std::atomic<uint64_t> answers{0};
+
+ private:
+  Mutex mutex_;
+  std::array<Entry, kSize> entries_ ABSL_GUARDED_BY(mutex_);
+  size_t next_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+class Child final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    context.Reply(Pong{});
+    return absl::OkStatus();
+  }
+};
+
+class Parent final : public ActorInstance {
+ public:
+  Parent(Known* known, size_t number) : known_(*known), number_(number) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    waiting_ = kChildrenPerRound;
+    for (size_t i = 0; i < kChildrenPerRound; ++i) {
+      absl::StatusOr<ActorRef> child = context.Spawn(PropsOf<Child>());
+      if (!child.ok()) return child.status();
+      known_.Add({*child, number_});
+      absl::StatusOr<ActorRef> ask = context.AskOnReply(*child, Ping{}, absl::InfiniteDuration());
+      if (!ask.ok()) return ask.status();
+      known_.Add({*ask, number_});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status OnReply(ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) override {
+    if (!answer.ok()) return answer.status();
+    known_.answers.fetch_add(1, std::memory_order_relaxed);
+    if (--waiting_ > 0) return absl::OkStatus();
+    for (const ActorRef child : context.Children()) context.Stop(child);
+    if (++rounds_ == kRounds) {
+      known_.done.count_down();
+    } else {
+      context.Tell(context.self(), Go{});
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Known& known_;
+  const size_t number_;
+  size_t waiting_ = 0;
+  int rounds_ = 0;
+};
+
+// Whether a text can be that of one of the children or promises of the parent.
+bool IsPathOf(const std::string& path, const Known::Entry& entry) {
+  if (entry.actor.IsNoOne()) return path == "no one";
+  if (entry.actor.IsPromise()) return absl::StrContains(path, "/temp/");
+  return absl::StartsWith(path, absl::StrCat("pekko://stress/user/parent", entry.parent, "/$")) ||
+         absl::StartsWith(path, "an actor that has ended (slot ");
+}
+
+TEST(LateReaderStress, TreeWalksAndPathsOfActorsThatEnd) {
+  ActorSystemOptions options;
+  options.config.system_name = "stress";
+  options.workers = 3;
+  Known known;
+  std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+  std::vector<ActorRef> parents;
+  for (size_t i = 0; i < kParents; ++i) {
+    parents.push_back(system->SpawnActor(*MakeProps<Parent>({}, &known, i), ToStd(absl::StrCat("parent", i))).value());
+  }
+
+  std::vector<std::thread> readers;
+  std::atomic<uint64_t> read{0};
+  std::array<std::vector<std::string>, kReaders> wrong;
+  for (size_t reader = 0; reader < kReaders; ++reader) {
+    readers.emplace_back([&, reader] {
+      while (!known.is_over.load(std::memory_order_relaxed)) {
+        for (const std::string& path : system->NotStopped().not_stopped) {
+          if (!absl::StartsWith(path, "pekko://stress/") && !absl::StartsWith(path, "an actor that has ended")) {
+            wrong[reader].push_back("walk: " + path);
+          }
+        }
+        for (size_t i = 0; i < Known::kSize; ++i) {
+          const Known::Entry entry = known.At(i);
+          if (std::string path = system->PathOf(entry.actor); !IsPathOf(path, entry)) {
+            wrong[reader].push_back("path: " + path);
+          }
+        }
+        read.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+  }
+  for (const ActorRef parent : parents) Tell(parent, Go{});
+  known.done.wait();
+  known.is_over.store(true, std::memory_order_relaxed);
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
+
+  EXPECT_EQ(known.answers.load(), kParents * kChildrenPerRound * kRounds);
+  EXPECT_GT(read.load(), 0u);
+  for (const std::vector<std::string>& texts : wrong) EXPECT_EQ(texts, std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace fraktor
