@@ -83,17 +83,17 @@ constexpr Text<kCapacity> Normalize(std::string_view name) {
   for (size_t i = 0; i < name.size();) {
     const std::string_view rest = name.substr(i);
     const bool at_word = i == 0 || !IsWordCharacter(name[i - 1]);
-    const Spelling* found = nullptr;
-    for (const Spelling& spelling : kSpellings) {
-      if (!at_word || !rest.starts_with(spelling.from)) continue;
-      const bool is_word = IsWordCharacter(spelling.from.back());
-      if (is_word && rest.size() > spelling.from.size() && IsWordCharacter(rest[spelling.from.size()])) continue;
-      found = &spelling;
-      break;
+    // An index, not a pointer: under -fsanitize=undefined, GCC 12 takes no comparison with null for a constant.
+    size_t found = 0;
+    for (; found < kSpellings.size(); ++found) {
+      const std::string_view from = kSpellings[found].from;
+      if (!at_word || !rest.starts_with(from)) continue;
+      const bool goes_on = rest.size() > from.size() && IsWordCharacter(rest[from.size()]);
+      if (!IsWordCharacter(from.back()) || !goes_on) break;
     }
-    if (found != nullptr) {
-      text.Append(found->to);
-      i += found->from.size();
+    if (found < kSpellings.size()) {
+      text.Append(kSpellings[found].to);
+      i += kSpellings[found].from.size();
       continue;
     }
     // "T *" and "> >" have no space here.

@@ -279,7 +279,7 @@ std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suf
   text.resize(address.size() + entry.text_size + suffix.size());
   // From the end to the beginning, as the parents come.
   char* end = text.data() + text.size() - suffix.size();
-  std::memcpy(end, suffix.data(), suffix.size());
+  suffix.copy(end, suffix.size());  // Not memcpy: the data of an empty suffix may be null.
   for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) {
     end = at->name.WriteWithSlashBefore(end);
   }
