@@ -50,11 +50,6 @@ ActorSlot* ParentSlotOf(const ActorSlot& slot) {
   return std::atomic_ref<ActorSlot*>(const_cast<ActorSlot&>(slot).kin.parent).load(std::memory_order_acquire);
 }
 
-uint64_t NumberOf(const ActorSlot& slot) {
-  // Acquire: as above.
-  return std::atomic_ref<uint64_t>(const_cast<ActorSlot&>(slot).kin.number).load(std::memory_order_acquire);
-}
-
 absl::Status ActorNames::RegisterRoot(ActorSlot& root) {
   MutexLock lock(mutex_);
   FRAKTOR_RETURN_IF_ERROR(registry_->RegisterRoot(PidOf(root, root.generation())));
@@ -147,6 +142,8 @@ std::string ActorNames::Climb(ActorRef actor) const {
   while (slot != nullptr) {
     const uint64_t number = NumberOf(*slot);
     if (IsRegistered(number)) break;
+    // It is being spawned, and its name is not there yet.
+    if ((number & ActorKin::kIsNamed) != 0) return {};
     numbers.push_back(number);
     slot = ParentSlotOf(*slot);
   }
@@ -186,28 +183,17 @@ ActorRef ActorNames::RefOf(Pid pid) {
 
 ActorRef ActorNames::FindChild(ActorRef parent, std::string_view name) const {
   if (!parent.IsActor()) return {};
-  ActorSlot& slot = *parent.slot();
   {
     MutexLock lock(mutex_);
     const absl::StatusOr<PathSegment> segment = PathSegment::Parse(name);
     if (!segment.ok()) return {};
-    const absl::StatusOr<ActorPath> path = registry_->PathOf(PidOf(slot, parent.generation()));
+    const absl::StatusOr<ActorPath> path = registry_->PathOf(PidOf(*parent.slot(), parent.generation()));
     if (path.ok()) {
       if (const ActorRef found = RefOf(registry_->Find(path->Child(*segment))); !found.IsNoOne()) return found;
     }
   }
   const std::optional<uint64_t> number = ParseAutoName(name);
-  if (!number.has_value()) return {};
-  const KinLock lock(slot);
-  // With the lock, since another actor may have taken the slot over before.
-  if (!slot.IsAt(parent.generation())) return {};
-  for (uint32_t at = NewestChild(slot); at != ActorKin::kNone;) {
-    ActorSlot& child = *ProcessSlots().At(at);
-    at = child.kin.next_sibling;
-    const ActorRef ref = child.ref();
-    if (ref.generation() % 2 == 1 && NumberOf(child) == *number) return ref;
-  }
-  return {};
+  return number.has_value() && *number <= ActorKin::kMaxNumber ? FindUnnamedChild(parent, *number) : ActorRef();
 }
 
 absl::Status ActorNames::WhyMissing(const ActorPath& path) const {

@@ -248,10 +248,12 @@ absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, DispatcherCho
 }
 
 // Links a child to its parent. False if the parent stops, or is about to be restarted.
-inline bool ActorTree::Adopt(NodeCache& cache, ActorSlot& parent, uint32_t generation, ActorSlot& child) {
+inline bool ActorTree::Adopt(NodeCache& cache, ActorSlot& parent, uint32_t generation, ActorSlot& child,
+                             bool is_named) {
   ActorKin& kin = child.kin;
   const uint32_t index = ActorSlotTable::IndexOf(&child);
   ChildListMemory memory(cache, parent);
+  std::unique_ptr<ChildIndex> unused;  // Ends after the lock.
   const KinLock lock(parent);
   // It would outlive its parent, or the parent would wait for it for ever. The generation last: another actor may have
   // taken the slot over.
@@ -259,11 +261,15 @@ inline bool ActorTree::Adopt(NodeCache& cache, ActorSlot& parent, uint32_t gener
     return false;
   std::atomic_ref<ActorSlot*>(kin.parent).store(&parent, std::memory_order_release);
   ChildList& siblings = memory.GiveTo(parent);
-  std::atomic_ref<uint64_t>(kin.number).store(siblings.next_number++, std::memory_order_release);
+  const uint64_t number = siblings.next_number++ | (is_named ? ActorKin::kIsNamed : 0);
+  // Release: pairs with NumberOf.
+  std::atomic_ref<uint64_t>(kin.number).store(number, std::memory_order_release);
   kin.next_sibling = siblings.first;
   if (siblings.first != ActorKin::kNone) SlotAt(siblings.first).kin.previous_sibling = index;
   siblings.first = index;
   ++siblings.count;
+  if (siblings.index != nullptr) [[unlikely]]
+    unused = AddToIndex(siblings, child);
   return true;
 }
 
@@ -314,7 +320,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   props.AddUser();
   // Born to a parent that waits for a verdict, it waits too.
   slot->failures = worker.turn.failures;
-  Adopt(worker.cache(), parent.slot(), parent.slot().generation(), *slot);
+  Adopt(worker.cache(), parent.slot(), parent.slot().generation(), *slot, /*is_named=*/false);
   return Begin(*slot, props.has_start());
 }
 
@@ -334,7 +340,7 @@ absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps
   slot->kin.props = &props;
   if (props.is_router()) slot->ref_flags.store(slot->flags() | kRouterFlag, std::memory_order_release);
   const bool in_turn_of_parent = worker != nullptr && worker->turn.running() == &parent;
-  if (!Adopt(cache, parent, parent_ref.generation(), *slot)) {
+  if (!Adopt(cache, parent, parent_ref.generation(), *slot, !name.empty())) {
     GiveUp(*slot, props);
     return EndsChildren(PathOf(parent_ref));
   }
@@ -647,8 +653,11 @@ void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
 // Whoever waits for that: the parent, or no one.
 ActorRef ActorTree::Leave(ActorSlot& parent, ActorSlot& child) {
   const ActorKin& gone = child.kin;
+  std::unique_ptr<ChildIndex> unused;  // Ends after the lock.
   const KinLock lock(parent);
   ChildList& siblings = *parent.kin.children;
+  if (siblings.index != nullptr) [[unlikely]]
+    unused = RemoveFromIndex(siblings, child);
   (gone.previous_sibling == ActorKin::kNone ? siblings.first : SlotAt(gone.previous_sibling).kin.next_sibling) =
       gone.next_sibling;
   if (gone.next_sibling != ActorKin::kNone) {

@@ -154,7 +154,7 @@ class ActorTree final : public ActorLifecycle {
   absl::StatusOr<ActorRef> SpawnSlowly(ActorRef parent, ActorWorker* worker, const ActorProps& props,
                                        std::string_view name, Made* made_before,
                                        DispatcherChoice usual = DispatcherChoice::kDefault);
-  bool Adopt(NodeCache& cache, ActorSlot& parent, uint32_t generation, ActorSlot& child);
+  bool Adopt(NodeCache& cache, ActorSlot& parent, uint32_t generation, ActorSlot& child, bool is_named);
   static ActorRef Leave(ActorSlot& parent, ActorSlot& child);
   ActorRef Begin(ActorSlot& slot, bool must_run);
   void GiveUp(ActorSlot& slot, const ActorProps& props);

@@ -9,8 +9,11 @@
 #define FRAKTOR_ACTOR_CELL_CHILD_LIST_H_
 
 #include <cstdint>
+#include <memory>
 
+#include "fraktor/actor/cell/child_index.h"
 #include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
 
 namespace fraktor::inline v0 {
@@ -21,6 +24,8 @@ struct ChildList {
   uint32_t count = 0;
   // The number of the next child. Numbers never repeat: ActorKin::kMaxNumber of them last for centuries.
   uint64_t next_number = 0;
+  // Made by the first lookup among many children; see ChildIndex.
+  std::unique_ptr<ChildIndex> index;
 
   // Where lists come from.
   static constexpr NodeClass kNodeClass = NodeClass::k64;
@@ -37,6 +42,19 @@ inline uint32_t CountChildren(const ActorSlot& slot) {
 inline uint32_t NewestChild(const ActorSlot& slot) {
   return slot.kin.children == nullptr ? ActorKin::kNone : slot.kin.children->first;
 }
+
+// The number of a slot's actor, with the flags of ActorKin::number. Any thread; the slot may be in use by another actor
+// when the caller looks at the result.
+uint64_t NumberOf(const ActorSlot& slot);
+
+// The living child of that number, if it has no name of its own; otherwise no one. Any thread. Takes a constant time on
+// average, see ChildIndex, and the KinLock of the parent.
+ActorRef FindUnnamedChild(ActorRef parent, uint64_t number);
+
+// For a list with an index, after a child was linked, and before one is unlinked. The caller holds the KinLock of the
+// parent. Returns the index if nobody uses it any more: the caller destroys it without the lock.
+[[nodiscard]] std::unique_ptr<ChildIndex> AddToIndex(ChildList& children, ActorSlot& child);
+[[nodiscard]] std::unique_ptr<ChildIndex> RemoveFromIndex(ChildList& children, ActorSlot& child);
 
 }  // namespace fraktor::inline v0
 

@@ -12,6 +12,8 @@
 #ifndef FRAKTOR_ACTOR_REGISTRY_PATH_INDEX_H_
 #define FRAKTOR_ACTOR_REGISTRY_PATH_INDEX_H_
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,7 +23,9 @@ namespace fraktor::inline v0::path_internal {
 
 class PathIndex {
  public:
-  PathIndex() : buckets_(kMinBuckets) {}
+  PathIndex() : PathIndex(0) {}
+  // With room for so many before it grows.
+  explicit PathIndex(size_t expected) : buckets_(std::bit_ceil(std::max(kMinBuckets, expected + expected / 3 + 1))) {}
 
   size_t size() const { return size_; }
   size_t bucket_count() const { return buckets_.size(); }

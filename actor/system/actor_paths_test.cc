@@ -1,7 +1,7 @@
 // Names and paths of the actors of a whole system: automatic names, and how paths lead back to actors.
 #include <cstdint>
-#include <limits>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -55,6 +55,23 @@ TEST_F(ActorPaths, NumbersOfUnnamedChildrenGoOnBeyond32Bits) {
   }
   EXPECT_EQ(system().PathOf(first), path + "/$a");
   EXPECT_EQ(system().Resolve(path + "/$a").value_or(ActorRef()), first);
+}
+
+// PTH-10
+TEST_F(ActorPaths, FindsEachOfManyUnnamedChildren) {
+  constexpr int kChildren = 50'000;
+  const ActorRef parent = Spawn("parent");
+  const PropsPtr props = PropsFor("unnamed");
+  std::vector<ActorRef> children;
+  Let(parent, [&](ActorContext& context) {
+    for (int i = 0; i < kChildren; ++i) children.push_back(context.Spawn(*props).value());
+    return absl::OkStatus();
+  });
+  const std::string path = system().PathOf(parent);
+  for (int i = 0; i < kChildren; ++i) {
+    ASSERT_EQ(system().Resolve(path + "/" + AutoName(static_cast<uint64_t>(i))).value_or(ActorRef()),
+              children[static_cast<size_t>(i)]);
+  }
 }
 
 }  // namespace

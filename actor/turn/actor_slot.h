@@ -78,12 +78,14 @@ struct ActorKin {
   ChildList* children = nullptr;  // Null before the first child.
   uint32_t next_sibling = kNone;
   uint32_t previous_sibling = kNone;
-  // Which child of its parent it is, up to kMaxNumber, for its automatic name; and kIsRegistered.
+  // Which child of its parent it is, up to kMaxNumber, for its automatic name; and two flags.
   uint64_t number = 0;
 
   static constexpr uint64_t kMaxNumber = (uint64_t{1} << 62) - 1;
   // In `number`: the registry of paths knows the actor.
   static constexpr uint64_t kIsRegistered = uint64_t{1} << 63;
+  // In `number`: the actor has a name of its own, or gets one before it begins.
+  static constexpr uint64_t kIsNamed = uint64_t{1} << 62;
 };
 
 // The part of an ActorSlot that comes before its ReadyNode: so a TableSlot has the address of its ActorSlot, and a
