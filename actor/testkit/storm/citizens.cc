@@ -186,15 +186,14 @@ class TypedCitizen final : public Actor<TypedCitizen<Handling>, FRAKTOR_STORM_ME
       case Change::kBecome:
         return typed.Become<Mood>(this);
       case Change::kBecomeStacked:
-        if (++stacked_ < 50) typed.BecomeStacked<Mood>(this);
-        return;
+        // One too many is refused.
+        return typed.template BecomeStacked<Mood>(this).IgnoreError();
       case Change::kUnbecome:
-        if (typed.Unbecome()) --stacked_;
+        typed.Unbecome();
     }
   }
 
   Person person_;
-  int stacked_ = 0;
   int64_t touches_ = 0;
 };
 
