@@ -20,15 +20,15 @@ absl::Duration RandomTimeout(Random& random) {
   return random.UniformDuration(absl::Milliseconds(1), absl::Milliseconds(25));
 }
 
-Question MakeQuestion(Deed& deed) {
-  return Question{deed.world().FreeToken(), deed.person.life().NextPlace(), deed.random.Next()};
+Question MakeQuestion(Deed& deed, const Acquaintance& to) {
+  return Question{deed.world().FreeToken(), deed.person.life().NextPlace(to), deed.random.Next()};
 }
 
 absl::Status AskOnReply(Deed& deed) {
   // A typed actor has another form of it.
   if (deed.person.life().is_typed) return absl::OkStatus();
   const Acquaintance to = deed.Anybody();
-  absl::StatusOr<ActorRef> ask = deed.context.AskOnReply(to.ref, MakeQuestion(deed), RandomTimeout(deed.random));
+  absl::StatusOr<ActorRef> ask = deed.context.AskOnReply(to.ref, MakeQuestion(deed, to), RandomTimeout(deed.random));
   if (ask.ok()) deed.person.life().asked.emplace(*ask, 0);
   return absl::OkStatus();
 }
@@ -41,7 +41,7 @@ Task<void> AskInTask(Person* person, ActorContext* context, Acquaintance to, uin
   const Counted open(world.ledger().open_asks);
   Random random(seed);
   for (int i = 0; i < (then == Then::kAskAgain ? 3 : 1); ++i) {
-    auto asking = context->Ask<Answer>(to.ref, Question{world.FreeToken(), person->life().NextPlace(), random.Next()},
+    auto asking = context->Ask<Answer>(to.ref, Question{world.FreeToken(), person->life().NextPlace(to), random.Next()},
                                        RandomTimeout(random));
     absl::StatusOr<Answer> answer = co_await asking;
     const Person::Inside inside(*person);
@@ -62,7 +62,7 @@ absl::Status AskOneself(Deed& deed) { return BeginAsk(deed, {deed.context.self()
 
 absl::Status AskAndDrop(Deed& deed) {
   const Acquaintance to = deed.Anybody();
-  Future<Answer> dropped = deed.context.Ask<Answer>(to.ref, MakeQuestion(deed), RandomTimeout(deed.random));
+  Future<Answer> dropped = deed.context.Ask<Answer>(to.ref, MakeQuestion(deed, to), RandomTimeout(deed.random));
   if (deed.random.Bernoulli(0.5)) dropped.Cancel();
   return absl::OkStatus();
 }
@@ -71,14 +71,14 @@ absl::Status AskAndKeep(Deed& deed) {
   const Acquaintance to = deed.Anybody();
   std::vector<Future<Answer>>& kept = deed.person.kept();
   if (kept.size() > 8) kept.clear();
-  kept.push_back(deed.context.Ask<Answer>(to.ref, MakeQuestion(deed), RandomTimeout(deed.random)));
+  kept.push_back(deed.context.Ask<Answer>(to.ref, MakeQuestion(deed, to), RandomTimeout(deed.random)));
   return absl::OkStatus();
 }
 
 absl::Status AskThroughTheSystem(Deed& deed) {
   const Acquaintance to = deed.Anybody();
   // By /temp, and not by this actor: the order is another one.
-  Question question = MakeQuestion(deed);
+  Question question = MakeQuestion(deed, to);
   question.place = {};
   if (deed.random.Bernoulli(0.5)) {
     deed.context.system().Ask<Answer>(to.ref, std::move(question), RandomTimeout(deed.random)).Cancel();
@@ -95,7 +95,7 @@ absl::Status AskThroughTheSystem(Deed& deed) {
 absl::Status PipeAnswer(Deed& deed) {
   const Acquaintance asked = deed.Anybody();
   World* const world = &deed.world();
-  Future<Answer> asking = deed.context.Ask<Answer>(asked.ref, MakeQuestion(deed), RandomTimeout(deed.random));
+  Future<Answer> asking = deed.context.Ask<Answer>(asked.ref, MakeQuestion(deed, asked), RandomTimeout(deed.random));
   Future<Piped> mapped = std::move(asking).Map([world](const Answer&) { return Piped{world->FreeToken()}; });
   PipeTo(deed.context, std::move(mapped), deed.random.Bernoulli(0.5) ? deed.context.self() : deed.Anybody().ref);
   return absl::OkStatus();

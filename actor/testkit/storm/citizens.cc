@@ -41,6 +41,9 @@ class Citizen final : public BehaviorActor, private Moods {
 
   absl::Status PreStart(ActorContext& context) override { return person_.PreStart(context); }
   void PostStop(ActorContext& context) override { person_.PostStop(context); }
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope*) override {
+    return person_.PreRestart(context, reason);
+  }
   const SupervisorStrategy& supervision() const override { return person_.supervision(); }
   SupervisionDirective OnChildFailure(ActorContext&, const Failure& failure) override {
     return person_.OnChildFailure(failure);
@@ -85,7 +88,7 @@ Task<void> WaitAWhile(Person* person, Context* context, uint64_t seed, absl::Sta
     const Counted open(world.ledger().open_asks);
     const Acquaintance other = world.Anybody(random);
     auto asking =
-        context->Ask<Answer>(other.ref, Question{world.FreeToken(), person->life().NextPlace(), random.Next()},
+        context->Ask<Answer>(other.ref, Question{world.FreeToken(), person->life().NextPlace(other), random.Next()},
                              random.UniformDuration(absl::Milliseconds(1), absl::Milliseconds(20)));
     absl::StatusOr<Answer> answer = co_await asking;
     *outcome = answer.status();
@@ -162,6 +165,9 @@ class TypedCitizen final : public Actor<TypedCitizen<Handling>, FRAKTOR_STORM_ME
 
   absl::Status PreStart(Context& context) { return person_.PreStart(context); }
   void PostStop(Context& context) { person_.PostStop(context); }
+  absl::Status PreRestart(Context& context, const absl::Status& reason, Envelope*) {
+    return person_.PreRestart(context, reason);
+  }
   SupervisionDirective OnChildFailure(const Failure& failure) { return person_.OnChildFailure(failure); }
 
   Person& ThePerson() { return person_; }

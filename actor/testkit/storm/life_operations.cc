@@ -29,6 +29,7 @@ absl::Status StopAChild(Deed& deed) {
 }
 
 absl::Status StopAllChildren(Deed& deed) {
+  deed.person.ForgetChildren(deed.context);
   deed.context.StopChildren();
   return absl::OkStatus();
 }

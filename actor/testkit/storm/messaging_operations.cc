@@ -14,14 +14,14 @@ absl::Status TellLetters(Deed& deed) {
   // More than an outbox chains, now and then.
   const uint64_t count = 1 + deed.random.Uniform(deed.random.Uniform(20) == 0 ? 100 : 4);
   for (uint64_t i = 0; i < count; ++i) {
-    deed.context.Tell(to.ref, Letter{deed.world().MakeToken(to), deed.person.life().NextPlace()});
+    deed.context.Tell(to.ref, Letter{deed.world().MakeToken(to), deed.person.life().NextPlace(to)});
   }
   return absl::OkStatus();
 }
 
 absl::Status TellBulky(Deed& deed) {
   const Acquaintance to = deed.Anybody();
-  deed.context.Tell(to.ref, Bulky{deed.world().MakeToken(to), deed.person.life().NextPlace()});
+  deed.context.Tell(to.ref, Bulky{deed.world().MakeToken(to), deed.person.life().NextPlace(to)});
   return absl::OkStatus();
 }
 
@@ -33,14 +33,14 @@ absl::Status TellUrgent(Deed& deed) {
 
 absl::Status TryTellLetter(Deed& deed) {
   const Acquaintance to = deed.Anybody();
-  deed.context.TryTell(to.ref, Letter{deed.world().MakeToken(to), deed.person.life().NextPlace()}).IgnoreError();
+  deed.context.TryTell(to.ref, Letter{deed.world().MakeToken(to), deed.person.life().NextPlace(to)}).IgnoreError();
   if (deed.random.Bernoulli(0.5)) deed.context.Flush();
   return absl::OkStatus();
 }
 
 absl::Status TellSelf(Deed& deed) {
   const Acquaintance self{deed.context.self()};
-  deed.context.Tell(self.ref, Letter{deed.world().MakeToken(self), deed.person.life().NextPlace()});
+  deed.context.Tell(self.ref, Letter{deed.world().MakeToken(self), deed.person.life().NextPlace(self)});
   return absl::OkStatus();
 }
 

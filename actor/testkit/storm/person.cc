@@ -83,6 +83,21 @@ absl::Status Person::PreStart(ActorContext& context) {
   }
 }
 
+absl::Status Person::PreRestart(ActorContext& context, const absl::Status& reason) {
+  {
+    const Inside inside(*this);
+    ForgetChildren(context);
+    if (!world().is_over() && life_->random.Uniform(40) == 0) return reason;
+  }
+  context.StopChildren();
+  PostStop(context);
+  return absl::OkStatus();
+}
+
+void Person::ForgetChildren(ActorContext& context) {
+  for (const ActorRef child : context.Children()) life_->watched.erase(child);
+}
+
 void Person::PostStop(ActorContext& context) {
   const Inside inside(*this);
   if (world().is_over()) return;
@@ -91,7 +106,7 @@ void Person::PostStop(ActorContext& context) {
   if (draw == 0) throw std::runtime_error("an end throws");
   if (draw < 4) {
     const Acquaintance other = world().Anybody(random);
-    context.Tell(other.ref, Letter{world().MakeToken(other), life_->NextPlace()});
+    context.Tell(other.ref, Letter{world().MakeToken(other), life_->NextPlace(other)});
   }
 }
 

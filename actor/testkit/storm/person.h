@@ -58,6 +58,7 @@ class Person {
   // The hooks and handlers of the actor.
   absl::Status PreStart(ActorContext& context);
   void PostStop(ActorContext& context);
+  absl::Status PreRestart(ActorContext& context, const absl::Status& reason);
   SupervisionDirective OnChildFailure(const Failure& failure);
   const SupervisorStrategy& supervision() const;
 
@@ -86,6 +87,9 @@ class Person {
   void CheckQuestion(Question& question);
   // Every watch that has not ended is of an actor that lives. When nothing happens any more.
   void CheckWaits(ActorContext& context);
+
+  // ActorContext::StopChildren ends the watches of children.
+  void ForgetChildren(ActorContext& context);
 
   World& world() { return life_->world; }
   Life& life() { return *life_; }

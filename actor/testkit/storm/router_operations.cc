@@ -11,9 +11,13 @@
 namespace fraktor::storm {
 namespace {
 
-// A router in a place of its own. One that asks its routees one after the other keeps a copy for the next one.
+// One that asks its routees one after the other keeps a copy for the next one. One that asks at all does so in its own
+// turn if an actor tells it.
 Acquaintance AsAcquaintance(Deed& deed, ActorRef router, const RouterStrategy& strategy) {
-  return {router, strategy.kind() == RoutingKind::kTailChopping || &deed.context.system() != &deed.world().system()};
+  const bool is_chopping = strategy.kind() == RoutingKind::kTailChopping;
+  return {.ref = router,
+          .is_free = is_chopping || &deed.context.system() != &deed.world().system(),
+          .is_unordered = is_chopping || strategy.kind() == RoutingKind::kScatterGather};
 }
 
 RouterStrategy RandomStrategy(Random& random) {

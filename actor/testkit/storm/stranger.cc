@@ -38,18 +38,18 @@ absl::Duration RandomTimeout(Random& random) {
 void TellLetters(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   for (uint64_t i = 1 + stranger.random().Uniform(4); i > 0; --i) {
-    Tell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace()});
+    Tell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace(to)});
   }
 }
 
 void TellBulky(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
-  Tell(to.ref, Bulky{stranger.world().MakeToken(to), stranger.NextPlace()});
+  Tell(to.ref, Bulky{stranger.world().MakeToken(to), stranger.NextPlace(to)});
 }
 
 void TryTellLetter(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
-  TryTell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace()}).IgnoreError();
+  TryTell(to.ref, Letter{stranger.world().MakeToken(to), stranger.NextPlace(to)}).IgnoreError();
 }
 
 void TellAct(Stranger& stranger) {
@@ -62,7 +62,7 @@ void TellBurst(Stranger& stranger) {
   for (int targets = 0; targets < 3; ++targets) {
     const Acquaintance to = stranger.Anybody();
     for (uint64_t i = 1 + stranger.random().Uniform(8); i > 0; --i) {
-      burst.Send(to.ref, MakeEnvelope<Letter>(ActorRef(), stranger.world().MakeToken(to), stranger.NextPlace()));
+      burst.Send(to.ref, MakeEnvelope<Letter>(ActorRef(), stranger.world().MakeToken(to), stranger.NextPlace(to)));
     }
   }
 }
@@ -127,27 +127,27 @@ void StopGracefully(Stranger& stranger) {
 void AskOne(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   stranger.Keep(
-      stranger.world().system().Ask<Answer>(to.ref, stranger.MakeQuestion(), RandomTimeout(stranger.random())));
+      stranger.world().system().Ask<Answer>(to.ref, stranger.MakeQuestion(to), RandomTimeout(stranger.random())));
 }
 
 void AskAndWait(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   stranger.world()
       .system()
-      .AskAndWait<Answer>(to.ref, stranger.MakeQuestion(), RandomTimeout(stranger.random()))
+      .AskAndWait<Answer>(to.ref, stranger.MakeQuestion(to), RandomTimeout(stranger.random()))
       .IgnoreError();
 }
 
 void AskAndDrop(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
-  stranger.world().system().Ask<Answer>(to.ref, stranger.MakeQuestion(), absl::Hours(1)).Cancel();
+  stranger.world().system().Ask<Answer>(to.ref, stranger.MakeQuestion(to), absl::Hours(1)).Cancel();
 }
 
 void AskAndPipe(Stranger& stranger) {
   const Acquaintance to = stranger.Anybody();
   World* const world = &stranger.world();
   Future<Piped> mapped = world->system()
-                             .Ask<Answer>(to.ref, stranger.MakeQuestion(), RandomTimeout(stranger.random()))
+                             .Ask<Answer>(to.ref, stranger.MakeQuestion(to), RandomTimeout(stranger.random()))
                              .Map([world](const Answer&) { return Piped{world->FreeToken()}; });
   PipeTo(world->system(), std::move(mapped), stranger.Anybody().ref, stranger.Anybody().ref);
 }

@@ -40,8 +40,11 @@ class Stranger {
   World& world() { return world_; }
   Random& random() { return random_; }
   Acquaintance Anybody() { return world_.Anybody(random_); }
-  Place NextPlace() { return {.sender = id_, .number = ++sent_}; }
-  Question MakeQuestion() { return {world_.FreeToken(), NextPlace(), random_.Next()}; }
+  Place NextPlace(const Acquaintance& to) {
+    ++sent_;
+    return to.is_unordered ? Place() : Place{.sender = id_, .number = sent_};
+  }
+  Question MakeQuestion(const Acquaintance& to) { return {world_.FreeToken(), NextPlace(to), random_.Next()}; }
   void Keep(Future<Answer> future);
 
   // A system beside the one under test, whose actors everybody may meet.

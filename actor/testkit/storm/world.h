@@ -37,6 +37,8 @@ struct Acquaintance {
   // Messages to it are not owed. It is of another system than that of the round, which may have ended: a foreign thread's
   // message to an ended system is counted and not published. Or it is a router that keeps a copy of each message.
   bool is_free = false;
+  // A router that sends in its own turn: messages that pass it lose their place.
+  bool is_unordered = false;
 };
 
 struct WorldOptions {
@@ -58,7 +60,10 @@ struct Life {
   Life& operator=(const Life&) = delete;
 
   // The next place in what this actor sends.
-  Place NextPlace() { return {.sender = id, .number = ++sent}; }
+  Place NextPlace(const Acquaintance& to) {
+    ++sent;
+    return to.is_unordered ? Place() : Place{.sender = id, .number = sent};
+  }
   // Checks that messages of one sender come in their order.
   void CheckPlace(const Place& place, std::string_view what);
 
