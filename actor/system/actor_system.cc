@@ -381,19 +381,24 @@ std::string_view ActorSystem::name() const { return parts_->options.config.syste
 absl::StatusOr<ActorRef> ActorSystem::SpawnActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
-  return parts_->tree->SpawnChildOf(parts_->UserParent(), props, name);
+  return OrEnded(parts_->tree->SpawnChildOf(parts_->UserParent(), props, name));
 }
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
-  return parts_->tree->SpawnWatched(parts_->UserParent(), watcher, props, name);
+  return OrEnded(parts_->tree->SpawnWatched(parts_->UserParent(), watcher, props, name));
 }
 
 absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
-  return parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem);
+  return OrEnded(parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem));
+}
+
+absl::StatusOr<ActorRef> ActorSystem::OrEnded(absl::StatusOr<ActorRef> spawned) const {
+  // The system may end between the check before the spawn and the spawn.
+  return spawned.ok() || !IsTerminated() ? spawned : Ended();
 }
 
 absl::Status ActorSystem::Ended() const {

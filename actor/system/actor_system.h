@@ -260,6 +260,8 @@ class ActorSystem {
   void AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion);
   absl::Status MayWait() const;
   absl::Status Ended() const;
+  // The result of a spawn; Ended() if it failed because the system has ended meanwhile.
+  absl::StatusOr<ActorRef> OrEnded(absl::StatusOr<ActorRef> spawned) const;
   void AwaitReady(FutureNode& node);
   void* FindOrMakeExtension(const void* key, std::shared_ptr<void> (*make)(ActorSystem& system));
 
