@@ -57,7 +57,7 @@ absl::Status WatchSomebody(Deed& deed, ActorRef actor) {
   Life& life = deed.person.life();
   const absl::Status status = deed.context.Watch(actor);
   if (status.ok()) {
-    life.watched.emplace(actor, Life::WatchKind::kTerminated);
+    life.watched.insert_or_assign(actor, Life::WatchKind::kTerminated);
     deed.world().ledger().watches.fetch_add(1, std::memory_order_relaxed);
   } else if (!life.is_anonymous && !life.watched.contains(actor)) {
     deed.world().ledger().Violate("a watch works, or says why not", status.ToString());
@@ -79,7 +79,7 @@ absl::Status WatchWithANote(Deed& deed) {
   Life& life = deed.person.life();
   const absl::Status status = deed.context.WatchWith(actor, WatchNote{actor});
   if (status.ok()) {
-    life.watched.emplace(actor, Life::WatchKind::kNote);
+    life.watched.insert_or_assign(actor, Life::WatchKind::kNote);
     deed.world().ledger().watches.fetch_add(1, std::memory_order_relaxed);
   } else if (!life.is_anonymous && !life.watched.contains(actor)) {
     deed.world().ledger().Violate("a watch works, or says why not", status.ToString());

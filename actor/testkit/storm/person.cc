@@ -95,7 +95,10 @@ absl::Status Person::PreRestart(ActorContext& context, const absl::Status& reaso
 }
 
 void Person::ForgetChildren(ActorContext& context) {
-  for (const ActorRef child : context.Children()) life_->watched.erase(child);
+  for (const ActorRef child : context.Children()) {
+    const auto found = life_->watched.find(child);
+    if (found != life_->watched.end()) found->second = Life::WatchKind::kForgotten;
+  }
 }
 
 void Person::PostStop(ActorContext& context) {
@@ -321,7 +324,7 @@ absl::Status Person::On(ActorContext&, const WatchNote& note) {
   const Inside inside(*this);
   if (life_->is_anonymous) return absl::OkStatus();
   const auto found = life_->watched.find(note.watched);
-  if (found == life_->watched.end() || found->second != Life::WatchKind::kNote) {
+  if (found == life_->watched.end() || found->second == Life::WatchKind::kTerminated) {
     world().ledger().Violate("every watch ends once", "a message came for an actor that was not watched with it");
     return absl::OkStatus();
   }
@@ -334,7 +337,7 @@ absl::Status Person::On(ActorContext&, const Terminated& terminated) {
   const Inside inside(*this);
   if (life_->is_anonymous) return absl::OkStatus();
   const auto found = life_->watched.find(terminated.actor);
-  if (found == life_->watched.end() || found->second != Life::WatchKind::kTerminated) {
+  if (found == life_->watched.end() || found->second == Life::WatchKind::kNote) {
     world().ledger().Violate("every watch ends once", "Terminated came for an actor that was not watched");
     return absl::OkStatus();
   }
@@ -383,7 +386,7 @@ void Person::CheckWaits(ActorContext& context) {
   const Inside inside(*this);
   if (life_->is_anonymous) return;
   for (const auto& [actor, kind] : life_->watched) {
-    if (MayLive(actor)) continue;
+    if (kind == Life::WatchKind::kForgotten || MayLive(actor)) continue;
     world().ledger().Violate("every watch ends once",
                              absl::StrCat(context.Path(), " was not told of the end of ", context.PathOf(actor)));
   }

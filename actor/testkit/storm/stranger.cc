@@ -68,8 +68,7 @@ void TellBurst(Stranger& stranger) {
 }
 
 void TellAsGuest(Stranger& stranger) {
-  ActorSystem& system = stranger.world().system();
-  const GuestStay stay(system.scheduler().dispatchers().default_pool().guest_seat());
+  const GuestStay stay(stranger.world().guest_seat());
   for (int i = 0; i < 3; ++i) {
     TellLetters(stranger);
     TellAct(stranger);

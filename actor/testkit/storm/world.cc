@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -25,6 +26,11 @@ void Life::CheckPlace(const Place& place, std::string_view what) {
 World::World(const WorldOptions& options) : options_(options), acts_(options.acts) {}
 
 World::~World() = default;
+
+void World::Attach(ActorSystem& system) {
+  system_ = &system;
+  guest_seat_ = system.scheduler().dispatchers().default_pool().guest_seat();
+}
 
 World::Listeners World::Listen(ActorSystem& system) {
   const auto settle = [](const MessageView& view) {

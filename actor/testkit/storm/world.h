@@ -23,6 +23,7 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/scheduler/guest_seat.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"
@@ -79,7 +80,11 @@ struct Life {
   bool is_typed = false;
   uint32_t sent = 0;
   absl::flat_hash_map<uint32_t, uint32_t> seen;  // By sender, the last number.
-  enum class WatchKind : uint8_t { kTerminated, kNote };
+  enum class WatchKind : uint8_t {
+    kTerminated,
+    kNote,
+    kForgotten,  // ActorContext::StopChildren ended the watch, unless the child had ended just before.
+  };
   absl::flat_hash_map<ActorRef, WatchKind> watched;
   absl::flat_hash_map<ActorRef, int> asked;  // By AskOnReply.
   int stashes = 0;                           // So many of the next letters are stashed.
@@ -96,12 +101,14 @@ class World {
   ~World();
 
   // The system under test. Once, before any thread uses the world.
-  void Attach(ActorSystem& system) { system_ = &system; }
+  void Attach(ActorSystem& system);
   // Settles what is lost in a system. They end before the system is destroyed.
   using Listeners = std::vector<EventSubscription>;
   [[nodiscard]] Listeners Listen(ActorSystem& system);
 
   ActorSystem& system() { return *system_; }
+  // Of the default pool. It may be taken while the system ends.
+  const std::shared_ptr<GuestSeat>& guest_seat() const { return guest_seat_; }
   Ledger& ledger() { return ledger_; }
 
   // Somebody that is known: mostly alive.
@@ -138,6 +145,7 @@ class World {
   const WorldOptions options_;
   Ledger ledger_;
   ActorSystem* system_ = nullptr;
+  std::shared_ptr<GuestSeat> guest_seat_;
   // Statistics and limits; they pair with nothing.
   std::atomic<int64_t> acts_;
   std::atomic<bool> is_over_{false};
