@@ -50,7 +50,8 @@ class BareReader {
     const std::unique_ptr<rocksdb::Iterator> events(db_->NewIterator(read, events_));
     int64_t count = 0;
     for (events->Seek(EventKey(id, 0)); events->Valid(); events->Next()) {
-      benchmark::DoNotOptimize(events->value().data()[events->value().size() - 1]);
+      char last = events->value().data()[events->value().size() - 1];
+      benchmark::DoNotOptimize(last);
       ++count;
     }
     return count;

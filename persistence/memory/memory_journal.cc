@@ -320,10 +320,9 @@ absl::StatusOr<WriteResults> MemoryJournal::WriteNow(std::span<const AtomicWrite
 
 absl::Status MemoryJournal::WriteOne(const AtomicWrite& write, std::string& frame, Advances& advances) {
   FRAKTOR_RETURN_IF_ERROR(CheckAtomicWrite(options_.limits, write));
-  const size_t hash = HashOf(write.persistence_id());
-  Shard& shard = shards_[hash >> kShardShift];
+  Shard& shard = ShardOf(write.persistence_id());
   MutexLock lock(shard.mutex);
-  const auto found = shard.ids.find(write.persistence_id(), hash);
+  const auto found = shard.ids.find(write.persistence_id());
   const IdState state = found == shard.ids.end() ? IdState() : found->second.state;
   FRAKTOR_RETURN_IF_ERROR(CheckWriter(state, write));
   if (write.lowest_sequence_nr() <= state.highest_sequence_nr) {
