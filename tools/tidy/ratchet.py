@@ -32,10 +32,10 @@ def judge(name, findings, limits):
             yield f"{name}: {folder} has no violation; remove its exception, or run tools/tidy/tidy.py --update"
 
 
-def updated(name, findings, limits):
+def updated(name, findings, limits, may_grow=False):
     """The limits that fit the findings. ValueError if the check has more violations than all of its limits allow."""
     new = counts(findings)
     count, allowed = sum(new.values()), sum(limits.values())
-    if count > allowed:
+    if count > allowed and not may_grow:
         raise ValueError(f"{name}: {count} violations, and the exceptions allow {allowed}; correct the new ones first")
     return dict(sorted(new.items()))

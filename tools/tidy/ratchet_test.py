@@ -42,6 +42,7 @@ class RatchetTest(unittest.TestCase):
         self.assertEqual(ratchet.updated("length", _findings(a=1, c=2), {"a": 2, "b": 1}), {"a": 1, "c": 2})
         with self.assertRaisesRegex(ValueError, "4 violations, and the exceptions allow 3"):
             ratchet.updated("length", _findings(a=4), {"a": 3})
+        self.assertEqual(ratchet.updated("length", _findings(a=4), {"a": 3}, may_grow=True), {"a": 4})
 
 
 if __name__ == "__main__":
