@@ -1,9 +1,9 @@
-// The two races of a bounded mailbox, in every interleaving: a sender that finds no room while the receiver makes some,
-// and a sender that is late while the slot goes to the next actor. And the proof that these tests can fail: they do as
+// The races of a bounded mailbox, in every interleaving: a sender that finds no room while the receiver makes some, or
+// while a message leaves unhandled, and a sender that is late while the slot goes to the next actor. And the proof that these tests can fail: they do as
 // soon as a memory order is weaker, or a step is left out.
 //
 // The word is the real one. The steps around it are those of MailboxLimits with BlockProducer: Admit and Hold, TakenOut
-// and Readmit, Close and Configure.
+// and Readmit, Close and Configure. `Receive` is TakeLimited, and `Lose` is UncountLimited (limited_sending.cc).
 //
 // SCH-4
 #include <atomic>
@@ -30,6 +30,7 @@ enum class Mutation {
   kOpensTheDoorFirst,  // Says that nobody waits before those that waited are pushed.
   kForgetsTheRest,     // Says that nobody waits although somebody is left in line.
   kNoGeneration,       // A sender takes whoever lives there for its actor.
+  kLosesSilently,      // A message that leaves unhandled makes room, and nobody is let in.
 };
 
 // The capacity that the actor of a generation has, and so tells whose rules somebody has read.
@@ -90,7 +91,7 @@ class Mailbox {
   // The same by somebody else, for one that is there in any case.
   void Lose() {
     lost_.fetch_add(1, std::memory_order_relaxed);
-    if (word_.TakenOut()) Readmit();
+    if (word_.TakenOut() && kMutation != Mutation::kLosesSilently) Readmit();
   }
 
   // The actor ends, and another takes its place.
@@ -238,13 +239,25 @@ struct Cases {
     m.After([&] { box.ExpectAllArrive(4); });
   }
 
+  // The only message leaves unhandled while somebody finds no room, and nothing else comes.
+  static void ASenderAtAMailboxThatIsEmptied(Model& m) {
+    auto& box = m.Make<Box>(1u, 1);
+    m.Thread("dead letters", [&] { box.Lose(); });
+    m.Thread("sender", [&] { box.Send(1, 1); });
+    m.After([&] {
+      box.ExpectNobodyWaitsAtAHalfEmptyMailbox();
+      box.ExpectAllArrive(2);
+    });
+  }
+
   static std::vector<ModelTest> All() {
     return {{"a sender at a full mailbox", ASenderAtAFullMailbox},
             {"two senders at a full mailbox", TwoSendersAtAFullMailbox},
             {"two messages of one sender", TwoMessagesOfOneSender},
             {"a late sender", ALateSender},
             {"what an earlier actor left", WhatAnEarlierActorLeft},
-            {"two who take out", TwoWhoTakeOut}};
+            {"two who take out", TwoWhoTakeOut},
+            {"a sender at a mailbox that is emptied", ASenderAtAMailboxThatIsEmptied}};
   }
 };
 
@@ -271,6 +284,7 @@ TEST(LimitWordInterleaving, FailsIfAStepIsLeftOut) {
   EXPECT_EQ(WhatFails<Mutation::kOpensTheDoorFirst>(), "assertion in two messages of one sender");
   EXPECT_EQ(WhatFails<Mutation::kForgetsTheRest>(), "assertion in two senders at a full mailbox");
   EXPECT_EQ(WhatFails<Mutation::kNoGeneration>(), "assertion in a late sender");
+  EXPECT_EQ(WhatFails<Mutation::kLosesSilently>(), "assertion in a sender at a mailbox that is emptied");
 }
 
 TEST(LimitWordInterleaving, FailsIfAnyMemoryOrderIsWeaker) {

@@ -137,6 +137,10 @@ WorkerScope::WorkerScope(ActorWorker& worker) : outer_(actor_worker_internal::cu
   actor_worker_internal::current = &worker;
 }
 
+WorkerScope::WorkerScope(std::nullptr_t) : outer_(actor_worker_internal::current) {
+  actor_worker_internal::current = nullptr;
+}
+
 WorkerScope::~WorkerScope() { actor_worker_internal::current = outer_; }
 
 }  // namespace fraktor::inline v0

@@ -6,6 +6,7 @@
 #define FRAKTOR_ACTOR_TURN_ACTOR_WORKER_H_
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <type_traits>
@@ -215,10 +216,12 @@ class ActorWorker {
   std::unique_ptr<PromiseSlotPool::Cache> promises_;
 };
 
-// Makes a worker the current one of this thread for as long as it lives.
+// Makes a worker the current one of this thread for as long as it lives; or none, so that the thread sends as a foreign
+// one does and leaves the outbox of its worker alone.
 class WorkerScope {
  public:
   explicit WorkerScope(ActorWorker& worker);
+  explicit WorkerScope(std::nullptr_t);
   ~WorkerScope();
   WorkerScope(const WorkerScope&) = delete;
   WorkerScope& operator=(const WorkerScope&) = delete;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
@@ -17,12 +18,14 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/worker_metrics.h"
 #include "fraktor/actor/ready/invoke_result.h"
+#include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/invoker_fixture.h"
 #include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/mailbox_registry.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/scheduler_signals.h"
@@ -43,6 +46,18 @@ class BackPressureTest : public InvokerTest {
                         absl::Duration push_timeout = absl::Seconds(10)) {
     const MailboxOptions options{.capacity = capacity, .overflow = overflow, .push_timeout = push_timeout};
     return SpawnDoer(std::move(name), &options);
+  }
+
+  // The next ready actor, which is not run.
+  ReadyNode* TakeReady() {
+    ReadyNode* node = nullptr;
+    coordinator_.DrainReady(0, absl::MakeSpan(&node, 1));
+    return node;
+  }
+  // What an executor that ends does with an actor that is ready.
+  void EmptyIt(ActorRef ref) {
+    ASSERT_EQ(TakeReady(), ref.slot());
+    DispatcherTable::Empty(*ref.slot());
   }
 
   static MailboxLimits& LimitsOf(ActorRef ref) { return *ref.slot()->limits.load(); }
@@ -563,6 +578,41 @@ TEST_F(BackPressureTest, WhoIsToldOfADeadLetterIsMadeReady) {
   EXPECT_EQ(log_.back(), "listener 9");
 }
 
+// SCH-4: room is room, also if nobody handles the messages that make it. Here the workers of the target have stopped.
+TEST_F(BackPressureTest, ASenderGoesOnWhenTheMailboxIsEmptiedUnhandled) {
+  ActorRef target = SpawnBounded(2, OverflowStrategy::kBlockProducer);
+  ActorRef sender = SpawnDoer("sender ");
+  OrderNumbers(sender, target, 1, 4);
+  Tell(sender, Number{100});
+  Run(sender);
+  EXPECT_EQ(log_, Log());
+  EmptyIt(target);
+  EXPECT_EQ(LimitsOf(target).depth(), 0u);
+  ASSERT_TRUE(AnythingReady());
+  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_, Log({"sender 100"}));
+}
+
+// SCH-4: a target that goes with its system lets a sender of another system go on.
+TEST_F(BackPressureTest, ASenderGoesOnWhenTheSystemOfTheTargetEnds) {
+  MailboxRegistry other(/*threaded=*/false);
+  Doer instance(log_);
+  const MailboxOptions options{
+      .capacity = 1, .overflow = OverflowStrategy::kBlockProducer, .push_timeout = absl::InfiniteDuration()};
+  ActorSlot* const slot = other.Register({.instance = &instance, .dispatcher = number_, .options = &options}).value();
+  MailboxRegistry::LetGo(*slot);
+  ActorRef sender = SpawnDoer("sender ");
+  OrderNumbers(sender, slot->ref(), 1, 2);
+  Tell(sender, Number{100});
+  Run(sender);
+  EXPECT_EQ(log_, Log());
+  ASSERT_EQ(TakeReady(), slot);
+  MailboxRegistry::Discard(*slot);
+  ASSERT_TRUE(AnythingReady());
+  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_, Log({"sender 100"}));
+}
+
 class ThreadedBackPressureTest : public BackPressureTest {
  protected:
   ThreadedBackPressureTest() : BackPressureTest(InvokerTestOptions{.threaded = true}) {}
@@ -596,6 +646,19 @@ TEST_F(ThreadedBackPressureTest, AForeignThreadIsLetGoByATargetThatStops) {
   RunAll();
   foreign.join();
   EXPECT_EQ(ForeignDead(kStopped), 1u);
+}
+
+TEST_F(ThreadedBackPressureTest, AForeignThreadIsLetInWhenTheMailboxIsEmptiedUnhandled) {
+  ActorRef target = SpawnBounded(1, OverflowStrategy::kBlockProducer, {}, absl::Seconds(30));
+  Tell(target, Number{1});
+  absl::Status sent;
+  std::thread foreign([&] { sent = TryTell(target, Number{2}); });
+  while (LimitsOf(target).counters().blocked == 0) std::this_thread::yield();
+  EmptyIt(target);
+  foreign.join();
+  EXPECT_TRUE(sent.ok()) << sent;
+  RunAll();
+  EXPECT_EQ(log_, Log({"2"}));
 }
 
 std::atomic<uint32_t> every_message{1};

@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/ready_keeper.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -103,10 +105,30 @@ void DispatcherTable::RegisterOrEmpty(ActorSlot& slot) {
     coordinator->RegisterReady(kForeign, slot, ReadyQueueCoordinator::Placement::kBack);
   }
   entry.users.fetch_sub(1, std::memory_order_seq_cst);
-  if (coordinator == nullptr) Empty(slot);
+  if (coordinator == nullptr) EmptyInTurn(slot);
+}
+
+// A message that ends, and a sender that is let in, may lead to another actor that nobody runs. That one is emptied
+// after this one, so that a long row of them does not need a deep stack.
+void DispatcherTable::EmptyInTurn(ActorSlot& slot) {
+  thread_local std::vector<ActorSlot*>* waiting = nullptr;
+  if (waiting != nullptr) {
+    waiting->push_back(&slot);
+    return;
+  }
+  std::vector<ActorSlot*> slots = {&slot};
+  waiting = &slots;
+  const absl::Cleanup is_done = [] { waiting = nullptr; };
+  while (!slots.empty()) {
+    ActorSlot& next = *slots.back();
+    slots.pop_back();
+    Empty(next);
+  }
 }
 
 void DispatcherTable::Empty(ActorSlot& slot) {
+  // A worker may be in the middle of a send, so nothing here uses its outbox.
+  const WorkerScope no_worker(nullptr);
   const MailLists lists = slot.mailbox.Hold();
   DropAll(slot, lists.user.first);
   DropAll(slot, lists.system);

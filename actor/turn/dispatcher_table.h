@@ -37,13 +37,17 @@ class DispatcherTable {
   // mailbox is left idle. A thread that has a ReadyKeeper asks that first.
   static void RegisterOrEmpty(ActorSlot& slot);
 
-  // Ends what is in the mailbox of an actor whose system has ended, or ends, and leaves it idle. By the holder.
+  // Ends what is in the mailbox of an actor whose system has ended, or ends, and leaves it idle. By the holder. Senders
+  // that wait for room in the mailbox go on.
   static void Empty(ActorSlot& slot);
 
   // Messages that found nobody, and no system to tell: sent to references that had outlived their system, or to no one
   // when there was no system.
   static uint64_t LateDeadLetters();
   static void CountLateDeadLetter();
+
+ private:
+  static void EmptyInTurn(ActorSlot& slot);
 };
 
 }  // namespace fraktor::inline v0

@@ -116,6 +116,21 @@ void Forget(ActorWorker& worker, SlotExtension& extension, SlotExtension::FullTa
   if (extension.full_targets.empty()) worker.turn.Clear(Gate::kBackpressure);
 }
 
+// Lets in those that wait for room in a mailbox that the caller holds, as many as fit. `worker` is the one that this
+// thread is, or null.
+void LetIn(ActorWorker* worker, ActorSlot& slot) {
+  const auto push = [&](EnvelopeList list) {
+    while (Envelope* const held = list.PopFront()) {
+      CountIn(worker, slot);
+      Mark(*held);
+      Post(worker, slot, held);
+    }
+  };
+  for (const ActorRef sender : LimitsOf(slot).Readmit(push)) {
+    TellSystem(sender, MakeEnvelope<RoomFound>(ActorRef(), &slot));
+  }
+}
+
 absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, const Admission& admission) {
   switch (admission.kind) {
     case AdmissionKind::kPush:
@@ -188,18 +203,7 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) 
   const uint64_t word = envelope->target_word();
   if ((word & kCountedMark) != 0) {
     envelope->set_target_word(word & ~kCountedMark);
-    if (limits.TakenOut()) {
-      const auto push = [&](EnvelopeList list) {
-        while (Envelope* const held = list.PopFront()) {
-          CountIn(&worker, slot);
-          Mark(*held);
-          Post(&worker, slot, held);
-        }
-      };
-      for (const ActorRef sender : limits.Readmit(push)) {
-        TellSystem(sender, MakeEnvelope<RoomFound>(worker.cache(), ActorRef(), &slot));
-      }
-    }
+    if (limits.TakenOut()) LetIn(&worker, slot);
     return envelope;
   }
   if (!IsMailboxBell(*envelope)) return envelope;
@@ -237,7 +241,8 @@ void UncountLimited(TableSlot* slot, Envelope& envelope) {
   if (envelope.is_system() || (word & (kCountedMark | ActorRef::kRemote)) != kCountedMark) return;
   envelope.set_target_word(word & ~kCountedMark);
   // Only messages to actors are counted.
-  LimitsOf(static_cast<ActorSlot&>(*slot)).TakenOut();
+  auto& actor = static_cast<ActorSlot&>(*slot);
+  if (LimitsOf(actor).TakenOut()) LetIn(ActorWorker::Current(), actor);
 }
 
 void CloseLimits(ActorWorker& worker, ActorSlot& slot) {

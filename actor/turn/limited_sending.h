@@ -42,7 +42,8 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
 // from the first without room on, are dead letters. Where an actor may always send to itself, or the oldest would have
 // to go, all have room.
 EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messages);
-// A message leaves the mailbox of a slot without being handled, whoever is in the slot now.
+// By the holder of the slot's mailbox: a message leaves it without being handled, whoever is in the
+// slot now. Lets in those that wait for the room.
 void UncountLimited(TableSlot* slot, Envelope& envelope);
 // The actor has ended: what is kept and held are dead letters, and nobody waits any more.
 void CloseLimits(ActorWorker& worker, ActorSlot& slot);

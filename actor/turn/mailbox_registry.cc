@@ -12,7 +12,9 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/scheduler_signals.h"
 #include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -151,7 +153,15 @@ void MailboxRegistry::Discard(ActorSlot& slot) {
   const auto drop = [](EnvelopeList list) {
     while (Envelope* const envelope = list.PopFront()) EnvelopePtr ended(envelope);
   };
-  if ((slot.flags() & kLimitedFlag) != 0) drop(slot.limits.load(std::memory_order_acquire)->Close().dead_letters);
+  if ((slot.flags() & kLimitedFlag) != 0) {
+    const Leftovers left = slot.limits.load(std::memory_order_acquire)->Close();
+    drop(left.dead_letters);
+    // Those of the same system go with it.
+    for (const ActorRef sender : left.resume) {
+      if (SystemCore::Of(*sender.slot()) == SystemCore::Of(slot)) continue;
+      TellSystem(sender, MakeEnvelope<RoomFound>(ActorRef(), &slot));
+    }
+  }
   AbandonAsks(slot);
   if (SlotExtension* const extension = std::exchange(slot.extension, nullptr)) {
     if (extension->order != nullptr) drop(extension->order->TakeAll());

@@ -1,4 +1,5 @@
 // References that outlive what they named.
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -238,6 +239,36 @@ TEST(LateReference, MayOutliveItsSystem) {
     EXPECT_NE(TellSystem(ref, MakeEnvelope<Mark>(ActorRef(), 3)), nullptr);
   }
   EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 4);
+}
+
+struct Farewell {
+  std::shared_ptr<void> says;
+};
+
+// The workers of an actor have stopped, and a worker of another pool sends to it: that worker ends the message, whose
+// destructor sends, too. The worker is between two sends of its own then, of which none may be lost.
+TEST_F(StaleReferenceTest, AMessageThatAWorkerEndsMaySend) {
+  NoWaker waker;
+  MutexCoordinator stopped(1, waker);
+  const uint16_t number = DispatcherTable::Open(stopped).value();
+  MailboxRegistry other(/*threaded=*/false);
+  Doer instance(log_);
+  ActorSlot* const target = other.Register({.instance = &instance, .dispatcher = number}).value();
+  MailboxRegistry::LetGo(*target);
+  DispatcherTable::Close(number);
+
+  ActorRef first = SpawnDoer("first ");
+  ActorRef second = SpawnDoer("second ");
+  ActorRef sender = SpawnDoer();
+  Order(sender, [&](ActorContext& context) {
+    context.Tell(target->ref(), Farewell{std::shared_ptr<void>(this, [=](void*) { Tell(first, Number{1}); })});
+    context.Tell(second, Number{2});
+  });
+  RunAll();
+  EXPECT_EQ(log_.size(), 2u);
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "first 1"), 1);
+  EXPECT_EQ(std::count(log_.begin(), log_.end(), "second 2"), 1);
+  MailboxRegistry::Abandon(*target);
 }
 
 // SCH-9
