@@ -64,6 +64,51 @@ TEST(HeaderExamples, TypedActor) {
 
 }  // namespace typed_actor
 
+namespace reply_later {
+
+struct Meal { std::string name; };
+struct Order { using Reply = Meal; };
+struct Cooked { std::string name; };
+struct Sum { int cents; };
+struct Bill { using Reply = Sum; };
+class Till : public Actor<Till, Bill> {
+ public:
+  Sum On(Context&, const Bill&) { return {100}; }
+};
+
+class Kitchen : public Actor<Kitchen, Order, Cooked, Bill> {
+ public:
+  explicit Kitchen(RefOf<Till> till) : till_(till) {}
+
+  Deferred<Meal> On(Context& context, const Order&) {           // replies later
+    const ReplyTo<Meal> reply_to(context);
+    waiting_.push_back(reply_to);
+    return reply_to;
+  }
+  void On(Context&, const Cooked& cooked) {
+    for (const ReplyTo<Meal>& reply_to : std::exchange(waiting_, {})) reply_to.Reply(Meal{cooked.name});
+  }
+  Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }   // another replies
+
+ private:
+  const RefOf<Till> till_;
+  std::vector<ReplyTo<Meal>> waiting_;
+};
+
+TEST(HeaderExamples, ReplyLater) {
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>(kit.Spawn<Till>());
+  auto meal = kit.system().Ask(kitchen, Order{}, absl::Seconds(1));
+  kit.Settle();
+  kitchen.Tell(Cooked{"soup"});
+  kit.Settle();
+  ASSERT_TRUE(meal.IsReady());
+  EXPECT_EQ(meal.Take()->name, "soup");
+  EXPECT_EQ(kit.AskAndWait(kitchen, Bill{})->cents, 100);
+}
+
+}  // namespace reply_later
+
 namespace function_actor {
 
 struct Pong { int number; };

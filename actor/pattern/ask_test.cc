@@ -70,7 +70,10 @@ bool Has(const absl::Status& status, std::string_view part) {
 class Silent : public Actor<Silent, Question, Noise> {
  public:
   explicit Silent(std::vector<ActorRef>* asked) : asked_(*asked) {}
-  void On(Context& context, const Question&) { asked_.push_back(context.sender()); }
+  Deferred<Answer> On(Context& context, const Question&) {
+    asked_.push_back(context.sender());
+    return ReplyTo<Answer>(context);
+  }
   void On(Context&, const Noise&) {}
 
  private:
@@ -90,13 +93,17 @@ class Teller : public Actor<Teller, Question> {
 struct AnswerAll {};
 class Collector : public Actor<Collector, Question, AnswerAll> {
  public:
-  void On(Context& context, const Question& question) { asked_.push_back({context.sender(), question.value}); }
-  void On(Context& context, const AnswerAll&) {
-    for (; !asked_.empty(); asked_.pop_back()) context.Tell(asked_.back().first, Answer{asked_.back().second});
+  Deferred<Answer> On(Context& context, const Question& question) {
+    const ReplyTo<Answer> reply_to(context);
+    asked_.push_back({reply_to, question.value});
+    return reply_to;
+  }
+  void On(Context&, const AnswerAll&) {
+    for (; !asked_.empty(); asked_.pop_back()) asked_.back().first.Reply(Answer{asked_.back().second});
   }
 
  private:
-  std::vector<std::pair<ActorRef, int>> asked_;
+  std::vector<std::pair<ReplyTo<Answer>, int>> asked_;
 };
 
 Task<void> AskAndAdd(ActorSystem& system, Collector::Ref collector, int value, std::vector<int>& answers) {
@@ -175,8 +182,9 @@ class OtherWaits : public Actor<OtherWaits, Wait, Noise> {
 class HandsOver : public Actor<HandsOver, Question> {
  public:
   HandsOver(Collector::Ref target, OtherWaits::Ref waits) : target_(target), waits_(waits) {}
-  void On(Context& context, const Question& question) {
+  Deferred<Answer> On(Context& context, const Question& question) {
     context.Tell(waits_, Wait{context.Ask(target_, question, absl::Seconds(1))});
+    return ReplyTo<Answer>(context);  // Nobody waits.
   }
 
  private:
@@ -232,10 +240,11 @@ class Keeps : public Actor<Keeps, Question, Noise> {
   Keeps(Collector::Ref target, std::vector<int>* heard, std::shared_ptr<Future<Answer>> asking)
       : target_(target), heard_(*heard), asking_(std::move(asking)) {}
   // The first message asks and waits, any other waits for what there is.
-  InterleavingTask<> On(Context& context, Question question) {
+  InterleavingTask<Deferred<Answer>> On(Context& context, Question question) {
     if (!asking_->valid()) *asking_ = context.Ask(target_, question, absl::Hours(1));
     const absl::StatusOr<Answer> answer = co_await *asking_;
     heard_.push_back(answer.ok() ? answer->value : -1);
+    co_return ReplyTo<Answer>(context);  // Nobody waits.
   }
   absl::Status On(Context&, const Noise&) { return absl::AbortedError("restart"); }
 
@@ -424,7 +433,7 @@ TEST_F(AskTest, AQuestionThatWaitsInAMailboxFailsWhenTheActorEnds) {
 class Stillborn : public Actor<Stillborn, Question> {
  public:
   absl::Status PreStart(Context&) { return absl::NotFoundError("there is no lamp"); }
-  void On(Context&, const Question&) {}
+  Answer On(Context&, const Question&) { return {}; }
 };
 
 // Whether the question comes before the failure or after it.
@@ -453,7 +462,7 @@ class Failing : public Actor<Failing, Question, Break> {
   explicit Failing(Ending ending, ActorRef helper = {}) : ending_(ending), helper_(helper) {}
 
   absl::Status On(Context&, const Break&) { return absl::DataLossError("broken"); }
-  InterleavingTask<void> On(Context& context, Question) {
+  InterleavingTask<Deferred<Answer>> On(Context& context, Question) {
     if (ending_ == Ending::kReplyFirst) context.Reply(Answer{1});
     if (ending_ == Ending::kForwardFirst) context.Forward(helper_, Question{1});
     if (ending_ == Ending::kLate || ending_ == Ending::kNever) {
@@ -722,9 +731,10 @@ TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
   static Gate* gate = nullptr;
   class Stuck : public Actor<Stuck, Question> {
    public:
-    void On(Context&, const Question&) {
+    Deferred<Answer> On(Context& context, const Question&) {
       gate->entered.Notify();
       gate->leave.WaitForNotification();
+      return ReplyTo<Answer>(context);
     }
   };
   Gate here;
@@ -875,13 +885,15 @@ class Cutter : public Actor<Cutter, Question, Link> {
  public:
   Cutter(Cut cut, ActorRef helper, std::vector<std::string>* heard) : cut_(cut), helper_(helper), heard_(*heard) {}
   void On(Context&, const Link& link) { back_ = link.next; }
-  Task<void> On(Context& context, Question) {
+  Task<Deferred<Answer>> On(Context& context, Question) {
+    const ReplyTo<Answer> reply_to(context);
     if (cut_ == Cut::kForward) context.Forward(helper_);
     if (cut_ == Cut::kForwardMessage) context.Forward(helper_, Question{7});
     if (cut_ == Cut::kReply) context.Reply(Answer{8});
     auto asking = context.Ask<Answer>(back_, Question{0}, absl::Seconds(1));
     absl::StatusOr<Answer> answer = co_await asking;
     heard_.push_back(answer.ok() ? "answered" : std::string(answer.status().message()));
+    co_return reply_to;
   }
 
  private:

@@ -49,7 +49,7 @@ class Session : public Actor<Session, Greet> {
  public:
   explicit Session(ActorRef owner) : owner_(owner) {}
   absl::Status PreStart(Context& context) { return context.Run(Expire(context, owner_)); }
-  void On(Context&, const Greet&) {}
+  Greeted On(Context&, const Greet&) { return {}; }
 
  private:
   static Task<void> Expire(Context& context, ActorRef owner) {
@@ -324,10 +324,11 @@ TEST(TestKit, ASpawnThatCannotBeEndsTheTest) {
 // An actor that a test must not leave behind.
 class Stubborn : public Actor<Stubborn, Greet> {
  public:
-  Task<void> On(Context&, Greet) {
+  Task<Greeted> On(Context&, Greet) {
     auto [promise, future] = MakePromise<void>();
     kept_ = std::make_unique<Promise<void>>(std::move(promise));
     co_await future;
+    co_return Greeted{};
   }
 
  private:

@@ -30,7 +30,7 @@ class Greeter : public Actor<Greeter, Greet> {
   Greeted On(Context&, const Greet& greet) { return {greet.name}; }
 };
 struct Both : Actor<Both, Greet, Part> {
-  void On(Context&, const Greet&) {}
+  Greeted On(Context&, const Greet&) { return {}; }
   void On(Context&, const Part&) {}
 };
 CODE
@@ -65,13 +65,13 @@ void F(ActorSystem& system, RefOf<Greeter> greeter) { system.AskAndWait(greeter,
   "ThisReferenceDoesNotTake<Quiz, " "ItTakes<Greet>"
 check "an actor without a handler that it promises" '
 struct Silent : Actor<Silent, Greet, Part> {
-  void On(Context&, const Greet&) {}
+  Greeted On(Context&, const Greet&) { return {}; }
 };
 void F(ActorSystem& system) { system.Spawn<Silent>("silent"); }' "ActorDoesNotHandle" "Silent" "Part"
 check "a reference that is widened" '
 TypedRef<Greet, Part> F(TypedRef<Greet> narrow) { return narrow; }' "TypedRef"
 check "a behaviour that lacks a handler" '
-struct Half { void On(TypedContext<Greet, Part>&, const Greet&) {} };
+struct Half { Greeted On(TypedContext<Greet, Part>&, const Greet&) { return {}; } };
 void F(TypedContext<Greet, Part>& context) { context.Become<Half>(); }' "ActorDoesNotHandle" "Half" "Part"
 
 check "handlers of numbers" '
@@ -112,8 +112,13 @@ struct Saver : Actor<Saver, Save, Greet, Part> {
   int On(Context&, const Part&) { return 1; }
 };
 struct Later : Actor<Later, Save, Greet> {
-  Task<> On(Context&, Save) { co_return; }
+  Deferred<Done> On(Context& context, const Save&) { return ReplyTo<Done>(context); }
   absl::Status On(Context&, const Greet&) { return absl::OkStatus(); }
+};
+struct Through : Actor<Through, Save, Greet> {
+  Forwarded<Done> On(Context& context, const Save& save) { return context.Forward(saver, save); }
+  Task<Deferred<Greeted>> On(Context& context, Greet) { co_return ReplyTo<Greeted>(context); }
+  TypedRef<Save> saver;
 };
 struct Others : Actor<Others, Save, Greet> {
   InterleavingTask<Done> On(Context&, Save) { co_return Done{}; }
@@ -121,6 +126,7 @@ struct Others : Actor<Others, Save, Greet> {
 };
 absl::Status F(ActorSystem& system) {
   system.Spawn<Later>("later");
+  system.Spawn<Through>("through");
   system.Spawn<Others>("others");
   return system.AskAndWait(system.Spawn<Saver>("saver"), Save{1}, absl::Seconds(1)).status();
 }'
@@ -144,6 +150,37 @@ void F(TypedRef<Load> loader) { loader.Tell(Load{}); }' "ReplyMustNotBe" "Status
 check "a Status that is asked for" '
 void F(ActorSystem& system, ActorRef saver) { (void)system.AskAndWait<absl::Status>(saver, Part{}, absl::Seconds(1)); }' \
   "AskAndWait<R>" "Done"
+check "a handler that promises a reply and returns void" '
+struct Mute : Actor<Mute, Greet> {
+  void On(Context&, const Greet&) {}
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "a coroutine that promises a reply and returns nothing" '
+struct Mute : Actor<Mute, Greet> {
+  Task<> On(Context&, Greet) { co_return; }
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "a behaviour that promises a reply and returns void" '
+struct Mute { void On(TypedContext<Greet>&, const Greet&) {} };
+void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "a deferred reply of another type" '
+struct Liar : Actor<Liar, Greet> {
+  Deferred<int> On(Context& context, const Greet&) { return ReplyTo<int>(context); }
+};
+void F(ActorSystem& system) { system.Spawn<Liar>("liar"); }' "HandlerReturnsAnotherReply" "Liar" "Greet"
+check "a message that is forwarded to an actor with another reply" '
+struct Quiz { using Reply = int; };
+struct Liar : Actor<Liar, Greet> {
+  Forwarded<Greeted> On(Context& context, const Greet&) { return context.Forward(quiz, Quiz{}); }
+  TypedRef<Quiz> quiz;
+};
+void F(ActorSystem& system) { system.Spawn<Liar>("liar"); }' "Forwarded<Greeted>"
+check "an adapter whose result the actor does not handle" '
+void F(TypedContext<Part>& context) { context.Adapt<Greeted>([](const Greeted&) { return Greet{}; }); }' \
+  "ThisReferenceDoesNotTake<Greet, " "ItTakes<Part>"
+check "an adapter of a message that the actor handles itself" '
+void F(TypedContext<Part>& context) { context.Adapt<Part>([](const Part&) { return Part{}; }); }' \
+  "the actor handles this message itself"
 check "an answer of another type" '
 struct Liar : Actor<Liar, Greet> {
   int On(Context&, const Greet&) { return 1; }

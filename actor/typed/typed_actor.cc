@@ -2,8 +2,14 @@
 
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/turn/mailing.h"
 
 namespace fraktor::inline v0::typed_internal {
 
@@ -21,6 +27,57 @@ void TypedInstanceBase::Replace(std::unique_ptr<TypedBehavior> behavior) {
 absl::Status TypedInstanceBase::Push(std::unique_ptr<TypedBehavior> behavior) {
   if (behaviors_ == nullptr) behaviors_ = std::make_unique<BehaviorStack>();
   return behaviors_->Push(std::move(behavior));
+}
+
+void TypedInstanceBase::Add(std::unique_ptr<MessageAdapter> adapter) {
+  if (adapters_ == nullptr) adapters_ = std::make_unique<std::vector<std::shared_ptr<MessageAdapter>>>();
+  for (std::shared_ptr<MessageAdapter>& known : *adapters_) {
+    if (known->from == adapter->from) {
+      known = std::move(adapter);
+      return;
+    }
+  }
+  adapters_->push_back(std::move(adapter));
+}
+
+namespace {
+
+// While it lives, `adapted` is the message that is being handled, in place of the message that it was made of.
+class CurrentMessage {
+ public:
+  CurrentMessage(Turn& turn, EnvelopePtr adapted)
+      : turn_(turn), outer_(std::exchange(turn.current, adapted.release())) {}
+  ~CurrentMessage() {
+    // Null if a handler keeps the message while it waits, or has stashed or forwarded it.
+    const EnvelopePtr adapted(std::exchange(turn_.current, outer_));
+    const bool is_settled = adapted == nullptr || (adapted->target_word() & kForwarded) != 0;
+    // Then a failure of this call is no reply to the asker, who still waits for the one that the message promises.
+    if (is_settled && outer_ != nullptr) outer_->set_target_word(outer_->target_word() | kForwarded);
+  }
+  CurrentMessage(const CurrentMessage&) = delete;
+  CurrentMessage& operator=(const CurrentMessage&) = delete;
+
+ private:
+  Turn& turn_;
+  Envelope* const outer_;
+};
+
+}  // namespace
+
+absl::Status TypedInstanceBase::ReceiveOther(ActorContext& context, Envelope& message) {
+  if (adapters_ == nullptr) return context.Unhandled(message);
+  // An actor knows few foreign types, and only their messages come here.
+  for (const std::shared_ptr<MessageAdapter>& known : *adapters_) {
+    if (known->from != message.type()) continue;
+    // The function may put another one in its place.
+    const std::shared_ptr<MessageAdapter> adapter = known;
+    EnvelopePtr adapted = adapter->Adapt(message.sender(), message);
+    adapted->set_target_word(message.target_word());
+    Envelope& received = *adapted;
+    const CurrentMessage current(ActorContext::worker().turn, std::move(adapted));
+    return Receive(context, received);
+  }
+  return context.Unhandled(message);
 }
 
 }  // namespace fraktor::inline v0::typed_internal

@@ -19,8 +19,10 @@
 //                    auto reserved = co_await asking;`. The actor takes no other message until it is done. The message
 //                    is kept meanwhile, so `const M&` is as good as `M`.
 //   InterleavingTask<R>   a coroutine that lets other messages in while it waits.
-// If the message declares its Reply, R is that. A handler that returns none of it answers later: context.Tell to whom
-// context.sender() was. Who tells from outside has not asked: an R goes nowhere then, while an error as the answer is a
+//   Deferred<R>      the reply comes later: a ReplyTo<R> has kept the asker (reply_later.h).
+//   Forwarded<R>     another actor replies: what context.Forward returns.
+// If the message declares its Reply, R is that, and void and Task<> do not compile. A handler that returns absl::Status
+// for such a message stashes the message, replies by context.Reply, or fails. Who tells from outside has not asked: an R goes nowhere then, while an error as the answer is a
 // dead letter, since nobody would hear of it otherwise. An actor that tells gets the answer as a message.
 //
 // It may also have, with the same returns, handlers for Terminated and ReceiveTimeout, and the hooks
@@ -28,15 +30,17 @@
 //   PostRestart(Context&, const absl::Status& reason), OnChildFailure(const Failure&), and
 //   `static const SupervisorStrategy& Supervision()`.
 // PreStart, PreRestart and PostRestart return void or absl::Status, PostStop void, OnChildFailure a SupervisionDirective.
-// Hooks that are not there do what is usual (actor_instance.h). One that is there does it no more: the usual PreRestart
-// stops all children and calls PostStop, so one that only adds a line to the log ends with `context.StopChildren();
-// PostStop(context);`. Otherwise the children live on, are restarted too, and keep their names.
+// A hook that is missing does what is usual (actor_instance.h). A hook of the class replaces that. The usual PreRestart
+// stops all children and calls PostStop: a PreRestart that only adds something ends with `UsualPreRestart(context);`.
+// Without that call the children live on, are restarted too, and keep their names.
 //
 // What does not compile, with an error that names the actor and the matter: a message that is promised in the list and
-// has no `On` (ActorDoesNotHandle), one that is sent to a reference that does not take it (ThisReferenceDoesNotTake), an answer that is not the Reply of its message (HandlerReturnsAnotherReply), a hook
-// that cannot be called like that (HookHasAnotherSignature).
+// has no `On` (ActorDoesNotHandle), one that is sent to a reference that does not take it (ThisReferenceDoesNotTake), a
+// reply that is not the Reply of its message (HandlerReturnsAnotherReply), a handler that returns no reply although its
+// message declares one (HandlerReturnsNoReply), a hook that cannot be called like that (HookHasAnotherSignature).
 //
-// Mailbox, dispatcher and supervision of an actor: see SpawnOptions. Become: see Context::Become.
+// Mailbox, dispatcher and supervision of an actor: see SpawnOptions. Become: see Context::Become. Messages of other
+// actors' protocols: see Context::Adapt.
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 
@@ -44,6 +48,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -62,12 +67,14 @@
 #include "fraktor/actor/message/pooled_memory.h"
 #include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/ask_source.h"
 #include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/behavior_stack.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/typed/reply_later.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
@@ -89,6 +96,10 @@ class InterleavingTask : public Task<T> {
 // hook is named as it should be: `hook::PreStart(TypedContext<Greet>&)`.
 template <class Actor, class Message, class Reply, class Returned>
 struct HandlerReturnsAnotherReply;
+// The handler returns void or a Task<>, so that an asker would wait until its timeout. Return the Reply, or say who
+// replies: Deferred<Reply> or Forwarded<Reply> (reply_later.h).
+template <class Actor, class Message, class Reply>
+struct HandlerReturnsNoReply;
 template <class Actor, class Hook>
 struct HookHasAnotherSignature;
 namespace hook {
@@ -113,6 +124,13 @@ class Actor {
  public:
   using Context = TypedContext<Ms...>;
   using Ref = TypedRef<Ms...>;
+
+ protected:
+  // For a PreRestart of the class: stops all children, and calls PostStop.
+  void UsualPreRestart(Context& context) {
+    context.StopChildren();
+    if constexpr (requires(Self & self) { self.PostStop(context); }) static_cast<Self&>(*this).PostStop(context);
+  }
 };
 
 // The reference to an actor of type A: TypedRef<Greet> for a Greeter.
@@ -141,6 +159,13 @@ template <class T>
 struct TaskValue<InterleavingTask<T>> {
   using Type = T;
 };
+// What says that the reply comes from elsewhere.
+template <class T>
+inline constexpr bool kRepliesElsewhere = false;
+template <class R>
+inline constexpr bool kRepliesElsewhere<Deferred<R>> = true;
+template <class R>
+inline constexpr bool kRepliesElsewhere<Forwarded<R>> = true;
 template <class T>
 inline constexpr bool kIsStatusOr = false;
 template <class T>
@@ -191,6 +216,24 @@ template <class T>
 struct AnswerIn<Task<T>> : AnswerIn<T> {};
 template <class T>
 struct AnswerIn<InterleavingTask<T>> : AnswerIn<T> {};
+template <class T>
+struct AnswerIn<absl::StatusOr<T>> : AnswerIn<T> {};
+template <class R>
+struct AnswerIn<Deferred<R>> {
+  using Type = R;
+};
+template <class R>
+struct AnswerIn<Forwarded<R>> {
+  using Type = R;
+};
+
+// Whether a handler that returns R can neither reply nor say who does.
+template <class R>
+inline constexpr bool kReturnsNoReply = std::is_void_v<R>;
+template <class T>
+inline constexpr bool kReturnsNoReply<Task<T>> = std::is_void_v<T>;
+template <class T>
+inline constexpr bool kReturnsNoReply<InterleavingTask<T>> = std::is_void_v<T>;
 
 // Without names of its own in a function: a program's may be the same, and its compiler would warn.
 template <class A, class Reply>
@@ -210,6 +253,8 @@ absl::Status Answer(ActorContext& context, R&& result) {
       return absl::OkStatus();
     }
     return Answer(context, *std::forward<R>(result));
+  } else if constexpr (kRepliesElsewhere<Result>) {
+    return absl::OkStatus();
   } else {
     const ActorRef asker = context.sender();
     if (std::is_same_v<Result, ErrorReply> || !asker.IsNoOne()) context.Tell(asker, std::forward<R>(result));
@@ -250,6 +295,31 @@ absl::Status Dispatch(A& actor, ActorContext& context, Envelope& envelope) {
     return Answer(context, CallHandler(actor, typed, message));
   }
 }
+
+// Makes one of the actor's own messages of a message that it does not handle.
+class MessageAdapter {
+ public:
+  explicit MessageAdapter(const MessageType* type) : from(type) {}
+  virtual ~MessageAdapter() = default;
+  // `message` is a `from`, which ends after the call. Throws what the program's function throws.
+  virtual EnvelopePtr Adapt(ActorRef sender, Envelope& message) = 0;
+
+  const MessageType* const from;
+};
+
+template <class F, class Function>
+class FunctionAdapter final : public MessageAdapter {
+ public:
+  explicit FunctionAdapter(Function function) : MessageAdapter(MessageTypeOf<F>()), function_(std::move(function)) {}
+
+  EnvelopePtr Adapt(ActorRef sender, Envelope& message) override {
+    using M = std::decay_t<std::invoke_result_t<Function&, F&&>>;
+    return MakeEnvelope<M>(sender, function_(std::move(message.As<F>())));
+  }
+
+ private:
+  Function function_;
+};
 
 // An object that handles messages in place of the actor.
 class TypedBehavior : public HandlerOwner {
@@ -293,6 +363,8 @@ constexpr bool CheckHandles() {
     using Returned = HandlerResult<A, C, M>;
     if constexpr (!std::is_same_v<Reply, typename M::Reply>) {
       return CheckReply<M>();
+    } else if constexpr (kReturnsNoReply<Returned>) {
+      return sizeof(HandlerReturnsNoReply<A, M, Reply>) > 0;
     } else if constexpr (!kMayAnswer<Returned, Reply>) {
       return sizeof(HandlerReturnsAnotherReply<A, M, Reply, Returned>) > 0;
     } else {
@@ -402,6 +474,19 @@ template <class A, class C, class... Ms>
 template <class B, class C>
 class BehaviorOf;
 
+// What M declares as its Reply; void if it declares none.
+template <class M>
+struct DeclaredReplyOf {
+  using Type = void;
+};
+template <class M>
+requires requires { typename M::Reply; }
+struct DeclaredReplyOf<M> {
+  using Type = typename M::Reply;
+};
+template <class M>
+using DeclaredReply = typename DeclaredReplyOf<std::decay_t<M>>::Type;
+
 // Names a class by its address.
 template <class A>
 inline constexpr char kClassTag = 0;
@@ -491,8 +576,9 @@ Ref OrThrow(const absl::StatusOr<Ref>& spawned) {
 struct SpawnOptions {
   DispatcherChoice dispatcher = DispatcherChoice::kDefault;
   MailboxOptions mailbox = {};
-  // How it supervises its children, instead of what its class says in Supervision(). Not owned: a constant, mostly.
-  const SupervisorStrategy* supervision = nullptr;
+  // How it supervises its children, instead of what its class says in Supervision(). The recipe of the actor keeps a
+  // copy.
+  std::optional<SupervisorStrategy> supervision = std::nullopt;
 };
 
 // What a typed actor sees of the runtime.
@@ -610,14 +696,37 @@ class TypedContext : public ActorContext {
   void Unwatch(TypedRef<Os...> actor) {
     ActorContext::Unwatch(actor.untyped());
   }
-  using ActorContext::Forward;
+  // As ActorContext::Forward. A handler may return what it returns: the recipient replies.
+  Forwarded<void> Forward(ActorRef to) {
+    ActorContext::Forward(to);
+    return {};
+  }
+  template <class M>
+  Forwarded<void> Forward(ActorRef to, M&& message) {
+    ActorContext::Forward(to, std::forward<M>(message));
+    return {};
+  }
   template <class... Os, class M>
-  void Forward(TypedRef<Os...> to, M&& message) {
+  Forwarded<typed_internal::DeclaredReply<M>> Forward(TypedRef<Os...> to, M&& message) {
     TypedRef<Os...>::template Check<M>();
     if constexpr (TypedRef<Os...>::template Handles<M>()) {
       ActorContext::Forward(to.untyped(), std::forward<M>(message));
     }
+    return {};
   }
+
+  // Lets this actor take messages of type F, which it does not handle: `adapt(F)` makes one of its own messages of each,
+  // which is handled at once, with the same sender. Returns the reference under which others may send an F: the actor's
+  // own. So the messages keep their order among all others, and the mailbox counts each once.
+  //
+  //   const TypedRef<Quote> quotes = context.Adapt<Quote>([](const Quote& quote) { return PriceChanged{quote.cents}; });
+  //   context.Tell(exchange, SubscribeTo{"ACME", quotes});
+  //
+  // One function for each type: a later one takes its place. `adapt` runs in the actor's turns, and what it throws is a
+  // failure of the actor. A restart forgets the functions, so PreStart is a good place for them; an F that comes before
+  // is not handled.
+  template <class F, class Function>
+  TypedRef<F> Adapt(Function adapt);
 
   // Does not compile unless this actor handles M: for what sends it a message of its own, as timers do.
   template <class M>
@@ -661,8 +770,11 @@ class TypedInstanceBase : public ActorInstance {
   void Replace(std::unique_ptr<TypedBehavior> behavior);
   absl::Status Push(std::unique_ptr<TypedBehavior> behavior);
   bool Pop() { return behaviors_ != nullptr && behaviors_->Pop(); }
+  void Add(std::unique_ptr<MessageAdapter> adapter);
 
  protected:
+  // For a message that the actor does not handle: adapts it and handles the result, or it is unhandled.
+  [[gnu::noinline, gnu::cold]] absl::Status ReceiveOther(ActorContext& context, Envelope& message);
   // Before the actor itself ends: behaviours refer to it.
   void EndBehaviors() { behaviors_.reset(); }
   // The behaviour that handles messages in place of the actor, or null.
@@ -673,6 +785,8 @@ class TypedInstanceBase : public ActorInstance {
  private:
   // Null until the first Become: few actors have behaviours.
   std::unique_ptr<BehaviorStack> behaviors_;
+  // Null until the first Adapt.
+  std::unique_ptr<std::vector<std::shared_ptr<MessageAdapter>>> adapters_;
 };
 
 template <class A, class C, class... Ms>
@@ -690,7 +804,7 @@ class TypedInstance : public TypedInstanceBase {
       return ReceiveByBehavior(*replacing, context, message);
     if (ReceiveBy<A, C, Ms...>(actor_, context, message, status)) [[likely]]
       return status;
-    return context.Unhandled(message);
+    return ReceiveOther(context, message);
   }
 
   absl::Status PreStart(ActorContext& context) override {
@@ -753,7 +867,7 @@ class TypedInstance : public TypedInstanceBase {
       const OwnerScope scope(top);
       if (top.Receive(context, message, status)) return status;
     }
-    return TryRuntimeMessages<A, C>(actor_, context, message, status) ? status : context.Unhandled(message);
+    return TryRuntimeMessages<A, C>(actor_, context, message, status) ? status : ReceiveOther(context, message);
   }
 
   A actor_;
@@ -773,12 +887,13 @@ template <class A>
 class SupervisingInstance final : public InstanceOf<A> {
  public:
   template <class... Args>
-  explicit SupervisingInstance(const SupervisorStrategy* strategy, const Args&... args)
-      : InstanceOf<A>(args...), strategy_(*strategy) {}
+  explicit SupervisingInstance(const SupervisorStrategy& strategy, const Args&... args)
+      : InstanceOf<A>(args...), strategy_(strategy) {}
 
   const SupervisorStrategy& supervision() const override { return strategy_; }
 
  private:
+  // The recipe's, which lives as long as the actor.
   const SupervisorStrategy& strategy_;
 };
 
@@ -815,8 +930,8 @@ namespace typed_internal {
 template <class A, class... Args>
 PropsPtr MakePropsWith(const SpawnOptions& options, Args&&... args) {
   const PropsOptions usual{.dispatcher = options.dispatcher, .mailbox = options.mailbox};
-  if (options.supervision == nullptr) return MakeTypedProps<A>(usual, std::forward<Args>(args)...);
-  return MakePropsFor<A, SupervisingInstance<A>>(usual, options.supervision, std::forward<Args>(args)...);
+  if (!options.supervision.has_value()) return MakeTypedProps<A>(usual, std::forward<Args>(args)...);
+  return MakePropsFor<A, SupervisingInstance<A>>(usual, *options.supervision, std::forward<Args>(args)...);
 }
 
 template <class... Args>
@@ -878,6 +993,18 @@ absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, co
                                                        Args&&... args) {
   return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::Spawn(props, name); }, options,
                                     std::forward<Args>(args)...);
+}
+
+template <class... Ms>
+template <class F, class Function>
+TypedRef<F> TypedContext<Ms...>::Adapt(Function adapt) {
+  static_assert(!typed_internal::kIsOneOf<F, Ms...> && !typed_internal::kIsRuntimeMessage<F>,
+                "the actor handles this message itself; an adapter would never be called");
+  static_assert(std::is_invocable_v<Function&, F&&>, "the function for Adapt<F> takes an F");
+  CheckOwn<std::invoke_result_t<Function&, F&&>>();
+  static_cast<void>(here());
+  Instance().Add(std::make_unique<typed_internal::FunctionAdapter<F, Function>>(std::move(adapt)));
+  return TypedRef<F>::Unchecked(ActorContext::self());
 }
 
 template <class... Ms>

@@ -544,9 +544,8 @@ TEST_F(TypedActorTest, SupervisesAsItWasSpawnedTo) {
   EXPECT_EQ(life_of(system_->Spawn<Warden>("usual", &usual), usual),
             (Lines{"PreStart", "PreRestart: broken fraktor::(anonymous namespace)::Fail", "PostRestart", "on"}));
   HookLog strict;
-  EXPECT_EQ(
-      life_of(system_->Spawn<Warden>("strict", {.supervision = &SupervisorStrategy::Stopping()}, &strict), strict),
-      (Lines{"PreStart", "PostStop"}));
+  EXPECT_EQ(life_of(system_->Spawn<Warden>("strict", {.supervision = SupervisorStrategy::Stopping()}, &strict), strict),
+            (Lines{"PreStart", "PostStop"}));
   system_.reset();  // Before the log, into which its actors write.
 }
 
@@ -631,7 +630,7 @@ TEST_F(TypedActorTest, RefusesNamesThatAreBadOrTaken) {
 TEST_F(TypedActorTest, SaysWhoHasNotAnsweredAndWhatMayBeWrong) {
   class Mute : public Actor<Mute, Greet> {
    public:
-    void On(Context&, const Greet&) {}
+    Deferred<Greeted> On(Context& context, const Greet&) { return ReplyTo<Greeted>(context); }
   };
   const absl::Status late = Ask(system_->Spawn<Mute>("mute"), Greet{"you"}).status();
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);

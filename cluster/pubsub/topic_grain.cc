@@ -108,7 +108,8 @@ void TopicGrain::PostStop(Context& context) {
   EndSettling(context);
 }
 
-void TopicGrain::On(Context& context, PublishToTopic&& publish) {
+Deferred<Published> TopicGrain::On(Context& context, PublishToTopic&& publish) {
+  const ReplyTo<Published> reply_to(context);
   if (!publish.is_confirmed) publish.publication.publisher = context.sender();
   const auto publication = std::make_shared<const Publication>(std::move(publish.publication));
   Published published;
@@ -133,9 +134,10 @@ void TopicGrain::On(Context& context, PublishToTopic&& publish) {
   } else if (published.members + published.dropped == 0) {
     Drop(context, *publication, DeadLetterReason::kNoRecipient);
   }
-  if (publish.is_confirmed) context.Reply(published);
+  if (publish.is_confirmed) reply_to.Reply(published);
   // Behind what is in the mailbox already: all of that goes in one batch.
   if (published.members > 0 && !std::exchange(is_flushing_, true)) context.Tell(context.self(), FlushTopic{});
+  return reply_to;
 }
 
 bool TopicGrain::IsIn(const Member& member, TopicRoomKind kind) {

@@ -88,7 +88,8 @@ class TopicGrain final : public Actor<TopicGrain, PublishToTopic, JoinTopic, Lea
 
   absl::Status PreStart(Context& context);
   void PostStop(Context& context);
-  void On(Context& context, PublishToTopic&& publish);
+  // Replies only if the publisher wants it.
+  Deferred<Published> On(Context& context, PublishToTopic&& publish);
   absl::StatusOr<TopicJoined> On(Context& context, const JoinTopic& join);
   void On(Context& context, const LeaveTopic& leave);
   void On(Context& context, const BatchDelivered& delivered);

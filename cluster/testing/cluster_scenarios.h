@@ -90,7 +90,7 @@ class Counter : public Actor<Counter, Add, AskFriend, Secret, Fragile> {
     sum_ += add.n;
     return {.value = sum_, .token = token_, .path = context.Path()};
   }
-  void On(Context& context, const AskFriend& ask) { context.Forward(ask.whom, Add{.n = 1}); }
+  Forwarded<Count> On(Context& context, const AskFriend& ask) { return context.Forward(ask.whom, Add{.n = 1}); }
   Count On(Context&, const Secret&) { return {}; }
   Count On(Context&, const Fragile&) { return {}; }
 

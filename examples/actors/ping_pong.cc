@@ -26,22 +26,24 @@ class Umpire : public fraktor::Actor<Umpire, Start, Ball> {
  public:
   void PreStart(Context& context) { player_ = context.Spawn<Player>("player"); }
 
-  void On(Context& context, const Start& start) {
-    asker_ = context.sender();
+  fraktor::Deferred<GameOver> On(Context& context, const Start& start) {
+    // The reply comes at the end of the game.
+    asker_ = fraktor::ReplyTo<GameOver>(context);
     hits_ = start.hits;
     context.Tell(player_, Ball{start.hits});
+    return asker_;
   }
   void On(Context& context, const Ball& ball) {
     if (ball.hits_left > 0) {
       context.Reply(ball);
     } else {
-      context.Tell(asker_, GameOver{hits_});
+      asker_.Reply(GameOver{hits_});
     }
   }
 
  private:
   fraktor::RefOf<Player> player_;
-  fraktor::ActorRef asker_;
+  fraktor::ReplyTo<GameOver> asker_;
   int hits_ = 0;
 };
 

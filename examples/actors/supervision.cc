@@ -41,8 +41,9 @@ class Calculator : public fraktor::Actor<Calculator, Divide, Count> {
     return fraktor::Restart();
   }
 
-  void On(Context& context, const Divide& divide) { context.Forward(divider_, divide); }
-  void On(Context& context, const Count& count) { context.Forward(divider_, count); }
+  // The divider replies.
+  fraktor::Forwarded<Result> On(Context& context, const Divide& divide) { return context.Forward(divider_, divide); }
+  fraktor::Forwarded<Result> On(Context& context, const Count& count) { return context.Forward(divider_, count); }
 
  private:
   fraktor::RefOf<Divider> divider_;

@@ -36,7 +36,7 @@ bool Has(const absl::Status& status, std::string_view text) {
 class Relaying : public Actor<Relaying, Question> {
  public:
   explicit Relaying(ActorRef to) : to_(to) {}
-  void On(Context& context, const Question& question) { context.Forward(to_, Question(question)); }
+  Forwarded<Note> On(Context& context, const Question& question) { return context.Forward(to_, Question(question)); }
 
  private:
   ActorRef to_;

@@ -1,0 +1,88 @@
+// How a handler of a typed actor keeps the promise of its message's Reply without returning the reply.
+//
+//   class Kitchen : public Actor<Kitchen, Order, Cooked, Bill> {
+//    public:
+//     explicit Kitchen(RefOf<Till> till) : till_(till) {}
+//
+//     Deferred<Meal> On(Context& context, const Order&) {           // replies later
+//       const ReplyTo<Meal> reply_to(context);
+//       waiting_.push_back(reply_to);
+//       return reply_to;
+//     }
+//     void On(Context&, const Cooked& cooked) {
+//       for (const ReplyTo<Meal>& reply_to : std::exchange(waiting_, {})) reply_to.Reply(Meal{cooked.name});
+//     }
+//     Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }   // another replies
+//
+//    private:
+//     const RefOf<Till> till_;
+//     std::vector<ReplyTo<Meal>> waiting_;
+//   };
+//
+// A handler that returns void, or a Task<>, for a message with a Reply does not compile (HandlerReturnsNoReply).
+#ifndef FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
+#define FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
+
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
+
+namespace fraktor::inline v0 {
+
+// The asker of a message, who waits for an R. The first reply counts; later ones are dead letters. If the actor ends
+// or restarts without a reply, the asker waits until its timeout.
+//
+// Thread safety: a value. Any thread may reply.
+template <class R>
+class ReplyTo {
+ public:
+  // Of nobody: replies go nowhere.
+  ReplyTo() = default;
+  // The sender of the message that is being handled. In a handler.
+  explicit ReplyTo(ActorContext& context) : to_(context.sender()) {}
+
+  // Goes nowhere if the message was told from outside an actor, as a reply that a handler returns does.
+  void Reply(R reply) const {
+    if (!to_.IsNoOne()) Tell(to_, std::move(reply));
+  }
+  // An error becomes an ErrorReply; it is a dead letter if nobody has asked.
+  void Reply(absl::StatusOr<R> reply) const {
+    if (reply.ok()) return Reply(*std::move(reply));
+    Fail(reply.status());
+  }
+  void Fail(absl::Status error) const { Tell(to_, ErrorReply{std::move(error)}); }
+
+  ActorRef asker() const { return to_; }
+
+ private:
+  ActorRef to_;
+};
+
+// What Forward returns: the recipient replies with an R, or with whatever it wants if R is void.
+template <class R>
+class Forwarded {
+ public:
+  Forwarded() = default;
+  template <class Any>
+  requires(std::is_void_v<Any> && !std::is_void_v<R>) Forwarded(Forwarded<Any>) {
+  }  // NOLINT(google-explicit-constructor): the sender of an untyped message knows.
+};
+
+// The result of a handler that keeps whom to reply to, and replies later. Made of a ReplyTo or of what Forward returns.
+template <class R>
+class Deferred {
+ public:
+  Deferred(const ReplyTo<R>&) {}    // NOLINT(google-explicit-constructor): `return reply_to;`
+  Deferred(const Forwarded<R>&) {}  // NOLINT(google-explicit-constructor): `return context.Forward(...);`
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_

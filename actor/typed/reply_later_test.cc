@@ -1,0 +1,125 @@
+#include "fraktor/actor/typed/reply_later.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor {
+namespace {
+
+struct Meal {
+  std::string name;
+};
+struct Order {
+  using Reply = Meal;
+  std::string name;
+};
+struct Sum {
+  int cents;
+};
+struct Bill {
+  using Reply = Sum;
+  int cents;
+};
+// The first order that waits gets the meal, or an error if there is no name.
+struct Cooked {
+  std::string name;
+};
+
+class Till : public Actor<Till, Bill> {
+ public:
+  Sum On(Context&, const Bill& bill) { return {2 * bill.cents}; }
+};
+
+class Kitchen : public Actor<Kitchen, Order, Cooked, Bill> {
+ public:
+  explicit Kitchen(RefOf<Till> till) : till_(till) {}
+
+  Deferred<Meal> On(Context& context, const Order&) {
+    const ReplyTo<Meal> reply_to(context);
+    waiting_.push_back(reply_to);
+    return reply_to;
+  }
+  void On(Context&, const Cooked& cooked) {
+    const ReplyTo<Meal> first = waiting_.front();
+    if (cooked.name.empty()) return first.Fail(absl::NotFoundError("sold out"));
+    first.Reply(absl::StatusOr<Meal>(Meal{cooked.name}));
+    waiting_.erase(waiting_.begin());
+  }
+  Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }
+
+ private:
+  const RefOf<Till> till_;
+  std::vector<ReplyTo<Meal>> waiting_;
+};
+
+TEST(ReplyLater, RepliesToEachAskerLater) {
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>(kit.Spawn<Till>());
+  auto first = kit.system().Ask(kitchen, Order{}, absl::Seconds(10));
+  auto second = kit.system().Ask(kitchen, Order{}, absl::Seconds(10));
+  kit.Settle();
+  EXPECT_FALSE(first.IsReady());
+  kitchen.Tell(Cooked{"soup"});
+  kit.Settle();
+  EXPECT_EQ(first.Take()->name, "soup");
+  EXPECT_FALSE(second.IsReady());
+  kitchen.Tell(Cooked{});
+  kit.Settle();
+  EXPECT_EQ(second.Take().status(), absl::NotFoundError("sold out"));
+}
+
+TEST(ReplyLater, DropsAReplyThatNobodyWaitsForButNotAnError) {
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>(kit.Spawn<Till>());
+  kitchen.Tell(Order{});
+  kit.ExpectDeadLetters<Meal>(0, [&] { kitchen.Tell(Cooked{"soup"}); });
+  kitchen.Tell(Order{});
+  kit.ExpectDeadLetters<ErrorReply>(1, [&] { kitchen.Tell(Cooked{}); });
+}
+
+TEST(ReplyLater, LetsTheRecipientOfAForwardedMessageReply) {
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>(kit.Spawn<Till>());
+  EXPECT_EQ(kit.AskAndWait(kitchen, Bill{100})->cents, 200);
+}
+
+// Handlers that wait, or may fail, defer a reply too.
+class Slow : public Actor<Slow, Order, Bill> {
+ public:
+  Task<Deferred<Meal>> On(Context& context, Order order) {
+    const ReplyTo<Meal> reply_to(context);
+    auto delay = context.Delay(absl::Seconds(1));
+    (co_await delay).IgnoreError();
+    reply_to.Reply(Meal{order.name});
+    co_return reply_to;
+  }
+  absl::StatusOr<Deferred<Sum>> On(Context& context, const Bill& bill) {
+    if (bill.cents < 0) return absl::InvalidArgumentError("negative");
+    const ReplyTo<Sum> reply_to(context);
+    reply_to.Reply(Sum{bill.cents});
+    return reply_to;
+  }
+};
+
+TEST(ReplyLater, TakesADeferredReplyOfATaskAndOfAStatusOr) {
+  TestKit kit;
+  auto slow = kit.Spawn<Slow>();
+  EXPECT_EQ(kit.AskAndWait(slow, Order{"stew"})->name, "stew");
+  EXPECT_EQ(kit.AskAndWait(slow, Bill{3})->cents, 3);
+  EXPECT_EQ(kit.AskAndWait(slow, Bill{-3}).status(), absl::InvalidArgumentError("negative"));
+}
+
+}  // namespace
+}  // namespace fraktor
