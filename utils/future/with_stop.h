@@ -1,0 +1,136 @@
+// WithStop: a future that is Cancelled as soon as a stop is requested.
+//
+//   std::stop_source stop;
+//   Future<Page> page = WithStop(Fetch(url), stop.get_token());
+//   absl::StatusOr<Page> fetched = co_await page;          // Cancelled after stop.request_stop()
+//
+// A result that is there before the stop is kept. The inner future is dropped when the whole is taken or dropped, which
+// tells its promise side; Maps of it run when the whole is taken. A token without a stop source never stops.
+//
+// Thread safety: as any future. Any thread may request the stop, which wakes whoever waits on that thread.
+#ifndef FRAKTOR_UTILS_FUTURE_WITH_STOP_H_
+#define FRAKTOR_UTILS_FUTURE_WITH_STOP_H_
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "absl/status/status.h"
+
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/future/waker.h"
+
+namespace fraktor::inline v0 {
+
+namespace with_stop_internal {
+
+// The first of the inner future and the stop completes the whole.
+template <class T>
+class StopSource final : public FutureSource<T> {
+ public:
+  explicit StopSource(Future<T> inner) : inner_(std::move(inner)), node_(inner_.node()) {}
+
+  // Once, when the whole has its owner.
+  void Arm(std::stop_token token) {
+    references_.fetch_add(1, std::memory_order_relaxed);
+    is_polled_ = !inner_.Poll(Waker{.function = &OnInner, .target = this});
+    if (!is_polled_) {
+      references_.fetch_sub(1, std::memory_order_relaxed);  // Not the last: the whole has one.
+      Win(Winner::kInner);
+      return;
+    }
+    // Calls back here if the stop was requested already.
+    on_stop_.emplace(std::move(token), OnStop{this});
+  }
+
+  bool IsReady() const override { return word_.IsReady(); }
+  bool Poll(const Waker& waker) override { return word_.Poll(waker); }
+  bool StopWaking() override { return word_.StopWaking(); }
+  bool Cancel() override {
+    if (!word_.Cancel()) return false;
+    LetGo();
+    return true;
+  }
+  const char* AwaitsThisThread() const override { return word_.IsReady() ? nullptr : node_.AwaitsThisThread(); }
+  FutureResult<T> Take() override {
+    if (word_.WasCancelled()) return future_internal::FutureCancelledError();
+    // Acquire: with what the winner wrote before, which the word has ordered already.
+    if (winner_.load(std::memory_order_acquire) == Winner::kStop) return absl::CancelledError("a stop was requested");
+    return inner_.Take();
+  }
+  void Drop() noexcept override {
+    word_.Cancel();
+    LetGo();
+    Release();
+  }
+
+ private:
+  enum class Winner : uint8_t { kNone, kInner, kStop };
+
+  struct OnStop {
+    // Whoever is woken may drop the future at once, on this very thread.
+    void operator()() const {
+      StopSource* const waking = source;
+      waking->references_.fetch_add(1, std::memory_order_relaxed);
+      waking->Win(Winner::kStop);
+      waking->Release();
+    }
+    StopSource* source;
+  };
+
+  ~StopSource() override = default;
+
+  static void OnInner(void* target, uint64_t, uint64_t) noexcept {
+    auto* const source = static_cast<StopSource*>(target);
+    source->Win(Winner::kInner);
+    source->Release();
+  }
+
+  void Win(Winner winner) {
+    Winner none = Winner::kNone;
+    if (winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel)) word_.Complete();
+  }
+
+  // By the future's side.
+  void LetGo() {
+    // Waits for a callback that runs on another thread; it does no more than wake.
+    on_stop_.reset();
+    if (std::exchange(is_polled_, false) && inner_.valid() && inner_.StopWaking()) {
+      references_.fetch_sub(1, std::memory_order_acq_rel);  // Not the last: the whole has one.
+    }
+    inner_ = Future<T>();
+  }
+
+  void Release() {
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+  Future<T> inner_;
+  FutureNode& node_;  // Of the inner future: it lives until the whole is ready.
+  std::optional<std::stop_callback<OnStop>> on_stop_;
+  FutureWord<> word_;
+  // Who was first. Pairs with itself: one of the two completes the word.
+  std::atomic<Winner> winner_{Winner::kNone};
+  // The whole, the inner future that has our waker, and a callback that runs. acq_rel: pairs with itself, for the
+  // deletion.
+  std::atomic<int> references_{1};
+  bool is_polled_ = false;
+};
+
+}  // namespace with_stop_internal
+
+template <class T>
+Future<T> WithStop(Future<T> future, std::stop_token token) {
+  auto* const source = new with_stop_internal::StopSource<T>(std::move(future));
+  Future<T> whole = Future<T>::FromSource(*source);
+  source->Arm(std::move(token));
+  return whole;
+}
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_UTILS_FUTURE_WITH_STOP_H_
