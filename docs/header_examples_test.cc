@@ -17,6 +17,7 @@
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
+#include "fraktor/actor/pattern/receptionist.h"
 #include "fraktor/actor/pattern/retry.h"
 #include "fraktor/actor/pattern/scheduler.h"
 #include "fraktor/actor/pattern/start_task.h"
@@ -167,6 +168,8 @@ TEST(HeaderExamples, TypedSystem) {
   auto account = system.Spawn<Account>("alice", /*balance=*/100);       // throws SpawnError if there is an "alice"
   absl::StatusOr<RefOf<Account>> second = system.TrySpawn<Account>("alice", 100);      // AlreadyExists
   auto bounded = system.Spawn<Account>("bob", {.mailbox = {.capacity = 1000}}, /*balance=*/100);  // see SpawnOptions
+  auto carol = system.Spawn("carol", [] { return Account(/*balance=*/100); });      // called again at each restart
+  EXPECT_FALSE(carol.IsNoOne());
   EXPECT_FALSE(account.IsNoOne());
   EXPECT_EQ(second.status().code(), absl::StatusCode::kAlreadyExists);
   EXPECT_FALSE(bounded.IsNoOne());
@@ -235,7 +238,7 @@ class Door final : public BehaviorActor {
 
 TEST(HeaderExamples, Behaviors) {
   TestKit kit;
-  const ActorRef door = kit.SpawnActor(PropsOf<Door>());
+  const ActorRef door = kit.Spawn(PropsOf<Door>());
   kit.ExpectUnhandled<Open>(1, [&] {
     Tell(door, Open{});
     Tell(door, Open{});
@@ -284,7 +287,7 @@ TEST(HeaderExamples, Fsm) {
     }
   };
 
-  ActorRef door = system.SpawnActor(PropsOf<Door>(), "door").value();
+  ActorRef door = system.TrySpawn(PropsOf<Door>(), "door").value();
   absl::StatusOr<Opened> opened = system.AskAndWait<Opened>(door, Push{}, absl::Seconds(1));
   EXPECT_TRUE(opened.ok()) << opened.status();
 }
@@ -411,6 +414,42 @@ TEST(HeaderExamples, Scheduler) {
 
 }  // namespace scheduler
 
+namespace receptionist {
+
+struct Print { using Reply = Done; };
+
+const ServiceKey<Print> kPrinters("printers");
+
+class Printer : public Actor<Printer, Print> {
+ public:
+  void PreStart(Context& context) { Receptionist::Of(context.system()).Register(kPrinters, context.self()); }
+  Done On(Context&, const Print&) { return {}; }
+};
+
+// Gets a Listing at once, and another one after each change.
+class Office : public Actor<Office, Listing<Print>> {
+ public:
+  void PreStart(Context& context) { Receptionist::Of(context.system()).Subscribe(kPrinters, context.self()); }
+  void On(Context&, const Listing<Print>& listing) { printers_ = listing.services; }
+
+ private:
+  std::vector<TypedRef<Print>> printers_;
+};
+
+TEST(HeaderExamples, Receptionist) {
+  TestKit kit;
+  ActorSystem& system = kit.system();
+  kit.Spawn<Office>();
+  kit.Spawn<Printer>();
+  kit.Settle();
+  Future<Listing<Print>> finding = Receptionist::Of(system).Find(kPrinters, absl::Seconds(1));
+  kit.Settle();
+  ASSERT_TRUE(finding.IsReady());
+  EXPECT_EQ(finding.Take()->services.size(), 1u);
+}
+
+}  // namespace receptionist
+
 namespace stash {
 
 struct Connected {};
@@ -502,7 +541,7 @@ TEST(HeaderExamples, Router) {
 
 [[maybe_unused]] void Use(ActorContext& context, ActorRef a, ActorRef b, ActorRef c) {
   PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, TypedPropsOf<Worker>()).value();
-  ActorRef router = context.Spawn(*pool, "workers").value();              // the same without types
+  ActorRef router = context.TrySpawn(*pool, "workers").value();              // the same without types
   PropsPtr group = MakeGroup({.routees = {a, b, c}}).value();             // actors that are there already
 }
 
@@ -574,7 +613,7 @@ TEST(HeaderExamples, Supervision) {
   options.min_backoff = absl::Milliseconds(100);
   options.max_backoff = absl::Seconds(30);
   PropsPtr props = MakeBackoffProps(std::move(options)).value();
-  ActorRef connection = system.SpawnActor(*props, "connection-supervisor").value();
+  ActorRef connection = system.TrySpawn(*props, "connection-supervisor").value();
   kit.Settle();
   EXPECT_TRUE(kit.IsAlive(connection));
 }

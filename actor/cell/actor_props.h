@@ -29,9 +29,17 @@
 namespace fraktor::inline v0 {
 
 struct PropsOptions {
-  DispatcherChoice dispatcher = DispatcherChoice::kDefault;
+  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
   MailboxOptions mailbox = {};
 };
+
+// A function without arguments that makes a typed actor.
+template <class F>
+concept ActorFactory = requires {
+  typename std::invoke_result_t<const F&>::Ref;
+};
+template <class F>
+using MadeBy = std::invoke_result_t<const F&>;
 
 class ActorTree;
 

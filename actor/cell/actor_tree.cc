@@ -239,7 +239,7 @@ template <class Register>
 absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, DispatcherChoice usual, Register register_slot) {
   const DispatcherChoice wanted = props.options().dispatcher;
   FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher,
-                           options_.dispatchers.NumberFor(wanted == DispatcherChoice::kDefault ? usual : wanted));
+                           options_.dispatchers.NumberFor(wanted == DispatcherChoice::kAutomatic ? usual : wanted));
   absl::StatusOr<ActorSlot*> slot = register_slot(SpecOf(props, &NotCreated(), dispatcher));
   if (!slot.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
     options_.dispatchers.EndPinned(dispatcher);
@@ -302,7 +302,7 @@ void ActorTree::GiveUp(ActorSlot& slot, const ActorProps& props) {
 absl::StatusOr<ActorRef> ActorTree::Spawn(ActorContext& parent, const ActorProps& props, std::string_view name) {
   ActorWorker& worker = ActorContext::worker();
   // Most actors: without a name, with a slot at hand.
-  if (!name.empty() || !props.has_plain_mailbox() || props.options().dispatcher != DispatcherChoice::kDefault)
+  if (!name.empty() || !props.has_plain_mailbox() || props.options().dispatcher != DispatcherChoice::kAutomatic)
       [[unlikely]] {
     return SpawnSlowly(parent.self(), &worker, props, name, nullptr);
   }
@@ -384,8 +384,8 @@ absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorPro
   return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr, usual);
 }
 
-absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
-                                                 std::string_view name) {
+absl::StatusOr<ActorRef> ActorTree::TrySpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
+                                                    std::string_view name) {
   FRAKTOR_ASSIGN_OR_RETURN(const ActorRef child, SpawnChildOf(parent, props, name));
   // If it ends before that arrives, the watcher hears of it all the same.
   TellSystem(watcher, MakeEnvelope<WatchOther>(ActorRef(), child));
@@ -393,9 +393,9 @@ absl::StatusOr<ActorRef> ActorTree::SpawnWatched(ActorRef parent, ActorRef watch
 }
 
 absl::StatusOr<ActorRef> ActorTree::SpawnRoot(const ActorProps& props) {
-  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot, Put(props, DispatcherChoice::kDefault, [&](const MailboxSpec& spec) {
-                             return options_.mailboxes.Register(spec);
-                           }));
+  FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* const slot,
+                           Put(props, DispatcherChoice::kAutomatic,
+                               [&](const MailboxSpec& spec) { return options_.mailboxes.Register(spec); }));
   slot->kin.props = &props;
   Made made = Make(NodeCache::OfThisThread(), props);
   if (!made.error.ok()) {

@@ -84,12 +84,12 @@ class ActorTree final : public ActorLifecycle {
   // A child of the actor whose turn it is: see ActorContext::Spawn.
   absl::StatusOr<ActorRef> Spawn(ActorContext& parent, const ActorProps& props, std::string_view name = {}) override;
   // A child of an actor from any thread. Also Unavailable, and kTerminating, if that has ended. The actor must expect it.
-  // `usual` is what DispatcherChoice::kDefault means.
+  // `usual` is what DispatcherChoice::kAutomatic means.
   absl::StatusOr<ActorRef> SpawnChildOf(ActorRef parent, const ActorProps& props, std::string_view name = {},
-                                        DispatcherChoice usual = DispatcherChoice::kDefault);
+                                        DispatcherChoice usual = DispatcherChoice::kAutomatic);
   // The same, and `watcher` watches it.
-  absl::StatusOr<ActorRef> SpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
-                                        std::string_view name = {});
+  absl::StatusOr<ActorRef> TrySpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,
+                                           std::string_view name = {});
   // Before others than the actor itself give it children.
   static void ExpectForeignChildren(ActorRef parent);
   // An actor without a parent.
@@ -153,7 +153,7 @@ class ActorTree final : public ActorLifecycle {
   absl::StatusOr<ActorSlot*> Put(const ActorProps& props, DispatcherChoice usual, Register register_slot);
   absl::StatusOr<ActorRef> SpawnSlowly(ActorRef parent, ActorWorker* worker, const ActorProps& props,
                                        std::string_view name, Made* made_before,
-                                       DispatcherChoice usual = DispatcherChoice::kDefault);
+                                       DispatcherChoice usual = DispatcherChoice::kAutomatic);
   bool Adopt(NodeCache& cache, ActorSlot& parent, uint32_t generation, ActorSlot& child, bool is_named);
   static ActorRef Leave(ActorSlot& parent, ActorSlot& child);
   ActorRef Begin(ActorSlot& slot, bool must_run);

@@ -311,7 +311,7 @@ class Thrower final : public ActorInstance {
 
 TEST_F(AskTest, AHandlerThatThrowsWhenItGoesOnIsAFailureOnItsMessage) {
   std::string log;
-  const ActorRef thrower = system_->SpawnActor(*MakeProps<Thrower>({}, &log), "thrower").value();
+  const ActorRef thrower = system_->TrySpawn(*MakeProps<Thrower>({}, &log), "thrower").value();
   Tell(thrower, Question{});
   Tell(thrower, Noise{});
   Settle();

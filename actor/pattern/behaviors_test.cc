@@ -67,7 +67,7 @@ class Changing final : public BehaviorActor {
 class BehaviorsTest : public PatternTest {
  protected:
   ActorRef SpawnChanging(bool begins_as_a) {
-    return system_->SpawnActor(*MakeProps<Changing>({}, &lines_, begins_as_a)).value();
+    return system_->TrySpawn(*MakeProps<Changing>({}, &lines_, begins_as_a)).value();
   }
   Lines Say(ActorRef actor, const Lines& words) {
     for (const std::string& word : words) Tell(actor, word);
@@ -143,7 +143,7 @@ class Waiting final : public BehaviorActor {
 };
 
 TEST_F(BehaviorsTest, LiveUntilTheirTasksAreDone) {
-  const ActorRef actor = system_->SpawnActor(*MakeProps<Waiting>({}, &lines_)).value();
+  const ActorRef actor = system_->TrySpawn(*MakeProps<Waiting>({}, &lines_)).value();
   EXPECT_EQ(Say(actor, {"a", "b", "c"}), Lines({"a", "b", "c"}));
   RunFor(absl::Seconds(1));
   EXPECT_EQ(lines_, Lines({absl::StrCat("waited with ", std::string(100, 'x'))}));
@@ -152,7 +152,7 @@ TEST_F(BehaviorsTest, LiveUntilTheirTasksAreDone) {
 class Plain final : public BehaviorActor {};
 
 TEST_F(BehaviorsTest, HandleNothingIfThereIsNone) {
-  const ActorRef actor = system_->SpawnActor(PropsOf<Plain>()).value();
+  const ActorRef actor = system_->TrySpawn(PropsOf<Plain>()).value();
   Tell(actor, std::string("x"));
   Settle();
   EXPECT_EQ(dead_letters(DeadLetterReason::kUnhandled), 1u);

@@ -18,7 +18,7 @@
 //     }
 //   };
 //
-//   ActorRef door = system.SpawnActor(PropsOf<Door>(), "door").value();
+//   ActorRef door = system.TrySpawn(PropsOf<Door>(), "door").value();
 //   absl::StatusOr<Opened> opened = system.AskAndWait<Opened>(door, Push{}, absl::Seconds(1));
 //
 // The rules:

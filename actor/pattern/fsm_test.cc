@@ -81,8 +81,8 @@ class FsmTest : public PatternTest {
   ActorRef SpawnMachine(Machine::Setup setup = nullptr) {
     const ActorRef machine =
         system_
-            ->SpawnActor(*MakeProps<Machine>(
-                {}, std::move(setup), std::function<void(std::string)>([this](std::string text) { Note(text); })))
+            ->TrySpawn(*MakeProps<Machine>({}, std::move(setup),
+                                           std::function<void(std::string)>([this](std::string text) { Note(text); })))
             .value();
     Settle();
     return machine;
@@ -249,7 +249,7 @@ TEST_F(FsmTest, EndsWithAnErrorIfTheNextStateDoesNotExist) {
 
 TEST_F(FsmTest, CannotBeginWithoutAFirstState) {
   class Empty final : public Fsm<At, int> {};
-  const ActorRef machine = system_->SpawnActor(PropsOf<Empty>(), "empty").value();
+  const ActorRef machine = system_->TrySpawn(PropsOf<Empty>(), "empty").value();
   Settle();
   EXPECT_FALSE(IsAlive(machine));
   EXPECT_NE(kept_log_.lines.back().find("without a first state; call StartWith in its constructor"), std::string::npos)
@@ -396,7 +396,7 @@ class Named final : public Fsm<std::string, std::unique_ptr<int>> {
 
 TEST_F(FsmTest, TakesAnyStateAndMovesItsData) {
   int seen = 0;
-  const ActorRef machine = system_->SpawnActor(*MakeProps<Named>({}, &seen)).value();
+  const ActorRef machine = system_->TrySpawn(*MakeProps<Named>({}, &seen)).value();
   Tell(machine, 1);
   Settle();
   EXPECT_EQ(seen, 1);

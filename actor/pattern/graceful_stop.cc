@@ -87,7 +87,7 @@ Future<void> graceful_stop_internal::Begin(ActorSystem& system, ActorRef actor, 
                                            EnvelopePtr message, bool is_marked) {
   if (actor.IsNoOne()) return MakeReadyFuture<void>(absl::InvalidArgumentError("no one cannot be stopped"));
   if (!MayLive(actor)) return MakeReadyFuture();
-  const absl::StatusOr<ActorRef> awaiter = system.SpawnSystemActor(PropsOf<StopAwaiter>());
+  const absl::StatusOr<ActorRef> awaiter = system.TrySpawnSystemActor(PropsOf<StopAwaiter>());
   if (!awaiter.ok()) return MakeReadyFuture<void>(awaiter.status());
   auto [promise, future] = MakePromise<void>();
   Tell(*awaiter, BeginStop{.actor = actor,

@@ -156,7 +156,7 @@ class PatternTest : public ::testing::Test {
   void Settle() { RunFor(absl::ZeroDuration()); }
 
   ActorRef Spawn(Script script, const PropsOptions& options = {}) {
-    return system_->SpawnActor(*MakeProps<ScriptedActor>(options, std::make_shared<Script>(std::move(script)))).value();
+    return system_->TrySpawn(*MakeProps<ScriptedActor>(options, std::make_shared<Script>(std::move(script)))).value();
   }
 
   // Has an actor do something now. An error is its failure.

@@ -22,8 +22,8 @@ class TaskRunner final : public ActorInstance {
 
 absl::StatusOr<ActorRef> SpawnRunner(ActorSystem& system) {
   // What runs there is the caller's, and must not hold the workers of the system's own actors.
-  static const PropsPtr& props = *new PropsPtr(MakeProps<TaskRunner>({.dispatcher = DispatcherChoice::kUsers}));
-  absl::StatusOr<ActorRef> runner = system.SpawnSystemActor(*props);
+  static const PropsPtr& props = *new PropsPtr(MakeProps<TaskRunner>({.dispatcher = DispatcherChoice::kDefault}));
+  absl::StatusOr<ActorRef> runner = system.TrySpawnSystemActor(*props);
   if (runner.ok()) return runner;
   return absl::UnavailableError(absl::StrCat("the actor system runs no more tasks: ", runner.status().message()));
 }

@@ -428,7 +428,7 @@ TEST(TimersThreads, NeverBringWhatWasReplaced) {
   auto system = ActorSystem::Create(options).value();
   std::vector<Future<Stale>> answers;
   for (int i = 0; i < 4; ++i) {
-    answers.push_back(system->Ask<Stale>(system->SpawnActor(PropsOf<Racer>()).value(), Go{}, absl::Minutes(5)));
+    answers.push_back(system->Ask<Stale>(system->TrySpawn(PropsOf<Racer>()).value(), Go{}, absl::Minutes(5)));
   }
   for (Future<Stale>& answer : answers) {
     const absl::StatusOr<Stale> stale = answer.Wait();

@@ -25,6 +25,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <iosfwd>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -84,6 +86,11 @@ class ActorRef {
   // Only of an actor or a promise of this process.
   constexpr uint32_t generation() const { return static_cast<uint32_t>(word_); }
 
+  // For people, as in logs and in the failures of tests: the path, the number of the slot and its generation, such as
+  // "pekko://shop/user/cart (slot 12, generation 5)". The path is missing if no system knows the actor any more. Any
+  // thread; it takes locks, and belongs to no hot path.
+  friend std::ostream& operator<<(std::ostream& out, ActorRef ref);
+
   friend constexpr bool operator==(ActorRef a, ActorRef b) { return a.slot_ == b.slot_ && a.word_ == b.word_; }
 
   template <typename H>
@@ -95,6 +102,10 @@ class ActorRef {
   TableSlot* slot_ = nullptr;
   uint64_t word_ = 0;
 };
+
+// Says what operator<< prints of a reference that is not no one. The runtime sets it, which knows paths.
+using ActorRefDescriber = std::string (*)(ActorRef ref);
+void SetActorRefDescriber(ActorRefDescriber describe);
 
 static_assert(sizeof(ActorRef) == 16);
 static_assert(std::is_trivially_copyable_v<ActorRef>);

@@ -6,7 +6,7 @@
 //   TellKeyed(workers, "alice", Job{2});                                    // the one that is responsible for "alice"
 //
 //   PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, TypedPropsOf<Worker>()).value();
-//   ActorRef router = context.Spawn(*pool, "workers").value();              // the same without types
+//   ActorRef router = context.TrySpawn(*pool, "workers").value();              // the same without types
 //   PropsPtr group = MakeGroup({.routees = {a, b, c}}).value();             // actors that are there already
 //
 // The routees of a pool are the router's children; those of a group are anybody's. Messages are routed at once by who
@@ -57,7 +57,7 @@ struct PoolOptions {
   // How the routees are supervised; none: every failure is escalated.
   std::optional<SupervisorStrategyOptions> supervision = std::nullopt;
   // Where the router itself runs; its routees run where their recipe says.
-  DispatcherChoice dispatcher = DispatcherChoice::kDefault;
+  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;
@@ -66,7 +66,7 @@ struct PoolOptions {
 struct GroupOptions {
   RouterStrategy strategy = RouterStrategy::RoundRobin();
   std::vector<ActorRef> routees = {};
-  DispatcherChoice dispatcher = DispatcherChoice::kDefault;
+  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;
@@ -81,11 +81,11 @@ namespace router_internal {
 
 inline absl::StatusOr<ActorRef> SpawnBy(ActorSystem& system, const absl::StatusOr<PropsPtr>& props,
                                         std::string_view name) {
-  return props.ok() ? system.SpawnActor(**props, name) : props.status();
+  return props.ok() ? system.TrySpawn(**props, name) : props.status();
 }
 inline absl::StatusOr<ActorRef> SpawnBy(ActorContext& context, const absl::StatusOr<PropsPtr>& props,
                                         std::string_view name) {
-  return props.ok() ? context.Spawn(**props, name) : props.status();
+  return props.ok() ? context.TrySpawn(**props, name) : props.status();
 }
 
 template <class Ref>

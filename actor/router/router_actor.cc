@@ -231,7 +231,7 @@ void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
   if (change == 0) return;
   std::vector<ActorRef>& routees = TableOf(context).routees;
   for (; change > 0; --change) {
-    const absl::StatusOr<ActorRef> routee = context.Spawn(*props_.setup().routee);
+    const absl::StatusOr<ActorRef> routee = context.TrySpawn(*props_.setup().routee);
     absl::Status added = routee.status();
     if (added.ok()) {
       routees.push_back(*routee);

@@ -205,11 +205,11 @@ class RouterTest : public testing::Test {
   }
   ActorRef SpawnRouter(absl::StatusOr<PropsPtr> props) {
     EXPECT_TRUE(props.ok()) << props.status();
-    const absl::StatusOr<ActorRef> router = system_->SpawnActor(**props);
+    const absl::StatusOr<ActorRef> router = system_->TrySpawn(**props);
     EXPECT_TRUE(router.ok()) << router.status();
     return *router;
   }
-  ActorRef SpawnWorker() { return system_->SpawnActor(*MakeProps<Worker>({}, &book_)).value(); }
+  ActorRef SpawnWorker() { return system_->TrySpawn(*MakeProps<Worker>({}, &book_)).value(); }
   std::vector<ActorRef> SpawnWorkers(int count) {
     std::vector<ActorRef> workers;
     for (int i = 0; i < count; ++i) workers.push_back(SpawnWorker());
@@ -364,7 +364,7 @@ TEST_F(RouterTest, ScatterGatherGetsAnAnswerAlthoughOneOfTheRouteesHasEnded) {
 
 // A108, A109: of who tells, the router asks in its place.
 TEST_F(RouterTest, AnActorThatTellsGetsTheFirstAnswerOnly) {
-  const ActorRef teller = system_->SpawnActor(*MakeProps<Teller>({}, &book_)).value();
+  const ActorRef teller = system_->TrySpawn(*MakeProps<Teller>({}, &book_)).value();
   for (const RouterStrategy& strategy : {RouterStrategy::ScatterGather(), RouterStrategy::TailChopping()}) {
     const ActorRef router = SpawnPool({.strategy = strategy, .size = 3});
     Tell(teller, TellAll{router});
@@ -753,7 +753,7 @@ TEST_F(RouterTest, AMessageCanBeRoutedAsSoonAsTheRouterIsSpawned) {
 }
 
 TEST_F(RouterTest, TheSenderOfARoutedMessageIsItsSender) {
-  const ActorRef teller = system_->SpawnActor(*MakeProps<Teller>({}, &book_)).value();
+  const ActorRef teller = system_->TrySpawn(*MakeProps<Teller>({}, &book_)).value();
   Teller::router = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 3});
   Tell(teller, Job{1});
   Settle();
@@ -790,7 +790,7 @@ TEST_F(RouterTest, WhatIsForTheRouterItselfIsNotRouted) {
   ASSERT_TRUE(identity.ok()) << identity.status();
   EXPECT_EQ(identity->ref, router);
   EXPECT_EQ(identity->id, 5u);
-  system_->SpawnActor(*MakeProps<WatchingTeller>({}, &book_, router)).value();
+  system_->TrySpawn(*MakeProps<WatchingTeller>({}, &book_, router)).value();
   Settle();
   Tell(router, PoisonPill{});
   Settle();
@@ -1054,7 +1054,7 @@ TEST(RouterStress, EveryMessageIsHandledOrADeadLetterWhilePoolsChange) {
   for (const RouterStrategy& strategy : {RouterStrategy::RoundRobin(), RouterStrategy::Random(),
                                          RouterStrategy::SmallestMailbox(), RouterStrategy::ConsistentHashing()}) {
     const PropsPtr worker = MakeProps<CountingWorker>({}, &handled);
-    routers.push_back(system->SpawnActor(**MakePool({.strategy = strategy, .size = 4}, *worker)).value());
+    routers.push_back(system->TrySpawn(**MakePool({.strategy = strategy, .size = 4}, *worker)).value());
   }
   std::vector<std::thread> senders;
   std::atomic<int> sending{kSenders};

@@ -30,6 +30,7 @@
 #include <cstddef>
 #include <deque>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -42,6 +43,7 @@
 
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
@@ -164,6 +166,25 @@ auto RunBlocking(BlockingPool& pool, F f) -> Future<FutureValue<std::invoke_resu
       pool.Submit(blocking_pool_internal::PromisedWork<F, T>(std::move(f), std::move(pair.promise)));
   if (!submitted.ok()) return MakeReadyFuture<T>(std::move(submitted));
   return std::move(pair.future);
+}
+
+// The same for `f(stop)`, which looks at the token now and then. As soon as a stop is requested, the future is Cancelled;
+// if that is before the turn of `f`, it does not run. An `f` that runs is not interrupted.
+template <class F>
+auto RunBlocking(BlockingPool& pool, std::stop_token stop, F f)
+    -> Future<FutureValue<std::invoke_result_t<F, std::stop_token>>> {
+  using T = FutureValue<std::invoke_result_t<F, std::stop_token>>;
+  return WithStop(RunBlocking(pool,
+                              [stop, f = std::move(f)]() mutable -> FutureResult<T> {
+                                if (stop.stop_requested()) return absl::CancelledError("a stop was requested");
+                                if constexpr (std::is_void_v<std::invoke_result_t<F, std::stop_token>>) {
+                                  std::move(f)(stop);
+                                  return absl::OkStatus();
+                                } else {
+                                  return std::move(f)(stop);
+                                }
+                              }),
+                  stop);
 }
 
 }  // namespace fraktor::inline v0

@@ -8,10 +8,10 @@ namespace fraktor::inline v0 {
 
 // Where an actor runs.
 enum class DispatcherChoice : uint8_t {
-  kDefault,  // With all others; of ActorSystem::SpawnSystemActor, as kSystem.
-  kSystem,   // On the workers that are kept free for the runtime's own actors.
-  kPinned,   // On a thread of its own, where it may block.
-  kUsers,    // With all others in any case: for parts of a runtime that do much, or do what users want.
+  kAutomatic,  // As kDefault; for ActorSystem::TrySpawnSystemActor as kSystem.
+  kSystem,     // On the workers that are kept free for the runtime's own actors.
+  kPinned,     // On a thread of its own, where it may block.
+  kDefault,    // On the default pool: also parts of a runtime that do much, or do what users want.
 };
 
 }  // namespace fraktor::inline v0

@@ -148,10 +148,10 @@ bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
 absl::StatusOr<uint16_t> Dispatchers::NumberFor(DispatcherChoice choice) {
   if (choice == DispatcherChoice::kPinned) return StartPinned();
   if (!running_.load(std::memory_order_acquire)) return NotRunning();
-  if (choice == DispatcherChoice::kDefault) [[likely]]
+  if (choice == DispatcherChoice::kAutomatic) [[likely]]
     return default_number_;
   if (choice == DispatcherChoice::kSystem) return system_number_;
-  if (choice == DispatcherChoice::kUsers) return default_number_;
+  if (choice == DispatcherChoice::kDefault) return default_number_;
   return absl::InvalidArgumentError(
       absl::StrCat("the option dispatcher is ", static_cast<int>(choice), ", which is no DispatcherChoice"));
 }

@@ -38,14 +38,14 @@ TEST(Dispatchers, GiveNumbersBetweenStartAndStopOnly) {
   TestSystem system;
   Dispatchers stopped(DispatchersOptions{});
   for (const DispatcherChoice choice :
-       {DispatcherChoice::kDefault, DispatcherChoice::kSystem, DispatcherChoice::kPinned}) {
+       {DispatcherChoice::kAutomatic, DispatcherChoice::kSystem, DispatcherChoice::kPinned}) {
     EXPECT_EQ(stopped.NumberFor(choice).status().code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_TRUE(system.dispatchers().NumberFor(choice).ok());
   }
   EXPECT_TRUE(stopped.AwaitQuiet(absl::InfiniteDuration()));
   system.dispatchers().Stop();
   for (const DispatcherChoice choice :
-       {DispatcherChoice::kDefault, DispatcherChoice::kSystem, DispatcherChoice::kPinned}) {
+       {DispatcherChoice::kAutomatic, DispatcherChoice::kSystem, DispatcherChoice::kPinned}) {
     EXPECT_EQ(system.dispatchers().NumberFor(choice).status().code(), absl::StatusCode::kFailedPrecondition);
   }
 }
@@ -55,8 +55,8 @@ TEST(Dispatchers, RefuseWhatIsNoChoice) {
   const absl::Status refused = system.dispatchers().NumberFor(static_cast<DispatcherChoice>(9)).status();
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(refused.message(), "the option dispatcher is 9, which is no DispatcherChoice");
-  EXPECT_EQ(system.dispatchers().NumberFor(DispatcherChoice::kUsers).value(),
-            system.dispatchers().NumberFor(DispatcherChoice::kDefault).value());
+  EXPECT_EQ(system.dispatchers().NumberFor(DispatcherChoice::kDefault).value(),
+            system.dispatchers().NumberFor(DispatcherChoice::kAutomatic).value());
 }
 
 // All workers of the default pool are in handlers that wait.
@@ -130,7 +130,7 @@ TEST(Dispatchers, AreNotQuietAsLongAsOneGivesAnotherSomethingToDo) {
   TestSystem system(Threads(), {});
   std::vector<ActorRef> players;
   for (const DispatcherChoice choice :
-       {DispatcherChoice::kDefault, DispatcherChoice::kSystem, DispatcherChoice::kPinned}) {
+       {DispatcherChoice::kAutomatic, DispatcherChoice::kSystem, DispatcherChoice::kPinned}) {
     players.push_back(system.Spawn(*ProbeProps(log, "player", {}, {.dispatcher = choice})));
   }
   std::atomic<int> hops{0};

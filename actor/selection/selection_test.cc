@@ -88,13 +88,13 @@ class SelectionTest : public testing::Test {
     c22_ = SpawnBelow(c2_, "c22");
     SpawnBelow(c21_, "d");
     SpawnBelow(Spawn("a"), "b1");
-    probe_ = system_->SpawnSystemActor(*MakeProps<Node>({}, &notes_), "probe").value();
+    probe_ = system_->TrySpawnSystemActor(*MakeProps<Node>({}, &notes_), "probe").value();
   }
 
-  ActorRef Spawn(std::string_view name) { return system_->SpawnActor(*MakeProps<Node>({}, &notes_), name).value(); }
+  ActorRef Spawn(std::string_view name) { return system_->TrySpawn(*MakeProps<Node>({}, &notes_), name).value(); }
   ActorRef SpawnBelow(ActorRef parent, std::string_view name) {
     ActorRef child;
-    In(parent, [&](ActorContext& context) { child = context.Spawn(*MakeProps<Node>({}, &notes_), name).value(); });
+    In(parent, [&](ActorContext& context) { child = context.TrySpawn(*MakeProps<Node>({}, &notes_), name).value(); });
     return child;
   }
   // Does something in an actor's turn, and all that follows from it.

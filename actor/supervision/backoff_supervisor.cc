@@ -138,7 +138,7 @@ class BackoffSupervisor final : public ActorInstance {
 
  private:
   absl::Status Start(ActorContext& context) {
-    FRAKTOR_ASSIGN_OR_RETURN(child_, context.Spawn(*options_->child, options_->child_name));
+    FRAKTOR_ASSIGN_OR_RETURN(child_, context.TrySpawn(*options_->child, options_->child_name));
     last_child_ = child_;
     FRAKTOR_RETURN_IF_ERROR(context.Watch(child_));
     const absl::Duration quiet = options_->auto_reset.value_or(options_->min_backoff);

@@ -6,7 +6,7 @@
 //   options.min_backoff = absl::Milliseconds(100);
 //   options.max_backoff = absl::Seconds(30);
 //   PropsPtr props = MakeBackoffProps(std::move(options)).value();
-//   ActorRef connection = system.SpawnActor(*props, "connection-supervisor").value();
+//   ActorRef connection = system.TrySpawn(*props, "connection-supervisor").value();
 //
 // Messages go through it to the child, with their senders; what the child sends to it goes to its own parent. It answers
 // GetCurrentChild, GetRestartCount and ResetBackoff itself.

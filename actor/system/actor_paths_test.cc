@@ -22,7 +22,7 @@ class ActorPaths : public SystemTest {
     absl::StatusOr<ActorRef> child = absl::UnknownError("the parent did not run");
     const PropsPtr props = PropsFor("unnamed");
     Let(parent, [&](ActorContext& context) {
-      child = context.Spawn(*props);
+      child = context.TrySpawn(*props);
       return absl::OkStatus();
     });
     EXPECT_TRUE(child.ok()) << child.status();

@@ -31,6 +31,7 @@
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/spawn_error.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -324,17 +325,32 @@ void SystemParts::OnRootEnded(ActorRef root) {
 
 ActorSystem::ActorSystem(std::unique_ptr<SystemParts> parts) : parts_(std::move(parts)) {}
 
-ActorSystem::ActorSystem(std::string_view name) {
+namespace {
+
+ActorSystemOptions UsualOptions(std::string_view name) {
   ActorSystemOptions options;
   options.config.system_name = std::string(name);
-  absl::Status booted = options.Validate();
-  if (booted.ok()) {
-    parts_ = std::make_unique<SystemParts>(options);
-    booted = parts_->Boot(*this);
+  return options;
+}
+
+std::unique_ptr<SystemParts> MakeParts(const ActorSystemOptions& options) {
+  if (absl::Status valid = options.Validate(); !valid.ok()) throw ActorSystemError(valid);
+  return std::make_unique<SystemParts>(options);
+}
+
+}  // namespace
+
+ActorSystem::ActorSystem(std::string_view name) : ActorSystem(UsualOptions(name)) {}
+
+// By another constructor, so that the destructor ends what a failed boot has begun.
+ActorSystem::ActorSystem(const ActorSystemOptions& options) : ActorSystem(MakeParts(options)) {
+  if (absl::Status booted = parts_->Boot(*this); !booted.ok()) {
+    throw ActorSystemError(SystemNotBootstrapped(ToStd(booted.message())));
   }
-  if (booted.ok()) return;
-  std::fprintf(stderr, "fraktor: no actor system \"%s\": %s\n", std::string(name).c_str(), booted.ToString().c_str());
-  std::abort();
+}
+
+ActorRef ActorSystem::Spawn(const ActorProps& props, std::string_view name) {
+  return spawn_internal::OrThrow(TrySpawn(props, name));
 }
 
 absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSystemOptions& options) {
@@ -378,19 +394,20 @@ ActorSystem::~ActorSystem() {
 
 std::string_view ActorSystem::name() const { return parts_->options.config.system_name; }
 
-absl::StatusOr<ActorRef> ActorSystem::SpawnActor(const ActorProps& props, std::string_view name) {
+absl::StatusOr<ActorRef> ActorSystem::TrySpawn(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
   return OrEnded(parts_->tree->SpawnChildOf(parts_->UserParent(), props, name));
 }
 
-absl::StatusOr<ActorRef> ActorSystem::SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name) {
+absl::StatusOr<ActorRef> ActorSystem::TrySpawnWatched(const ActorProps& props, ActorRef watcher,
+                                                      std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
-  return OrEnded(parts_->tree->SpawnWatched(parts_->UserParent(), watcher, props, name));
+  return OrEnded(parts_->tree->TrySpawnWatched(parts_->UserParent(), watcher, props, name));
 }
 
-absl::StatusOr<ActorRef> ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
+absl::StatusOr<ActorRef> ActorSystem::TrySpawnSystemActor(const ActorProps& props, std::string_view name) {
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
   return OrEnded(parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem));

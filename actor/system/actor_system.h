@@ -19,6 +19,8 @@
 
 #include <functional>
 #include <memory>
+#include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -34,6 +36,7 @@
 #include "fraktor/actor/turn/ask_source.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_stop.h"
 
 namespace fraktor::inline v0 {
 
@@ -64,11 +67,23 @@ struct ShutdownReport {
   bool ok() const { return not_stopped.empty(); }
 };
 
+// What the constructors of ActorSystem throw. Create returns the same status instead.
+class ActorSystemError : public std::runtime_error {
+ public:
+  explicit ActorSystemError(const absl::Status& status)
+      : std::runtime_error(std::string(status.message())), status_(status) {}
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
+};
+
 class ActorSystem {
  public:
-  // With the usual options. Ends the program with a message if the name is bad or there are no threads: see Create.
+  // Makes a system, with the usual options or with these. Throws ActorSystemError with the status of Create.
   explicit ActorSystem(std::string_view name);
-  // InvalidArgument for bad options; kSystemNotBootstrapped if the boot fails.
+  explicit ActorSystem(const ActorSystemOptions& options);
+  // The same without throwing. InvalidArgument for bad options; kSystemNotBootstrapped if the boot fails.
   static absl::StatusOr<std::unique_ptr<ActorSystem>> Create(const ActorSystemOptions& options);
   ~ActorSystem();
   ActorSystem(const ActorSystem&) = delete;
@@ -76,10 +91,11 @@ class ActorSystem {
 
   std::string_view name() const;
 
-  // A child of /user; errors as ActorContext::Spawn, kSystemNotBootstrapped while it boots, kTerminating when it ends:
-  // FailedPrecondition while it does, Unavailable afterwards.
-  absl::StatusOr<ActorRef> SpawnActor(const ActorProps& props, std::string_view name = {});
-  // A typed actor (fraktor/actor/actor.h), made of `args`. Throws SpawnError if it cannot be.
+  // Spawns a child of /user by its recipe, or a typed actor that is made of `args` (fraktor/actor/actor.h). Spawn
+  // throws SpawnError; TrySpawn returns its status. Errors as ActorContext::TrySpawn, kSystemNotBootstrapped while the
+  // system boots, kTerminating when it ends: FailedPrecondition while it does, Unavailable afterwards.
+  ActorRef Spawn(const ActorProps& props, std::string_view name = {});
+  absl::StatusOr<ActorRef> TrySpawn(const ActorProps& props, std::string_view name = {});
   template <class A, class... Args>
   typename A::Ref Spawn(std::string_view name = {}, Args&&... args);
   template <class A, class... Args>
@@ -88,11 +104,27 @@ class ActorSystem {
   absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name = {}, Args&&... args);
   template <class A, class... Args>
   absl::StatusOr<typename A::Ref> TrySpawn(std::string_view name, const SpawnOptions& options, Args&&... args);
-  // The same, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
-  absl::StatusOr<ActorRef> SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
+  // A typed actor that `factory()` makes, again for each restart: see TypedContext::Spawn.
+  template <int&... kDeduced, class Factory>
+  requires requires { typename std::invoke_result_t<const Factory&>::Ref; }
+  typename std::invoke_result_t<const Factory&>::Ref Spawn(std::string_view name, Factory factory);
+  template <int&... kDeduced, class Factory>
+  requires requires { typename std::invoke_result_t<const Factory&>::Ref; }
+  typename std::invoke_result_t<const Factory&>::Ref Spawn(std::string_view name, const SpawnOptions& options,
+                                                           Factory factory);
+  template <int&... kDeduced, class Factory>
+  requires requires { typename std::invoke_result_t<const Factory&>::Ref; }
+  absl::StatusOr<typename std::invoke_result_t<const Factory&>::Ref> TrySpawn(std::string_view name, Factory factory);
+  template <int&... kDeduced, class Factory>
+  requires requires { typename std::invoke_result_t<const Factory&>::Ref; }
+  absl::StatusOr<typename std::invoke_result_t<const Factory&>::Ref> TrySpawn(std::string_view name,
+                                                                              const SpawnOptions& options,
+                                                                              Factory factory);
+  // As TrySpawn, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
+  absl::StatusOr<ActorRef> TrySpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
   // A child of /system: part of a runtime, which outlives the users' actors. It runs on the system pool, which users'
   // actors cannot keep busy, unless the props choose another; its own children where their props say.
-  absl::StatusOr<ActorRef> SpawnSystemActor(const ActorProps& props, std::string_view name = {});
+  absl::StatusOr<ActorRef> TrySpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
   // Asks an actor to end after the message that it is at.
   void Stop(ActorRef actor);
@@ -172,6 +204,27 @@ class ActorSystem {
     return AskAndBlock<R>(to.untyped(), std::forward<Q>(question), timeout);
   }
 
+  // Asks as above, and the future is Cancelled as soon as a stop is requested (utils/future/with_stop.h). A reply that
+  // comes later goes nowhere. Any thread may request the stop.
+  template <class R, class M>
+  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));
+  }
+  template <int&... kDeduced, class Q>
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  }
+  template <class R, class Ref, class Q>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  Future<R> Ask(const Ref& to, Q&& question, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask<R>(to, std::forward<Q>(question), timeout), std::move(stop));
+  }
+  template <int&... kDeduced, class Ref, class Q>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  Future<ReplyOf<Q>> Ask(const Ref& to, Q&& question, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  }
+
   // Runs a coroutine in turns of an actor of the system's own. An error that it comes to is logged.
   void Run(Task<void> task);
 
@@ -184,6 +237,12 @@ class ActorSystem {
   std::string PathOf(ActorRef actor) const;
   // With its uid.
   std::string CanonicalPathOf(ActorRef actor) const;
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  std::string PathOf(const Ref& actor) const { return PathOf(actor.untyped()); }
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  std::string CanonicalPathOf(const Ref& actor) const { return CanonicalPathOf(actor.untyped()); }
 
   // Runs the coordinated shutdown, which ends all actors, in order: see the top. Later calls do nothing.
   void Terminate();

@@ -114,8 +114,8 @@ TEST_F(System, SpawnsAndResolvesNothingWhileItBoots) {
   std::vector<absl::Status> answers;
   options_.on_boot = [&](ActorSystem& booting) {
     const PropsPtr props = PropsFor("early");
-    answers = {booting.SpawnActor(*props).status(), booting.SpawnWatched(*props, booting.user_guardian()).status(),
-               booting.SpawnSystemActor(*props).status(), booting.Resolve("/user").status()};
+    answers = {booting.TrySpawn(*props).status(), booting.TrySpawnWatched(*props, booting.user_guardian()).status(),
+               booting.TrySpawnSystemActor(*props).status(), booting.Resolve("/user").status()};
     return absl::OkStatus();
   };
   system();
@@ -123,7 +123,7 @@ TEST_F(System, SpawnsAndResolvesNothingWhileItBoots) {
   for (const absl::Status& answer : answers) {
     EXPECT_EQ(ErrorKindOf<ActorErrorKind>(answer), ActorErrorKind::kSystemNotBootstrapped) << answer;
   }
-  EXPECT_TRUE(system().SpawnActor(*PropsFor("later")).ok());
+  EXPECT_TRUE(system().TrySpawn(*PropsFor("later")).ok());
   EXPECT_EQ(system().Resolve("/user").value(), system().user_guardian());
 }
 
@@ -147,7 +147,7 @@ TEST_F(System, EndsThatWasToldToEndWhileItBoots) {
 // GRD-4
 TEST_F(System, EndsUsersThenItsOwnThenTheRootAndTellsWhoWaits) {
   Spawn("a");
-  ASSERT_TRUE(system().SpawnSystemActor(*PropsFor("part"), "part").ok());
+  ASSERT_TRUE(system().TrySpawnSystemActor(*PropsFor("part"), "part").ok());
   Settle();
   Told();
   for (const char* name : {"first", "second"}) {
@@ -191,7 +191,7 @@ TEST_F(System, TellsAtOnceWhoWatchesAGuardianThatHasStopped) {
     context.Tell(context.system().system_guardian(), TerminationHookDone{});
     return absl::OkStatus();
   };
-  const ActorRef part = system().SpawnSystemActor(*PropsFor("part", hooks), "part").value();
+  const ActorRef part = system().TrySpawnSystemActor(*PropsFor("part", hooks), "part").value();
   Settle();
   system().Terminate();
   Settle();
@@ -218,20 +218,20 @@ TEST_F(System, SpawnsAnActorForAnotherToWatch) {
                                    ++ends;
                                    return absl::OkStatus();
                                  }});
-  const ActorRef a = system().SpawnWatched(*PropsFor("a"), watcher, "a").value();
+  const ActorRef a = system().TrySpawnWatched(*PropsFor("a"), watcher, "a").value();
   Settle();
   EXPECT_EQ(system().PathOf(a), "pekko://test/user/a");
   Stop(a);
   EXPECT_EQ(ends, 1);
   // Also if it is over before the watcher looks.
-  ASSERT_TRUE(system().SpawnWatched(*PropsFor("b", {.construct = [] { throw 1; }}), watcher, "b").ok());
+  ASSERT_TRUE(system().TrySpawnWatched(*PropsFor("b", {.construct = [] { throw 1; }}), watcher, "b").ok());
   Settle();
   EXPECT_EQ(ends, 2);
 }
 
 // SCH-9
 TEST_F(System, SaysAtTheDeadlineWhoHasNotStopped) {
-  const ActorRef part = system().SpawnSystemActor(*PropsFor("part", Reluctant()), "part").value();
+  const ActorRef part = system().TrySpawnSystemActor(*PropsFor("part", Reluctant()), "part").value();
   SpawnUnder(part, "kid");
   Spawn("a");
   Told();
@@ -258,7 +258,7 @@ TEST_F(System, SaysAtTheDeadlineWhoHasNotStopped) {
 
 TEST_F(System, NamesTheFirstThatHasNotStoppedInTheLogOfItsEnd) {
   options_.shutdown_timeout = absl::Seconds(3);
-  ASSERT_TRUE(system().SpawnSystemActor(*PropsFor("part", Reluctant()), "part").ok());
+  ASSERT_TRUE(system().TrySpawnSystemActor(*PropsFor("part", Reluctant()), "part").ok());
   Settle();
   system_.reset();
   EXPECT_EQ(Logged(),

@@ -337,9 +337,9 @@ class Noted final : public ActorInstance {
 // A132
 TEST_F(ShutdownTest, UserActorsEndBeforeSystemActorsAndThenTheRoot) {
   Make();
-  ASSERT_TRUE(system_->SpawnSystemActor(*MakeProps<Noted>({}, &log_, std::string("hook"), true)).ok());
-  ASSERT_TRUE(system_->SpawnSystemActor(*MakeProps<Noted>({}, &log_, std::string("system"), false)).ok());
-  ASSERT_TRUE(system_->SpawnActor(*MakeProps<Noted>({}, &log_, std::string("user"), false)).ok());
+  ASSERT_TRUE(system_->TrySpawnSystemActor(*MakeProps<Noted>({}, &log_, std::string("hook"), true)).ok());
+  ASSERT_TRUE(system_->TrySpawnSystemActor(*MakeProps<Noted>({}, &log_, std::string("system"), false)).ok());
+  ASSERT_TRUE(system_->TrySpawn(*MakeProps<Noted>({}, &log_, std::string("user"), false)).ok());
   Settle();
   ASSERT_TRUE(system_->OnTermination([&] { log_.emplace_back("first callback"); }).ok());
   ASSERT_TRUE(system_->OnTermination([&] { log_.emplace_back("second callback"); }).ok());
@@ -378,7 +378,7 @@ int RunSigtermProgram(const std::string& kind) {
   if (kind == "stuck") options.coordinated_shutdown.sigterm_deadline = absl::Milliseconds(50);
   auto system = ActorSystem::Create(options).value();
   if (kind == "stuck") {
-    Tell(system->SpawnActor(PropsOf<Stuck>(), "stone").value(), 1);
+    Tell(system->TrySpawn(PropsOf<Stuck>(), "stone").value(), 1);
   } else {
     system->coordinated_shutdown()
         .AddTask(phase::kServiceUnbind, "unbind",

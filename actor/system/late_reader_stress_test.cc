@@ -131,7 +131,7 @@ TEST(LateReaderStress, TreeWalksAndPathsOfActorsThatEnd) {
   std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
   std::vector<ActorRef> parents;
   for (size_t i = 0; i < kParents; ++i) {
-    parents.push_back(system->SpawnActor(*MakeProps<Parent>({}, &known, i), ToStd(absl::StrCat("parent", i))).value());
+    parents.push_back(system->TrySpawn(*MakeProps<Parent>({}, &known, i), ToStd(absl::StrCat("parent", i))).value());
   }
 
   std::vector<std::thread> readers;

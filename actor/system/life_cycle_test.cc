@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -116,19 +117,20 @@ TEST_F(LifeCycle, TriesAgainToCreateAnActorThatNeverBeganWhetherItIsResumedOrRes
     auto started = std::make_shared<int>(0);
     Told();
     const PropsPtr grandchild = PropsFor("grandchild");
-    const ActorRef a = SpawnUnder(boss, "a",
-                                  {.construct =
-                                       [made] {
-                                         if (++*made == 1) throw 1;
-                                       },
-                                   // What a failed start has spawned is gone before the next one.
-                                   .pre_start =
-                                       [&, started](ActorContext& context) {
-                                         if (absl::Status kid = context.Spawn(*grandchild, "kid").status(); !kid.ok()) {
-                                           diary_.Add(kid.ToString());
-                                         }
-                                         return ++*started < 3 ? absl::UnavailableError("not yet") : absl::OkStatus();
-                                       }});
+    const ActorRef a =
+        SpawnUnder(boss, "a",
+                   {.construct =
+                        [made] {
+                          if (++*made == 1) throw 1;
+                        },
+                    // What a failed start has spawned is gone before the next one.
+                    .pre_start =
+                        [&, started](ActorContext& context) {
+                          if (absl::Status kid = context.TrySpawn(*grandchild, "kid").status(); !kid.ok()) {
+                            diary_.Add(kid.ToString());
+                          }
+                          return ++*started < 3 ? absl::UnavailableError("not yet") : absl::OkStatus();
+                        }});
     Say(a, "x");
     Settle();
     EXPECT_TRUE(IsAlive(a));
@@ -196,7 +198,7 @@ class Holder final : public ActorInstance {
 
 TEST_F(LifeCycle, FreesWhatTheOldInstanceHoldsBeforeTheNewOneIsMade) {
   std::atomic<int> alive{0};
-  const ActorRef a = system().SpawnActor(*MakeProps<Holder>({}, &alive)).value();
+  const ActorRef a = system().TrySpawn(*MakeProps<Holder>({}, &alive)).value();
   Tell(a, 1);
   Settle();
   EXPECT_EQ(alive.load(), 1);
@@ -210,7 +212,7 @@ TEST_F(LifeCycle, SpawnsTheChildrenOfAStartAgainAfterARestart) {
   const PropsPtr kid_props = PropsFor("kid");
   ActorRef kid;
   const ActorRef a = Spawn("a", {.pre_start = [&](ActorContext& context) {
-                             const absl::StatusOr<ActorRef> spawned = context.Spawn(*kid_props, "kid");
+                             const absl::StatusOr<ActorRef> spawned = context.TrySpawn(*kid_props, "kid");
                              if (spawned.ok()) kid = *spawned;
                              return spawned.status();
                            }});
@@ -228,14 +230,14 @@ TEST_F(LifeCycle, FreesANameBeforeTheEndIsKnown) {
   ActorRef second;
   const PropsPtr props = PropsFor("a");
   const ActorRef watcher = Spawn("watcher", {.terminated = [&](ActorContext& context, const Terminated&) {
-                                   const absl::StatusOr<ActorRef> spawned = context.system().SpawnActor(*props, "a");
+                                   const absl::StatusOr<ActorRef> spawned = context.system().TrySpawn(*props, "a");
                                    if (spawned.ok()) second = *spawned;
                                    return spawned.status();
                                  }});
   Let(watcher, [&](ActorContext& context) { return context.Watch(a); });
   const std::string path = system().PathOf(a);
   const std::string canonical = system().CanonicalPathOf(a);
-  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system().SpawnActor(*props, "a").status()), ActorErrorKind::kNameTaken);
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(system().TrySpawn(*props, "a").status()), ActorErrorKind::kNameTaken);
   Stop(a);
   ASSERT_FALSE(second.IsNoOne());
   EXPECT_NE(second, a);
@@ -264,7 +266,7 @@ TEST(LifeCycleWithThreads, LetsOneOfFourThreadsWinAName) {
       threads.emplace_back([&] {
         ready.fetch_add(1);
         while (ready.load() < kThreads) std::this_thread::yield();
-        const absl::StatusOr<ActorRef> spawned = system.SpawnActor(PropsOf<Quiet>(), name);
+        const absl::StatusOr<ActorRef> spawned = system.TrySpawn(PropsOf<Quiet>(), name);
         won.fetch_add(spawned.ok() ? 1 : 0);
         taken.fetch_add(ErrorKindOf<ActorErrorKind>(spawned.status()) == ActorErrorKind::kNameTaken ? 1 : 0);
       });
@@ -281,14 +283,14 @@ TEST_F(LifeCycle, RefusesChildrenOfWhoEndsItsChildrenForGood) {
   const PropsPtr late = PropsFor("late");
   std::vector<absl::Status> refused;
   const ActorRef a = Spawn("a", {.post_stop = [&](ActorContext& context) {
-                             refused.push_back(context.Spawn(*late).status());
-                             refused.push_back(context.system().SpawnActor(*late).status());
+                             refused.push_back(context.TrySpawn(*late).status());
+                             refused.push_back(context.system().TrySpawn(*late).status());
                            }});
   ASSERT_TRUE(IsAlive(a));
   system().Terminate();
   Settle();
-  refused.push_back(system().SpawnActor(*late).status());
-  refused.push_back(system().SpawnActor(*late, "late").status());
+  refused.push_back(system().TrySpawn(*late).status());
+  refused.push_back(system().TrySpawn(*late, "late").status());
   ASSERT_EQ(refused.size(), 4u);
   for (const absl::Status& status : refused) {
     EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kTerminating) << status;
@@ -354,13 +356,15 @@ TEST_F(LifeCycle, DoesNotLetAContextBeUsedOutsideOfItsTurns) {
   ASSERT_NE(kept, nullptr);
 #ifndef NDEBUG
   EXPECT_DEATH(kept->Tell(b, 1),
-               "the context of pekko://test/user/a was used outside of its turns, on a thread that is");
+               "Tell of the context of pekko://test/user/a was called outside of its turns, on a thread that is");
   EXPECT_DEATH(static_cast<void>(kept->Watch(b)), "keep context.self\\(\\) instead");
   Let(b, [&](ActorContext&) {
     EXPECT_DEATH(static_cast<void>(kept->self()), "in a turn of pekko://test/user/b");
     return absl::OkStatus();
   });
-  toolbox_->ScheduleAfter(absl::Seconds(1), [&] { EXPECT_DEATH(kept->Stop(), "was used outside of its turns"); })
+  toolbox_
+      ->ScheduleAfter(absl::Seconds(1),
+                      [&] { EXPECT_DEATH(kept->Stop(), "Stop of the context .*was called outside of its turns"); })
       .value();
   RunFor(absl::Seconds(1));
 #endif
@@ -407,11 +411,18 @@ TEST_F(LifeCycle, RefusesAContextOutsideOfItsTurnsIfTheProgramGoesOn) {
   });
   const PropsPtr props = PropsFor("c");
   const auto expect_refused = [&](std::string_view where) {
-    for (const absl::Status& refused : {kept->Watch(b), kept->WatchWith(b, 1), kept->Spawn(*props).status(),
-                                        kept->Run(DoNothing()), kept->Delay(absl::Seconds(1)).Take()}) {
+    const std::vector<std::pair<std::string, absl::Status>> all = {
+        {"Watch", kept->Watch(b)},
+        {"WatchWith", kept->WatchWith(b, 1)},
+        {"Spawn", kept->TrySpawn(*props).status()},
+        {"Run", kept->Run(DoNothing())},
+        {"Delay", kept->Delay(absl::Seconds(1)).Take()},
+        {"Ask", kept->Ask<int>(b, 1, absl::Seconds(1)).Take().status()},
+        {"AskOnReply", kept->AskOnReply(b, 1, absl::Seconds(1)).status()}};
+    for (const auto& [call, refused] : all) {
       EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition) << refused;
       const std::string text(refused.message());
-      EXPECT_NE(text.find("the context of pekko://test/user/a was used outside of its turns, "), std::string::npos)
+      EXPECT_EQ(text.find(call + " of the context of pekko://test/user/a was called outside of its turns, "), 0u)
           << text;
       EXPECT_NE(text.find(where), std::string::npos) << text;
     }
@@ -541,7 +552,7 @@ TEST_F(LifeCycle, FindsLivingChildrenByName) {
     return absl::OkStatus();
   };
   Let(a, [&](ActorContext& context) {
-    unnamed = context.Spawn(*props).value();
+    unnamed = context.TrySpawn(*props).value();
     return look(context);
   });
   EXPECT_EQ(system().PathOf(unnamed), "pekko://test/user/a/$b");
@@ -586,7 +597,7 @@ TEST_F(LifeCycle, LetsAnActorSpawnAChildAgainWhenItHearsOfItsEnd) {
   int ends = 0;
   absl::Status while_ending;
   const auto spawn = [&](ActorContext& context) -> absl::Status {
-    const absl::StatusOr<ActorRef> kid = context.Spawn(*kid_props, "kid");
+    const absl::StatusOr<ActorRef> kid = context.TrySpawn(*kid_props, "kid");
     return kid.ok() ? context.Watch(*kid) : kid.status();
   };
   const ActorRef a = Spawn("a", {.pre_start = spawn,
@@ -608,20 +619,20 @@ TEST_F(LifeCycle, LetsAnActorSpawnAChildAgainWhenItHearsOfItsEnd) {
 TEST_F(LifeCycle, TellsTheSpawnerOfAMailboxThatCannotBe) {
   const PropsOptions bad{.mailbox = {.capacity = 2, .reserve_for_system = 2}};
   const PropsPtr props = PropsFor("bad", {}, bad);
-  const absl::Status top = system().SpawnActor(*props, "bad").status();
+  const absl::Status top = system().TrySpawn(*props, "bad").status();
   EXPECT_EQ(top.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_NE(top.message().find("reserve_for_system"), absl::string_view::npos) << top;
   const ActorRef a = Spawn("a");
   absl::Status child;
   Let(a, [&](ActorContext& context) {
-    child = context.Spawn(*props, "bad").status();
+    child = context.TrySpawn(*props, "bad").status();
     return absl::OkStatus();
   });
   EXPECT_EQ(child, top);
   EXPECT_TRUE(IsAlive(a));
   // Nothing is left of them.
   Told();
-  EXPECT_TRUE(system().SpawnActor(*PropsFor("bad"), "bad").ok());
+  EXPECT_TRUE(system().TrySpawn(*PropsFor("bad"), "bad").ok());
 }
 
 // A43, A61

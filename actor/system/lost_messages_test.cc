@@ -68,7 +68,7 @@ TEST_F(LostMessages, ToAnActorThatHasEndedNameItsPath) {
   Tell(a, 7);
   EXPECT_EQ(lines, (Lines{"stopped int to pekko://test/user/a"}));
   // Not for ever.
-  for (int i = 0; i < 1100; ++i) system().Stop(system().SpawnActor(*PropsFor("x"), "x" + std::to_string(i)).value());
+  for (int i = 0; i < 1100; ++i) system().Stop(system().TrySpawn(*PropsFor("x"), "x" + std::to_string(i)).value());
   Settle();
   EXPECT_EQ(system().PathOf(a).find("an actor that has ended (slot "), 0u) << system().PathOf(a);
   EXPECT_EQ(system().PathOf(next), "pekko://test/user/a");
@@ -222,7 +222,7 @@ TEST_F(LostMessages, ToASystemThatHasEndedAreRefused) {
   ActorSystemOptions options = options_;
   options.toolbox = toolbox.get();
   std::unique_ptr<ActorSystem> brief = ActorSystem::Create(options).value();
-  const ActorRef gone = brief->SpawnActor(*PropsFor("gone"), "gone").value();
+  const ActorRef gone = brief->TrySpawn(*PropsFor("gone"), "gone").value();
   ASSERT_TRUE(toolbox->RunUntilIdle().ok());
   brief.reset();
   const uint64_t before = DispatcherTable::LateDeadLetters();

@@ -85,11 +85,11 @@ class Shutdown : public testing::Test {
 
 // SCH-9: the report is of the deadline, and not of when the last handler has returned.
 TEST_F(Shutdown, NamesWhoHoldsItUpWhileItWaits) {
-  for (const DispatcherChoice choice : {DispatcherChoice::kDefault, DispatcherChoice::kPinned}) {
+  for (const DispatcherChoice choice : {DispatcherChoice::kAutomatic, DispatcherChoice::kPinned}) {
     const PropsPtr props = MakeProps<Member>({.dispatcher = choice});
     const std::string name = choice == DispatcherChoice::kPinned ? "pinned" : "usual";
     std::counting_semaphore<> holds{0};
-    Tell(system_->SpawnActor(*props, name).value(), Hold{&holds, &sink_.may_go()});
+    Tell(system_->TrySpawn(*props, name).value(), Hold{&holds, &sink_.may_go()});
     holds.acquire();
     const ShutdownReport report = system_->Shutdown(absl::Milliseconds(1));
     EXPECT_EQ(report.not_stopped, std::vector<std::string>{"pekko://office/user/" + name});
@@ -105,7 +105,7 @@ TEST_F(Shutdown, NamesWhoHoldsItUpWhileItWaits) {
 TEST_F(Shutdown, IsBegunButNotAwaitedByAHandler) {
   Future<void> terminated = system_->WhenTerminated();
   ShutdownReport report;
-  Tell(system_->SpawnActor(PropsOf<Member>(), "eager").value(), ShutDown{&report});
+  Tell(system_->TrySpawn(PropsOf<Member>(), "eager").value(), ShutDown{&report});
   ASSERT_TRUE(terminated.Wait().ok());
   EXPECT_EQ(report.not_stopped, std::vector<std::string>{"pekko://office/user/eager"});
   EXPECT_EQ(sink_.Count("Shutdown was called by a worker"), 1);

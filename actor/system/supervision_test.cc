@@ -250,7 +250,8 @@ TEST_F(Supervision, RestartsAManagerAndItsWorkersForAWorkerThatIsEscalated) {
                                       {.pre_start =
                                            [&](ActorContext& context) {
                                              for (const char* name : {"one", "two"}) {
-                                               if (!context.Spawn(*worker, name).ok()) return absl::InternalError(name);
+                                               if (!context.TrySpawn(*worker, name).ok())
+                                                 return absl::InternalError(name);
                                              }
                                              return absl::OkStatus();
                                            },

@@ -178,7 +178,7 @@ class SystemTest : public testing::Test {
   }
   // A child of /user, of that name.
   ActorRef Spawn(const std::string& name, Hooks hooks = {}, const PropsOptions& options = {}) {
-    const absl::StatusOr<ActorRef> spawned = system().SpawnActor(*PropsFor(name, std::move(hooks), options), name);
+    const absl::StatusOr<ActorRef> spawned = system().TrySpawn(*PropsFor(name, std::move(hooks), options), name);
     EXPECT_TRUE(spawned.ok()) << spawned.status();
     Settle();
     return spawned.ok() ? *spawned : ActorRef();
@@ -187,7 +187,7 @@ class SystemTest : public testing::Test {
     absl::StatusOr<ActorRef> child = absl::UnknownError("the parent did not run");
     const PropsPtr props = PropsFor(name, std::move(hooks));
     Let(parent, [&](ActorContext& context) {
-      child = context.Spawn(*props, name);
+      child = context.TrySpawn(*props, name);
       return absl::OkStatus();
     });
     EXPECT_TRUE(child.ok()) << child.status();

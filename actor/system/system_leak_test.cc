@@ -131,7 +131,7 @@ class Citizen final : public ActorInstance {
       case State::kHasFailed:
         return absl::InternalError("broken");
       case State::kParentHasFailed: {
-        const absl::StatusOr<ActorRef> child = context.Spawn(PropsOf<Citizen>());
+        const absl::StatusOr<ActorRef> child = context.TrySpawn(PropsOf<Citizen>());
         if (child.ok()) context.Tell(*child, Token(token_));
         return absl::InternalError("broken");
       }
@@ -140,7 +140,7 @@ class Citizen final : public ActorInstance {
         context.Tell(context.self(), Token(token_));
         return absl::OkStatus();
       case State::kStops:
-        context.Tell(context.Spawn(PropsOf<Citizen>()).value(), Token(token_));
+        context.Tell(context.TrySpawn(PropsOf<Citizen>()).value(), Token(token_));
         context.Tell(context.self(), Token(token_));
         context.Stop();
         return absl::OkStatus();
@@ -186,15 +186,15 @@ class Town final : public ActorInstance {
     const PropsPtr small =
         MakeProps<Citizen>({.mailbox = {.capacity = 2, .overflow = OverflowStrategy::kBlockProducer}});
     // It waits for a restart: it answers nobody, and its mailbox fills up.
-    const ActorRef full = context.Spawn(*small).value();
+    const ActorRef full = context.TrySpawn(*small).value();
     context.Tell(full, Enter{State::kHasFailed, token, {}});
-    const ActorRef silent = context.Spawn(PropsOf<Citizen>()).value();
+    const ActorRef silent = context.TrySpawn(PropsOf<Citizen>()).value();
     for (int i = 0; i < populate->actors; ++i) {
       const State state = static_cast<State>(i % kStates);
       const ActorProps& props = state == State::kIsAwaiting    ? TypedPropsOf<Waiter>()
                                 : state == State::kCannotStart ? *unlucky
                                                                : PropsOf<Citizen>();
-      const absl::StatusOr<ActorRef> actor = context.Spawn(props);
+      const absl::StatusOr<ActorRef> actor = context.TrySpawn(props);
       if (!actor.ok()) return actor.status();
       context.Tell(*actor, Enter{state, token, state == State::kSendsToFullOne ? full : silent});
     }
@@ -227,7 +227,7 @@ void Live(const Plan& plan) {
       const auto system = ActorSystem::Create(options).value();
       std::vector<ActorRef> towns;
       for (int i = 0; i < 10; ++i) {
-        towns.push_back(system->SpawnActor(PropsOf<Town>()).value());
+        towns.push_back(system->TrySpawn(PropsOf<Town>()).value());
         Tell(towns.back(), Populate{plan.actors / 10, token});
       }
       if (plan.settles) {
@@ -283,7 +283,7 @@ TEST(SystemLeaks, ThereAreNoneWhenThreadsAreStoppedAnywhere) {
     options.shutdown_timeout = absl::ZeroDuration();
     auto system = ActorSystem::Create(options).value();
     for (int i = 0; i < 4; ++i) {
-      Tell(system->SpawnActor(PropsOf<Town>()).value(), Populate{round * 50, token});
+      Tell(system->TrySpawn(PropsOf<Town>()).value(), Populate{round * 50, token});
     }
     system.reset();
     ASSERT_EQ(alive.load(), 0);

@@ -69,7 +69,7 @@ class SystemPool : public testing::Test {
 
   // All workers of the users, for the rest of the test.
   void KeepBusy() {
-    for (int i = 0; i < kWorkers; ++i) Tell(system_->SpawnActor(PropsOf<User>()).value(), Spin{&is_over_, &spinning_});
+    for (int i = 0; i < kWorkers; ++i) Tell(system_->TrySpawn(PropsOf<User>()).value(), Spin{&is_over_, &spinning_});
     for (int i = 0; i < kWorkers; ++i) spinning_.acquire();
   }
 
@@ -81,7 +81,7 @@ class SystemPool : public testing::Test {
 // SCH-1: the dispatchers have a pool for the system's actors, "so that a hot loop of users cannot starve heartbeats".
 TEST_F(SystemPool, RunsSystemActorsWhileUsersKeepAllWorkersBusy) {
   KeepBusy();
-  const ActorRef heart = system_->SpawnSystemActor(PropsOf<Heart>(), "heart").value();
+  const ActorRef heart = system_->TrySpawnSystemActor(PropsOf<Heart>(), "heart").value();
   for (int beat = 1; beat <= 100; ++beat) {
     const absl::StatusOr<Beaten> beaten = system_->AskAndWait<Beaten>(heart, Beat{}, absl::Seconds(20));
     ASSERT_TRUE(beaten.ok()) << beaten.status();
@@ -90,20 +90,20 @@ TEST_F(SystemPool, RunsSystemActorsWhileUsersKeepAllWorkersBusy) {
 }
 
 TEST_F(SystemPool, IsNotForWhoChoosesAnother) {
-  for (const DispatcherChoice choice :
-       {DispatcherChoice::kDefault, DispatcherChoice::kSystem, DispatcherChoice::kPinned, DispatcherChoice::kUsers}) {
+  for (const DispatcherChoice choice : {DispatcherChoice::kAutomatic, DispatcherChoice::kSystem,
+                                        DispatcherChoice::kPinned, DispatcherChoice::kDefault}) {
     const PropsPtr props = MakeProps<Heart>({.dispatcher = choice});
-    const ActorRef heart = system_->SpawnSystemActor(*props).value();
+    const ActorRef heart = system_->TrySpawnSystemActor(*props).value();
     const uint16_t of_users = system_->scheduler().dispatchers().default_pool().number();
     const uint16_t of_system = system_->scheduler().dispatchers().system_pool().number();
     const uint16_t number = heart.slot()->dispatcher;
-    EXPECT_EQ(number == of_users, choice == DispatcherChoice::kUsers) << static_cast<int>(choice);
-    EXPECT_EQ(number == of_system, choice == DispatcherChoice::kDefault || choice == DispatcherChoice::kSystem)
+    EXPECT_EQ(number == of_users, choice == DispatcherChoice::kDefault) << static_cast<int>(choice);
+    EXPECT_EQ(number == of_system, choice == DispatcherChoice::kAutomatic || choice == DispatcherChoice::kSystem)
         << static_cast<int>(choice);
     // Those of the users are where they were.
-    const ActorRef user = system_->SpawnActor(*props).value();
+    const ActorRef user = system_->TrySpawn(*props).value();
     EXPECT_EQ(user.slot()->dispatcher == of_users,
-              choice == DispatcherChoice::kDefault || choice == DispatcherChoice::kUsers);
+              choice == DispatcherChoice::kAutomatic || choice == DispatcherChoice::kDefault);
   }
 }
 

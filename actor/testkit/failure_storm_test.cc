@@ -194,7 +194,7 @@ class Node final : public ActorInstance {
   absl::Status Have(ActorContext& context, int child) {
     ActorRef ref = context.Child(NameOf(child));
     if (ref.IsNoOne()) {
-      absl::StatusOr<ActorRef> spawned = context.Spawn(*MakeProps<Node>({}, &world_, child), NameOf(child));
+      absl::StatusOr<ActorRef> spawned = context.TrySpawn(*MakeProps<Node>({}, &world_, child), NameOf(child));
       if (ErrorKindOf<ActorErrorKind>(spawned.status()) == ActorErrorKind::kTerminating) return absl::OkStatus();
       if (!spawned.ok()) {
         world_.Complain(absl::StrCat(id_, " has no child ", child, ": ", spawned.status().ToString()));
@@ -274,7 +274,7 @@ void RunStorm(TestKit& kit, World& world, const StormOptions& options, const std
   const EventSubscription listening = kit.system().events().Listen<AllDeadLetters>([&](const AllDeadLetters& letter) {
     if (letter.message.type == MessageTypeOf<Ping>()) world.lost.fetch_add(1);
   });
-  const ActorRef top = kit.SpawnActor(*MakeProps<Node>({}, &world, 0), "top");
+  const ActorRef top = kit.Spawn(*MakeProps<Node>({}, &world, 0), "top");
   kit.Settle();
   ASSERT_EQ(world.instances.load(), kActors);
   world.storm.store(true);
@@ -341,7 +341,7 @@ class Ancestor final : public ActorInstance {
  public:
   explicit Ancestor(int descendants) : descendants_(descendants) {}
   absl::Status PreStart(ActorContext& context) override {
-    return descendants_ == 0 ? absl::OkStatus() : context.Spawn(*MakeProps<Ancestor>({}, descendants_ - 1)).status();
+    return descendants_ == 0 ? absl::OkStatus() : context.TrySpawn(*MakeProps<Ancestor>({}, descendants_ - 1)).status();
   }
   absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
 
@@ -355,10 +355,10 @@ TEST(FailureStorm, TwoVerdictsInOneRestartLeaveNobodySuspended) {
   int pings = 0;
   ActorRef child;
   ActorRef leaving;
-  const ActorRef keeper = kit.SpawnActor(*MakeProps<Keeper>({}, &pings), "keeper");
+  const ActorRef keeper = kit.Spawn(*MakeProps<Keeper>({}, &pings), "keeper");
   Tell(keeper, Order{[&](ActorContext& context) {
-         child = context.Spawn(*MakeProps<Keeper>({}, &pings), "child").value();
-         leaving = context.Spawn(*MakeProps<Ancestor>({}, 1000), "leaving").value();
+         child = context.TrySpawn(*MakeProps<Keeper>({}, &pings), "child").value();
+         leaving = context.TrySpawn(*MakeProps<Ancestor>({}, 1000), "leaving").value();
          return absl::OkStatus();
        }});
   kit.Settle();

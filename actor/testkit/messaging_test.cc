@@ -230,7 +230,7 @@ TEST(Messaging, ControlMessagesOvertakeOthers) {
   TestKit kit;
   Lines lines;
   const ActorRef scribe =
-      kit.SpawnActor(*MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kControlFirst}}, &lines), "scribe");
+      kit.Spawn(*MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kControlFirst}}, &lines), "scribe");
   for (const char* const text : {"1", "2"}) Tell(scribe, Text{text});
   for (const char* const text : {"!1", "!2"}) Tell(scribe, Urgent{text});
   Tell(scribe, Text{"3"});
@@ -246,7 +246,7 @@ TEST(Messaging, PrioritiesDecideWhatComesFirst) {
     const auto* const text = message.TryAs<Text>();
     return text == nullptr ? 0 : static_cast<int>(text->text[0]);
   };
-  const ActorRef scribe = kit.SpawnActor(
+  const ActorRef scribe = kit.Spawn(
       *MakeTypedProps<Scribe>({.mailbox = {.order = MessageOrder::kPriority, .priority = by_first_letter}}, &lines));
   for (const char* const text : {"c1", "a1", "b1", "a2", "c2", "b2"}) Tell(scribe, Text{text});
   Tell(scribe, Urgent{"first"});
@@ -261,11 +261,12 @@ TEST(Messaging, ActorsRunOnTheDispatcherThatTheyChoose) {
   TestKit kit(options);
   std::vector<Lines> lines(4);
   const auto spawn = [&](DispatcherChoice choice, size_t i) {
-    return kit.system().SpawnActor(*MakeTypedProps<Scribe>({.dispatcher = choice}, &lines[i]));
+    return kit.system().TrySpawn(*MakeTypedProps<Scribe>({.dispatcher = choice}, &lines[i]));
   };
   std::vector<std::thread::id> ran(3);
   std::latch all(3);
-  const DispatcherChoice choices[] = {DispatcherChoice::kDefault, DispatcherChoice::kSystem, DispatcherChoice::kPinned};
+  const DispatcherChoice choices[] = {DispatcherChoice::kAutomatic, DispatcherChoice::kSystem,
+                                      DispatcherChoice::kPinned};
   for (size_t i = 0; i < 3; ++i) {
     Tell(spawn(choices[i], i).value(), Do{[&ran, &all, i](ActorContext&) {
            ran[i] = std::this_thread::get_id();

@@ -131,7 +131,7 @@ std::string RunOffice(Simulation& sim) {
   Watchlist list;
   for (int i = 0; i < 8; ++i) {
     list.actors.push_back(sim.Spawn<Clerk>(probe.ref()).untyped());
-    EXPECT_TRUE(sim.system().SpawnSystemActor(TypedPropsOf<Hook>()).ok());
+    EXPECT_TRUE(sim.system().TrySpawnSystemActor(TypedPropsOf<Hook>()).ok());
   }
   watcher.Tell(list);
   Random random = sim.MakeRandom("work");

@@ -9,8 +9,10 @@
 #include "absl/strings/str_join.h"
 
 #include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/testkit/probe_inbox.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
@@ -114,21 +116,36 @@ std::string TestKit::Surroundings() const {
 
 absl::Duration TestKit::Elapsed() const { return toolbox_->Now() - started_; }
 
-ActorRef TestKit::SpawnActor(const ActorProps& props, std::string_view name, TestLocation at) {
-  const absl::StatusOr<ActorRef> actor = system_->SpawnActor(props, name);
+ActorRef TestKit::Spawn(const ActorProps& props, std::string_view name, TestLocation at) {
+  const absl::StatusOr<ActorRef> actor = system_->TrySpawn(props, name);
   if (!actor.ok()) {
     EndTest(at, absl::StrCat("no ", ToAbsl(props.type_name()), " could be spawned: ", actor.status().message()));
   }
   return *actor;
 }
 
+void TestKit::AwaitTask(ActorRef actor, TestLocation at,
+                        absl::FunctionRef<Task<void>(std::shared_ptr<testkit_internal::EventTally> called)> make) {
+  const auto called = std::make_shared<testkit_internal::EventTally>(monitor_);
+  if (TellSystem(actor, MakeEnvelope<TaskForActor>(ActorRef(), make(called))) != nullptr) {
+    EndTest(at, absl::StrCat("no function can run in ", system_->PathOf(actor), ": it has ended", Surroundings()));
+  }
+  AwaitThat(
+      absl::StrCat("a function in ", system_->PathOf(actor)), [&] { return called->count() > 0; }, TestProbe::kPatience,
+      at);
+}
+
+void TestKit::EndOnOtherClass(ActorRef actor, std::string_view wanted, TestLocation at) const {
+  EndTest(at, absl::StrCat(system_->PathOf(actor), " is not a ", ToAbsl(wanted), Surroundings()));
+}
+
 TestProbe TestKit::Probe(std::string_view name, TestLocation at) {
   const std::string given = name.empty() ? absl::StrCat("probe-", ++probes_) : std::string(name);
   auto inbox = std::make_shared<testkit_internal::ProbeInbox>(monitor_);
   // Among those that it stands for.
-  const PropsOptions options{.dispatcher = DispatcherChoice::kUsers};
+  const PropsOptions options{.dispatcher = DispatcherChoice::kDefault};
   const absl::StatusOr<ActorRef> ref =
-      system_->SpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>(options, inbox), given);
+      system_->TrySpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>(options, inbox), given);
   if (!ref.ok()) EndTest(at, absl::StrCat("no probe \"", given, "\" could be made: ", ref.status().message()));
   return TestProbe(*this, std::move(inbox), *ref);
 }

@@ -36,6 +36,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -46,6 +47,7 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -53,8 +55,11 @@
 #include "fraktor/actor/testkit/test_log.h"
 #include "fraktor/actor/testkit/test_monitor.h"
 #include "fraktor/actor/testkit/test_probe.h"
+#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/actor/typed/typed_system.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 
@@ -104,6 +109,25 @@ std::string DescribeEvent(const Event&) {
   return std::string(Event::kEvent.name);
 }
 
+template <class Ref>
+struct ContextOf {
+  using Type = ActorContext;
+};
+template <class... Ms>
+struct ContextOf<TypedRef<Ms...>> {
+  using Type = TypedContext<Ms...>;
+};
+
+// In the turn of the actor that a `Ref` refers to.
+template <class Ref, class Function>
+Task<void> CallInTurn(Function function, std::shared_ptr<EventTally> called) {
+  ActorContext& context = ActorContext::Of(*ActorContext::worker().turn.running());
+  // Also if it throws: the test goes on, and sees what the actor does.
+  const absl::Cleanup count = [&] { called->Count(true, "called"); };
+  function(static_cast<typename ContextOf<Ref>::Type&>(context));
+  co_return;
+}
+
 template <class M>
 bool Fits(const MessageView& message, const std::function<bool(const M&)>& matches) {
   return message.type == MessageTypeOf<M>() && (matches == nullptr || matches(*static_cast<const M*>(message.message)));
@@ -130,11 +154,28 @@ class TestKit {
     return system_->Spawn<A>({}, std::forward<Args>(args)...);
   }
   template <class A, class... Args>
+  typename A::Ref Spawn(const SpawnOptions& options, Args&&... args) {
+    return system_->Spawn<A>({}, options, std::forward<Args>(args)...);
+  }
+  template <class A, class... Args>
   typename A::Ref SpawnNamed(std::string_view name, Args&&... args) {
     return system_->Spawn<A>(name, std::forward<Args>(args)...);
   }
+  template <class A, class... Args>
+  typename A::Ref SpawnNamed(std::string_view name, const SpawnOptions& options, Args&&... args) {
+    return system_->Spawn<A>(name, options, std::forward<Args>(args)...);
+  }
+  // An actor that `factory()` makes, again for each restart: see TypedContext::Spawn.
+  template <int&... kDeduced, ActorFactory Factory>
+  RefOf<MadeBy<Factory>> Spawn(Factory factory) {
+    return system_->Spawn({}, std::move(factory));
+  }
+  template <int&... kDeduced, ActorFactory Factory>
+  RefOf<MadeBy<Factory>> SpawnNamed(std::string_view name, Factory factory) {
+    return system_->Spawn(name, std::move(factory));
+  }
   // By its recipe. The test fails if it cannot be.
-  ActorRef SpawnActor(const ActorProps& props, std::string_view name = {}, TestLocation at = TestLocation::Here());
+  ActorRef Spawn(const ActorProps& props, std::string_view name = {}, TestLocation at = TestLocation::Here());
 
   // A probe that takes anything, or says that it takes these messages. Without a name it is "probe-1" and so on.
   // The test fails if it cannot have the name.
@@ -167,6 +208,33 @@ class TestKit {
   template <class R, class Ref, class Q>
   absl::StatusOr<R> AskAndWait(const Ref& to, Q&& question) {
     return system_->AskAndWait<R>(to, std::forward<Q>(question), options_.patience);
+  }
+
+  // Calls `function(context)` in a turn of the actor, before the messages that wait in its mailbox, and waits until it
+  // has returned: with a TypedContext<Ms...> for a TypedRef<Ms...>, otherwise with an ActorContext. What it throws is a
+  // failure of the actor. The test fails if the actor has ended, or does not come to a turn in time.
+  template <class Ref, class Function>
+  void RunIn(const Ref& actor, Function function, TestLocation at = TestLocation::Here()) {
+    AwaitTask(testkit_internal::Untyped(actor), at, [&](std::shared_ptr<testkit_internal::EventTally> called) {
+      return testkit_internal::CallInTurn<Ref>(std::move(function), std::move(called));
+    });
+  }
+  // The same with the object of the actor: `function(actor, context)`. The test fails if the actor is of another class.
+  //
+  //   kit.RunIn<Account>(account, [](Account& object, Account::Context&) { EXPECT_EQ(object.balance(), 100); });
+  template <class A, class Function>
+  void RunIn(const typename A::Ref& actor, Function function, TestLocation at = TestLocation::Here()) {
+    // Not the test's: a function that comes too late for the test may still be called.
+    const auto is_of_class = std::make_shared<bool>(false);
+    RunIn(
+        actor,
+        [is_of_class, function = std::move(function)](typename A::Context& context) mutable {
+          void* const object = context.slot().instance->ObjectOf(&typed_internal::kClassTag<A>);
+          *is_of_class = object != nullptr;
+          if (object != nullptr) function(*static_cast<A*>(object), context);
+        },
+        at);
+    if (!*is_of_class) EndOnOtherClass(actor.untyped(), TypeName<A>(), at);
   }
 
   template <class Ref>
@@ -231,6 +299,10 @@ class TestKit {
   friend class TestProbe;
 
   bool IsAliveRef(ActorRef actor) const;
+  // Runs a task in the actor's turns, and waits until it has counted something.
+  void AwaitTask(ActorRef actor, TestLocation at,
+                 absl::FunctionRef<Task<void>(std::shared_ptr<testkit_internal::EventTally> called)> make);
+  [[noreturn]] void EndOnOtherClass(ActorRef actor, std::string_view wanted, TestLocation at) const;
   void AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at);
   void Boot();
   // For the text of a failure: who does not come to rest.

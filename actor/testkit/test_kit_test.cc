@@ -317,8 +317,8 @@ TEST(TestKit, CountsLinesOfTheLog) {
 
 TEST(TestKit, ASpawnThatCannotBeEndsTheTest) {
   TestKit kit;
-  kit.SpawnActor(TypedPropsOf<Greeter>(), "greeter");
-  EXPECT_TEST_ENDS(kit.SpawnActor(TypedPropsOf<Greeter>(), "greeter"), "Greeter could be spawned: ");
+  kit.Spawn(TypedPropsOf<Greeter>(), "greeter");
+  EXPECT_TEST_ENDS(kit.Spawn(TypedPropsOf<Greeter>(), "greeter"), "Greeter could be spawned: ");
 }
 
 // An actor that a test must not leave behind.

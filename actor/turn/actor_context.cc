@@ -24,13 +24,13 @@ absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wa
                                                  " was asked for"));
 }
 
-absl::Status ActorContext::OutOfTurn() const {
+absl::Status ActorContext::OutOfTurn(const char* call) const {
   const ActorWorker* const current = ActorWorker::Current();
   const ActorRef owner = reinterpret_cast<const ActorSlot*>(this)->ref();
   const std::string path = current == nullptr ? SystemCore::PathOf(owner) : current->lifecycle.PathOf(owner);
   const ActorRef running = current == nullptr ? ActorRef() : current->turn.self();
   const std::string text =
-      absl::StrCat("the context of ", path.empty() ? "an actor" : path, " was used outside of its turns, ",
+      absl::StrCat(call, " of the context of ", path.empty() ? "an actor" : path, " was called outside of its turns, ",
                    current == nullptr  ? std::string("on a thread that is no worker")
                    : running.IsNoOne() ? std::string("when no actor was running, as in a timer or a callback")
                                        : absl::StrCat("in a turn of ", current->lifecycle.PathOf(running)),
@@ -50,13 +50,13 @@ void ActorContext::StopChildren() {
 }
 
 EnvelopePtr ActorContext::Stash() {
-  Turn& turn = here().turn;
+  Turn& turn = here("Stash").turn;
   if (turn.current == nullptr || turn.current->is_system()) return nullptr;
   return EnvelopePtr(std::exchange(turn.current, nullptr));
 }
 
 void ActorContext::Unstash(EnvelopeList messages) {
-  Turn& turn = here().turn;
+  Turn& turn = here("Unstash").turn;
   if (SlotExtension* const extension = turn.running()->extension; extension != nullptr && extension->order != nullptr) {
     extension->order->AddFront(messages);
   } else {
@@ -65,14 +65,14 @@ void ActorContext::Unstash(EnvelopeList messages) {
 }
 
 void ActorContext::Forward(ActorRef to) {
-  Turn& turn = here().turn;
+  Turn& turn = here("Forward").turn;
   if (turn.current == nullptr || turn.current->is_system()) return;
   Envelope* const message = std::exchange(turn.current, nullptr);
   worker().Send(to, message);
 }
 
 Future<void> ActorContext::Delay(absl::Duration delay) {
-  if (!IsInTurn()) return MakeReadyFuture<void>(OutOfTurn());
+  if (!IsInTurn()) return MakeReadyFuture<void>(OutOfTurn("Delay"));
   auto [promise, future] = MakePromise<void>();
   RuntimeToolbox* const toolbox = worker().toolbox;
   // A timer that cannot be armed drops the promise, and the future says Cancelled; but with a reason it says more.

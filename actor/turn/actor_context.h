@@ -8,10 +8,13 @@
 // A context stays with its actor: it is the actor's slot in disguise, and finds the worker by the thread. So a
 // reference to it is good for as long as the actor lives, but to be used in the actor's own turns only: not on other
 // threads, nor in callbacks, which send to context.self() instead. Without NDEBUG any other use ends the program with a
-// text that says so. With it, Spawn, Watch, Run and Delay answer FailedPrecondition; the others do not look.
+// text that names the call. With NDEBUG, calls that return a status or a future (Ask, AskOnReply, Spawn, Watch,
+// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Any other call is undefined behaviour then: a
+// check in Tell would cost each message.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,8 +33,10 @@
 #include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/spawn_error.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
@@ -44,22 +49,22 @@ class ActorContext {
   static ActorContext& Of(ActorSlot& slot) { return reinterpret_cast<ActorContext&>(slot); }
   ActorSlot& slot() { return reinterpret_cast<ActorSlot&>(*this); }
 
-  ActorRef self() const { return here().turn.self(); }
+  ActorRef self() const { return here("self").turn.self(); }
   // Who sent the message that is being handled; no one if it came from outside, or there is none.
   ActorRef sender() const {
-    const Envelope* const current = here().turn.current;
+    const Envelope* const current = here("sender").turn.current;
     return current == nullptr ? ActorRef() : current->sender();
   }
 
   template <class M>
   [[gnu::always_inline]] void Tell(ActorRef to, M&& message) {
-    here().Tell(to, std::forward<M>(message));
+    here("Tell").Tell(to, std::forward<M>(message));
   }
 
   // The same; ResourceExhausted if the target's mailbox is full and its options say that the sender is told.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
-    return here().TryTell(to, std::forward<M>(message));
+    return here("TryTell").TryTell(to, std::forward<M>(message));
   }
 
   // Sends a message whose sender is a promise. The first message that is sent to it comes to ActorInstance::OnReply,
@@ -67,7 +72,9 @@ class ActorContext {
   // ResourceExhausted if the process has no slot or no timer left.
   template <class M>
   absl::StatusOr<ActorRef> AskOnReply(ActorRef to, M&& message, absl::Duration timeout) {
-    ActorWorker& asking = here();
+    if (!IsInTurn()) [[unlikely]]
+      return OutOfTurn("AskOnReply");
+    ActorWorker& asking = worker();
     // First, since it may throw.
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
@@ -96,7 +103,9 @@ class ActorContext {
   // timeout: who stands between the asker and the target knows better what is missing. It costs an answer nothing.
   template <class R, class M, class Explain = AsItIs>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
-    ActorWorker& asking = here();
+    if (!IsInTurn()) [[unlikely]]
+      return MakeReadyFuture<R>(OutOfTurn("Ask"));
+    ActorWorker& asking = worker();
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
     auto* const source = new AskSource<R, AskedBy::kActor, Explain>(question->type(), timeout, asking.turn.running(),
                                                                     std::move(explain));
@@ -112,13 +121,24 @@ class ActorContext {
     return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
   }
 
+  // The same, and the future is Cancelled as soon as a stop is requested (utils/future/with_stop.h). A reply that comes
+  // later goes nowhere. Any thread may request the stop.
+  template <class R, class M>
+  Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));
+  }
+  template <int&... kDeduced, class Q>
+  Future<ReplyOf<Q>> Ask(ActorRef to, Q&& question, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  }
+
   // A future that is ready after `delay`.
   Future<void> Delay(absl::Duration delay);
 
   // Runs a coroutine in this actor's turns, beside its messages. An error that it comes to is a failure of the actor.
   absl::Status Run(Task<void> task) {
     if (!IsInTurn()) [[unlikely]]
-      return OutOfTurn();
+      return OutOfTurn("Run");
     return RunTask(*this, std::move(task));
   }
 
@@ -134,7 +154,7 @@ class ActorContext {
   // The same with another message, or a copy of it.
   template <class M>
   void Forward(ActorRef to, M&& message) {
-    ActorWorker& forwarding = here();
+    ActorWorker& forwarding = here("Forward");
     Envelope* const current = forwarding.turn.current;
     // From now on it is somebody else who answers.
     if (current != nullptr) current->set_target_word(current->target_word() | kForwarded);
@@ -143,20 +163,24 @@ class ActorContext {
 
   // The message that is being handled is not for this actor: published, and of no further consequence, but for a
   // Terminated, which is then a failure: kDeathPact. Who has asked is told so: Unimplemented.
-  absl::Status Unhandled(Envelope& message) { return here().lifecycle.OnUnhandled(*this, message); }
+  absl::Status Unhandled(Envelope& message) { return here("Unhandled").lifecycle.OnUnhandled(*this, message); }
 
-  // A child. Without a name it gets one by itself. ResourceExhausted if there is no slot or thread left, InvalidArgument
+  // Spawns a child. Without a name it gets one by itself. ResourceExhausted if there is no slot or thread left, InvalidArgument
   // for bad options or a bad name (kInvalidName), AlreadyExists if a child has the name (kNameTaken), FailedPrecondition
   // if the actor is ending its children (kTerminating): as one that stops or is restarted does, from when they are told
   // until PostStop is over. A constructor that throws is a failure of the child, not of this call.
-  absl::StatusOr<ActorRef> Spawn(const ActorProps& props, std::string_view name = {}) {
+  absl::StatusOr<ActorRef> TrySpawn(const ActorProps& props, std::string_view name = {}) {
     if (!IsInTurn()) [[unlikely]]
-      return OutOfTurn();
+      return OutOfTurn("Spawn");
     return lifecycle().Spawn(*this, props, name);
+  }
+  // The same; throws SpawnError with that status.
+  ActorRef Spawn(const ActorProps& props, std::string_view name = {}) {
+    return spawn_internal::OrThrow(TrySpawn(props, name));
   }
 
   // Asks an actor to end after the message that it is at; mostly a child.
-  void Stop(ActorRef actor) { here().lifecycle.Stop(*this, actor); }
+  void Stop(ActorRef actor) { here("Stop").lifecycle.Stop(*this, actor); }
   // All children, of which it wants to hear nothing more: what the usual PreRestart does, and calls PostStop.
   void StopChildren();
 
@@ -164,7 +188,7 @@ class ActorContext {
   // FailedPrecondition if it is being watched with a message of its own.
   absl::Status Watch(ActorRef actor) {
     if (!IsInTurn()) [[unlikely]]
-      return OutOfTurn();
+      return OutOfTurn("Watch");
     return lifecycle().Watch(*this, actor, nullptr, nullptr);
   }
   // The same with `message` instead of Terminated. FailedPrecondition if it is being watched already for something
@@ -172,7 +196,7 @@ class ActorContext {
   template <class M>
   absl::Status WatchWith(ActorRef actor, M&& message) {
     if (!IsInTurn()) [[unlikely]]
-      return OutOfTurn();
+      return OutOfTurn("WatchWith");
     using Message = std::decay_t<M>;
     ActorLifecycle::SameMessage same = nullptr;
     if constexpr (requires(const Message& m) { static_cast<bool>(m == m); }) {
@@ -183,20 +207,23 @@ class ActorContext {
     return lifecycle().Watch(*this, actor, EnvelopePtr(worker().Make(self(), std::forward<M>(message))), same);
   }
   // No Terminated of it is handled from now on.
-  void Unwatch(ActorRef actor) { here().lifecycle.Unwatch(*this, actor); }
+  void Unwatch(ActorRef actor) { here("Unwatch").lifecycle.Unwatch(*this, actor); }
 
   // No one for the root.
-  ActorRef parent() { return here().lifecycle.ParentOf(self()); }
+  ActorRef parent() { return here("parent").lifecycle.ParentOf(self()); }
   // The living child of that name, or no one.
-  ActorRef Child(std::string_view name) { return here().lifecycle.ChildOf(self(), name); }
-  std::vector<ActorRef> Children() { return here().lifecycle.ChildrenOf(self()); }
+  ActorRef Child(std::string_view name) { return here("Child").lifecycle.ChildOf(self(), name); }
+  std::vector<ActorRef> Children() { return here("Children").lifecycle.ChildrenOf(self()); }
 
   // The path of this actor, or of another, for people and logs.
-  std::string Path() { return here().lifecycle.PathOf(self()); }
-  std::string PathOf(ActorRef actor) { return here().lifecycle.PathOf(actor); }
+  std::string Path() { return here("Path").lifecycle.PathOf(self()); }
+  std::string PathOf(ActorRef actor) { return here("PathOf").lifecycle.PathOf(actor); }
+  template <class Ref>
+  requires requires(const Ref& ref) { ref.untyped(); }
+  std::string PathOf(const Ref& actor) { return PathOf(actor.untyped()); }
 
   // The system that the actor lives in.
-  ActorSystem& system() { return *here().lifecycle.system(); }
+  ActorSystem& system() { return *here("system").lifecycle.system(); }
 
   // Puts the message that is being handled aside: the caller has it, and gives it back by Unstash, or ends it. Only
   // within Receive, which must not touch the message afterwards; elsewhere there is none, and the answer is null.
@@ -207,31 +234,29 @@ class ActorContext {
 
   // Lets go of what was sent: some messages to one actor are kept together for a moment. Before a handler waits, in
   // whatever way, for what others do with its messages.
-  void Flush() { here().outbox.Flush(); }
+  void Flush() { here("Flush").outbox.Flush(); }
 
   // Handles no further message after this one, and ends.
-  void Stop() { here().turn.Set(Gate::kStopping); }
+  void Stop() { here("Stop").turn.Set(Gate::kStopping); }
 
   static ActorWorker& worker() { return *ActorWorker::Current(); }
   static ActorLifecycle& lifecycle() { return worker().lifecycle; }
 
  protected:
-  // The worker, in the actor's turn.
-  ActorWorker& here() const {
+  // The worker, in the actor's turn. `call` is the function that was called, for the text of misuse.
+  ActorWorker& here([[maybe_unused]] const char* call) const {
 #ifndef NDEBUG
-    if (!IsInTurn()) OutOfTurn().IgnoreError();
+    if (!IsInTurn()) OutOfTurn(call).IgnoreError();
 #endif
     return worker();
   }
-
- private:
-  // Whether this is called as it should be.
+  // Whether this is called in the actor's turn.
   bool IsInTurn() const {
     const ActorWorker* const current = ActorWorker::Current();
     return current != nullptr && current->turn.running() == reinterpret_cast<const ActorSlot*>(this);
   }
   // FailedPrecondition that says what was wrong. Without NDEBUG the program ends with that.
-  absl::Status OutOfTurn() const;
+  absl::Status OutOfTurn(const char* call) const;
 };
 
 }  // namespace fraktor::inline v0

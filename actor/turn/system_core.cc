@@ -6,9 +6,11 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/actor/turn/remote_sending.h"
@@ -112,6 +114,25 @@ std::string SystemCore::PathOf(ActorRef actor) {
   MutexLock lock(core->lifecycle_mutex_);
   return core->lifecycle_ == nullptr ? "" : core->lifecycle_->PathOf(actor);
 }
+
+namespace {
+
+std::string Describe(ActorRef ref) {
+  const std::string place =
+      ref.IsRemote()    ? absl::StrCat("remote, uid ", ref.word() & ~ActorRef::kRemote)
+      : ref.IsPromise() ? absl::StrCat("a reply promise, generation ", ref.generation())
+                        : absl::StrCat("slot ", ActorSlotTable::IndexOf(ref.slot()), ", generation ", ref.generation());
+  const ActorWorker* const worker = ActorWorker::Current();
+  const std::string path = worker != nullptr ? worker->lifecycle.PathOf(ref)
+                           : ref.IsRemote()  ? ""  // The slot is that of a node, which has no system.
+                                             : SystemCore::PathOf(ref);
+  return path.empty() ? absl::StrCat("an actor (", place, ")") : absl::StrCat(path, " (", place, ")");
+}
+
+// Before main: a program that has a system can print its references.
+[[maybe_unused]] const bool describes = (SetActorRefDescriber(&Describe), true);
+
+}  // namespace
 
 void SystemCore::SetToolbox(const RuntimeToolbox* toolbox) {
   MutexLock lock(toolbox_mutex_);

@@ -49,7 +49,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
-#include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -74,11 +74,13 @@
 #include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/behavior_stack.h"
 #include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/turn/spawn_error.h"
 #include "fraktor/actor/typed/reply_later.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_stop.h"
 
 namespace fraktor::inline v0 {
 
@@ -549,32 +551,11 @@ class MemberReply final : public AskCompletion {
 
 }  // namespace typed_internal
 
-// What a spawn that cannot fail in a working program throws if it does; in a handler it is a failure of the actor.
-class SpawnError : public std::runtime_error {
- public:
-  explicit SpawnError(const absl::Status& status)
-      : std::runtime_error(std::string(status.message())), status_(status) {}
-  const absl::Status& status() const { return status_; }
-
- private:
-  absl::Status status_;
-};
-
-namespace typed_internal {
-
-template <class Ref>
-Ref OrThrow(const absl::StatusOr<Ref>& spawned) {
-  if (!spawned.ok()) throw SpawnError(spawned.status());
-  return *spawned;
-}
-
-}  // namespace typed_internal
-
 // How an actor is spawned, if not as usual: between its name and its arguments.
 //
 //   auto sink = context.Spawn<Sink>("sink", {.dispatcher = DispatcherChoice::kPinned, .mailbox = {.capacity = 9}});
 struct SpawnOptions {
-  DispatcherChoice dispatcher = DispatcherChoice::kDefault;
+  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
   MailboxOptions mailbox = {};
   // How it supervises its children, instead of what its class says in Supervision(). The recipe of the actor keeps a
   // copy.
@@ -621,6 +602,16 @@ class TypedContext : public ActorContext {
     return ActorContext::Ask<R>(to.untyped(), std::forward<Q>(question), timeout);
   }
 
+  // Both, and the future is Cancelled as soon as a stop is requested: see ActorContext::Ask.
+  template <int&... kDeduced, class... Os, class Q>
+  Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask(to, std::forward<Q>(question), timeout), std::move(stop));
+  }
+  template <class R, class... Os, class Q>
+  Future<R> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout, std::stop_token stop) {
+    return WithStop(Ask<R>(to, std::forward<Q>(question), timeout), std::move(stop));
+  }
+
   // The same for an actor that goes on with other messages meanwhile, and without a coroutine: the answer, or the error
   // that Ask would give, comes to a member function of the actor, which returns void or absl::Status as a handler does:
   //
@@ -646,8 +637,10 @@ class TypedContext : public ActorContext {
       static_assert(std::is_same_v<typename Reply::R, ReplyOf<Q>>,
                     "the function for answers takes another one than the question says that it has");
     }
+    if (!IsInTurn()) [[unlikely]]
+      return OutOfTurn("AskOnReply");
     if (Reply::ActorOf(*this) == nullptr) return typed_internal::AskedByAnotherClass();
-    ActorWorker& asking = here();
+    ActorWorker& asking = worker();
     EnvelopePtr message(asking.Make(ActorRef(), std::forward<Q>(question)));
     auto* const completion = new Reply(message->type(), timeout);
     absl::Status sent = SendQuestion(asking, to, std::move(message), *completion);
@@ -656,20 +649,39 @@ class TypedContext : public ActorContext {
   }
 
   using ActorContext::Spawn;
+  using ActorContext::TrySpawn;
   // A child of type A, made of `args`; without a name it gets one. Throws SpawnError: see ActorContext::Spawn.
   template <class A, class... Args>
   RefOf<A> Spawn(std::string_view name = {}, Args&&... args) {
-    return typed_internal::OrThrow(TrySpawn<A>(name, std::forward<Args>(args)...));
+    return spawn_internal::OrThrow(TrySpawn<A>(name, std::forward<Args>(args)...));
   }
   template <class A, class... Args>
   RefOf<A> Spawn(std::string_view name, const SpawnOptions& options, Args&&... args) {
-    return typed_internal::OrThrow(TrySpawn<A>(name, options, std::forward<Args>(args)...));
+    return spawn_internal::OrThrow(TrySpawn<A>(name, options, std::forward<Args>(args)...));
   }
   // The same without throwing.
   template <class A, class... Args>
   absl::StatusOr<RefOf<A>> TrySpawn(std::string_view name = {}, Args&&... args);
   template <class A, class... Args>
   absl::StatusOr<RefOf<A>> TrySpawn(std::string_view name, const SpawnOptions& options, Args&&... args);
+  // A child that `factory()` makes, again for each restart: for actors whose state cannot be copied.
+  //
+  //   context.Spawn("alice", [] { return Account(std::make_unique<Ledger>()); });
+  //
+  // It is called in turns of the child, so what it captures must be safe to use there. What it throws is a failure of
+  // the child, as what a constructor throws.
+  template <int&... kDeduced, ActorFactory Factory>
+  RefOf<MadeBy<Factory>> Spawn(std::string_view name, Factory factory) {
+    return spawn_internal::OrThrow(TrySpawn(name, std::move(factory)));
+  }
+  template <int&... kDeduced, ActorFactory Factory>
+  RefOf<MadeBy<Factory>> Spawn(std::string_view name, const SpawnOptions& options, Factory factory) {
+    return spawn_internal::OrThrow(TrySpawn(name, options, std::move(factory)));
+  }
+  template <int&... kDeduced, ActorFactory Factory>
+  absl::StatusOr<RefOf<MadeBy<Factory>>> TrySpawn(std::string_view name, Factory factory);
+  template <int&... kDeduced, ActorFactory Factory>
+  absl::StatusOr<RefOf<MadeBy<Factory>>> TrySpawn(std::string_view name, const SpawnOptions& options, Factory factory);
 
   using ActorContext::Stop;
   template <class... Os>
@@ -759,6 +771,12 @@ class TypedContext : public ActorContext {
 
 namespace typed_internal {
 
+// The argument of an actor that a function of the program makes.
+template <class Factory>
+struct ByFactory {
+  Factory factory;
+};
+
 // The instance that runs an actor of type A: the bridge from the untyped world.
 class TypedInstanceBase : public ActorInstance {
  public:
@@ -796,6 +814,8 @@ class TypedInstance : public TypedInstanceBase {
  public:
   template <class... Args>
   explicit TypedInstance(const Args&... args) : actor_(args...) {}
+  template <class Factory>
+  explicit TypedInstance(const ByFactory<Factory>& by) : actor_(by.factory()) {}
   ~TypedInstance() override { EndBehaviors(); }
 
   absl::Status Receive(ActorContext& context, Envelope& message) override {
@@ -944,7 +964,10 @@ template <class A, class... Args>
 inline constexpr bool kCanBeMadeOf = std::is_constructible_v<A, const std::decay_t<Args>&...>;
 template <class A, class First, class... Rest>
 requires(kBeginsWithOptions<First, Rest...>) inline constexpr bool kCanBeMadeOf<A, First, Rest...> =
-    std::is_constructible_v<A, const std::decay_t<Rest>&...>;
+    kCanBeMadeOf<A, Rest...>;
+
+template <class A, class Factory>
+inline constexpr bool kCanBeMadeOf<A, ByFactory<Factory>> = true;
 
 template <class A, class... Args>
 constexpr void CheckArguments() {
@@ -984,15 +1007,27 @@ absl::StatusOr<RefOf<A>> SpawnBy(Spawn spawn, Args&&... args) {
 template <class... Ms>
 template <class A, class... Args>
 absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, Args&&... args) {
-  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::Spawn(props, name); },
+  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::TrySpawn(props, name); },
                                     std::forward<Args>(args)...);
 }
 template <class... Ms>
 template <class A, class... Args>
 absl::StatusOr<RefOf<A>> TypedContext<Ms...>::TrySpawn(std::string_view name, const SpawnOptions& options,
                                                        Args&&... args) {
-  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::Spawn(props, name); }, options,
-                                    std::forward<Args>(args)...);
+  return typed_internal::SpawnBy<A>([&](const ActorProps& props) { return ActorContext::TrySpawn(props, name); },
+                                    options, std::forward<Args>(args)...);
+}
+
+template <class... Ms>
+template <int&... kDeduced, ActorFactory Factory>
+absl::StatusOr<RefOf<MadeBy<Factory>>> TypedContext<Ms...>::TrySpawn(std::string_view name, Factory factory) {
+  return TrySpawn<MadeBy<Factory>>(name, typed_internal::ByFactory<Factory>{std::move(factory)});
+}
+template <class... Ms>
+template <int&... kDeduced, ActorFactory Factory>
+absl::StatusOr<RefOf<MadeBy<Factory>>> TypedContext<Ms...>::TrySpawn(std::string_view name, const SpawnOptions& options,
+                                                                     Factory factory) {
+  return TrySpawn<MadeBy<Factory>>(name, options, typed_internal::ByFactory<Factory>{std::move(factory)});
 }
 
 template <class... Ms>
@@ -1002,7 +1037,7 @@ TypedRef<F> TypedContext<Ms...>::Adapt(Function adapt) {
                 "the actor handles this message itself; an adapter would never be called");
   static_assert(std::is_invocable_v<Function&, F&&>, "the function for Adapt<F> takes an F");
   CheckOwn<std::invoke_result_t<Function&, F&&>>();
-  static_cast<void>(here());
+  static_cast<void>(here("Adapt"));
   Instance().Add(std::make_unique<typed_internal::FunctionAdapter<F, Function>>(std::move(adapt)));
   return TypedRef<F>::Unchecked(ActorContext::self());
 }

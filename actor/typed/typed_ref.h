@@ -11,6 +11,7 @@
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_REF_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_REF_H_
 
+#include <ostream>
 #include <type_traits>
 #include <utility>
 
@@ -146,6 +147,8 @@ class TypedRef {
   constexpr ActorRef untyped() const { return ref_; }
   constexpr bool IsNoOne() const { return ref_.IsNoOne(); }
 
+  // As an ActorRef.
+  friend std::ostream& operator<<(std::ostream& out, TypedRef ref) { return out << ref.ref_; }
   friend constexpr bool operator==(TypedRef a, TypedRef b) { return a.ref_ == b.ref_; }
   template <typename H>
   friend H AbslHashValue(H state, TypedRef ref) {

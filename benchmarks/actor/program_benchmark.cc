@@ -49,11 +49,11 @@ class World {
 
   template <class T, class... Args>
   ActorRef Spawn(Args&&... args) {
-    return system_->SpawnActor(*MakeProps<T>({}, std::forward<Args>(args)...)).value();
+    return system_->TrySpawn(*MakeProps<T>({}, std::forward<Args>(args)...)).value();
   }
   template <class T>
   ActorRef Spawn() {
-    return system_->SpawnActor(PropsOf<T>()).value();
+    return system_->TrySpawn(PropsOf<T>()).value();
   }
 
   void AwaitIdle() { system_->scheduler().dispatchers().AwaitQuiet(absl::InfiniteDuration()); }

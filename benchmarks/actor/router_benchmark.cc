@@ -73,11 +73,11 @@ void Measure(benchmark::State& state, const RouterStrategy* strategy) {
   options.scheduler.observability.enabled = false;
   const auto system = ActorSystem::Create(options).value();
   std::vector<ActorRef> to;
-  for (size_t i = 0; i < routees; ++i) to.push_back(system->SpawnActor(PropsOf<Sink>()).value());
+  for (size_t i = 0; i < routees; ++i) to.push_back(system->TrySpawn(PropsOf<Sink>()).value());
   if (strategy != nullptr) {
-    to = {system->SpawnActor(**MakeGroup({.strategy = *strategy, .routees = to})).value()};
+    to = {system->TrySpawn(**MakeGroup({.strategy = *strategy, .routees = to})).value()};
   }
-  const ActorRef driver = system->SpawnActor(*MakeProps<Driver>({}, to)).value();
+  const ActorRef driver = system->TrySpawn(*MakeProps<Driver>({}, to)).value();
   toolbox->RunUntilIdle().IgnoreError();
   for (auto _ : state) {
     Tell(driver, Burst{});

@@ -77,7 +77,7 @@ class Nursery final : public ActorInstance {
   absl::Status Receive(ActorContext& context, Envelope& message) override {
     const Spawn spawn = message.As<Spawn>();
     absl::Status status;
-    for (int64_t i = 0; i < spawn.children && status.ok(); ++i) status = context.Spawn(*spawn.props).status();
+    for (int64_t i = 0; i < spawn.children && status.ok(); ++i) status = context.TrySpawn(*spawn.props).status();
     context.Reply(Spawned{status});
     return absl::OkStatus();
   }
@@ -99,7 +99,7 @@ bool SpawnChildren(ActorSystem& system, ActorRef nursery, int64_t children, cons
 void MeasureIdle(benchmark::State& state, const ActorProps& props) {
   const int64_t actors = state.range(0);
   const std::unique_ptr<ActorSystem> system = MakeSystem();
-  const ActorRef nursery = system->SpawnActor(PropsOf<Nursery>()).value();
+  const ActorRef nursery = system->TrySpawn(PropsOf<Nursery>()).value();
   if (!SpawnChildren(*system, nursery, 1, props)) state.SkipWithError("no children");
   const int64_t before = MemoryBytes("VmRSS");
   for (auto _ : state) {
@@ -124,7 +124,7 @@ void Waves(benchmark::State& state) {
   for (auto _ : state) {
     const Clock::time_point begin = Clock::now();
     for (int64_t& mark : high_water) {
-      const ActorRef nursery = system->SpawnActor(PropsOf<Nursery>()).value();
+      const ActorRef nursery = system->TrySpawn(PropsOf<Nursery>()).value();
       if (!SpawnChildren(*system, nursery, actors, PropsOf<Idle>())) state.SkipWithError("no children");
       system->Stop(nursery);
       // Asked after the stop, it is answered when all children have gone, as a dead letter.

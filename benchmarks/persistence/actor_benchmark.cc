@@ -220,7 +220,7 @@ class World {
     Future<void> started = done.Begin(static_cast<int64_t>(actors));
     std::vector<ActorRef> refs;
     for (size_t i = 0; i < actors; ++i) {
-      refs.push_back(system->SpawnActor(*MakeProps<Account>({}, IdOf(i), &done)).value());
+      refs.push_back(system->TrySpawn(*MakeProps<Account>({}, IdOf(i), &done)).value());
     }
     started.Wait().IgnoreError();
     return refs;

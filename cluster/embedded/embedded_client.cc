@@ -117,7 +117,7 @@ absl::StatusOr<std::shared_ptr<EmbeddedClient>> EmbeddedClient::Make(ActorSystem
   }
   std::shared_ptr<EmbeddedClient> client(new EmbeddedClient(system, options, store));
   FRAKTOR_RETURN_IF_ERROR(
-      system.SpawnSystemActor(*MakeProps<Ear>({}, std::weak_ptr<Board>(client->board_), store, options.watch_period))
+      system.TrySpawnSystemActor(*MakeProps<Ear>({}, std::weak_ptr<Board>(client->board_), store, options.watch_period))
           .status());
   return client;
 }

@@ -410,9 +410,9 @@ absl::Status EmbeddedStore::Start(ActorSystem& system, const EmbeddedStoreOption
   // It waits for a disk.
   const PropsPtr props = MakeProps<EmbeddedStoreActor>(
       {.dispatcher = options.backend != nullptr && system.toolbox().has_threads() ? DispatcherChoice::kPinned
-                                                                                  : DispatcherChoice::kDefault},
+                                                                                  : DispatcherChoice::kAutomatic},
       options);
-  return system.SpawnSystemActor(*props, "cluster-store").status();
+  return system.TrySpawnSystemActor(*props, "cluster-store").status();
 }
 
 }  // namespace fraktor::inline v0

@@ -60,7 +60,7 @@ struct EmbeddedStoreOptions {
 
 class EmbeddedStore {
  public:
-  // Once for each system. InvalidArgument for times and limits that are not positive; errors of SpawnSystemActor. What the backend
+  // Once for each system. InvalidArgument for times and limits that are not positive; errors of TrySpawnSystemActor. What the backend
   // holds is read later: if it cannot be, whoever asks is told, the log has the reason, and it is tried again with pauses
   // that grow up to 10 s.
   static absl::Status Start(ActorSystem& system, const EmbeddedStoreOptions& options);

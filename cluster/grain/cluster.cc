@@ -318,9 +318,9 @@ absl::StatusOr<Cluster*> Cluster::Start(ActorSystem& system, const ClusterOption
   cluster->parts_->driver = cluster->driver_.get();
   // Users' calls go through it: it is as busy as they are. Membership and leases are the executor's. It has all that it
   // needs by now: others may call it from its first moment on.
-  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kUsers},
+  const PropsPtr props = MakeProps<GrainRouter>({.dispatcher = DispatcherChoice::kDefault},
                                                 std::shared_ptr<const GrainRouterParts>(cluster->parts_));
-  FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.SpawnSystemActor(*props, "grains"));
+  FRAKTOR_ASSIGN_OR_RETURN(cluster->router_, system.TrySpawnSystemActor(*props, "grains"));
   activations->set_router(cluster->router_);
   cluster->gate_->Open(cluster->router_, cluster->parts_);
   MemberCandidate candidate{.authority = authority};

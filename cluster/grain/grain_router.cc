@@ -992,9 +992,9 @@ absl::StatusOr<ActorRef> GrainRouter::Spawn(ActorContext& context, const GrainKi
                : absl::InternalError(absl::StrCat("GrainKind::make of kind \"", kind.name,
                                                   "\" has returned null; it returns the props of an actor"));
   }));
-  absl::StatusOr<ActorRef> actor = context.Spawn(*props, GrainActorName(key));
+  absl::StatusOr<ActorRef> actor = context.TrySpawn(*props, GrainActorName(key));
   // Two keys of one name in one hash; it happens never, and costs the name.
-  if (ErrorKindOf<ActorErrorKind>(actor.status()) == ActorErrorKind::kNameTaken) return context.Spawn(*props);
+  if (ErrorKindOf<ActorErrorKind>(actor.status()) == ActorErrorKind::kNameTaken) return context.TrySpawn(*props);
   return actor;
 }
 

@@ -44,7 +44,7 @@ class LastMomentTest : public testing::Test {
 
   TestKit kit_;
   ActorRef asker_;
-  const ActorRef silent_ = kit_.SpawnActor(*MakeProps<Silent>({}, &asker_));
+  const ActorRef silent_ = kit_.Spawn(*MakeProps<Silent>({}, &asker_));
 };
 
 TEST_F(LastMomentTest, IsATenthBeforeTheTimeoutButNotMoreThanAMoment) {

@@ -63,9 +63,9 @@ absl::StatusOr<PubSub*> PubSub::Start(ActorSystem& system, const PubSubOptions& 
   if (extension.pubsub != nullptr) return absl::FailedPreconditionError("the system has its PubSub already");
   std::unique_ptr<PubSub> pubsub(new PubSub(system, *cluster, options));
   // It does as much as is published.
-  const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kUsers}, cluster, options,
+  const PropsPtr props = MakeTypedProps<TopicDelivery>({.dispatcher = DispatcherChoice::kDefault}, cluster, options,
                                                        TopicDelivery::MakeEstate());
-  FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.SpawnSystemActor(*props, "pubsub"));
+  FRAKTOR_ASSIGN_OR_RETURN(pubsub->delivery_, system.TrySpawnSystemActor(*props, "pubsub"));
   extension.pubsub = std::move(pubsub);
   extension.started.store(extension.pubsub.get(), std::memory_order_release);
   return extension.pubsub.get();

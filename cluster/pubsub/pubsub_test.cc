@@ -649,7 +649,7 @@ TEST(PubSub, BelievesNobodyWhoSpeaksForATopic) {
 class TopicGrainTest : public testing::Test {
  protected:
   ActorRef Spawn(const TopicOptions& options) {
-    return kit_.SpawnActor(*MakeTypedProps<TopicGrain>(
+    return kit_.Spawn(*MakeTypedProps<TopicGrain>(
         PropsOptions(), GrainContext{.key = GrainKey(TopicGrain::kGrainKind, "news"), .token = 1}, options));
   }
   static PublishToTopic Make(int number, size_t bytes = 4) {

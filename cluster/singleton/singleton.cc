@@ -33,8 +33,8 @@ absl::StatusOr<ActorRef> StartSingletonProxy(ActorSystem& system, const GrainKey
   }
   FRAKTOR_RETURN_IF_ERROR(CheckCounts({{"SingletonOptions::max_buffered", options.max_buffered}}));
   // Users' messages go through it.
-  const PropsPtr props = MakeProps<SingletonProxy>({.dispatcher = DispatcherChoice::kUsers}, cluster, key, options);
-  absl::StatusOr<ActorRef> proxy = system.SpawnSystemActor(*props, absl::StrCat("singleton-", key.kind()));
+  const PropsPtr props = MakeProps<SingletonProxy>({.dispatcher = DispatcherChoice::kDefault}, cluster, key, options);
+  absl::StatusOr<ActorRef> proxy = system.TrySpawnSystemActor(*props, absl::StrCat("singleton-", key.kind()));
   if (ErrorKindOf<ActorErrorKind>(proxy.status()) == ActorErrorKind::kNameTaken) {
     return MakeError(
         absl::StatusCode::kAlreadyExists, ActorErrorKind::kNameTaken,

@@ -201,7 +201,7 @@ TEST(PersistentGrain, WritesWithItsToken) {
     ASSERT_TRUE(bank.DepositAt(0, "bob", 1).ok());
     // A former activation, by hand.
     const GrainContext former{.key = GrainKey("account", "alice"), .token = 1};
-    const ActorRef zombie = system.SpawnActor(*MakeTypedProps<Account>(PropsOptions(), GrainSeed(former))).value();
+    const ActorRef zombie = system.TrySpawn(*MakeTypedProps<Account>(PropsOptions(), GrainSeed(former))).value();
     const auto ask_zombie = [&] {
       return bank.cluster().Await(system.Ask<Balance>(zombie, Deposit{100}, absl::Seconds(5)));
     };
@@ -213,7 +213,7 @@ TEST(PersistentGrain, WritesWithItsToken) {
     EXPECT_FALSE(ask_zombie().ok()) << "it must not write any more";
     EXPECT_EQ(bank.DepositAt(0, "alice", 1).value().amount, 111);
     // One that begins now with an old token does not even get to read.
-    const ActorRef late = system.SpawnActor(*MakeTypedProps<Account>(PropsOptions(), GrainSeed(former))).value();
+    const ActorRef late = system.TrySpawn(*MakeTypedProps<Account>(PropsOptions(), GrainSeed(former))).value();
     EXPECT_FALSE(bank.cluster().Await(system.Ask<Balance>(late, Deposit{100}, absl::Seconds(5))).ok());
     EXPECT_EQ(bank.DepositAt(0, "alice", 1).value().amount, 112);
   });

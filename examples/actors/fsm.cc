@@ -41,7 +41,7 @@ class Turnstile final : public fraktor::Fsm<State, Data> {
 
 int main() {
   fraktor::ActorSystem system("station");
-  const fraktor::ActorRef turnstile = system.SpawnActor(fraktor::PropsOf<Turnstile>(), "turnstile").value();
+  const fraktor::ActorRef turnstile = system.TrySpawn(fraktor::PropsOf<Turnstile>(), "turnstile").value();
   auto say = [&](const absl::StatusOr<Says>& says) {
     std::cout << (says.ok() ? says->text : says.status().ToString()) << "\n";
   };

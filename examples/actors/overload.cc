@@ -57,7 +57,7 @@ int main() {
   // Two pages may wait; who sends a third is told.
   const fraktor::PropsPtr props =
       fraktor::MakeTypedProps<Printer>({.mailbox = {.capacity = 2, .overflow = fraktor::OverflowStrategy::kReject}});
-  absl::StatusOr<fraktor::ActorRef> spawned = system.SpawnActor(*props, "printer");
+  absl::StatusOr<fraktor::ActorRef> spawned = system.TrySpawn(*props, "printer");
   if (!spawned.ok()) {
     std::cerr << spawned.status() << "\n";  // Options that make no sense are refused by name.
     return 1;

@@ -24,7 +24,7 @@ namespace fraktor::inline v0 {
 namespace {
 
 // Stores do as much as the users' actors want: the workers of the system's own actors are for others.
-const PropsOptions kAmongUsers{.dispatcher = DispatcherChoice::kUsers};
+const PropsOptions kAmongUsers{.dispatcher = DispatcherChoice::kDefault};
 
 bool IsAlive(ActorRef actor) { return actor.IsCurrent(); }
 
@@ -131,8 +131,8 @@ absl::StatusOr<ActorRef> PersistenceExtension::Journal(std::string_view plugin_i
       entry.actors.size() == 1 || persistence_id.empty() ? 0 : ExtendCrc32c(0, persistence_id) % entry.actors.size();
   ActorRef& actor = entry.actors[index];
   if (!IsAlive(actor)) {
-    FRAKTOR_ASSIGN_OR_RETURN(
-        actor, system_.SpawnSystemActor(*MakeProps<JournalActor>(kAmongUsers, entry.setup.storage, entry.setup.options),
+    FRAKTOR_ASSIGN_OR_RETURN(actor, system_.TrySpawnSystemActor(
+                                        *MakeProps<JournalActor>(kAmongUsers, entry.setup.storage, entry.setup.options),
                                         index == 0 ? absl::StrCat("journal-", found->first)
                                                    : absl::StrCat("journal-", found->first, "-", index)));
   }
@@ -148,7 +148,7 @@ absl::StatusOr<ActorRef> PersistenceExtension::SnapshotStore(std::string_view pl
                          .text = "there is no snapshot store: persistent actors are brought back from all their "
                                  "events, and saving a snapshot fails"});
       FRAKTOR_ASSIGN_OR_RETURN(no_snapshot_store_,
-                               system_.SpawnSystemActor(PropsOf<NoSnapshotStore>(), "no-snapshot-store"));
+                               system_.TrySpawnSystemActor(PropsOf<NoSnapshotStore>(), "no-snapshot-store"));
     }
     return no_snapshot_store_;
   }
@@ -159,8 +159,8 @@ absl::StatusOr<ActorRef> PersistenceExtension::SnapshotStore(std::string_view pl
   if (!IsAlive(entry.actor)) {
     FRAKTOR_ASSIGN_OR_RETURN(
         entry.actor,
-        system_.SpawnSystemActor(*MakeProps<SnapshotActor>(kAmongUsers, entry.setup.storage, entry.setup.options),
-                                 absl::StrCat("snapshots-", found->first)));
+        system_.TrySpawnSystemActor(*MakeProps<SnapshotActor>(kAmongUsers, entry.setup.storage, entry.setup.options),
+                                    absl::StrCat("snapshots-", found->first)));
   }
   return entry.actor;
 }
@@ -177,9 +177,10 @@ absl::StatusOr<ActorRef> PersistenceExtension::RecoveryPermitter() {
   MutexLock lock(mutex_);
   is_in_use_ = true;
   if (!IsAlive(permitter_)) {
-    FRAKTOR_ASSIGN_OR_RETURN(permitter_, system_.SpawnSystemActor(*MakeProps<fraktor::RecoveryPermitter>(
-                                                                      kAmongUsers, options_.max_concurrent_recoveries),
-                                                                  "recovery-permitter"));
+    FRAKTOR_ASSIGN_OR_RETURN(
+        permitter_, system_.TrySpawnSystemActor(
+                        *MakeProps<fraktor::RecoveryPermitter>(kAmongUsers, options_.max_concurrent_recoveries),
+                        "recovery-permitter"));
   }
   return permitter_;
 }

@@ -3,7 +3,7 @@
 //   auto& persistence = system.Extension<PersistenceExtension>();
 //   FRAKTOR_RETURN_IF_ERROR(persistence.AddJournal("main", {.storage = journal}));
 //   FRAKTOR_RETURN_IF_ERROR(persistence.AddSnapshotStore("main", {.storage = snapshots}));
-//   system.SpawnActor(*MakeProps<Account>({}, ...), "account-7");
+//   system.TrySpawn(*MakeProps<Account>({}, ...), "account-7");
 //
 // The first that is added under any id is the one of actors that name none. Their actors are started below /system when
 // they are first asked for, and again if they have ended. Without a snapshot store actors are brought back from their

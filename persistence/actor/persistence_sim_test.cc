@@ -335,7 +335,7 @@ TEST(PersistenceSimulation, LosesNothingThatWasAcknowledged) {
     EXPECT_TRUE(persistence.AddJournal("store", {.storage = storage, .options = options}).ok());
     if (has_link) {
       const ActorRef journal = persistence.Journal("store").value();
-      const ActorRef link = sim.system().SpawnSystemActor(*MakeProps<LossyLink>({}, &sim, journal), "link").value();
+      const ActorRef link = sim.system().TrySpawnSystemActor(*MakeProps<LossyLink>({}, &sim, journal), "link").value();
       EXPECT_TRUE(persistence.AddJournal("remote", {.actor = link}).ok());
       world.journal = "remote";
     }
@@ -349,7 +349,7 @@ TEST(PersistenceSimulation, LosesNothingThatWasAcknowledged) {
     const auto start_those_that_have_ended = [&] {
       for (int i = 0; i < kActors; ++i) {
         if (sim.IsAlive(tellers[static_cast<size_t>(i)])) continue;
-        tellers[static_cast<size_t>(i)] = sim.SpawnActor(*MakeProps<Teller>({}, &world, id_of(i)));
+        tellers[static_cast<size_t>(i)] = sim.Spawn(*MakeProps<Teller>({}, &world, id_of(i)));
       }
     };
     for (int round = 0; round < 3; ++round) {

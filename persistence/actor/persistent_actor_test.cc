@@ -111,7 +111,7 @@ class PersistentActorTest : public testing::Test {
   }
   PersistenceExtension& persistence() { return kit_.system().Extension<PersistenceExtension>(); }
 
-  ActorRef Spawn(Script& script) { return kit_.SpawnActor(*MakeProps<ScriptedActor>({}, &script)); }
+  ActorRef Spawn(Script& script) { return kit_.Spawn(*MakeProps<ScriptedActor>({}, &script)); }
   ActorRef Spawn() { return Spawn(script_); }
   // Spawns it, and waits until it has recovered.
   ActorRef SpawnRecovered() {
@@ -826,10 +826,10 @@ TEST_F(PersistentActorTest, LeaveOthersRunningWhileTheyWaitForPermits) {
   for (int i = 0; i < 100; ++i) {
     scripts.push_back(std::make_unique<Script>());
     scripts.back()->id = std::to_string(i);
-    threaded.SpawnActor(*MakeProps<ScriptedActor>({}, scripts.back().get()));
+    threaded.Spawn(*MakeProps<ScriptedActor>({}, scripts.back().get()));
   }
   for (int i = 0; i < 3; ++i) journal.Expect<OpenWriter>();
-  const ActorRef free = threaded.SpawnActor(PropsOf<NoSnapshotStore>());
+  const ActorRef free = threaded.Spawn(PropsOf<NoSnapshotStore>());
   probe.Send(free, LoadSnapshot{"a", {}, 1, probe.ref(), 1});
   probe.Expect<LoadSnapshotResult>();
   EXPECT_EQ(journal.pending(), 0u);
@@ -1736,7 +1736,7 @@ TEST_F(PersistentActorTest, GetsTheJournalsAnswersWhenItsMailboxIsFull) {
   PropsOptions options;
   options.mailbox.capacity = 2;
   options.mailbox.overflow = OverflowStrategy::kDropNewest;
-  const ActorRef actor = kit_.SpawnActor(*MakeProps<ScriptedActor>(options, &script_));
+  const ActorRef actor = kit_.Spawn(*MakeProps<ScriptedActor>(options, &script_));
   kit_.Advance(absl::Seconds(1));
   script_.log.clear();
   // Their answers come all at once.

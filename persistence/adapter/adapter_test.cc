@@ -143,7 +143,7 @@ class AdapterTest : public testing::Test {
 
   ActorRef Start(const std::string& journal) {
     seen_.clear();
-    const ActorRef adder = kit_.SpawnActor(*MakeProps<Adder>({}, journal, &seen_));
+    const ActorRef adder = kit_.Spawn(*MakeProps<Adder>({}, journal, &seen_));
     kit_.Settle();
     return adder;
   }

@@ -371,7 +371,7 @@ TEST_F(DurableTest, GetsTheStoresAnswersWhenItsMailboxIsFull) {
   PropsOptions options;
   options.mailbox.capacity = 2;
   options.mailbox.overflow = OverflowStrategy::kDropNewest;
-  const ActorRef cart = kit_.SpawnActor(*MakeProps<Cart>(options, "cart"));
+  const ActorRef cart = kit_.Spawn(*MakeProps<Cart>(options, "cart"));
   auto probe = kit_.Probe();
   kit_.Settle();
   store_->is_held = true;

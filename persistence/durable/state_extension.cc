@@ -57,9 +57,9 @@ absl::StatusOr<ActorRef> StateExtension::Store(std::string_view plugin_id) {
   if (!entry.actor.IsCurrent()) {
     FRAKTOR_ASSIGN_OR_RETURN(
         // As busy as the users' actors are.
-        entry.actor, system_.SpawnSystemActor(*MakeProps<StateActor>({.dispatcher = DispatcherChoice::kUsers},
-                                                                     entry.setup.storage, entry.setup.options),
-                                              absl::StrCat("states-", found->first)));
+        entry.actor, system_.TrySpawnSystemActor(*MakeProps<StateActor>({.dispatcher = DispatcherChoice::kDefault},
+                                                                        entry.setup.storage, entry.setup.options),
+                                                 absl::StrCat("states-", found->first)));
   }
   return entry.actor;
 }

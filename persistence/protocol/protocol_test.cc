@@ -157,7 +157,7 @@ TEST(PendingOperations, GetOneMessageForEachResultThatComesLater) {
   Log log;
   TestKit kit;
   TestProbe probe = kit.Probe();
-  const ActorRef waiter = kit.SpawnActor(*MakeProps<Waiter>({}, &log));
+  const ActorRef waiter = kit.Spawn(*MakeProps<Waiter>({}, &log));
   std::vector<Promise<int>> promises;
   const auto await = [&] {
     auto [promise, future] = MakePromise<int>();
@@ -187,7 +187,7 @@ TEST(PendingOperations, GetOneMessageForEachResultThatComesLater) {
 class JournalActorTest : public testing::Test {
  protected:
   void Start(const JournalActorOptions& options = {}) {
-    journal_ = kit_.SpawnActor(*MakeProps<JournalActor>({}, std::shared_ptr<JournalStorage>(storage_), options));
+    journal_ = kit_.Spawn(*MakeProps<JournalActor>({}, std::shared_ptr<JournalStorage>(storage_), options));
   }
   uint64_t Open(std::string_view id) {
     probe_.Send(journal_, OpenWriter{std::string(id), 0, probe_.ref(), kInstance});
@@ -849,8 +849,8 @@ class WatchedSnapshots final : public SnapshotStorage {
 class SnapshotActorTest : public testing::Test {
  protected:
   SnapshotActorTest() {
-    snapshots_ = kit_.SpawnActor(*MakeProps<SnapshotActor>({}, std::shared_ptr<SnapshotStorage>(storage_),
-                                                           SnapshotActorOptions{.publish_commands = true}));
+    snapshots_ = kit_.Spawn(*MakeProps<SnapshotActor>({}, std::shared_ptr<SnapshotStorage>(storage_),
+                                                      SnapshotActorOptions{.publish_commands = true}));
   }
   SnapshotMetadata Save(uint64_t nr, std::string payload = "state") {
     Snapshot snapshot;
@@ -1028,7 +1028,7 @@ TEST_F(SnapshotActorTest, ServesOthersWhileASaveIsUnderWayAndFailsItWhenItStops)
 TEST(NoSnapshotStore, FindsNothingAndSavesNothing) {
   TestKit kit;
   TestProbe probe = kit.Probe();
-  const ActorRef none = kit.SpawnActor(PropsOf<NoSnapshotStore>());
+  const ActorRef none = kit.Spawn(PropsOf<NoSnapshotStore>());
   probe.Send(none, LoadSnapshot{"a", {}, 9, probe.ref(), kInstance});
   EXPECT_FALSE(probe.Expect<LoadSnapshotResult>().found);
   probe.Send(none, SaveSnapshot{{}, probe.ref(), kInstance});

@@ -142,7 +142,7 @@ TEST(CrashChild, DISABLED_Persists) {
   options.codecs = CodecSetup().Add<Written>().Build().value();
   const auto system = ActorSystem::Create(options).value();
   ASSERT_TRUE(system->Extension<PersistenceExtension>().AddJournal("rocksdb", {.storage = journal}).ok());
-  for (int i = 0; i < kActors; ++i) ASSERT_TRUE(system->SpawnActor(*MakeProps<Writer>({}, i, log_fd), IdOf(i)).ok());
+  for (int i = 0; i < kActors; ++i) ASSERT_TRUE(system->TrySpawn(*MakeProps<Writer>({}, i, log_fd), IdOf(i)).ok());
   // Until it is killed.
   static_cast<void>(system->WhenTerminated().Wait());
 }

@@ -301,7 +301,7 @@ class Scenario {
 
   void HearsThatItIsFenced() {
     const auto rivals = std::make_shared<Notebook>();
-    const ActorRef rival = nodes_.keeper->SpawnActor(*MakeProps<Ledger>({}, rivals)).value();
+    const ActorRef rival = nodes_.keeper->TrySpawn(*MakeProps<Ledger>({}, rivals)).value();
     AwaitIn(*rivals, "the recovery of a rival", [](const Pages& pages) { return pages.recovered == 1; });
     EXPECT_EQ(rivals->Read().state, UpTo(last_));
     Tell(ledger_, Note{.first = last_ + 1});
@@ -313,7 +313,7 @@ class Scenario {
     AwaitIn(*rivals, "the end of the rival", [](const Pages& pages) { return pages.ended == 1; });
   }
 
-  void Start() { ledger_ = nodes_.writer->SpawnActor(*MakeProps<Ledger>({}, notebook_)).value(); }
+  void Start() { ledger_ = nodes_.writer->TrySpawn(*MakeProps<Ledger>({}, notebook_)).value(); }
 
   // Each event was handled once and stored once, in order.
   void AwaitHandled(int64_t last) {

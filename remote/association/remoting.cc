@@ -96,7 +96,7 @@ class RemoteDaemon final : public ActorInstance {
     if (props == nullptr) {
       return absl::InternalError(absl::StrCat("the factory \"", spawn.factory, "\" made no recipe: it is null"));
     }
-    return context.Spawn(*props, spawn.name);
+    return context.TrySpawn(*props, spawn.name);
   }
 
   CoreHandle& handle_;
@@ -151,7 +151,7 @@ absl::StatusOr<Remoting*> Remoting::Start(ActorSystem& system, std::unique_ptr<T
   };
   FRAKTOR_ASSIGN_OR_RETURN(
       remoting->daemon_,
-      system.SpawnSystemActor(
+      system.TrySpawnSystemActor(
           *MakeProps<RemoteDaemon>({}, &handle, std::function<absl::StatusOr<PropsPtr>(const RemoteSpawn&)>(make)),
           "remote"));
   FRAKTOR_ASSIGN_OR_RETURN(remoting->timer_, system.toolbox().SchedulePeriodic({.period = options.tick}, [&handle] {

@@ -311,7 +311,7 @@ class Agreeable final : public ActorInstance {
 TEST_F(RemotingTest, BringsDoneBackWithoutACodecOfTheUsers) {
   const TestNode a = Add("a");
   const TestNode b = Add("b");
-  ASSERT_TRUE(b.system().SpawnActor(PropsOf<Agreeable>(), "agreeable").ok());
+  ASSERT_TRUE(b.system().TrySpawn(PropsOf<Agreeable>(), "agreeable").ok());
   const absl::StatusOr<Done> done =
       a.system().AskAndWait<Done>(b.From(a, "/user/agreeable"), Question{1}, absl::Seconds(5));
   EXPECT_TRUE(done.ok()) << done.status();

@@ -262,7 +262,7 @@ DispatcherChoice RandomDispatcher(Random& random) {
   const uint64_t draw = random.Uniform(40);
   if (draw == 0) return DispatcherChoice::kPinned;
   if (draw <= 2) return DispatcherChoice::kSystem;
-  return draw <= 4 ? DispatcherChoice::kUsers : DispatcherChoice::kDefault;
+  return draw <= 4 ? DispatcherChoice::kDefault : DispatcherChoice::kAutomatic;
 }
 
 PropsPtr MakeFrom(const LifeSource& source, const PropsOptions& options, Random& random) {
@@ -311,7 +311,7 @@ void CheckSpawned(World& world, const absl::Status& status) {
 
 absl::StatusOr<ActorRef> SpawnCitizen(World& world, Random& random, ActorContext& parent) {
   if (!world.HasRoom()) return absl::ResourceExhaustedError("enough actors live");
-  absl::StatusOr<ActorRef> child = parent.Spawn(*MakeCitizen(world, random), RandomName(random));
+  absl::StatusOr<ActorRef> child = parent.TrySpawn(*MakeCitizen(world, random), RandomName(random));
   CheckSpawned(world, child.status());
   if (child.ok()) world.Meet(random, {*child, &parent.system() != &world.system()});
   return child;
@@ -319,7 +319,7 @@ absl::StatusOr<ActorRef> SpawnCitizen(World& world, Random& random, ActorContext
 
 absl::StatusOr<ActorRef> SpawnCitizen(World& world, Random& random, ActorSystem& system) {
   if (!world.HasRoom()) return absl::ResourceExhaustedError("enough actors live");
-  absl::StatusOr<ActorRef> top = system.SpawnActor(*MakeCitizen(world, random), RandomName(random));
+  absl::StatusOr<ActorRef> top = system.TrySpawn(*MakeCitizen(world, random), RandomName(random));
   CheckSpawned(world, top.status());
   if (top.ok()) world.Meet(random, {*top, &system != &world.system()});
   return top;

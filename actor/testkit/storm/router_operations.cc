@@ -45,7 +45,7 @@ absl::Status SpawnAPool(Deed& deed) {
   if (deed.random.Bernoulli(0.3)) options.resizer = PressureResizerOptions{.lower_bound = 1, .upper_bound = 6};
   if (deed.random.Bernoulli(0.5)) options.supervision = SupervisorStrategyOptions{};
   const PropsPtr pool = MakePool(options, *MakeRoutee(deed.world(), deed.random)).value();
-  const absl::StatusOr<ActorRef> router = deed.context.Spawn(*pool, RandomName(deed.random));
+  const absl::StatusOr<ActorRef> router = deed.context.TrySpawn(*pool, RandomName(deed.random));
   CheckSpawned(deed.world(), router.status());
   if (router.ok()) deed.world().Meet(deed.random, AsAcquaintance(deed, *router, options.strategy));
   return absl::OkStatus();
@@ -62,7 +62,7 @@ absl::Status SpawnAGroup(Deed& deed) {
     }
   }
   const PropsPtr group = MakeGroup(options).value();
-  const absl::StatusOr<ActorRef> router = deed.context.Spawn(*group, RandomName(deed.random));
+  const absl::StatusOr<ActorRef> router = deed.context.TrySpawn(*group, RandomName(deed.random));
   CheckSpawned(deed.world(), router.status());
   if (router.ok()) deed.world().Meet(deed.random, AsAcquaintance(deed, *router, options.strategy));
   return absl::OkStatus();

@@ -101,12 +101,12 @@ void SpawnOne(Stranger& stranger) {
   SpawnCitizen(stranger.world(), stranger.random(), stranger.world().system()).IgnoreError();
 }
 
-void SpawnSystemActor(Stranger& stranger) {
+void TrySpawnSystemActor(Stranger& stranger) {
   World& world = stranger.world();
   if (!world.HasRoom()) return;
-  CheckSpawned(
-      world,
-      world.system().SpawnSystemActor(*MakeSteward(world, stranger.random()), RandomName(stranger.random())).status());
+  CheckSpawned(world, world.system()
+                          .TrySpawnSystemActor(*MakeSteward(world, stranger.random()), RandomName(stranger.random()))
+                          .status());
 }
 
 void StopOne(Stranger& stranger) { stranger.world().system().Stop(stranger.Anybody().ref); }
@@ -352,7 +352,7 @@ const std::vector<StrangerOperation>& StrangerOperations() {
       {"publish an event", 2, &PublishGust},
       {"listen to events", 1, &ListenForAWhile},
       {"spawn", 12, &SpawnOne},
-      {"spawn a system actor", 1, &SpawnSystemActor},
+      {"spawn a system actor", 1, &TrySpawnSystemActor},
       {"stop", 3, &StopOne},
       {"poison", 3, &PoisonOne},
       {"kill", 1, &KillOne},

@@ -1,0 +1,181 @@
+// Receptionist: actors of a system find each other by the service that they offer.
+//
+//   const ServiceKey<Print> kPrinters("printers");
+//
+//   class Printer : public Actor<Printer, Print> {
+//    public:
+//     void PreStart(Context& context) { Receptionist::Of(context.system()).Register(kPrinters, context.self()); }
+//     Done On(Context&, const Print&) { return {}; }
+//   };
+//
+//   // Gets a Listing at once, and another one after each change.
+//   class Office : public Actor<Office, Listing<Print>> {
+//    public:
+//     void PreStart(Context& context) { Receptionist::Of(context.system()).Subscribe(kPrinters, context.self()); }
+//     void On(Context&, const Listing<Print>& listing) { printers_ = listing.services; }
+//
+//    private:
+//     std::vector<TypedRef<Print>> printers_;
+//   };
+//
+//   Future<Listing<Print>> finding = Receptionist::Of(system).Find(kPrinters, absl::Seconds(1));
+//
+// A key is a name and the messages that the service takes: the same name with other messages is another key. An actor may
+// register under many keys. The receptionist watches those who are registered or subscribed, and removes them when they
+// end. Registering or subscribing again changes nothing.
+//
+// It is an actor, /system/receptionist, of this system only. Calls are messages to it, so those of one thread or actor
+// keep their order: a Find after a Register sees it. Changes that come together are one Listing.
+//
+// Thread safety: any thread.
+#ifndef FRAKTOR_ACTOR_PATTERN_RECEPTIONIST_H_
+#define FRAKTOR_ACTOR_PATTERN_RECEPTIONIST_H_
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/time/time.h"
+
+#include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/typed/typed_ref.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor::inline v0 {
+
+// The name of a service whose actors take the messages Ms.
+template <class... Ms>
+class ServiceKey {
+ public:
+  explicit ServiceKey(std::string_view name) : name_(name) {}
+  const std::string& name() const { return name_; }
+
+  friend bool operator==(const ServiceKey&, const ServiceKey&) = default;
+
+ private:
+  std::string name_;
+};
+
+// The actors that are registered under a key, in the order of their registration.
+template <class... Ms>
+struct Listing {
+  ServiceKey<Ms...> key;
+  std::vector<TypedRef<Ms...>> services;
+};
+
+namespace receptionist_internal {
+
+// A key without its type, which the type of its Listing stands for.
+struct Key {
+  std::string name;
+  const MessageType* listing;
+
+  friend bool operator==(const Key&, const Key&) = default;
+  template <typename H>
+  friend H AbslHashValue(H state, const Key& key) {
+    return H::combine(std::move(state), key.name, key.listing);
+  }
+};
+
+template <class... Ms>
+Key KeyOf(const ServiceKey<Ms...>& key) {
+  return {.name = key.name(), .listing = MessageTypeOf<Listing<Ms...>>()};
+}
+
+template <class... Ms>
+Listing<Ms...> MakeListing(std::string_view name, const std::vector<ActorRef>& services) {
+  Listing<Ms...> listing{.key = ServiceKey<Ms...>(name), .services = {}};
+  listing.services.reserve(services.size());
+  for (const ActorRef service : services) listing.services.push_back(TypedRef<Ms...>::Unchecked(service));
+  return listing;
+}
+
+// Sends a listing of the key's type.
+using SendListing = void (*)(ActorRef subscriber, std::string_view name, const std::vector<ActorRef>& services);
+
+// The messages of the receptionist.
+struct RegisterService {
+  Key key;
+  ActorRef service;
+};
+struct DeregisterService {
+  Key key;
+  ActorRef service;
+};
+struct SubscribeToService {
+  Key key;
+  ActorRef subscriber;
+  SendListing send;
+};
+struct UnsubscribeFromService {
+  Key key;
+  ActorRef subscriber;
+};
+struct ServicesFound {
+  std::vector<ActorRef> services;
+};
+struct FindServices {
+  using Reply = ServicesFound;
+  Key key;
+};
+
+}  // namespace receptionist_internal
+
+class Receptionist {
+ public:
+  // The receptionist of a system, which begins with the first call.
+  static Receptionist& Of(ActorSystem& system) { return system.Extension<Receptionist>(); }
+
+  explicit Receptionist(ActorSystem& system);
+
+  // The type of the key decides: an actor that takes more messages can be registered.
+  template <class... Ms>
+  void Register(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Ms...>> service) {
+    Tell(actor_, receptionist_internal::RegisterService{receptionist_internal::KeyOf(key), service.untyped()});
+  }
+  template <class... Ms>
+  void Deregister(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Ms...>> service) {
+    Tell(actor_, receptionist_internal::DeregisterService{receptionist_internal::KeyOf(key), service.untyped()});
+  }
+
+  // The subscriber gets the Listing of now, and a new one after each change.
+  template <class... Ms>
+  void Subscribe(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Listing<Ms...>>> subscriber) {
+    Tell(actor_, receptionist_internal::SubscribeToService{
+                     .key = receptionist_internal::KeyOf(key),
+                     .subscriber = subscriber.untyped(),
+                     .send = [](ActorRef to, std::string_view name, const std::vector<ActorRef>& services) {
+                       Tell(to, receptionist_internal::MakeListing<Ms...>(name, services));
+                     }});
+  }
+  template <class... Ms>
+  void Unsubscribe(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Listing<Ms...>>> subscriber) {
+    Tell(actor_,
+         receptionist_internal::UnsubscribeFromService{receptionist_internal::KeyOf(key), subscriber.untyped()});
+  }
+
+  // The actors that are registered now; none is an empty Listing. Errors as ActorSystem::Ask.
+  template <class... Ms>
+  Future<Listing<Ms...>> Find(const ServiceKey<Ms...>& key, absl::Duration timeout) {
+    return system_
+        .Ask<receptionist_internal::ServicesFound>(
+            actor_, receptionist_internal::FindServices{receptionist_internal::KeyOf(key)}, timeout)
+        .Map([name = key.name()](const receptionist_internal::ServicesFound& found) {
+          return receptionist_internal::MakeListing<Ms...>(name, found.services);
+        });
+  }
+
+ private:
+  ActorSystem& system_;
+  // No one if the system was ending when it was asked for.
+  ActorRef actor_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_PATTERN_RECEPTIONIST_H_

@@ -1,0 +1,171 @@
+#include "fraktor/actor/pattern/receptionist.h"
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/actor.h"
+#include "fraktor/actor/testkit/test_kit.h"
+
+namespace fraktor {
+namespace {
+
+struct Print {
+  using Reply = Done;
+};
+struct Scan {
+  using Reply = Done;
+};
+
+class Printer : public Actor<Printer, Print, Scan> {
+ public:
+  Done On(Context&, const Print&) { return {}; }
+  Done On(Context&, const Scan&) { return {}; }
+};
+
+using Printers = std::vector<TypedRef<Print>>;
+
+class ReceptionistTest : public testing::Test {
+ protected:
+  Receptionist& receptionist() { return Receptionist::Of(kit_.system()); }
+  Printers Find(const ServiceKey<Print>& key) {
+    auto finding = receptionist().Find(key, absl::Seconds(1));
+    kit_.AwaitThat("a listing", [&] { return finding.IsReady(); });
+    const absl::StatusOr<Listing<Print>> found = finding.Take();
+    EXPECT_TRUE(found.ok()) << found.status();
+    if (!found.ok()) return {};
+    EXPECT_EQ(found->key, key);
+    return found->services;
+  }
+  // The next listing that the subscriber gets.
+  template <class Probe>
+  Printers Expect(Probe& probe) {
+    return probe.template Expect<Listing<Print>>().services;
+  }
+
+  TestKit kit_;
+  const ServiceKey<Print> key_{"printers"};
+};
+
+TEST_F(ReceptionistTest, FindsWhoIsRegisteredInOrder) {
+  EXPECT_EQ(Find(key_), Printers());
+  const RefOf<Printer> a = kit_.SpawnNamed<Printer>("a");
+  const RefOf<Printer> b = kit_.SpawnNamed<Printer>("b");
+  receptionist().Register(key_, b);
+  receptionist().Register(key_, a);
+  receptionist().Register(key_, b);
+  EXPECT_EQ(Find(key_), Printers({b, a}));
+  receptionist().Deregister(key_, b);
+  receptionist().Deregister(key_, b);
+  EXPECT_EQ(Find(key_), Printers({a}));
+  receptionist().Register(key_, b);
+  EXPECT_EQ(Find(key_), Printers({a, b}));
+}
+
+TEST_F(ReceptionistTest, TellsKeysOfOtherNamesAndMessagesApart) {
+  const RefOf<Printer> a = kit_.Spawn<Printer>();
+  receptionist().Register(ServiceKey<Scan>("printers"), a);
+  receptionist().Register(ServiceKey<Print>("others"), a);
+  EXPECT_EQ(Find(key_), Printers());
+  EXPECT_EQ(Find(ServiceKey<Print>("others")), Printers({a}));
+}
+
+TEST_F(ReceptionistTest, RemovesAnActorThatEnds) {
+  const RefOf<Printer> a = kit_.Spawn<Printer>();
+  const RefOf<Printer> b = kit_.Spawn<Printer>();
+  const ServiceKey<Print> other("others");
+  for (const auto& printer : {a, b}) receptionist().Register(key_, printer);
+  receptionist().Register(other, a);
+  kit_.Settle();
+  kit_.system().Stop(a);
+  kit_.Settle();
+  EXPECT_EQ(Find(key_), Printers({b}));
+  EXPECT_EQ(Find(other), Printers());
+  // One that has ended before is never found.
+  receptionist().Register(key_, a);
+  kit_.Settle();
+  EXPECT_EQ(Find(key_), Printers({b}));
+}
+
+TEST_F(ReceptionistTest, TellsSubscribersOfEachChange) {
+  auto probe = kit_.Probe<Listing<Print>>();
+  const RefOf<Printer> a = kit_.Spawn<Printer>();
+  const RefOf<Printer> b = kit_.Spawn<Printer>();
+  receptionist().Subscribe(key_, probe.ref());
+  EXPECT_EQ(Expect(probe), Printers());
+  receptionist().Subscribe(key_, probe.ref());
+  probe.ExpectNoMessage();
+  receptionist().Register(key_, a);
+  receptionist().Register(key_, b);
+  EXPECT_EQ(Expect(probe), Printers({a, b})) << "changes that come together are one listing";
+  receptionist().Register(key_, b);
+  probe.ExpectNoMessage();
+  kit_.system().Stop(a);
+  EXPECT_EQ(Expect(probe), Printers({b}));
+  receptionist().Unsubscribe(key_, probe.ref());
+  receptionist().Unsubscribe(key_, probe.ref());
+  receptionist().Deregister(key_, b);
+  probe.ExpectNoMessage();
+}
+
+// Registers itself, and counts the services that it hears of.
+class Peer : public Actor<Peer, Print, Listing<Print>> {
+ public:
+  explicit Peer(const ServiceKey<Print>& key, size_t* heard) : key_(key), heard_(*heard) {}
+  void PreStart(Context& context) {
+    Receptionist& receptionist = Receptionist::Of(context.system());
+    receptionist.Register(key_, context.self());
+    receptionist.Subscribe(key_, context.self());
+  }
+  Done On(Context&, const Print&) { return {}; }
+  void On(Context&, const Listing<Print>& listing) { heard_ = listing.services.size(); }
+
+ private:
+  const ServiceKey<Print> key_;
+  size_t& heard_;
+};
+
+TEST_F(ReceptionistTest, LetsAServiceSubscribeToItsOwnKey) {
+  size_t heard = 0;
+  size_t other_heard = 0;
+  auto peer = kit_.Spawn<Peer>(key_, &heard);
+  kit_.Spawn<Peer>(key_, &other_heard);
+  kit_.Settle();
+  EXPECT_EQ(heard, 2u);
+  EXPECT_EQ(other_heard, 2u);
+  // It is still watched: it is subscribed.
+  receptionist().Deregister(key_, peer);
+  kit_.Settle();
+  EXPECT_EQ(heard, 1u);
+  kit_.system().Stop(peer);
+  kit_.ExpectDeadLetters<Listing<Print>>(0, [&] {
+    kit_.Settle();
+    receptionist().Register(key_, kit_.Spawn<Printer>());
+  });
+  EXPECT_EQ(heard, 1u) << "one that has ended is no subscriber";
+  EXPECT_EQ(other_heard, 2u);
+}
+
+// Nothing here is quadratic.
+TEST_F(ReceptionistTest, KeepsManyServices) {
+  constexpr int kServices = 20'000;
+  auto probe = kit_.Probe<Listing<Print>>();
+  receptionist().Subscribe(key_, probe.ref());
+  EXPECT_EQ(Expect(probe), Printers());
+  std::vector<RefOf<Printer>> printers;
+  for (int i = 0; i < kServices; ++i) {
+    printers.push_back(kit_.Spawn<Printer>());
+    receptionist().Register(key_, printers.back());
+  }
+  kit_.Settle();
+  EXPECT_EQ(Find(key_).size(), static_cast<size_t>(kServices));
+  for (const RefOf<Printer>& printer : printers) kit_.system().Stop(printer);
+  kit_.Settle();
+  EXPECT_EQ(Find(key_), Printers());
+}
+
+}  // namespace
+}  // namespace fraktor
