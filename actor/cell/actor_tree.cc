@@ -441,7 +441,7 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
   } else if (message.Is<StopActor>()) {
     turn.Set(Gate::kStopping);
   } else if (const auto* failed = message.TryAs<ChildFailed>()) {
-    OnChildFailed(worker, slot, message.sender(), failed->error);
+    OnChildFailed(worker, slot, message.sender(), *failed);
   } else if (message.Is<SuspendActor>()) {
     ++turn.failures;
     TellChildren<SuspendActor>(slot);
@@ -474,9 +474,10 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
   } else if (message.Is<SubscribedToEvents>()) {
     CellState::Of(slot).is_subscribed = true;
   } else if (auto* task = message.TryAs<TaskForActor>()) {
-    absl::Status ran =
-        MessageInvoker::Call("a task", [&] { return RunTask(ActorContext::Of(slot), std::move(task->task)); });
-    if (!ran.ok()) MessageInvoker::Fail(worker, slot, std::move(ran), nullptr);
+    FailureCause cause = FailureCause::kReturned;
+    absl::Status ran = MessageInvoker::Call(
+        "a task", [&] { return RunTask(ActorContext::Of(slot), std::move(task->task)); }, &cause);
+    if (!ran.ok()) MessageInvoker::Fail(worker, slot, std::move(ran), cause, nullptr);
   } else if (CellState* const state = CellState::Find(slot)) {
     for (size_t i = 0; i < state->attachments.size(); ++i) {
       if (state->attachments[i].attachment->OnSystemMessage(ActorContext::Of(slot), message)) return;
@@ -508,7 +509,7 @@ Envelope* ActorTree::OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envel
     MessageInvoker::Fail(worker, slot,
                          MakeError(absl::StatusCode::kAborted, ActorErrorKind::kKilled,
                                    absl::StrCat(PathOf(slot.ref()), " was told Kill")),
-                         nullptr);
+                         FailureCause::kKilled, nullptr);
   } else if (const auto* identify = envelope->TryAs<Identify>()) {
     worker.Tell(envelope->sender(), ActorIdentity{.id = identify->id, .ref = worker.turn.self()});
   } else {

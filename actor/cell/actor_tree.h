@@ -140,7 +140,8 @@ class ActorTree final : public ActorLifecycle {
   void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) override;
   Envelope* OnMarkedMessage(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) override;
   void OnActivity(ActorWorker& worker, ActorSlot& slot) override;
-  void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) override;
+  void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, FailureCause cause,
+                 Envelope* message) override;
   bool MayEnd(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnding(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;
@@ -167,9 +168,11 @@ class ActorTree final : public ActorLifecycle {
 
   // Failing.
   absl::Status NotStarted(const ActorSlot& slot, const absl::Status& why) const;
-  void Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit);
-  void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error);
-  void Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const absl::Status& error);
+  // Suspends the children, except `culprit`, whose failure this one follows from, and tells the
+  // parent.
+  void Report(ActorWorker& worker, ActorSlot& slot, ChildFailed failed, const ActorSlot* culprit);
+  void OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const ChildFailed& failed);
+  void Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const ChildFailed& failed);
   void RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error);
   void SendRestart(ActorWorker& worker, ActorRef child, const absl::Status& error, absl::Duration delay);
   void ForgetRestarts(ActorSlot& parent);
@@ -180,8 +183,8 @@ class ActorTree final : public ActorLifecycle {
   // The verdict is there, and the hooks that might have answered the message it failed on are over.
   void EndFailedMessage(ActorSlot& slot);
   void FailAskOfFailed(const ActorSlot& slot, const CellState& state) const;
-  // The same error, which names the actor that failed at first.
-  absl::Status EscalatedBy(ActorRef child, const absl::Status& error) const;
+  // The same failure, as that of the parent. The error names the actor that failed at first.
+  ChildFailed Escalated(ActorRef child, const ChildFailed& failed) const;
   void StopChild(ActorSlot& parent, ActorRef child);
   template <class M>
   static void TellChildren(ActorSlot& slot, const ActorSlot* except = nullptr);

@@ -3,13 +3,13 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/cell_state.h"
 #include "fraktor/actor/cell/child_list.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/cell/not_created.h"
 #include "fraktor/actor/cell/tree_phase.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
@@ -25,9 +25,6 @@
 
 namespace fraktor::inline v0 {
 namespace {
-
-// In an error that was escalated: the path of the actor that failed.
-constexpr absl::string_view kFailedActorUrl = "fraktor.dev/failed-actor";
 
 class NotCreatedInstance final : public ActorInstance {
   absl::Status Receive(ActorContext&, Envelope&) override {
@@ -57,8 +54,13 @@ ActorInstance& NotCreated() {
   return instance;
 }
 
-void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) {
+void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, FailureCause cause,
+                          Envelope* message) {
   CellState& state = CellState::Of(slot);
+  const bool broke_pact = std::exchange(state.broke_death_pact, false);
+  if (broke_pact && cause == FailureCause::kReturned && message != nullptr && message->Is<Terminated>()) {
+    cause = FailureCause::kDeathPact;
+  }
   // Whoever restarts or stops the actor may still want to answer it.
   if (message != nullptr && message == worker.turn.current && !message->is_system()) {
     EndFailedMessage(slot);
@@ -67,34 +69,35 @@ void ActorTree::OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Stat
   }
   // An actor that could not start has no instance: the verdict makes another, or none. Frames go before what they
   // point to.
-  if (message == nullptr && ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) {
+  if (message == nullptr && cause == FailureCause::kInitialization) {
     EndHandlers(worker, slot, error);
     Unmake(worker.cache(), slot);
   }
-  Report(worker, slot, error, nullptr);
+  Report(worker, slot, {.error = error, .cause = cause}, nullptr);
 }
 
-void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, const ActorSlot* culprit) {
+void ActorTree::Report(ActorWorker& worker, ActorSlot& slot, ChildFailed failed, const ActorSlot* culprit) {
   TellChildren<SuspendActor>(slot, culprit);
   ActorSlot* const parent = slot.kin.parent;
   if (parent == nullptr) {
     // A root has nobody above it.
-    LogOf(LogLevel::kError, slot.ref(), slot, ToStd(absl::StrCat("stopped after: ", error.message())));
+    LogOf(LogLevel::kError, slot.ref(), slot, ToStd(absl::StrCat("stopped after: ", failed.error.message())));
     worker.turn.Set(Gate::kStopping);
     return;
   }
-  TellSystem(parent->ref(), MakeEnvelope<ChildFailed>(worker.cache(), slot.ref(), error));
+  TellSystem(parent->ref(), MakeEnvelope<ChildFailed>(worker.cache(), slot.ref(), std::move(failed)));
 }
 
-void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const absl::Status& error) {
+void ActorTree::OnChildFailed(ActorWorker& worker, ActorSlot& slot, ActorRef child, const ChildFailed& failed) {
   // One that is stopping, or restarting, stops its children: that is the verdict.
   if (PhaseOf(slot) == kStoppingChildren || PhaseOf(slot) == kEnding || worker.turn.Has(Gate::kStopping)) return;
   // Somebody else may have stopped it already. Then there is nothing to decide.
   if (!child.IsCurrent()) return;
-  Sentence(worker, slot, child, error);
+  Sentence(worker, slot, child, failed);
 }
 
-void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const absl::Status& error) {
+void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child, const ChildFailed& failed) {
+  const absl::Status& error = failed.error;
   ActorInstance& supervisor = *parent.instance;
   SupervisionDirective directive = SupervisionDirective::kStop;
   int64_t restarts = 0;
@@ -102,15 +105,20 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
     const auto found = state->restarts.find(child);
     if (found != state->restarts.end()) restarts = found->second.restarts;
   }
-  const absl::Status decided = MessageInvoker::Call("a decider", [&] {
-    directive = supervisor.OnChildFailure(ActorContext::Of(parent),
-                                          Failure{.child = child, .error = error, .restarts = restarts});
-    return absl::OkStatus();
-  });
+  FailureCause cause_of_decider = FailureCause::kReturned;
+  const absl::Status decided = MessageInvoker::Call(
+      "a decider",
+      [&] {
+        directive = supervisor.OnChildFailure(
+            ActorContext::Of(parent),
+            Failure{.child = child, .error = error, .restarts = restarts, .cause = failed.cause});
+        return absl::OkStatus();
+      },
+      &cause_of_decider);
   if (!decided.ok()) {
     // The child stays as it is until somebody decides on its supervisor.
     ++worker.turn.failures;
-    Report(worker, parent, decided, child.slot());
+    Report(worker, parent, {.error = decided, .cause = cause_of_decider}, child.slot());
     return;
   }
   const bool all = supervisor.supervision().is_all_for_one();
@@ -124,7 +132,7 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
       break;
     case SupervisionDirective::kStop:
       LogOf(LogLevel::kError, child, *child.slot(), ToStd(absl::StrCat("stopped after: ", error.message())));
-      if (ErrorKindOf<ActorErrorKind>(error) == ActorErrorKind::kInitialization) RememberEndCause(child, error);
+      if (failed.cause == FailureCause::kInitialization) RememberEndCause(child, error);
       if (all) {
         StopChildren(parent);
       } else {
@@ -134,19 +142,20 @@ void ActorTree::Sentence(ActorWorker& worker, ActorSlot& parent, ActorRef child,
     case SupervisionDirective::kEscalate:
       ++worker.turn.failures;
       // The child is suspended by its own failure: what resumes the parent later resumes it too, once.
-      Report(worker, parent, EscalatedBy(child, error), child.slot());
+      Report(worker, parent, Escalated(child, failed), child.slot());
       break;
   }
 }
 
-absl::Status ActorTree::EscalatedBy(ActorRef child, const absl::Status& error) const {
-  if (error.GetPayload(kFailedActorUrl).has_value()) return error;
+ChildFailed ActorTree::Escalated(ActorRef child, const ChildFailed& failed) const {
+  if (failed.is_escalated) return failed;
   const std::string path = PathOf(child);
-  // Some name the actor by themselves.
-  absl::Status named =
-      absl::StartsWith(error.message(), path) ? error : Annotate(error, ToStd(absl::StrCat(path, " failed")));
-  named.SetPayload(kFailedActorUrl, absl::Cord(path));
-  return named;
+  const absl::Status& error = failed.error;
+  // Some errors name the actor already.
+  return {
+      .error = absl::StartsWith(error.message(), path) ? error : Annotate(error, ToStd(absl::StrCat(path, " failed"))),
+      .cause = failed.cause,
+      .is_escalated = true};
 }
 
 void ActorTree::RestartChildren(ActorWorker& worker, ActorSlot& parent, ActorRef failed, const absl::Status& error) {
@@ -294,7 +303,7 @@ void ActorTree::FinishRestart(ActorWorker& worker, ActorSlot& slot) {
     TellSystem(child, MakeEnvelope<RestartActor>(worker.cache(), ActorRef(), state.failure));
   }
   if (!made.error.ok()) {
-    MessageInvoker::Fail(worker, slot, NotStarted(slot, made.error), nullptr);
+    MessageInvoker::Fail(worker, slot, NotStarted(slot, made.error), FailureCause::kInitialization, nullptr);
     return;
   }
   state.is_restarted = was_created;

@@ -82,6 +82,7 @@ Envelope* ActorTree::TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelo
   if (state == nullptr) return nullptr;
   const auto found = state->watching.find(envelope->As<Terminated>().actor);
   if (found == state->watching.end() || !found->second.has_ended) return nullptr;
+  state->broke_death_pact = false;
   const bool is_other = found->second.message != nullptr;
   if (is_other) terminated = std::move(found->second.message);
   state->watching.erase(found);
@@ -96,6 +97,7 @@ Envelope* ActorTree::TakeTerminated(ActorWorker& worker, ActorSlot& slot, Envelo
 
 absl::Status ActorTree::OnUnhandled(ActorContext& context, Envelope& message) {
   if (const auto* terminated = message.TryAs<Terminated>()) {
+    CellState::Of(context.slot()).broke_death_pact = true;
     return MakeError(absl::StatusCode::kFailedPrecondition, ActorErrorKind::kDeathPact,
                      absl::StrCat(PathOf(context.self()), " watches ",
                                   terminated->path.empty() ? PathOf(terminated->actor) : terminated->path,

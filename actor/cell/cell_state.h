@@ -50,6 +50,8 @@ class CellState final : public LifecycleState {
   EnvelopePtr failed_on;
   // How it failed on that message.
   absl::Status failed_with;
+  // The actor has left a Terminated unhandled, and fails because of that, if it fails on it.
+  bool broke_death_pact = false;
   // The new instance of a restart is about to start.
   bool is_restarted = false;
   // It gets events of the stream.

@@ -8,6 +8,7 @@
 
 #include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/utils/future/task.h"
 
 namespace fraktor::inline v0 {
@@ -24,6 +25,9 @@ struct RestartPutOff {};
 // To the parent. The sender is the child.
 struct ChildFailed {
   absl::Status error;
+  FailureCause cause;
+  // A descendant of the child failed at first, and `error` names it.
+  bool is_escalated = false;
 };
 struct ChildrenEnded {};  // Those that the parent has been waiting for.
 

@@ -1,6 +1,7 @@
 // Asks as programs use them: answers, errors, timeouts and what they say, circles of questions, promises as references.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,8 +25,10 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/awaiting_handler.h"
+#include "fraktor/actor/turn/end_cause.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
@@ -318,6 +321,73 @@ TEST_F(AskTest, AHandlerThatThrowsWhenItGoesOnIsAFailureOnItsMessage) {
   EXPECT_EQ(log, "");
   Advance(absl::Seconds(1));
   EXPECT_EQ(log, "question noise ");
+}
+
+// An actor whose handler throws, and a parent that stops it for that.
+class Unlucky : public Actor<Unlucky, Noise> {
+ public:
+  void On(Context&, const Noise&) { throw 42; }
+};
+class ParentOfUnlucky : public Actor<ParentOfUnlucky, Noise> {
+ public:
+  static const SupervisorStrategy& Supervision() { return SupervisorStrategy::Stopping(); }
+  void On(Context& context, const Noise&) { context.Forward(context.Spawn<Unlucky>("unlucky").untyped()); }
+};
+class CannotStart : public Actor<CannotStart, Noise> {
+ public:
+  absl::Status PreStart(Context&) { return absl::InternalError("no"); }
+  void On(Context&, const Noise&) {}
+};
+// Fails with the error of the actor that it asks.
+struct AskOther {
+  ActorRef other;
+};
+class PassesErrorsOn : public Actor<PassesErrorsOn, AskOther> {
+ public:
+  explicit PassesErrorsOn(std::vector<absl::Status>* failures) : failures_(*failures) {}
+  absl::Status On(Context& context, const AskOther& ask) {
+    return context.AskOnReply<&PassesErrorsOn::OnAnswer>(ask.other, Noise{}, absl::Seconds(5));
+  }
+  absl::Status OnAnswer(Context&, const absl::StatusOr<Answer>& answer) { return answer.status(); }
+  void PreRestart(Context&, const absl::Status& reason, Envelope*) { failures_.push_back(reason); }
+
+ private:
+  std::vector<absl::Status>& failures_;
+};
+
+// A24
+TEST_F(AskTest, AnActorThatFailsWithTheErrorOfAnotherIsRestartedWhateverHappenedToTheOther) {
+  const std::pair<ActorRef, ActorErrorKind> others[] = {
+      {system_->Spawn<ParentOfUnlucky>("parent").untyped(), ActorErrorKind::kThrownUnknown},
+      {system_->Spawn<CannotStart>("cannot-start").untyped(), ActorErrorKind::kInitialization}};
+  std::vector<absl::Status> failures;
+  auto asker = system_->Spawn<PassesErrorsOn>("asker", &failures);
+  for (const auto& [other, kind] : others) {
+    failures.clear();
+    asker.Tell(AskOther{other});
+    Settle();
+    EXPECT_FALSE(system_->IsTerminated());
+    ASSERT_TRUE(asker.untyped().slot()->IsAt(asker.untyped().generation()));
+    ASSERT_EQ(failures.size(), 1u) << "The old instance hears of its restart.";
+    EXPECT_EQ(ErrorKindOf<ActorErrorKind>(failures[0]), kind) << "The asker still sees what happened to the other.";
+  }
+}
+
+// Ends because an ask of its own has timed out.
+class GivesUp : public Actor<GivesUp, Noise> {
+ public:
+  void On(Context& context, const Noise&) {
+    StopBecause(context, MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout, "no database"));
+  }
+};
+
+TEST_F(AskTest, TheCauseOfAnEndTellsNothingOfTheAskOfAnother) {
+  auto gives_up = system_->Spawn<GivesUp>("gives-up");
+  gives_up.Tell(Noise{});
+  Settle();
+  const absl::Status why = system_->AskAndWait<Answer>(gives_up.untyped(), Noise{}, absl::Seconds(1)).status();
+  EXPECT_TRUE(Has(why, "no database")) << why;
+  EXPECT_EQ(ErrorKindOf<ActorErrorKind>(why), std::nullopt) << "This ask has not timed out.";
 }
 
 // A97

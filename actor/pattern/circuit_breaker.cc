@@ -247,6 +247,14 @@ CallOutcome CircuitBreaker::Permit::OutcomeOf(const absl::Status& status) const 
   return core_->IsFailure(status) ? CallOutcome::kFailure : CallOutcome::kSuccess;
 }
 
+absl::Status CircuitBreaker::Permit::LateError() const {
+  const CircuitBreakerOptions& options = core_->options();
+  return MakeError(absl::StatusCode::kDeadlineExceeded, FutureTimeoutKind::kNotInTime,
+                   absl::StrCat("the call through circuit breaker \"", options.name, "\" has not answered within ",
+                                absl::FormatDuration(options.call_timeout),
+                                "; look at what it calls, or raise CircuitBreakerOptions::call_timeout"));
+}
+
 void CircuitBreaker::Permit::EndAs(CallOutcome outcome) {
   const std::shared_ptr<Core> core = std::move(core_);
   core_ = nullptr;

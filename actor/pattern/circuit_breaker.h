@@ -56,7 +56,7 @@ struct ErrorKindTraits<CircuitBreakerErrorKind> {
 };
 
 struct CircuitBreakerOptions {
-  // For error texts.
+  // The name of the breaker in error texts.
   std::string name = "unnamed";
   int max_failures = 10;
   absl::Duration call_timeout = absl::Seconds(10);
@@ -127,6 +127,8 @@ class CircuitBreaker {
     void EndAs(CallOutcome outcome);
     // By the options.
     CallOutcome OutcomeOf(const absl::Status& status) const;
+    // The error of a call that took longer than call_timeout.
+    absl::Status LateError() const;
 
    private:
     std::shared_ptr<Core> core_;
@@ -161,14 +163,19 @@ auto CircuitBreaker::Call(Fn&& fn, IsFailure is_failure) -> std::invoke_result_t
   } catch (...) {
     inner = MakeReadyFuture<T>(StatusFromException(CaptureException()));
   }
-  return WithTimeout(toolbox(), std::move(inner), call_timeout())
-      .MapResult([ending = *std::move(permit), decide = std::move(is_failure)](FutureResult<T> result) mutable {
-        const absl::Status& status = StatusOf(result);
-        // Whoever takes a result late has not made the call slow.
-        if (ErrorKindOf<FutureTimeoutKind>(status) == FutureTimeoutKind::kNotInTime) {
+  return TimedResultOf(toolbox(), std::move(inner), call_timeout())
+      .MapResult([ending = *std::move(permit),
+                  decide = std::move(is_failure)](absl::StatusOr<TimedResult<T>> timed) mutable -> FutureResult<T> {
+        // Whoever takes a result late has not made the call slow. Nor has a call that fails with
+        // somebody else's timeout.
+        if (timed.ok() && timed->is_late) {
+          absl::Status late = ending.LateError();
           ending.EndAs(CallOutcome::kTimeout);
-        } else if constexpr (std::is_null_pointer_v<IsFailure>) {
-          ending.EndAs(ending.OutcomeOf(status));
+          return late;
+        }
+        FutureResult<T> result = timed.ok() ? std::move(timed->result) : FutureResult<T>(timed.status());
+        if constexpr (std::is_null_pointer_v<IsFailure>) {
+          ending.EndAs(ending.OutcomeOf(StatusOf(result)));
         } else {
           ending.EndAs(decide(result) ? CallOutcome::kFailure : CallOutcome::kSuccess);
         }

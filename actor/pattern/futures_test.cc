@@ -27,6 +27,7 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -491,6 +492,17 @@ TEST_F(BreakerTest, CallsThatTakeTooLongAreFailures) {
   EXPECT_EQ(late.value(), 5) << "a result that is there is given";
   EXPECT_EQ(breaker_->state(), CircuitState::kOpen);
   EXPECT_EQ(TakeLog(), Lines({"timeout 1s", "timeout 2s", "open"}));
+}
+
+// A124
+TEST_F(BreakerTest, TheTimeoutOfAnotherIsNotItsOwn) {
+  Make({.max_failures = 1, .harmless_codes = {absl::StatusCode::kDeadlineExceeded}});
+  const absl::Status other =
+      MakeError(absl::StatusCode::kDeadlineExceeded, FutureTimeoutKind::kNotInTime, "another future, on another node");
+  Future<int> called = breaker_->Call([&] { return MakeReadyFuture<int>(other); });
+  EXPECT_EQ(called.Take().status(), other);
+  EXPECT_EQ(breaker_->state(), CircuitState::kClosed) << "The options say what counts.";
+  EXPECT_EQ(TakeLog(), Lines({"success 0"}));
 }
 
 // A124

@@ -9,6 +9,7 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/timer_period.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -141,7 +142,7 @@ class ReceiveTimeoutState final : public CellAttachment {
         ActorContext::worker(), context.slot(),
         absl::Status(armed.status().code(),
                      absl::StrCat("the receive timeout could not be armed again: ", armed.status().message())),
-        nullptr);
+        FailureCause::kReturned, nullptr);
   }
 
   RuntimeToolbox* toolbox_ = nullptr;  // Set by the first timeout.

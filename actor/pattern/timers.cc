@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/cell_attachment.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/message_invoker.h"
@@ -89,13 +90,17 @@ class TimersBase::Table final : public CellAttachment {
     // An actor that cannot take them does not drown in them.
     const uint64_t room = kMaxCatchUp - std::min(kMaxCatchUp, active.queued);
     // A copy constructor is code of the actor.
-    absl::Status copied = MessageInvoker::Call("the copy of a timer's message", [&] {
-      for (uint64_t i = 0; i < std::min(due->periods, room); ++i) {
-        Enqueue(context, CopyEnvelope(ActorContext::worker().cache(), *timer.message), active);
-      }
-      return absl::OkStatus();
-    });
-    if (!copied.ok()) MessageInvoker::Fail(ActorContext::worker(), context.slot(), std::move(copied), nullptr);
+    FailureCause cause = FailureCause::kReturned;
+    absl::Status copied = MessageInvoker::Call(
+        "the copy of a timer's message",
+        [&] {
+          for (uint64_t i = 0; i < std::min(due->periods, room); ++i) {
+            Enqueue(context, CopyEnvelope(ActorContext::worker().cache(), *timer.message), active);
+          }
+          return absl::OkStatus();
+        },
+        &cause);
+    if (!copied.ok()) MessageInvoker::Fail(ActorContext::worker(), context.slot(), std::move(copied), cause, nullptr);
     return true;
   }
 

@@ -3,6 +3,11 @@
 //   Future<Page> page = WithTimeout(toolbox, Fetch(url), absl::Seconds(2));   // or DeadlineExceeded, kNotInTime
 //   Future<void> pause = SleepFor(toolbox, absl::Milliseconds(100));
 //   absl::Status over = co_await pause;
+//   Future<TimedResult<Page>> timed = TimedResultOf(toolbox, Fetch(url), absl::Seconds(2));
+//
+// The inner future may fail with kNotInTime itself, as one that waits for another timeout, or for
+// another node, does. Code that decides by whose time is over uses TimedResultOf, which says so
+// outside of the error.
 //
 // The inner future is dropped when the whole is taken or dropped; Maps of it run when the whole is taken. An error of
 // the toolbox, which has no timer left, is the result.
@@ -14,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -31,12 +37,21 @@
 namespace fraktor::inline v0 {
 
 enum class FutureTimeoutKind : uint8_t {
-  kNotInTime = 0,  // Of WithTimeout, and not of the future itself.
+  kNotInTime = 0,  // The timeout of a WithTimeout has passed, of this one or of one that the inner future waits for.
 };
 template <>
 struct ErrorKindTraits<FutureTimeoutKind> {
   static constexpr std::string_view kTypeUrl = "fraktor.dev/error/future_timeout";
   static constexpr FutureTimeoutKind kLast = FutureTimeoutKind::kNotInTime;
+};
+
+// The result of a future that had limited time.
+template <class T>
+struct TimedResult {
+  FutureResult<T> result;
+  // The timeout has passed, and `result` is an error that says so. False for any error of the
+  // future itself.
+  bool is_late = false;
 };
 
 Future<void> SleepFor(RuntimeToolbox& toolbox, absl::Duration duration);
@@ -45,9 +60,10 @@ namespace with_timeout_internal {
 
 absl::Status NotInTime(absl::Duration timeout);
 
-// The first of the inner future and the timer completes the whole.
-template <class T>
-class TimeoutSource final : public FutureSource<T> {
+// The first of the inner future and the timer completes the whole, which gives an R: a T, or a
+// TimedResult<T>.
+template <class T, class R>
+class TimeoutSource final : public FutureSource<R> {
  public:
   TimeoutSource(RuntimeToolbox& toolbox, Future<T> inner, absl::Duration timeout)
       : toolbox_(toolbox), inner_(std::move(inner)), timeout_(timeout) {}
@@ -81,13 +97,17 @@ class TimeoutSource final : public FutureSource<T> {
     LetGo();
     return true;
   }
-  FutureResult<T> Take() override {
+  FutureResult<R> Take() override {
     if (word_.WasCancelled()) return future_internal::FutureCancelledError();
     // Acquire: with what the winner wrote before, which the word has ordered already.
-    if (winner_.load(std::memory_order_acquire) == Winner::kTimer) {
-      return refused_.ok() ? NotInTime(timeout_) : refused_;
+    const bool is_timer = winner_.load(std::memory_order_acquire) == Winner::kTimer;
+    const bool is_late = is_timer && refused_.ok();
+    FutureResult<T> result = is_late ? NotInTime(timeout_) : is_timer ? refused_ : inner_.Take();
+    if constexpr (std::is_same_v<R, T>) {
+      return result;
+    } else {
+      return R{.result = std::move(result), .is_late = is_late};
     }
-    return inner_.Take();
   }
   void Drop() noexcept override {
     word_.Cancel();
@@ -151,13 +171,28 @@ class TimeoutSource final : public FutureSource<T> {
 
 }  // namespace with_timeout_internal
 
+namespace with_timeout_internal {
+
+template <class R, class T>
+Future<R> MakeTimed(RuntimeToolbox& toolbox, Future<T> future, absl::Duration timeout) {
+  auto* const source = new TimeoutSource<T, R>(toolbox, std::move(future), timeout);
+  Future<R> whole = Future<R>::FromSource(*source);
+  source->Arm();
+  return whole;
+}
+
+}  // namespace with_timeout_internal
+
 // An infinite timeout is none.
 template <class T>
 Future<T> WithTimeout(RuntimeToolbox& toolbox, Future<T> future, absl::Duration timeout) {
-  auto* const source = new with_timeout_internal::TimeoutSource<T>(toolbox, std::move(future), timeout);
-  Future<T> whole = Future<T>::FromSource(*source);
-  source->Arm();
-  return whole;
+  return with_timeout_internal::MakeTimed<T>(toolbox, std::move(future), timeout);
+}
+
+// The same, and says whether the timeout has passed. The future fails only if it is cancelled.
+template <class T>
+Future<TimedResult<T>> TimedResultOf(RuntimeToolbox& toolbox, Future<T> future, absl::Duration timeout) {
+  return with_timeout_internal::MakeTimed<TimedResult<T>>(toolbox, std::move(future), timeout);
 }
 
 }  // namespace fraktor::inline v0

@@ -91,7 +91,9 @@ class Graveyard final : public ActorLifecycle {
   void OnSystemMessage(ActorWorker& worker, ActorSlot&, Envelope&) override {
     worker.turn.gate |= static_cast<uint8_t>(Gate::kStopping);
   }
-  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, Envelope*) override { ADD_FAILURE() << error; }
+  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, FailureCause, Envelope*) override {
+    ADD_FAILURE() << error;
+  }
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker& worker, ActorSlot& slot) override;
   void OnEnded(ActorWorker& worker, ActorSlot& slot) override;

@@ -69,7 +69,9 @@ class TestLifecycle : public ActorLifecycle {
     }
     system_messages.fetch_add(1);
   }
-  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, Envelope*) override { ADD_FAILURE() << error; }
+  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, FailureCause, Envelope*) override {
+    ADD_FAILURE() << error;
+  }
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker&, ActorSlot& slot) override {
     slot.instance = nullptr;

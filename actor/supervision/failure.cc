@@ -21,6 +21,4 @@ bool Failure::IsTransient() const {
          absl::IsResourceExhausted(error) || absl::IsCancelled(error);
 }
 
-bool Failure::Is(ActorErrorKind kind) const { return ErrorKindOf<ActorErrorKind>(error) == kind; }
-
 }  // namespace fraktor::inline v0

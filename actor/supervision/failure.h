@@ -4,8 +4,12 @@
 //     return failure.IsTransient() ? Restart() : Escalate();
 //   }
 //
-// What failed is an absl::Status: a handler returned it, or threw something, which comes as Internal with the text of
-// the exception. ActorErrorKind tells what happened to the actor, where it was more than an error of its own.
+// The error is an absl::Status: a handler returned it, or threw something, which comes as Internal
+// with the text of the exception. FailureCause tells what happened to the actor that failed.
+//
+// An error may have travelled: a handler may return the error of an actor that it asked, here or on
+// another node, with the kind that it had there. So supervision decides by Failure::cause, which no
+// message carries, and never by the kind of the error.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_SUPERVISION_FAILURE_H_
@@ -17,11 +21,13 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor::inline v0 {
 
-// What became of an actor, beyond the error that its code returned.
+// What happened to an actor or an ask, for programs that read it from the error of an ask or of a
+// spawn. It is a payload of the status, so it stays with an error that an actor passes on.
 enum class ActorErrorKind : uint8_t {
   kInitialization = 0,          // The constructor or PreStart failed.
   kKilled = 1,                  // It was told Kill.
@@ -47,7 +53,7 @@ enum class SupervisionDirective : uint8_t {
   kResume,    // It goes on with the next message, as it is. The one that it failed on is lost.
   kRestart,   // A new instance takes its place and goes on with the next message. The mailbox is kept.
   kStop,      // It ends.
-  kEscalate,  // The supervisor fails too, with the same error.
+  kEscalate,  // The supervisor fails too, with the same error and the same cause.
 };
 
 // How they read in a decider.
@@ -63,10 +69,10 @@ struct Failure {
   const absl::Status& error;
   // How often the child has been restarted so far, as far as the strategy counts that.
   int64_t restarts = 0;
+  FailureCause cause = FailureCause::kReturned;
 
   // Whether trying again may help: Unavailable, DeadlineExceeded, Aborted, ResourceExhausted, Cancelled.
   bool IsTransient() const;
-  bool Is(ActorErrorKind kind) const;
 };
 
 }  // namespace fraktor::inline v0

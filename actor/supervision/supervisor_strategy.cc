@@ -61,11 +61,18 @@ SupervisionDirective SupervisorStrategy::Decide(const Failure& failure) const {
 }
 
 SupervisionDirective SupervisorStrategy::DecideByDefault(const Failure& failure) {
-  if (failure.Is(ActorErrorKind::kInitialization) || failure.Is(ActorErrorKind::kKilled) ||
-      failure.Is(ActorErrorKind::kDeathPact)) {
-    return SupervisionDirective::kStop;
+  switch (failure.cause) {
+    case FailureCause::kInitialization:
+    case FailureCause::kKilled:
+    case FailureCause::kDeathPact:
+      return SupervisionDirective::kStop;
+    case FailureCause::kThrownUnknown:
+      return SupervisionDirective::kEscalate;
+    case FailureCause::kReturned:
+    case FailureCause::kThrown:
+      break;
   }
-  return failure.Is(ActorErrorKind::kThrownUnknown) ? SupervisionDirective::kEscalate : SupervisionDirective::kRestart;
+  return SupervisionDirective::kRestart;
 }
 
 bool SupervisorStrategy::AllowsRestart(RestartStats& stats, Instant now) const {

@@ -13,9 +13,10 @@
 // That is a typed actor's; SpawnOptions::supervision has one for an actor whose class says nothing, and an ActorInstance
 // overrides supervision().
 //
-// The usual one: each child by itself, restarted however often. Who could not be started, was killed, or died of a death
-// pact is stopped; something thrown that is no std::exception (`throw 42`) is escalated, and at /user ends the system;
-// everything else restarts.
+// The usual strategy restarts each child by itself, however often. It decides by Failure::cause: it
+// stops a child that could not be started, was killed, or died of a death pact; it escalates
+// something thrown that is no std::exception (`throw 42`), which at /user ends the system; it
+// restarts after everything else.
 //
 // A strategy is a constant that many actors share. What it counts is kept per child, by the supervisor.
 //

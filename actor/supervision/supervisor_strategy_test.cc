@@ -48,17 +48,21 @@ TEST(SupervisorStrategy, CountsRestartsInWindows) {
 }
 
 // A24
-TEST(SupervisorStrategy, DecidesByTheKindOfError) {
-  const auto decide = [](const absl::Status& error) {
-    return SupervisorStrategy::Default().Decide(Failure{.child = {}, .error = error});
+TEST(SupervisorStrategy, DecidesByTheCauseAndNotByTheKindOfTheError) {
+  const auto decide = [](FailureCause cause, ActorErrorKind kind) {
+    const absl::Status error = MakeError(absl::StatusCode::kInternal, kind, "it");
+    return SupervisorStrategy::Default().Decide(Failure{.child = {}, .error = error, .cause = cause});
   };
-  const auto kind = [&](ActorErrorKind of) { return decide(MakeError(absl::StatusCode::kInternal, of, "it")); };
-  EXPECT_EQ(kind(ActorErrorKind::kInitialization), SupervisionDirective::kStop);
-  EXPECT_EQ(kind(ActorErrorKind::kKilled), SupervisionDirective::kStop);
-  EXPECT_EQ(kind(ActorErrorKind::kDeathPact), SupervisionDirective::kStop);
-  EXPECT_EQ(kind(ActorErrorKind::kThrown), SupervisionDirective::kRestart);
-  EXPECT_EQ(kind(ActorErrorKind::kThrownUnknown), SupervisionDirective::kEscalate);
-  EXPECT_EQ(decide(absl::InternalError("it")), SupervisionDirective::kRestart);
+  const auto last = static_cast<uint8_t>(ErrorKindTraits<ActorErrorKind>::kLast);
+  for (uint8_t number = 0; number <= last; ++number) {
+    const auto kind = static_cast<ActorErrorKind>(number);
+    EXPECT_EQ(decide(FailureCause::kInitialization, kind), SupervisionDirective::kStop);
+    EXPECT_EQ(decide(FailureCause::kKilled, kind), SupervisionDirective::kStop);
+    EXPECT_EQ(decide(FailureCause::kDeathPact, kind), SupervisionDirective::kStop);
+    EXPECT_EQ(decide(FailureCause::kThrown, kind), SupervisionDirective::kRestart);
+    EXPECT_EQ(decide(FailureCause::kThrownUnknown, kind), SupervisionDirective::kEscalate);
+    EXPECT_EQ(decide(FailureCause::kReturned, kind), SupervisionDirective::kRestart);
+  }
 }
 
 TEST(SupervisorStrategy, WaitsLongerEachTimeUpToALimit) {

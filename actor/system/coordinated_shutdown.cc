@@ -316,13 +316,13 @@ Future<void> CoordinatedShutdown::TerminateSystem() {
 }
 
 absl::Status CoordinatedShutdown::Judge(const ShutdownPhase& phase, const std::string& task,
-                                        const absl::Status& result) const {
+                                        const TimedResult<void>& timed) const {
+  const absl::Status& result = timed.result;
   if (result.ok()) return result;
-  const bool is_late = ErrorKindOf<FutureTimeoutKind>(result) == FutureTimeoutKind::kNotInTime;
   const std::string what =
       absl::StrCat("task \"", task, "\" of shutdown phase \"", phase.name, "\" ",
-                   is_late ? absl::StrCat("was not ready within ", absl::FormatDuration(phase.timeout))
-                           : absl::StrCat("failed: ", result.message()));
+                   timed.is_late ? absl::StrCat("was not ready within ", absl::FormatDuration(phase.timeout))
+                                 : absl::StrCat("failed: ", result.message()));
   system_.log().Log(phase.recover ? LogLevel::kWarning : LogLevel::kError,
                     {.at = system_.toolbox().WallNow(),
                      .text = ToStd(absl::StrCat(what, phase.recover ? "; the shutdown goes on" : "; it ends there"))});
@@ -335,15 +335,18 @@ Task<void> CoordinatedShutdown::RunPhases(CoordinatedShutdown* shutdown, size_t 
     const ShutdownPhase& phase = shutdown->phases_[at];
     const std::vector<ShutdownTask> tasks = shutdown->Enter(at);
     if (tasks.empty()) continue;
-    std::vector<Future<void>> begun;
+    std::vector<Future<TimedResult<void>>> begun;
     begun.reserve(tasks.size());
     for (const ShutdownTask& task : tasks) {
-      begun.push_back(WithTimeout(shutdown->system_.toolbox(), Begun(task.function), phase.timeout));
+      begun.push_back(TimedResultOf(shutdown->system_.toolbox(), Begun(task.function), phase.timeout));
     }
-    Future<std::vector<absl::Status>> all = WhenAllResults(std::move(begun));
-    absl::StatusOr<std::vector<absl::Status>> results = co_await all;
+    Future<std::vector<absl::StatusOr<TimedResult<void>>>> all = WhenAllResults(std::move(begun));
+    absl::StatusOr<std::vector<absl::StatusOr<TimedResult<void>>>> results = co_await all;
     for (size_t i = 0; i < tasks.size(); ++i) {
-      failed.Update(shutdown->Judge(phase, tasks[i].name, results.ok() ? (*results)[i] : results.status()));
+      const absl::StatusOr<TimedResult<void>> timed =
+          results.ok() ? std::move((*results)[i]) : absl::StatusOr<TimedResult<void>>(results.status());
+      failed.Update(
+          shutdown->Judge(phase, tasks[i].name, timed.ok() ? *timed : TimedResult<void>{.result = timed.status()}));
     }
   }
   shutdown->Finish(failed);

@@ -58,6 +58,8 @@
 namespace fraktor::inline v0 {
 
 class ActorSystem;
+template <class T>
+struct TimedResult;
 class SerialExecutor;
 class TerminationSignal;
 
@@ -170,7 +172,7 @@ class CoordinatedShutdown {
   // The tasks of a phase that begins.
   std::vector<ShutdownTask> Enter(size_t phase);
   // OK, or the error that ends the shutdown.
-  absl::Status Judge(const ShutdownPhase& phase, const std::string& task, const absl::Status& result) const;
+  absl::Status Judge(const ShutdownPhase& phase, const std::string& task, const TimedResult<void>& timed) const;
   Future<void> TerminateSystem();
   void Finish(absl::Status result);
   // On the thread that heard SIGTERM: runs the shutdown, and sees to it that it comes to an end.

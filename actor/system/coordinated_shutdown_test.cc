@@ -21,6 +21,7 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/pattern/with_timeout.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/guardians.h"
@@ -28,6 +29,7 @@
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 extern char** environ;
@@ -162,6 +164,20 @@ TEST_F(ShutdownTest, ATaskThatFailsOrIsLateIsLoggedAndTheShutdownGoesOn) {
   EXPECT_EQ(sink_.lines[1], "task \"failing\" of shutdown phase \"service-unbind\" failed: no; the shutdown goes on");
   EXPECT_NE(sink_.lines[2].find("thrown"), std::string::npos);
   EXPECT_TRUE(never.IsCancelled());
+}
+
+// A129
+TEST_F(ShutdownTest, ATaskThatFailsWithTheTimeoutOfAnotherIsNotCalledLate) {
+  Make();
+  Add(phase::kServiceUnbind, "failing", [] {
+    return MakeReadyFuture<void>(
+        MakeError(absl::StatusCode::kDeadlineExceeded, FutureTimeoutKind::kNotInTime, "the database is slow"));
+  });
+  Future<void> down = shutdown_->Run(ShutdownReason::Unknown());
+  Advance(absl::ZeroDuration());
+  ASSERT_GE(sink_.lines.size(), 1u);
+  EXPECT_EQ(sink_.lines[0],
+            "task \"failing\" of shutdown phase \"service-unbind\" failed: the database is slow; the shutdown goes on");
 }
 
 // A129

@@ -162,7 +162,7 @@ TEST_F(DeathWatch, IgnoresEndsOfActorsThatAreNotWatched) {
 TEST_F(DeathWatch, EndsAWatcherThatDoesNotHandleTheEndOfWhatItWatches) {
   bool pact = false;
   const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext&, const Failure& failure) {
-                                pact = failure.Is(ActorErrorKind::kDeathPact);
+                                pact = failure.cause == FailureCause::kDeathPact;
                                 return SupervisorStrategy::DecideByDefault(failure);
                               }});
   const ActorRef watcher = SpawnUnder(boss, "watcher");

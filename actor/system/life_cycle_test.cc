@@ -88,7 +88,7 @@ TEST_F(LifeCycle, EndsAnActorWhoseLastHookThrowsAndLogsThat) {
 TEST_F(LifeCycle, CallsAFailedConstructorOrStartAnInitializationErrorThatNamesThePath) {
   std::vector<absl::Status> errors;
   const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext& context, const Failure& failure) {
-                                EXPECT_TRUE(failure.Is(ActorErrorKind::kInitialization)) << failure.error;
+                                EXPECT_TRUE(failure.cause == FailureCause::kInitialization) << failure.error;
                                 EXPECT_EQ(context.sender(), failure.child);
                                 errors.push_back(failure.error);
                                 return SupervisorStrategy::DecideByDefault(failure);
@@ -169,7 +169,7 @@ TEST_F(LifeCycle, GoesOnWithARestartWhoseFirstHookThrows) {
 TEST_F(LifeCycle, TakesAFailureOfTheNewInstanceForANewFailure) {
   std::vector<bool> initializations;
   const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext&, const Failure& failure) {
-                                initializations.push_back(failure.Is(ActorErrorKind::kInitialization));
+                                initializations.push_back(failure.cause == FailureCause::kInitialization);
                                 return initializations.size() < 4 ? Restart() : fraktor::Stop();
                               }});
   int made = 0;
@@ -522,7 +522,7 @@ TEST_F(LifeCycle, FailsAtAKillForWhichTheUsualVerdictIsStop) {
   std::vector<bool> killed;
   const ActorRef boss =
       Spawn("boss", {.decide = [&](ActorContext& context, const Failure& failure) {
-              killed.push_back(failure.Is(ActorErrorKind::kKilled));
+              killed.push_back(failure.cause == FailureCause::kKilled);
               return failure.child == context.Child("b") ? Restart() : SupervisorStrategy::DecideByDefault(failure);
             }});
   const ActorRef a = SpawnUnder(boss, "a");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -17,6 +18,7 @@
 #include "fraktor/actor/system/system_fixture.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -121,6 +123,36 @@ TEST_F(Supervision, DecidesByTheKindOfTheErrorIfNobodyElseDoes) {
   EXPECT_FALSE(IsAlive(odd));
   EXPECT_EQ(Count(Told(), "boss PreRestart"), 1);
   EXPECT_TRUE(IsAlive(boss));
+}
+
+// A24
+TEST_F(Supervision, JudgesNoErrorByTheKindThatItCarries) {
+  std::vector<FailureCause> causes;
+  const ActorRef boss = Spawn("boss", {.decide = [&](ActorContext&, const Failure& failure) {
+                                causes.push_back(failure.cause);
+                                return SupervisorStrategy::DecideByDefault(failure);
+                              }});
+  const ActorRef kid = SpawnUnder(boss, "kid");
+  const auto last = static_cast<uint8_t>(ErrorKindTraits<ActorErrorKind>::kLast);
+  for (uint8_t kind = 0; kind <= last; ++kind) {
+    Fail(kid, MakeError(absl::StatusCode::kInternal, static_cast<ActorErrorKind>(kind), "from elsewhere"));
+    ASSERT_TRUE(IsAlive(kid)) << int{kind};
+  }
+  EXPECT_EQ(causes, std::vector<FailureCause>(last + 1u, FailureCause::kReturned));
+}
+
+// A25
+TEST_F(Supervision, NamesTheActorThatFailedAlsoIfItsErrorHasBeenEscalatedElsewhere) {
+  absl::Status elsewhere = absl::DataLossError("the cause");
+  elsewhere.SetPayload("fraktor.dev/failed-actor", absl::Cord("pekko://other/user/a"));
+  std::string named;
+  const ActorRef top = Spawn("top", {.decide = [&](ActorContext&, const Failure& failure) {
+                               named = std::string(failure.error.message());
+                               return fraktor::Stop();
+                             }});
+  const ActorRef boss = SpawnUnder(top, "boss", {.decide = Always(SupervisionDirective::kEscalate)});
+  Fail(SpawnUnder(boss, "kid"), elsewhere);
+  EXPECT_EQ(named, "pekko://test/user/top/boss/kid failed: the cause");
 }
 
 // A25

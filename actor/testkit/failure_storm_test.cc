@@ -177,11 +177,11 @@ class Node final : public ActorInstance {
   }
   SupervisionDirective OnChildFailure(ActorContext&, const Failure& failure) override {
     if (world_.Happens(0.05)) throw std::runtime_error("cannot decide");
-    if (failure.Is(ActorErrorKind::kInitialization)) {
+    if (failure.cause == FailureCause::kInitialization) {
       const uint64_t draw = world_.Draw(10);
       return draw < 6 ? Restart() : draw < 8 ? Stop() : draw < 9 ? Resume() : Escalate();
     }
-    if (failure.Is(ActorErrorKind::kKilled)) return Stop();
+    if (failure.cause == FailureCause::kKilled) return Stop();
     return DirectiveOf(failure.error.code());
   }
 

@@ -1,5 +1,6 @@
 // What becomes of an actor that fails, up to the verdict of whoever supervises it.
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ready/invoke_result.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/invoker_fixture.h"
@@ -176,6 +178,28 @@ TEST_F(FailureTest, MayBeSomethingThatIsNoException) {
   ResumeIt(actor);
   Tell(actor, Number{1});
   EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kFailed);
+}
+
+// The error may be that of another actor: how this one failed is told beside it.
+TEST_F(FailureTest, TellsHowTheActorFailedBesideTheError) {
+  ActorRef actor = Spawn([](ActorContext&, Envelope& message) -> absl::Status {
+    switch (message.As<Number>().value) {
+      case 0:
+        throw 42;
+      case 1:
+        throw std::runtime_error("thrown");
+      default:
+        return absl::InternalError("somebody else's");
+    }
+  });
+  for (const int value : {2, 0, 2, 1, 2}) {
+    Tell(actor, Number{value});
+    EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kFailed);
+    ResumeIt(actor);
+    Run(actor);
+  }
+  using enum FailureCause;
+  EXPECT_EQ(causes_, std::vector<FailureCause>({kReturned, kThrownUnknown, kReturned, kThrown, kReturned}));
 }
 
 // To stop outweighs to be suspended, but not to wait for children.

@@ -24,6 +24,7 @@ class ActorProps;
 class ActorSystem;
 class ActorWorker;
 class NodeCache;
+enum class FailureCause : uint8_t;
 
 class ActorLifecycle {
  public:
@@ -42,8 +43,10 @@ class ActorLifecycle {
   // A message has been handled by an actor whose extension asks for it (watches_activity), and counts as activity.
   virtual void OnActivity(ActorWorker& worker, ActorSlot& slot);
 
-  // A handler failed on `message`, or the start, where it is null. The actor is suspended.
-  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) = 0;
+  // A handler failed on `message`, or the start, where it is null. The actor is suspended. `error`
+  // may have come from another actor or node: only `cause` says what happened to this one.
+  virtual void OnFailure(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, FailureCause cause,
+                         Envelope* message) = 0;
 
   // The actor is to stop, and handles no further user message. True if nothing is left to wait for: then its end
   // follows. False as long as children live; the lifecycle is asked again after each system message.

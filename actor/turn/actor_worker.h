@@ -31,6 +31,7 @@ namespace fraktor::inline v0 {
 class ActorLifecycle;
 class HandlerOwner;
 class RuntimeToolbox;
+enum class FailureCause : uint8_t;
 
 // One run of one actor: the holder's part of the slot, taken out of the cache line that senders write to.
 struct Turn {
@@ -44,9 +45,12 @@ struct Turn {
   bool in_task = false;         // A coroutine of the actor runs,
   bool takes_no_other = false;  // and no other message is handled before it is done.
   bool takes_answer = false;    // An answer, or its absence, is being given to who waits for it in this turn.
-  uint32_t dropped = 0;         // Messages that left the mailbox in this run without being handled.
-  uint32_t uncounted = 0;       // Messages that made the actor ready and that nobody has counted.
-  absl::Status failure = {};    // The last one of this run.
+  // How the actor fails with the error that its code returns now. Whoever sets it returns that
+  // error at once; MessageInvoker::Fail takes it.
+  FailureCause cause{};
+  uint32_t dropped = 0;       // Messages that left the mailbox in this run without being handled.
+  uint32_t uncounted = 0;     // Messages that made the actor ready and that nobody has counted.
+  absl::Status failure = {};  // The last one of this run.
   // Whose code runs, if that can end before the actor does: a behaviour. Null if it is the actor's own code.
   HandlerOwner* owner = nullptr;
   // Of an actor that ends: what the lifecycle kept of it, for OnEnded.

@@ -63,7 +63,11 @@ struct EndCauses {
 }  // namespace
 
 void StopBecause(ActorContext& context, const absl::Status& cause) {
-  RememberEndCause(context.self(), cause);
+  // The cause may be an error of another actor. Its kind would tell those who ask this one what
+  // happened to the other.
+  absl::Status of_this_actor = cause;
+  of_this_actor.ErasePayload(ToAbsl(ErrorKindTraits<ActorErrorKind>::kTypeUrl));
+  RememberEndCause(context.self(), of_this_actor);
   context.Stop();
 }
 

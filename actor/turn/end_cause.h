@@ -26,7 +26,8 @@ class ActorContext;
 
 inline constexpr size_t kRememberedEndCauses = 1024;
 
-// Ends the actor after this message, as context.Stop() does.
+// Ends the actor after this message, as context.Stop() does. Those who ask get `cause` without its
+// ActorErrorKind, which would tell of another actor, that the cause has come from.
 void StopBecause(ActorContext& context, const absl::Status& cause);
 
 // For the lifecycle, before the actor ends.

@@ -225,8 +225,10 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
       log_.push_back("system " + std::to_string(message.As<Mark>().value));
     }
   }
-  void OnFailure(ActorWorker&, ActorSlot& slot, const absl::Status& error, Envelope* message) override {
+  void OnFailure(ActorWorker&, ActorSlot& slot, const absl::Status& error, FailureCause cause,
+                 Envelope* message) override {
     failures_.push_back(error);
+    causes_.push_back(cause);
     failed_on_.push_back(ValueOf(message));
     if (on_failure_) on_failure_(slot);
   }
@@ -266,6 +268,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
   std::vector<ActorRef> spawned_;
   Log log_;
   std::vector<absl::Status> failures_;
+  std::vector<FailureCause> causes_;
   std::vector<int> failed_on_;
   Dead dead_;
   // What else the lifecycle does.

@@ -21,6 +21,7 @@
 #include "fraktor/actor/observe/worker_metrics.h"
 #include "fraktor/actor/ready/invoke_result.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/invoker_fixture.h"
@@ -338,6 +339,23 @@ TEST_F(MiddlewareTest, ABreakDoesNotCountAMessageTwice) {
   Run(actor);
   EXPECT_EQ(actor.slot()->limits.load()->depth(), 0u);
   EXPECT_EQ(log_.back(), "a after 2");
+}
+
+// The first error counts, and how the actor failed is told of that.
+TEST_F(MiddlewareTest, DoesNotChangeHowTheHandlerFailed) {
+  using enum FailureCause;
+  ActorRef actor = Spawn([](ActorContext&, Envelope& message) -> absl::Status {
+    if (message.As<Number>().value == 1) throw std::runtime_error("thrown");
+    return message.As<Number>().value == 2 ? absl::InternalError("returned") : absl::OkStatus();
+  });
+  b_->after = [](const Interception&) { throw 42; };
+  for (const int value : {1, 2, 3}) {
+    Tell(actor, Number{value});
+    EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kFailed);
+    ResumeIt(actor);
+    Run(actor);
+  }
+  EXPECT_EQ(causes_, std::vector<FailureCause>({kThrown, kReturned, kThrownUnknown}));
 }
 
 std::atomic<uint32_t> every_message{1};

@@ -26,38 +26,40 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// What was thrown, as an error; only the cancelling of a thread goes on. Within a handler for it. Apart, so that the
-// callers stay small.
+// The exception that is being handled, as an error. `cause` becomes kThrown or kThrownUnknown. A
+// function of its own keeps the callers small.
 template <class Describe>
-[[gnu::noinline, gnu::cold]] absl::Status ThrownError(Describe&& describe) {
+[[gnu::noinline, gnu::cold]] absl::Status ThrownError(Describe&& describe, FailureCause& cause) {
   std::string what = std::forward<Describe>(describe)();
   try {
     throw;
   } catch (const std::exception& e) {
+    cause = FailureCause::kThrown;
     return MakeError(absl::StatusCode::kInternal, ActorErrorKind::kThrown, absl::StrCat(what, " threw: ", e.what()));
   } catch (...) {
+    cause = FailureCause::kThrownUnknown;
     return MakeError(absl::StatusCode::kInternal, ActorErrorKind::kThrownUnknown,
                      absl::StrCat(what, " threw something that is no std::exception"));
   }
 }
 
-// Calls code that is not ours. What it throws is an error.
+// Calls code that is not ours. Something thrown becomes an error, and sets `cause`.
 template <class Call, class Describe>
-[[gnu::always_inline]] inline absl::Status Guarded(Call&& call, Describe&& describe) {
+[[gnu::always_inline]] inline absl::Status Guarded(Call&& call, Describe&& describe, FailureCause& cause) {
   try {
     return std::forward<Call>(call)();
   } catch (abi::__forced_unwind&) {
     throw;  // The thread is being cancelled: not ours to stop.
   } catch (...) {
-    return ThrownError(std::forward<Describe>(describe));
+    return ThrownError(std::forward<Describe>(describe), cause);
   }
 }
 
 std::string HandlerOf(const Envelope& message) { return absl::StrCat("a handler of ", ToAbsl(message.type()->name())); }
 
-[[gnu::always_inline]] inline absl::Status Receive(ActorSlot& slot, Envelope& message) {
+[[gnu::always_inline]] inline absl::Status Receive(Turn& turn, ActorSlot& slot, Envelope& message) {
   return Guarded([&] { return slot.instance->Receive(ActorContext::Of(slot), message); },
-                 [&] { return HandlerOf(message); });
+                 [&] { return HandlerOf(message); }, turn.cause);
 }
 
 // The bits that a middleware may have set, and a signal clears.
@@ -227,7 +229,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
 [[gnu::always_inline]] inline bool MessageInvoker::Handle(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) {
   Turn& turn = worker.turn;
   turn.current = envelope;
-  absl::Status status = Receive(slot, *envelope);
+  absl::Status status = Receive(turn, slot, *envelope);
   const bool more = !turn.lists.user.empty() || slot.mailbox.inbox.HasNodes();
   worker.outbox.EndHandler(more);
   if (!status.ok()) [[unlikely]]
@@ -256,8 +258,9 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
   HandlerQueue& handlers = slot.extension->handlers;
   while (handlers.has_woken() && turn.failures == 0 && !turn.Has(Gate::kStopping)) {
     EnvelopePtr message;
-    absl::Status status = Guarded([&] { return handlers.ResumeWoken(turn, message); },
-                                  [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); });
+    absl::Status status =
+        Guarded([&] { return handlers.ResumeWoken(turn, message); },
+                [&] { return message == nullptr ? std::string("a task") : HandlerOf(*message); }, turn.cause);
     if (turn.Has(Gate::kAwaiting) && !handlers.HasExclusive()) turn.Clear(Gate::kAwaiting);
     // One that waits again leaves the user messages where they are.
     worker.outbox.EndHandler(
@@ -441,10 +444,9 @@ Envelope* MessageInvoker::NextOrdered(ActorWorker& worker, ActorSlot& slot) {
 void MessageInvoker::Start(ActorWorker& worker, ActorSlot& slot) {
   worker.turn.Clear(Gate::kStarting);
   slot.gate = GateToKeep(worker.turn);  // Whoever goes idle writes nothing back.
-  absl::Status started =
-      Guarded([&] { return lifecycle_.OnStart(worker, slot); }, [] { return std::string("starting an actor"); });
+  absl::Status started = Call("starting an actor", [&] { return lifecycle_.OnStart(worker, slot); });
   worker.outbox.EndHandler(true);
-  if (!started.ok()) Fail(worker, slot, std::move(started), nullptr);
+  if (!started.ok()) Fail(worker, slot, std::move(started), FailureCause::kInitialization, nullptr);
 }
 
 // False if a middleware has broken the chain: the message is in the mailbox again.
@@ -467,17 +469,22 @@ bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Env
         // Only where all have let the message through was it the handler.
         return entered < middleware_.size() ? absl::StrCat("a middleware before ", HandlerOf(*envelope))
                                             : HandlerOf(*envelope);
-      });
+      },
+      turn.cause);
   const bool stashed = turn.current == nullptr;
   while (entered > 0 && !stashed) {
     --entered;
+    FailureCause cause{};
     absl::Status after = Guarded(
         [&] {
           middleware_[entered]->AfterReceive(at, status);
           return absl::OkStatus();
         },
-        [&] { return absl::StrCat("a middleware after ", HandlerOf(*envelope)); });
-    if (status.ok()) status = std::move(after);
+        [&] { return absl::StrCat("a middleware after ", HandlerOf(*envelope)); }, cause);
+    // The first error counts.
+    if (!status.ok()) continue;
+    status = std::move(after);
+    turn.cause = cause;
   }
   worker.outbox.EndHandler(true);
   if (flow.breaks()) {
@@ -512,33 +519,41 @@ void MessageInvoker::Suspend(ActorWorker& worker, ActorSlot& slot, const Middlew
 }
 
 void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message) {
+  const FailureCause cause = std::exchange(worker.turn.cause, FailureCause::kReturned);
+  Fail(worker, slot, std::move(error), cause, message);
+}
+
+void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, FailureCause cause,
+                          Envelope* message) {
   Turn& turn = worker.turn;
   ++turn.failures;
-  worker.lifecycle.OnFailure(worker, slot, error, message);
+  worker.lifecycle.OnFailure(worker, slot, error, cause, message);
   worker.outbox.EndHandler(true);
   if (turn.failures != 0) turn.failure = std::move(error);
 }
 
-absl::Status MessageInvoker::Call(std::string_view what, absl::FunctionRef<absl::Status()> code) {
-  return Guarded([&] { return code(); }, [&] { return std::string(what); });
+absl::Status MessageInvoker::Call(std::string_view what, absl::FunctionRef<absl::Status()> code, FailureCause* cause) {
+  FailureCause unused{};
+  return Guarded([&] { return code(); }, [&] { return std::string(what); }, cause == nullptr ? unused : *cause);
 }
 
 void MessageInvoker::HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer) {
   absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, &answer); },
-                                [&] { return HandlerOf(answer); });
+                                [&] { return HandlerOf(answer); }, worker.turn.cause);
   if (!status.ok()) Fail(worker, slot, std::move(status), &answer);
 }
 
 void MessageInvoker::HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error) {
   absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, std::move(error)); },
-                                [] { return std::string("a handler of a failed ask"); });
+                                [] { return std::string("a handler of a failed ask"); }, worker.turn.cause);
   if (!status.ok()) Fail(worker, slot, std::move(status), nullptr);
 }
 
 void MessageInvoker::CallForReply(ActorWorker& worker, ActorSlot& slot, const MessageType* question, Envelope* answer,
                                   absl::FunctionRef<absl::Status()> code) {
-  absl::Status status = Guarded([&] { return code(); },
-                                [&] { return absl::StrCat("a handler of the answer to ", ToAbsl(question->name())); });
+  absl::Status status =
+      Guarded([&] { return code(); },
+              [&] { return absl::StrCat("a handler of the answer to ", ToAbsl(question->name())); }, worker.turn.cause);
   if (!status.ok()) Fail(worker, slot, std::move(status), answer);
 }
 

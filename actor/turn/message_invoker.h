@@ -53,10 +53,12 @@ class MessageInvoker {
   static void CallForReply(ActorWorker& worker, ActorSlot& slot, const MessageType* question, Envelope* answer,
                            absl::FunctionRef<absl::Status()> code);
 
-  // For the lifecycle, in the actor's turn: code of the actor has failed on `message`, or on none.
-  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);
-  // Calls code of an actor: what it throws is an error.
-  static absl::Status Call(std::string_view what, absl::FunctionRef<absl::Status()> code);
+  // In the actor's turn: the actor fails on `message`, or on none, because of `cause`.
+  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, FailureCause cause, Envelope* message);
+  // Calls code of an actor. Something thrown becomes an error, and `cause`, unless it is null,
+  // tells what was thrown: kThrown or kThrownUnknown. Otherwise `cause` stays as it is.
+  static absl::Status Call(std::string_view what, absl::FunctionRef<absl::Status()> code,
+                           FailureCause* cause = nullptr);
 
  private:
   // What came of one step of an actor that has something to heed.
@@ -84,6 +86,9 @@ class MessageInvoker {
   void End(ActorWorker& worker, ActorSlot& slot);
   static void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
   static InvokeResult WhyParked(ActorWorker& worker);
+  // The same for an error that code of the actor has just returned or thrown: the turn knows the
+  // cause.
+  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);
 
   ActorLifecycle& lifecycle_;
   const MiddlewareChain middleware_;

@@ -23,7 +23,9 @@ class NoLifecycle : public ActorLifecycle {
  public:
   absl::Status OnStart(ActorWorker&, ActorSlot&) override { return absl::OkStatus(); }
   void OnSystemMessage(ActorWorker&, ActorSlot&, Envelope&) override {}
-  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, Envelope*) override { ADD_FAILURE() << error; }
+  void OnFailure(ActorWorker&, ActorSlot&, const absl::Status& error, FailureCause, Envelope*) override {
+    ADD_FAILURE() << error;
+  }
   bool MayEnd(ActorWorker&, ActorSlot&) override { return true; }
   void OnEnding(ActorWorker&, ActorSlot&) override {}
   void OnEnded(ActorWorker&, ActorSlot&) override {}

@@ -266,7 +266,7 @@ void GrainRouter::PostStop(ActorContext& /*context*/) {
 
 SupervisionDirective GrainRouter::OnChildFailure(ActorContext& /*context*/, const Failure& failure) {
   const SupervisionDirective directive = supervision().Decide(failure);
-  if (failure.Is(ActorErrorKind::kInitialization)) {
+  if (failure.cause == FailureCause::kInitialization) {
     const std::optional<GrainKey> key = parts_->gate == nullptr ? std::nullopt : parts_->gate->KeyOf(failure.child);
     const auto unborn = key.has_value() ? grains_.find(*key) : grains_.end();
     if (unborn != grains_.end() && unborn->second.actor == failure.child) {

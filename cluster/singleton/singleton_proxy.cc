@@ -52,6 +52,8 @@ absl::Status SingletonProxy::PreStart(ActorContext& context) {
 }
 
 absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
+  // An answer to a question of LookFor. The same messages from others are for the singleton.
+  const bool is_own = message.sender() == context.self();
   if (message.Is<Look>()) {
     if (singleton_.IsNoOne() || context.system().toolbox().Now() - asked_at_ >= options_.check_period) {
       LookFor(context);
@@ -65,13 +67,13 @@ absl::Status SingletonProxy::Receive(ActorContext& context, Envelope& message) {
     // Answers to earlier questions do not count: they are of the one that has gone.
     outdated_ = question_;
     LookFor(context);
-  } else if (const ActorIdentity* const identity = message.TryAs<ActorIdentity>()) {
+  } else if (const auto* const identity = message.TryAs<ActorIdentity>(); identity != nullptr && is_own) {
     if (identity->id > outdated_ && identity->id <= question_ && !identity->ref.IsNoOne()) {
       // Nor do answers to questions before this one.
       outdated_ = identity->id - 1;
       OnFound(context, identity->ref);
     }
-  } else if (message.Is<ErrorReply>()) {
+  } else if (message.Is<ErrorReply>() && is_own) {
     OnNotFound(context, message.As<ErrorReply>().status);
   } else if (message.Is<AnswersDue>()) {
     OnAnswersDue(context);

@@ -20,6 +20,8 @@
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
 #include "fraktor/cluster/grain/grain_kind.h"
@@ -159,6 +161,22 @@ TEST(Singleton, SaysWhyItCannotStart) {
         EXPECT_THAT(std::string(why.message()), testing::HasSubstr(part));
       }
     }
+  });
+}
+
+// An error that somebody sends to the singleton says nothing of whether it can be started.
+TEST(Singleton, IsWaitedForWhateverErrorsOthersSendToIt) {
+  Simulate({.seeds = 2}, [](Simulation& sim) {
+    Singletons cluster(sim, 1, {.kinds = {}});
+    sim.Advance(absl::Seconds(2));
+    Future<Number> answer = cluster.Ask(0);
+    Tell(cluster.refs[0].untyped(), ErrorReply{absl::InternalError("it cannot be started")});
+    sim.Advance(absl::Seconds(1));
+    ASSERT_FALSE(answer.IsReady()) << answer.Take().status();
+    cluster.nodes.Join({SingletonKindOf<Numbers>()});
+    sim.Advance(absl::Seconds(3));
+    ASSERT_TRUE(answer.IsReady());
+    EXPECT_TRUE(answer.Take().ok());
   });
 }
 

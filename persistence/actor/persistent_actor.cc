@@ -90,6 +90,9 @@ absl::Status CheckFits(const AtomicWrite& write, size_t max_bytes) {
                                  "JournalSetup::max_message_bytes and the limits of the transport"));
 }
 
+// The cause of the failure that the handler is about to return.
+FailureCause& CauseOfTurn() { return ActorContext::worker().turn.cause; }
+
 }  // namespace
 
 struct PersistentActor::Invocation {
@@ -305,7 +308,7 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
     EndAfterEvents(context);
     return absl::OkStatus();
   }
-  absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), [&] {
+  const auto handle = [&] {
     if (message.type() == usual_command_) {
       // The usual case.
     } else if (const auto* const save = message.TryAs<SaveSnapshotFailure>()) {
@@ -320,7 +323,8 @@ absl::Status PersistentActor::OnCommand(ActorContext& context, Envelope& message
     if (top == nullptr) return ReceiveCommand(context, message);
     const OwnerScope scope(*top);
     return top->function(context, message);
-  }));
+  };
+  absl::Status status = WithMisuse(MessageInvoker::Call(message.type()->name(), handle, &CauseOfTurn()));
   AfterCommand();
   return WithMisuse(std::move(status));
 }
@@ -448,8 +452,11 @@ void PersistentActor::SetState(PersistentActorState to) {
   state_ = to;
 }
 
-void PersistentActor::Misuse(absl::Status error) {
-  if (misuse_.ok()) misuse_ = std::move(error);
+void PersistentActor::Misuse(absl::Status error, FailureCause cause) {
+  if (misuse_.ok()) {
+    misuse_ = std::move(error);
+    cause_of_misuse_ = cause;
+  }
   // In a coroutine there is nobody to return it to.
   if (!in_receive_) Tell(self_, Tick{Tick::Kind::kMisuse, instance_id_});
 }
@@ -457,7 +464,9 @@ void PersistentActor::Misuse(absl::Status error) {
 absl::Status PersistentActor::WithMisuse(absl::Status status) {
   if (misuse_.ok()) return status;
   absl::Status misuse = std::exchange(misuse_, absl::OkStatus());
-  return status.ok() ? misuse : status;
+  if (!status.ok()) return status;
+  CauseOfTurn() = cause_of_misuse_;
+  return misuse;
 }
 
 // Persisting.
@@ -543,9 +552,11 @@ void PersistentActor::EnqueueDeferred(Kind kind, EnvelopePtr event, EventHandler
   if (first_ == nullptr) {
     // Nothing to wait for.
     const bool outer = std::exchange(in_handler_, true);
-    absl::Status status = MessageInvoker::Call(event->type()->name(), [&] { return handler(*event); });
+    FailureCause cause = FailureCause::kReturned;
+    absl::Status status = MessageInvoker::Call(
+        event->type()->name(), [&] { return handler(*event); }, &cause);
     in_handler_ = outer;
-    if (!status.ok()) Misuse(std::move(status));
+    if (!status.ok()) Misuse(std::move(status), cause);
     return;
   }
   AppendLoop(Append(kind, std::move(event), std::move(handler)));
@@ -778,7 +789,8 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
   event->MarkAsSystem();
   Envelope* const answer = std::exchange(turn.current, event);
   in_handler_ = true;
-  absl::Status status = WithMisuse(MessageInvoker::Call(event->type()->name(), [&] { return front.handler(*event); }));
+  absl::Status status = WithMisuse(MessageInvoker::Call(
+      event->type()->name(), [&] { return front.handler(*event); }, &CauseOfTurn()));
   in_handler_ = false;
   event->UnmarkAsSystem();
   std::unique_ptr<Invocation> done = PopFront();
@@ -799,10 +811,11 @@ absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl:
   last_sequence_nr_ = rejected->sequence_nr;
   rejected_together_ = rejected->together;
   ActorContext::worker().turn.current->set_sender(rejected->event->sender());
-  absl::Status status = WithMisuse(MessageInvoker::Call("OnPersistRejected", [&] {
+  const auto reject = [&] {
     OnPersistRejected(why, *rejected->event, rejected->sequence_nr);
     return absl::OkStatus();
-  }));
+  };
+  absl::Status status = WithMisuse(MessageInvoker::Call("OnPersistRejected", reject, &CauseOfTurn()));
   AfterHandler();
   return WithMisuse(std::move(status));
 }
@@ -1134,6 +1147,7 @@ absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& 
   }
   ReturnPermit();
   if (completed.ok()) return WithMisuse(absl::OkStatus());
+  CauseOfTurn() = FailureCause::kInitialization;
   return MakeError(completed.code(), ActorErrorKind::kInitialization,
                    absl::StrCat("\"", persistence_id_, "\" has been recovered, but: ", completed.message()));
 }

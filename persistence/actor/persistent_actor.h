@@ -79,6 +79,7 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/supervision/failure_cause.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/actor/turn/behavior_stack.h"
@@ -328,7 +329,7 @@ class PersistentActor : public ActorInstance {
   // It ends when the handlers of all events before have run.
   void EndAfterEvents(ActorContext& context);
   void SetState(PersistentActorState to);
-  void Misuse(absl::Status error);
+  void Misuse(absl::Status error, FailureCause cause = FailureCause::kReturned);
   // `status`, or the misuse that happened meanwhile.
   absl::Status WithMisuse(absl::Status status);
 
@@ -396,6 +397,7 @@ class PersistentActor : public ActorInstance {
   std::unique_ptr<RecoveryProgress> recovery_;
   std::unique_ptr<BehaviorStack> behaviors_;
   absl::Status misuse_;
+  FailureCause cause_of_misuse_ = FailureCause::kReturned;
   // The journal's message whose event has failed: others may still look at it until the next message.
   EnvelopePtr spent_;
 

@@ -32,6 +32,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/actor/testkit/simulation.h"
@@ -82,13 +83,14 @@ namespace {
 
 class PersistentActorTest : public testing::Test {
  protected:
-  PersistentActorTest() : kit_(Options(&verdict_)) {}
+  PersistentActorTest() : kit_(Options(&verdict_, &causes_)) {}
 
-  static TestKitOptions Options(SupervisionDirective* verdict) {
+  static TestKitOptions Options(SupervisionDirective* verdict, std::vector<FailureCause>* causes) {
     TestKitOptions options;
     options.system.codecs = CodecSetup().Add<Met>().Build().value();
-    options.system.guardian_strategy.decider = [verdict](const Failure& failure) {
-      return failure.Is(ActorErrorKind::kInitialization) ? Stop() : *verdict;
+    options.system.guardian_strategy.decider = [verdict, causes](const Failure& failure) {
+      causes->push_back(failure.cause);
+      return failure.cause == FailureCause::kInitialization ? Stop() : *verdict;
     };
     return options;
   }
@@ -177,6 +179,7 @@ class PersistentActorTest : public testing::Test {
   std::deque<Script> scripts_;
   Script script_;
   SupervisionDirective verdict_ = Restart();
+  std::vector<FailureCause> causes_;
   TestKit kit_;
   TestProbe probe_ = kit_.Probe();
   TestProbe journal_probe_ = kit_.Probe("journal");
@@ -1061,6 +1064,28 @@ TEST_F(PersistentActorTest, FailsIfTooManyBehavioursAreStacked) {
   const ActorRef actor = SpawnRecovered();
   const absl::Status refused = kit_.AskAndWait<std::string>(actor, std::string("x")).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+}
+
+// A24: the supervisor hears how the actor failed, also where the actor itself catches what its code
+// throws.
+TEST_F(PersistentActorTest, TellsItsSupervisorHowItFailed) {
+  using enum FailureCause;
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  Run(actor, [](ScriptedActor&) -> absl::Status { throw std::runtime_error("in the command"); });
+  Run(actor, [](ScriptedActor&) -> absl::Status { throw 42; });
+  Run(actor, [](ScriptedActor&) {
+    return MakeError(absl::StatusCode::kInternal, ActorErrorKind::kThrownUnknown, "of another actor");
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.Persist(std::string("x"), [](const std::string&) { throw 42; }); });
+  RunVoid(actor, [](ScriptedActor& a) { a.Defer(std::string("y"), [](const std::string&) { throw 42; }); });
+  TakeLog();
+  EXPECT_EQ(causes_, std::vector<FailureCause>({kThrown, kThrownUnknown, kReturned, kThrownUnknown, kThrownUnknown}));
+  causes_.clear();
+  script_.on_completed = [](ScriptedActor&) { return absl::InternalError("not ready"); };
+  Run(actor, [](ScriptedActor&) { return absl::InternalError("so that it recovers again"); });
+  TakeLog();
+  EXPECT_EQ(causes_, std::vector<FailureCause>({kReturned, kInitialization}));
 }
 
 // P85, P88, P89

@@ -179,7 +179,8 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
   absl::AnyInvocable<absl::Status(ActorContext&)> then = std::exchange(then_, nullptr);
   if (cause.ok()) {
     ++revision_;
-    absl::Status followed = MessageInvoker::Call("it", [&] { return then(context); });
+    absl::Status followed = MessageInvoker::Call(
+        "it", [&] { return then(context); }, &ActorContext::worker().turn.cause);
     if (followed.ok()) return followed;
     return Annotate(std::move(followed),
                     absl::StrCat("what follows revision ", revision_, " of \"", persistence_id_,

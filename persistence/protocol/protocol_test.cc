@@ -784,7 +784,8 @@ TEST_F(JournalActorTest, FailsAWriteThatTheStoreDoesNotAnswerInTime) {
   probe_.ExpectNoMessage(absl::Seconds(9));
   const absl::Status late = probe_.Expect<WriteMessagesFailed>(absl::Seconds(2)).cause;
   EXPECT_TRUE(absl::IsDeadlineExceeded(late)) << late;
-  EXPECT_NE(late.message().find("the journal has not answered within 10s"), absl::string_view::npos) << late;
+  EXPECT_NE(late.message().find("circuit breaker \"journal\" has not answered within 10s"), absl::string_view::npos)
+      << late;
   probe_.Expect<WriteMessageFailure>();
 }
 

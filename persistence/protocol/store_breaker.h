@@ -11,11 +11,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 
 #include "fraktor/actor/pattern/circuit_breaker.h"
-#include "fraktor/actor/pattern/with_timeout.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
@@ -136,23 +133,12 @@ class StoreBreaker {
     return std::find(harmless.begin(), harmless.end(), status.code()) == harmless.end();
   }
 
-  // The breaker knows of a future and not of a store.
-  template <class Result>
-  void NameStore(Result& result) const {
-    if (ErrorKindOf<FutureTimeoutKind>(StatusOf(result)) != FutureTimeoutKind::kNotInTime) return;
-    result = MakeError(
-        absl::StatusCode::kDeadlineExceeded, FutureTimeoutKind::kNotInTime,
-        absl::StrCat("the ", options_.name, " has not answered within ", absl::FormatDuration(options_.call_timeout),
-                     ": look at it, or raise its CircuitBreakerOptions::call_timeout"));
-  }
-
   template <class T, class Done>
   void Await(ActorContext& context, PendingOperations& operations, Future<T> future, Done&& done) {
     ++waiting_;
     operations.Await(context, std::move(future),
                      [this, done = std::forward<Done>(done)](FutureResult<T> result) mutable {
                        --waiting_;
-                       if (!StatusOf(result).ok()) NameStore(result);
                        done(std::move(result));
                      });
   }

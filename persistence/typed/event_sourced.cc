@@ -21,6 +21,7 @@
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
@@ -100,7 +101,9 @@ void EventSourcedActor::Refuse(const absl::Status& cause, const Envelope& event,
 }
 
 absl::Status EventSourcedActor::ApplyStored(Envelope& event) {
-  absl::Status applied = Guarded([&] { return ApplyEvent(event); });
+  // The handler returns the error.
+  absl::Status applied = MessageInvoker::Call(
+      "Apply", [&] { return ApplyEvent(event); }, &ActorContext::worker().turn.cause);
   if (applied.ok()) return applied;
   applied = Annotate(
       std::move(applied),
@@ -134,7 +137,8 @@ void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events, Applied
         --left;
         if (applied == Applied::kWhenStored) FRAKTOR_RETURN_IF_ERROR(ApplyStored(event));
         if (left > 0) return absl::OkStatus();
-        absl::Status status = MessageInvoker::Call("it", [&] { return then(context()); });
+        absl::Status status = MessageInvoker::Call(
+            "it", [&] { return then(context()); }, &ActorContext::worker().turn.cause);
         SaveIfDue(first);
         if (status.ok()) return status;
         const std::string which = first == last_sequence_nr()

@@ -299,6 +299,35 @@ TEST_F(RemotingTest, BringsErrorsBackWithTheirKinds) {
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(note.status()), ActorErrorKind::kKilled);
 }
 
+// Fails with the error of the actor that it asks.
+struct AskOther {
+  ActorRef other;
+};
+class PassesErrorsOn : public Actor<PassesErrorsOn, AskOther> {
+ public:
+  absl::Status On(Context& context, const AskOther& ask) {
+    return context.AskOnReply<&PassesErrorsOn::OnAnswer>(ask.other, Question{0}, absl::Seconds(5));
+  }
+  absl::Status OnAnswer(Context&, const absl::StatusOr<Note>& answer) { return answer.status(); }
+};
+
+// A24
+TEST_F(RemotingTest, NoErrorOfAPeerStopsAnActorOrEndsTheSystem) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  auto liar = b.kit->Probe("liar");
+  auto asker = a.kit->Spawn<PassesErrorsOn>();
+  const auto last = static_cast<uint8_t>(ErrorKindTraits<ActorErrorKind>::kLast);
+  for (uint8_t kind = 0; kind <= last; ++kind) {
+    asker.Tell(AskOther{b.From(a, "/system/liar")});
+    liar.Expect<Question>();
+    liar.Reply(ErrorReply{MakeError(absl::StatusCode::kInternal, static_cast<ActorErrorKind>(kind), "a lie")});
+    Advance(absl::Seconds(1));
+    EXPECT_FALSE(a.system().IsTerminated()) << int{kind};
+    ASSERT_TRUE(a.kit->IsAlive(asker.untyped())) << int{kind};
+  }
+}
+
 // Answers by itself.
 class Agreeable final : public ActorInstance {
  public:
