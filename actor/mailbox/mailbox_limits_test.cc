@@ -35,7 +35,7 @@ struct Load {
 
 // A reference that names somebody; nobody looks into the slot.
 ActorRef Actor(uintptr_t number) {
-  return {reinterpret_cast<ActorSlot*>(number * 128), 1};  // NOLINT(performance-no-int-to-ptr)
+  return {reinterpret_cast<TableSlot*>(number * 128), 1};  // NOLINT(performance-no-int-to-ptr)
 }
 
 EnvelopePtr Message(int number, int producer = 0, uint32_t generation = kGeneration) {

@@ -23,7 +23,7 @@ namespace fraktor {
 namespace {
 
 alignas(64) char slot_of_sender[64];
-const ActorRef kSender(reinterpret_cast<ActorSlot*>(slot_of_sender), 77);
+const ActorRef kSender(reinterpret_cast<TableSlot*>(slot_of_sender), 77);
 constexpr MessageTrace kTrace{.enqueued_ns = 1, .trace_id_high = 2, .trace_id_low = 3, .span_id = 4, .trace_flags = 5};
 
 struct Empty {};

@@ -17,7 +17,7 @@ void SetActorRefDescriber(ActorRefDescriber describe) { describer.store(describe
 std::ostream& operator<<(std::ostream& out, ActorRef ref) {
   if (ref.IsNoOne()) return out << "no one";
   if (const ActorRefDescriber describe = describer.load(std::memory_order_acquire)) return out << describe(ref);
-  return out << "the actor in slot " << static_cast<const void*>(ref.slot()) << ", word " << ref.word();
+  return out << "the actor in slot " << static_cast<const void*>(ref.any_slot()) << ", word " << ref.word();
 }
 
 }  // namespace fraktor::inline v0

@@ -64,7 +64,7 @@ TEST_F(ActorPaths, FindsEachOfManyUnnamedChildren) {
   const PropsPtr props = PropsFor("unnamed");
   std::vector<ActorRef> children;
   Let(parent, [&](ActorContext& context) {
-    for (int i = 0; i < kChildren; ++i) children.push_back(context.Spawn(*props).value());
+    for (int i = 0; i < kChildren; ++i) children.push_back(context.Spawn(*props));
     return absl::OkStatus();
   });
   const std::string path = system().PathOf(parent);

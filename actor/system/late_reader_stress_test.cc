@@ -85,7 +85,7 @@ class Parent final : public ActorInstance {
   absl::Status Receive(ActorContext& context, Envelope&) override {
     waiting_ = kChildrenPerRound;
     for (size_t i = 0; i < kChildrenPerRound; ++i) {
-      absl::StatusOr<ActorRef> child = context.Spawn(PropsOf<Child>());
+      absl::StatusOr<ActorRef> child = context.TrySpawn(PropsOf<Child>());
       if (!child.ok()) return child.status();
       known_.Add({*child, number_});
       absl::StatusOr<ActorRef> ask = context.AskOnReply(*child, Ping{}, absl::InfiniteDuration());

@@ -40,7 +40,7 @@ class OneRef final : public ActorRefCodec {
   }
   absl::StatusOr<ActorRef> Read(std::string_view) override {
     alignas(64) static char memory[64];
-    return ActorRef(reinterpret_cast<ActorSlot*>(memory), 5);
+    return ActorRef(reinterpret_cast<TableSlot*>(memory), 5);
   }
 };
 

@@ -39,7 +39,7 @@ class OneRef final : public ActorRefCodec {
  public:
   static ActorRef It() {
     alignas(64) static char memory[64];
-    return ActorRef(reinterpret_cast<ActorSlot*>(memory), 5);
+    return ActorRef(reinterpret_cast<TableSlot*>(memory), 5);
   }
   absl::Status Write(ActorRef ref, std::string& out) override {
     EXPECT_EQ(ref, It());
