@@ -29,7 +29,7 @@ absl::Status AskOnReply(Deed& deed) {
   if (deed.person.life().is_typed) return absl::OkStatus();
   const Acquaintance to = deed.Anybody();
   absl::StatusOr<ActorRef> ask = deed.context.AskOnReply(to.ref, MakeQuestion(deed, to), RandomTimeout(deed.random));
-  if (ask.ok()) deed.person.life().asked.emplace(*ask, 0);
+  if (ask.ok()) deed.person.life().asked.emplace(*ask, Counted(deed.world().ledger().open_asks));
   return absl::OkStatus();
 }
 

@@ -282,6 +282,7 @@ PropsPtr MakeCitizen(World& world, Random& random) {
   LifeSource source{&world, std::make_shared<Life>(world)};
   PropsOptions options;
   options.dispatcher = RandomDispatcher(random);
+  if (world.Skips("pinned actors") && options.dispatcher == DispatcherChoice::kPinned) options.dispatcher = {};
   options.mailbox = RandomMailbox(random, source.life.get());
   source.life->is_pinned = options.dispatcher == DispatcherChoice::kPinned;
   return MakeFrom(source, options, random);

@@ -24,6 +24,7 @@
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/random.h"
@@ -40,19 +41,26 @@ struct Footprint {
   size_t slot_chunks = 0;
   size_t heap_bytes = 0;
 
+  // The slots of a table that somebody uses.
+  template <class Table>
+  static size_t InUse(const Table& table) {
+    size_t in_use = 0;
+    for (size_t chunk = 0; chunk < table.chunks(); ++chunk) {
+      for (size_t i = 0; i < Table::kSlotsPerChunk; ++i) {
+        const auto number = static_cast<uint32_t>(chunk << std::bit_width(Table::kSlotsPerChunk - 1) | i);
+        const auto* const slot = table.At(number);
+        if (slot != nullptr && slot->generation() % 2 != 0) ++in_use;
+      }
+    }
+    return in_use;
+  }
+
   // While no system exists, and no thread but this one has nodes.
   static Footprint Now() {
     Footprint now;
     NodeCache::OfThisThread().Flush();
-    const ActorSlotTable& slots = ProcessSlots();
-    now.slot_chunks = slots.chunks();
-    for (size_t chunk = 0; chunk < now.slot_chunks; ++chunk) {
-      for (size_t i = 0; i < ActorSlotTable::kSlotsPerChunk; ++i) {
-        const uint32_t number = static_cast<uint32_t>(chunk << std::bit_width(ActorSlotTable::kSlotsPerChunk - 1) | i);
-        const ActorSlot* const slot = slots.At(number);
-        if (slot != nullptr && slot->generation() % 2 != 0) ++now.slots_in_use;
-      }
-    }
+    now.slots_in_use = InUse(ProcessSlots()) + InUse(ProcessPromises());
+    now.slot_chunks = ProcessSlots().chunks() + ProcessPromises().chunks();
     for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
       now.nodes_in_use += NodePool::Stats(node_class).issued_nodes;
     }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_tree.h"
@@ -27,7 +28,7 @@
 namespace fraktor::storm {
 namespace {
 
-constexpr absl::Duration kLongEnough = absl::Seconds(60);
+constexpr absl::Duration kLongEnough = absl::Seconds(30);
 
 absl::Duration RandomTimeout(Random& random) {
   return random.UniformDuration(absl::Milliseconds(1), absl::Milliseconds(25));
@@ -192,7 +193,10 @@ void LookAtPaths(Stranger& stranger) {
 void ResolvePath(Stranger& stranger) {
   ActorSystem& system = stranger.world().system();
   const absl::StatusOr<ActorRef> found = system.Resolve(system.PathOf(stranger.Anybody().ref));
-  if (found.ok()) stranger.world().Meet(stranger.random(), {*found});
+  if (!found.ok()) return;
+  // Nobody remembers of which kind a router is.
+  const bool is_router = (found->word() & ActorRef::kRouter) != 0;
+  stranger.world().Meet(stranger.random(), {.ref = *found, .is_free = is_router, .is_unordered = is_router});
 }
 
 void LookForNotStopped(Stranger& stranger) { static_cast<void>(stranger.world().system().NotStopped()); }
@@ -298,10 +302,17 @@ void Stranger::Finish() {
   subscriptions_.clear();
   for (Future<Answer>& ask : asks_) {
     if (!ask.WaitFor(kLongEnough).has_value()) {
-      world_.ledger().Violate("every ask ends once", "an ask of a thread did not end");
+      world_.ledger().Violate("every ask ends once", "an ask of a thread did not end; " + DescribeAsking());
     }
   }
   asks_.clear();
+}
+
+std::string Stranger::DescribeAsking() {
+  Future<Audited> asking = world_.system().Ask<Audited>(world_.system().system_guardian(), Audit{}, absl::Seconds(5));
+  const auto answer = asking.WaitFor(absl::Seconds(10));
+  return answer.has_value() ? absl::StrCat("another one did: ", answer->status().ToString())
+                            : std::string("another one did not either");
 }
 
 ActorSystemOptions StormySystem(RuntimeToolbox* toolbox, int workers) {

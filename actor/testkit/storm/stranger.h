@@ -9,6 +9,7 @@
 #define FRAKTOR_ACTOR_TESTKIT_STORM_STRANGER_H_
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,6 +57,9 @@ class Stranger {
 
  private:
   struct OtherSystem;
+
+  // Whether a further ask ends, for the text of a violation.
+  std::string DescribeAsking();
 
   World& world_;
   Random random_;

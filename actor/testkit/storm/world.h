@@ -86,9 +86,9 @@ struct Life {
     kForgotten,  // ActorContext::StopChildren ended the watch, unless the child had ended just before.
   };
   absl::flat_hash_map<ActorRef, WatchKind> watched;
-  absl::flat_hash_map<ActorRef, int> asked;  // By AskOnReply.
-  int stashes = 0;                           // So many of the next letters are stashed.
-  std::vector<ActorRef> owed_replies;        // Askers that get their reply with the next message.
+  absl::flat_hash_map<ActorRef, Counted> asked;  // By AskOnReply.
+  int stashes = 0;                               // So many of the next letters are stashed.
+  std::vector<ActorRef> owed_replies;            // Askers that get their reply with the next message.
 };
 
 class World {
