@@ -54,9 +54,13 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
     for (const Key& key : std::exchange(changed_, {})) {
       const auto found = services_.find(key);
       if (found == services_.end()) continue;
+      if (found->second.subscribers.empty()) {
+        // Nobody wants a listing, which would look at all services.
+        EraseIfUnused(key);
+        continue;
+      }
       const std::vector<ActorRef> services = found->second.InOrder();
       for (const auto& [subscriber, send] : found->second.subscribers) send(subscriber, key.name, services);
-      EraseIfUnused(key);
     }
   }
   void On(Context& context, const Terminated& ended) {

@@ -25,7 +25,9 @@
 // end. Registering or subscribing again changes nothing.
 //
 // It is an actor, /system/receptionist, of this system only. Calls are messages to it, so those of one thread or actor
-// keep their order: a Find after a Register sees it. Changes that come together are one Listing.
+// keep their order: a Find after a Register sees it. Changes that are in the mailbox together are one Listing. A Listing
+// names all services, so a change costs time in proportion to the services for each subscriber: a key that thousands of
+// actors register under, which come and go, is better asked by Find.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_ACTOR_PATTERN_RECEPTIONIST_H_

@@ -60,7 +60,7 @@ class Grandparent : public Actor<Grandparent, Give, Ping, Pong, Report, Busy, Re
  public:
   Grandparent(Log* log, ActorRef* supervisor) : log_(*log), supervisor_(*supervisor) {}
   absl::Status On(Context& context, const Give& give) {
-    supervisor_ = context.ActorContext:.Spawn(*give.props, "supervisor");
+    supervisor_ = context.ActorContext::Spawn(*give.props, "supervisor");
     return context.Watch(supervisor_);
   }
   void On(Context& context, const Ping& ping) { context.Tell(supervisor_, ping); }
