@@ -60,8 +60,7 @@ def _files(label, all_rules):
             continue
         seen.add(current)
         if current != label:
-            is_option = any(_package(current) == p or current.startswith(p + "/") for p in _THREADS_ARE_AN_OPTION)
-            if not rule["testonly"] or is_option:
+            if not rule["testonly"] or _package(current) in _THREADS_ARE_AN_OPTION:
                 continue
         files += rule["files"]
         left += rule["deps"]
