@@ -30,6 +30,7 @@ from tidy import header_owners
 from tidy import include_cycles
 from tidy import line_length
 from tidy import markdown_links
+from tidy import one_definition
 from tidy import ratchet
 from tidy import requirement_tags
 from tidy import source_tree
@@ -44,6 +45,7 @@ COUNTED = {
     "header_owners": header_owners.check,
     "header_examples": header_examples.check,
     "markdown_links": markdown_links.check,
+    "one_definition": one_definition.check,
 }
 
 

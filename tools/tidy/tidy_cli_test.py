@@ -17,7 +17,8 @@ class TidyTest(unittest.TestCase):
     def test_runs_every_check(self):
         tree = source_tree.FakeTree(_PAGE | {
             "a/a.h": '//   Example();\n#include "fraktor/b/b.h"\n' + "x" * 121 + "\n// Whoever.\n",
-            "b/b.h": '#include "fraktor/a/a.h"\n',
+            "b/b.h": '#include "fraktor/a/a.h"\nnamespace n {\nstruct T {};\n}\n',
+            "b/c.h": "namespace n {\nstruct T {};\n}\n",
             "a/BUILD.bazel": 'cc_library(name = "a", hdrs = ["a.h"])\ncc_library(name = "b", hdrs = ["a.h"])\n',
             "a/a.md": "[nowhere](nowhere.md)\n",
             "a/a_test.cc": "// SCH-99\nTEST(A, B) {}\n",
