@@ -372,6 +372,7 @@ Task<Receipt> Buy(Store&, Order) { co_return Receipt{}; }
   Future<Page> page = WithTimeout(toolbox, Fetch(url), absl::Seconds(2));   // or DeadlineExceeded, kNotInTime
   Future<void> pause = SleepFor(toolbox, absl::Milliseconds(100));
   absl::Status over = co_await pause;
+  Future<TimedResult<Page>> timed = TimedResultOf(toolbox, Fetch(url), absl::Seconds(2));
 }
 
 TEST(HeaderExamples, StartTask) {
