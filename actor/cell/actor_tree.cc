@@ -608,6 +608,9 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
       options_.events->UnsubscribeAll(EventSubscriberOf(worker.turn.self()));
     }
   }
+  // Before its references are stale. From then on a reply does not reach the mailbox, and whoever sends one frees the
+  // promise for the next ask: the promise must not be in the list of this actor any more.
+  if (slot.extension != nullptr) CloseAsks(worker, slot);
   // Its path stays until the mailbox is empty: what is left in it becomes dead letters, which name it.
   MailboxRegistry::Unregister(slot);
   const ActorProps* const props = slot.kin.props;

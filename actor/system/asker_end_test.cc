@@ -1,0 +1,130 @@
+// An actor ends at the moment at which its ask is answered.
+#include <memory>
+#include <semaphore>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/pattern/graceful_stop.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/future/future.h"
+
+namespace fraktor {
+namespace {
+
+struct Answer {};
+struct Question {
+  using Reply = Answer;
+};
+struct Begin {
+  ActorRef other;
+};
+// The recipient answers the question that it has, and asks somebody else.
+struct AnswerAndAsk {
+  ActorRef other;
+};
+struct Asked {};
+struct HasAsked {
+  using Reply = Asked;
+};
+struct State {
+  bool is_ready;
+};
+struct GetState {
+  using Reply = State;
+};
+
+// Two threads that wait for each other.
+struct Meeting {
+  std::binary_semaphore asker_ends{0};
+  std::binary_semaphore may_go_on{0};
+};
+
+// Its object is destroyed when its references are stale already.
+class Asker final : public ActorInstance {
+ public:
+  explicit Asker(Meeting* meeting) : meeting_(*meeting) {}
+  ~Asker() override {
+    meeting_.asker_ends.release();
+    meeting_.may_go_on.acquire();
+  }
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (const auto* begin = message.TryAs<Begin>()) {
+      asking_ = context.Ask<Answer>(begin->other, Question{}, absl::Hours(1));
+      return absl::OkStatus();
+    }
+    return context.Unhandled(message);
+  }
+
+ private:
+  Meeting& meeting_;
+  Future<Answer> asking_;
+};
+
+class Replier final : public ActorInstance {
+ public:
+  explicit Replier(Meeting* meeting) : meeting_(*meeting) {}
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (message.Is<Question>()) {
+      asker_ = context.sender();
+    } else if (message.Is<HasAsked>()) {
+      context.Reply(Asked{});
+    } else if (const auto* now = message.TryAs<AnswerAndAsk>()) {
+      meeting_.asker_ends.acquire();
+      context.Tell(asker_, Answer{});
+      // The promise of the first ask is free, and the next ask of this worker has it.
+      asking_ = context.Ask<Answer>(now->other, Question{}, absl::Hours(1));
+      meeting_.may_go_on.release();
+    } else if (message.Is<GetState>()) {
+      context.Reply(State{asking_.IsReady()});
+    } else {
+      return context.Unhandled(message);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Meeting& meeting_;
+  ActorRef asker_;
+  Future<Answer> asking_;
+};
+
+class Silent final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+};
+
+TEST(AskerEnd, LeavesThePromisesOfOthersAlone) {
+  Meeting meeting;
+  ActorSystemOptions options;
+  options.workers = 2;
+  options.log_level = LogLevel::kOff;
+  const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+  const ActorRef silent = system->TrySpawn(PropsOf<Silent>()).value();
+  const ActorRef replier = system->TrySpawn(*MakeProps<Replier>({}, &meeting)).value();
+  const ActorRef asker = system->TrySpawn(*MakeProps<Asker>({}, &meeting)).value();
+  Tell(asker, Begin{replier});
+  // The question comes first: the asker has sent it when it handles the Identify.
+  ASSERT_TRUE(system->AskAndWait<ActorIdentity>(asker, Identify{1}, absl::Minutes(1)).ok());
+  ASSERT_TRUE(system->AskAndWait(replier, HasAsked{}, absl::Minutes(1)).ok());
+  Future<void> stopping = GracefulStop(*system, asker, absl::Minutes(1));
+  Tell(replier, AnswerAndAsk{silent});
+  ASSERT_TRUE(stopping.Wait().ok());
+  const absl::StatusOr<State> state = system->AskAndWait(replier, GetState{}, absl::Minutes(1));
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_FALSE(state->is_ready) << "the end of one asker has ended the ask of another";
+}
+
+}  // namespace
+}  // namespace fraktor
