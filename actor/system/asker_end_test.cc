@@ -30,7 +30,7 @@ struct Question {
 struct Begin {
   ActorRef other;
 };
-// The recipient answers the question that it has, and asks somebody else.
+// The recipient replies to the ask that it has, and asks another actor.
 struct AnswerAndAsk {
   ActorRef other;
 };
@@ -115,7 +115,7 @@ TEST(AskerEnd, LeavesThePromisesOfOthersAlone) {
   const ActorRef replier = system->TrySpawn(*MakeProps<Replier>({}, &meeting)).value();
   const ActorRef asker = system->TrySpawn(*MakeProps<Asker>({}, &meeting)).value();
   Tell(asker, Begin{replier});
-  // The question comes first: the asker has sent it when it handles the Identify.
+  // The ask comes first: the asker has sent it when it handles the Identify.
   ASSERT_TRUE(system->AskAndWait<ActorIdentity>(asker, Identify{1}, absl::Minutes(1)).ok());
   ASSERT_TRUE(system->AskAndWait(replier, HasAsked{}, absl::Minutes(1)).ok());
   Future<void> stopping = GracefulStop(*system, asker, absl::Minutes(1));
