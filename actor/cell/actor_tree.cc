@@ -290,11 +290,15 @@ inline ActorRef ActorTree::Begin(ActorSlot& slot, bool must_run) {
   return ref;
 }
 
-// A slot whose actor does not come about. Nobody has a reference to it.
+// Frees the slot of an actor that does not come about. A thread that walks the tree may have found it under its parent,
+// and may send to it at this moment: a late message makes a worker run the free slot. So nothing of the actor is left in
+// the slot when the mailbox goes idle.
 void ActorTree::GiveUp(ActorSlot& slot, const ActorProps& props) {
   MailboxRegistry::Unregister(slot);
-  MailboxRegistry::Discard(slot);
   slot.instance = nullptr;
+  slot.gate = 0;
+  slot.failures = 0;
+  MailboxRegistry::Discard(slot);
   if (props.options().dispatcher == DispatcherChoice::kPinned) options_.dispatchers.EndPinned(slot.dispatcher);
   options_.mailboxes.Release(slot);
 }

@@ -1,0 +1,77 @@
+// Where the slot of an actor comes from, and what a spawn that fails leaves behind.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
+
+namespace fraktor {
+namespace {
+
+struct Late {};
+
+// Has something to do before its first message.
+class Starter final : public ActorInstance {
+ public:
+  absl::Status PreStart(ActorContext&) override { return absl::OkStatus(); }
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+};
+
+std::vector<ActorSlot*> AllSlots() {
+  std::vector<ActorSlot*> slots;
+  const ActorSlotTable& table = ProcessSlots();
+  // More than a chunk has: numbers that name no slot are left out.
+  const size_t most = table.chunks() << 14;
+  for (size_t number = 0; number < most; ++number) {
+    if (ActorSlot* const slot = table.At(static_cast<uint32_t>(number))) slots.push_back(slot);
+  }
+  return slots;
+}
+
+TEST(FailedSpawn, LeavesASlotThatALateMessageDoesNotStart) {
+  ActorSystemOptions options;
+  options.workers = 1;
+  options.log_level = LogLevel::kOff;
+  const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+  ASSERT_TRUE(system->TrySpawn(PropsOf<Starter>(), "taken").ok());
+  const std::vector<ActorSlot*> slots = AllSlots();
+  std::vector<uint32_t> before;
+  for (const ActorSlot* const slot : slots) before.push_back(slot->generation());
+  ASSERT_EQ(system->TrySpawn(PropsOf<Starter>(), "taken").status().code(), absl::StatusCode::kAlreadyExists);
+
+  int used = 0;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    ActorSlot& slot = *slots[i];
+    const uint32_t generation = slot.generation();
+    if (generation == before[i] || generation % 2 != 0) continue;
+    ++used;
+    // A thread has found the child under its parent, and has seen that it lives. It pushes its message only now.
+    EnvelopePtr late = MakeEnvelope<Late>(ActorRef());
+    late->set_target_word(generation - 1);
+    if (slot.mailbox.Post(late.release())) DispatcherTable::RegisterOrEmpty(slot);
+  }
+  EXPECT_EQ(used, 1);
+  ASSERT_TRUE(system->scheduler().dispatchers().AwaitQuiet(absl::InfiniteDuration()));
+  for (size_t i = 0; i < slots.size(); ++i) {
+    EXPECT_TRUE(slots[i]->generation() == before[i] || slots[i]->mailbox.inbox.IsIdle());
+  }
+}
+
+}  // namespace
+}  // namespace fraktor
