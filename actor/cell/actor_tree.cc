@@ -385,7 +385,10 @@ absl::StatusOr<ActorRef> ActorTree::SpawnChildOf(ActorRef parent, const ActorPro
                      absl::StrCat("the actor that was to be the parent has ended: ", PathOf(parent),
                                   "; spawn under one that lives"));
   }
-  return SpawnSlowly(parent, ActorWorker::Current(), props, name, nullptr, usual);
+  // A worker of another system, whose actor spawns here, has free slots of its own system: they end with that.
+  ActorWorker* const worker = ActorWorker::Current();
+  const bool is_of_this_system = worker != nullptr && &worker->lifecycle == this;
+  return SpawnSlowly(parent, is_of_this_system ? worker : nullptr, props, name, nullptr, usual);
 }
 
 absl::StatusOr<ActorRef> ActorTree::TrySpawnWatched(ActorRef parent, ActorRef watcher, const ActorProps& props,

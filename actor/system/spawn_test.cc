@@ -73,5 +73,49 @@ TEST(FailedSpawn, LeavesASlotThatALateMessageDoesNotStart) {
   }
 }
 
+struct Ping {
+  using Reply = Late;
+};
+struct SpawnThere {
+  using Reply = Late;
+  ActorSystem* system;
+};
+
+class Echo final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    if (!message.Is<Ping>()) return context.Unhandled(message);
+    context.Reply(Late{});
+    return absl::OkStatus();
+  }
+};
+
+// Spawns an actor of another system.
+class Founder final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    const auto* const there = message.TryAs<SpawnThere>();
+    if (there == nullptr) return context.Unhandled(message);
+    if (absl::Status spawned = there->system->TrySpawn(PropsOf<Echo>(), "echo").status(); !spawned.ok()) return spawned;
+    context.Reply(Late{});
+    return absl::OkStatus();
+  }
+};
+
+TEST(SpawnFromAnotherSystem, GivesAnActorThatOutlivesTheOtherSystem) {
+  ActorSystemOptions options;
+  options.workers = 1;
+  options.log_level = LogLevel::kOff;
+  const std::unique_ptr<ActorSystem> home = ActorSystem::Create(options).value();
+  std::unique_ptr<ActorSystem> other = ActorSystem::Create(options).value();
+  const ActorRef founder = other->TrySpawn(PropsOf<Founder>()).value();
+  ASSERT_TRUE(other->AskAndWait(founder, SpawnThere{.system = home.get()}, absl::Minutes(1)).ok());
+  const ActorRef echo = home->Resolve("/user/echo").value();
+  other.reset();
+  const absl::StatusOr<Late> reply = home->AskAndWait(echo, Ping{}, absl::Minutes(1));
+  EXPECT_TRUE(reply.ok()) << reply.status();
+  EXPECT_TRUE(home->Shutdown(absl::Seconds(20)).ok());
+}
+
 }  // namespace
 }  // namespace fraktor

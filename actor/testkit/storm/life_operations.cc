@@ -12,6 +12,12 @@ absl::Status SpawnChild(Deed& deed) {
   return absl::OkStatus();
 }
 
+// As somebody outside would, in a turn: perhaps of an actor of another system.
+absl::Status SpawnAtTheTop(Deed& deed) {
+  SpawnCitizen(deed.world(), deed.random, deed.world().system()).IgnoreError();
+  return absl::OkStatus();
+}
+
 absl::Status StopOther(Deed& deed) {
   deed.context.Stop(deed.Anybody().ref);
   return absl::OkStatus();
@@ -108,6 +114,7 @@ absl::Status UnwatchOne(Deed& deed) {
 std::vector<ActorOperation> LifeOperations() {
   return {
       {"spawn a child", 8, &SpawnChild},
+      {"spawn at the top", 2, &SpawnAtTheTop},
       {"stop another actor", 2, &StopOther},
       {"stop oneself", 2, &StopSelf},
       {"stop a child", 2, &StopAChild},
