@@ -21,8 +21,11 @@ class LineLengthTest(unittest.TestCase):
     def test_counts_a_comment_behind_code_as_code(self):
         self.assertEqual(_lines("a.h", "int i;  // " + "x" * 105), [])
 
+    def test_counts_an_example_in_a_comment_as_code(self):
+        self.assertEqual(_lines("a.h", "//   " + "x" * 115, "//   " + "x" * 116), [2])
+
     def test_leaves_lines_alone_that_cannot_be_broken(self):
-        self.assertEqual(_lines("a.h", "// https://" + "x" * 120, "#include \"" + "x" * 120), [])
+        self.assertEqual(_lines("a.h", "// https://" + "x" * 120, "#include \"" + "x" * 120, "// | " + "-" * 120), [])
 
     def test_knows_tables_and_code_of_markdown(self):
         lines = ["x" * 100, "x" * 101, "| " + "x" * 200, "```", "x" * 120, "x" * 121, "```", "x" * 101]

@@ -5,8 +5,8 @@
   tools/tidy/wrap.py actor utils/queue                        the sources below some folders
   tools/tidy/wrap.py --since main actor                       comments with lines that changed since a revision
 
-A paragraph is wrapped as a whole if one of its lines is too long. Examples, lists in comments, tables and code stay as
-they are, and so does a line break before which the next word would have had room: it is there on purpose.
+A paragraph is wrapped as a whole if one of its lines is too long. Examples, tables and code stay as they
+are, and so does a line break before which the next word would have had room: it is there on purpose.
 """
 
 import argparse
@@ -27,7 +27,8 @@ from tidy import source_tree
 _OLD_COLUMNS = 120
 
 _COMMENT = re.compile(r"(\s*(?://|#) )(\S.*)$")
-_NOT_PROSE = re.compile(r"[-*+] |\d+[.)] |clang-format|NOLINT|pylint:")
+_NOT_PROSE = re.compile(r"clang-format|NOLINT|pylint:")
+_ENTRY = re.compile(r"(?:[-*+]|\d+[.)]) ")
 _BULLET = re.compile(r"(\s*)((?:[-*+]|\d+[.)]) )?(.*)$")
 
 
@@ -38,24 +39,32 @@ def _fill(text, first, rest):
 
 
 def _paragraphs(lines):
-    """Yields (begin, end) of the paragraphs of comments on lines of their own."""
+    """Yields (begin, end) of the paragraphs of comments on lines of their own; an entry of a list is a paragraph."""
     begin = None
     for i, line in enumerate(lines + [""]):
         match = _COMMENT.match(line)
         is_prose = match and not _NOT_PROSE.match(match.group(2)) and not line.startswith("#!")
         joins = False
-        if is_prose and begin is not None:
+        if begin is not None:
+            marker, rest = _indents(lines[begin])
             previous = lines[i - 1]
-            same_indent = _COMMENT.match(previous).group(1) == match.group(1)
-            first_word = match.group(2).split()[0]
             columns = min(_OLD_COLUMNS, max(len(previous), line_length.TEXT_COLUMNS))
-            had_room = len(previous) + 1 + len(first_word) <= columns
-            joins = same_indent and not had_room
+            if rest != marker:  # an entry of a list goes on where it is indented like its text
+                joins = line.startswith(rest) and line[len(rest):len(rest) + 1].strip() != ""
+            elif is_prose and match.group(1) == marker and not _ENTRY.match(match.group(2)):
+                joins = len(previous) + 1 + len(match.group(2).split()[0]) > columns
         if begin is not None and not joins:
             yield begin, i
             begin = None
         if is_prose and begin is None:
             begin = i
+
+
+def _indents(line):
+    """What goes before the text in the first line of a paragraph, and in the others."""
+    marker, text = _COMMENT.match(line).groups()
+    entry = _ENTRY.match(text)
+    return marker + (entry.group(0) if entry else ""), marker + " " * (entry.end() if entry else 0)
 
 
 def wrap_comments(lines, changed=None):
@@ -65,11 +74,13 @@ def wrap_comments(lines, changed=None):
         result += lines[at:begin]
         paragraph = lines[begin:end]
         at = end
-        is_long = any(len(line) > line_length.TEXT_COLUMNS and "://" not in line for line in paragraph)
+        is_long = any(len(line) > line_length.TEXT_COLUMNS for line in paragraph)
+        is_long = is_long and all(line_length.can_be_broken(line) for line in paragraph)
         is_chosen = changed is None or any(number in changed for number in range(begin + 1, end + 1))
         if is_long and is_chosen:
-            marker = _COMMENT.match(paragraph[0]).group(1)
-            paragraph = _fill(" ".join(_COMMENT.match(line).group(2).strip() for line in paragraph), marker, marker)
+            marker, rest = _indents(paragraph[0])
+            texts = [paragraph[0][len(marker):]] + [line[len(rest):] for line in paragraph[1:]]
+            paragraph = _fill(" ".join(text.strip() for text in texts), marker, rest)
         result += paragraph
     return result + lines[at:]
 
@@ -80,7 +91,7 @@ def wrap_markdown(lines, changed=None):
     for number, line in enumerate(lines, 1):
         if line.lstrip().startswith("```"):
             in_code = not in_code
-        fits = len(line) <= line_length.TEXT_COLUMNS or "://" in line
+        fits = len(line) <= line_length.TEXT_COLUMNS or not line_length.can_be_broken(line)
         is_chosen = changed is None or number in changed
         if in_code or fits or not is_chosen or line.lstrip().startswith(("|", "#", "<")):
             result.append(line)

@@ -25,7 +25,7 @@ class WrapCommentsTest(unittest.TestCase):
         self.assertTrue(new[2].endswith("end."))
 
     def test_leaves_other_lines_alone(self):
-        for line in ("//   Example(" + _LONG, "int i;  // " + _LONG, "// - " + _LONG, "// https://x.y " + _LONG,
+        for line in ("//   Example(" + _LONG, "int i;  // " + _LONG, "// https://x.y " + _LONG,
                      "#!" + _LONG):
             self.assertEqual(wrap.wrap_comments([line, "// short text"]), [line, "// short text"])
 
@@ -35,6 +35,11 @@ class WrapCommentsTest(unittest.TestCase):
 
     def test_wraps_comments_of_scripts(self):
         self.assertEqual(len(wrap.wrap_comments(["# " + _LONG])), 2)
+
+    def test_wraps_entries_of_lists(self):
+        new = wrap.wrap_comments(["// - " + _LONG, "//   and the rest", "// - short", "//   Example();"])
+        self.assertEqual([line[:9] for line in new], ["// - word", "//   word", "// - shor", "//   Exam"])
+        self.assertTrue(new[1].endswith("word and the rest"))
 
     def test_wraps_only_what_changed(self):
         lines = ["// " + _LONG, "int i;", "// " + _LONG]
