@@ -26,7 +26,7 @@ absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wa
 
 absl::Status ActorContext::OutOfTurn(const char* call) const {
   const ActorWorker* const current = ActorWorker::Current();
-  const ActorRef owner = reinterpret_cast<const ActorSlot*>(this)->ref();
+  const ActorRef owner = const_cast<ActorContext*>(this)->slot().ref();
   const std::string path = current == nullptr ? SystemCore::PathOf(owner) : current->lifecycle.PathOf(owner);
   const ActorRef running = current == nullptr ? ActorRef() : current->turn.self();
   const std::string text =

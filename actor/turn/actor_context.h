@@ -5,15 +5,17 @@
 //     return absl::OkStatus();
 //   }
 //
-// A context stays with its actor: it is the actor's slot in disguise, and finds the worker by the thread. So a
-// reference to it is good for as long as the actor lives, but to be used in the actor's own turns only: not on other
-// threads, nor in callbacks, which send to context.self() instead. Without NDEBUG any other use ends the program with a
-// text that names the call. With NDEBUG, calls that return a status or a future (Ask, AskOnReply, Spawn, Watch,
-// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Any other call is undefined behaviour then: a
-// check in Tell would cost each message.
+// A context stays with its actor: it is a part of the actor's slot without members of its own, and
+// finds the worker by the thread. So a reference to it is good for as long as the actor lives, but
+// to be used in the actor's own turns only: not on other threads, nor in callbacks, which send to
+// context.self() instead. Without NDEBUG any other use ends the program with a text that names the
+// call. With NDEBUG, calls that return a status or a future (Ask, AskOnReply, Spawn, Watch,
+// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Any other call is
+// undefined behaviour then: a check in Tell would cost each message.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 
+#include <new>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -46,8 +48,9 @@ class ActorContext {
   ActorContext(const ActorContext&) = delete;
   ActorContext& operator=(const ActorContext&) = delete;
 
-  static ActorContext& Of(ActorSlot& slot) { return reinterpret_cast<ActorContext&>(slot); }
-  ActorSlot& slot() { return reinterpret_cast<ActorSlot&>(*this); }
+  // The context of an actor, and its slot, which is one of ProcessSlots.
+  static ActorContext& Of(ActorSlot& slot);
+  ActorSlot& slot();
 
   ActorRef self() const { return here("self").turn.self(); }
   // Who sent the message that is being handled; no one if it came from outside, or there is none.
@@ -253,11 +256,24 @@ class ActorContext {
   // Whether this is called in the actor's turn.
   bool IsInTurn() const {
     const ActorWorker* const current = ActorWorker::Current();
-    return current != nullptr && current->turn.running() == reinterpret_cast<const ActorSlot*>(this);
+    return current != nullptr && current->turn.running() == &const_cast<ActorContext*>(this)->slot();
   }
   // FailedPrecondition that says what was wrong. Without NDEBUG the program ends with that.
   absl::Status OutOfTurn(const char* call) const;
+
+  // Only as a part of a slot.
+  ActorContext() = default;
 };
+
+// What the slots of ProcessSlots are: a slot with its context, which adds nothing to it.
+class SlotWithContext final : public ActorSlot, public ActorContext {
+ public:
+  static ActorSlot* Make(void* memory) { return ::new (memory) SlotWithContext(); }
+};
+static_assert(sizeof(SlotWithContext) == sizeof(ActorSlot));
+
+inline ActorContext& ActorContext::Of(ActorSlot& slot) { return static_cast<SlotWithContext&>(slot); }
+inline ActorSlot& ActorContext::slot() { return static_cast<SlotWithContext&>(*this); }
 
 }  // namespace fraktor::inline v0
 

@@ -99,7 +99,8 @@ class ActorSlotHead : public TableSlot {
   std::atomic<uint8_t> ref_flags{0};
 };
 
-class alignas(64) ActorSlot final : public ActorSlotHead, public ReadyNode {
+// The slots of ProcessSlots are made with their contexts, which add nothing: see SlotWithContext.
+class alignas(64) ActorSlot : public ActorSlotHead, public ReadyNode {
  public:
   // First line.
   uint16_t dispatcher = 0;  // Fixed while the slot is in use.

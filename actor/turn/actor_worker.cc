@@ -1,5 +1,6 @@
 #include "fraktor/actor/turn/actor_worker.h"
 
+#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -16,7 +17,7 @@ constinit thread_local ActorWorker* current = nullptr;
 }  // namespace actor_worker_internal
 
 ActorSlotTable& ProcessSlots() {
-  static ActorSlotTable& table = *new ActorSlotTable();
+  static ActorSlotTable& table = *new ActorSlotTable({}, &SlotWithContext::Make);
   return table;
 }
 

@@ -88,11 +88,18 @@ class SlotTable {
   static constexpr size_t kSlotBytes = (sizeof(T) + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
   static constexpr size_t kSlotsPerChunk = (kChunkBytes - kSlotAlignment) / kSlotBytes;
 
-  // More chunks than an index can name are not used, whatever `options` says. If the addresses cannot be reserved,
-  // allocation answers so.
-  explicit SlotTable(SlotTableOptions options = {})
+  // Makes a slot in `memory`: a T, or an object of a class that derives from T, is not larger, and
+  // needs no destructor of its own.
+  using MakeSlot = T* (*)(void* memory);
+
+  // More chunks than an index can name are not used, whatever `options` says. If the addresses
+  // cannot be reserved, allocation answers so. `make` is called once for each slot of a new chunk,
+  // and does not throw.
+  explicit SlotTable(
+      SlotTableOptions options = {}, MakeSlot make = [](void* memory) { return ::new (memory) T(); })
       : max_chunks_(std::min(options.max_chunks, kMaxChunks)),
-        max_generation_(std::max<uint32_t>(options.max_generation, 2)) {
+        max_generation_(std::max<uint32_t>(options.max_generation, 2)),
+        make_(make) {
     Reserve();
   }
 
@@ -199,6 +206,7 @@ class SlotTable {
 
   const size_t max_chunks_;
   const uint32_t max_generation_;
+  const MakeSlot make_;
   // Addresses for max_chunks_ chunks, aligned to their size; written by the constructor only. Null if they could not be
   // had.
   std::byte* chunks_ = nullptr;
@@ -273,7 +281,7 @@ auto SlotTable<T, kChunkBytes, Atomics>::TakeChunk(void* owner) -> absl::StatusO
                                                      "; free memory or lower max_chunks"));
   }
   auto* const chunk = new (memory) Chunk(number);
-  for (size_t i = 0; i < kSlotsPerChunk; ++i) new (chunk->slots() + i * kSlotBytes) T();
+  for (size_t i = 0; i < kSlotsPerChunk; ++i) make_(chunk->slots() + i * kSlotBytes);
   chunk->owner.store(owner, std::memory_order_relaxed);  // Published by the next line.
   mapped_.store(number + 1, std::memory_order_release);
   return chunk;

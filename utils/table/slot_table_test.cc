@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <set>
 #include <string>
 #include <thread>
@@ -46,6 +47,20 @@ TEST(SlotPool, FreesAHandleOnce) {
   EXPECT_NE(first.slot, second.slot);
   EXPECT_FALSE(pool.Free(handle)) << "its slot is in use again";
   EXPECT_NE((SlotTable<Cell, 4096>::Resolve(first)), nullptr);
+}
+
+// Slots may be objects of a class that derives from the table's.
+TEST(SlotTable, MakesItsSlotsAsItIsTold) {
+  struct Derived : Cell {
+    Derived() { value = 7; }
+    int Twice() const { return 2 * value; }
+  };
+  Table table({}, [](void* memory) -> Cell* { return ::new (memory) Derived(); });
+  Pool pool(table, &system_a);
+  const Handle first = pool.Allocate().value();
+  const Handle second = pool.Allocate().value();
+  EXPECT_EQ(static_cast<const Derived&>(*first.slot).Twice(), 14);
+  EXPECT_EQ(static_cast<const Derived&>(*second.slot).Twice(), 14);
 }
 
 TEST(SlotPool, LetsOneOfManyDeactivate) {
