@@ -73,7 +73,6 @@ void ActorWorker::DeadLetter(Envelope* envelope, TableSlot* slot, DeadLetterReas
     EndEnvelope(cache(), envelope);
     return;
   }
-  FreePromiseOf(*this, *envelope);
   UncountLimited(slot, *envelope);
   if (EnvelopePtr lost(envelope); !lifecycle.IsAdopted(slot, lost, reason)) {
     if (metrics != nullptr) metrics->CountDeadLetter(reason);

@@ -198,10 +198,20 @@ void LoseAnswer(ActorRef promise, Envelope* answer) {
 // Another answer is on its way, or was: true if this thread is the first.
 bool Claim(ActorRef promise) { return PromiseSlotPool::TryDeactivate({promise.promise_slot(), promise.generation()}); }
 
-// Sends a promise that was claimed its answer, to whom it belongs from here on.
-void SendAnswer(ActorRef promise, Envelope* answer) {
+// Claims a promise, to answer it. The asker, or no one if somebody has answered before. The slot
+// belongs to the asker, who may free it as soon as the promise is claimed: so the asker is read
+// first.
+ActorRef ClaimToAnswer(ActorRef promise) {
+  const PromiseSlot* const slot = PromiseSlotTable::Resolve({promise.promise_slot(), promise.generation()});
+  if (slot == nullptr) return {};
+  const ActorRef asker = slot->asker();
+  return Claim(promise) ? asker : ActorRef();
+}
+
+// Sends the answer of a promise that was claimed.
+void SendAnswer(ActorRef promise, ActorRef asker, Envelope* answer) {
   answer->set_sender(promise);
-  if (PostSystem(promise.promise_slot()->asker(), answer)) [[likely]]
+  if (PostSystem(asker, answer)) [[likely]]
     return;
   answer->MarkAsSystem();
   LoseAnswer(promise, answer);
@@ -466,7 +476,8 @@ void CallForReply(const MessageType* question, Envelope* answer, absl::FunctionR
 
 PromiseOpened::~PromiseOpened() {
   if (completion_ == nullptr) return;
-  // Otherwise an answer is on its way, and the promise goes with it.
+  // Otherwise somebody has answered, and nobody knows whether the system is still there: it takes
+  // back what is left.
   if (Claim(promise_)) {
     // Without a worker the system is at its end, which takes all slots back.
     ActorWorker* const worker = ActorWorker::Current();
@@ -540,11 +551,12 @@ Instant DeadlineOf(ActorRef promise) {
 
 void AnswerPromise(ActorRef given, Envelope* answer) {
   const ActorRef promise(given.any_slot(), given.word() & ~ActorRef::kShared);
-  if (!promise.IsCurrent() || !Claim(promise)) {
+  const ActorRef asker = ClaimToAnswer(promise);
+  if (asker.IsNoOne()) {
     LoseAnswer(promise, answer);
     return;
   }
-  SendAnswer(promise, answer);
+  SendAnswer(promise, asker, answer);
 }
 
 void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {
@@ -559,7 +571,7 @@ void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {
   if (!promise.IsCurrent()) return;
   EnvelopePtr failure = MakeEnvelope<ErrorReply>(ActorRef(), why());
   // Somebody may have answered meanwhile: then nothing was lost.
-  if (Claim(promise)) SendAnswer(promise, failure.release());
+  if (const ActorRef asker = ClaimToAnswer(promise); !asker.IsNoOne()) SendAnswer(promise, asker, failure.release());
 }
 
 bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
@@ -650,9 +662,9 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
     PromiseSlot* const next = AskAt(promise->next);
     const uint32_t generation = promise->generation();
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
-    // Those that are answered go with their answers.
-    if (generation % 2 == 1 && Claim(ActorRef(promise, generation | ActorRef::kPromise)))
-      worker.promises().Release(promise);
+    // Also of one that somebody has answered: only the asker frees it.
+    if (generation % 2 == 1) Claim(ActorRef(promise, generation | ActorRef::kPromise));
+    worker.promises().Release(promise);
     promise = next;
   }
   extension->last_ask = nullptr;
@@ -669,14 +681,6 @@ void AbandonAsks(ActorSlot& slot) {
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
   }
   slot.extension->last_ask = nullptr;
-}
-
-void FreePromiseOf(ActorWorker& worker, const Envelope& message) {
-  const ActorRef promise = message.sender();
-  if (!message.is_system() || !promise.IsPromise()) return;
-  // One of another system stays as it is until that system ends.
-  PromiseSlot* const slot = promise.promise_slot();
-  if (worker.Owns(*slot)) worker.promises().Release(slot);
 }
 
 }  // namespace fraktor::inline v0

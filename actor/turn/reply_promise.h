@@ -9,8 +9,9 @@
 // asker as a system message: with the same envelope, so an ask costs two messages and no more. Answers that come later,
 // and answers to a question that has timed out, are dead letters.
 //
-// The promise is the asker's until somebody has answered; then it goes with the answer, and whoever ends that one frees
-// it.
+// The slot of a promise belongs to the asker, who frees it in its turn: when the answer has
+// arrived, when the time is over, or when the asker ends. Whoever answers claims the promise and
+// does not touch its slot from then on.
 //
 // The timeouts of one actor share one timer, which is armed for the earliest and looks for the next when it fires. It
 // is not cancelled when an answer comes: asks that are answered touch no timer.
@@ -153,9 +154,6 @@ bool WatchPromise(ActorSlot& asker, ActorRef promise, ActorRef watcher);
 void CloseAsks(ActorWorker& worker, ActorSlot& slot);
 // The same without a worker, when none runs any more: nobody waits for the answers.
 void AbandonAsks(ActorSlot& slot);
-
-// A message ends without having reached its actor: if it was an answer, frees the promise.
-void FreePromiseOf(ActorWorker& worker, const Envelope& message);
 
 }  // namespace fraktor::inline v0
 

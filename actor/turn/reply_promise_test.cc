@@ -1,6 +1,7 @@
 #include "fraktor/actor/turn/reply_promise.h"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -280,6 +281,65 @@ TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
   EXPECT_LT(slots.size(), 200u);
   ASSERT_EQ(dead_.size(), 500u);
   EXPECT_EQ(dead_.back(), std::make_pair(1, DeadLetterReason::kStopped));
+}
+
+// Does something in the last turn of an actor, when its references are stale and its asks are still
+// open.
+class AskOfEndingTest : public AskTest {
+ protected:
+  void OnEnding(ActorWorker& worker, ActorSlot& slot) override {
+    AskTest::OnEnding(worker, slot);
+    if (on_stale_) on_stale_();
+  }
+
+  std::function<void()> on_stale_;
+};
+
+// A promise whose answer finds the asker gone is still among the asker's asks: no other worker may
+// use it.
+TEST_F(AskOfEndingTest, AnAnswerThatIsLostLeavesThePromiseToTheAsker) {
+  ActorWorker other({.coordinator = coordinator_,
+                     .lifecycle = *this,
+                     .index = 0,
+                     .dispatcher = number_,
+                     .toolbox = toolbox_.get(),
+                     .slots = &mailboxes_.slots(),
+                     .promises = &mailboxes_.promises()});
+  other.AdoptThread();
+  ActorRef asker = SpawnDoer();
+  OrderAsks(asker, SpawnSilent(), 1, absl::InfiniteDuration());
+  RunAll();
+  PromiseSlot* next = nullptr;
+  on_stale_ = [&] {
+    const WorkerScope scope(other);
+    Tell(asks_[0], Number{1});
+    next = other.promises().Reserve().value().slot;
+    other.promises().Release(next);
+  };
+  StopIt(asker);
+  RunAll();
+  on_stale_ = nullptr;
+  EXPECT_EQ(dead_, Dead({{1, DeadLetterReason::kLateReply}}));
+  EXPECT_NE(next, asks_[0].promise_slot());
+}
+
+TEST_F(AskOfEndingTest, AnAnswerOfAForeignThreadThatIsLostFreesThePromise) {
+  ActorRef silent = SpawnSilent();
+  std::set<PromiseSlot*> slots;
+  on_stale_ = [&] { std::thread([&] { Tell(asks_.back(), Number{1}); }).join(); };
+  for (int round = 0; round < 300; ++round) {
+    ActorRef asker = SpawnDoer();
+    OrderAsks(asker, silent, 1, absl::InfiniteDuration());
+    RunAll();
+    StopIt(asker);
+    RunAll();
+    spawned_.pop_back();
+    instances_.pop_back();
+    slots.insert(asks_.back().promise_slot());
+  }
+  on_stale_ = nullptr;
+  EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kLateReply), 300u);
+  EXPECT_LT(slots.size(), 200u);
 }
 
 // What an actor asks in its last hook nobody waits for.
