@@ -1,6 +1,6 @@
-// Actors that spawn, ask and stop all the time, while other threads walk the tree and ask for the paths of actors that
-// may have ended: on real workers, for ThreadSanitizer to look at. A slot goes from one actor to the next while a reader
-// still has a reference to the first.
+// Actors that spawn, ask and stop all the time, while other threads walk the tree and ask for the
+// paths of actors that may have ended: on real workers, for ThreadSanitizer to look at. A slot goes
+// from one actor to the next while a reader still has a reference to the first.
 //
 // SCH-5
 #include <array>

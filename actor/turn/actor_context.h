@@ -265,7 +265,7 @@ class ActorContext {
   ActorContext() = default;
 };
 
-// What the slots of ProcessSlots are: a slot with its context, which adds nothing to it.
+// The class of all slots of ProcessSlots: a slot with its context, which adds nothing to it.
 class SlotWithContext final : public ActorSlot, public ActorContext {
  public:
   static ActorSlot* Make(void* memory) { return ::new (memory) SlotWithContext(); }

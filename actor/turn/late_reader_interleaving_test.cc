@@ -1,12 +1,14 @@
-// A slot goes from an actor to the next one while a promise is opened in between, and threads that still have references
-// to the first actor send to it, send it system messages, read its path and walk along its children: in every
-// interleaving. A late thread finds nothing, or what the first actor had; never what belongs to somebody else. And the
-// proof that these tests can fail: they do if promises take the slots of actors, and as soon as one of the steps that
-// keep late threads safe is left out.
+// A slot goes from an actor to the next one while a promise is opened in between, and threads that
+// still have references to the first actor send to it, send it system messages, read its path and
+// walk along its children: in every interleaving. A late thread finds nothing, or what the first
+// actor had; never what belongs to somebody else. And the proof that these tests can fail: they do
+// if promises take the slots of actors, and as soon as one of the steps that keep late threads safe
+// is left out.
 //
-// The inbox, the generation and what changes it are the real ones. The steps of ending, asking and spawning are those of
-// message_invoker.cc, reply_promise.cc and mailbox_registry.cc; those of reading are those of actor_names.cc and
-// actor_tree.cc. Whoever would register the actor runs it at once.
+// The inbox, the generation and what changes it are the real ones. The steps of ending, asking and
+// spawning are those of message_invoker.cc, reply_promise.cc and mailbox_registry.cc; those of
+// reading are those of actor_names.cc and actor_tree.cc. A thread that would register the actor
+// runs it at once.
 //
 // SCH-5
 #include <atomic>
@@ -175,8 +177,8 @@ class System {
   }
 
  private:
-  // As the holder of the mailbox: of whoever is in the slot, or of nobody. All messages here are for the first actor,
-  // which does not run any more.
+  // By the holder of the mailbox, whether the slot is in use or free. All messages here are for the
+  // first actor, which does not run any more.
   void Run() {
     Message* list = slot_.first;
     slot_.first = nullptr;
@@ -186,7 +188,7 @@ class System {
         has_system = has_system || message->is_system;
       }
       DeadLetters(list);
-      // Whoever handles system messages looks which handlers have been woken.
+      // A run that handles system messages looks for handlers that were woken.
       if (has_system) MODEL_ASSERT(IsExtension(slot_.extension), "a run takes something for an extension");
       if (slot_.inbox.TryGoIdle()) return;
       list = static_cast<Message*>(slot_.inbox.TakeAll().first);

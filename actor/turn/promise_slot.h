@@ -1,15 +1,16 @@
-// Where a reply promise lives: one cache line that belongs to the process and is used by one promise after the other.
-// A promise is the reference that an ask gives as the sender of its message (see reply_promise.h).
+// Where a reply promise lives: one cache line that belongs to the process and is used by one
+// promise after the other. A promise is the reference that an ask gives as the sender of its
+// message (see reply_promise.h).
 //
-// Promises have a table of their own, so the memory of a PromiseSlot is never that of an actor: a thread with a stale
-// reference to an actor never finds a promise, and the other way round.
+// Promises have a table of their own, so the memory of a PromiseSlot is never that of an actor: a
+// thread with a stale reference to an actor never finds a promise, and the other way round.
 //
-// Who may touch what:
-// - Any thread: the generation. Whoever makes it stale (TryDeactivate) has the promise, and sends it to the asker.
-// - Any thread, if it checks the generation afterwards: asker(), target(), answering() and deadline_ns(). They are
-//   written before the promise is activated. Another promise may take the slot over meanwhile: the release stores of
-//   Fill pair with the acquire loads, so a reader that has read what a later promise wrote sees a later generation too.
-// - The asker, in its turn: the completion and the links.
+// Any thread may read the generation. A thread that answers makes it stale (TryDeactivate), and
+// does not touch the slot from then on. Any thread may read asker(), target(), answering() and
+// deadline_ns(), if it checks the generation afterwards, since another promise may take the slot
+// over meanwhile. The release stores of Fill pair with the acquire loads, so a reader that has read
+// a field of a later promise sees a later generation too. The completion and the links belong to
+// the asker in its turn, and so does the slot, which the asker frees.
 #ifndef FRAKTOR_ACTOR_TURN_PROMISE_SLOT_H_
 #define FRAKTOR_ACTOR_TURN_PROMISE_SLOT_H_
 
@@ -47,8 +48,8 @@ class alignas(64) PromiseSlot final : public TableSlot {
     bool is_remote = false;     // The slot is a RemoteSlot; otherwise an ActorSlot.
   };
 
-  // By whoever opens the promise, before it is activated. `answering` is the ask that the asker was answering when it
-  // asked, if it can go on only after this one.
+  // Called by the thread that opens the promise, before the promise is activated. `answering` is
+  // the ask that the asker was answering when it asked, if it can go on only after this one.
   [[gnu::always_inline]] void Fill(ActorRef asker, ActorRef target, PackedPromise answering, int64_t deadline_ns) {
     asker_.store(asker.any_slot(), std::memory_order_release);
     asker_generation_.store(asker.generation(), std::memory_order_release);
@@ -89,9 +90,10 @@ class alignas(64) PromiseSlot final : public TableSlot {
   std::atomic<uint32_t> target_low_word_{0};
 
  public:
-  // Its place among the asks of the asker, by the numbers of their slots: see reply_promise.cc.
+  // Its place among the asks of the asker, by the numbers of their slots: see open_asks.h.
   uint32_t previous = 0;
   uint32_t next = 0;
+  uint32_t child = 0;
   // Takes the answer, or the news that there is none. Null: the asker's OnReply hears of it.
   AskCompletion* completion = nullptr;
 };

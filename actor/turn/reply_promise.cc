@@ -36,12 +36,8 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr int64_t kNever = Instant::InfiniteFuture().nanoseconds();
-constexpr uint32_t kNoAsk = UINT32_MAX;
 // So many questions that wait for each other are looked at.
 constexpr int kMaxChain = 64;
-
-PromiseSlot* AskAt(uint32_t number) { return number == kNoAsk ? nullptr : ProcessPromises().At(number); }
-uint32_t NumberOf(PromiseSlot* promise) { return promise == nullptr ? kNoAsk : PromiseSlotTable::IndexOf(promise); }
 
 PackedPromise Pack(ActorRef promise) {
   return promise.IsNoOne() ? PackedPromise{}
@@ -112,57 +108,6 @@ bool IsSame(ActorRef a, ActorRef b) { return a.Plain() == b.Plain(); }
   if (!turn.in_task || target.IsNoOne()) return false;
   // Otherwise nobody waits for this turn, but perhaps itself.
   return !Answering(turn).IsNoOne() || target.any_slot() == turn.running();
-}
-
-[[gnu::noinline]] void LinkAmongOthers(SlotExtension& extension, PromiseSlot& promise) {
-  // Mostly the timeouts of an actor are alike, and the new one is the last.
-  PromiseSlot* before = extension.last_ask;
-  while (before != nullptr && before->deadline_ns() > promise.deadline_ns()) before = AskAt(before->previous);
-  PromiseSlot* const after = before == nullptr ? extension.first_ask : AskAt(before->next);
-  promise.previous = NumberOf(before);
-  promise.next = NumberOf(after);
-  if (before == nullptr) {
-    extension.first_ask = &promise;
-  } else {
-    before->next = NumberOf(&promise);
-  }
-  if (after == nullptr) {
-    extension.last_ask = &promise;
-  } else {
-    after->previous = NumberOf(&promise);
-  }
-}
-
-void Link(SlotExtension& extension, PromiseSlot& promise) {
-  if (extension.last_ask == nullptr) [[likely]] {
-    promise.previous = promise.next = kNoAsk;
-    extension.first_ask = extension.last_ask = &promise;
-  } else {
-    LinkAmongOthers(extension, promise);
-  }
-}
-
-[[gnu::noinline]] void UnlinkFromOthers(SlotExtension& extension, PromiseSlot& promise) {
-  PromiseSlot* const before = AskAt(promise.previous);
-  PromiseSlot* const after = AskAt(promise.next);
-  if (before == nullptr) {
-    extension.first_ask = after;
-  } else {
-    before->next = NumberOf(after);
-  }
-  if (after == nullptr) {
-    extension.last_ask = before;
-  } else {
-    after->previous = NumberOf(before);
-  }
-}
-
-void Unlink(SlotExtension& extension, PromiseSlot& promise) {
-  if (extension.first_ask == extension.last_ask) [[likely]] {
-    extension.first_ask = extension.last_ask = nullptr;
-  } else {
-    UnlinkFromOthers(extension, promise);
-  }
 }
 
 void DisarmTimer(ActorWorker& worker, SlotExtension& extension) {
@@ -421,7 +366,7 @@ Instant DeadlineAfter(RuntimeToolbox& toolbox, absl::Duration timeout) {
   if (turn.in_task && turn.takes_no_other) answering = Pack(Answering(turn));
   slot->Fill(ActorRef(&asker, turn.word), target, answering, deadline.nanoseconds());
   slot->completion = completion;
-  Link(extension, *slot);
+  extension.open_asks.Add(*slot);
   const uint32_t generation = slot->generation() + 1;
   PromiseSlotPool::Activate({slot, generation});
   promise = ActorRef(slot, generation | ActorRef::kPromise);
@@ -517,7 +462,7 @@ void ReceiveOpened(ActorWorker& worker, ActorSlot& slot, PromiseOpened& opened) 
       return;
     }
   }
-  Link(extension, promise);
+  extension.open_asks.Add(promise);
 }
 
 absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
@@ -578,7 +523,7 @@ bool ReceiveAnswer(ActorWorker& worker, ActorSlot& slot, Envelope& message) {
   const ActorRef promise = message.sender();
   if (!promise.IsPromise()) return false;
   PromiseSlot& answered = *promise.promise_slot();
-  Unlink(*slot.extension, answered);
+  slot.extension->open_asks.Remove(answered);
   AskCompletion* const completion = std::exchange(answered.completion, nullptr);
   worker.promises().Release(&answered);
   TellPromiseWatchers(worker, *slot.extension, promise);
@@ -593,25 +538,31 @@ void ExpireAsks(ActorWorker& worker, ActorSlot& slot, Instant deadline) {
   extension.ask_timer = Instant::InfiniteFuture();
   const Instant now = worker.toolbox->Now();
   const uint64_t first_inquiry = extension.ask_extras == nullptr ? 1 : extension.ask_extras->inquiries + 1;
-  for (PromiseSlot* promise = extension.first_ask; promise != nullptr && promise->deadline_ns() != kNever;) {
-    if (promise->deadline_ns() > now.nanoseconds()) {
-      // No room for a timer: the next ask arms one, or fails.
-      ArmTimer(worker, extension, Instant::FromNanoseconds(promise->deadline_ns())).IgnoreError();
-      return;
-    }
-    PromiseSlot* const next = AskAt(promise->next);
+  // All that are due, before any of them fails: code of the asker may ask again then.
+  absl::InlinedVector<ActorRef, 8> due;
+  PromiseSlot* promise = extension.open_asks.Earliest();
+  for (; promise != nullptr && promise->deadline_ns() <= now.nanoseconds(); promise = extension.open_asks.Earliest()) {
     const ActorRef ask(promise, promise->generation() | ActorRef::kPromise);
-    // Otherwise an answer is in the mailbox already.
     if (promise->generation() % 2 == 1 && Claim(ask)) {
-      Unlink(extension, *promise);
-      AskCompletion* const completion = std::exchange(promise->completion, nullptr);
-      const PromiseSlot::Target asked = promise->target();
-      worker.promises().Release(promise);
-      TellPromiseWatchers(worker, extension, ask);
-      FailLate(worker, slot, ask, asked, completion, first_inquiry);
+      extension.open_asks.Remove(*promise);
+      due.push_back(ask);
+    } else {
+      // An answer is in the mailbox already, or about to be.
+      extension.open_asks.SetOverdue(*promise);
     }
-    promise = next;
   }
+  for (const ActorRef ask : due) {
+    PromiseSlot& over = *ask.promise_slot();
+    AskCompletion* const completion = std::exchange(over.completion, nullptr);
+    const PromiseSlot::Target asked = over.target();
+    worker.promises().Release(&over);
+    TellPromiseWatchers(worker, extension, ask);
+    FailLate(worker, slot, ask, asked, completion, first_inquiry);
+  }
+  promise = extension.open_asks.Earliest();
+  if (promise == nullptr || promise->deadline_ns() == kNever) return;
+  // No room for a timer: the next ask arms one, or fails.
+  ArmTimer(worker, extension, Instant::FromNanoseconds(promise->deadline_ns())).IgnoreError();
 }
 
 void ReceiveReport(ActorWorker& worker, ActorSlot& slot, const BusinessReport& report) {
@@ -658,16 +609,13 @@ void CloseAsks(ActorWorker& worker, ActorSlot& slot) {
     }
     for (const auto& watch : extras->watches) worker.lifecycle.OnPromiseEnded(watch.promise, watch.watcher);
   }
-  for (PromiseSlot* promise = std::exchange(extension->first_ask, nullptr); promise != nullptr;) {
-    PromiseSlot* const next = AskAt(promise->next);
+  while (PromiseSlot* const promise = extension->open_asks.TakeFirst()) {
     const uint32_t generation = promise->generation();
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
     // Also of one that somebody has answered: only the asker frees it.
     if (generation % 2 == 1) Claim(ActorRef(promise, generation | ActorRef::kPromise));
     worker.promises().Release(promise);
-    promise = next;
   }
-  extension->last_ask = nullptr;
   DisarmTimer(worker, *extension);
 }
 
@@ -676,11 +624,9 @@ void AbandonAsks(ActorSlot& slot) {
   if (const std::unique_ptr<SlotExtension::AskExtras> extras = std::move(slot.extension->ask_extras)) {
     for (const auto& late : extras->late) late.completion->Abandon();
   }
-  for (PromiseSlot* promise = std::exchange(slot.extension->first_ask, nullptr); promise != nullptr;
-       promise = AskAt(promise->next)) {
+  while (PromiseSlot* const promise = slot.extension->open_asks.TakeFirst()) {
     if (AskCompletion* const completion = std::exchange(promise->completion, nullptr)) completion->Abandon();
   }
-  slot.extension->last_ask = nullptr;
 }
 
 }  // namespace fraktor::inline v0

@@ -10,8 +10,8 @@
 // and answers to a question that has timed out, are dead letters.
 //
 // The slot of a promise belongs to the asker, who frees it in its turn: when the answer has
-// arrived, when the time is over, or when the asker ends. Whoever answers claims the promise and
-// does not touch its slot from then on.
+// arrived, when the time is over, or when the asker ends. A thread that answers claims the promise
+// and does not touch its slot from then on.
 //
 // The timeouts of one actor share one timer, which is armed for the earliest and looks for the next when it fires. It
 // is not cancelled when an answer comes: asks that are answered touch no timer.

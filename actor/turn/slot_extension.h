@@ -16,7 +16,7 @@
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/turn/lifecycle_state.h"
-#include "fraktor/actor/turn/promise_slot.h"
+#include "fraktor/actor/turn/open_asks.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 
@@ -42,10 +42,9 @@ struct SlotExtension {
   absl::InlinedVector<FullTarget, 1> full_targets;
   uint64_t waits = 0;
 
-  // Its questions that have no answer yet, the earliest deadline first, and the timer that looks at them, unless that
-  // is in the infinite future.
-  PromiseSlot* first_ask = nullptr;
-  PromiseSlot* last_ask = nullptr;
+  // Its asks that have no answer yet, and when the timer that looks at them fires: in the infinite
+  // future if there is none.
+  OpenAsks open_asks;
   Instant ask_timer = Instant::InfiniteFuture();
   TimerId ask_timer_id;
   // Of its last question, and the same in nanoseconds.

@@ -463,6 +463,55 @@ void Ask(benchmark::State& state) {
 }
 BENCHMARK(Ask)->Name("ask")->ArgName("w")->Arg(1)->Arg(2)->Apply(Once);
 
+class Silent final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+};
+
+// Has so many asks open all the time, and asks others that are due before them.
+class AskerAmongOpen final : public ActorInstance {
+ public:
+  AskerAmongOpen(ActorRef server, ActorRef silent, int64_t open) : server_(server), silent_(silent), open_(open) {}
+
+  absl::Status PreStart(ActorContext& context) override {
+    for (int64_t i = 0; i < open_; ++i) {
+      if (auto ask = context.AskOnReply(silent_, i, absl::Hours(1)); !ask.ok()) return ask.status();
+    }
+    return absl::OkStatus();
+  }
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    left_ = message.As<int64_t>();
+    return Ask(context);
+  }
+  absl::Status OnReply(ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) override {
+    if (!answer.ok()) return answer.status();
+    if (--left_ > 0) return Ask(context);
+    countdown.Hit();
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Ask(ActorContext& context) { return context.AskOnReply(server_, left_, absl::Seconds(60)).status(); }
+
+  const ActorRef server_;
+  const ActorRef silent_;
+  const int64_t open_;
+  int64_t left_ = 0;
+};
+
+void AskAmongOpen(benchmark::State& state) {
+  constexpr int64_t kAsks = 500'000;
+  Measure(
+      state, static_cast<int>(state.range(1)), kAsks,
+      [&](World& world) {
+        countdown.Arm(1);
+        return std::vector<ActorRef>{
+            world.Spawn<AskerAmongOpen>(world.Spawn<Pong>(), world.Spawn<Silent>(), state.range(0))};
+      },
+      [](const std::vector<ActorRef>& actors) { Tell(actors[0], int64_t{kAsks}); });
+}
+BENCHMARK(AskAmongOpen)->Name("ask_among_open")->ArgNames({"", "w"})->Args({100'000, 1})->Apply(Once);
+
 // The same programs by typed actors.
 class TypedPong : public Actor<TypedPong, int64_t> {
  public:

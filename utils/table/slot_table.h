@@ -92,9 +92,9 @@ class SlotTable {
   // needs no destructor of its own.
   using MakeSlot = T* (*)(void* memory);
 
-  // More chunks than an index can name are not used, whatever `options` says. If the addresses
-  // cannot be reserved, allocation answers so. `make` is called once for each slot of a new chunk,
-  // and does not throw.
+  // More chunks than an index can name are not used, also if `options` allows them. If the
+  // addresses cannot be reserved, allocation fails with the reason. `make` is called once for each
+  // slot of a new chunk, and does not throw.
   explicit SlotTable(
       SlotTableOptions options = {}, MakeSlot make = [](void* memory) { return ::new (memory) T(); })
       : max_chunks_(std::min(options.max_chunks, kMaxChunks)),
