@@ -58,7 +58,7 @@ class BasicInjectionQueue {
     const size_t size = size_.load(std::memory_order_relaxed);
     return size > popped ? size - popped : 0;
   }
-  // Not zero if there is anything; how many it is, is not said.
+  // Not zero if there is anything, while nobody pushes. How many there are is not said.
   const typename Atomics::template Atomic<size_t>& count() const { return size_; }
 
  private:

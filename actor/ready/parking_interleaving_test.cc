@@ -213,9 +213,12 @@ class Node : public BasicReadyNode<ModelAtomics> {
   ModelPlain<int> runs{0};
 };
 
-class QueuePool final : public WorkerWaker {
+template <size_t kRingCapacity = 2, uint32_t kLookInterval = 64>
+class QueuePoolOf final : public WorkerWaker {
  public:
   using Placement = ReadyQueueCoordinator::Placement;
+  using Queues = BasicStealingQueues<ModelAtomics, ModelLock, kRingCapacity, kLookInterval>;
+  static constexpr uint32_t kLookRounds = Queues::kLookRounds;
 
   void WakeWorker(WorkerIndex worker) override { tokens_[worker].store(true, std::memory_order_release); }
 
@@ -259,13 +262,16 @@ class QueuePool final : public WorkerWaker {
   bool TakeToken(WorkerIndex me) { return tokens_[me].exchange(false, std::memory_order_acq_rel); }
 
  private:
-  BasicStealingQueues<ModelAtomics, ModelLock, 2> queues_{kWorkers, *this};
+  Queues queues_{kWorkers, *this};
   std::array<ModelAtomic<bool>, kWorkers> tokens_{};
   Node one_more_;
 };
 
-struct QueueCase {
-  explicit QueueCase(Model& m) : pool(m.Make<QueuePool>()), doing(m.Make<std::array<Doing, kWorkers>>()) {
+using QueuePool = QueuePoolOf<>;
+
+template <class Pool>
+struct QueueCaseOf {
+  explicit QueueCaseOf(Model& m) : pool(m.Make<Pool>()), doing(m.Make<std::array<Doing, kWorkers>>()) {
     for (Node*& node : nodes) node = &m.Make<Node>();
   }
 
@@ -276,11 +282,13 @@ struct QueueCase {
     }
   }
 
-  QueuePool& pool;
+  Pool& pool;
   std::array<Doing, kWorkers>& doing;
   std::array<Node*, 3> nodes{};
   std::array<int, 3> expected_runs{};
 };
+
+using QueueCase = QueueCaseOf<QueuePool>;
 
 void WorkerAndForeignThread(Model& m) {
   auto& c = m.Make<QueueCase>(m);
@@ -356,6 +364,27 @@ void OverflowBesideABusyOne(Model& m) {
     c.doing[0] = c.pool.Attempt(0);
   });
   m.Thread("worker", [&] { c.doing[1] = c.pool.Sleep(1); });
+  m.After([&] { c.Settle(); });
+}
+
+// A busy worker finds that the other one has taken nothing for long, and takes half of its ring. The other one goes on,
+// runs what is left there, and is about to sleep while what was taken is in neither ring.
+void RobbedByABusyOne(Model& m) {
+  using Pool = QueuePoolOf<4, 2>;
+  auto& c = m.Make<QueueCaseOf<Pool>>(m);
+  constexpr int kTakes = static_cast<int>(Pool::kLookRounds) * 2;
+  c.expected_runs = {kTakes, 1, 1};
+  // The next take is the one that looks.
+  for (int i = 0; i < kTakes - 1; ++i) {
+    c.pool.Register(*c.nodes[0], 0);
+    MODEL_ASSERT(c.pool.Attempt(0) == Doing::kBusy);
+  }
+  for (Node* const node : c.nodes) c.pool.Register(*node, 1);
+  m.Thread("busy", [&] { c.doing[0] = c.pool.Attempt(0); });
+  m.Thread("other", [&] {
+    c.pool.Attempt(1);
+    c.doing[1] = c.pool.Attempt(1);
+  });
   m.After([&] { c.Settle(); });
 }
 
@@ -439,6 +468,7 @@ std::vector<ModelTest> QueueCases() {
           {"worker beside a full one", WorkerBesideAFullOne},
           {"twice robbed when full", TwiceRobbedWhenFull},
           {"overflow beside a busy one", OverflowBesideABusyOne},
+          {"robbed by a busy one", RobbedByABusyOne},
           {"two workers at the injection queue", TwoWorkersAtTheInjectionQueue},
           {"two workers at one actor", TwoWorkersAtOneActor},
           {"two at once beside a worker", TwoAtOnceBesideAWorker},

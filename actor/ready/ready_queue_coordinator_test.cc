@@ -417,16 +417,16 @@ TEST_F(WorkStealingTest, DoesNotLetTwoWarmActorsStarveTheOthers) {
   EXPECT_EQ(runs, WorkStealingCoordinator::kWarmStreak);
 }
 
-TEST_F(WorkStealingTest, RunsAWarmActorAgainIfThereIsNoRoomAtTheBack) {
+TEST_F(WorkStealingTest, DoesNotLetAWarmActorStarveTheOthersOfAFullRing) {
   std::deque<TestNode> others(WorkStealingCoordinator::kRingCapacity);
   for (TestNode& other : others) coordinator_.RegisterReady(0, other, Placement::kBack);
-  for (uint32_t i = 0; i < WorkStealingCoordinator::kWarmStreak + 1; ++i) {
+  for (uint32_t i = 0; i < WorkStealingCoordinator::kWarmStreak; ++i) {
     coordinator_.RegisterReady(0, a_, Placement::kNext);
     ASSERT_EQ(Next(0), &a_) << i;
   }
-  EXPECT_EQ(Next(0), &others[0]);
   coordinator_.RegisterReady(0, a_, Placement::kNext);
-  EXPECT_EQ(Next(0), &a_);
+  EXPECT_EQ(Next(0), &others[0]);
+  EXPECT_EQ(coordinator_.ReadyCountHint(), others.size());
 }
 
 // What a worker gives up itself is nothing new.

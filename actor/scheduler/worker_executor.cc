@@ -87,7 +87,7 @@ class WorkerExecutor::Loop final : public Worker {
     const std::atomic<State>& state = executor_.state_;
     const int most_runs = executor_.options_.runs_per_step;
     ActorSlot* slot = nullptr;
-    int streak = 0;  // How many runs in a row have gone past those that are ready.
+    int streak = streak_;
     for (int runs = 0; runs < most_runs; ++runs) {
       if (state.load(std::memory_order_relaxed) == State::kStopping) break;
       if (slot == nullptr) {
@@ -99,7 +99,8 @@ class WorkerExecutor::Loop final : public Worker {
           CountPutBack(nullptr);
           return Progress::kIdle;
         }
-        streak = 0;
+        if (slot != carried_) streak = 0;
+        carried_ = nullptr;
         worker.turn.uncounted = CountPutBack(slot);
       }
       const InvokeResult::Kind kind = invoker.Run(worker, *slot, budget);
@@ -119,6 +120,8 @@ class WorkerExecutor::Loop final : public Worker {
     }
     if (slot != nullptr) {
       PutBack(*slot);
+      carried_ = slot;
+      streak_ = streak;
       coordinator.RegisterReady(worker.index, *slot, Placement::kNext);
     }
     // A run has mostly sent one message that did not have to wait.
@@ -167,6 +170,10 @@ class WorkerExecutor::Loop final : public Worker {
   WorkerExecutor& executor_;
   ActorWorker& worker_;
   bool waits_ = false;  // The coordinator was told that it sleeps.
+  // How many runs in a row have gone past the ready actors, at the end of the last step; and the actor that was to be
+  // run next then, with which the streak goes on. To be compared, not to be touched: others may run it.
+  int streak_ = 0;
+  const ActorSlot* carried_ = nullptr;
   // To be compared, not to be touched: others may run it.
   const ActorSlot* put_back_ = nullptr;
   ObservedId put_back_type_ = 0;

@@ -71,10 +71,11 @@ class WorkStealingRing {
 
   // For any thread.
 
-  // Takes the older half of this ring's items, rounded up, or kMostStolen if that is less; returns the oldest and puts
-  // the rest at the end of `thief`, as far as there is room. Fewer if others take at the same time. Null if this ring
-  // was empty. `thief` is the caller's own and another ring; its new items are announced like those of TryPush.
-  T StealHalfInto(WorkStealingRing& thief);
+  // Takes the older half of this ring's items, rounded up, or `most`, from 1 to kMostStolen, if that is less; returns the
+  // oldest and puts the rest at the end of `thief`, as far as there is room. Fewer if others take at the same time. Null
+  // if this ring was empty. `thief` is the caller's own and another ring; its new items are announced like those of
+  // TryPush.
+  T StealHalfInto(WorkStealingRing& thief, uint64_t most = kMostStolen);
 
   // False if there is an item whose TryPush comes earlier in the single order of sequentially consistent operations.
   bool IsEmptyForParking() const {
@@ -82,7 +83,7 @@ class WorkStealingRing {
     return head_.load(std::memory_order_acquire) >= tail;
   }
 
-  // How many items there are, more or less: exact only while nobody pushes or takes. For metrics.
+  // How many items there are, more or less: exact only while nobody pushes or takes. For metrics, and to compare rings.
   size_t SizeHint() const {
     const uint64_t head = head_.load(std::memory_order_relaxed);
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -149,11 +150,11 @@ size_t WorkStealingRing<T, kCapacity, Atomics>::PopHalf(HalfBuffer& items) {
 }
 
 template <typename T, size_t kCapacity, typename Atomics>
-T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief) {
-  assert(this != &thief);
+T WorkStealingRing<T, kCapacity, Atomics>::StealHalfInto(WorkStealingRing& thief, uint64_t most) {
+  assert(this != &thief && most >= 1 && most <= kMostStolen);
   const uint64_t thief_tail = thief.tail_.load(std::memory_order_relaxed);  // The caller's own.
   const uint64_t room = kCapacity - (thief_tail - thief.head_.load(std::memory_order_acquire));
-  uint64_t most = room < kMostStolen ? room + 1 : kMostStolen;
+  if (most > room) most = room + 1;
   uint64_t head = head_.load(std::memory_order_acquire);
   for (;;) {
     const uint64_t tail = tail_.load(std::memory_order_acquire);

@@ -1,0 +1,423 @@
+// How many turns each actor of a busy system gets. A turn is one message here: the budget of the
+// pool is 1.
+//
+// Ratios are checked in virtual time, where one thread runs all workers and every run is the same.
+// With threads the machine decides how often a worker runs, so there it is checked only that
+// everybody gets turns; latencies are printed.
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/tree_fixture.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
+
+namespace fraktor {
+namespace {
+
+constexpr uint64_t kTurns = 10;
+constexpr size_t kScale = kIsSanitized ? 10 : 1;
+
+// The turns of all actors of a test.
+struct Turns {
+  enum class Until { kAllHaveTurns, kTold };
+
+  explicit Turns(size_t actors, Until until = Until::kAllHaveTurns)
+      : of(actors), most(until == Until::kTold ? UINT64_MAX : actors * kTurns * 40) {}
+
+  // In a turn of actor `number`. True: it goes on.
+  bool Count(size_t number) {
+    // Relaxed: sums that order nothing.
+    if (of[number].fetch_add(1, std::memory_order_relaxed) + 1 == kTurns) {
+      satisfied.fetch_add(1, std::memory_order_relaxed);
+    }
+    const uint64_t turns = total.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (most != UINT64_MAX && (IsOver() || turns >= most)) end.store(true, std::memory_order_relaxed);
+    return !end.load(std::memory_order_relaxed);
+  }
+
+  // Whether everybody has had kTurns.
+  bool IsOver() const { return satisfied.load(std::memory_order_relaxed) == of.size(); }
+
+  // How many times the turns of the one with the fewest the one with the most has had.
+  double Unfairness() const {
+    std::vector<uint64_t> turns;
+    for (const auto& one : of) turns.push_back(one.load(std::memory_order_relaxed));
+    const auto [fewest, largest] = std::minmax_element(turns.begin(), turns.end());
+    std::cout << turns.size() << " actors: from " << *fewest << " to " << *largest << " turns\n";
+    return *fewest == 0 ? 1e9 : static_cast<double>(*largest) / static_cast<double>(*fewest);
+  }
+
+  std::vector<std::atomic<uint64_t>> of;
+  std::atomic<uint64_t> total{0};
+  std::atomic<size_t> satisfied{0};
+  // All have had kTurns turns, or somebody will never get them: `most` have been had.
+  std::atomic<bool> end{false};
+  const uint64_t most;
+};
+
+struct Again {};
+struct Seed {
+  const std::vector<ActorRef>* actors;
+};
+
+// Sends itself a message in each turn.
+class SelfSender final : public ActorInstance {
+ public:
+  SelfSender(Turns* turns, size_t number) : turns_(*turns), number_(number) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    if (turns_.Count(number_)) context.Tell(context.self(), Again{});
+    return absl::OkStatus();
+  }
+
+ private:
+  Turns& turns_;
+  const size_t number_;
+};
+
+// Sends the message to its partner, or back.
+class Player final : public ActorInstance {
+ public:
+  Player(Turns* turns, size_t number, ActorRef partner) : turns_(*turns), number_(number), partner_(partner) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    if (turns_.Count(number_)) context.Tell(partner_.IsNoOne() ? context.sender() : partner_, Again{});
+    return absl::OkStatus();
+  }
+
+ private:
+  Turns& turns_;
+  const size_t number_;
+  const ActorRef partner_;
+};
+
+// Sets the others off, as a worker.
+class Seeder final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    for (const ActorRef actor : *message.As<Seed>().actors) context.Tell(actor, Again{});
+    return absl::OkStatus();
+  }
+};
+
+struct Question {
+  using Reply = uint64_t;
+};
+
+// Answers how many turns others have had.
+class Oracle final : public ActorInstance {
+ public:
+  explicit Oracle(Turns* turns) : turns_(*turns) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    context.Tell(context.sender(), turns_.total.load(std::memory_order_relaxed));
+    return absl::OkStatus();
+  }
+
+ private:
+  Turns& turns_;
+};
+
+ActorSystemOptions OneMessagePerTurn(int workers) {
+  ActorSystemOptions options;
+  options.workers = workers;
+  options.scheduler.dispatchers.default_pool.budget = 1;
+  return options;
+}
+
+// A system in virtual time.
+class LocalSystem {
+ public:
+  explicit LocalSystem(int workers) {
+    ActorSystemOptions options = OneMessagePerTurn(workers);
+    options.toolbox = toolbox_.get();
+    system_ = ActorSystem::Create(options).value();
+  }
+
+  // Runs until all have had their turns, and then until nothing happens any more.
+  double Unfairness(Turns& turns) {
+    EXPECT_TRUE(toolbox_->RunUntil([&] { return turns.end.load(); }, absl::Hours(1)).ok());
+    const double unfairness = turns.Unfairness();
+    EXPECT_TRUE(toolbox_->RunUntilIdle().ok());
+    return unfairness;
+  }
+
+  ActorSystem& operator*() { return *system_; }
+  ActorSystem* operator->() { return system_.get(); }
+  LocalToolbox& toolbox() { return *toolbox_; }
+
+ private:
+  std::unique_ptr<LocalToolbox> toolbox_ = LocalToolbox::Make({}).value();
+  std::unique_ptr<ActorSystem> system_;
+};
+
+std::vector<ActorRef> SpawnSelfSenders(ActorSystem& system, Turns& turns, size_t first, size_t count) {
+  std::vector<ActorRef> actors;
+  for (size_t i = 0; i < count; ++i) {
+    actors.push_back(system.TrySpawn(*MakeProps<SelfSender>({}, &turns, first + i)).value());
+  }
+  return actors;
+}
+
+void ExpectFairSelfSenders(size_t actors, int workers) {
+  Turns turns(actors);
+  LocalSystem system(workers);
+  const std::vector<ActorRef> senders = SpawnSelfSenders(*system, turns, 0, actors);
+  Tell(system->TrySpawn(PropsOf<Seeder>()).value(), Seed{&senders});
+  EXPECT_LE(system.Unfairness(turns), 8) << actors << " actors, " << workers << " workers";
+}
+
+// SCH-14
+TEST(SystemFairness, GivesManySelfSendersTheirTurns) {
+  ExpectFairSelfSenders(20'000, 1);
+  ExpectFairSelfSenders(20'000, 2);
+}
+
+// SCH-14
+TEST(SystemFairness, GivesVeryManySelfSendersTheirTurns) { ExpectFairSelfSenders(200'000 / kScale, 2); }
+
+// An actor that a handler makes ready may run next, up to 32 times in a row: so pairs get more
+// turns, but not many more.
+void ExpectFairSelfSendersBesidePairs(size_t senders, size_t pairs, int workers) {
+  Turns turns(senders + 2 * pairs);
+  LocalSystem system(workers);
+  std::vector<ActorRef> actors = SpawnSelfSenders(*system, turns, 0, senders);
+  for (size_t i = 0; i < pairs; ++i) {
+    const ActorRef pong = system->TrySpawn(*MakeProps<Player>({}, &turns, senders + 2 * i, ActorRef())).value();
+    actors.push_back(system->TrySpawn(*MakeProps<Player>({}, &turns, senders + 2 * i + 1, pong)).value());
+  }
+  Tell(system->TrySpawn(PropsOf<Seeder>()).value(), Seed{&actors});
+  EXPECT_LE(system.Unfairness(turns), 32)
+      << senders << " self-senders, " << pairs << " pairs, " << workers << " workers";
+}
+
+// SCH-14
+TEST(SystemFairness, GivesSelfSendersTheirTurnsBesidePairs) {
+  for (const int workers : {1, 2}) {
+    for (const size_t pairs : {1, 2, 10, 50}) {
+      for (const size_t senders : {1, 35, 114, 205, 274, 366}) {
+        ExpectFairSelfSendersBesidePairs(senders, pairs, workers);
+      }
+    }
+    ExpectFairSelfSendersBesidePairs(20'000, 10, workers);
+  }
+}
+
+// SCH-14
+// Each worker is busy with ten actors when one of them gets 4 000 more.
+TEST(SystemFairness, GivesFourThousandActorsOfOneWorkerAsManyTurnsAsTheTenOfTheOther) {
+  constexpr size_t kFew = 20;
+  constexpr size_t kMany = 4'000;
+  Turns turns(kFew + kMany);
+  LocalSystem system(2);
+  const std::vector<ActorRef> few = SpawnSelfSenders(*system, turns, 0, kFew);
+  const std::vector<ActorRef> many = SpawnSelfSenders(*system, turns, kFew, kMany);
+  const ActorRef seeder = system->TrySpawn(PropsOf<Seeder>()).value();
+  Tell(seeder, Seed{&few});
+  const auto both_run = [&] { return turns.total.load() >= 6 * kFew; };
+  ASSERT_TRUE(system.toolbox().RunUntil(both_run, absl::Hours(1)).ok());
+  Tell(seeder, Seed{&many});
+  EXPECT_LE(system.Unfairness(turns), 8);
+}
+
+// Tells actors something as a foreign thread, while the worker that calls it waits.
+class ForeignThread {
+ public:
+  ~ForeignThread() {
+    Tell(ActorRef());
+    thread_.join();
+  }
+
+  void Tell(ActorRef to) {
+    to_ = to;
+    begin_.release();
+    done_.acquire();
+  }
+
+ private:
+  void Run() {
+    for (;;) {
+      begin_.acquire();
+      const bool is_over = to_.IsNoOne();
+      if (!is_over) fraktor::Tell(to_, Again{});
+      done_.release();
+      if (is_over) return;
+    }
+  }
+
+  ActorRef to_;
+  std::binary_semaphore begin_{0};
+  std::binary_semaphore done_{0};
+  std::thread thread_{[this] { Run(); }};
+};
+
+class Interruption final : public ActorInstance {
+ public:
+  Interruption(Turns* turns, uint64_t* waited, uint64_t* sent_at)
+      : turns_(*turns), waited_(*waited), sent_at_(*sent_at) {}
+
+  absl::Status Receive(ActorContext&, Envelope&) override {
+    waited_ = std::max(waited_, turns_.total.load() - sent_at_);
+    return absl::OkStatus();
+  }
+
+ private:
+  Turns& turns_;
+  uint64_t& waited_;
+  uint64_t& sent_at_;
+};
+
+// Lets a foreign thread send a message in the middle of each of its turns.
+class Interrupted final : public ActorInstance {
+ public:
+  Interrupted(Turns* turns, size_t number, ForeignThread* foreign, ActorRef interruption, uint64_t* sent_at)
+      : turns_(*turns), number_(number), foreign_(*foreign), interruption_(interruption), sent_at_(*sent_at) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    const bool goes_on = turns_.Count(number_);
+    sent_at_ = turns_.total.load();
+    foreign_.Tell(interruption_);
+    if (goes_on) context.Tell(context.self(), Again{});
+    return absl::OkStatus();
+  }
+
+ private:
+  Turns& turns_;
+  const size_t number_;
+  ForeignThread& foreign_;
+  const ActorRef interruption_;
+  uint64_t& sent_at_;
+};
+
+// SCH-14
+// Counted in turns, so that it does not matter how long they take.
+TEST(SystemFairness, LetsAForeignMessageWaitForFewTurns) {
+  for (const int workers : {1, 2}) {
+    constexpr size_t kSenders = 20'000;
+    Turns turns(kSenders + 1);
+    ForeignThread foreign;
+    LocalSystem system(workers);
+    uint64_t sent_at = 0;
+    uint64_t waited = 0;
+    const ActorRef interruption = system->TrySpawn(*MakeProps<Interruption>({}, &turns, &waited, &sent_at)).value();
+    std::vector<ActorRef> actors = SpawnSelfSenders(*system, turns, 0, kSenders);
+    actors.push_back(
+        system->TrySpawn(*MakeProps<Interrupted>({}, &turns, kSenders, &foreign, interruption, &sent_at)).value());
+    Tell(system->TrySpawn(PropsOf<Seeder>()).value(), Seed{&actors});
+    EXPECT_LE(system.Unfairness(turns), 8);
+    std::cout << workers << " workers: a foreign message waited for " << waited << " turns at most\n";
+    EXPECT_LE(waited, 2u) << workers << " workers";
+  }
+}
+
+struct Partner {
+  ActorRef actor;
+};
+
+// Lets a foreign thread tell its partner something in each turn, which is idle.
+class Flooded final : public ActorInstance {
+ public:
+  Flooded(Turns* turns, size_t number, ForeignThread* foreign) : turns_(*turns), number_(number), foreign_(*foreign) {}
+
+  absl::Status Receive(ActorContext&, Envelope& message) override {
+    if (const auto* partner = message.TryAs<Partner>()) {
+      partner_ = partner->actor;
+    } else if (turns_.Count(number_)) {
+      foreign_.Tell(partner_);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  Turns& turns_;
+  const size_t number_;
+  ForeignThread& foreign_;
+  ActorRef partner_;
+};
+
+// SCH-14
+// There is always an actor that a foreign thread has made ready. A worker takes at most every
+// second one of those.
+TEST(SystemFairness, LetsLocalActorsHaveHalfOfTheTurnsBesideAForeignFlood) {
+  for (const int workers : {1, 2}) {
+    constexpr size_t kSenders = 100;
+    constexpr size_t kFlooded = 20;
+    constexpr uint64_t kFlood = 4'000;
+    Turns local(kSenders, Turns::Until::kTold);
+    Turns flood(kFlooded, Turns::Until::kTold);
+    ForeignThread foreign;
+    LocalSystem system(workers);
+    const std::vector<ActorRef> senders = SpawnSelfSenders(*system, local, 0, kSenders);
+    std::vector<ActorRef> flooded;
+    for (size_t i = 0; i < kFlooded; ++i) {
+      flooded.push_back(system->TrySpawn(*MakeProps<Flooded>({}, &flood, i, &foreign)).value());
+    }
+    for (size_t i = 0; i < kFlooded; ++i) Tell(flooded[i], Partner{flooded[i ^ 1]});
+    ASSERT_TRUE(system.toolbox().RunUntilIdle().ok());
+    for (size_t i = 0; i < kFlooded; i += 2) Tell(flooded[i], Again{});
+    Tell(system->TrySpawn(PropsOf<Seeder>()).value(), Seed{&senders});
+    const auto is_over = [&] { return flood.total.load() >= kFlood; };
+    ASSERT_TRUE(system.toolbox().RunUntil(is_over, absl::Hours(1)).ok());
+    EXPECT_LE(local.Unfairness(), 8) << workers << " workers";
+    std::cout << workers << " workers: " << local.total.load() << " local turns, " << flood.total.load()
+              << " of the flood\n";
+    // A worker without local actors takes foreign ones until it looks at the other's ring.
+    EXPECT_GE(local.total.load(), flood.total.load() - 64 * static_cast<uint64_t>(workers)) << workers << " workers";
+    local.end.store(true);
+    flood.end.store(true);
+    ASSERT_TRUE(system.toolbox().RunUntilIdle().ok());
+  }
+}
+
+// With threads.
+
+// SCH-14
+TEST(SystemFairnessWithThreads, LetsEverybodyHaveTurnsAndAnswersAsks) {
+  for (const int workers : {1, 2}) {
+    constexpr size_t kSenders = 20'000 / kScale;
+    constexpr int kAsks = 20;
+    Turns turns(kSenders);
+    const std::unique_ptr<ActorSystem> system = ActorSystem::Create(OneMessagePerTurn(workers)).value();
+    const std::vector<ActorRef> senders = SpawnSelfSenders(*system, turns, 0, kSenders);
+    const ActorRef oracle = system->TrySpawn(*MakeProps<Oracle>({}, &turns)).value();
+    Tell(system->TrySpawn(PropsOf<Seeder>()).value(), Seed{&senders});
+    uint64_t most_turns = 0;
+    absl::Duration longest;
+    for (int i = 0; i < kAsks; ++i) {
+      const uint64_t before = turns.total.load();
+      const absl::Time asked_at = absl::Now();
+      const absl::StatusOr<uint64_t> reply = system->AskAndWait(oracle, Question{}, absl::InfiniteDuration());
+      ASSERT_TRUE(reply.ok()) << reply.status();
+      longest = std::max(longest, absl::Now() - asked_at);
+      most_turns = std::max(most_turns, *reply - before);
+    }
+    std::cout << workers << " workers: an ask took " << longest << " and " << most_turns << " turns at most\n";
+    ASSERT_TRUE(system->scheduler().dispatchers().AwaitQuiet(absl::InfiniteDuration()));
+    turns.Unfairness();
+    EXPECT_TRUE(turns.IsOver()) << kSenders - turns.satisfied.load() << " of " << kSenders << " actors have not had "
+                                << kTurns << " of " << turns.total.load() << " turns";
+  }
+}
+
+}  // namespace
+}  // namespace fraktor
