@@ -87,7 +87,7 @@ class WorkerExecutor::Loop final : public Worker {
     const std::atomic<State>& state = executor_.state_;
     const int most_runs = executor_.options_.runs_per_step;
     ActorSlot* slot = nullptr;
-    int streak = streak_;
+    uint32_t streak = streak_;
     for (int runs = 0; runs < most_runs; ++runs) {
       if (state.load(std::memory_order_relaxed) == State::kStopping) break;
       if (slot == nullptr) {
@@ -102,8 +102,9 @@ class WorkerExecutor::Loop final : public Worker {
         if (slot != carried_) streak = 0;
         carried_ = nullptr;
         worker.turn.uncounted = CountPutBack(slot);
+        worker.slice.Begin(budget, kStreak);
       }
-      const InvokeResult::Kind kind = invoker.Run(worker, *slot, budget);
+      const InvokeResult::Kind kind = invoker.Run(worker, *slot);
       if (kind == InvokeResult::Kind::kYielded) worker.Register(*slot, Placement::kYield);
       // The lifecycle knows; the next actor has nothing to do with it.
       if (kind == InvokeResult::Kind::kFailed) worker.turn.failure = absl::OkStatus();
@@ -113,7 +114,7 @@ class WorkerExecutor::Loop final : public Worker {
       // for long, and not while somebody has been waiting for a worker.
       const bool wants_drain = coordinator.WantsDrain();
       worker.turn.uncounted = worker.outbox.TakeUncounted();
-      if (slot->dispatcher == worker.dispatcher && ++streak <= kStreak && !wants_drain) continue;
+      if (slot->dispatcher == worker.dispatcher && ++streak <= worker.slice.streak() && !wants_drain) continue;
       PutBack(*slot);
       worker.Register(*slot, wants_drain ? Placement::kBack : Placement::kYield);
       slot = nullptr;
@@ -165,14 +166,14 @@ class WorkerExecutor::Loop final : public Worker {
   }
   int64_t NowNs() const { return worker_.toolbox->Now().nanoseconds(); }
 
-  static constexpr int kStreak = 32;
+  static constexpr uint32_t kStreak = 32;
 
   WorkerExecutor& executor_;
   ActorWorker& worker_;
   bool waits_ = false;  // The coordinator was told that it sleeps.
   // How many runs in a row have gone past the ready actors, at the end of the last step; and the actor that was to be
   // run next then, with which the streak goes on. To be compared, not to be touched: others may run it.
-  int streak_ = 0;
+  uint32_t streak_ = 0;
   const ActorSlot* carried_ = nullptr;
   // To be compared, not to be touched: others may run it.
   const ActorSlot* put_back_ = nullptr;
@@ -236,20 +237,20 @@ void WorkerExecutor::RunAsGuest(absl::Span<ActorSlot* const> actors) {
   if (watch_ != nullptr) watch_->OnAwake();
   {
     const WorkerScope scope(worker);
-    const auto budget = static_cast<uint32_t>(options_.budget);
-    int runs = 0;
+    worker.slice.Begin(static_cast<uint32_t>(options_.budget), static_cast<uint32_t>(options_.runs_per_step));
+    uint32_t runs = 0;
     for (ActorSlot* const actor : actors) {
       worker.turn.uncounted = 0;  // Whoever has sent to it has counted that.
       for (ActorSlot* slot = actor; slot != nullptr;) {
         const bool is_over =
-            runs == options_.runs_per_step || state_.load(std::memory_order_relaxed) == State::kStopping;
+            runs >= worker.slice.streak() || state_.load(std::memory_order_relaxed) == State::kStopping;
         if (is_over || slot->dispatcher != number_) {
           if (worker.turn.uncounted != 0) worker.CountWaiting(*slot, worker.turn.uncounted);
           DispatcherTable::RegisterOrEmpty(*slot);
           break;
         }
         ++runs;
-        const InvokeResult::Kind kind = invoker_.Run(worker, *slot, budget);
+        const InvokeResult::Kind kind = invoker_.Run(worker, *slot);
         if (kind == InvokeResult::Kind::kYielded) DispatcherTable::RegisterOrEmpty(*slot);
         if (kind == InvokeResult::Kind::kFailed) worker.turn.failure = absl::OkStatus();
         slot = worker.outbox.TakeDeferred();
@@ -258,7 +259,7 @@ void WorkerExecutor::RunAsGuest(absl::Span<ActorSlot* const> actors) {
     }
     // The destructor of the last message may have sent something.
     worker.outbox.Flush();
-    worker.CountUnseen(static_cast<uint32_t>(runs));
+    worker.CountUnseen(runs);
   }
   if (watch_ != nullptr) watch_->OnAsleep();
   if (worker.metrics != nullptr) worker.metrics->EndBusy(services_.toolbox.Now().nanoseconds());

@@ -41,6 +41,10 @@ struct Ball {
 struct StopNow {};
 struct Suspend {};
 struct Resume {};
+// A system message after which the same comes again, so often.
+struct Flood {
+  int more = 0;
+};
 
 // The least of a lifecycle: actors stop when they are told to, and their slots go back.
 class TestLifecycle : public ActorLifecycle {
@@ -59,11 +63,13 @@ class TestLifecycle : public ActorLifecycle {
 
   absl::Status OnStart(ActorWorker&, ActorSlot&) override { return absl::OkStatus(); }
 
-  void OnSystemMessage(ActorWorker& worker, ActorSlot&, Envelope& message) override {
+  void OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& message) override {
     if (message.Is<Suspend>()) {
       worker.turn.Set(Gate::kUserDefined);
     } else if (message.Is<Resume>()) {
       worker.turn.Clear(Gate::kUserDefined);
+    } else if (const auto* flood = message.TryAs<Flood>()) {
+      if (flood->more > 0) TellSystem(slot.ref(), MakeEnvelope<Flood>(ActorRef(), flood->more - 1));
     } else {
       worker.turn.Set(Gate::kStopping);
     }
@@ -262,6 +268,32 @@ TEST_P(WorkerExecutorTest, LetsOthersHaveTheirTurnBesidesAFullMailbox) {
     EXPECT_EQ(before_the_other, kBudget);
   }
   EXPECT_LT(before_the_other, kFlood);
+}
+
+// SCH-14: while an actor handles a system message the next one comes.
+TEST_P(WorkerExecutorTest, LetsOthersHaveTheirTurnBesidesAFloodOfSystemMessages) {
+  constexpr int kFlood = 1000;
+  constexpr int kBudget = 4;
+  auto executor = WorkerExecutor::Start({.budget = kBudget}, Services()).value();
+  int before_the_other = -1;
+  const ActorRef flooded = Spawn(*executor, [](ActorContext&, Envelope&) {});
+  const ActorRef other =
+      Spawn(*executor, [&](ActorContext&, Envelope&) { before_the_other = lifecycle_.system_messages.load(); });
+  const ActorRef source = Spawn(*executor, [&](ActorContext& context, Envelope&) {
+    TellSystem(flooded, MakeEnvelope<Flood>(ActorRef(), kFlood - 1));
+    context.Tell(other, Ball{});
+  });
+  Tell(source, Ball{});
+  Settle(*executor);
+  executor->Stop();
+  EXPECT_EQ(lifecycle_.system_messages.load(), kFlood);
+  EXPECT_GE(before_the_other, 0);
+  if (GetParam() == ToolboxKind::kSim) {
+    // The seed chooses among the two again and again.
+    EXPECT_LT(before_the_other, kFlood);
+  } else {
+    EXPECT_LE(before_the_other, kBudget);
+  }
 }
 
 TEST_P(WorkerExecutorTest, KnowsWhenItIsQuiet) {

@@ -27,6 +27,9 @@ absl::Status CheckRange(const char* name, absl::Duration value, absl::Duration l
 
 absl::Status WorkerWatchOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(CheckRange("publish_after", publish_after, absl::Microseconds(1), absl::Seconds(1)));
+  if (yield_after != absl::InfiniteDuration()) {
+    FRAKTOR_RETURN_IF_ERROR(CheckRange("yield_after", yield_after, absl::Microseconds(1), absl::Hours(1)));
+  }
   if (stall_after == absl::InfiniteDuration()) return absl::OkStatus();
   return CheckRange("stall_after", stall_after, absl::Milliseconds(1), absl::Hours(1));
 }
@@ -155,6 +158,7 @@ WorkerWatch::WorkerWatch(const WorkerWatchOptions& options, RuntimeToolbox& tool
       toolbox_(toolbox),
       workers_(std::move(workers)),
       seen_(workers_.size()),
+      seen_slices_(workers_.size()),
       delay_(options.publish_after) {}
 
 absl::Status WorkerWatch::Start() {
@@ -214,12 +218,27 @@ void WorkerWatch::Look(Instant now) {
     if (stopped_) return;
     looks_.fetch_add(1, std::memory_order_relaxed);
     bool found = false;
-    for (size_t i = 0; i < workers_.size(); ++i) found |= LookAt(*workers_[i], seen_[i], now, stalls);
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      LookAtSlice(*workers_[i], seen_slices_[i], now);
+      found |= LookAt(*workers_[i], seen_[i], now, stalls);
+    }
     if (found) delay_ = options_.publish_after / 2;
   }
   // Without the lock: workers that wake up need it, and what is called may ask the watch to stop.
   if (options_.on_stall == nullptr) return;
   for (const WorkerStall& stall : stalls) options_.on_stall(stall);
+}
+
+void WorkerWatch::LookAtSlice(ActorWorker& worker, SeenSlice& seen, Instant now) {
+  const uint64_t number = worker.slice.number();
+  if (number != seen.number) {
+    seen = {.number = number, .since = now, .ended = false};
+    return;
+  }
+  if (seen.ended || worker.turn.running() == nullptr || now - seen.since < options_.yield_after) return;
+  seen.ended = true;
+  worker.slice.End();
+  ended_slices_.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool WorkerWatch::LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vector<WorkerStall>& stalls) {

@@ -3,6 +3,9 @@
 //
 // - A handler that has sent to an idle actor and goes on for longer than `publish_after` keeps that actor waiting,
 //   since it is made ready when the handler ends (outbox.h). Then the watch makes it ready.
+// - A worker that has not taken a ready actor for longer than `yield_after` is to take one: the turn that it is in ends
+//   after the message that it is at (TimeSlice in actor_worker.h). So messages that take long do not multiply with the
+//   budget.
 // - A run of an actor that takes longer than `stall_after` is reported, once, with the type of the actor.
 //
 // All watches of a toolbox share one thread, the patrol: a timer would have to be driven by one of the workers, and
@@ -42,6 +45,8 @@ struct WorkerStall {
 struct WorkerWatchOptions {
   // From 1 us to 1 s.
   absl::Duration publish_after = absl::Microseconds(100);
+  // From 1 us to 1 h; infinite for never.
+  absl::Duration yield_after = absl::Milliseconds(1);
   // From 1 ms to 1 h; infinite for never.
   absl::Duration stall_after = absl::Milliseconds(500);
   // Called by the patrol, which must not be kept: what is called neither waits nor stops an executor (StopSoon it may).
@@ -87,8 +92,9 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   // How often it has looked.
   uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
 
-  // How many actors it has made ready, and how many stalls it has seen.
+  // How many actors it has made ready, how many slices it has ended, and how many stalls it has seen.
   uint64_t published() const { return published_.load(std::memory_order_relaxed); }
+  uint64_t ended_slices() const { return ended_slices_.load(std::memory_order_relaxed); }
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }
 
   // One look, as the patrol takes it; for tests.
@@ -104,12 +110,19 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
     Instant deferred_since;
     bool reported = false;
   };
+  // The slice in which a worker was seen, the first time.
+  struct SeenSlice {
+    uint64_t number = 0;
+    Instant since;
+    bool ended = false;
+  };
 
   friend class WatchPatrol;
 
   void Arm();
   // A look of the patrol. How long until the next; infinite if it is not armed any more.
   absl::Duration Tick();
+  void LookAtSlice(ActorWorker& worker, SeenSlice& seen, Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether there was something to see. Adds to `stalls`.
   bool LookAt(ActorWorker& worker, Seen& seen, Instant now, std::vector<WorkerStall>& stalls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -126,12 +139,14 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   // Counts; relaxed.
   std::atomic<uint64_t> awakenings_{0};
   std::atomic<uint64_t> published_{0};
+  std::atomic<uint64_t> ended_slices_{0};
   std::atomic<uint64_t> stalls_{0};
   std::atomic<uint64_t> looks_{0};
 
   Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<Seen> seen_ ABSL_GUARDED_BY(mutex_);
+  std::vector<SeenSlice> seen_slices_ ABSL_GUARDED_BY(mutex_);
   absl::Duration delay_ ABSL_GUARDED_BY(mutex_);
   int quiet_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_awakenings_ ABSL_GUARDED_BY(mutex_) = 0;

@@ -320,6 +320,32 @@ TEST_F(WorkerWatchTest, LeavesAWorkerBetweenTwoRunsAlone) {
   Release(slot);
 }
 
+// SCH-14: the messages of a mailbox take 300 us each.
+TEST_F(WorkerWatchTest, EndsATurnThatTakesLong) {
+  MessageInvoker invoker(lifecycle_);
+  int handled = 0;
+  Scripted instance([&](ActorContext&) {
+    ++handled;
+    now_ += absl::Microseconds(300);
+    watch_->Look(now_);
+  });
+  ActorSlot& slot = *mailboxes_.Register({.instance = &instance, .dispatcher = number_}).value();
+  MailboxRegistry::LetGo(slot);
+  for (int i = 0; i < 10; ++i) Tell(slot.ref(), Go{});
+  const WorkerScope scope(worker_);
+  for (const int expected : {5, 10}) {
+    ReadyNode* node = nullptr;
+    ASSERT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
+    worker_.slice.Begin(64, 0);
+    const InvokeResult::Kind kind = invoker.Run(worker_, slot);
+    EXPECT_EQ(handled, expected);
+    if (kind == InvokeResult::Kind::kYielded) worker_.Register(slot, ReadyQueueCoordinator::Placement::kYield);
+  }
+  EXPECT_EQ(coordinator_.ReadyCountHint(), 0u);
+  MailboxRegistry::Unregister(slot);
+  mailboxes_.Release(slot);
+}
+
 TEST_F(WorkerWatchTest, ReportsALongRunOnce) {
   BeginRun(/*type=*/42);
   watch_->Look(now_);

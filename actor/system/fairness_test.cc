@@ -223,6 +223,76 @@ TEST(SystemFairness, GivesSelfSendersTheirTurnsBesidePairs) {
   }
 }
 
+// Replies to all asks at once, when all have come, and then tells a neighbour of the asker something.
+class LateServer final : public ActorInstance {
+ public:
+  LateServer(size_t asks, ActorRef neighbour) : asks_(asks), neighbour_(neighbour) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    askers_.push_back(context.sender());
+    if (askers_.size() < asks_) return absl::OkStatus();
+    for (const ActorRef asker : askers_) context.Tell(asker, uint64_t{1});
+    context.Tell(neighbour_, Again{});
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t asks_;
+  const ActorRef neighbour_;
+  std::vector<ActorRef> askers_;
+};
+
+// Asks so often at once, and counts the replies.
+class ManyAsker final : public ActorInstance {
+ public:
+  ManyAsker(size_t asks, ActorRef server, uint64_t* replies) : asks_(asks), server_(server), replies_(*replies) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    for (size_t i = 0; i < asks_; ++i) {
+      const auto ask = context.AskOnReply(server_, Again{}, absl::Hours(1));
+      if (!ask.ok()) return ask.status();
+    }
+    return absl::OkStatus();
+  }
+  absl::Status OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> reply) override {
+    ++replies_;
+    return reply.status();
+  }
+
+ private:
+  const size_t asks_;
+  const ActorRef server_;
+  uint64_t& replies_;
+};
+
+class Neighbour final : public ActorInstance {
+ public:
+  Neighbour(const uint64_t* replies, uint64_t* before) : replies_(*replies), before_(*before) {}
+
+  absl::Status Receive(ActorContext&, Envelope&) override {
+    before_ = replies_;
+    return absl::OkStatus();
+  }
+
+ private:
+  const uint64_t& replies_;
+  uint64_t& before_;
+};
+
+// SCH-14
+TEST(SystemFairness, LetsANeighbourHaveItsTurnBesideAFloodOfReplies) {
+  constexpr size_t kAsks = 10'000;
+  LocalSystem system(1);
+  uint64_t replies = 0;
+  uint64_t before = UINT64_MAX;
+  const ActorRef neighbour = system->TrySpawn(*MakeProps<Neighbour>({}, &replies, &before)).value();
+  const ActorRef server = system->TrySpawn(*MakeProps<LateServer>({}, size_t{kAsks}, neighbour)).value();
+  Tell(system->TrySpawn(*MakeProps<ManyAsker>({}, size_t{kAsks}, server, &replies)).value(), Again{});
+  ASSERT_TRUE(system.toolbox().RunUntilIdle().ok());
+  EXPECT_EQ(replies, kAsks);
+  EXPECT_LE(before, 2u) << "replies in one turn, where the budget is one message";
+}
+
 // SCH-14
 // Each worker is busy with ten actors when one of them gets 4 000 more.
 TEST(SystemFairness, GivesFourThousandActorsOfOneWorkerAsManyTurnsAsTheTenOfTheOther) {

@@ -69,6 +69,41 @@ struct Turn {
   ActorRef self() const { return running() == nullptr ? ActorRef() : ActorRef(running(), word); }
 };
 
+// What a worker may do with a ready actor that it has taken, before it takes the next one. The
+// worker begins a slice at each take. WorkerWatch ends a slice that lasts too long: then the turn ends
+// after the message that it is at. So nobody has to read the clock for each message.
+//
+// All are relaxed. A watch that is late may end the next slice, which then ends early.
+class TimeSlice {
+ public:
+  // By the worker.
+  void Begin(uint32_t messages, uint32_t streak) {
+    messages_.store(messages, std::memory_order_relaxed);
+    streak_.store(streak, std::memory_order_relaxed);
+    number_.store(number_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  // By any thread.
+  void End() {
+    messages_.store(0, std::memory_order_relaxed);
+    streak_.store(0, std::memory_order_relaxed);
+  }
+
+  // How many messages a turn may have; 0 if the slice is over.
+  uint32_t messages() const { return messages_.load(std::memory_order_relaxed); }
+  // How many turns may follow that of the taken actor: of actors that were made ready meanwhile; 0
+  // if the slice is over.
+  uint32_t streak() const { return streak_.load(std::memory_order_relaxed); }
+  // Another one for each slice.
+  uint64_t number() const { return number_.load(std::memory_order_relaxed); }
+
+ private:
+  // Written by the worker, or by the watch.
+  std::atomic<uint32_t> messages_{0};
+  std::atomic<uint32_t> streak_{0};
+  // Written by the worker.
+  std::atomic<uint64_t> number_{0};
+};
+
 // Whom a worker works for. What is null is not there.
 struct WorkerSetup {
   ReadyQueueCoordinator& coordinator;
@@ -166,6 +201,7 @@ class ActorWorker {
   RuntimeToolbox* const toolbox;
   WorkerMetrics* const metrics;
   Turn turn;
+  TimeSlice slice;
   Outbox<ActorWorker> outbox;
 
   // Never null. Of the metrics, if there are any.

@@ -162,8 +162,15 @@ inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
   slot.gate = GateToKeep(turn);
 }
 
+// The budget is used. The caller of Run holds the mailbox, in which there may be more.
+inline InvokeResult::Kind MessageInvoker::Yield(ActorWorker& worker, ActorSlot& slot, uint32_t handled) {
+  WriteBack(worker.turn, slot);
+  return EndTurn(worker, handled, InvokeResult::Kind::kYielded);
+}
+
 InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
-  const InvokeResult::Kind kind = Run(worker, slot, max_messages);
+  worker.slice.Begin(max_messages, 0);
+  const InvokeResult::Kind kind = Run(worker, slot);
   worker.outbox.Flush();
   switch (kind) {
     case InvokeResult::Kind::kYielded:
@@ -179,30 +186,41 @@ InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, u
   return InvokeResult::Completed(false);
 }
 
-InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
+InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   using Kind = InvokeResult::Kind;
   BeginTurn(worker, slot);
   Turn& turn = worker.turn;
   Inbox& inbox = slot.mailbox.inbox;
-  uint32_t handled = 0;
+  uint32_t used = 0;    // So many messages of the budget,
+  uint32_t system = 0;  // of which so many were system messages, which metrics do not count.
 
   // Between two messages the hint is looked at and not the senders' word, for which they fight.
   bool look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
   for (;;) {
-    if (look_for_system) [[unlikely]]
-      HandleSystemMessages(worker, slot);
+    if (look_for_system) [[unlikely]] {
+      const uint32_t handled = HandleSystemMessages(worker, slot, used);
+      used += handled;
+      system += handled;
+      if (turn.lists.system != nullptr) {
+        // A verdict comes in another turn.
+        if (!turn.failure.ok()) turn.failure = absl::OkStatus();
+        return Yield(worker, slot, used - system);
+      }
+    }
     if (turn.gated()) [[unlikely]] {
       const Step step = StepGated(worker, slot);
-      if (step == Step::kIdle) return EndTurn(worker, handled, Kind::kCompleted);
-      if (step == Step::kEnded) return EndTurn(worker, handled + std::exchange(turn.dropped, 0), Kind::kStopped);
-      if (step == Step::kParked) return EndTurn(worker, handled, turn.failure.ok() ? Kind::kSuspended : Kind::kFailed);
+      if (step == Step::kIdle) return EndTurn(worker, used - system, Kind::kCompleted);
+      if (step == Step::kEnded) return EndTurn(worker, used - system + std::exchange(turn.dropped, 0), Kind::kStopped);
+      if (step == Step::kParked) {
+        return EndTurn(worker, used - system, turn.failure.ok() ? Kind::kSuspended : Kind::kFailed);
+      }
       look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
       if (step == Step::kGoOn) continue;
     } else {
       Envelope* const envelope = turn.lists.user.PopFront();
       if (envelope == nullptr) {
         // Not if a system message is there either.
-        if (inbox.TryGoIdle()) return EndTurn(worker, handled, Kind::kCompleted);
+        if (inbox.TryGoIdle()) return EndTurn(worker, used - system, Kind::kCompleted);
         slot.system_hint.store(false, std::memory_order_relaxed);
         turn.lists.Take(inbox);
         look_for_system = turn.lists.system != nullptr;
@@ -211,17 +229,14 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot, uin
       if (envelope->target_word() == turn.word) [[likely]] {
         const bool more = envelope->is_traced() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
         // Mostly there was one message. Not if a system message has come meanwhile.
-        if (!more && !turn.gated() && inbox.TryGoIdle()) return EndShortTurn(worker, slot, handled + 1);
+        if (!more && !turn.gated() && inbox.TryGoIdle()) return EndShortTurn(worker, slot, used - system + 1);
       } else if (!HandleMarked(worker, slot, envelope)) {
         worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
       }
       look_for_system = slot.system_hint.load(std::memory_order_relaxed);
     }
     // A suspended actor goes round once more, to park.
-    if (++handled >= max_messages && !turn.suspended()) {
-      WriteBack(turn, slot);
-      return EndTurn(worker, handled, Kind::kYielded);
-    }
+    if (++used >= worker.slice.messages() && !turn.suspended()) return Yield(worker, slot, used - system);
   }
 }
 
@@ -283,13 +298,20 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
   return more;
 }
 
-void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) {
+// Handles system messages, also those that come meanwhile, as far as the budget goes, of which `used`
+// are used; but one in each turn. Returns how many. Those that are left are in the turn's list.
+uint32_t MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot, uint32_t used) {
   Turn& turn = worker.turn;
-  if (turn.lists.system == nullptr) {
-    slot.system_hint.store(false, std::memory_order_relaxed);
-    turn.lists.Take(slot.mailbox.inbox);
-  }
-  while (Envelope* const envelope = turn.lists.PopSystem()) {
+  Inbox& inbox = slot.mailbox.inbox;
+  uint32_t handled = 0;
+  for (; used + handled == 0 || used + handled < worker.slice.messages(); ++handled) {
+    if (turn.lists.system == nullptr) {
+      if (handled != 0 && !inbox.HasSystem()) break;
+      slot.system_hint.store(false, std::memory_order_relaxed);
+      turn.lists.Take(inbox);
+      if (turn.lists.system == nullptr) break;
+    }
+    Envelope* const envelope = turn.lists.PopSystem();
     if (static_cast<uint32_t>(envelope->target_word()) == static_cast<uint32_t>(turn.word)) {
       turn.current = envelope;
       if (run_gate_ != 0) [[unlikely]] {
@@ -313,6 +335,7 @@ void MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot) 
   slot.gate = GateToKeep(turn);
   // The verdict has come in the run of the failure: there is nothing left to tell.
   if (turn.failures == 0 && !turn.failure.ok()) turn.failure = absl::OkStatus();
+  return handled;
 }
 
 bool MessageInvoker::HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message) {

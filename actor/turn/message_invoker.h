@@ -1,10 +1,12 @@
-// Runs an actor: takes messages out of its mailbox and gives them to it, until the mailbox is empty or the budget used.
+// Runs an actor: takes messages out of its mailbox and gives them to it, until the mailbox is empty
+// or the worker's slice is over: so many messages, or so much time.
 //
 //   MessageInvoker invoker(lifecycle);
 //   InvokeResult result = invoker.InvokeBatch(worker, slot, 64);
 //
 // The rules that it keeps:
-// - System messages go before user messages, also before the next one of a long list.
+// - System messages go before user messages, also before the next one of a long list. They count against the budget: an
+//   actor with very many of them yields, and goes on with them in its next turn.
 // - A suspended actor gets system messages only. It is parked: user messages gather, and do not make it ready.
 // - A message that was sent to an earlier actor of the slot is a dead letter.
 // - A handler that returns an error, or throws, has failed: the actor is suspended and the failure goes to the
@@ -37,9 +39,10 @@ class MessageInvoker {
         middleware_(std::move(middleware)),
         run_gate_(middleware_.empty() ? 0 : static_cast<uint8_t>(Gate::kIntercepted)) {}
 
-  // Runs an actor whose mailbox the caller holds. The caller holds it afterwards only if the answer is kYielded. What
-  // the worker is to run next is in its outbox.
-  InvokeResult::Kind Run(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
+  // Runs an actor whose mailbox the caller holds, as long as the worker's slice goes, but one message
+  // at least. The caller holds the mailbox afterwards only if the answer is kYielded. What the worker
+  // is to run next is in its outbox.
+  InvokeResult::Kind Run(ActorWorker& worker, ActorSlot& slot);
 
   // The same with all that is known of the outcome, and without anything left in the outbox.
   InvokeResult InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
@@ -68,7 +71,8 @@ class MessageInvoker {
   static InvokeResult::Kind EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind);
   static InvokeResult::Kind EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled);
   static void WriteBack(const Turn& turn, ActorSlot& slot);
-  void HandleSystemMessages(ActorWorker& worker, ActorSlot& slot);
+  static InvokeResult::Kind Yield(ActorWorker& worker, ActorSlot& slot, uint32_t handled);
+  uint32_t HandleSystemMessages(ActorWorker& worker, ActorSlot& slot, uint32_t used);
   bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);
   // Of those that also reach actors that wait for nothing of the scheduler.
   static bool HandleAnybodysSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);

@@ -73,6 +73,50 @@ TEST_F(InvokerTest, HandlesASystemMessageBetweenTwoUserMessages) {
   EXPECT_EQ(log_, Log({"0", "1", "system 7", "2", "3"}));
 }
 
+// SCH-14: many system messages do not keep the worker.
+TEST_F(InvokerTest, CountsSystemMessagesAgainstTheBudget) {
+  ActorRef actor = SpawnLogger();
+  Tell(actor, Number{1});
+  for (int i = 0; i < 5; ++i) TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), i));
+  EXPECT_EQ(Run(actor, 3).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2"}));
+  // A further one comes behind those that are left, and before the user message.
+  TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
+  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2", "system 3", "system 4", "system 5", "1"}));
+  EXPECT_FALSE(AnythingReady());
+}
+
+// SCH-14
+TEST_F(InvokerTest, LetsASuspendedActorYieldToo) {
+  ActorRef actor = SpawnLogger();
+  TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
+  Tell(actor, Number{1});
+  for (int i = 0; i < 3; ++i) TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), i));
+  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(log_, Log({"system 0"}));
+  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2"}));
+  ResumeIt(actor);
+  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(log_.back(), "1");
+}
+
+// SCH-14: and leaves its failure to no other actor.
+TEST_F(InvokerTest, LetsAFailedActorYieldToo) {
+  on_failure_ = [](ActorSlot& slot) {
+    for (int i = 0; i < 3; ++i) TellSystem(slot.ref(), MakeEnvelope<Mark>(ActorRef(), i));
+  };
+  ActorRef failing = Spawn([](ActorContext&, Envelope&) { return absl::InternalError("broken"); });
+  ActorRef suspended = SpawnLogger();
+  Tell(failing, Number{1});
+  EXPECT_EQ(Run(failing, 2).kind, InvokeResult::Kind::kYielded);
+  TellSystem(suspended, MakeEnvelope<Suspend>(ActorRef()));
+  EXPECT_EQ(Run(failing).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(suspended).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2"}));
+}
+
 // SCH-8: suspended actors still handle system messages.
 TEST_F(InvokerTest, ASuspendedActorGetsSystemMessagesOnly) {
   ActorRef actor = SpawnLogger();
