@@ -212,13 +212,23 @@ ActorRef ActorNames::Find(const ActorPath& path) const {
     pid = registry_->Find(path);
   }
   if (const ActorRef found = RefOf(pid); !found.IsNoOne()) return found;
-  // An actor with an automatic name is found by its parent.
-  if (path.segment_count() == 0 || !ParseAutoName(path.name()).has_value()) return {};
-  const ActorRef parent = Find(path.Parent());
-  if (parent.IsNoOne()) return {};
-  const ActorRef child = FindChild(parent, path.name());
-  if (child.IsNoOne() || (!path.uid().IsNone() && UidOf(child) != path.uid())) return {};
-  return child;
+  // An actor with an automatic name is found by its parent. So the search goes down from the last
+  // ancestor with a name of its own, which the registry knows, and ends where there is no child: a
+  // path from another node may have thousands of such names.
+  size_t named = path.segment_count();
+  while (named > 0 && ParseAutoName(path.segment(named - 1)).has_value()) --named;
+  if (named == path.segment_count()) return {};
+  std::vector<std::string_view> names;
+  for (size_t i = 0; i < named; ++i) names.push_back(path.segment(i));
+  const ActorPath ancestor = path_internal::PathBuilder::OfNames(path, names, ActorUid());
+  {
+    MutexLock lock(mutex_);
+    pid = registry_->Find(ancestor);
+  }
+  ActorRef found = RefOf(pid);
+  for (size_t i = named; i < path.segment_count() && !found.IsNoOne(); ++i) found = FindChild(found, path.segment(i));
+  const bool is_meant = !found.IsNoOne() && (path.uid().IsNone() || UidOf(found) == path.uid());
+  return is_meant ? found : ActorRef();
 }
 
 }  // namespace fraktor::inline v0

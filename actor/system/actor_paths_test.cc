@@ -1,5 +1,6 @@
 // Names and paths of the actors of a whole system: automatic names, and how paths lead back to actors.
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,10 @@
 
 #include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -27,6 +30,14 @@ class ActorPaths : public SystemTest {
     });
     EXPECT_TRUE(child.ok()) << child.status();
     return child.ok() ? *child : ActorRef();
+  }
+  // Why nobody is found by a path.
+  PathResolutionErrorKind WhyNobodyHas(const std::string& path) {
+    const absl::Status why = system().Resolve(path).status();
+    EXPECT_FALSE(why.ok()) << path;
+    const std::optional<PathResolutionErrorKind> kind = ErrorKindOf<PathResolutionErrorKind>(why);
+    EXPECT_TRUE(kind.has_value()) << why;
+    return kind.value_or(PathResolutionErrorKind::kNameTaken);
   }
   // As if the actor had spawned so many children already.
   static void SetNextNumber(ActorRef parent, uint64_t number) { parent.slot()->kin.children->next_number = number; }
@@ -72,6 +83,21 @@ TEST_F(ActorPaths, FindsEachOfManyUnnamedChildren) {
     ASSERT_EQ(system().Resolve(path + "/" + AutoName(static_cast<uint64_t>(i))).value_or(ActorRef()),
               children[static_cast<size_t>(i)]);
   }
+}
+
+// PTH-10. A path may come from another node.
+TEST_F(ActorPaths, LooksForAPathOfManyAutomaticNames) {
+  const ActorRef parent = Spawn("parent");
+  const ActorRef child = SpawnUnnamed(parent);
+  const ActorRef grandchild = SpawnUnnamed(child);
+  EXPECT_EQ(system().Resolve("/user/parent/$a/$a").value_or(ActorRef()), grandchild);
+  EXPECT_EQ(system().Resolve("/user/parent/$a").value_or(ActorRef()), child);
+  EXPECT_EQ(WhyNobodyHas("/user/parent/$a/$b"), PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(WhyNobodyHas("/user/parent/$b/$a"), PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(WhyNobodyHas("/$a"), PathResolutionErrorKind::kPidUnknown);
+  std::string path = "/user/parent";
+  while (path.size() < 60'000) path += "/$a";
+  EXPECT_EQ(WhyNobodyHas(path), PathResolutionErrorKind::kPidUnknown);
 }
 
 }  // namespace
