@@ -1,5 +1,6 @@
 #include "fraktor/actor/cell/actor_names.h"
 
+#include <algorithm>
 #include <atomic>
 #include <optional>
 #include <utility>
@@ -94,45 +95,79 @@ absl::Status ActorNames::RegisterInternal(ActorSlot& actor, ActorSlot& parent, s
 
 bool ActorNames::Has(const ActorSlot& actor) { return IsRegistered(NumberOf(actor)); }
 
-void ActorNames::Unregister(ActorSlot& actor, uint32_t generation, Instant now) {
+void ActorNames::Unregister(ActorSlot& actor, uint32_t generation) {
   if (!Has(actor)) return;
-  const Pid pid = PidOf(actor, generation);
-  MutexLock lock(mutex_);
-  if (absl::StatusOr<std::string> text = registry_->TextOf(pid); text.ok()) Remember(pid, *std::move(text));
-  registry_->Unregister(pid, now).IgnoreError();
+  const Instant now = options_.toolbox.Now();
+  std::vector<UidReservation> evicted;
+  Instant first_expiry = Instant::InfiniteFuture();
+  {
+    MutexLock lock(mutex_);
+    registry_->Unregister(PidOf(actor, generation), now).IgnoreError();
+    evicted = registry_->TakeEvicted();
+    if (!has_timer_) first_expiry = registry_->NextExpiry();
+    has_timer_ = has_timer_ || first_expiry != Instant::InfiniteFuture();
+  }
+  if (first_expiry != Instant::InfiniteFuture()) ArmExpiry(first_expiry);
+  // Without the lock: listeners may look at paths.
+  for (const UidReservation& reservation : evicted) {
+    options_.events.PublishToAll(UidReservationEvicted{
+        .path = reservation.path, .uid = reservation.uid, .reserved_until = reservation.deadline});
+  }
 }
 
-void ActorNames::Remember(Pid pid, std::string text) {
-  if (ended_order_.size() < kRemembered) {
-    ended_order_.push_back(pid);
-  } else {
-    ended_.erase(std::exchange(ended_order_[oldest_ended_], pid));
-    oldest_ended_ = (oldest_ended_ + 1) % kRemembered;
+ActorNames::~ActorNames() {
+  MutexLock lock(mutex_);
+  if (has_timer_) options_.toolbox.CancelTimer(timer_);
+}
+
+void ActorNames::ArmExpiry(Instant deadline) {
+  // The names may have ended when the timer fires, if it is about to fire when they end.
+  const absl::StatusOr<TimerId> timer = options_.toolbox.ScheduleAt(deadline, [weak = weak_from_this()] {
+    if (const std::shared_ptr<ActorNames> names = weak.lock()) names->Expire();
+  });
+  MutexLock lock(mutex_);
+  // Without room for a timer, the next actor that ends tries again.
+  has_timer_ = timer.ok();
+  if (timer.ok()) timer_ = *timer;
+}
+
+void ActorNames::Expire() {
+  const Instant now = options_.toolbox.Now();
+  Instant next;
+  {
+    MutexLock lock(mutex_);
+    registry_->Expire(now, kExpiredAtOnce);
+    next = registry_->NextExpiry();
+    has_timer_ = next != Instant::InfiniteFuture();
   }
-  ended_[pid] = std::move(text);
+  // If there are more whose time has come, they are next. Otherwise those that end at nearly the
+  // same time end together.
+  if (next != Instant::InfiniteFuture()) ArmExpiry(next <= now ? now : std::max(next, now + kExpiryPeriod));
 }
 
 std::string ActorNames::TextOfEnded(ActorRef actor) const {
   if (!actor.IsActor()) return {};
   MutexLock lock(mutex_);
-  const auto found = ended_.find(PidOf(*actor.slot(), actor.generation()));
-  return found == ended_.end() ? std::string() : found->second;
+  const UidReservation* const ended = registry_->FindEnded(PidOf(*actor.slot(), actor.generation()));
+  return ended == nullptr ? std::string() : ended->path;
 }
-
-std::string ActorNames::TextOf(ActorRef actor) const { return TextOf(actor, false); }
-
-std::string ActorNames::CanonicalTextOf(ActorRef actor) const { return TextOf(actor, true); }
-
-std::string ActorNames::TextInTurnOf(ActorRef actor) const { return Climb(actor); }
 
 // What is read on the way up is only good if the actor lives at the end.
-std::string ActorNames::TextOf(ActorRef actor, bool canonical) const {
+std::string ActorNames::TextOf(ActorRef actor) const {
   if (!actor.IsActor() || !actor.IsCurrent()) return {};
   std::string text = Climb(actor);
-  if (text.empty() || !actor.IsCurrent()) return {};
-  if (canonical) absl::StrAppend(&text, "#", UidOf(actor).value());
-  return text;
+  return actor.IsCurrent() ? text : std::string();
 }
+
+std::string ActorNames::CanonicalTextOf(ActorRef actor) const {
+  if (std::string text = TextOf(actor); !text.empty()) return absl::StrCat(text, "#", UidOf(actor).value());
+  if (!actor.IsActor()) return {};
+  MutexLock lock(mutex_);
+  const UidReservation* const ended = registry_->FindEnded(PidOf(*actor.slot(), actor.generation()));
+  return ended == nullptr ? std::string() : absl::StrCat(ended->path, "#", ended->uid.value());
+}
+
+std::string ActorNames::TextInTurnOf(ActorRef actor) const { return Climb(actor); }
 
 // Up to the first that the registry knows. What was read is right if the actor lives afterwards: its ancestors live as
 // long as it does. Otherwise the way may lead through slots that others have taken over, but they are still actors'.
@@ -197,9 +232,16 @@ ActorRef ActorNames::FindChild(ActorRef parent, std::string_view name) const {
 }
 
 absl::Status ActorNames::WhyMissing(const ActorPath& path) const {
-  if (!path.uid().IsNone()) {
+  bool is_reserved = false;
+  {
     MutexLock lock(mutex_);
-    FRAKTOR_RETURN_IF_ERROR(registry_->CheckUid(path, path.uid()));
+    is_reserved = registry_->IsReserved(path);
+  }
+  if (is_reserved) {
+    return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kUidReserved,
+                     absl::StrCat("the actor ", ToAbsl(path.ToCanonical()),
+                                  " has ended; leave out the uid to mean the actor that has the path now"),
+                     {{"uid", path.uid().value()}});
   }
   return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
                    absl::StrCat("no living actor has the path ", ToAbsl(path.ToCanonical())));

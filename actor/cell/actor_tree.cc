@@ -637,7 +637,7 @@ void ActorTree::OnEnded(ActorWorker& worker, ActorSlot& slot) {
   const bool is_watched = state != nullptr && !static_cast<const CellState&>(*state).watchers.empty();
   const std::string path = is_watched ? PathOf(ended) : std::string();
   // Before anybody hears of the end: the name is free then.
-  if (options_.names != nullptr && ActorNames::Has(slot)) options_.names->Unregister(slot, ended.generation(), Now());
+  if (options_.names != nullptr && ActorNames::Has(slot)) options_.names->Unregister(slot, ended.generation());
   if (options_.observer != nullptr) options_.observer->OnEnded(ended);
   ActorSlot* const parent = slot.kin.parent;
   const ActorRef awaited_by = parent == nullptr ? ActorRef() : Leave(*parent, slot);

@@ -15,7 +15,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_path_validator.h"
@@ -65,7 +64,6 @@ ActorPathRegistry::ActorPathRegistry(const ActorSystemConfig& config, const Acto
                                      const ActorPath& root, const ActorPath& canonical_root)
     : uid_reservation_(config.uid_reservation),
       max_uid_reservations_(config.max_uid_reservations),
-      events_(options.events),
       issuer_(options.uid_key),
       root_(root),
       canonical_root_(canonical_root) {}
@@ -196,11 +194,10 @@ absl::Status ActorPathRegistry::Unregister(Pid pid, Instant now) {
                      absl::StrCat(QuotedForText(MakePath(*entry, ActorUid()).text()), " has ", entry->child_count,
                                   " live children; unregister them first"));
   }
-  if (entry->has_outside_uid) {
-    const ActorPath path = MakePath(*entry, ActorUid());
-    AddReservation(path.ToString(), path.hash(), outside_uids_.at(pid), now);
-    outside_uids_.erase(pid);
-  }
+  AddReservation(
+      {.path = MakeText(*entry, std::string_view()), .path_hash = entry->hash, .uid = UidOf(*entry, pid), .pid = pid},
+      now);
+  if (entry->has_outside_uid) outside_uids_.erase(pid);
   index_.Erase(entry->hash, pid.slot);
   if (IsRoot(*entry)) {
     root_entry_ = nullptr;
@@ -364,33 +361,39 @@ absl::Status ActorPathRegistry::ReserveUid(const ActorPath& path, ActorUid uid, 
                                                    " means none and cannot be reserved; give the actor's own"));
   }
   FRAKTOR_RETURN_IF_ERROR(CheckUid(path, uid));
-  AddReservation(path.ToString(), HashHere(path), uid, now);
+  AddReservation({.path = path.ToString(), .path_hash = HashHere(path), .uid = uid}, now);
   return absl::OkStatus();
 }
 
-void ActorPathRegistry::AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now) {
-  if (reserved_.contains({path_hash, uid})) return;
-  while (reservations_.size() >= max_uid_reservations_) {
-    const Reservation oldest = std::move(reservations_.front());
-    reservations_.pop_front();
-    reserved_.erase({oldest.path_hash, oldest.uid});
-    if (events_ != nullptr) {
-      events_->PublishToAll(
-          UidReservationEvicted{.path = oldest.path, .uid = oldest.uid, .reserved_until = oldest.deadline});
-    }
-  }
-  const Instant deadline = now + uid_reservation_;
-  reserved_.insert({path_hash, uid});
-  reservations_.push_back({std::move(path), path_hash, uid, deadline});
+bool ActorPathRegistry::IsReserved(const ActorPath& path) const {
+  return IsOurs(path) && !path.uid().IsNone() && reserved_.contains({HashHere(path), path.uid()});
 }
 
-size_t ActorPathRegistry::Expire(Instant now) {
+const UidReservation* ActorPathRegistry::FindEnded(Pid pid) const {
+  const auto found = ended_.find(pid);
+  return found == ended_.end() ? nullptr : &reservations_[found->second - first_reservation_];
+}
+
+void ActorPathRegistry::AddReservation(UidReservation reservation, Instant now) {
+  if (!reserved_.insert({reservation.path_hash, reservation.uid}).second) return;
+  while (reservations_.size() >= max_uid_reservations_) evicted_.push_back(RemoveOldestReservation());
+  if (reservation.pid.IsValid()) ended_[reservation.pid] = first_reservation_ + reservations_.size();
+  reservation.deadline = now + uid_reservation_;
+  reservations_.push_back(std::move(reservation));
+}
+
+UidReservation ActorPathRegistry::RemoveOldestReservation() {
+  UidReservation oldest = std::move(reservations_.front());
+  reservations_.pop_front();
+  ++first_reservation_;
+  reserved_.erase({oldest.path_hash, oldest.uid});
+  ended_.erase(oldest.pid);
+  return oldest;
+}
+
+size_t ActorPathRegistry::Expire(Instant now, size_t most) {
   size_t expired = 0;
-  while (!reservations_.empty() && reservations_.front().deadline <= now) {
-    reserved_.erase({reservations_.front().path_hash, reservations_.front().uid});
-    reservations_.pop_front();
-    ++expired;
-  }
+  for (; expired < most && NextExpiry() <= now && !reservations_.empty(); ++expired) RemoveOldestReservation();
   return expired;
 }
 

@@ -13,11 +13,13 @@
 // number of actors: a pid's slot is the entry's place, and a path is found by one probe with the hash that it carries,
 // and checked name by name up to the root.
 //
-// Uids. The uid of an actor is computed from its pid and the system's key and never comes back, so it needs no entry
-// anywhere. An actor may instead be registered with a uid that came from outside. When such an actor ends, its path and
-// uid are reserved for `uid_reservation`, and using them again is kUidReserved; its name is free at once, as every name
-// is. At most `max_uid_reservations` are kept: the oldest goes with an event UidReservationEvicted. Expire, which the
-// system's tick calls, ends those whose time has come.
+// Uids. The uid of an actor is computed from its pid and the system's key and never comes back. An
+// actor may instead be registered with a uid that came from outside. When an actor ends, its name
+// is free at once, and its path and uid are reserved for `uid_reservation`: until then a path with
+// that uid is known to mean an actor that has ended, and a uid from outside must not be used again
+// (kUidReserved). At most `max_uid_reservations` are kept. The oldest goes before its time if there
+// are more; TakeEvicted says which. Expire, which a timer of the system calls, ends those whose
+// time has come.
 //
 // Thread safety: thread-compatible, as a container is. Time comes in as an argument.
 #ifndef FRAKTOR_ACTOR_REGISTRY_ACTOR_PATH_REGISTRY_H_
@@ -39,7 +41,6 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/event_type.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_uid.h"
@@ -50,6 +51,15 @@
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
+
+// The path and uid of an actor that has ended.
+struct UidReservation {
+  std::string path = {};  // Without the uid.
+  uint64_t path_hash = 0;
+  ActorUid uid = {};
+  Pid pid = {};  // Not valid if the uid was reserved by ReserveUid.
+  Instant deadline = {};
+};
 
 // A reservation that had to go before its time, because there were too many.
 struct UidReservationEvicted {
@@ -62,8 +72,6 @@ struct UidReservationEvicted {
 struct ActorPathRegistryOptions {
   // The key of the system's uids: another one for each start.
   uint64_t uid_key = 0;
-  // Where UidReservationEvicted goes; nowhere if null. Must live longer than the registry.
-  EventStream* events = nullptr;
 };
 
 // What the registry knows of an actor without building a text.
@@ -104,7 +112,8 @@ class ActorPathRegistry {
   // name that is new in this system: "greeter$a".
   absl::Status RegisterTemp(Pid pid, std::string_view target_name);
 
-  // The actor has ended. Errors: kPidUnknown, kHasChildren.
+  // The actor has ended. Frees its name, and reserves its path and uid. Errors: kPidUnknown,
+  // kHasChildren.
   absl::Status Unregister(Pid pid, Instant now);
 
   size_t size() const { return index_.size(); }
@@ -134,8 +143,22 @@ class ActorPathRegistry {
   // live actor's uid is reserved when the actor ends.
   absl::Status ReserveUid(const ActorPath& path, ActorUid uid, Instant now);
 
-  // Ends the reservations whose time has come; how many. For the system's tick.
-  size_t Expire(Instant now);
+  // Whether an actor of this path had the path's uid and has ended, as far as that is still
+  // reserved.
+  bool IsReserved(const ActorPath& path) const;
+  // The reservation of an actor that has ended; null if its time is over, or there never was one.
+  // Valid until the next change.
+  const UidReservation* FindEnded(Pid pid) const;
+
+  // Ends up to `most` reservations whose time has come, and returns how many. A timer of the system
+  // calls it.
+  size_t Expire(Instant now, size_t most = SIZE_MAX);
+  // When the next one ends; the infinite future if none does.
+  Instant NextExpiry() const {
+    return reservations_.empty() ? Instant::InfiniteFuture() : reservations_.front().deadline;
+  }
+  // The reservations that had to go since the last call, because there were too many.
+  std::vector<UidReservation> TakeEvicted() { return std::exchange(evicted_, {}); }
   size_t reservation_count() const { return reservations_.size(); }
 
   // The uid that the system gives an actor.
@@ -159,13 +182,6 @@ class ActorPathRegistry {
   struct Chunk {
     Entry entries[kChunkEntries];
   };
-  struct Reservation {
-    std::string path;
-    uint64_t path_hash;
-    ActorUid uid;
-    Instant deadline;
-  };
-
   ActorPathRegistry(const ActorSystemConfig& config, const ActorPathRegistryOptions& options, const ActorPath& root,
                     const ActorPath& canonical_root);
 
@@ -191,7 +207,8 @@ class ActorPathRegistry {
   bool IsOurs(const ActorPath& path) const;
   uint64_t HashHere(const ActorPath& path) const;
   bool WasIssued(ActorUid uid) const;
-  void AddReservation(std::string path, uint64_t path_hash, ActorUid uid, Instant now);
+  void AddReservation(UidReservation reservation, Instant now);
+  UidReservation RemoveOldestReservation();
   absl::Status UnknownPid(Pid pid) const;
   absl::Status OfAnotherSystem(const ActorPath& path) const;
   ActorUid UidOf(const Entry& entry, Pid pid) const;
@@ -200,7 +217,6 @@ class ActorPathRegistry {
 
   const absl::Duration uid_reservation_;
   const size_t max_uid_reservations_;
-  EventStream* const events_;
   const ActorUidIssuer issuer_;
   const ActorPath root_;            // without authority
   const ActorPath canonical_root_;  // as others know it
@@ -210,8 +226,12 @@ class ActorPathRegistry {
   uint64_t next_temp_ = 0;
   path_internal::PathIndex index_;
   absl::flat_hash_map<Pid, ActorUid> outside_uids_;
-  std::deque<Reservation> reservations_;                         // the oldest first
+  // The oldest first. They are numbered from the beginning on; this is the number of the first.
+  std::deque<UidReservation> reservations_;
+  uint64_t first_reservation_ = 0;
   absl::flat_hash_set<std::pair<uint64_t, ActorUid>> reserved_;  // two paths of one hash and uid count as one
+  absl::flat_hash_map<Pid, uint64_t> ended_;                     // the number of the actor's reservation
+  std::vector<UidReservation> evicted_;
 };
 
 }  // namespace fraktor::inline v0

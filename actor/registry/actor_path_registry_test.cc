@@ -54,7 +54,7 @@ class ActorPathRegistryTest : public ::testing::Test {
   }
 
   void Make(const ActorSystemConfig& config) {
-    registry_ = *ActorPathRegistry::Create(config, {.uid_key = 42, .events = &stream_});
+    registry_ = *ActorPathRegistry::Create(config, {.uid_key = 42});
     ASSERT_TRUE(registry_->RegisterRoot(kRoot).ok());
     ASSERT_TRUE(registry_->Register(kUser, kRoot, "user").ok());
     ASSERT_TRUE(registry_->Register(kTemp, kRoot, "temp").ok());
@@ -62,7 +62,6 @@ class ActorPathRegistryTest : public ::testing::Test {
 
   std::string TextOf(Pid pid) { return std::string(registry_->PathOf(pid)->text()); }
 
-  EventStream stream_;
   std::unique_ptr<ActorPathRegistry> registry_;
   Instant now_;
 };
@@ -130,7 +129,7 @@ TEST_F(ActorPathRegistryTest, ForgetsActorsThatHaveEnded) {
   EXPECT_FALSE(registry_->HandleOf({10, 1}).has_value());
   EXPECT_FALSE(registry_->Contains({10, 1}));
   EXPECT_FALSE(registry_->Contains({10'000'000, 1}));
-  EXPECT_EQ(registry_->reservation_count(), 0u);  // uids of our own need no entry: PTH-6
+  EXPECT_EQ(registry_->Find(Path("pekko://s/user/a")), Pid());
 }
 
 TEST_F(ActorPathRegistryTest, RefusesWhatWouldNotBeATree) {
@@ -260,20 +259,50 @@ TEST_F(ActorPathRegistryTest, KnowsTheUidsThatItHasIssuedWithoutKeepingThem) {  
   EXPECT_EQ(registry_->reservation_count(), 0u);
 }
 
+TEST_F(ActorPathRegistryTest, RemembersAnEndedActorAsLongAsItsUidIsReserved) {  // PTH-6
+  const auto end = [&](Pid pid, std::string_view name, absl::Duration after) {
+    ASSERT_TRUE(registry_->Register(pid, kUser, name).ok());
+    ASSERT_TRUE(registry_->Unregister(pid, now_ + after).ok());
+  };
+  EXPECT_EQ(registry_->NextExpiry(), Instant::InfiniteFuture());
+  for (uint32_t i = 1; i <= 4; ++i) end({10, i}, "a", absl::Seconds(i));
+  EXPECT_EQ(registry_->NextExpiry(), now_ + (absl::Hours(120) + absl::Seconds(1)));
+  const ActorPath second = Path("pekko://s/user/a").WithUid(registry_->UidOf({10, 2}));
+  EXPECT_TRUE(registry_->IsReserved(second));
+  EXPECT_TRUE(registry_->IsReserved(Path("pekko://s@h:1/user/a").WithUid(second.uid())));
+  EXPECT_FALSE(registry_->IsReserved(second.WithoutUid()));
+  EXPECT_FALSE(registry_->IsReserved(Path("pekko://s/user/b").WithUid(second.uid())));
+  EXPECT_FALSE(registry_->IsReserved(Path("pekko://t/user/a").WithUid(second.uid())));
+  ASSERT_NE(registry_->FindEnded({10, 2}), nullptr);
+  EXPECT_EQ(registry_->FindEnded({10, 2})->path, "pekko://s/user/a");
+  EXPECT_EQ(registry_->FindEnded({10, 2})->uid, second.uid());
+  EXPECT_EQ(registry_->FindEnded({10, 5}), nullptr);
+  // One at a time, and only those whose time is over.
+  const Instant later = now_ + (absl::Hours(120) + absl::Seconds(3));
+  EXPECT_EQ(registry_->Expire(later, 1), 1u);
+  EXPECT_EQ(registry_->FindEnded({10, 1}), nullptr);
+  EXPECT_TRUE(registry_->IsReserved(second));
+  EXPECT_EQ(registry_->Expire(later), 2u);
+  EXPECT_FALSE(registry_->IsReserved(second));
+  EXPECT_EQ(registry_->FindEnded({10, 2}), nullptr);
+  ASSERT_NE(registry_->FindEnded({10, 4}), nullptr);
+  EXPECT_EQ(registry_->FindEnded({10, 4})->pid, (Pid{10, 4}));
+}
+
 TEST_F(ActorPathRegistryTest, KeepsAtMost65536ReservationsByDefault) {  // PTH-6
-  uint64_t evicted = 0;
-  const EventSubscription subscription = stream_.Listen<UidReservationEvicted>([&](const UidReservationEvicted& event) {
-    EXPECT_EQ(event.uid.value(), ++evicted);  // the oldest goes
-    EXPECT_EQ(event.path, "pekko://s/user/a");
-    EXPECT_EQ(event.reserved_until, now_ + absl::Hours(120));
-  });
   const ActorPath path = Path("pekko://s/user/a");
   for (uint64_t uid = 1; uid <= 65'536; ++uid) ASSERT_TRUE(registry_->ReserveUid(path, ActorUid(uid), now_).ok());
-  EXPECT_EQ(evicted, 0u);
+  EXPECT_TRUE(registry_->TakeEvicted().empty());
   EXPECT_EQ(KindOf(registry_->ReserveUid(path, ActorUid(1), now_)), Kind::kUidReserved);
   EXPECT_TRUE(registry_->ReserveUid(path, ActorUid(65'537), now_).ok());
   EXPECT_TRUE(registry_->ReserveUid(path, ActorUid(65'538), now_).ok());
-  EXPECT_EQ(evicted, 2u);
+  const std::vector<UidReservation> evicted = registry_->TakeEvicted();
+  ASSERT_EQ(evicted.size(), 2u);
+  EXPECT_EQ(evicted[0].uid, ActorUid(1));  // the oldest goes
+  EXPECT_EQ(evicted[1].uid, ActorUid(2));
+  EXPECT_EQ(evicted[0].path, "pekko://s/user/a");
+  EXPECT_EQ(evicted[0].deadline, now_ + absl::Hours(120));
+  EXPECT_TRUE(registry_->TakeEvicted().empty());
   EXPECT_EQ(registry_->reservation_count(), 65'536u);
   EXPECT_TRUE(registry_->CheckUid(path, ActorUid(2)).ok());
   EXPECT_EQ(KindOf(registry_->CheckUid(path, ActorUid(3))), Kind::kUidReserved);

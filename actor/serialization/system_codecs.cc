@@ -21,6 +21,8 @@ const CodecRegistry& CodecsOf(const ActorSystem& system) {
 }
 
 absl::Status PathRefs::Write(ActorRef ref, std::string& out) {
+  // An ended actor's path would be read as the next actor that has it.
+  if (!ref.IsCurrent()) return absl::OkStatus();
   const std::string path = system_.CanonicalPathOf(ref);
   out.append(path, 0, path.rfind('#'));
   return absl::OkStatus();
@@ -28,8 +30,7 @@ absl::Status PathRefs::Write(ActorRef ref, std::string& out) {
 
 absl::StatusOr<ActorRef> PathRefs::Read(std::string_view bytes) {
   absl::StatusOr<ActorRef> ref = system_.Resolve(bytes);
-  if (ErrorKindOf<PathResolutionErrorKind>(ref.status()) == PathResolutionErrorKind::kPidUnknown) return ActorRef();
-  return ref;
+  return ErrorKindOf<PathResolutionErrorKind>(ref.status()).has_value() ? ActorRef() : ref;
 }
 
 }  // namespace fraktor::inline v0

@@ -6,11 +6,14 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/child_list.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/path/path_error.h"
+#include "fraktor/actor/registry/actor_path_registry.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -38,6 +41,10 @@ class ActorPaths : public SystemTest {
     const std::optional<PathResolutionErrorKind> kind = ErrorKindOf<PathResolutionErrorKind>(why);
     EXPECT_TRUE(kind.has_value()) << why;
     return kind.value_or(PathResolutionErrorKind::kNameTaken);
+  }
+  // Another path with the same uid.
+  static std::string OtherPath(const std::string& canonical) {
+    return "pekko://test/user/other" + canonical.substr(canonical.rfind('#'));
   }
   // As if the actor had spawned so many children already.
   static void SetNextNumber(ActorRef parent, uint64_t number) { parent.slot()->kin.children->next_number = number; }
@@ -83,6 +90,83 @@ TEST_F(ActorPaths, FindsEachOfManyUnnamedChildren) {
     ASSERT_EQ(system().Resolve(path + "/" + AutoName(static_cast<uint64_t>(i))).value_or(ActorRef()),
               children[static_cast<size_t>(i)]);
   }
+}
+
+// PTH-6
+TEST_F(ActorPaths, ReservesThePathAndUidOfAnEndedActorForAWhile) {
+  options_.config.uid_reservation = absl::Hours(1);
+  const ActorRef first = Spawn("a");
+  const std::string first_life = system().CanonicalPathOf(first);
+  Stop(first);
+  // The name is free at once, and the next life has another uid.
+  const ActorRef second = Spawn("a");
+  EXPECT_EQ(system().Resolve("/user/a").value_or(ActorRef()), second);
+  const std::string second_life = system().CanonicalPathOf(second);
+  EXPECT_NE(second_life, first_life);
+  EXPECT_EQ(system().Resolve(second_life).value_or(ActorRef()), second);
+  EXPECT_EQ(WhyNobodyHas(first_life), PathResolutionErrorKind::kUidReserved);
+  EXPECT_EQ(WhyNobodyHas("pekko://test/user/a#1"), PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(WhyNobodyHas(OtherPath(first_life)), PathResolutionErrorKind::kPidUnknown);
+  RunFor(absl::Minutes(30));
+  Stop(second);
+  RunFor(absl::Minutes(30) - absl::Nanoseconds(1));
+  EXPECT_EQ(WhyNobodyHas(first_life), PathResolutionErrorKind::kUidReserved);
+  RunFor(absl::Nanoseconds(1));
+  EXPECT_EQ(WhyNobodyHas(first_life), PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(WhyNobodyHas(second_life), PathResolutionErrorKind::kUidReserved);
+  RunFor(absl::Minutes(30));
+  EXPECT_EQ(WhyNobodyHas(second_life), PathResolutionErrorKind::kPidUnknown);
+  // Also after there was none left for a while.
+  const ActorRef third = Spawn("a");
+  const std::string third_life = system().CanonicalPathOf(third);
+  RunFor(absl::Hours(2));
+  Stop(third);
+  EXPECT_EQ(WhyNobodyHas(third_life), PathResolutionErrorKind::kUidReserved);
+  RunFor(absl::Hours(1));
+  EXPECT_EQ(WhyNobodyHas(third_life), PathResolutionErrorKind::kPidUnknown);
+}
+
+// PTH-6
+TEST_F(ActorPaths, ReservesSoManyUidsAtMostAndSaysWhichOneHadToGo) {
+  options_.config.max_uid_reservations = 2;
+  std::vector<std::string> evicted;
+  // A listener may look at paths.
+  const EventSubscription listening =
+      system().events().Listen<UidReservationEvicted>([&](const UidReservationEvicted& event) {
+        evicted.push_back(std::string(event.path) + "#" + std::to_string(event.uid.value()) + " " +
+                          system().PathOf(system().user_guardian()));
+      });
+  std::vector<std::string> lives;
+  for (const char* name : {"a", "b", "c"}) {
+    const ActorRef actor = Spawn(name);
+    lives.push_back(system().CanonicalPathOf(actor));
+    Stop(actor);
+  }
+  EXPECT_EQ(evicted, std::vector<std::string>{lives[0] + " pekko://test/user"});
+  EXPECT_EQ(WhyNobodyHas(lives[0]), PathResolutionErrorKind::kPidUnknown);
+  EXPECT_EQ(WhyNobodyHas(lives[1]), PathResolutionErrorKind::kUidReserved);
+  EXPECT_EQ(WhyNobodyHas(lives[2]), PathResolutionErrorKind::kUidReserved);
+}
+
+// PTH-1, PTH-6
+TEST_F(ActorPaths, RemembersThePathOfAnEndedActorAsLongAsItsUidIsReserved) {
+  options_.config.uid_reservation = absl::Hours(1);
+  const ActorRef first = Spawn("a");
+  const std::string first_life = system().CanonicalPathOf(first);
+  Stop(first);
+  const ActorRef second = Spawn("a");
+  EXPECT_EQ(system().PathOf(first), "pekko://test/user/a");
+  EXPECT_EQ(system().CanonicalPathOf(first), first_life);
+  EXPECT_NE(system().CanonicalPathOf(second), first_life);
+  RunFor(absl::Hours(1));
+  EXPECT_EQ(system().PathOf(first).find("an actor that has ended (slot "), 0u) << system().PathOf(first);
+  EXPECT_EQ(system().CanonicalPathOf(first), "");
+  // An automatic name is not remembered, since it is never given to another actor.
+  const ActorRef unnamed = SpawnUnnamed(second);
+  EXPECT_NE(system().CanonicalPathOf(unnamed), "");
+  Stop(unnamed);
+  EXPECT_EQ(system().CanonicalPathOf(unnamed), "");
+  EXPECT_EQ(system().CanonicalPathOf(ActorRef()), "");
 }
 
 // PTH-10. A path may come from another node.

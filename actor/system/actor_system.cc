@@ -228,7 +228,7 @@ class SystemParts {
   RuntimeToolbox* toolbox = nullptr;
   EventStream events;
   std::optional<DeadLetters> dead_letters;
-  std::unique_ptr<ActorNames> names;
+  std::shared_ptr<ActorNames> names;
   std::unique_ptr<ReadyQueueScheduler> scheduler;
   std::unique_ptr<ActorTree> tree;
   std::unique_ptr<CoordinatedShutdown> shutdown;
@@ -272,8 +272,8 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
   dead_letters.emplace(events, std::move(letters));
   Random keys = toolbox->MakeRandom(kUidKeyStream);
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<ActorPathRegistry> registry,
-                           ActorPathRegistry::Create(options.config, {.uid_key = keys.Next(), .events = &events}));
-  names = std::make_unique<ActorNames>(std::move(registry));
+                           ActorPathRegistry::Create(options.config, {.uid_key = keys.Next()}));
+  names = ActorNames::Make(std::move(registry), {.toolbox = *toolbox, .events = events});
   ReadyQueueSchedulerOptions scheduling = SchedulerOptionsOf(options);
   if (options.workers == 0 && toolbox->has_threads()) {
     scheduling.dispatchers.default_pool.workers = StdToolbox::HardwareThreads();
@@ -490,6 +490,8 @@ absl::StatusOr<ActorRef> ActorSystem::Resolve(std::string_view path) const {
   if (IsElsewhere(parsed)) return remote_provider()->RefAt(parsed);
   const ActorRef found = parts_->names->Find(parsed);
   if (!found.IsNoOne()) return found;
+  absl::Status missing = parts_->names->WhyMissing(parsed);
+  if (ErrorKindOf<PathResolutionErrorKind>(missing) == PathResolutionErrorKind::kUidReserved) return missing;
   return MakeError(
       absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
       absl::StrCat("no living actor has the path ", ToAbsl(parsed.ToCanonical()),

@@ -228,14 +228,18 @@ class ActorSystem {
   // Runs a coroutine in turns of an actor of the system's own. An error that it comes to is logged.
   void Run(Task<void> task);
 
-  // The living actor of a path ("pekko://shop/user/cart" or "/user/cart"), with or without its uid. Errors: what is
-  // wrong with the text; kPidUnknown if there is none. A path of another system is whoever has it there, if there is a
-  // RemoteProvider, and nobody is asked.
+  // The living actor of a path ("pekko://shop/user/cart" or "/user/cart"), with or without its uid.
+  // Errors: what is wrong with the text; kUidReserved if the uid is that of an actor of this path
+  // that has ended, for ActorSystemConfig::uid_reservation; otherwise kPidUnknown if there is none.
+  // A path of another system gives a reference to the actor that has it there when a message
+  // arrives, if there is a RemoteProvider.
   absl::StatusOr<ActorRef> Resolve(std::string_view path) const;
-  // "pekko://shop/user/cart". Of an actor that has ended what it was, as long as that is remembered: of the last
-  // thousand that had names. Otherwise a text that says so.
+  // The path of an actor, "pekko://shop/user/cart". The path of an actor with a name is remembered
+  // after its end, for ActorSystemConfig::uid_reservation. Without a path, a text that says what is
+  // known.
   std::string PathOf(ActorRef actor) const;
-  // With its uid.
+  // The path with the uid, "pekko://shop/user/cart#5320": two lives of one path differ in it. ""
+  // if the actor has ended and its path is not remembered.
   std::string CanonicalPathOf(ActorRef actor) const;
   template <class Ref>
   requires requires(const Ref& ref) { ref.untyped(); }

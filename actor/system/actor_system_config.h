@@ -39,11 +39,13 @@ struct ActorSystemConfig {
   // Where actors go that are spawned without another word: /user, or /system for a runtime's own system.
   Guardian default_guardian = Guardian::kUser;
 
-  // How long the uid of an ended actor stays taken, if it came from outside. At least one second;
-  // absl::InfiniteDuration() is as long as max_uid_reservations lasts.
+  // How long the path and uid of an actor with a name stay reserved after its end. Until then a
+  // path with that uid means the actor that has ended (kUidReserved), and its reference still has a
+  // path. At least one second; absl::InfiniteDuration() is as long as max_uid_reservations lasts.
   absl::Duration uid_reservation = absl::Hours(5 * 24);
 
-  // So many of them are kept; beyond that the oldest goes, with an event.
+  // The number of reservations that are kept, some 200 bytes each. Beyond that the oldest goes,
+  // with an event UidReservationEvicted.
   size_t max_uid_reservations = 65'536;
 
   // Set if the system can be reached by others. Its host and port are then part of the paths that leave the system.

@@ -60,6 +60,7 @@ TEST_F(LostMessages, ThatAreErrorsAreLoggedWithTheError) {
 }
 
 TEST_F(LostMessages, ToAnActorThatHasEndedNameItsPath) {
+  options_.config.max_uid_reservations = 100;
   const ActorRef a = Spawn("a");
   Stop(a);
   const ActorRef next = Spawn("a");
@@ -68,7 +69,7 @@ TEST_F(LostMessages, ToAnActorThatHasEndedNameItsPath) {
   Tell(a, 7);
   EXPECT_EQ(lines, (Lines{"stopped int to pekko://test/user/a"}));
   // Not for ever.
-  for (int i = 0; i < 1100; ++i) system().Stop(system().TrySpawn(*PropsFor("x"), "x" + std::to_string(i)).value());
+  for (int i = 0; i < 110; ++i) system().Stop(system().TrySpawn(*PropsFor("x"), "x" + std::to_string(i)).value());
   Settle();
   EXPECT_EQ(system().PathOf(a).find("an actor that has ended (slot "), 0u) << system().PathOf(a);
   EXPECT_EQ(system().PathOf(next), "pekko://test/user/a");
