@@ -748,6 +748,12 @@ std::string ActorTree::PathOf(ActorRef actor) const {
                       ", generation ", actor.generation(), ")");
 }
 
+std::string ActorTree::CanonicalPathOf(ActorRef actor) const {
+  if (actor.IsNoOne()) return {};
+  if (actor.IsRemote()) return actor.remote_slot()->link->CanonicalPathOf(actor);
+  return options_.names == nullptr ? std::string() : options_.names->CanonicalTextOf(actor);
+}
+
 std::string ActorTree::DescribeFromOutside(ActorRef actor) const {
   if (!actor.IsActor() || !actor.IsCurrent()) return "it has ended";
   return options_.dispatchers.IsBeingRun(*actor.slot())

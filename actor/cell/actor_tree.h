@@ -121,6 +121,9 @@ class ActorTree final : public ActorLifecycle {
   void OnPromiseEnded(ActorRef promise, ActorRef watcher) override;
   ActorSystem* system() const override { return options_.system; }
 
+  // See ActorSystem::CanonicalPathOf. Any thread.
+  std::string CanonicalPathOf(ActorRef actor) const;
+
   // The actors that live, up to `limit`, parents before their children. Any thread; a snapshot that is a little blurred.
   std::vector<ActorRef> Living(ActorRef root, size_t limit) const;
 

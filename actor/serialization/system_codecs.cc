@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -22,15 +23,19 @@ const CodecRegistry& CodecsOf(const ActorSystem& system) {
 
 absl::Status PathRefs::Write(ActorRef ref, std::string& out) {
   // An ended actor's path would be read as the next actor that has it.
-  if (!ref.IsCurrent()) return absl::OkStatus();
+  if (ref.IsPromise() || !(ref.IsRemote() || ref.IsCurrent())) return absl::OkStatus();
   const std::string path = system_.CanonicalPathOf(ref);
+  if (ref.IsRemote() && !ActorPathParser::Parse(path).ok()) return absl::OkStatus();
   out.append(path, 0, path.rfind('#'));
   return absl::OkStatus();
 }
 
 absl::StatusOr<ActorRef> PathRefs::Read(std::string_view bytes) {
   absl::StatusOr<ActorRef> ref = system_.Resolve(bytes);
-  return ErrorKindOf<PathResolutionErrorKind>(ref.status()).has_value() ? ActorRef() : ref;
+  const bool is_missing = ErrorKindOf<PathResolutionErrorKind>(ref.status()).has_value();
+  const bool is_out_of_reach =
+      ErrorKindOf<ActorPathErrorKind>(ref.status()) == ActorPathErrorKind::kUnsupportedAuthority;
+  return is_missing || is_out_of_reach ? ActorRef() : ref;
 }
 
 }  // namespace fraktor::inline v0

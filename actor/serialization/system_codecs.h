@@ -24,8 +24,10 @@ namespace fraktor::inline v0 {
 // Lives as long as the system.
 const CodecRegistry& CodecsOf(const ActorSystem& system);
 
-// For what is stored: a reference is written as the path of its actor, without the uid, and read as whoever has that
-// path by then, which may be no one. An actor that has ended is written as no one.
+// For messages that are stored: a reference is written as the path of its actor, without the uid,
+// and read as the actor that has that path by then, or no one. An actor that has ended, a promise,
+// and an actor of another node whose path is not known are written as no one. The path of an actor
+// of another node is read as no one if this system cannot reach it.
 class PathRefs final : public ActorRefCodec {
  public:
   // `system` must outlive it.

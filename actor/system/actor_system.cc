@@ -502,7 +502,7 @@ absl::StatusOr<ActorRef> ActorSystem::Resolve(std::string_view path) const {
 
 std::string ActorSystem::PathOf(ActorRef actor) const { return parts_->tree->PathOf(actor); }
 
-std::string ActorSystem::CanonicalPathOf(ActorRef actor) const { return parts_->names->CanonicalTextOf(actor); }
+std::string ActorSystem::CanonicalPathOf(ActorRef actor) const { return parts_->tree->CanonicalPathOf(actor); }
 
 void ActorSystem::Terminate() {
   if (parts_->options.coordinated_shutdown.run_by_terminate) {

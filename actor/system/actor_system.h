@@ -239,7 +239,8 @@ class ActorSystem {
   // known.
   std::string PathOf(ActorRef actor) const;
   // The path with the uid, "pekko://shop/user/cart#5320": two lives of one path differ in it. ""
-  // if the actor has ended and its path is not remembered.
+  // if the actor has ended and its path is not remembered. If only the uid of an actor of another
+  // node is known, "pekko://shop@10.0.0.7:2552/?#5320". If only its path is known, the path.
   std::string CanonicalPathOf(ActorRef actor) const;
   template <class Ref>
   requires requires(const Ref& ref) { ref.untyped(); }

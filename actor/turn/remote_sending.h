@@ -34,6 +34,9 @@ class RemoteLink {
   virtual EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) = 0;
   // "pekko://shop@10.0.0.7:2552/user/cart", as well as is known.
   virtual std::string PathOf(ActorRef to) const = 0;
+  // The path and uid, "pekko://shop@10.0.0.7:2552/user/cart#5320", as well as they are known. ""
+  // if the reference means no single actor.
+  virtual std::string CanonicalPathOf(ActorRef /*to*/) const { return {}; }
   // "pekko://shop@10.0.0.7:2552".
   virtual std::string NodeText() const = 0;
 

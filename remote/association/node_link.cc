@@ -124,6 +124,18 @@ std::string NodeLink::PathOf(ActorRef to) const {
   return life_ == 0 ? absl::StrCat(node_.ToString(), "/?") : absl::StrCat(node_.ToString(), "/?#", UidOf(to));
 }
 
+std::string NodeLink::CanonicalPathOf(ActorRef to) const {
+  Section section(handle_);
+  if (life_ == 0) {
+    const PathEntry* const entry = FindPath(to);
+    if (entry == nullptr || entry->is_selection) return {};
+    // A uid without a path.
+    return absl::StrCat(node_.ToString(), entry->path.front() == '#' ? "/?" : "", entry->path);
+  }
+  const std::string path = section.core() == nullptr ? std::string() : section.core()->PathTextOf(*this, to);
+  return absl::StrCat(node_.ToString(), path.empty() ? "/?" : path, "#", UidOf(to));
+}
+
 std::string NodeLink::NodeText() const {
   const MutexLock lock(handle_.mutex);
   return node_.ToString();

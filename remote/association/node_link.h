@@ -51,6 +51,7 @@ class NodeLink final : public RemoteLink {
   absl::Status Send(ActorRef to, EnvelopePtr message) override;
   EnvelopePtr SendSystem(ActorRef to, EnvelopePtr message) override;
   std::string PathOf(ActorRef to) const override;
+  std::string CanonicalPathOf(ActorRef to) const override;
   std::string NodeText() const override;
   bool IsPromise(ActorRef to) const override { return to.any_slot() == low_promise_ || to.any_slot() == high_promise_; }
   ActorRef Shared(ActorRef promise) const override { return IsPromise(promise) ? RefOfUid(UidOf(promise)) : promise; }

@@ -17,7 +17,9 @@
 #include "fraktor/actor/registry/path_failure.h"
 #include "fraktor/actor/selection/selection.h"
 #include "fraktor/actor/serialization/serialization_error.h"
+#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/system/remote_provider.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
@@ -86,6 +88,53 @@ TEST_F(RemotingTest, HasReferencesThatAreEqualIfTheyMeanTheSameLifeOfAnActor) {
   EXPECT_EQ(probe.LastSender(), first);
   EXPECT_NE(first, by_path);  // Whoever has the path, and the one that had it then.
   EXPECT_EQ(first.word() & ActorRef::kRemote, ActorRef::kRemote);
+}
+
+// PTH-1, PTH-5
+TEST_F(RemotingTest, SaysWhichLifeOfAnActorElsewhereAReferenceMeans) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  auto probe = a.kit->Probe();
+  const ActorRef by_path = b.From(a, "/user/echo");
+  std::vector<std::string> lives;
+  for (int life = 0; life < 2; ++life) {
+    const ActorRef echo = b.kit->SpawnNamed<Echo>("echo").untyped();
+    const std::string there = b.system().CanonicalPathOf(echo);
+    probe.Send(by_path, Question{1});
+    const ActorRef seen = probe.Expect<Note>().ref;
+    EXPECT_EQ(a.system().PathOf(seen), "pekko://b@b:2552/user/echo");
+    lives.push_back(a.system().CanonicalPathOf(seen));
+    EXPECT_EQ(lives.back(), absl::StrCat("pekko://b@b:2552/user/echo", there.substr(there.rfind('#'))));
+    b.system().Stop(echo);
+    Advance(absl::Seconds(1));
+    EXPECT_EQ(a.system().CanonicalPathOf(seen), lives.back());
+  }
+  EXPECT_NE(lives[0], lives[1]);
+  // A reference by path means any actor that has the path.
+  EXPECT_EQ(a.system().CanonicalPathOf(by_path), "pekko://b@b:2552/user/echo");
+}
+
+TEST_F(RemotingTest, StoresAReferenceToAnActorElsewhereAsItsPath) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  b.kit->SpawnNamed<Echo>("echo");
+  auto probe = a.kit->Probe();
+  probe.Send(b.From(a, "/user/echo"), Question{1});
+  const ActorRef echo = probe.Expect<Note>().ref;
+  PathRefs refs(a.system());
+  std::string bytes;
+  ASSERT_TRUE(refs.Write(echo, bytes).ok());
+  EXPECT_EQ(bytes, "pekko://b@b:2552/user/echo");
+  EXPECT_EQ(refs.Read(bytes).value(), b.From(a, "/user/echo"));
+  // A system without remoting reaches nobody there.
+  TestKit alone;
+  EXPECT_EQ(PathRefs(alone.system()).Read(bytes).value(), ActorRef());
+  // A selection is no single actor.
+  const ActorRef selected =
+      a.system().remote_provider()->SelectionAt(ActorPathParser::Parse("pekko://b@b:2552/user").value(), "/*").value();
+  bytes.clear();
+  ASSERT_TRUE(refs.Write(selected, bytes).ok());
+  EXPECT_EQ(bytes, "");
 }
 
 // A coroutine that asks somebody elsewhere.
