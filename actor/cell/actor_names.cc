@@ -10,10 +10,12 @@
 
 #include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -21,6 +23,9 @@
 
 namespace fraktor::inline v0 {
 namespace {
+
+// Below the text of the root, which ends with a slash.
+constexpr absl::string_view kTempPrefix = "temp/";
 
 Pid PidOf(const ActorSlot& slot, uint32_t generation) {
   return {.slot = ActorSlotTable::IndexOf(&slot), .generation = generation};
@@ -57,11 +62,6 @@ absl::Status ActorNames::RegisterRoot(ActorSlot& root) {
   SetRegistered(root);
   FRAKTOR_ASSIGN_OR_RETURN(root_text_, registry_->TextOf(PidOf(root, root.generation())));
   return absl::OkStatus();
-}
-
-std::string ActorNames::RootText() const {
-  MutexLock lock(mutex_);
-  return root_text_;
 }
 
 absl::Status ActorNames::EnsureRegistered(ActorSlot& actor) {
@@ -159,7 +159,24 @@ std::string ActorNames::TextOf(ActorRef actor) const {
   return actor.IsCurrent() ? text : std::string();
 }
 
-std::string ActorNames::CanonicalTextOf(ActorRef actor) const {
+std::string ActorNames::TextOfPromise(ActorRef promise) {
+  {
+    MutexLock lock(mutex_);
+    const std::string* const name = temps_.Find(promise);
+    if (name != nullptr) return absl::StrCat(root_text_, kTempPrefix, *name);
+  }
+  const std::string target_name = NameOf(TargetOf(promise));
+  // Another promise may have the slot by now, and that may be its target.
+  if (!promise.IsCurrent()) return {};
+  MutexLock lock(mutex_);
+  return absl::StrCat(root_text_, kTempPrefix, temps_.NameOf(promise, target_name));
+}
+
+std::string ActorNames::CanonicalTextOf(ActorRef actor) {
+  if (actor.IsPromise()) {
+    const std::string text = TextOfPromise(actor);
+    return text.empty() ? text : absl::StrCat(text, "#", UidOf(actor).value());
+  }
   if (std::string text = TextOf(actor); !text.empty()) return absl::StrCat(text, "#", UidOf(actor).value());
   if (!actor.IsActor()) return {};
   MutexLock lock(mutex_);
@@ -206,6 +223,11 @@ std::string ActorNames::NameOf(ActorRef actor) const {
 }
 
 ActorUid ActorNames::UidOf(ActorRef actor) const {
+  // Slots of promises have numbers of their own. The generations of actors are odd, so even ones
+  // stand for promises.
+  if (actor.IsPromise()) {
+    return uids_.UidOf({.slot = PromiseSlotTable::IndexOf(actor.promise_slot()), .generation = actor.generation() + 1});
+  }
   if (!actor.IsActor()) return {};
   MutexLock lock(mutex_);
   return registry_->UidOf(PidOf(*actor.slot(), actor.generation()));
@@ -218,17 +240,34 @@ ActorRef ActorNames::RefOf(Pid pid) {
 
 ActorRef ActorNames::FindChild(ActorRef parent, std::string_view name) const {
   if (!parent.IsActor()) return {};
+  std::optional<ActorPath> child;
   {
     MutexLock lock(mutex_);
     const absl::StatusOr<PathSegment> segment = PathSegment::Parse(name);
     if (!segment.ok()) return {};
     const absl::StatusOr<ActorPath> path = registry_->PathOf(PidOf(*parent.slot(), parent.generation()));
     if (path.ok()) {
-      if (const ActorRef found = RefOf(registry_->Find(path->Child(*segment))); !found.IsNoOne()) return found;
+      child = path->Child(*segment);
+      if (const ActorRef found = RefOf(registry_->Find(*child)); !found.IsNoOne()) return found;
     }
+  }
+  if (child.has_value()) {
+    if (const ActorRef promise = FindPromise(*child); !promise.IsNoOne()) return promise;
   }
   const std::optional<uint64_t> number = ParseAutoName(name);
   return number.has_value() && *number <= ActorKin::kMaxNumber ? FindUnnamedChild(parent, *number) : ActorRef();
+}
+
+ActorRef ActorNames::FindPromise(const ActorPath& path) const {
+  if (path.segment_count() != 2 || path.segment(0) != GuardianSegments::NameOf(Guardian::kTemp)) return {};
+  ActorRef promise;
+  {
+    MutexLock lock(mutex_);
+    if (!registry_->IsOurs(path)) return {};
+    promise = temps_.FindByName(path.segment(1));
+  }
+  const bool is_meant = promise.IsCurrent() && (path.uid().IsNone() || path.uid() == UidOf(promise));
+  return is_meant ? promise : ActorRef();
 }
 
 absl::Status ActorNames::WhyMissing(const ActorPath& path) const {
@@ -254,6 +293,7 @@ ActorRef ActorNames::Find(const ActorPath& path) const {
     pid = registry_->Find(path);
   }
   if (const ActorRef found = RefOf(pid); !found.IsNoOne()) return found;
+  if (const ActorRef promise = FindPromise(path); !promise.IsNoOne()) return promise;
   // An actor with an automatic name is found by its parent. So the search goes down from the last
   // ancestor with a name of its own, which the registry knows, and ends where there is no child: a
   // path from another node may have thousands of such names.

@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/cell/temp_names.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_uid.h"
@@ -62,30 +63,35 @@ class ActorNames : public std::enable_shared_from_this<ActorNames> {
   // Whether there is anything to unregister: most actors have no name.
   static bool Has(const ActorSlot& actor);
 
-  // "pekko://shop/".
-  std::string RootText() const;
   // The path of an actor that lives; "" if it has ended. Any thread.
   std::string TextOf(ActorRef actor) const;
-  // The path and uid of an actor; "" if it has ended and its uid is not reserved. Any thread.
-  std::string CanonicalTextOf(ActorRef actor) const;
+  // The path and uid of an actor or promise; "" if it has ended and its path is not known any more.
+  // Any thread.
+  std::string CanonicalTextOf(ActorRef actor);
+  // The path of a reply promise, which has it from now on; "" if the promise is over and nobody has
+  // asked for its path before. Any thread.
+  std::string TextOfPromise(ActorRef promise);
   // The path of an actor that has ended, as long as its uid is reserved; otherwise "". Any thread.
   std::string TextOfEnded(ActorRef actor) const;
   // In the actor's turn: also in the last one, when nobody reaches it any more.
   std::string TextInTurnOf(ActorRef actor) const;
   // The last element of the path.
   std::string NameOf(ActorRef actor) const;
+  // The uid of an actor or promise.
   ActorUid UidOf(ActorRef actor) const;
 
   // How uids follow from pids. Without a lock.
   const ActorUidIssuer& uids() const { return uids_; }
 
-  // The living actor of a path; no one if there is none.
+  // The living actor of a path, or the promise that waits and has the path; no one if there is
+  // none.
   ActorRef Find(const ActorPath& path) const;
   // Why nobody has a path: kUidReserved if its uid is that of an actor of this path that has ended
   // and is still reserved, otherwise kPidUnknown.
   absl::Status WhyMissing(const ActorPath& path) const;
-  // The living child of an actor by its name, automatic or not. No one if there is none, or the
-  // parent has ended. Any thread. Takes a constant time on average.
+  // The living child of an actor by its name, automatic or not; below /temp, the promise that
+  // waits. No one if there is none, or the parent has ended. Any thread. Takes a constant time on
+  // average.
   ActorRef FindChild(ActorRef parent, std::string_view name) const;
 
  private:
@@ -96,6 +102,8 @@ class ActorNames : public std::enable_shared_from_this<ActorNames> {
   static ActorRef RefOf(Pid pid);
   absl::Status EnsureRegistered(ActorSlot& actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string Climb(ActorRef actor) const;
+  // The promise that waits and has the path.
+  ActorRef FindPromise(const ActorPath& path) const;
   // Arms the timer that ends the reservations whose time has come.
   void ArmExpiry(Instant deadline);
   void Expire();
@@ -109,6 +117,7 @@ class ActorNames : public std::enable_shared_from_this<ActorNames> {
   mutable Mutex mutex_;
   std::string root_text_ ABSL_GUARDED_BY(mutex_) = "/";
   const std::unique_ptr<ActorPathRegistry> registry_ ABSL_PT_GUARDED_BY(mutex_);
+  TempNames temps_ ABSL_GUARDED_BY(mutex_);
   // Whether the timer is armed, or about to be.
   bool has_timer_ ABSL_GUARDED_BY(mutex_) = false;
   TimerId timer_ ABSL_GUARDED_BY(mutex_);

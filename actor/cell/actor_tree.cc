@@ -728,10 +728,10 @@ std::string ActorTree::PathOf(ActorRef actor) const {
   if (actor.IsNoOne()) return "no one";
   if (actor.IsRemote()) return actor.remote_slot()->link->PathOf(actor);
   if (actor.IsPromise()) {
-    const ActorRef target = TargetOf(actor);
-    return absl::StrCat(options_.names == nullptr ? std::string("/") : options_.names->RootText(), "temp/",
-                        options_.names == nullptr || target.IsNoOne() ? std::string() : options_.names->NameOf(target),
-                        ToAbsl(AutoNameText(PromiseSlotTable::IndexOf(actor.promise_slot())).view()));
+    std::string path = options_.names == nullptr ? std::string() : options_.names->TextOfPromise(actor);
+    if (!path.empty()) return path;
+    return absl::StrCat(actor.IsCurrent() ? "an ask" : "an ask that is over", " (slot ",
+                        PromiseSlotTable::IndexOf(actor.promise_slot()), ", generation ", actor.generation(), ")");
   }
   if (options_.names != nullptr) {
     const ActorWorker* const worker = ActorWorker::Current();
@@ -840,11 +840,7 @@ void ActorTree::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, TableSlot* 
         .type_name = envelope->type()->name(), .type = envelope->type(), .message = envelope->payload()};
     const Instant now = Now();
     const std::string from = sender.IsNoOne() ? std::string() : PathOf(sender);
-    const std::string to =
-        reason == DeadLetterReason::kLateReply && recipient.IsPromise()
-            ? absl::StrCat("an ask that is over (slot ", PromiseSlotTable::IndexOf(recipient.promise_slot()),
-                           ", generation ", recipient.generation(), ")")
-            : PathOf(recipient);
+    const std::string to = PathOf(recipient);
     const AllDeadLetters letter{.reason = reason, .sender = from, .recipient = to, .message = message};
     // That a question has failed is of no use to anybody but who asked it.
     if (envelope->type()->is_suppressed() || envelope->Is<ErrorReply>()) {

@@ -20,7 +20,6 @@
 #include "fraktor/actor/path/actor_path_validator.h"
 #include "fraktor/actor/path/actor_uid.h"
 #include "fraktor/actor/path/auto_name.h"
-#include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/path_hash.h"
 #include "fraktor/actor/path/pid.h"
@@ -134,15 +133,6 @@ absl::Status ActorPathRegistry::RegisterAuto(Pid pid, Pid parent, uint64_t numbe
   return Add(pid, parent, text.view(), CompactName::Auto(number), ActorUid());
 }
 
-absl::Status ActorPathRegistry::RegisterTemp(Pid pid, std::string_view target_name) {
-  if (FindEntry(temp_) == nullptr) {
-    return MakeError(absl::StatusCode::kFailedPrecondition, PathResolutionErrorKind::kPidUnknown,
-                     absl::StrCat("no actor has the path ", QuotedForText(absl::StrCat(root_.ToString(), "temp")),
-                                  "; register it before refs below it"));
-  }
-  return Register(pid, temp_, TempName(target_name, next_temp_++));
-}
-
 absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, CompactName stored,
                                     ActorUid outside_uid) {
   Entry* const parent_entry = MutableEntry(parent);
@@ -182,7 +172,6 @@ absl::Status ActorPathRegistry::Add(Pid pid, Pid parent, std::string_view name, 
   if (entry->has_outside_uid) outside_uids_[pid] = outside_uid;
   ++parent_entry->child_count;
   index_.Insert(hash, pid.slot);
-  if (IsRoot(*parent_entry) && name == GuardianSegments::NameOf(Guardian::kTemp)) temp_ = pid;
   return absl::OkStatus();
 }
 
@@ -284,8 +273,7 @@ std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suf
   return text;
 }
 
-// Whether the address is that of this system, without authority or with its own.
-inline bool ActorPathRegistry::IsOurs(const ActorPath& path) const {
+bool ActorPathRegistry::IsOurs(const ActorPath& path) const {
   if (!path_internal::EqualBytes(path.system(), root_.system())) return false;
   if (!path.has_authority()) return true;
   return canonical_root_.has_authority() && path.host() == canonical_root_.host() &&

@@ -108,10 +108,6 @@ class ActorPathRegistry {
   // The same with the automatic name of a number.
   absl::Status RegisterAuto(Pid pid, Pid parent, uint64_t number);
 
-  // A ref that waits for an answer from an actor of that name: below /temp, which must have been registered, with a
-  // name that is new in this system: "greeter$a".
-  absl::Status RegisterTemp(Pid pid, std::string_view target_name);
-
   // The actor has ended. Frees its name, and reserves its path and uid. Errors: kPidUnknown,
   // kHasChildren.
   absl::Status Unregister(Pid pid, Instant now);
@@ -134,6 +130,9 @@ class ActorPathRegistry {
   absl::StatusOr<Pid> Resolve(const ActorPath& path) const;
   // The same for callers that need no reason: an invalid Pid if there is none.
   Pid Find(const ActorPath& path) const;
+
+  // Whether the address of a path is that of this system: without authority, or with its own.
+  bool IsOurs(const ActorPath& path) const;
 
   // Whether an actor of this path has or had that uid, so that it cannot be used now: kUidReserved. A path of another
   // system is kPidUnknown.
@@ -204,7 +203,6 @@ class ActorPathRegistry {
   absl::StatusOr<Entry*> Claim(Pid pid);
   absl::Status Add(Pid pid, Pid parent, std::string_view name, path_internal::CompactName stored, ActorUid outside_uid);
   bool Matches(const Entry& entry, const ActorPath& path) const;
-  bool IsOurs(const ActorPath& path) const;
   uint64_t HashHere(const ActorPath& path) const;
   bool WasIssued(ActorUid uid) const;
   void AddReservation(UidReservation reservation, Instant now);
@@ -222,8 +220,6 @@ class ActorPathRegistry {
   const ActorPath canonical_root_;  // as others know it
   std::vector<std::unique_ptr<Chunk>> chunks_;
   const Entry* root_entry_ = nullptr;
-  Pid temp_;
-  uint64_t next_temp_ = 0;
   path_internal::PathIndex index_;
   absl::flat_hash_map<Pid, ActorUid> outside_uids_;
   // The oldest first. They are numbered from the beginning on; this is the number of the first.

@@ -190,16 +190,6 @@ TEST_F(ActorPathRegistryTest, RefusesAPathThatNobodyCouldParse) {
   EXPECT_EQ(registry_->Find(Path(deepest.ToCanonical())), parent);
 }
 
-TEST_F(ActorPathRegistryTest, NamesTempRefsAfterTheirTarget) {
-  ASSERT_TRUE(registry_->RegisterTemp({30, 1}, "greeter").ok());
-  ASSERT_TRUE(registry_->RegisterTemp({31, 1}, "greeter").ok());
-  EXPECT_EQ(TextOf({30, 1}), "pekko://s/temp/greeter$a");
-  EXPECT_EQ(TextOf({31, 1}), "pekko://s/temp/greeter$b");
-  ASSERT_TRUE(registry_->Unregister({30, 1}, now_).ok());
-  ASSERT_TRUE(registry_->RegisterTemp({32, 1}, "greeter").ok());
-  EXPECT_EQ(TextOf({32, 1}), "pekko://s/temp/greeter$c");  // never a name again
-}
-
 TEST_F(ActorPathRegistryTest, ReservesAUidFromOutsideAfterItsActorHasEnded) {  // PTH-6
   const ActorUid uid(123);
   ASSERT_TRUE(registry_->RegisterWithUid({10, 1}, kUser, "a", uid).ok());

@@ -218,7 +218,11 @@ void Selection::Deliver(EnvelopePtr message) const {
   if (to.size() > 1) message->set_sender(SharedSender(sender));
   for (size_t i = 0; i < to.size(); ++i) {
     EnvelopePtr one = i + 1 == to.size() ? std::move(message) : CopyEnvelope(NodeCache::OfThisThread(), *message);
-    if (one->type()->is_marked()) {
+    const auto* const identify = to[i].IsPromise() ? one->TryAs<Identify>() : nullptr;
+    if (identify != nullptr) {
+      // A promise cannot say who it is, and would take this for its answer.
+      if (!sender.IsNoOne()) fraktor::Tell(sender, ActorIdentity{.id = identify->id, .ref = to[i]});
+    } else if (one->type()->is_marked()) {
       SendMarked(to[i], std::move(one));
     } else if (ActorWorker* const worker = ActorWorker::Current()) {
       worker->Send(to[i], one.release());
@@ -232,6 +236,7 @@ Future<ActorRef> Selection::ResolveOne(absl::Duration timeout) const {
   const Receivers receivers = Look();
   if (receivers.refs.empty()) return MakeReadyFuture<ActorRef>(receivers.missing);
   const ActorRef first = receivers.refs.front();
+  if (first.IsPromise()) return MakeReadyFuture<ActorRef>(first);
   const std::string path = first.IsRemote() ? ToWireText() : system_.PathOf(first);
   return system_.Ask<ActorIdentity>(first, Identify{}, timeout)
       .MapResult([first, path](absl::StatusOr<ActorIdentity> identity) -> absl::StatusOr<ActorRef> {

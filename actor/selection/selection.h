@@ -15,6 +15,9 @@
 // answered instead: by all receivers, or by one ActorIdentity of no one. When a wildcard has matched several actors, those
 // among them at which the rest of the path leads nowhere are passed over in silence.
 //
+// An ask has a path too, that of its reply promise (ActorSystem::PathOf of a sender): a message by
+// that path is its answer. Wildcards do not lead to asks.
+//
 // A text with the address of another system (pekko://shop@10.0.0.7:2552/user/a) is sent there as it is, and what is said
 // above happens there, if the system has a RemoteProvider.
 //

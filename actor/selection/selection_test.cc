@@ -307,6 +307,90 @@ TEST_F(SelectionTest, APathOfAnEarlierLifeSaysSo) {
   EXPECT_EQ(notes_.pings.size(), 1u);
 }
 
+// A100
+TEST_F(SelectionTest, AnAskIsAnsweredByThePathOfItsSender) {
+  std::string path;
+  const auto ask = [&] {
+    Future<Ping> answer = system_->Ask<Ping>(
+        c1_, Do{[&](ActorContext& context) { path = context.system().PathOf(context.sender()); }}, absl::Seconds(5));
+    Settle();
+    return answer;
+  };
+  Future<Ping> by_selection = ask();
+  const std::string first = path;
+  EXPECT_EQ(first, "pekko://S/temp/c1$a");
+  Select(*system_, first).Tell(Ping{"selected"});
+  Settle();
+  ASSERT_TRUE(by_selection.IsReady());
+  EXPECT_EQ(by_selection.Take().value().text, "selected");
+  Future<Ping> by_reference = ask();
+  EXPECT_EQ(path, "pekko://S/temp/c1$b");
+  Tell(system_->Resolve("/temp/c1$b").value_or(ActorRef()), Ping{"resolved"});
+  Settle();
+  ASSERT_TRUE(by_reference.IsReady());
+  EXPECT_EQ(by_reference.Take().value().text, "resolved");
+  // From an actor, step by step.
+  Future<Ping> by_steps = ask();
+  In(c2_, [](ActorContext& context) { Select(context, "/*emp/c1$c").Tell(Ping{"stepped"}); });
+  ASSERT_TRUE(by_steps.IsReady());
+  EXPECT_EQ(by_steps.Take().value().text, "stepped");
+  // A path never means another ask than its own.
+  EXPECT_EQ(system_->dead_letters().total(), 0u);
+  Future<Ping> later = ask();
+  Select(*system_, first).Tell(Ping{"too late"});
+  Settle();
+  EXPECT_FALSE(later.IsReady());
+  EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kNoRecipient), 1u);
+  EXPECT_FALSE(system_->Resolve(first).ok());
+  EXPECT_FALSE(system_->Resolve("/temp/c2$d").ok());
+  EXPECT_FALSE(system_->Resolve("/user/c1$d").ok());
+  EXPECT_FALSE(system_->Resolve("/temp/c1$d/x").ok());
+  EXPECT_TRUE(system_->Resolve("/temp/c1$d").ok());
+}
+
+// PTH-5
+TEST_F(SelectionTest, TheUidOfAnAskMeansThatAsk) {
+  ActorRef promise;
+  Future<Ping> answer =
+      system_->Ask<Ping>(c1_, Do{[&](ActorContext& context) { promise = context.sender(); }}, absl::Seconds(5));
+  Settle();
+  const std::string path = system_->PathOf(promise);
+  const std::string canonical = system_->CanonicalPathOf(promise);
+  EXPECT_EQ(canonical.rfind(path + "#", 0), 0u) << canonical;
+  EXPECT_FALSE(system_->Resolve(path + "#1").ok());
+  EXPECT_EQ(system_->Resolve(canonical).value_or(ActorRef()), promise);
+  // Its path is known afterwards.
+  Tell(promise, Ping{"done"});
+  Settle();
+  EXPECT_EQ(system_->PathOf(promise), path);
+  EXPECT_EQ(system_->CanonicalPathOf(promise), canonical);
+}
+
+// A search for actors finds an ask by its name, and does not answer it.
+TEST_F(SelectionTest, AnAskIsIdentifiedAndNotEndedByIt) {
+  ActorRef promise;
+  Future<Ping> answer =
+      system_->Ask<Ping>(c1_, Do{[&](ActorContext& context) { promise = context.sender(); }}, absl::Seconds(5));
+  Settle();
+  const std::string path = system_->PathOf(promise);
+  EXPECT_EQ(Identified(path), std::vector<ActorRef>{promise});
+  Future<ActorRef> resolved = Select(*system_, path).ResolveOne(absl::Seconds(1));
+  Settle();
+  ASSERT_TRUE(resolved.IsReady());
+  EXPECT_EQ(resolved.Take().value_or(ActorRef()), promise);
+  EXPECT_FALSE(answer.IsReady());
+  // No wildcard leads to an ask.
+  EXPECT_TRUE(Select(*system_, "/temp/*").Find().empty());
+  Select(*system_, "/temp/*").Tell(Ping{"to all"});
+  Settle();
+  EXPECT_FALSE(answer.IsReady());
+  Tell(promise, Ping{"done"});
+  Settle();
+  ASSERT_TRUE(answer.IsReady());
+  EXPECT_EQ(answer.Take().value().text, "done");
+  EXPECT_EQ(Identified(path), nobody_);
+}
+
 // Vectors 111, 112
 TEST_F(SelectionTest, SaysWhereItStartsAndWhatItMeans) {
   const std::string anchor = system_->CanonicalPathOf(c21_);

@@ -234,9 +234,9 @@ class ActorSystem {
   // A path of another system gives a reference to the actor that has it there when a message
   // arrives, if there is a RemoteProvider.
   absl::StatusOr<ActorRef> Resolve(std::string_view path) const;
-  // The path of an actor, "pekko://shop/user/cart". The path of an actor with a name is remembered
-  // after its end, for ActorSystemConfig::uid_reservation. Without a path, a text that says what is
-  // known.
+  // The path of an actor, "pekko://shop/user/cart", or of the promise of an ask,
+  // "pekko://shop/temp/cart$a". The path of an actor with a name is remembered after its end, for
+  // ActorSystemConfig::uid_reservation. Without a path, a text that says what is known.
   std::string PathOf(ActorRef actor) const;
   // The path with the uid, "pekko://shop/user/cart#5320": two lives of one path differ in it. ""
   // if the actor has ended and its path is not remembered. If only the uid of an actor of another

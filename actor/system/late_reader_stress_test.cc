@@ -118,7 +118,9 @@ class Parent final : public ActorInstance {
 // Whether a text can be that of one of the children or promises of the parent.
 bool IsPathOf(const std::string& path, const Known::Entry& entry) {
   if (entry.actor.IsNoOne()) return path == "no one";
-  if (entry.actor.IsPromise()) return absl::StrContains(path, "/temp/");
+  if (entry.actor.IsPromise()) {
+    return absl::StartsWith(path, "pekko://stress/temp/") || absl::StartsWith(path, "an ask that is over (slot ");
+  }
   return absl::StartsWith(path, absl::StrCat("pekko://stress/user/parent", entry.parent, "/$")) ||
          absl::StartsWith(path, "an actor that has ended (slot ");
 }

@@ -137,6 +137,29 @@ TEST_F(RemotingTest, StoresAReferenceToAnActorElsewhereAsItsPath) {
   EXPECT_EQ(bytes, "");
 }
 
+// A100
+TEST_F(RemotingTest, BringsAnAnswerBackByThePathOfTheAsk) {
+  const TestNode a = Add("a");
+  const TestNode b = Add("b");
+  auto silent = a.kit->Probe("silent");
+  Future<Note> answer = a.system().Ask<Note>(silent.ref(), Question{1}, absl::Hours(1));
+  silent.Expect<Question>();
+  const std::string path = a.system().PathOf(silent.LastSender());
+  EXPECT_EQ(path, "pekko://a/temp/silent$a");
+  Select(b.system(), a.Path("/temp/silent$a")).Tell(Note{.number = 7});
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(answer.IsReady());
+  EXPECT_EQ(answer.Take().value().number, 7);
+  // And by a reference.
+  Future<Note> another = a.system().Ask<Note>(silent.ref(), Question{1}, absl::Hours(1));
+  silent.Expect<Question>();
+  EXPECT_EQ(a.system().PathOf(silent.LastSender()), "pekko://a/temp/silent$b");
+  Tell(a.From(b, "/temp/silent$b"), Note{.number = 8});
+  Advance(absl::Seconds(1));
+  ASSERT_TRUE(another.IsReady());
+  EXPECT_EQ(another.Take().value().number, 8);
+}
+
 // A coroutine that asks somebody elsewhere.
 struct Go {
   using Reply = std::string;
