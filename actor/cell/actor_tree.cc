@@ -461,17 +461,11 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
   } else if (const auto* ended = message.TryAs<ActorEnded>()) {
     OnWatchedEnded(worker, slot, *ended);
   } else if (const auto* watch = message.TryAs<WatchActor>()) {
-    auto& watchers = CellState::Of(slot).watchers;
-    if (std::find(watchers.begin(), watchers.end(), watch->watcher) == watchers.end()) {
-      watchers.push_back(watch->watcher);
-    }
+    CellState::Of(slot).watchers.Insert(watch->watcher);
   } else if (const auto* promised = message.TryAs<WatchPromiseOf>()) {
     if (!WatchPromise(slot, promised->promise, promised->watcher)) OnPromiseEnded(promised->promise, promised->watcher);
   } else if (const auto* unwatch = message.TryAs<UnwatchActor>()) {
-    if (CellState* const state = CellState::Find(slot)) {
-      auto& watchers = state->watchers;
-      watchers.erase(std::remove(watchers.begin(), watchers.end(), unwatch->watcher), watchers.end());
-    }
+    if (CellState* const state = CellState::Find(slot)) state->watchers.Erase(unwatch->watcher);
   } else if (const auto* other = message.TryAs<WatchOther>()) {
     if (!turn.Has(Gate::kStopping)) Watch(ActorContext::Of(slot), other->actor, nullptr, nullptr).IgnoreError();
   } else if (const auto* observe = message.TryAs<ObserveActor>()) {

@@ -15,6 +15,7 @@
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/turn/actor_slot.h"
 #include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/utils/table/indexed_set.h"
 
 namespace fraktor::inline v0 {
 
@@ -40,7 +41,8 @@ class CellState final : public LifecycleState {
   // Found by address, which no run shares with another: what is done for all of them is done by their order.
   absl::flat_hash_map<ActorRef, Watched> watching;
   uint64_t watches = 0;
-  absl::InlinedVector<ActorRef, 2> watchers;
+  // One actor may have very many watchers.
+  IndexedSet<ActorRef, 2> watchers;
 
   // Of its children that have been restarted.
   absl::flat_hash_map<ActorRef, RestartStats> restarts;

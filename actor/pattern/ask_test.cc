@@ -602,12 +602,88 @@ TEST_F(AskTest, AQuestionFailsWhenTheHandlerThatWaitsForItIsGivenUp) {
   ASSERT_TRUE(of_stopped.IsReady() && of_restarted.IsReady());
   const absl::Status ended = of_stopped.Take().status();
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(ended), ActorErrorKind::kAskTimeout) << ended;
-  EXPECT_TRUE(Has(ended, "pekko://s/user/stopped has ended while its handler was waiting")) << ended;
+  EXPECT_TRUE(Has(ended, "pekko://s/user/stopped is stopped while its handler waits")) << ended;
+  EXPECT_TRUE(Has(ended, "PoisonPill")) << ended;
   const absl::Status given_up = of_restarted.Take().status();
   EXPECT_EQ(given_up.code(), absl::StatusCode::kAborted);
   EXPECT_TRUE(Has(given_up, "pekko://s/user/restarted has failed")) << given_up;
   EXPECT_TRUE(Has(given_up, "broken")) << given_up;
   EXPECT_EQ(toolbox_->Now(), before);
+}
+
+// Notes when a handler that waits is given up, and when the actor and its child end.
+struct GiveUp {
+  explicit GiveUp(std::vector<std::string>* log) : log_(*log) {}
+  ~GiveUp() { log_.push_back("gave up"); }
+  std::vector<std::string>& log_;
+};
+class Waits : public Actor<Waits, Question, Noise> {
+ public:
+  explicit Waits(std::vector<std::string>* log, bool has_child = true) : log_(*log), has_child_(has_child) {}
+  void PreStart(Context& context) {
+    if (has_child_) context.Spawn<Waits>("child", &log_, false);
+  }
+  void PostStop(Context&) { log_.push_back(has_child_ ? "ended" : "child ended"); }
+  Task<Answer> On(Context& context, const Question& question) {
+    const GiveUp given_up(&log_);
+    Future<void> delay = context.Delay(absl::Seconds(1));
+    const absl::Status waited = co_await delay;
+    if (!waited.ok()) co_return waited;
+    log_.push_back("answers");
+    co_return Answer{question.value};
+  }
+  InterleavingTask<> On(Context& context, const Noise&) {
+    const GiveUp given_up(&log_);
+    Future<void> delay = context.Delay(absl::Hours(1));
+    const absl::Status waited = co_await delay;
+    EXPECT_FALSE(waited.ok());
+  }
+
+ private:
+  std::vector<std::string>& log_;
+  const bool has_child_;
+};
+
+// A18: a handler that waits does not run. Its asker need not wait until the children have ended.
+TEST_F(AskTest, StopGivesUpAHandlerThatWaitsBeforeItWaitsForTheChildren) {
+  std::vector<std::string> log;
+  auto waits = system_->Spawn<Waits>("waits", &log);
+  Future<Answer> asked = system_->Ask(waits, Question{1}, absl::Hours(1));
+  Settle();
+  system_->Stop(waits);
+  Settle();
+  EXPECT_EQ(log, std::vector<std::string>({"gave up", "child ended", "ended"}));
+  ASSERT_TRUE(asked.IsReady());
+  EXPECT_TRUE(Has(asked.Take().status(), "is stopped while its handler waits"));
+}
+
+// A19: the message that it waits in came before.
+TEST_F(AskTest, APoisonPillWaitsForAHandlerThatWaits) {
+  std::vector<std::string> log;
+  auto waits = system_->Spawn<Waits>("waits", &log);
+  Future<Answer> asked = system_->Ask(waits, Question{1}, absl::Hours(1));
+  waits.Tell(PoisonPill{});
+  Future<Answer> too_late = system_->Ask(waits, Question{2}, absl::Hours(1));
+  Settle();
+  EXPECT_EQ(log, std::vector<std::string>());
+  Advance(absl::Seconds(1));
+  EXPECT_EQ(log, std::vector<std::string>({"answers", "gave up", "child ended", "ended"}));
+  EXPECT_EQ(asked.Take()->value, 1);
+  ASSERT_TRUE(too_late.IsReady());
+  EXPECT_FALSE(too_late.Take().ok());
+}
+
+// It lets other messages in while it waits, and the pill is one of them.
+TEST_F(AskTest, APoisonPillGivesUpAnInterleavingHandlerThatWaits) {
+  std::vector<std::string> log;
+  auto waits = system_->Spawn<Waits>("waits", &log);
+  Future<Done> asked = system_->Ask<Done>(waits.untyped(), Noise{}, absl::Hours(2));
+  Settle();
+  waits.Tell(PoisonPill{});
+  Settle();
+  EXPECT_EQ(log, std::vector<std::string>({"gave up", "child ended", "ended"}));
+  ASSERT_TRUE(asked.IsReady());
+  EXPECT_TRUE(Has(asked.Take().status(), "is stopped while its handler waits"));
 }
 
 // A38

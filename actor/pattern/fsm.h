@@ -63,6 +63,7 @@
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/table/indexed_set.h"
 
 namespace fraktor::inline v0 {
 
@@ -181,8 +182,7 @@ class Fsm : public ActorInstance {
   absl::Status Receive(ActorContext& context, Envelope& message) final {
     if (const auto* subscribe = message.TryAs<SubscribeTransitions>()) return Subscribe(context, *subscribe, message);
     if (const auto* unsubscribe = message.TryAs<UnsubscribeTransitions>()) {
-      subscribers_.erase(std::remove(subscribers_.begin(), subscribers_.end(), unsubscribe->subscriber),
-                         subscribers_.end());
+      subscribers_.Erase(unsubscribe->subscriber);
       return absl::OkStatus();
     }
     Timers(context).Cancel(fsm_internal::kStateTimeoutKey);
@@ -332,11 +332,11 @@ class Fsm : public ActorInstance {
 
   absl::Status Subscribe(ActorContext& context, const SubscribeTransitions& subscribe, Envelope& message) {
     const ActorRef subscriber = subscribe.subscriber;
-    ForgetEnded();
     if (fsm_internal::HasEnded(subscriber)) return absl::OkStatus();
-    if (std::find(subscribers_.begin(), subscribers_.end(), subscriber) == subscribers_.end()) {
+    if (!subscribers_.Contains(subscriber)) {
+      if (subscribers_.size() >= forget_at_) ForgetEnded();
       if (subscribers_.size() >= kMaxSubscribers) return context.Unhandled(message);
-      subscribers_.push_back(subscriber);
+      subscribers_.Insert(subscriber);
     }
     context.Tell(subscriber, FsmCurrentState<State>{.fsm = context.self(), .state = *state_});
     return absl::OkStatus();
@@ -351,8 +351,8 @@ class Fsm : public ActorInstance {
   }
 
   void ForgetEnded() {
-    subscribers_.erase(std::remove_if(subscribers_.begin(), subscribers_.end(), fsm_internal::HasEnded),
-                       subscribers_.end());
+    subscribers_.Keep([](ActorRef subscriber) { return !fsm_internal::HasEnded(subscriber); });
+    forget_at_ = std::clamp(2 * subscribers_.size(), kFirstForget, kMaxSubscribers);
   }
 
   void Terminate(ActorContext& context, const FsmReason& reason) {
@@ -384,7 +384,11 @@ class Fsm : public ActorInstance {
   std::optional<absl::Duration> first_timeout_;
   const Data* next_data_ = nullptr;
   bool is_terminated_ = false;
-  std::vector<ActorRef> subscribers_;
+  IndexedSet<ActorRef> subscribers_;
+  // At this size a new subscriber makes the FSM look for those that have ended. It doubles with the
+  // number of those that live, so that a subscription costs the same however many there are.
+  static constexpr size_t kFirstForget = 16;
+  size_t forget_at_ = kFirstForget;
   size_t log_depth_ = 0;
   size_t log_start_ = 0;  // Where the oldest is, once the log is full.
   std::vector<LogEntry> log_;

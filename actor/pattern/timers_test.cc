@@ -210,6 +210,33 @@ TEST_F(TimersTest, AreCancelledByARestart) {
   EXPECT_EQ(Take(), Log({"11: fresh"}));
 }
 
+TEST_F(TimersTest, AreCancelledBeforeTheHooksOfARestartAndOfAnEnd) {
+  Script script = Noting();
+  const auto note = [this](const char* hook, ActorContext& context) {
+    Timers timers(context);
+    Note(absl::StrCat(hook, timers.IsActive("rate") ? " sees it" : " sees none", " of ", timers.size()));
+    EXPECT_FALSE(timers.Cancel("rate")) << "There is nothing left to cancel.";
+    // One of the hook's own ends with the instance, too.
+    EXPECT_TRUE(timers.StartSingle("late", Tick{"late"}, absl::Seconds(1)).ok());
+  };
+  script.pre_restart = [note](ActorContext& context, Envelope*) { note("PreRestart", context); };
+  script.stop = [note](ActorContext& context) { note("PostStop", context); };
+  const ActorRef actor = Spawn(std::move(script));
+  const auto begin = [](ActorContext& context) {
+    return Timers(context).StartFixedRate("rate", Tick{"rate"}, {.period = absl::Hours(1)});
+  };
+  In(actor, begin);
+  In(actor, [](ActorContext&) { return absl::InternalError("broken"); });
+  // The usual PreRestart calls PostStop.
+  EXPECT_EQ(Take(), Log({"0: PreRestart sees none of 0", "0: PostStop sees none of 1"}));
+  In(actor, begin);
+  In(actor, [](ActorContext& context) { context.Stop(); });
+  EXPECT_EQ(Take(), Log({"0: PostStop sees none of 0"}));
+  EXPECT_FALSE(IsAlive(actor));
+  RunFor(absl::Hours(2));
+  EXPECT_EQ(Take(), Log());
+}
+
 TEST_F(TimersTest, EndWithTheActorWithoutDeadLetters) {
   const ActorRef actor = Spawn({.stop = [](ActorContext& context) {
     EXPECT_TRUE(Timers(context).StartSingle("late", Tick{}, absl::Seconds(1)).ok());

@@ -156,12 +156,29 @@ void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
 
 absl::Status RouterActor::PreStart(ActorContext& context) {
   FRAKTOR_RETURN_IF_ERROR(start_error_);
-  for (const ActorRef routee : TableOf(context).routees) FRAKTOR_RETURN_IF_ERROR(context.Watch(routee));
+  const std::vector<ActorRef>& routees = TableOf(context).routees;
+  members_.insert(routees.begin(), routees.end());
+  for (const ActorRef routee : routees) FRAKTOR_RETURN_IF_ERROR(context.Watch(routee));
   return absl::OkStatus();
 }
 
-absl::Status RouterActor::PreRestart(ActorContext& /*context*/, const absl::Status& /*reason*/, Envelope* /*message*/) {
+absl::Status RouterActor::PreRestart(ActorContext& context, const absl::Status& /*reason*/, Envelope* /*message*/) {
+  PublishChanges(context);
   return absl::OkStatus();
+}
+
+void RouterActor::PublishLater(ActorContext& context) {
+  if (std::exchange(has_changes_, true)) return;
+  context.Tell(context.self(), PublishRoutees{});
+}
+
+void RouterActor::PublishChanges(ActorContext& context) {
+  if (!std::exchange(has_changes_, false)) return;
+  if (!leaving_.empty()) {
+    std::erase_if(TableOf(context).routees, [&](ActorRef routee) { return leaving_.contains(routee); });
+    leaving_.clear();
+  }
+  Publish(context);
 }
 
 void RouterActor::Publish(ActorContext& context) const {
@@ -169,7 +186,11 @@ void RouterActor::Publish(ActorContext& context) const {
 }
 
 absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
-  if (message.Is<ResizePool>()) {
+  const bool changes_one = message.Is<Terminated>() || message.Is<AddRoutee>() || message.Is<RemoveRoutee>();
+  if (!changes_one) PublishChanges(context);
+  if (message.Is<PublishRoutees>()) {
+    // That is done.
+  } else if (message.Is<ResizePool>()) {
     Resize(context);
   } else if (auto* const routed = message.TryAs<RouteInTurn>()) {
     RouteInMyTurn(context, message.sender(), std::move(routed->envelope));
@@ -180,7 +201,10 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
     context.Reply(Routees{TableOf(context).routees});
   } else if (const auto* add = message.TryAs<AddRoutee>()) {
     if (add->routee.IsNoOne() || add->routee == context.self()) return context.Unhandled(message);
-    if (TableOf(context).routees.size() >= RoutingTable::kMaxRoutees) return context.Unhandled(message);
+    if (TableOf(context).routees.size() >= RoutingTable::kMaxRoutees) {
+      PublishChanges(context);
+      if (TableOf(context).routees.size() >= RoutingTable::kMaxRoutees) return context.Unhandled(message);
+    }
     return Add(context, add->routee);
   } else if (const auto* remove = message.TryAs<RemoveRoutee>()) {
     Remove(context, remove->routee);
@@ -198,20 +222,19 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
 }
 
 absl::Status RouterActor::Add(ActorContext& context, ActorRef routee) {
-  std::vector<ActorRef>& routees = TableOf(context).routees;
-  if (std::find(routees.begin(), routees.end(), routee) != routees.end()) return absl::OkStatus();
-  routees.push_back(routee);
-  Publish(context);
+  if (!members_.insert(routee).second) return absl::OkStatus();
+  // The same one may have left just now.
+  if (leaving_.contains(routee)) PublishChanges(context);
+  TableOf(context).routees.push_back(routee);
+  PublishLater(context);
   return context.Watch(routee);
 }
 
 void RouterActor::Remove(ActorContext& context, ActorRef routee) {
-  std::vector<ActorRef>& routees = TableOf(context).routees;
-  const auto found = std::find(routees.begin(), routees.end(), routee);
-  if (found == routees.end()) return;
-  routees.erase(found);
+  if (members_.erase(routee) == 0) return;
+  leaving_.insert(routee);
   context.Unwatch(routee);
-  Publish(context);
+  PublishLater(context);
 }
 
 void RouterActor::Retire(ActorContext& context, ActorRef routee) const {
@@ -224,7 +247,7 @@ void RouterActor::Retire(ActorContext& context, ActorRef routee) const {
 
 void RouterActor::EndIfEmpty(ActorContext& context) const {
   if (props_.setup().routee == nullptr || props_.has_resizer()) return;
-  if (TableOf(context).routees.empty()) context.Stop();
+  if (members_.empty()) context.Stop();
 }
 
 void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
@@ -235,6 +258,7 @@ void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
     absl::Status added = routee.status();
     if (added.ok()) {
       routees.push_back(*routee);
+      members_.insert(*routee);
       added = context.Watch(*routee);
     }
     if (added.ok()) continue;
@@ -249,6 +273,7 @@ void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
   std::vector<ActorRef> leaving;
   for (; change < 0 && !routees.empty(); ++change) {
     leaving.push_back(routees.back());
+    members_.erase(routees.back());
     routees.pop_back();
   }
   Publish(context);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 
 #include "fraktor/actor/cell/actor_props.h"
@@ -69,6 +70,11 @@ class RouterActor final : public ActorInstance {
 
  private:
   static RoutingTable& TableOf(ActorContext& context) { return RoutingTable::Bind(context.slot()); }
+  // The table has changed: publishes it when the messages that are in the mailbox now are handled.
+  // Many changes in a row so cost one copy of the table, not one for each.
+  void PublishLater(ActorContext& context);
+  // Publishes what has changed. Call it before anything that reads the table.
+  void PublishChanges(ActorContext& context);
   void Publish(ActorContext& context) const;
   absl::Status Add(ActorContext& context, ActorRef routee);
   void Remove(ActorContext& context, ActorRef routee);
@@ -81,6 +87,10 @@ class RouterActor final : public ActorInstance {
 
   const RouterProps& props_;
   absl::Status start_error_;
+  // Those that are in the table and stay there, and those that leave it with the next publication.
+  absl::flat_hash_set<ActorRef> members_;
+  absl::flat_hash_set<ActorRef> leaving_;
+  bool has_changes_ = false;
   // Made when it is needed.
   std::unique_ptr<ExploringResizer> exploring_;
 };

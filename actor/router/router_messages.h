@@ -65,6 +65,7 @@ struct Keyed {
 
 // From routers to themselves.
 struct ResizePool {};
+struct PublishRoutees {};
 struct RouteInTurn {
   EnvelopePtr envelope;
 };
@@ -80,9 +81,13 @@ inline constexpr bool kIsMarkedMessage<AdjustPoolSize> = true;
 template <>
 inline constexpr bool kIsMarkedMessage<ResizePool> = true;
 template <>
+inline constexpr bool kIsMarkedMessage<PublishRoutees> = true;
+template <>
 inline constexpr bool kIsMarkedMessage<RouteInTurn> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<ResizePool> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<PublishRoutees> = true;
 
 }  // namespace fraktor::inline v0
 

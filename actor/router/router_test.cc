@@ -554,6 +554,37 @@ TEST_F(RouterTest, AGroupStaysWithoutRouteesAndTakesNewOnes) {
   EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>{other});
 }
 
+// Routees that come and go in a row are published together: this ends in time only then.
+TEST_F(RouterTest, TakesVeryManyRouteesInARow) {
+  constexpr size_t kRoutees = 50'000;
+  std::vector<ActorRef> workers;
+  for (size_t i = 0; i < kRoutees; ++i) workers.push_back(SpawnWorker());
+  const ActorRef router = SpawnRouter(MakeGroup({.routees = {workers[0]}}));
+  for (const ActorRef worker : workers) Tell(router, AddRoutee{worker});
+  EXPECT_EQ(RouteesOf(router), workers) << "in the order in which they came, and each once";
+  for (const ActorRef worker : workers) Tell(router, Job{1});
+  Settle();
+  EXPECT_EQ(book_.total(), kRoutees);
+  EXPECT_EQ(book_.jobs.size(), kRoutees) << "Each has got one.";
+  for (size_t i = 1; i < kRoutees; ++i) Tell(router, RemoveRoutee{workers[i]});
+  EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>{workers[0]});
+}
+
+TEST_F(RouterTest, TakesARouteeBackThatHasJustLeft) {
+  const ActorRef a = SpawnWorker();
+  const ActorRef b = SpawnWorker();
+  const ActorRef router = SpawnRouter(MakeGroup({.routees = {a, b}}));
+  Tell(router, RemoveRoutee{a});
+  Tell(router, AddRoutee{a});
+  EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>({b, a}));
+  Tell(router, AddRoutee{a});
+  Tell(router, RemoveRoutee{a});
+  Settle();
+  for (int i = 0; i < 4; ++i) Tell(router, Job{i});
+  Settle();
+  EXPECT_EQ(book_.jobs[b].size(), 4u) << "also without a question that has the router publish";
+}
+
 // A112
 TEST_F(RouterTest, PoolsAreManagedByMessages) {
   const ActorRef router = SpawnPool({.size = 2});

@@ -304,6 +304,41 @@ TEST_F(DeathWatch, DoesNotOvertakeWhatWasSentBefore) {
   EXPECT_EQ(Heard(), (Lines{"w got 2", "w got 3", "w got 4", "w got 1", "w heard of a"}));
 }
 
+// Watches an actor from its start, and counts how often it hears of the end.
+class Onlooker final : public ActorInstance {
+ public:
+  Onlooker(ActorRef watched, int* heard) : watched_(watched), heard_(*heard) {}
+  absl::Status PreStart(ActorContext& context) override { return context.Watch(watched_); }
+  absl::Status Receive(ActorContext&, Envelope& message) override {
+    if (message.Is<Terminated>()) ++heard_;
+    return absl::OkStatus();
+  }
+
+ private:
+  const ActorRef watched_;
+  int& heard_;
+};
+
+// A watch, and the end of one, must cost the same however many there are: this ends in time only then.
+TEST_F(DeathWatch, HasVeryManyWatchers) {
+  constexpr int kWatchers = 200'000;
+  int heard = 0;
+  const ActorRef watched = SpawnNamed("watched");
+  const ActorRef boss = Spawn("boss");
+  const PropsPtr props = MakeProps<Onlooker>({}, watched, &heard);
+  std::vector<ActorRef> onlookers;
+  Let(boss, [&](ActorContext& context) {
+    for (int i = 0; i < kWatchers; ++i) onlookers.push_back(context.Spawn(*props).value());
+    return absl::OkStatus();
+  });
+  Let(boss, [&](ActorContext& context) {
+    for (int i = 0; i < kWatchers; i += 2) context.Stop(onlookers[static_cast<size_t>(i)]);
+    return absl::OkStatus();
+  });
+  Stop(watched);
+  EXPECT_EQ(heard, kWatchers / 2);
+}
+
 // SCH-11: what tells of an end is counted when it goes into the mailbox, as it is when it leaves.
 TEST_F(DeathWatch, KeepsTheDepthOfTheMailboxRight) {
   const ActorRef watcher = SpawnWatcher("w");

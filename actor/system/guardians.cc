@@ -1,6 +1,5 @@
 #include "fraktor/actor/system/guardians.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -43,9 +42,7 @@ SupervisionDirective RootGuardian::OnChildFailure(ActorContext& context, const F
 absl::Status SystemGuardian::Receive(ActorContext& context, Envelope& message) {
   if (message.Is<RegisterTerminationHook>()) {
     if (message.sender().IsNoOne()) return absl::OkStatus();
-    if (std::find(hooks_.begin(), hooks_.end(), message.sender()) != hooks_.end()) return absl::OkStatus();
-    hooks_.push_back(message.sender());
-    return context.Watch(message.sender());
+    return hooks_.Insert(message.sender()) ? context.Watch(message.sender()) : absl::OkStatus();
   }
   if (message.Is<EndSystemActors>()) {
     is_ending_ = true;
@@ -55,12 +52,12 @@ absl::Status SystemGuardian::Receive(ActorContext& context, Envelope& message) {
   }
   if (message.Is<TerminationHookDone>()) {
     context.Unwatch(message.sender());
-    std::erase(hooks_, message.sender());
+    hooks_.Erase(message.sender());
     EndIfReady(context);
     return absl::OkStatus();
   }
   if (const auto* terminated = message.TryAs<Terminated>()) {
-    std::erase(hooks_, terminated->actor);
+    hooks_.Erase(terminated->actor);
     EndIfReady(context);
     return absl::OkStatus();
   }

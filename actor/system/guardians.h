@@ -13,6 +13,7 @@
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/utils/table/indexed_set.h"
 
 namespace fraktor::inline v0 {
 
@@ -66,7 +67,7 @@ class SystemGuardian final : public ActorInstance {
   void EndIfReady(ActorContext& context);
 
   // In the order of their arrival, which is the order in which they are asked.
-  std::vector<ActorRef> hooks_;
+  IndexedSet<ActorRef> hooks_;
   bool is_ending_ = false;
 };
 

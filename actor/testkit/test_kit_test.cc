@@ -351,6 +351,41 @@ TEST(TestKit, WithThreadsWaitsByTheRealClock) {
   probe.ExpectTerminated(greeter);
 }
 
+TEST(TestKit, AwaitsAFutureInVirtualTime) {
+  TestKit kit;
+  auto greeter = kit.Spawn<Greeter>();
+  EXPECT_EQ(kit.Await(kit.system().Ask(greeter, Greet{"x"}, absl::Seconds(1)))->text, "Hello, x");
+  EXPECT_TRUE(kit.Await(MakeReadyFuture<void>()).ok());
+  auto [promise, future] = MakePromise<int>();
+  ASSERT_TRUE(kit.toolbox().ScheduleAfter(absl::Hours(1), [p = &promise] { p->Set(absl::AbortedError("no")); }).ok());
+  EXPECT_TRUE(absl::IsAborted(kit.Await(std::move(future), absl::Hours(1)).status()));
+  EXPECT_EQ(kit.Elapsed(), absl::Hours(1));
+  auto [kept, never] = MakePromise<void>();
+  EXPECT_TEST_ENDS(kit.Await(std::move(never), absl::Seconds(2)).IgnoreError(),
+                   "this did not happen within 2s: a future is ready");
+}
+
+TEST(TestKit, WithThreadsAwaitsAFutureByTheRealClock) {
+  TestKit kit({.patience = absl::Minutes(1), .threads = 2});
+  auto greeter = kit.Spawn<Greeter>();
+  EXPECT_EQ(kit.Await(kit.system().Ask(greeter, Greet{"x"}, absl::Minutes(1)))->text, "Hello, x");
+  auto [kept, never] = MakePromise<void>();
+  EXPECT_TEST_ENDS(kit.Await(std::move(never), absl::Milliseconds(1)).IgnoreError(),
+                   "this did not happen within 1ms: a future is ready");
+}
+
+// Nothing would run while the thread of the test waits.
+TEST(TestKit, RefusesAnEndlessWaitOnTheThreadThatDrivesVirtualTime) {
+  TestKit kit;
+  auto greeter = kit.Spawn<Greeter>();
+  Future<Greeted> asked = kit.system().Ask(greeter, Greet{"x"}, absl::Seconds(1));
+  const absl::Status refused = asked.Wait().status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(refused)) << refused;
+  EXPECT_NE(refused.message().find("TestKit::Await"), absl::string_view::npos) << refused;
+  EXPECT_TRUE(absl::IsFailedPrecondition(asked.WaitFor(absl::InfiniteDuration())->status()));
+  EXPECT_EQ(kit.Await(std::move(asked))->text, "Hello, x") << "The future is still there.";
+}
+
 TEST(TestKit, EndsAnActorThatWaits) {
   TestKit kit;
   auto stubborn = kit.Spawn<Stubborn>();

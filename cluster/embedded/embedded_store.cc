@@ -30,6 +30,7 @@
 #include "fraktor/cluster/membership/member_table.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -294,12 +295,10 @@ class EmbeddedStoreActor final : public ActorInstance {
     const auto* const watch = message.TryAs<EmbeddedWatch>();
     if (watch == nullptr) return false;
     if (!MayServe(context).ok() || context.sender().IsNoOne()) return true;
-    const auto known = std::find_if(watchers_.begin(), watchers_.end(),
-                                    [&](const Watcher& watcher) { return watcher.ref == context.sender(); });
-    if (known != watchers_.end()) {
+    if (Watcher* const known = watchers_.Find(context.sender())) {
       known->until = Now(context) + kWatchFor;
     } else if (watchers_.size() < kMaxWatchers) {
-      watchers_.push_back({.ref = context.sender(), .until = Now(context) + kWatchFor});
+      watchers_.Insert({.ref = context.sender(), .until = Now(context) + kWatchFor});
     }
     if (watch->known_epoch != tables_->members.topology()->epoch()) Answer(context, context.sender(), News());
     return true;
@@ -317,7 +316,7 @@ class EmbeddedStoreActor final : public ActorInstance {
       if (now >= read_again_at_) Recover(context);
       return;
     }
-    std::erase_if(watchers_, [now](const Watcher& watcher) { return now >= watcher.until; });
+    watchers_.Keep([now](const Watcher& watcher) { return now < watcher.until; });
     tables_->members.Expire(now);
     AfterChange(context);
   }
@@ -381,6 +380,9 @@ class EmbeddedStoreActor final : public ActorInstance {
     ActorRef ref;
     Instant until;
   };
+  struct RefOf {
+    ActorRef operator()(const Watcher& watcher) const { return watcher.ref; }
+  };
 
   const EmbeddedStoreOptions options_;
   TimerId timer_;
@@ -392,7 +394,7 @@ class EmbeddedStoreActor final : public ActorInstance {
   Instant silent_until_ = Instant::InfinitePast();
   uint64_t token_limit_ = 0;
   uint64_t told_epoch_ = 0;
-  std::vector<Watcher> watchers_;
+  IndexedSet<Watcher, 1, RefOf> watchers_;
   // What waits for the next write, and who waits for it.
   EmbeddedChanges changes_;
   std::vector<std::pair<ActorRef, EnvelopePtr>> answers_;

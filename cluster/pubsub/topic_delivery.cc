@@ -68,8 +68,7 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
   }
   const auto is_in_room = [&](const Topic& topic) {
     const auto room = topic.rooms.find(subscribe.room);
-    return room != topic.rooms.end() &&
-           std::find(room->second.begin(), room->second.end(), subscribe.subscriber) != room->second.end();
+    return room != topic.rooms.end() && room->second.Contains(subscribe.subscriber);
   };
   const bool is_known = found != estate_->topics.end() && is_in_room(found->second);
   if (found != estate_->topics.end() && (found->second.waiting.size() >= options_.max_subscribers ||
@@ -83,13 +82,14 @@ absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscri
         !watched.ok()) {
       return refuse(std::move(watched));
     }
-    ++estate_->subscriptions[subscribe.subscriber];
   }
-  Topic& topic = estate_->topics[subscribe.topic];
-  std::vector<ActorRef>& room = topic.rooms[subscribe.room];
+  const auto at = estate_->topics.try_emplace(subscribe.topic).first;
+  Topic& topic = at->second;
+  IndexedSet<ActorRef>& room = topic.rooms[subscribe.room];
   const bool is_new_room = room.empty();
   if (!is_known) {
-    room.push_back(subscribe.subscriber);
+    room.Insert(subscribe.subscriber);
+    estate_->subscriptions[subscribe.subscriber].emplace(at->first, subscribe.room);
     ++topic.subscribers;
   }
   if (is_new_room) topic.version = ++estate_->last_version;
@@ -180,17 +180,11 @@ void TopicDelivery::On(Context& context, const TopicEnded& ended) {
 }
 
 void TopicDelivery::On(Context& context, const SubscriberEnded& ended) {
-  for (auto at = estate_->topics.begin();
-       at != estate_->topics.end() && estate_->subscriptions.contains(ended.subscriber);) {
-    const auto topic = at++;
-    // Remove() may end the topic, with its rooms.
-    std::vector<TopicRoom> rooms;
-    for (const auto& [room, subscribers] : topic->second.rooms) {
-      if (std::find(subscribers.begin(), subscribers.end(), ended.subscriber) != subscribers.end()) {
-        rooms.push_back(room);
-      }
-    }
-    for (const TopicRoom& room : rooms) Remove(context, topic, room, ended.subscriber);
+  // Remove() takes each room out of the list, and may end the topic.
+  for (auto found = estate_->subscriptions.find(ended.subscriber); found != estate_->subscriptions.end();
+       found = estate_->subscriptions.find(ended.subscriber)) {
+    const auto [topic, room] = *found->second.begin();
+    Remove(context, estate_->topics.find(topic), room, ended.subscriber);
   }
 }
 
@@ -267,10 +261,12 @@ void TopicDelivery::Join(Context& context, const std::string& name, Topic& topic
 void TopicDelivery::Remove(Context& context, Topics::iterator at, const TopicRoom& room, ActorRef subscriber) {
   Topic& topic = at->second;
   const auto here = topic.rooms.find(room);
-  if (here == topic.rooms.end() || std::erase(here->second, subscriber) == 0) return;
+  if (here == topic.rooms.end() || !here->second.Erase(subscriber)) return;
   --topic.subscribers;
-  if (const auto count = estate_->subscriptions.find(subscriber); --count->second == 0) {
-    estate_->subscriptions.erase(count);
+  const auto its = estate_->subscriptions.find(subscriber);
+  its->second.erase({at->first, room});
+  if (its->second.empty()) {
+    estate_->subscriptions.erase(its);
     context.Unwatch(subscriber);
   }
   if (!here->second.empty()) return;
@@ -295,7 +291,8 @@ void TopicDelivery::Remove(Context& context, Topics::iterator at, const TopicRoo
 std::vector<ActorRef> TopicDelivery::RecipientsOf(const Topic& topic, const TopicParcel& parcel) {
   const auto all_in = [&](const TopicRoom& room) {
     const auto found = topic.rooms.find(room);
-    return found == topic.rooms.end() ? std::vector<ActorRef>() : found->second;
+    return found == topic.rooms.end() ? std::vector<ActorRef>()
+                                      : std::vector<ActorRef>(found->second.begin(), found->second.end());
   };
   const auto one_of = [&](const TopicRoom& room, std::vector<ActorRef>& to) {
     const auto found = topic.rooms.find(room);

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,6 +38,7 @@
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"
+#include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/random.h"
 
@@ -133,7 +135,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
   };
   struct Topic {
     // None is empty.
-    std::map<TopicRoom, std::vector<ActorRef>> rooms = {};
+    std::map<TopicRoom, IndexedSet<ActorRef>> rooms = {};
     size_t subscribers = 0;  // in all of them
     std::vector<Waiting> waiting = {};
     // No one while it is not joined.
@@ -173,8 +175,8 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
 // Watches outlive a restart by themselves.
 struct TopicDelivery::Estate {
   Topics topics = {};
-  // In how many rooms somebody is.
-  absl::flat_hash_map<ActorRef, size_t> subscriptions = {};
+  // The rooms that a subscriber is in, with the names of their topics, which are keys of `topics`.
+  absl::flat_hash_map<ActorRef, std::set<std::pair<std::string_view, TopicRoom>>> subscriptions = {};
   // Topics remember it: it does not begin anew.
   uint64_t last_version = 0;
 };

@@ -30,6 +30,7 @@
 #include "fraktor/remote/wire/batch_writer.h"
 #include "fraktor/remote/wire/control.pb.h"
 #include "fraktor/remote/wire/frame_header.h"
+#include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
@@ -152,7 +153,11 @@ struct InboundLane {
 
 // An actor there that is watched from here.
 struct OutboundWatch {
-  std::vector<ActorRef> watchers;
+  // A peer names a watcher without the flags of its reference.
+  struct PlainRef {
+    ActorRef operator()(ActorRef ref) const { return ref.Plain(); }
+  };
+  IndexedSet<ActorRef, 1, PlainRef> watchers;
   // The life that has been told; 0 for none.
   uint64_t told = 0;
   uint64_t order = 0;

@@ -135,8 +135,9 @@ struct InboundStream {
   uint64_t uid = 0;
 };
 
-// A batch that is to be read: of whom. Nobody changes what this points to until the batch has been read.
-struct Admission {
+// A batch that is to be read, and its sender. Nobody changes what this points to until the batch has
+// been read.
+struct BatchAdmission {
   enum class Verdict : uint8_t { kRead, kDrop, kCut };
   Verdict verdict = Verdict::kDrop;
   Peer* peer = nullptr;
@@ -199,9 +200,9 @@ class RemotingCore {
   void OnStreamClosed(uint64_t stream);
   bool OnControl(Section& section, uint64_t stream, const FrameHeader& header, wire::ControlMessage message);
   // Whether a batch is to be read now. One that comes while another one of its lane is being read waits: the frame is kept.
-  Admission Admit(Section& section, uint64_t stream, const FrameHeader& header, std::string_view frame);
+  BatchAdmission Admit(Section& section, uint64_t stream, const FrameHeader& header, std::string_view frame);
   // A batch has been read. True if another one has waited: it is `next` and `frame` now.
-  bool OnBatchRead(Section& section, const Admission& read, Admission& next, std::string& frame);
+  bool OnBatchRead(Section& section, const BatchAdmission& read, BatchAdmission& next, std::string& frame);
   void CutStream(uint64_t stream);
 
   void Tick(Section& section);

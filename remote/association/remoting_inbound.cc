@@ -76,7 +76,7 @@ class DoorStay {
 
 class BatchDelivery final : public ActorRefCodec {
  public:
-  BatchDelivery(CoreHandle& handle, const LocalNode& node, const Admission& admission)
+  BatchDelivery(CoreHandle& handle, const LocalNode& node, const BatchAdmission& admission)
       : handle_(handle), node_(node), from_(admission.peer->parts), life_(admission.uid), link_(admission.link) {
     if (const Doorway::Door* const door = node.doorway->current.load(std::memory_order_acquire)) door_ = *door;
   }
@@ -346,18 +346,18 @@ class Receiver final : public FrameReceiver {
       if (section.core() == nullptr) return true;
       return section.core()->OnControl(section, stream, frame->header, *std::move(message));
     }
-    Admission admission;
+    BatchAdmission admission;
     {
       Section section(handle_);
       if (section.core() != nullptr) admission = section.core()->Admit(section, stream, frame->header, bytes);
     }
-    if (admission.verdict != Admission::Verdict::kRead) return admission.verdict == Admission::Verdict::kDrop;
+    if (admission.verdict != BatchAdmission::Verdict::kRead) return admission.verdict == BatchAdmission::Verdict::kDrop;
     return ReadBatches(admission, frame->body);
   }
 
  private:
   // This one, and those of its lane that come meanwhile on other streams.
-  bool ReadBatches(Admission admission, std::string_view body) {
+  bool ReadBatches(BatchAdmission admission, std::string_view body) {
     const uint64_t stream = admission.stream;
     bool goes_on = true;
     std::string kept;
@@ -374,7 +374,7 @@ class Receiver final : public FrameReceiver {
           section.core()->CutStream(admission.stream);
         }
       }
-      Admission next;
+      BatchAdmission next;
       if (!section.core()->OnBatchRead(section, admission, next, kept)) return goes_on;
       admission = next;
       body = std::string_view(kept).substr(kFrameHeaderBytes);
@@ -424,11 +424,11 @@ void RemotingCore::CutStream(uint64_t stream) {
   transport_->Cut(stream);
 }
 
-Admission RemotingCore::Admit(Section& section, uint64_t id, const FrameHeader& header, std::string_view frame) {
-  Admission admission{.uid = header.origin_uid, .lane = header.lane, .stream = id, .number = header.number};
+BatchAdmission RemotingCore::Admit(Section& section, uint64_t id, const FrameHeader& header, std::string_view frame) {
+  BatchAdmission admission{.uid = header.origin_uid, .lane = header.lane, .stream = id, .number = header.number};
   const auto found = streams_.find(id);
   if (found == streams_.end()) {
-    admission.verdict = Admission::Verdict::kCut;
+    admission.verdict = BatchAdmission::Verdict::kCut;
     return admission;
   }
   const InboundStream& stream = found->second;
@@ -436,7 +436,7 @@ Admission RemotingCore::Admit(Section& section, uint64_t id, const FrameHeader& 
   if (stream.uid != header.origin_uid) {
     LogLater(section, LogLevel::kWarning,
              absl::StrCat("a stream of ", stream.peer->parts.ToString(), " is cut: a frame on it is of somebody else"));
-    admission.verdict = Admission::Verdict::kCut;
+    admission.verdict = BatchAdmission::Verdict::kCut;
     return admission;
   }
   Peer& peer = *stream.peer;
@@ -456,14 +456,14 @@ Admission RemotingCore::Admit(Section& section, uint64_t id, const FrameHeader& 
   }
   lane.received = header.number;
   lane.is_busy = true;
-  admission.verdict = Admission::Verdict::kRead;
+  admission.verdict = BatchAdmission::Verdict::kRead;
   admission.peer = &peer;
   admission.link = LinkTo(peer, stream.uid).value_or(nullptr);
   admission.session = peer.session;
   return admission;
 }
 
-bool RemotingCore::OnBatchRead(Section& section, const Admission& read, Admission& next, std::string& frame) {
+bool RemotingCore::OnBatchRead(Section& section, const BatchAdmission& read, BatchAdmission& next, std::string& frame) {
   Peer& peer = *read.peer;
   InboundLane& lane = peer.in(read.lane);
   if (read.session == peer.session) {
@@ -476,7 +476,7 @@ bool RemotingCore::OnBatchRead(Section& section, const Admission& read, Admissio
   }
   // What waits is of the current life: that of another one was dropped with it.
   next = read;
-  next.verdict = Admission::Verdict::kRead;
+  next.verdict = BatchAdmission::Verdict::kRead;
   next.session = peer.session;
   next.uid = peer.uid;
   next.link = LinkTo(peer, peer.uid).value_or(nullptr);

@@ -126,10 +126,7 @@ EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef 
       watched.order = peer->next_watch++;
       ++link.watches;
     }
-    if (std::find(watched.watchers.begin(), watched.watchers.end(), watch->watcher) != watched.watchers.end()) {
-      return nullptr;
-    }
-    watched.watchers.push_back(watch->watcher);
+    if (!watched.watchers.Insert(watch->watcher)) return nullptr;
     if (peer->is_associated) {
       watched.told = peer->uid;
       SendWatch(section, *peer, to, watch->watcher);
@@ -143,7 +140,7 @@ EnvelopePtr RemotingCore::SendSystem(Section& section, NodeLink& link, ActorRef 
     const auto found = peer->watches.find(to);
     if (found == peer->watches.end()) return nullptr;
     auto& watchers = found->second.watchers;
-    watchers.erase(std::remove(watchers.begin(), watchers.end(), unwatch->watcher), watchers.end());
+    watchers.Erase(unwatch->watcher.Plain());
     const bool was_told = found->second.told != 0 && found->second.told == peer->uid;
     if (watchers.empty()) EraseWatch(*peer, to);
     if (was_told && !is_gone) {
@@ -214,7 +211,8 @@ void RemotingCore::TellWatches(Section& section, Peer& peer) {
       continue;
     }
     found->second.told = peer.uid;
-    for (const ActorRef watcher : std::vector<ActorRef>(found->second.watchers)) {
+    const auto& watchers = found->second.watchers;
+    for (const ActorRef watcher : std::vector<ActorRef>(watchers.begin(), watchers.end())) {
       SendWatch(section, peer, ref, watcher);
     }
   }
@@ -386,9 +384,7 @@ void RemotingCore::DeliverNotice(Section& section, Peer& peer, const wire::Death
   }
   if (found != peer.watches.end()) {
     auto& watchers = found->second.watchers;
-    watchers.erase(
-        std::remove_if(watchers.begin(), watchers.end(), [&](ActorRef one) { return one.Plain() == watcher.Plain(); }),
-        watchers.end());
+    watchers.Erase(watcher.Plain());
     if (watchers.empty()) EraseWatch(peer, watchee);
   }
   section.Later([watcher, watchee, existed = notice.existence_confirmed()] {

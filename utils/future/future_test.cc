@@ -19,6 +19,7 @@
 
 #include "fraktor/utils/future/test_executors.h"
 #include "fraktor/utils/future/waker.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor {
@@ -440,6 +441,41 @@ TEST(FutureWait, DoesNotBlockAWorker) {
   other = std::thread([&] { later.promise.Set(); });
   EXPECT_TRUE(later.future.Wait().ok());
   other.join();
+}
+
+TEST(FutureWait, HasAnEndOnTheThreadThatDrivesVirtualTime) {
+  std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+  {
+    auto [promise, future] = MakePromise<int>();
+    ASSERT_TRUE(toolbox->ScheduleAfter(absl::Hours(1), [p = &promise] { p->Set(3); }).ok());
+    for (const absl::Status& refused :
+         {future.Wait().status(), future.WaitFor(absl::InfiniteDuration())->status()}) {
+      EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+      EXPECT_NE(refused.message().find("RunUntil"), absl::string_view::npos) << refused;
+    }
+    EXPECT_EQ(future.WaitFor(absl::Milliseconds(1)), std::nullopt) << "A wait with a limit is allowed.";
+    ASSERT_TRUE(toolbox->RunFor(absl::Hours(1)).ok());
+    EXPECT_EQ(future.Wait().value(), 3) << "There is nothing to wait for.";
+  }
+  // The thread that has pumped the toolbox last drives it.
+  std::thread other([&] {
+    EXPECT_TRUE(toolbox->RunUntilIdle().ok());
+    auto [promise, future] = MakePromise<int>();
+    EXPECT_EQ(future.Wait().status().code(), absl::StatusCode::kFailedPrecondition);
+  });
+  other.join();
+  const auto wait = [] {
+    auto pair = MakePromise<int>();
+    std::thread completer([&] { pair.promise.Set(3); });
+    const absl::StatusOr<int> result = pair.future.Wait();
+    completer.join();
+    return result;
+  };
+  EXPECT_EQ(wait().value(), 3) << "This thread drives nothing any more.";
+  ASSERT_TRUE(toolbox->RunUntilIdle().ok());
+  EXPECT_FALSE(wait().ok());
+  toolbox.reset();
+  EXPECT_EQ(wait().value(), 3) << "The toolbox has gone.";
 }
 
 TEST(FutureWait, GivesUpAfterTheTimeoutAndCanBeTriedAgain) {
