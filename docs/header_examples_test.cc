@@ -36,6 +36,7 @@
 #include "fraktor/actor/typed/function_actor.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/table/indexed_set.h"
 #include "fraktor/utils/toolbox/serial_executor.h"
 
 // The examples stand as they do in the headers.
@@ -386,6 +387,24 @@ TEST(HeaderExamples, StartTask) {
 }
 
 }  // namespace futures
+
+namespace indexed_set {
+
+struct Ended {};
+
+TEST(HeaderExamples, IndexedSet) {
+  TestKit kit;
+  TestProbe probe = kit.Probe();
+  const ActorRef watcher = probe.ref();
+  IndexedSet<ActorRef, 2> watchers;
+  watchers.Insert(watcher);                                   // false if it is there already
+  for (const ActorRef each : watchers) Tell(each, Ended{});
+  watchers.Erase(watcher);                                    // false if it is not there
+  probe.Expect<Ended>();
+  EXPECT_TRUE(watchers.empty());
+}
+
+}  // namespace indexed_set
 
 namespace scheduler {
 

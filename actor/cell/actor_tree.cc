@@ -587,8 +587,11 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
   } else {
     SetPhase(slot, kEnding);
   }
-  CellState* const state = CellState::Find(slot);
+  CellState* state = CellState::Find(slot);
   if (slot.instance != &NotCreated()) {
+    for (size_t i = 0; state != nullptr && i < state->attachments.size(); ++i) {
+      state->attachments[i].attachment->BeforeStop(ActorContext::Of(slot));
+    }
     // The hook may answer the message that the actor failed on.
     Envelope* const outer = worker.turn.current;
     if (state != nullptr && state->failed_on != nullptr) worker.turn.current = state->failed_on.get();
@@ -598,6 +601,8 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
     });
     worker.turn.current = outer;
     if (!stopped.ok()) LogOf(LogLevel::kError, slot.ref(), slot, ToStd(stopped.message()));
+    // The hook may have been the first to need one.
+    state = CellState::Find(slot);
   }
   if (state != nullptr) {
     for (size_t i = 0; i < state->attachments.size(); ++i) {

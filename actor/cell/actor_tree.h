@@ -95,7 +95,8 @@ class ActorTree final : public ActorLifecycle {
   // An actor without a parent.
   absl::StatusOr<ActorRef> SpawnRoot(const ActorProps& props);
 
-  // The actor finishes the message that it is at, and ends. From anywhere.
+  // Ends the actor when the handler that runs, if any, has returned: see ActorContext::Stop. Any
+  // thread.
   static void Stop(ActorRef actor);
 
   // Messages that reached nobody.

@@ -263,6 +263,9 @@ void ActorTree::BeginRestart(ActorWorker& worker, ActorSlot& slot, const absl::S
     // What a start that failed has left behind: the next one spawns it again.
     StopChildren(slot);
   } else {
+    for (size_t i = 0; i < state.attachments.size(); ++i) {
+      state.attachments[i].attachment->BeforeRestart(ActorContext::Of(slot));
+    }
     const absl::Status prepared = MessageInvoker::Call("PreRestart", [&] {
       const FailedOn failed_on(turn, &state);
       return slot.instance->PreRestart(ActorContext::Of(slot), reason, state.failed_on.get());

@@ -19,9 +19,13 @@ class CellAttachment {
  public:
   virtual ~CellAttachment() = default;
 
-  // The old instance has been told; the new one starts next.
+  // Called before PreRestart of the old instance.
+  virtual void BeforeRestart(ActorContext& /*context*/) {}
+  // Called after PreRestart, before the new instance is made.
   virtual void OnRestart(ActorContext& /*context*/) {}
-  // The last hook is over; messages are still to be sent.
+  // Called before PostStop of an actor that ends.
+  virtual void BeforeStop(ActorContext& /*context*/) {}
+  // Called after PostStop. Messages can still be sent.
   virtual void OnStop(ActorContext& /*context*/) {}
   // A system message that nobody else knows: true if it was meant for this.
   virtual bool OnSystemMessage(ActorContext& /*context*/, Envelope& /*message*/) { return false; }

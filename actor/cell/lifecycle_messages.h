@@ -16,7 +16,9 @@
 
 namespace fraktor::inline v0 {
 
-// The receiver ends when its turn comes, after the messages before it. A full mailbox takes it too.
+// The receiver ends after the messages before it, which it handles to their end: a handler that
+// waits in co_await finishes first, unless it lets other messages in meanwhile (InterleavingTask, a
+// task of its own). Then it is cancelled, as by Stop. A full mailbox takes the pill, too.
 struct PoisonPill {};
 template <>
 inline constexpr bool kIsMarkedMessage<PoisonPill> = true;

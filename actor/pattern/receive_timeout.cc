@@ -67,6 +67,7 @@ class ReceiveTimeoutState final : public CellAttachment {
   void OnRestart(ActorContext& /*context*/) override {
     if (is_on()) Touch();
   }
+  void BeforeStop(ActorContext& context) override { Cancel(context); }
   void OnStop(ActorContext& context) override { Cancel(context); }
 
   bool OnSystemMessage(ActorContext& context, Envelope& message) override {

@@ -14,9 +14,10 @@
 // again after each further such time, until it is switched off. It does not come after all if something was handled
 // between its being due and its turn.
 //
-// Every message that is handled is activity, except those whose type has kLeavesReceiveTimeout, such as Identify; but
-// their handlers may set or cancel the timeout. A handler that waits (co_await) and lets no other message in is activity
-// until it is done. A restart leaves the timeout as it is; the end of the actor cancels it.
+// Every message that is handled is activity, except those whose type has kLeavesReceiveTimeout,
+// such as Identify; but their handlers may set or cancel the timeout. A handler that waits
+// (co_await) and lets no other message in is activity until it is done. A restart leaves the
+// timeout as it is; the end of the actor cancels it, before PostStop.
 //
 // Costs: one timer per actor, which is not touched per message: what a message costs is a look at the clock (some
 // 22 ns), and the way of messages that are looked at one by one.

@@ -96,6 +96,23 @@ TEST_F(ReceiveTimeoutTest, IsSwitchedOffByInfinityOrCancel) {
   EXPECT_EQ(Take(), Log());
 }
 
+// A88
+TEST_F(ReceiveTimeoutTest, IsCancelledBeforeTheHookOfTheEndAndLeftByARestart) {
+  Script script = Idling(absl::Seconds(2));
+  script.pre_restart = [this](ActorContext& context, Envelope*) {
+    Note(absl::StrCat("PreRestart ", absl::FormatDuration(ReceiveTimeoutOf(context))));
+  };
+  script.stop = [this](ActorContext& context) {
+    Note(absl::StrCat("PostStop ", absl::FormatDuration(ReceiveTimeoutOf(context))));
+  };
+  const ActorRef actor = Spawn(std::move(script));
+  In(actor, [](ActorContext&) { return absl::InternalError("broken"); });
+  // The usual PreRestart calls PostStop.
+  EXPECT_EQ(Take(), Log({"0: PreRestart 2s", "0: PostStop 2s"}));
+  In(actor, [](ActorContext& context) { context.Stop(); });
+  EXPECT_EQ(Take(), Log({"0: PostStop inf"}));
+}
+
 // A86: within its own handler.
 TEST_F(ReceiveTimeoutTest, MayBeCancelledWhenItComes) {
   int came = 0;

@@ -73,7 +73,11 @@ class TimersBase::Table final : public CellAttachment {
   size_t size() const { return timers_.size(); }
   void SetLimit(size_t limit) { limit_ = limit; }
 
+  // Before the hooks, which must not see timers that can no longer fire; and after them, since a
+  // hook may have started one.
+  void BeforeRestart(ActorContext& /*context*/) override { CancelAll(); }
   void OnRestart(ActorContext& /*context*/) override { CancelAll(); }
+  void BeforeStop(ActorContext& /*context*/) override { CancelAll(); }
   void OnStop(ActorContext& /*context*/) override { CancelAll(); }
 
   bool OnSystemMessage(ActorContext& context, Envelope& message) override {

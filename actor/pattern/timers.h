@@ -19,7 +19,8 @@
 // The message comes like any other, from no one, behind what is in the mailbox then, and past any limit of it.
 // - Starting a timer under a key that has one replaces it.
 // - No message of a timer that was cancelled or replaced is received, also if it was in the mailbox already.
-// - All timers of an actor are cancelled when it is restarted, and when it ends.
+// - All timers of an actor are cancelled when it is restarted, and when it ends. PreRestart and
+//   PostStop run after that and find none. Timers that a hook starts are cancelled after it.
 // - PoisonPill and Kill do what they do if somebody sends them.
 // - A periodic message is copied for each period. A single one may be move-only.
 // - Never early; late by as much as the toolbox's resolution, and until the actor gets to it.

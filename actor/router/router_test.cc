@@ -562,7 +562,7 @@ TEST_F(RouterTest, TakesVeryManyRouteesInARow) {
   const ActorRef router = SpawnRouter(MakeGroup({.routees = {workers[0]}}));
   for (const ActorRef worker : workers) Tell(router, AddRoutee{worker});
   EXPECT_EQ(RouteesOf(router), workers) << "in the order in which they came, and each once";
-  for (const ActorRef worker : workers) Tell(router, Job{1});
+  for (size_t i = 0; i < kRoutees; ++i) Tell(router, Job{1});
   Settle();
   EXPECT_EQ(book_.total(), kRoutees);
   EXPECT_EQ(book_.jobs.size(), kRoutees) << "Each has got one.";

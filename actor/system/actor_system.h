@@ -126,7 +126,8 @@ class ActorSystem {
   // actors cannot keep busy, unless the props choose another; its own children where their props say.
   absl::StatusOr<ActorRef> TrySpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
-  // Asks an actor to end after the message that it is at.
+  // Ends an actor: see ActorContext::Stop. A handler that waits in co_await is cancelled; a
+  // PoisonPill would let it finish.
   void Stop(ActorRef actor);
   template <class Ref>
   requires requires(const Ref& ref) { ref.untyped(); }

@@ -319,7 +319,8 @@ class Onlooker final : public ActorInstance {
   int& heard_;
 };
 
-// A watch, and the end of one, must cost the same however many there are: this ends in time only then.
+// A watch, and the end of one, must cost the same however many there are: this ends in time only
+// then.
 TEST_F(DeathWatch, HasVeryManyWatchers) {
   constexpr int kWatchers = 200'000;
   int heard = 0;
@@ -328,7 +329,7 @@ TEST_F(DeathWatch, HasVeryManyWatchers) {
   const PropsPtr props = MakeProps<Onlooker>({}, watched, &heard);
   std::vector<ActorRef> onlookers;
   Let(boss, [&](ActorContext& context) {
-    for (int i = 0; i < kWatchers; ++i) onlookers.push_back(context.Spawn(*props).value());
+    for (int i = 0; i < kWatchers; ++i) onlookers.push_back(context.Spawn(*props));
     return absl::OkStatus();
   });
   Let(boss, [&](ActorContext& context) {

@@ -214,6 +214,19 @@ void TestKit::AwaitThat(std::string_view what, absl::FunctionRef<bool()> done, a
                            Surroundings()));
 }
 
+void TestKit::AwaitReady(FutureNode& future, absl::Duration within, TestLocation at) {
+  constexpr std::string_view kWhat = "a future is ready";
+  if (pumped_ != nullptr) {
+    AwaitThat(
+        kWhat, [&] { return future.IsReady(); }, within, at);
+    return;
+  }
+  const absl::Duration patience = within == TestProbe::kPatience ? options_.patience : within;
+  if (future_internal::BlockUntilReady(future, patience)) return;
+  EndTest(at, absl::StrCat("this did not happen within ", absl::FormatDuration(patience), ": ", ToAbsl(kWhat),
+                           Surroundings()));
+}
+
 bool TestKit::IsAliveRef(ActorRef actor) const { return actor.IsCurrent(); }
 
 void TestKit::AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at) {

@@ -59,6 +59,8 @@
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/actor/typed/typed_system.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
@@ -200,6 +202,15 @@ class TestKit {
   // The same without failing: false if it takes longer.
   bool RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, TestLocation at = TestLocation::Here());
 
+  // Lets things happen, and time pass, until the future is ready, and takes its result. The test
+  // fails if that takes longer. Future::Wait would have no end where time is virtual.
+  template <class T>
+  FutureResult<T> Await(Future<T> future, absl::Duration within = TestProbe::kPatience,
+                        TestLocation at = TestLocation::Here()) {
+    AwaitReady(future.node(), within, at);
+    return future.Take();
+  }
+
   // Asks, and waits for the answer: as ActorSystem::AskAndWait, with the kit's patience.
   template <class Ref, class Q>
   auto AskAndWait(const Ref& to, Q&& question) {
@@ -299,6 +310,7 @@ class TestKit {
   friend class TestProbe;
 
   bool IsAliveRef(ActorRef actor) const;
+  void AwaitReady(FutureNode& future, absl::Duration within, TestLocation at);
   // Runs a task in the actor's turns, and waits until it has counted something.
   void AwaitTask(ActorRef actor, TestLocation at,
                  absl::FunctionRef<Task<void>(std::shared_ptr<testkit_internal::EventTally> called)> make);

@@ -355,7 +355,7 @@ TEST(TestKit, AwaitsAFutureInVirtualTime) {
   TestKit kit;
   auto greeter = kit.Spawn<Greeter>();
   EXPECT_EQ(kit.Await(kit.system().Ask(greeter, Greet{"x"}, absl::Seconds(1)))->text, "Hello, x");
-  EXPECT_TRUE(kit.Await(MakeReadyFuture<void>()).ok());
+  EXPECT_TRUE(kit.Await(MakeReadyFuture()).ok());
   auto [promise, future] = MakePromise<int>();
   ASSERT_TRUE(kit.toolbox().ScheduleAfter(absl::Hours(1), [p = &promise] { p->Set(absl::AbortedError("no")); }).ok());
   EXPECT_TRUE(absl::IsAborted(kit.Await(std::move(future), absl::Hours(1)).status()));

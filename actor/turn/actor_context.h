@@ -182,7 +182,10 @@ class ActorContext {
     return spawn_internal::OrThrow(TrySpawn(props, name));
   }
 
-  // Asks an actor to end after the message that it is at; mostly a child.
+  // Ends an actor, mostly a child. A handler that runs returns first. A handler that waits in
+  // co_await does not run, and is cancelled: who has asked it gets an error at once. The messages
+  // in the mailbox become dead letters. To let the actor handle them, and finish the handler that
+  // waits, send a PoisonPill.
   void Stop(ActorRef actor) { here("Stop").lifecycle.Stop(*this, actor); }
   // All children, of which it wants to hear nothing more: what the usual PreRestart does, and calls PostStop.
   void StopChildren();
@@ -239,7 +242,8 @@ class ActorContext {
   // whatever way, for what others do with its messages.
   void Flush() { here("Flush").outbox.Flush(); }
 
-  // Handles no further message after this one, and ends.
+  // Ends this actor when the handler returns, or waits in co_await, where it is cancelled. No
+  // further message is handled.
   void Stop() { here("Stop").turn.Set(Gate::kStopping); }
 
   static ActorWorker& worker() { return *ActorWorker::Current(); }

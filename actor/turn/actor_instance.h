@@ -39,13 +39,16 @@ class ActorInstance {
   // Before the first message. An error is an initialization error, for which the usual strategy stops the actor.
   virtual absl::Status PreStart(ActorContext& context);
 
-  // After the last message, when all children have ended. What it throws is logged and goes no further.
+  // After the last message, when all children have ended. Its handlers that waited have been
+  // cancelled, and its timers; its stash is still there. What it throws is logged and goes no
+  // further.
   virtual void PostStop(ActorContext& context);
 
-  // Of the old instance, before a new one takes its place because of `reason`. `message` is the one that it failed on;
-  // null if there was none. The usual one stops all children, and calls PostStop: `context.StopChildren();
-  // PostStop(context);`. One that does not stop the children has them restarted with it, under the names that they
-  // have. What it throws or returns is logged.
+  // Of the old instance, before a new one takes its place because of `reason`. Handlers that waited
+  // and timers are cancelled before, as for PostStop. `message` is the one that it failed on; null
+  // if there was none. The usual one stops all children, and calls PostStop:
+  // `context.StopChildren(); PostStop(context);`. One that does not stop the children has them
+  // restarted with it, under the names that they have. What it throws or returns is logged.
   virtual absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
 
   // Of the new instance. The usual one calls PreStart. An error is a new failure.

@@ -394,9 +394,13 @@ MessageInvoker::Step MessageInvoker::StepGated(ActorWorker& worker, ActorSlot& s
     return Step::kGoOn;
   }
   if (turn.suspended()) {
-    if (turn.Has(Gate::kStopping) && lifecycle_.MayEnd(worker, slot)) {
-      End(worker, slot);
-      return Step::kEnded;
+    if (turn.Has(Gate::kStopping)) {
+      // Those who ask need not wait until the children have ended.
+      CancelHandlers(worker, slot);
+      if (lifecycle_.MayEnd(worker, slot)) {
+        End(worker, slot);
+        return Step::kEnded;
+      }
     }
     return Park(turn, slot);
   }
@@ -594,16 +598,20 @@ InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
   return InvokeResult::Suspended(SuspendReason::kAwaitExternal, ResumeCondition::ExternalSignal({}));
 }
 
+void MessageInvoker::CancelHandlers(ActorWorker& worker, ActorSlot& slot) {
+  if (slot.extension == nullptr || slot.extension->handlers.empty()) return;
+  slot.extension->handlers.Clear([&](const Envelope& message) {
+    return MakeError(
+        absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+        absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()), ": ", lifecycle_.PathOf(worker.turn.self()),
+                     " is stopped while its handler waits; a PoisonPill would let the handler finish"));
+  });
+}
+
 void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
   Turn& turn = worker.turn;
   // Frames go before the last hook, and before what they point to.
-  if (slot.extension != nullptr && !slot.extension->handlers.empty()) {
-    slot.extension->handlers.Clear([&](const Envelope& message) {
-      return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-                       absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()), ": ",
-                                    lifecycle_.PathOf(turn.self()), " has ended while its handler was waiting"));
-    });
-  }
+  CancelHandlers(worker, slot);
   lifecycle_.OnEnding(worker, slot);
   worker.outbox.EndHandler(false);
   // Also what was asked and sent in the last hook.

@@ -87,6 +87,8 @@ class MessageInvoker {
   void Suspend(ActorWorker& worker, ActorSlot& slot, const MiddlewareFlow& flow);
   bool HandleMarked(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
   static void ResumeHandlers(ActorWorker& worker, ActorSlot& slot);
+  // Destroys the handlers that wait, in the actor's turn. The asks that they were to answer fail.
+  void CancelHandlers(ActorWorker& worker, ActorSlot& slot);
   void End(ActorWorker& worker, ActorSlot& slot);
   static void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
   static InvokeResult WhyParked(ActorWorker& worker);

@@ -18,7 +18,8 @@
 //   Task<>, Task<R>  the same by a coroutine, which may wait: `auto asking = context.Ask(stock, Reserve{1}, timeout);
 //                    auto reserved = co_await asking;`. The actor takes no other message until it is done. The message
 //                    is kept meanwhile, so `const M&` is as good as `M`.
-//   InterleavingTask<R>   a coroutine that lets other messages in while it waits.
+//   InterleavingTask<R>   a coroutine that lets other messages in while it waits. A PoisonPill is
+//                    one of them: it ends the actor, and cancels the coroutine.
 //   Deferred<R>      the reply comes later: a ReplyTo<R> has kept the asker (reply_later.h).
 //   Forwarded<R>     another actor replies: what context.Forward returns.
 // If the message declares its Reply, R is that, and void and Task<> do not compile. A handler that returns absl::Status

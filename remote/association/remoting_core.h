@@ -135,8 +135,8 @@ struct InboundStream {
   uint64_t uid = 0;
 };
 
-// A batch that is to be read, and its sender. Nobody changes what this points to until the batch has
-// been read.
+// A batch that is to be read, and its sender. Nobody changes what this points to until the batch
+// has been read.
 struct BatchAdmission {
   enum class Verdict : uint8_t { kRead, kDrop, kCut };
   Verdict verdict = Verdict::kDrop;

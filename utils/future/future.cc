@@ -74,11 +74,15 @@ absl::Status ExecutorClosedError() {
   return absl::CancelledError("the executor refused to run the continuation or task; it is closed or full");
 }
 
-absl::Status CheckMayBlock(const FutureNode& node) {
+absl::Status CheckMayBlock(const FutureNode& node, absl::Duration timeout) {
   if (node.IsReady()) return absl::OkStatus();
   if (!IsWorkerThread()) {
-    const char* const why = node.AwaitsThisThread();
-    return why == nullptr ? absl::OkStatus() : absl::FailedPreconditionError(why);
+    if (const char* const why = node.AwaitsThisThread()) return absl::FailedPreconditionError(why);
+    if (timeout < kForever || !DrivesVirtualTime()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "Wait on the thread that drives virtual time would have no end, since nothing runs meanwhile: call "
+        "TestKit::Await(future), or toolbox.RunUntil([&] { return future.IsReady(); }, limit); if another thread "
+        "completes the future, call WaitFor with a limit");
   }
   return absl::FailedPreconditionError(
       "Wait blocks the worker, on which others wait to run, perhaps the one that is to complete this future: co_await "

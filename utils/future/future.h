@@ -12,7 +12,8 @@
 //   everything else is made of.
 // - `co_await future` in a Task (task.h).
 // - Then(executor, fn): nothing runs on the thread that completes.
-// - Wait(): blocks. For main(), tests and threads of their own; a worker, which must not block, is told so instead.
+// - Wait(): blocks. For main(), tests and threads of their own. A worker, and a thread that drives
+//   virtual time, are refused.
 //
 // Broken ends are told. A promise that is dropped completes with kCancelled. A future that is dropped or cancelled
 // tells the promise side (IsCancelled, OnCancel), which may then stop working; what it still sets is thrown away.
@@ -164,9 +165,10 @@ absl::Status PromiseDroppedError();
 absl::Status FutureCancelledError();
 absl::Status ExecutorClosedError();
 
-// FailedPrecondition if `node` is not ready and this thread must not wait for it: it is a worker (IsWorkerThread), or is
-// itself waited for.
-absl::Status CheckMayBlock(const FutureNode& node);
+// FailedPrecondition if `node` is not ready and this thread must not wait for it that long: it is a
+// worker (IsWorkerThread), or is itself waited for, or would wait for ever for what only it can
+// drive (DrivesVirtualTime).
+absl::Status CheckMayBlock(const FutureNode& node, absl::Duration timeout);
 // Blocks until `node` is ready; false if `timeout` passed before.
 bool BlockUntilReady(FutureNode& node, absl::Duration timeout);
 // Called by every thread before it blocks there: what it has put off for others goes its way. Once for the process.
@@ -357,20 +359,27 @@ class [[nodiscard]] Future {
   // told.
   bool Cancel() { return Source().Cancel(); }
 
-  // Blocks the thread until there is a result, and takes it. Not on the thread that pumps a LocalToolbox or SimToolbox,
-  // where nothing would go on: there, toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).
-  // For main() and tests. On a worker, as in a handler of an actor, it would hold others up, perhaps the one that it
-  // waits for: there the result is FailedPrecondition at once, unless the future is ready, and the future is still
-  // there. Threads of a BlockingPool and of pinned actors may wait.
+  // Blocks the thread until there is a result, and takes it. For main() and tests. Two threads are
+  // refused with FailedPrecondition at once, unless the future is ready; the future is still there
+  // then:
+  // - A worker, as in a handler of an actor: it would hold others up, perhaps the one that it waits
+  //   for. Threads of a BlockingPool and of pinned actors may wait.
+  // - The thread that drives a LocalToolbox, a SimToolbox or a TestKit with virtual time: nothing
+  //   would run meanwhile. Call TestKit::Await(future), or RunUntil of the toolbox:
+  //   `toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1))`. For a future that
+  //   another thread completes there is WaitFor, with a limit.
   Result Wait() {
-    if (absl::Status refused = future_internal::CheckMayBlock(Source()); !refused.ok()) return refused;
+    if (absl::Status refused = future_internal::CheckMayBlock(Source(), absl::InfiniteDuration()); !refused.ok()) {
+      return refused;
+    }
     future_internal::BlockUntilReady(Source(), absl::InfiniteDuration());
     return Take();
   }
-  // The same with a limit. None if it passed; the future is still there then.
+  // The same with a limit, in real time. None if it passed; the future is still there then. A limit
+  // below infinity is no reason to refuse a thread that drives virtual time.
   std::optional<Result> WaitFor(absl::Duration timeout) {
     if (timeout > absl::ZeroDuration()) {
-      if (absl::Status refused = future_internal::CheckMayBlock(Source()); !refused.ok()) return refused;
+      if (absl::Status refused = future_internal::CheckMayBlock(Source(), timeout); !refused.ok()) return refused;
     }
     if (!future_internal::BlockUntilReady(Source(), timeout)) return std::nullopt;
     return Take();

@@ -448,8 +448,7 @@ TEST(FutureWait, HasAnEndOnTheThreadThatDrivesVirtualTime) {
   {
     auto [promise, future] = MakePromise<int>();
     ASSERT_TRUE(toolbox->ScheduleAfter(absl::Hours(1), [p = &promise] { p->Set(3); }).ok());
-    for (const absl::Status& refused :
-         {future.Wait().status(), future.WaitFor(absl::InfiniteDuration())->status()}) {
+    for (const absl::Status& refused : {future.Wait().status(), future.WaitFor(absl::InfiniteDuration())->status()}) {
       EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
       EXPECT_NE(refused.message().find("RunUntil"), absl::string_view::npos) << refused;
     }

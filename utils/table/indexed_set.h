@@ -6,9 +6,9 @@
 //   watchers.Erase(watcher);                                    // false if it is not there
 //
 // The elements are in the order in which they were inserted, and iteration never follows a hash. As
-// long as there are at most kMaxUnindexed elements, Erase keeps the order of the others. Above that,
-// the last element takes the place of the one that is erased. So the order depends on the calls
-// alone, and is the same in every run.
+// long as there are at most kMaxUnindexed elements, Erase keeps the order of the others. Above
+// that, the last element takes the place of the one that is erased. So the order depends on the
+// calls alone, and is the same in every run.
 //
 // A set of up to kInline elements needs no memory of its own. A set of more than kMaxUnindexed
 // elements has a hash index beside the list.
@@ -87,12 +87,14 @@ class IndexedSet {
       index_->find(KeyOf()(items_[place]))->second = place;
     }
     items_.pop_back();
-    // Well below the size at which an index is made, so that a set does not make one again and again.
+    // Well below the size at which an index is made, so that a set does not make one again and
+    // again.
     if (items_.size() <= kMaxUnindexed / 2) index_ = nullptr;
     return true;
   }
 
-  // Removes all elements that `is_wanted` is false for, in linear time. The others keep their order.
+  // Removes all elements that `is_wanted` is false for, in linear time. The others keep their
+  // order.
   template <class IsWanted>
   void Keep(IsWanted is_wanted) {
     size_t kept = 0;

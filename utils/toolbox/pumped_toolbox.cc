@@ -204,6 +204,7 @@ absl::Status PumpedToolbox::Pump(absl::FunctionRef<bool()> done, Instant end, bo
         absl::StrCat("toolbox \"", limits_.name, "\" is pumped from inside one of its own workers or timers"));
   }
   running_ = true;
+  driver_.MoveToThisThread();
   const internal_toolbox::WorkerThreadScope scope(true);
   absl::Status result = absl::OkStatus();
   for (int64_t steps = 0; !done();) {

@@ -1,6 +1,8 @@
 #include "fraktor/utils/toolbox/worker.h"
 
+#include <atomic>
 #include <cstddef>
+#include <memory>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -14,7 +16,29 @@ thread_local bool is_worker_thread = false;
 
 bool IsWorkerThread() { return is_worker_thread; }
 
+bool DrivesVirtualTime() {
+  // Relaxed, as all accesses: a toolbox that another thread takes over orders nothing here.
+  return internal_toolbox::VirtualTimeDriver::OfThisThread()->load(std::memory_order_relaxed) > 0;
+}
+
 namespace internal_toolbox {
+
+VirtualTimeDriver::Count& VirtualTimeDriver::OfThisThread() {
+  static thread_local Count count = std::make_shared<std::atomic<int>>(0);
+  return count;
+}
+
+VirtualTimeDriver::VirtualTimeDriver() : count_(OfThisThread()) { count_->fetch_add(1, std::memory_order_relaxed); }
+
+VirtualTimeDriver::~VirtualTimeDriver() { count_->fetch_sub(1, std::memory_order_relaxed); }
+
+void VirtualTimeDriver::MoveToThisThread() {
+  const Count& here = OfThisThread();
+  if (count_ == here) return;
+  count_->fetch_sub(1, std::memory_order_relaxed);
+  count_ = here;
+  count_->fetch_add(1, std::memory_order_relaxed);
+}
 
 WorkerThreadScope::WorkerThreadScope(bool is_worker) : outer_(is_worker_thread) { is_worker_thread = is_worker; }
 WorkerThreadScope::~WorkerThreadScope() { is_worker_thread = outer_; }

@@ -24,6 +24,7 @@
 #ifndef FRAKTOR_UTILS_TOOLBOX_WORKER_H_
 #define FRAKTOR_UTILS_TOOLBOX_WORKER_H_
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,7 +82,33 @@ struct WorkerOptions {
 // it does. Such a thread must not block.
 bool IsWorkerThread();
 
+// Whether this thread drives virtual time: it has made, or has pumped last, a toolbox without
+// threads that still exists. While such a thread blocks, no worker and no timer of that toolbox
+// runs.
+bool DrivesVirtualTime();
+
 namespace internal_toolbox {
+
+// The part of a toolbox without threads that knows who drives it: the thread that makes it, and
+// then the thread that has called MoveToThisThread() last.
+class VirtualTimeDriver {
+ public:
+  VirtualTimeDriver();
+  ~VirtualTimeDriver();
+  VirtualTimeDriver(const VirtualTimeDriver&) = delete;
+  VirtualTimeDriver& operator=(const VirtualTimeDriver&) = delete;
+
+  // From now on this thread drives.
+  void MoveToThisThread();
+
+ private:
+  // How many toolboxes a thread drives. Shared, since the thread may end before the toolbox.
+  using Count = std::shared_ptr<std::atomic<int>>;
+  static Count& OfThisThread();
+  friend bool v0::DrivesVirtualTime();
+
+  Count count_;
+};
 
 // Says so for as long as it lives.
 class WorkerThreadScope {
