@@ -614,8 +614,7 @@ void ActorTree::OnEnding(ActorWorker& worker, ActorSlot& slot) {
       options_.events->UnsubscribeAll(EventSubscriberOf(worker.turn.self()));
     }
   }
-  // Before its references are stale. From then on a reply does not reach the mailbox, and its
-  // sender frees the promise for the next ask: the promise must not be in this actor's list then.
+  // Before its references are stale: nobody waits for a reply that does not reach the mailbox.
   if (slot.extension != nullptr) CloseAsks(worker, slot);
   // Its path stays until the mailbox is empty: what is left in it becomes dead letters, which name it.
   MailboxRegistry::Unregister(slot);

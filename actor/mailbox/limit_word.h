@@ -41,7 +41,8 @@ class BasicLimitWord {
 
   // depth | waiting | open | generation.
   static constexpr uint64_t kMaxDepth = (uint64_t{1} << 30) - 1;
-  static_assert(MailboxOptions::kMaxCapacity < kMaxDepth, "what an actor sends to itself may go past the capacity");
+  static_assert(MailboxOptions::kMaxCapacity + MailboxOptions::kMaxControlReserve < kMaxDepth,
+                "what an actor sends to itself may go past the capacity");
 
   static uint64_t DepthOf(uint64_t word) { return word & kMaxDepth; }
   static bool IsOpen(uint64_t word) { return (word & kOpen) != 0; }
@@ -49,9 +50,11 @@ class BasicLimitWord {
     return IsOpen(word) && word >> kGenerationShift == generation;
   }
 
-  // For the next actor, while it is closed. What is counted stays counted.
-  void Open(uint32_t generation, uint64_t capacity, OverflowStrategy strategy) {
-    rules_.store(capacity << kStrategyBits | static_cast<uint64_t>(strategy), std::memory_order_relaxed);
+  // For the next actor, while it is closed. Counted messages stay counted. `control_reserve` is the
+  // room beyond the capacity that control messages alone may use.
+  void Open(uint32_t generation, uint64_t capacity, OverflowStrategy strategy, uint64_t control_reserve = 0) {
+    rules_.store(control_reserve << kReserveShift | capacity << kStrategyBits | static_cast<uint64_t>(strategy),
+                 std::memory_order_relaxed);
     uint64_t word = word_.load(std::memory_order_relaxed);
     assert(!IsOpen(word));
     while (!word_.compare_exchange_weak(word, uint64_t{generation} << kGenerationShift | kOpen | DepthOf(word),
@@ -66,19 +69,25 @@ class BasicLimitWord {
   uint64_t Look() const { return word_.load(std::memory_order_acquire); }
   // Whether a word of Look or TryCount that is open has room for a message that must not overtake those that wait.
   bool HasRoom(uint64_t word) const { return (word & kWaiting) == 0 && DepthOf(word) < capacity(); }
+  // The same for a control message. It may overtake others that wait, but only the mutex tells
+  // whether a control message is among them.
+  bool HasControlRoom(uint64_t word) const {
+    return (word & kWaiting) == 0 && DepthOf(word) < capacity() + control_reserve();
+  }
   // Counts a message if the word is still the same; otherwise it is as after another Look. Who goes on has seen the
   // same generation by Look, and with it the rules.
   bool TryCount(uint64_t& word) {
     return word_.compare_exchange_weak(word, word + 1, std::memory_order_relaxed, std::memory_order_relaxed);
   }
 
-  // With the mutex. Counts a message if there is room and nobody waits. Otherwise `waits` decides whether it is from
-  // now on known that somebody does.
-  Room CountOrWait(uint32_t generation, bool waits) {
+  // With the mutex. Counts a message if there is room and no message waits. Otherwise `waits`
+  // decides whether the word says from now on that one does. `overtakes` is for a control message
+  // while no control message waits: it may use the reserve, past all others.
+  Room CountOrWait(uint32_t generation, bool waits, bool overtakes = false) {
     uint64_t word = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (!IsFor(word, generation)) return Room::kEnded;
-      const bool has_room = HasRoom(word);
+      const bool has_room = overtakes ? DepthOf(word) < capacity() + control_reserve() : HasRoom(word);
       const uint64_t otherwise = waits ? word | kWaiting : word;
       if (word_.compare_exchange_weak(word, has_room ? word + 1 : otherwise, std::memory_order_relaxed,
                                       std::memory_order_relaxed)) {
@@ -113,7 +122,10 @@ class BasicLimitWord {
   }
 
   // With the mutex, or of an actor whose open word was seen by Look or TakenOut. Of a later one if that has ended.
-  uint64_t capacity() const { return rules_.load(std::memory_order_relaxed) >> kStrategyBits; }
+  uint64_t capacity() const {
+    return rules_.load(std::memory_order_relaxed) >> kStrategyBits & ((uint64_t{1} << kCapacityBits) - 1);
+  }
+  uint64_t control_reserve() const { return rules_.load(std::memory_order_relaxed) >> kReserveShift; }
   OverflowStrategy strategy() const {
     return static_cast<OverflowStrategy>(rules_.load(std::memory_order_relaxed) & ((1 << kStrategyBits) - 1));
   }
@@ -125,7 +137,10 @@ class BasicLimitWord {
   static constexpr uint64_t kWaiting = uint64_t{1} << 30;  // The line is not empty.
   static constexpr uint64_t kOpen = uint64_t{1} << 31;
   static constexpr int kGenerationShift = 32;
+  // reserve | capacity | strategy.
   static constexpr int kStrategyBits = 8;
+  static constexpr int kCapacityBits = 32;
+  static constexpr int kReserveShift = kStrategyBits + kCapacityBits;
 
   // Relaxed, as it guards no data, but for the rules: Open releases them with the generation, and who has seen the
   // generation with acquire may read them. All changes are read-modify-writes, so that the release reaches past them.

@@ -30,11 +30,17 @@ enum class Mutation {
   kOpensTheDoorFirst,  // Says that nobody waits before those that waited are pushed.
   kForgetsTheRest,     // Says that nobody waits although somebody is left in line.
   kNoGeneration,       // A sender takes whoever lives there for its actor.
+  kControlOvertakes,   // A control message overtakes one that waits.
   kLosesSilently,      // A message that leaves unhandled makes room, and nobody is let in.
 };
 
 // The capacity that the actor of a generation has, and so tells whose rules somebody has read.
 uint64_t CapacityOf(uint32_t generation) { return generation; }
+constexpr uint64_t kReserve = 1;
+
+// Messages from here on are control messages, up to 8.
+constexpr uint64_t kFirstControl = 5;
+bool IsControl(uint64_t message) { return message >= kFirstControl && message <= 8; }
 
 // Messages, one digit each, the first one in front.
 uint64_t CountOf(uint64_t digits) {
@@ -55,7 +61,7 @@ class Mailbox {
  public:
   // `left`: messages that the actor has sent to itself, past any limit.
   Mailbox(uint32_t generation, int left) {
-    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer);
+    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer, kReserve);
     for (int i = 0; i < left; ++i) {
       word_.Add();
       Push(9);
@@ -67,7 +73,7 @@ class Mailbox {
     uint64_t word = word_.Look();
     while (IsFor(word, generation)) {
       MODEL_ASSERT(word_.capacity() >= CapacityOf(generation), "the rules of an earlier actor");
-      if (!word_.HasRoom(word)) {
+      if (!word_.HasRoom(word) && !(IsControl(message) && word_.HasControlRoom(word))) {
         Hold(generation, message);
         return;
       }
@@ -100,9 +106,10 @@ class Mailbox {
     word_.Close();
     ended_.fetch_add(CountOf(line_), std::memory_order_relaxed);
     line_ = 0;
+    control_in_line_ = 0;
     mutex_.Unlock();
     mutex_.Lock();
-    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer);
+    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer, kReserve);
     mutex_.Unlock();
   }
 
@@ -121,6 +128,12 @@ class Mailbox {
     MODEL_ASSERT(taken_ + lost_.load() + ended_.load() == messages, "a message was lost");
   }
   uint64_t pushed() const { return pushed_.load(); }
+  bool HasPushed(uint64_t message) const {
+    for (uint64_t digits = pushed_.load(); digits != 0; digits /= 10) {
+      if (digits % 10 == message) return true;
+    }
+    return false;
+  }
 
  private:
   static bool IsFor(uint64_t word, uint32_t generation) {
@@ -136,12 +149,17 @@ class Mailbox {
 
   void Hold(uint32_t generation, uint64_t message) {
     mutex_.Lock();
-    Word::Room room = word_.CountOrWait(generation, true);
+    const uint64_t control_in_line = control_in_line_;
+    const bool overtakes = IsControl(message) && (control_in_line == 0 || kMutation == Mutation::kControlOvertakes);
+    Word::Room room = word_.CountOrWait(generation, true, overtakes);
     if (kMutation == Mutation::kNoSecondLook && room == Word::Room::kCounted) {
       word_.Subtract(1);
       room = Word::Room::kNone;
     }
-    if (room == Word::Room::kNone) line_ = line_ * 10 + message;
+    if (room == Word::Room::kNone) {
+      line_ = line_ * 10 + message;
+      if (IsControl(message)) control_in_line_ = control_in_line + 1;
+    }
     mutex_.Unlock();
     if (room == Word::Room::kCounted) Push(message);
     if (room == Word::Room::kEnded) ended_.fetch_add(1, std::memory_order_relaxed);
@@ -152,7 +170,13 @@ class Mailbox {
     uint64_t line = line_;
     uint64_t count = word_.CountWaiting(CountOf(line));
     if (kMutation == Mutation::kOpensTheDoorFirst && count == CountOf(line)) word_.StopWaiting();
-    for (; count > 0; --count) Push(TakeFirst(line));
+    uint64_t control_in_line = control_in_line_;
+    for (; count > 0; --count) {
+      const uint64_t message = TakeFirst(line);
+      if (IsControl(message)) --control_in_line;
+      Push(message);
+    }
+    control_in_line_ = control_in_line;
     line_ = line;
     if (line == 0 || kMutation == Mutation::kForgetsTheRest) word_.StopWaiting();
     mutex_.Unlock();
@@ -160,7 +184,8 @@ class Mailbox {
 
   Word word_;
   ModelLock mutex_;
-  ModelPlain<uint64_t> line_{0};  // With the mutex.
+  ModelPlain<uint64_t> line_{0};             // With the mutex, as is the next.
+  ModelPlain<uint64_t> control_in_line_{0};  // How many control messages are in line.
   // The inbox: all that was pushed, and how many of them have left.
   ModelAtomic<uint64_t> pushed_{0};
   ModelPlain<uint64_t> taken_{0};
@@ -202,6 +227,36 @@ struct Cases {
     m.After([&] {
       box.ExpectAllArrive(5);
       MODEL_ASSERT(box.pushed() == 99912, "a message has overtaken an earlier one of its sender");
+    });
+  }
+
+  // A handler that sends two control messages to a mailbox whose reserve is used up too, while the
+  // receiver goes on.
+  static void TwoControlMessagesOfOneSender(Model& m) {
+    auto& box = m.Make<Box>(2u, 3);
+    m.Thread("receiver", [&] {
+      box.Receive();
+      box.Receive();
+    });
+    m.Thread("sender", [&] {
+      box.Send(2, 5);
+      box.Send(2, 6);
+    });
+    m.After([&] {
+      box.ExpectAllArrive(5);
+      MODEL_ASSERT(box.pushed() == 99956, "a control message has overtaken an earlier one of its sender");
+    });
+  }
+
+  // A control message finds room in the reserve while another message waits.
+  static void AControlMessageBesideALine(Model& m) {
+    auto& box = m.Make<Box>(1u, 1);
+    box.Send(1, 1);
+    m.Thread("receiver", [&] { box.Receive(); });
+    m.Thread("control", [&] { box.Send(1, 5); });
+    m.After([&] {
+      MODEL_ASSERT(box.HasPushed(5), "a control message waits although there is room in the reserve");
+      box.ExpectAllArrive(3);
     });
   }
 
@@ -254,6 +309,8 @@ struct Cases {
     return {{"a sender at a full mailbox", ASenderAtAFullMailbox},
             {"two senders at a full mailbox", TwoSendersAtAFullMailbox},
             {"two messages of one sender", TwoMessagesOfOneSender},
+            {"two control messages of one sender", TwoControlMessagesOfOneSender},
+            {"a control message beside a line", AControlMessageBesideALine},
             {"a late sender", ALateSender},
             {"what an earlier actor left", WhatAnEarlierActorLeft},
             {"two who take out", TwoWhoTakeOut},
@@ -284,6 +341,7 @@ TEST(LimitWordInterleaving, FailsIfAStepIsLeftOut) {
   EXPECT_EQ(WhatFails<Mutation::kOpensTheDoorFirst>(), "assertion in two messages of one sender");
   EXPECT_EQ(WhatFails<Mutation::kForgetsTheRest>(), "assertion in two senders at a full mailbox");
   EXPECT_EQ(WhatFails<Mutation::kNoGeneration>(), "assertion in a late sender");
+  EXPECT_EQ(WhatFails<Mutation::kControlOvertakes>(), "assertion in two control messages of one sender");
   EXPECT_EQ(WhatFails<Mutation::kLosesSilently>(), "assertion in a sender at a mailbox that is emptied");
 }
 

@@ -50,7 +50,7 @@ void MailboxLimits::Configure(uint32_t generation, const MailboxOptions& options
   MutexLock lock(mutex_);
   assert(line_.empty() && kept_.empty());
   push_timeout_ = options.push_timeout;
-  word_.Open(generation, options.user_capacity(), options.overflow);
+  word_.Open(generation, options.user_capacity(), options.overflow, options.control_reserve());
 }
 
 Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer producer) {
@@ -63,6 +63,10 @@ Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer pro
       return strategy == OverflowStrategy::kBlockProducer ? Pass(envelope) : Admission{.kind = AdmissionKind::kPass};
     const bool exempt = producer == Producer::kSelf && strategy == OverflowStrategy::kBlockProducer;
     if (exempt ? LimitWord::DepthOf(word) < LimitWord::kMaxDepth : word_.HasRoom(word)) {
+      if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
+      continue;
+    }
+    if (word_.HasControlRoom(word) && envelope->type()->is_control()) {
       if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
       continue;
     }
@@ -125,23 +129,25 @@ Admission MailboxLimits::Pass(Envelope* envelope) {
     case Room::kNone:
       break;
   }
-  line_.splice(line_.end(), place);
+  Join(place);
   return {.kind = AdmissionKind::kHeld};
 }
 
 Admission MailboxLimits::Hold(Envelope* envelope, ActorRef sender, Producer producer) {
   const bool can_be_suspended = producer == Producer::kActor && !sender.IsNoOne();
+  const bool is_control = IsControl(*envelope);
   std::list<Place> place;
-  if (can_be_suspended) place.push_back({.envelope = envelope, .sender = sender});
+  if (can_be_suspended) place.push_back({.envelope = envelope, .sender = sender, .is_control = is_control});
 
   MutexLock lock(mutex_);
   const bool waits = push_timeout_ > absl::ZeroDuration();
   const bool may_join = can_be_suspended && waits && held_ < word_.capacity();
   // Before anything changes, since it may throw.
   if (may_join) held_of_.try_emplace(sender, 0);
-  const Room room = word_.CountOrWait(GenerationOf(*envelope), may_join);
+  const bool overtakes = is_control && control_in_line_ == 0;
+  const Room room = word_.CountOrWait(GenerationOf(*envelope), may_join, overtakes);
   if (may_join && room == Room::kNone) {
-    line_.splice(line_.end(), place);
+    Join(place);
     ++held_;
     const bool first = ++held_of_[sender] == 1;
     Count(held_sum_);
@@ -164,11 +170,12 @@ absl::Status MailboxLimits::AwaitRoom(const Envelope& envelope, absl::Duration t
   const bool waits = timeout > absl::ZeroDuration();
   BlockedThread thread;
   std::list<Place> place;
-  place.push_back({.thread = &thread});
+  const bool is_control = IsControl(envelope);
+  place.push_back({.thread = &thread, .is_control = is_control});
   const auto mine = place.begin();
 
   MutexLock lock(mutex_);
-  switch (word_.CountOrWait(GenerationOf(envelope), waits)) {
+  switch (word_.CountOrWait(GenerationOf(envelope), waits, is_control && control_in_line_ == 0)) {
     case Room::kCounted:
       return absl::OkStatus();
     case Room::kEnded:
@@ -177,7 +184,7 @@ absl::Status MailboxLimits::AwaitRoom(const Envelope& envelope, absl::Duration t
       break;
   }
   if (waits) {
-    line_.splice(line_.end(), place);
+    Join(place);
     Count(blocked_);
     const auto is_answered = [&] {
       mutex_.AssertHeld();
@@ -190,7 +197,7 @@ absl::Status MailboxLimits::AwaitRoom(const Envelope& envelope, absl::Duration t
     }
     if (thread.state == State::kLetIn) return absl::OkStatus();
     if (thread.state == State::kEnded) return EndedError(envelope);
-    line_.erase(mine);
+    Leave(mine);
     StopWaitingIfLineIsEmpty();
   }
   Count(timed_out_);
@@ -210,7 +217,7 @@ EnvelopeList MailboxLimits::TimeOut(ActorRef sender) {
       continue;
     }
     late.PushBack(place->envelope);
-    place = line_.erase(place);
+    place = Leave(place);
     ++count;
   }
   held_ -= count;
@@ -227,7 +234,7 @@ std::vector<ActorRef> MailboxLimits::Readmit(absl::FunctionRef<void(EnvelopeList
   EnvelopeList let_in;
   for (uint64_t count = word_.CountWaiting(line_.size()); count > 0; --count) {
     const Place place = line_.front();
-    line_.pop_front();
+    Leave(line_.begin());
     if (place.thread != nullptr) {
       place.thread->Answer(BlockedThread::State::kLetIn);
       continue;
@@ -265,7 +272,7 @@ Leftovers MailboxLimits::Close() {
   bell_rings_ = false;
   while (!line_.empty()) {
     const Place place = line_.front();
-    line_.pop_front();
+    Leave(line_.begin());
     if (place.thread != nullptr) {
       place.thread->Answer(BlockedThread::State::kEnded);
       continue;
@@ -285,6 +292,16 @@ MailboxCounters MailboxLimits::counters() const {
           .blocked = blocked_.load(std::memory_order_relaxed),
           .timed_out = timed_out_.load(std::memory_order_relaxed),
           .depth = depth()};
+}
+
+void MailboxLimits::Join(std::list<Place>& from) {
+  for (const Place& place : from) control_in_line_ += place.is_control ? 1 : 0;
+  line_.splice(line_.end(), from);
+}
+
+std::list<MailboxLimits::Place>::iterator MailboxLimits::Leave(std::list<Place>::iterator place) {
+  control_in_line_ -= place->is_control ? 1 : 0;
+  return line_.erase(place);
 }
 
 void MailboxLimits::StopWaitingIfLineIsEmpty() {

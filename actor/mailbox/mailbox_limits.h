@@ -31,6 +31,11 @@
 // DropOldest. Senders put messages into a queue here, under the lock, where the oldest can be taken out, and ring a
 // bell: one message through the inbox for any number of kept ones.
 //
+// Control messages, in a mailbox of MessageOrder::kControlFirst, find room beyond the capacity, up
+// to the reserve that MailboxOptions::reserve_for_control is. With BlockProducer they overtake
+// those in line, but no control message that is in line itself. Beyond the reserve they are treated
+// as the others.
+//
 // Messages that pass limits (kPassesMailboxLimits) are let in without being counted, and nobody is suspended for them.
 // They stay behind what was sent before: with BlockProducer they join the line, with DropOldest the queue, where they are
 // never the oldest that has to go.
@@ -182,6 +187,8 @@ class MailboxLimits {
   size_t depth() const { return word_.depth(); }
   // How many user messages there is room for. For senders: of a later actor if theirs has ended meanwhile.
   size_t capacity() const { return word_.capacity(); }
+  // How many control messages there is room for beyond that.
+  size_t control_reserve() const { return word_.control_reserve(); }
 
  private:
   // Where a foreign thread waits. Guarded by mutex_, as is everything on which a thread waits.
@@ -192,12 +199,20 @@ class MailboxLimits {
     Envelope* envelope = nullptr;
     ActorRef sender = {};
     BlockedThread* thread = nullptr;
+    bool is_control = false;
   };
 
   Admission Keep(Envelope* envelope);
   Envelope* TakeOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Admission Pass(Envelope* envelope);
   Admission Hold(Envelope* envelope, ActorRef sender, Producer producer);
+  // Whether a message may use the reserve.
+  bool IsControl(const Envelope& envelope) const {
+    return envelope.type()->is_control() && word_.control_reserve() > 0;
+  }
+  // Takes places of `from` to the end of the line, and a place out of it.
+  void Join(std::list<Place>& from) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::list<Place>::iterator Leave(std::list<Place>::iterator place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // After a place was left.
   void StopWaitingIfLineIsEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // A held message has left the line. True if it was the last of its sender.
@@ -221,6 +236,7 @@ class MailboxLimits {
   // each sender has there.
   std::list<Place> line_ ABSL_GUARDED_BY(mutex_);
   size_t held_ ABSL_GUARDED_BY(mutex_) = 0;
+  size_t control_in_line_ ABSL_GUARDED_BY(mutex_) = 0;  // Only if there is a reserve.
   absl::flat_hash_map<ActorRef, size_t> held_of_ ABSL_GUARDED_BY(mutex_);
   // DropOldest. They are in the word's depth too, but for those that pass limits.
   EnvelopeList kept_ ABSL_GUARDED_BY(mutex_);

@@ -32,6 +32,9 @@ struct Load {
   int producer;
   int number;
 };
+struct Command : ControlMessage {
+  int number = 0;
+};
 
 // A reference that names somebody; nobody looks into the slot.
 ActorRef Actor(uintptr_t number) {
@@ -44,9 +47,19 @@ EnvelopePtr Message(int number, int producer = 0, uint32_t generation = kGenerat
   return envelope;
 }
 
+EnvelopePtr ControlOf(int number) {
+  EnvelopePtr envelope = MakeEnvelope<Command>(ActorRef(), Command{{}, number});
+  envelope->set_target_word(kGeneration | kLimited);
+  return envelope;
+}
+
+int NumberOf(const Envelope& envelope) {
+  return envelope.Is<Command>() ? envelope.As<Command>().number : envelope.As<Load>().number;
+}
+
 std::vector<int> NumbersOf(EnvelopeList list) {
   std::vector<int> numbers;
-  while (Envelope* const envelope = list.PopFront()) numbers.push_back(EnvelopePtr(envelope)->As<Load>().number);
+  while (Envelope* const envelope = list.PopFront()) numbers.push_back(NumberOf(*EnvelopePtr(envelope)));
   return numbers;
 }
 
@@ -67,7 +80,12 @@ class Mailbox {
 
   // Sends as the actor does, or as another producer.
   Admission Send(int number, uintptr_t actor, Producer producer = Producer::kActor, uint32_t generation = kGeneration) {
-    EnvelopePtr envelope = Message(number, static_cast<int>(actor), generation);
+    return SendIt(Message(number, static_cast<int>(actor), generation), actor, producer);
+  }
+  AdmissionKind KindOfControl(int number, uintptr_t actor, Producer producer = Producer::kActor) {
+    return SendIt(ControlOf(number), actor, producer).kind;
+  }
+  Admission SendIt(EnvelopePtr envelope, uintptr_t actor, Producer producer) {
     Admission admission = limits.Admit(envelope.get(), Actor(actor), producer);
     switch (admission.kind) {
       case AdmissionKind::kPush:
@@ -91,7 +109,7 @@ class Mailbox {
     EnvelopePtr envelope(inbox.PopFront());
     if (envelope == nullptr) return -1;
     if (limits.TakenOut()) Readmit();
-    return envelope->As<Load>().number;
+    return NumberOf(*envelope);
   }
   void Readmit() {
     for (ActorRef sender : limits.Readmit([this](EnvelopeList list) { inbox.Append(list); })) resumed.push_back(sender);
@@ -153,6 +171,92 @@ TEST(MailboxLimits, MakeDeadLetters) {
   EXPECT_EQ(mailbox.KindOf(1, 1), AdmissionKind::kPush);
   EXPECT_EQ(mailbox.KindOf(2, 1), AdmissionKind::kDeadLetter);
   EXPECT_EQ(mailbox.limits.counters().dead_lettered, 1u);
+}
+
+MailboxOptions ControlFirst(size_t capacity, size_t reserve, OverflowStrategy overflow) {
+  return {
+      .capacity = capacity, .overflow = overflow, .reserve_for_control = reserve, .order = MessageOrder::kControlFirst};
+}
+
+// SCH-4, A65
+TEST(MailboxLimits, HaveRoomForControlMessagesWhenTheyAreFull) {
+  const std::pair<OverflowStrategy, AdmissionKind> answers[] = {
+      {OverflowStrategy::kReject, AdmissionKind::kRejected},
+      {OverflowStrategy::kDropNewest, AdmissionKind::kDropped},
+      {OverflowStrategy::kDeadLetter, AdmissionKind::kDeadLetter},
+      {OverflowStrategy::kBlockProducer, AdmissionKind::kHeld}};
+  for (const auto& [overflow, answer] : answers) {
+    Mailbox mailbox(ControlFirst(2, 3, overflow));
+    EXPECT_EQ(mailbox.KindOf(1, 1), AdmissionKind::kPush);
+    EXPECT_EQ(mailbox.KindOf(2, 1), AdmissionKind::kPush);
+    EXPECT_EQ(mailbox.KindOf(3, 1), answer) << ToString(overflow);
+    for (int number = 4; number <= 6; ++number) {
+      EXPECT_EQ(mailbox.KindOfControl(number, 2), AdmissionKind::kPush) << ToString(overflow) << " " << number;
+    }
+    EXPECT_EQ(mailbox.KindOfControl(7, 2), answer) << "a flood of control messages is bounded, too";
+    EXPECT_EQ(mailbox.limits.depth(), 5u);
+    // Those that leave make room again.
+    EXPECT_EQ(mailbox.Receive(), 1);
+    EXPECT_EQ(mailbox.KindOfControl(8, 3), overflow == OverflowStrategy::kBlockProducer ? answer : AdmissionKind::kPush)
+        << "with BlockProducer, behind the control message that is in line";
+  }
+}
+
+// A65: control messages use the room of the others as well, and only mailboxes that put them first
+// have a reserve.
+TEST(MailboxLimits, CountControlMessagesAsTheOthers) {
+  Mailbox mailbox(ControlFirst(2, 1, OverflowStrategy::kReject));
+  EXPECT_EQ(mailbox.KindOfControl(1, 1), AdmissionKind::kPush);
+  EXPECT_EQ(mailbox.KindOfControl(2, 1), AdmissionKind::kPush);
+  EXPECT_EQ(mailbox.KindOf(3, 1), AdmissionKind::kRejected);
+  EXPECT_EQ(mailbox.KindOfControl(4, 1), AdmissionKind::kPush);
+  EXPECT_EQ(mailbox.KindOfControl(5, 1), AdmissionKind::kRejected);
+
+  Mailbox without(ControlFirst(1, 0, OverflowStrategy::kReject));
+  EXPECT_EQ(without.KindOf(1, 1), AdmissionKind::kPush);
+  EXPECT_EQ(without.KindOfControl(2, 1), AdmissionKind::kRejected);
+
+  Mailbox fifo(Bounded(1, OverflowStrategy::kReject));
+  EXPECT_EQ(fifo.KindOf(1, 1), AdmissionKind::kPush);
+  EXPECT_EQ(fifo.KindOfControl(2, 1), AdmissionKind::kRejected);
+}
+
+// A65: in line, they overtake the others but not each other.
+TEST(MailboxLimits, KeepTheOrderOfControlMessagesThatWait) {
+  Mailbox mailbox(ControlFirst(2, 2, OverflowStrategy::kBlockProducer));
+  for (int number = 1; number <= 2; ++number) ASSERT_EQ(mailbox.KindOf(number, 1), AdmissionKind::kPush);
+  ASSERT_EQ(mailbox.KindOf(3, 1), AdmissionKind::kHeld);
+  for (int number = 4; number <= 5; ++number) ASSERT_EQ(mailbox.KindOfControl(number, 2), AdmissionKind::kPush);
+  ASSERT_EQ(mailbox.KindOfControl(6, 2), AdmissionKind::kHeld);
+  EXPECT_EQ(mailbox.Receive(), 1);
+  EXPECT_EQ(mailbox.KindOfControl(7, 2), AdmissionKind::kRejected) << "the line is as long as the capacity";
+  EXPECT_EQ(mailbox.ReceiveAll(), (Numbers{2, 4, 5, 3, 6}));
+  EXPECT_EQ(mailbox.resumed, (Refs{Actor(1), Actor(2)}));
+
+  // A control message that was given up is not waited for any more.
+  for (int number = 1; number <= 2; ++number) ASSERT_EQ(mailbox.KindOf(number, 1), AdmissionKind::kPush);
+  for (int number = 3; number <= 4; ++number) ASSERT_EQ(mailbox.KindOfControl(number, 2), AdmissionKind::kPush);
+  ASSERT_EQ(mailbox.KindOfControl(5, 2), AdmissionKind::kHeld);
+  ASSERT_EQ(mailbox.KindOf(6, 3), AdmissionKind::kHeld);
+  EXPECT_EQ(NumbersOf(mailbox.limits.TimeOut(Actor(2))), Numbers{5});
+  EXPECT_EQ(mailbox.Receive(), 1);
+  EXPECT_EQ(mailbox.KindOfControl(7, 2), AdmissionKind::kPush) << "past 6, which is in line";
+  EXPECT_EQ(mailbox.End(), Numbers{6});
+}
+
+// SCH-4, A65
+TEST(MailboxLimits, BlockAThreadWithAControlMessageBeyondTheReserve) {
+  Mailbox mailbox(ControlFirst(1, 1, OverflowStrategy::kBlockProducer));
+  ASSERT_EQ(mailbox.KindOf(1, 1), AdmissionKind::kPush);
+  ASSERT_EQ(mailbox.KindOfControl(2, 1, Producer::kForeignThread), AdmissionKind::kPush);
+  ASSERT_EQ(mailbox.KindOfControl(3, 1, Producer::kForeignThread), AdmissionKind::kWouldBlock);
+  absl::Status status = absl::UnknownError("not answered");
+  std::thread foreign([&] { status = mailbox.limits.AwaitRoom(*ControlOf(3), absl::InfiniteDuration()); });
+  while (mailbox.limits.counters().blocked == 0) std::this_thread::yield();
+  EXPECT_EQ(mailbox.ReceiveAll(), (Numbers{1, 2}));
+  foreign.join();
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(mailbox.limits.depth(), 1u);
 }
 
 // SCH-4

@@ -1,5 +1,7 @@
 #include "fraktor/actor/mailbox/mailbox_options.h"
 
+#include <string>
+
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/utils/strings/string_view.h"
@@ -63,6 +65,17 @@ absl::Status MailboxOptions::Validate() const {
   if (static_cast<uint8_t>(order) > static_cast<uint8_t>(MessageOrder::kPriority)) {
     return absl::InvalidArgumentError(
         absl::StrCat("MailboxOptions.order is ", static_cast<int>(order), ", which is no MessageOrder"));
+  }
+  if (reserve_for_control > kMaxControlReserve) {
+    return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.reserve_for_control is ", reserve_for_control,
+                                                   "; it must be from 0 to ", kMaxControlReserve));
+  }
+  if (reserve_for_control != kDefaultControlReserve && (!bounded() || order != MessageOrder::kControlFirst)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "MailboxOptions.reserve_for_control is ", reserve_for_control, ", but ",
+        bounded() ? absl::StrCat("MailboxOptions.order is ", ToAbsl(ToString(order)), "; set order to ControlFirst")
+                  : std::string("the mailbox is unbounded, and never full; set a capacity"),
+        ", or leave the reserve as it is"));
   }
   if (order == MessageOrder::kPriority && !priority) {
     return absl::InvalidArgumentError(

@@ -7,9 +7,11 @@
 //                                 return envelope.Is<Alarm>() ? 0 : 1;
 //                               }};
 //
-// A mailbox is unbounded by default, which is the fast one: a bounded one pays for a counter that senders and receiver
-// share. System messages are never held back, nor are PoisonPill and Kill. What is reserved for them is not given to user messages, so a mailbox of
-// 1000 with a reserve of 10 takes 990 user messages.
+// A mailbox is unbounded by default, which is the fast one: a bounded one pays for a counter that
+// senders and receiver share. System messages are never held back, nor are PoisonPill and Kill.
+// User messages do not use the reserve for system messages, so a mailbox of 1000 with a reserve of
+// 10 takes 990 user messages. With MessageOrder::kControlFirst there is a second reserve, beyond
+// the capacity, which control messages alone may use.
 #ifndef FRAKTOR_ACTOR_MAILBOX_MAILBOX_OPTIONS_H_
 #define FRAKTOR_ACTOR_MAILBOX_MAILBOX_OPTIONS_H_
 
@@ -42,7 +44,7 @@ std::string_view ToString(OverflowStrategy strategy);
 // In which order an actor gets its user messages. System messages go before all of them in any case.
 enum class MessageOrder : uint8_t {
   kFifo,          // As they were sent.
-  kControlFirst,  // Types with kIsControlMessage before the others, each as they were sent.
+  kControlFirst,  // Control messages (message_type.h) before the others, each as they were sent.
   kPriority,      // Lowest number of `priority` first; equal ones as they were sent.
 };
 
@@ -55,6 +57,8 @@ using MessagePriority = std::function<int(const Envelope&)>;
 struct MailboxOptions {
   static constexpr size_t kUnbounded = 0;
   static constexpr size_t kMaxCapacity = size_t{1} << 29;
+  static constexpr size_t kDefaultControlReserve = 64;
+  static constexpr size_t kMaxControlReserve = size_t{1} << 16;
 
   // User and system messages together; kUnbounded for no limit.
   size_t capacity = kUnbounded;
@@ -62,6 +66,13 @@ struct MailboxOptions {
   OverflowStrategy overflow = OverflowStrategy::kReject;
   // How many of `capacity` no user message may use. Below `capacity`; nothing to reserve where there is no limit.
   size_t reserve_for_system = 0;
+  // With kControlFirst and a capacity: how many control messages a full mailbox takes beyond its
+  // capacity, so that they find room however many others wait. Control messages use the room of the
+  // others first. From user_capacity() + reserve_for_control waiting messages on, a further control
+  // message meets `overflow` as all others do, so that a flood of control messages is bounded too.
+  // From 0 to kMaxControlReserve; the other orders have no such reserve and refuse another value
+  // than the default.
+  size_t reserve_for_control = kDefaultControlReserve;
   // How long kBlockProducer waits. Zero never waits: the message is a dead letter at once.
   absl::Duration push_timeout = absl::Seconds(10);
   // kDropOldest is possible with kFifo only: the oldest message is not the next one of another order.
@@ -73,6 +84,8 @@ struct MailboxOptions {
 
   // How many user messages fit.
   size_t user_capacity() const { return capacity - reserve_for_system; }
+  // How many control messages fit beyond that.
+  size_t control_reserve() const { return bounded() && order == MessageOrder::kControlFirst ? reserve_for_control : 0; }
 
   // InvalidArgument that names the option, its value, and what would be right.
   absl::Status Validate() const;

@@ -55,6 +55,24 @@ TEST(MailboxOptions, RefuseAbsurdValues) {
             std::string::npos);
 }
 
+TEST(MailboxOptions, RefuseAReserveForControlMessagesThatNobodyWouldUse) {
+  const MailboxOptions bounded{.capacity = 1, .reserve_for_control = 7, .order = MessageOrder::kControlFirst};
+  EXPECT_TRUE(bounded.Validate().ok());
+  EXPECT_EQ(bounded.control_reserve(), 7u);
+  EXPECT_EQ((MailboxOptions{.capacity = 1, .order = MessageOrder::kControlFirst}).control_reserve(),
+            MailboxOptions::kDefaultControlReserve);
+  EXPECT_EQ((MailboxOptions{.capacity = 1}).control_reserve(), 0u);
+  EXPECT_NE(Refusal({.capacity = 1, .reserve_for_control = 7}).find("order is Fifo; set order to ControlFirst"),
+            std::string::npos);
+  EXPECT_NE(Refusal({.reserve_for_control = 7, .order = MessageOrder::kControlFirst}).find("set a capacity"),
+            std::string::npos);
+  EXPECT_NE(Refusal({.capacity = 1,
+                     .reserve_for_control = MailboxOptions::kMaxControlReserve + 1,
+                     .order = MessageOrder::kControlFirst})
+                .find("reserve_for_control is 65537"),
+            std::string::npos);
+}
+
 int RankNothing(const Envelope&) { return 0; }
 
 // A65

@@ -35,12 +35,23 @@
 
 namespace fraktor::inline v0 {
 
-// Control messages overtake others in control-aware mailboxes:
+// The base of control messages. They overtake others in mailboxes of MessageOrder::kControlFirst,
+// and a full one of those has room for them (MailboxOptions::reserve_for_control):
+//
+//   struct Pause : fraktor::ControlMessage {};
+//
+// A message with members, which would have to be made as Resume{{}, 5} then, says the same by a
+// specialization:
 //
 //   template <>
-//   inline constexpr bool fraktor::kIsControlMessage<Pause> = true;    // next to Pause
+//   inline constexpr bool fraktor::kIsControlMessage<Resume> = true;    // next to Resume
+//
+// A misspelt marker does not compile. Nor does one that is a member of the message, where nobody
+// would look for it.
+struct ControlMessage {};
+
 template <class M>
-inline constexpr bool kIsControlMessage = false;
+inline constexpr bool kIsControlMessage = std::is_base_of_v<ControlMessage, M>;
 
 // Messages that the actor system looks at before the actor does, such as PoisonPill: they are sent with a mark.
 template <class M>
@@ -81,6 +92,25 @@ struct MessageLayout {
 
 namespace message_internal {
 
+// A member with the name of a marker: it was meant to be one.
+template <class M>
+concept HasMarkerAsMember = requires {
+  M::kIsControlMessage;
+}
+|| requires { M::kLeavesReceiveTimeout; }
+|| requires { M::kIsSuppressedDeadLetter; }
+|| requires { M::kPassesMailboxLimits; }
+|| requires { M::kIsMarkedMessage; };
+
+// A marker of `const M` or `M&` that M itself does not have.
+template <class M>
+inline constexpr bool kMarksAnotherType =
+    (!kIsControlMessage<M> && (kIsControlMessage<const M> || kIsControlMessage<M&> || kIsControlMessage<const M&>)) ||
+    (!kLeavesReceiveTimeout<M> &&
+     (kLeavesReceiveTimeout<const M> || kLeavesReceiveTimeout<M&> || kLeavesReceiveTimeout<const M&>)) ||
+    (!kIsSuppressedDeadLetter<M> &&
+     (kIsSuppressedDeadLetter<const M> || kIsSuppressedDeadLetter<M&> || kIsSuppressedDeadLetter<const M&>));
+
 // One text for each type that is refused: the first that applies.
 template <class M>
 constexpr bool CheckMessage() {
@@ -100,6 +130,14 @@ constexpr bool CheckMessage() {
       !kIsBare || !kIsObject || !kIsDestructible || kIsMovable,
       "message moves are noexcept: declare the move constructor noexcept; if there is none because of a const "
       "member or a member whose moves may throw (std::deque), hold that one by std::unique_ptr");
+  if constexpr (kIsBare && kIsObject) {
+    static_assert(!HasMarkerAsMember<M>,
+                  "a marker that is a member of the message does nothing: derive the message from "
+                  "fraktor::ControlMessage, or specialize fraktor::kIsControlMessage and the like next to it");
+    static_assert(!kMarksAnotherType<M>,
+                  "a marker is specialized for the bare type of the message, without const and &: "
+                  "fraktor::kIsControlMessage<Pause>");
+  }
   return true;
 }
 

@@ -21,6 +21,9 @@ struct Twin {
   int64_t id;
 };
 struct Pause {};
+struct Resume : fraktor::ControlMessage {
+  int after = 0;
+};
 }  // namespace shop
 
 template <>
@@ -54,6 +57,9 @@ TEST(MessageType, DescribesItsType) {
   EXPECT_EQ(order.size(), 8u);
   EXPECT_FALSE(order.is_control());
   EXPECT_TRUE(MessageTypeOf<shop::Pause>()->is_control());
+  EXPECT_TRUE(MessageTypeOf<shop::Resume>()->is_control());
+  EXPECT_EQ(sizeof(shop::Resume), sizeof(int)) << "the base takes no room";
+  EXPECT_EQ((shop::Resume{{}, 5}).after, 5);
 }
 
 TEST(MessageType, HasNothingToReleaseForTrivialMessagesInTheNode) {

@@ -21,6 +21,11 @@ if ! output=$(compile << 'CODE'
 struct MoveOnly { MoveOnly(MoveOnly&&) = default; };
 enum class Enum { kA };
 struct alignas(4096) Page { char c; };
+struct Pause : fraktor::ControlMessage { int seconds = 0; };
+struct Halt {};
+template <> inline constexpr bool fraktor::kIsControlMessage<Halt> = true;
+static_assert(fraktor::kIsControlMessage<Pause> && fraktor::kIsControlMessage<Halt>);
+static_assert(!fraktor::kIsControlMessage<Enum>);
 template const fraktor::MessageType* fraktor::MessageTypeOf<MoveOnly>();
 template const fraktor::MessageType* fraktor::MessageTypeOf<Enum>();
 template const fraktor::MessageType* fraktor::MessageTypeOf<Page>();
@@ -38,6 +43,16 @@ struct ThrowingMove { ThrowingMove(ThrowingMove&&) {} };
 struct ConstMember { const Text text; };
 struct Immobile { Immobile(Immobile&&) = delete; };
 struct ThrowingEnd { ThrowingEnd(ThrowingEnd&&) noexcept; ~ThrowingEnd() noexcept(false) {} };
+struct MarkedInside { static constexpr bool kIsControlMessage = true; };
+struct TickInside { static constexpr bool kLeavesReceiveTimeout = true; };
+struct MarkedConst {};
+template <> inline constexpr bool fraktor::kIsControlMessage<const MarkedConst> = true;
+struct MarkedReference {};
+template <> inline constexpr bool fraktor::kIsSuppressedDeadLetter<const MarkedReference&> = true;
+template const fraktor::MessageType* fraktor::MessageTypeOf<MarkedInside>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<TickInside>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<MarkedConst>();
+template const fraktor::MessageType* fraktor::MessageTypeOf<MarkedReference>();
 template const fraktor::MessageType* fraktor::MessageTypeOf<ThrowingMove>();
 template const fraktor::MessageType* fraktor::MessageTypeOf<ConstMember>();
 template const fraktor::MessageType* fraktor::MessageTypeOf<Immobile>();
@@ -67,5 +82,20 @@ expect 1 'a message must be destructible, by a destructor that is noexcept'
 expect 2 'a message type is written without const, volatile and &'
 expect 1 'put an array into a struct, a std::array or a std::vector'
 expect 1 'a bare pointer does not say who owns what it points to'
+expect 2 'a marker that is a member of the message does nothing'
+expect 2 'a marker is specialized for the bare type of the message'
 if [[ $failed != 0 ]]; then echo "$output"; fi
+
+# A misspelt marker.
+for misspelt in 'struct Pause : fraktor::ControlMesage {};' \
+  'struct Pause {}; template <> inline constexpr bool fraktor::kIsControlMesage<Pause> = true;'; do
+  if output=$(compile <<< "#include \"fraktor/actor/message/message_type.h\"
+$misspelt"); then
+    echo "a misspelt marker was accepted: $misspelt"
+    failed=1
+  elif ! grep -q "error: .*Mesage" <<< "$output"; then
+    echo "the error does not name the misspelt marker: $output"
+    failed=1
+  fi
+done
 exit "$failed"

@@ -33,14 +33,7 @@ namespace {
 struct Tick {
   std::string text = "tick";
 };
-struct Important {};
-
-}  // namespace
-
-template <>
-inline constexpr bool kIsControlMessage<Important> = true;
-
-namespace {
+struct Important : ControlMessage {};
 
 class TimersTest : public PatternTest {
  protected:

@@ -179,8 +179,7 @@ void Dispatchers::EndPinned(uint16_t number) {
   const auto found = std::find_if(pinned_.begin(), pinned_.end(),
                                   [number](const auto& executor) { return executor->number() == number; });
   if (found == pinned_.end()) return;
-  (*found)->ForgetNumber();
-  (*found)->StopSoon();
+  (*found)->StopSoonFor(default_number_);
   ending_.push_back(std::move(*found));
   pinned_.erase(found);
 }

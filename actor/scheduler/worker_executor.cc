@@ -157,6 +157,11 @@ class WorkerExecutor::Loop final : public Worker {
   }
   // A worker that has ended is not busy.
   Progress End() {
+    if (executor_.heir_.has_value()) {
+      // The number may have been another executor's before, and have brought late messages for an
+      // actor of that one.
+      while (ActorSlot* const slot = Drain(worker_, *executor_.coordinator_)) DispatcherTable::RegisterOrEmpty(*slot);
+    }
     if (worker_.metrics != nullptr) worker_.metrics->EndBusy(NowNs());
     return Progress::kDone;
   }
@@ -307,15 +312,17 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
 
 WorkerExecutor::~WorkerExecutor() {
   Stop();
-  // What is ready is held by nobody but the queue: nobody will run it.
+  // Actors that are ready are held by nobody but the queue: no worker of this executor will run
+  // them.
   for (WorkerIndex i = 0; i < static_cast<WorkerIndex>(workers_.size()); ++i) {
     ReadyNode* node = nullptr;
     while (coordinator_->DrainReady(i, absl::MakeSpan(&node, 1)) == 1) {
-      DispatcherTable::Empty(static_cast<ActorSlot&>(*node));
+      auto& slot = static_cast<ActorSlot&>(*node);
+      heir_.has_value() ? DispatcherTable::RegisterOrEmpty(slot) : DispatcherTable::Empty(slot);
     }
   }
   if (has_number_) {
-    if (forget_number_) {
+    if (heir_.has_value()) {
       DispatcherTable::Release(number_);
     } else {
       services_.mailboxes.KeepDispatcher(number_);
@@ -327,9 +334,14 @@ WorkerExecutor::~WorkerExecutor() {
   }
 }
 
+void WorkerExecutor::StopSoonFor(uint16_t heir) {
+  heir_ = heir;
+  StopSoon();
+}
+
 void WorkerExecutor::StopSoon() {
   if (!open_.exchange(false, std::memory_order_acq_rel)) return;
-  DispatcherTable::Close(number_);
+  DispatcherTable::Close(number_, heir_);
   if (watch_ != nullptr) watch_->Stop();
   state_.store(State::kStopping, std::memory_order_seq_cst);
   {

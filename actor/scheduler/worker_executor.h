@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,8 +91,10 @@ class WorkerExecutor final : private WorkerWaker, private GuestHost {
   void StopSoon();
   bool IsStopped() const;
 
-  // The executor's number goes back when it ends, and not with the mailboxes: it had one actor, which has ended.
-  void ForgetNumber() { forget_number_ = true; }
+  // StopSoon for an executor that had one actor, which has ended. The workers of `heir`, the number
+  // of another executor of the system, see to messages for that actor that are still on their way.
+  // The executor's number goes back when it ends, and not with the mailboxes.
+  void StopSoonFor(uint16_t heir);
 
   // Waits until all workers sleep, nobody is their guest, and nothing is ready, up to `timeout`. False if that did not happen, or the executor
   // was stopped before. On a toolbox without threads it does not wait: whoever pumps it knows.
@@ -132,7 +135,9 @@ class WorkerExecutor final : private WorkerWaker, private GuestHost {
   std::unique_ptr<ReadyQueueCoordinator> coordinator_;
   uint16_t number_ = 0;
   bool has_number_ = false;
-  bool forget_number_ = false;
+  // Set before it stops, if somebody else sees to late messages. The release of state_ publishes it
+  // to the workers.
+  std::optional<uint16_t> heir_;
   // From the opening of the number until somebody stops the executor; who sees that it is closed sees all of it.
   std::atomic<bool> open_{false};
   std::vector<WorkerMetrics*> metrics_;

@@ -35,6 +35,7 @@
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/fork_guard.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
@@ -362,8 +363,18 @@ absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSyst
   return system;
 }
 
+bool ActorSystem::IsLeftBehind() const {
+  return IsForkedFromThreads() && parts_->toolbox != nullptr && parts_->toolbox->has_threads();
+}
+
 ActorSystem::~ActorSystem() {
   if (parts_ == nullptr) return;
+  // Nothing of it may be destroyed: that would wait for threads of the parent, and touch files that
+  // the parent uses.
+  if (IsLeftBehind()) {
+    internal_toolbox::KeepForEver(parts_.release());
+    return;
+  }
   // It would wait for the very turn that it is in.
   if (const ActorWorker* const worker = ActorWorker::Current();
       worker != nullptr && worker->lifecycle.system() == this) {
@@ -395,6 +406,7 @@ ActorSystem::~ActorSystem() {
 std::string_view ActorSystem::name() const { return parts_->options.config.system_name; }
 
 absl::StatusOr<ActorRef> ActorSystem::TrySpawn(const ActorProps& props, std::string_view name) {
+  if (IsLeftBehind()) return ForkedError("Spawn");
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
   return OrEnded(parts_->tree->SpawnChildOf(parts_->UserParent(), props, name));
@@ -402,12 +414,14 @@ absl::StatusOr<ActorRef> ActorSystem::TrySpawn(const ActorProps& props, std::str
 
 absl::StatusOr<ActorRef> ActorSystem::TrySpawnWatched(const ActorProps& props, ActorRef watcher,
                                                       std::string_view name) {
+  if (IsLeftBehind()) return ForkedError("Spawn");
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
   return OrEnded(parts_->tree->TrySpawnWatched(parts_->UserParent(), watcher, props, name));
 }
 
 absl::StatusOr<ActorRef> ActorSystem::TrySpawnSystemActor(const ActorProps& props, std::string_view name) {
+  if (IsLeftBehind()) return ForkedError("Spawn");
   if (!parts_->is_running.load(std::memory_order_acquire)) return SystemNotBootstrapped("it is booting; spawn later");
   if (IsTerminated()) return Ended();
   return OrEnded(parts_->tree->SpawnChildOf(system_guardian(), props, name, DispatcherChoice::kSystem));
@@ -430,6 +444,10 @@ absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->Observe
 void ActorSystem::StopObserving(ActorRef actor) { ActorTree::StopObserving(actor); }
 
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
+  if (IsLeftBehind()) {
+    completion.Fail(ForkedError("Ask"));
+    return;
+  }
   ActorLifecycle& lifecycle = *parts_->tree;
   absl::Status refused = CheckQuestion(lifecycle, to, completion);
   if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
@@ -455,6 +473,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
 }
 
 absl::Status ActorSystem::MayWait() const {
+  if (IsLeftBehind()) return ForkedError("AskAndWait");
   if (!IsWorkerThread()) return absl::OkStatus();
   const ActorRef self = ActorWorker::Current() == nullptr ? ActorRef() : ActorWorker::Current()->turn.self();
   return absl::FailedPreconditionError(absl::StrCat(
@@ -505,6 +524,7 @@ std::string ActorSystem::PathOf(ActorRef actor) const { return parts_->tree->Pat
 std::string ActorSystem::CanonicalPathOf(ActorRef actor) const { return parts_->tree->CanonicalPathOf(actor); }
 
 void ActorSystem::Terminate() {
+  if (IsLeftBehind()) return;
   if (parts_->options.coordinated_shutdown.run_by_terminate) {
     static_cast<void>(parts_->shutdown->Run(ShutdownReason::ActorSystemTerminate()));
   } else {
@@ -535,6 +555,11 @@ absl::Status ActorSystem::OnTermination(std::function<void()> callback) {
 
 ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   ShutdownReport report;
+  if (IsLeftBehind()) {
+    // Nobody can say more: a thread of the parent may have held any lock of the tree.
+    report.not_stopped.push_back(absl::StrCat("pekko://", ToAbsl(name()), "/"));
+    return report;
+  }
   if (parts_->scheduler->state() == SchedulerState::kStopped) return report;
   if (IsWorkerThread() || ActorWorker::Current() != nullptr) {
     parts_->log.Log(LogLevel::kError,

@@ -12,6 +12,13 @@
 // then those of /system, then the root. Then the termination future is ready. The destructor waits for that, up to
 // ActorSystemOptions::shutdown_timeout.
 //
+// fork(): no actor system survives in the child, which has none of the threads that run actors. The
+// child may call exec or _exit, and nothing else. There Create, Spawn, Ask, AskAndWait and
+// Future::Wait fail at once, with FailedPrecondition. Shutdown reports the root as not stopped,
+// Terminate and the destructor do nothing, and messages go nowhere. A process may fork before it
+// makes its first system, or after it has destroyed its last one: then both processes can have
+// systems. posix_spawn, popen and std::system are always possible.
+//
 // Thread safety: any thread may call anything, except the destructor and Shutdown, which belong to one thread that is no
 // worker.
 #ifndef FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_H_
@@ -324,6 +331,8 @@ class ActorSystem {
   }
   void AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion);
   absl::Status MayWait() const;
+  // Whether the threads of the system are those of the process that this one was forked from.
+  bool IsLeftBehind() const;
   absl::Status Ended() const;
   // The result of a spawn; Ended() if it failed because the system has ended meanwhile.
   absl::StatusOr<ActorRef> OrEnded(absl::StatusOr<ActorRef> spawned) const;

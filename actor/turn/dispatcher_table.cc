@@ -1,6 +1,8 @@
 #include "fraktor/actor/turn/dispatcher_table.h"
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -24,6 +26,20 @@ struct alignas(64) Entry {
   // looks at the count.
   std::atomic<ReadyQueueCoordinator*> coordinator{nullptr};
   std::atomic<uint32_t> users{0};
+  // Where late messages go while this one is closed: the number of another entry, or kNoHeir. Only
+  // Close changes it, before it stores null; a user that has seen the null reads it.
+  std::atomic<uint32_t> heir{kNoHeir};
+
+  static constexpr uint32_t kNoHeir = UINT32_MAX;
+
+  // False if it is closed.
+  bool Register(ActorSlot& slot) {
+    users.fetch_add(1, std::memory_order_seq_cst);
+    ReadyQueueCoordinator* const open = coordinator.load(std::memory_order_seq_cst);
+    if (open != nullptr) open->RegisterReady(kForeign, slot, ReadyQueueCoordinator::Placement::kBack);
+    users.fetch_sub(1, std::memory_order_seq_cst);
+    return open != nullptr;
+  }
 };
 
 constexpr uint32_t kEntriesPerBlock = 256;
@@ -82,8 +98,10 @@ absl::StatusOr<uint16_t> DispatcherTable::Open(ReadyQueueCoordinator& coordinato
   return number;
 }
 
-void DispatcherTable::Close(uint16_t number) {
+void DispatcherTable::Close(uint16_t number, std::optional<uint16_t> heir) {
   Entry& entry = EntryOf(number);
+  // Relaxed: the store below releases it.
+  entry.heir.store(heir.has_value() ? *heir : Entry::kNoHeir, std::memory_order_relaxed);
   entry.coordinator.store(nullptr, std::memory_order_seq_cst);
   while (entry.users.load(std::memory_order_seq_cst) != 0) {
     // A user is in the middle of one registration.
@@ -99,13 +117,10 @@ void DispatcherTable::Release(uint16_t number) {
 void DispatcherTable::RegisterOrEmpty(ActorSlot& slot) {
   if (ReadyKeeper* const keeper = ReadyKeeper::OfThisThread(); keeper != nullptr && keeper->Keep(slot)) return;
   Entry& entry = EntryOf(slot.dispatcher);
-  entry.users.fetch_add(1, std::memory_order_seq_cst);
-  ReadyQueueCoordinator* const coordinator = entry.coordinator.load(std::memory_order_seq_cst);
-  if (coordinator != nullptr) {
-    coordinator->RegisterReady(kForeign, slot, ReadyQueueCoordinator::Placement::kBack);
-  }
-  entry.users.fetch_sub(1, std::memory_order_seq_cst);
-  if (coordinator == nullptr) EmptyInTurn(slot);
+  if (entry.Register(slot)) return;
+  const uint32_t heir = entry.heir.load(std::memory_order_relaxed);
+  if (heir != Entry::kNoHeir && EntryOf(static_cast<uint16_t>(heir)).Register(slot)) return;
+  EmptyInTurn(slot);
 }
 
 // A message that ends, and a sender that is let in, may lead to another actor that nobody runs. That one is emptied

@@ -26,11 +26,16 @@ struct MailboxBell {};
 
 MailboxLimits& LimitsOf(ActorSlot& slot) { return *slot.limits.load(std::memory_order_acquire); }
 
-// "the mailbox of pekko://shop/user/cart is full (10 messages)".
+// "the mailbox of pekko://shop/user/cart is full (10 messages)", or "(10 messages, and 64 more for
+// control messages)".
 std::string FullMailbox(ActorWorker* worker, ActorRef to) {
   std::string path = worker != nullptr ? worker->lifecycle.PathOf(to) : SystemCore::PathOf(to);
   if (path.empty()) path = "an actor";
-  return absl::StrCat("the mailbox of ", path, " is full (", LimitsOf(*to.slot()).capacity(), " messages)");
+  const MailboxLimits& limits = LimitsOf(*to.slot());
+  const size_t reserve = limits.control_reserve();
+  return absl::StrCat("the mailbox of ", path, " is full (", limits.capacity(), " messages",
+                      reserve == 0 ? std::string() : absl::StrCat(", and ", reserve, " more for control messages"),
+                      ")");
 }
 
 absl::Status Full(ActorWorker* worker, ActorRef to, const Envelope& envelope) {

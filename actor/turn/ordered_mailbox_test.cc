@@ -1,9 +1,11 @@
 // Mailboxes with an order of their own, run by an invoker.
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
@@ -63,6 +65,35 @@ TEST_F(OrderedMailboxTest, GivesControlMessagesFirst) {
   Tell(actor, Urgent{2});
   Run(actor);
   EXPECT_EQ(log_, Log({"!1", "!2", "1", "2"}));
+}
+
+// SCH-4, A65: a full mailbox has room for control messages, with each overflow policy. A flood of
+// them is bounded, too.
+TEST_F(OrderedMailboxTest, GivesControlMessagesRoomBeyondTheCapacity) {
+  for (const OverflowStrategy overflow : {OverflowStrategy::kReject, OverflowStrategy::kDropNewest,
+                                          OverflowStrategy::kDeadLetter, OverflowStrategy::kBlockProducer}) {
+    const MailboxOptions options{.capacity = 2,
+                                 .overflow = overflow,
+                                 .reserve_for_control = 3,
+                                 .push_timeout = absl::ZeroDuration(),
+                                 .order = MessageOrder::kControlFirst};
+    ActorRef actor = SpawnReader(options);
+    for (int i = 1; i <= 9; ++i) Tell(actor, Number{i});
+    for (int i = 1; i <= 100; ++i) Tell(actor, Urgent{i});
+    RunAll();
+    EXPECT_EQ(std::exchange(log_, {}), Log({"!1", "!2", "!3", "1", "2"})) << ToString(overflow);
+  }
+}
+
+// A65: the sender is told what is full, and how much is reserved.
+TEST_F(OrderedMailboxTest, SaysHowMuchIsReservedForControlMessages) {
+  ActorRef actor = SpawnReader({.capacity = 1, .reserve_for_control = 1, .order = MessageOrder::kControlFirst});
+  EXPECT_TRUE(TryTell(actor, Number{1}).ok());
+  EXPECT_TRUE(TryTell(actor, Urgent{2}).ok());
+  const absl::Status full = TryTell(actor, Urgent{3});
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(full.message().find("is full (1 messages, and 1 more for control messages)"), std::string::npos) << full;
+  RunAll();
 }
 
 // A65: one that comes while others are being handled, also after they were taken out of the inbox.

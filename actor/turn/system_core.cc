@@ -15,6 +15,7 @@
 #include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/actor/turn/remote_sending.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/fork_guard.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/worker.h"
 
@@ -93,7 +94,8 @@ SystemCore* SystemCore::Of(ActorRef ref) {
 
 bool SystemCore::MayBlockFor(const ActorSlot& slot) {
   const SystemCore* const core = Of(slot);
-  return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread() && non_blocking == 0;
+  return core != nullptr && core->threaded_.load(std::memory_order_relaxed) && !IsWorkerThread() && non_blocking == 0 &&
+         !IsForkedFromThreads();
 }
 
 void SystemCore::SetLifecycle(ActorLifecycle* lifecycle) {

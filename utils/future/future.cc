@@ -13,6 +13,7 @@
 
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/sync/mutex.h"
+#include "fraktor/utils/toolbox/fork_guard.h"
 #include "fraktor/utils/toolbox/worker.h"
 
 namespace fraktor::inline v0::future_internal {
@@ -76,6 +77,7 @@ absl::Status ExecutorClosedError() {
 
 absl::Status CheckMayBlock(const FutureNode& node, absl::Duration timeout) {
   if (node.IsReady()) return absl::OkStatus();
+  if (IsForkedFromThreads()) return ForkedError("Wait");
   if (!IsWorkerThread()) {
     if (const char* const why = node.AwaitsThisThread()) return absl::FailedPreconditionError(why);
     if (timeout < kForever || !DrivesVirtualTime()) return absl::OkStatus();

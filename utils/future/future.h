@@ -359,15 +359,17 @@ class [[nodiscard]] Future {
   // told.
   bool Cancel() { return Source().Cancel(); }
 
-  // Blocks the thread until there is a result, and takes it. For main() and tests. Two threads are
+  // Blocks the thread until there is a result, and takes it. For main() and tests. The thread is
   // refused with FailedPrecondition at once, unless the future is ready; the future is still there
-  // then:
+  // then. Refused are:
   // - A worker, as in a handler of an actor: it would hold others up, perhaps the one that it waits
   //   for. Threads of a BlockingPool and of pinned actors may wait.
   // - The thread that drives a LocalToolbox, a SimToolbox or a TestKit with virtual time: nothing
   //   would run meanwhile. Call TestKit::Await(future), or RunUntil of the toolbox:
   //   `toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1))`. For a future that
   //   another thread completes there is WaitFor, with a limit.
+  // - Any thread in the child of a fork() that has lost the threads of its toolboxes
+  //   (utils/toolbox/fork_guard.h).
   Result Wait() {
     if (absl::Status refused = future_internal::CheckMayBlock(Source(), absl::InfiniteDuration()); !refused.ok()) {
       return refused;

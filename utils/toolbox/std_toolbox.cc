@@ -31,6 +31,7 @@
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
+#include "fraktor/utils/toolbox/fork_guard.h"
 #include "fraktor/utils/toolbox/futex.h"
 #include "fraktor/utils/toolbox/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -123,6 +124,7 @@ absl::Status ThreadSeat::Join() {
   if (current_seat == this) {
     return absl::FailedPreconditionError(absl::StrCat("worker \"", name(), "\" cannot wait for its own end"));
   }
+  if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to join worker \"", name(), "\""));
   MutexLock lock(mutex_);
   ended_.wait(lock, [this] {
     mutex_.AssertHeld();
@@ -169,6 +171,10 @@ class StdToolbox::Floor {
 
  private:
   static void* RunThread(void* start);
+  static void JoinThread(ThreadSeat& seat) {
+    pthread_join(seat.thread, nullptr);
+    internal_toolbox::CountThreadEnd();
+  }
   void Run(ThreadSeat& seat);
   // Sleeps if there is nothing to do; says kBusy when the worker is awake again.
   Worker::Progress Park(ThreadSeat& seat);
@@ -243,7 +249,7 @@ void StdToolbox::Floor::Stop() {
     }
   }
   for (const std::shared_ptr<ThreadSeat>& seat : seats) seat->Wake();
-  for (const std::shared_ptr<ThreadSeat>& seat : seats) pthread_join(seat->thread, nullptr);
+  for (const std::shared_ptr<ThreadSeat>& seat : seats) JoinThread(*seat);
   std::unique_ptr<Wheel> wheel;
   {
     MutexLock lock(mutex_);
@@ -254,6 +260,8 @@ void StdToolbox::Floor::Stop() {
 }
 
 absl::StatusOr<WorkerHandle> StdToolbox::Floor::Start(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+  // Before the lock, which a thread of the parent may have held.
+  if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to start worker \"", options.name, "\""));
   absl::StatusOr<std::shared_ptr<ThreadSeat>> seat = absl::UnknownError("");
   {
     MutexLock lock(mutex_);
@@ -284,7 +292,9 @@ absl::StatusOr<std::shared_ptr<ThreadSeat>> StdToolbox::Floor::StartThread(const
     pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
   }
   auto start = std::make_unique<ThreadStart>(ThreadStart{this, seat});
+  internal_toolbox::CountThreadStart();
   const int error = pthread_create(&seat->thread, &attributes, &RunThread, start.get());
+  if (error != 0) internal_toolbox::CountThreadEnd();
   pthread_attr_destroy(&attributes);
   if (error != 0) worker = std::move(seat->worker);
   if (error == EINVAL && options.cpu.has_value()) {
@@ -309,7 +319,7 @@ void StdToolbox::Floor::JoinThoseWhoLeft() {
   // A thread that left takes no lock any more, so this does not wait for long.
   std::erase_if(seats_, [](const std::shared_ptr<ThreadSeat>& seat) {
     if (!seat->left) return false;
-    pthread_join(seat->thread, nullptr);
+    JoinThread(*seat);
     return true;
   });
 }
@@ -434,6 +444,7 @@ absl::Status StdToolbox::Floor::KeepTimers() {
 
 template <typename ArmTask>
 absl::StatusOr<TimerId> StdToolbox::Floor::Arm(ArmTask&& arm) {
+  if (IsForkedFromThreads()) return ForkedError("to arm a timer");
   std::shared_ptr<ThreadSeat> nudged;
   absl::StatusOr<TimerId> id = absl::UnknownError("");
   {
@@ -491,7 +502,13 @@ void StdToolbox::Floor::Fire() {
 StdToolbox::StdToolbox(uint64_t seed, std::unique_ptr<Floor> floor) : RuntimeToolbox(seed), floor_(std::move(floor)) {}
 
 // While it stops, its threads still call it: nothing of it may be gone.
-StdToolbox::~StdToolbox() { floor_->Stop(); }
+StdToolbox::~StdToolbox() {
+  if (IsForkedFromThreads()) {
+    internal_toolbox::KeepForEver(floor_.release());
+  } else {
+    floor_->Stop();
+  }
+}
 
 int StdToolbox::HardwareThreads() {
   // 0 where it is not known.
@@ -508,6 +525,7 @@ absl::StatusOr<std::unique_ptr<StdToolbox>> StdToolbox::Make(const StdToolboxOpt
     return absl::InvalidArgumentError(absl::StrCat("toolbox \"", options.name, "\": max_workers is ",
                                                    options.max_workers, "; use 1 to ", kMaxWorkers));
   }
+  if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to make toolbox \"", options.name, "\""));
   auto wheel = Floor::Wheel::Make(
       {.resolution = options.timer_resolution, .max_timers = options.max_timers, .start = SteadyNow()});
   if (!wheel.ok()) return wheel.status();

@@ -15,9 +15,11 @@
 // plus the tasks of timers that were due before it. A worker whose steps block says drives_timers = false. Where workers
 // may get stuck all the same, some thread calls FireDueTimers now and then.
 //
-// Thread safety: all methods may be called from any thread, also from workers and timer tasks. The destructor may not
-// run on one of the toolbox's own threads; it lets each worker end its current step, joins all threads, destroys the
-// workers, and drops pending timers without running them.
+// Thread safety: all methods may be called from any thread, also from workers and timer tasks. The
+// destructor may not run on one of the toolbox's own threads; it lets each worker end its current
+// step, joins all threads, destroys the workers, and drops pending timers without running them. In
+// the child of a fork(), which has none of the threads, it does nothing, and no toolbox can be
+// made: see fork_guard.h.
 #ifndef FRAKTOR_UTILS_TOOLBOX_STD_TOOLBOX_H_
 #define FRAKTOR_UTILS_TOOLBOX_STD_TOOLBOX_H_
 
@@ -77,7 +79,7 @@ class StdToolbox final : public RuntimeToolbox {
 
   StdToolbox(uint64_t seed, std::unique_ptr<Floor> floor);
 
-  const std::unique_ptr<Floor> floor_;
+  std::unique_ptr<Floor> floor_;  // Never null until the end.
 };
 
 }  // namespace fraktor::inline v0
