@@ -56,6 +56,7 @@ Token::~Token() {
   ledger_->tokens.fetch_sub(1, std::memory_order_relaxed);
   if (!is_owed_ || is_settled_) return;
   ledger_->owed_.fetch_sub(1, std::memory_order_relaxed);
+  ledger_->vanished.fetch_add(1, std::memory_order_relaxed);
   if (!ledger_->is_lenient()) {
     ledger_->Violate("every message is handled or a dead letter",
                      absl::StrCat("a message was destroyed, and it was neither", NameOfOperation(origin_)));

@@ -44,7 +44,8 @@ class Ledger {
   std::vector<std::string> violations() const;
   bool ok() const { return violation_count_.load(std::memory_order_relaxed) == 0; }
 
-  // Set before a system is stopped by force: messages that nobody took end without a dead letter then.
+  // Set before a system ends while threads send to it: a message that a thread pushes when the workers have stopped is
+  // counted (DispatcherTable::LateDeadLetters), and not published. `vanished` counts those that nobody settled.
   void SetLenient() { is_lenient_.store(true, std::memory_order_relaxed); }
   bool is_lenient() const { return is_lenient_.load(std::memory_order_relaxed); }
 
@@ -53,6 +54,7 @@ class Ledger {
   Count tokens{0};     // Messages, answers and timers that exist.
   Count handled{0};    // Owed messages by how they were settled.
   Count dead{0};       //
+  Count vanished{0};   //
   Count instances{0};  // Actor objects.
   Count lives{0};      // Recipes of actors, each with the state of one life.
   Count frames{0};     // Coroutines.

@@ -23,6 +23,7 @@
 #include "fraktor/actor/testkit/storm/stranger.h"
 #include "fraktor/actor/testkit/storm/world.h"
 #include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/turn/promise_slot.h"
 #include "fraktor/utils/future/future.h"
@@ -87,6 +88,8 @@ class Round {
         world_({.seed = seed_, .acts = int64_t{options.strangers} * options.operations, .skipped = options.skipped}) {}
 
   void Run() {
+    if (ending_ == Ending::kAbruptly) ledger().SetLenient();
+    const uint64_t late_before = DispatcherTable::LateDeadLetters();
     system_ = ActorSystem::Create(StormySystem(nullptr, options_.workers)).value();
     world_.Attach(*system_);
     World::Listeners listeners = world_.Listen(*system_);
@@ -112,6 +115,11 @@ class Round {
     listeners.clear();
     system_.reset();
     CheckNothingIsLeft();
+    const auto late = static_cast<int64_t>(DispatcherTable::LateDeadLetters() - late_before);
+    if (ledger().vanished.load() > late) {
+      ledger().Violate("every message is handled or a dead letter",
+                       absl::StrCat(ledger().vanished.load(), " messages were neither, and ", late, " were counted"));
+    }
   }
 
   Ledger& ledger() { return world_.ledger(); }

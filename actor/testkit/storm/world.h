@@ -75,6 +75,8 @@ struct Life {
   Random random;
   // A routee of a pool: all routees share one recipe, so a restart begins a new Life. Nothing of an earlier one is known.
   bool is_anonymous = false;
+  // An object could not be made, in a restart: a placeholder took replies in its place.
+  bool may_have_missed_replies = false;
   bool is_fifo = true;
   bool is_pinned = false;
   bool is_typed = false;
