@@ -221,7 +221,7 @@ TEST_P(WorkerExecutorTest, LeavesItsNumberToNobodyWhileItsActorsAreThere) {
   EXPECT_NE(WorkerExecutor::Start({}, Services()).value()->number(), number);
   auto pinned = WorkerExecutor::Start({}, Services()).value();
   const uint16_t free = pinned->number();
-  pinned->ForgetNumber();
+  pinned->StopSoonFor(number);
   pinned.reset();
   EXPECT_EQ(WorkerExecutor::Start({}, Services()).value()->number(), free) << "its only actor had ended";
 }
