@@ -17,8 +17,9 @@
 //
 // Any user message can be put aside, with its sender, also a Terminated and what comes instead of it: it is received
 // once more later. Every kind of mailbox allows it.
-// - A restart brings back what was put aside, before the messages that wait, after PreRestart.
-// - When the actor ends, what is put aside is dead letters, after PostStop. So hooks still find it.
+// - A restart brings back the stashed messages, before the messages that wait, after PreRestart.
+// - When the actor ends, the stashed messages become dead letters, after PostStop. So hooks
+//   still find them.
 // - What has been put aside has left the mailbox, and makes room there. What comes back counts again: where the mailbox
 //   is full by then and does not block its senders, the newest that have no room are dead letters (mailbox_full). A
 //   mailbox of OverflowStrategy::kDropOldest takes all back and does not count them.

@@ -1,4 +1,4 @@
-// Who gets how many turns when there are more ready actors than workers. The workers are driven by
+// Turns of actors when more actors are ready than there are workers. The workers are driven by
 // the test on one thread, so what is checked are counts, and every run is the same.
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@ constexpr size_t kMany = 200'000;
 class BusyActor : public ReadyNode {
  public:
   uint64_t turns = 0;
-  bool is_foreign = false;  // Made ready by a foreign thread after each turn.
+  bool is_foreign = false;  // A foreign thread schedules it after each turn.
 };
 
 class NoWaker final : public WorkerWaker {
@@ -177,8 +177,7 @@ TEST(Fairness, HoldsForAWorkerThatIsSlow) {
 }
 
 // SCH-14
-// What waits behind a turn that does not end is run by another worker, although that one has enough
-// to do.
+// Another worker runs the actors behind a turn that does not end, although it has enough to do.
 TEST(Fairness, HoldsForActorsBehindAWorkerThatIsStuck) {
   Pool<kDefaultRing> pool(2, 400);
   pool.MakeReady(0, 200);

@@ -367,8 +367,9 @@ void OverflowBesideABusyOne(Model& m) {
   m.After([&] { c.Settle(); });
 }
 
-// A busy worker finds that the other one has taken nothing for long, and takes half of its ring. The other one goes on,
-// runs what is left there, and is about to sleep while what was taken is in neither ring.
+// A busy worker finds that the other one has taken nothing for long, and takes half of its ring.
+// The other one goes on, runs what is left there, and is about to sleep while what was taken is in
+// neither ring.
 void RobbedByABusyOne(Model& m) {
   using Pool = QueuePoolOf<4, 2>;
   auto& c = m.Make<QueueCaseOf<Pool>>(m);

@@ -2,14 +2,16 @@
 // when they run dry.
 //
 // A worker takes the next actor from the first of these that has one:
-//   1. the injection queue, where foreign threads put actors, but not twice in a row: so a foreign actor waits for two
-//      turns of one worker, not behind everything that is ready, and a foreign flood gets at most half of the turns;
-//   2. its warm place, which holds the actor that was made ready last: its mailbox is in this core's cache. After
-//      kWarmStreak in a row the actor there goes to the back of the ring, so that two actors that only talk to each
-//      other do not keep the others waiting;
-//   3. the overflow queue, which all workers share, and to which a full ring moves the older half of its actors;
-//   4. its ring, oldest first;
-//   5. the other workers' rings, of which it takes half. Their warm places are not stolen from.
+// 1. the injection queue, where foreign threads put actors, but not twice in a row: so a foreign
+//    actor waits for two turns of one worker, not behind everything that is ready, and a foreign
+//    flood gets at most half of the turns;
+// 2. its warm place, which holds the actor that was made ready last: its mailbox is in this core's
+//    cache. After kWarmStreak in a row the actor there goes to the back of the ring, so that two
+//    actors that only talk to each other do not keep the others waiting;
+// 3. the overflow queue, which all workers share, and to which a full ring moves the older half of
+//    its actors;
+// 4. its ring, oldest first;
+// 5. the other workers' rings, of which it takes half. Their warm places are not stolen from.
 // Now and then a worker steals although its ring is not empty: if the actors in another ring wait
 // much longer. See stealing_queues.h, which also says what makes this fair.
 //
@@ -30,7 +32,7 @@ namespace fraktor::inline v0 {
 class WorkStealingCoordinator final : public ReadyQueueCoordinator {
  public:
   static constexpr uint32_t kWarmStreak = BasicStealingQueues<>::kWarmStreak;
-  // Of each worker. A full ring moves its older half to the overflow queue.
+  // The size of each worker's ring. A full ring moves its older half to the overflow queue.
   static constexpr size_t kRingCapacity = BasicStealingQueues<>::kCapacity;
 
   // `workers` from 1 to kMaxWorkers. `waker` must outlive the coordinator.

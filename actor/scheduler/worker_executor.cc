@@ -176,8 +176,9 @@ class WorkerExecutor::Loop final : public Worker {
   WorkerExecutor& executor_;
   ActorWorker& worker_;
   bool waits_ = false;  // The coordinator was told that it sleeps.
-  // How many runs in a row have gone past the ready actors, at the end of the last step; and the actor that was to be
-  // run next then, with which the streak goes on. To be compared, not to be touched: others may run it.
+  // How many runs in a row have gone past the ready actors, at the end of the last step; and the
+  // actor that was to be run next then, with which the streak goes on. To be compared, not to be
+  // touched: others may run it.
   uint32_t streak_ = 0;
   const ActorSlot* carried_ = nullptr;
   // To be compared, not to be touched: others may run it.

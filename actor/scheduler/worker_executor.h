@@ -46,8 +46,8 @@ struct WorkerExecutorOptions {
   std::string name = "actors";
   // From 1 to kMaxWorkers.
   int workers = 1;
-  // How many messages an actor handles before others have their turn, system messages included. From
-  // 1 to 1'000'000. `watch.yield_after` says how long that may take.
+  // How many messages an actor handles before others have their turn, system messages included.
+  // From 1 to 1'000'000. `watch.yield_after` says how long that may take.
   int budget = 64;
   // How many actors a worker runs before its toolbox looks at timers. From 1 to 1'000'000.
   int runs_per_step = 64;

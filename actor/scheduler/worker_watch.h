@@ -3,9 +3,9 @@
 //
 // - A handler that has sent to an idle actor and goes on for longer than `publish_after` keeps that actor waiting,
 //   since it is made ready when the handler ends (outbox.h). Then the watch makes it ready.
-// - A worker that has not taken a ready actor for longer than `yield_after` is to take one: the turn that it is in ends
-//   after the message that it is at (TimeSlice in actor_worker.h). So messages that take long do not multiply with the
-//   budget.
+// - A worker that has not taken a ready actor for longer than `yield_after` is to take one: the
+//   turn that it is in ends after the message that it is at (TimeSlice in actor_worker.h). So
+//   messages that take long do not multiply with the budget.
 // - A run of an actor that takes longer than `stall_after` is reported, once, with the type of the actor.
 //
 // All watches of a toolbox share one thread, the patrol: a timer would have to be driven by one of the workers, and
@@ -92,7 +92,8 @@ class WorkerWatch : public std::enable_shared_from_this<WorkerWatch> {
   // How often it has looked.
   uint64_t looks() const { return looks_.load(std::memory_order_relaxed); }
 
-  // How many actors it has made ready, how many slices it has ended, and how many stalls it has seen.
+  // How many actors it has scheduled, how many slices it has ended, and how many stalls it has
+  // seen.
   uint64_t published() const { return published_.load(std::memory_order_relaxed); }
   uint64_t ended_slices() const { return ended_slices_.load(std::memory_order_relaxed); }
   uint64_t stalls() const { return stalls_.load(std::memory_order_relaxed); }

@@ -196,7 +196,7 @@ TEST(SystemFairness, GivesManySelfSendersTheirTurns) {
 // SCH-14
 TEST(SystemFairness, GivesVeryManySelfSendersTheirTurns) { ExpectFairSelfSenders(200'000 / kScale, 2); }
 
-// An actor that a handler makes ready may run next, up to 32 times in a row: so pairs get more
+// An actor that a handler sends to may run next, up to 32 times in a row: so pairs get more
 // turns, but not many more.
 void ExpectFairSelfSendersBesidePairs(size_t senders, size_t pairs, int workers) {
   Turns turns(senders + 2 * pairs);
@@ -223,7 +223,8 @@ TEST(SystemFairness, GivesSelfSendersTheirTurnsBesidePairs) {
   }
 }
 
-// Replies to all asks at once, when all have come, and then tells a neighbour of the asker something.
+// Replies to all asks at once, when all have come, and then tells a neighbour of the asker
+// something.
 class LateServer final : public ActorInstance {
  public:
   LateServer(size_t asks, ActorRef neighbour) : asks_(asks), neighbour_(neighbour) {}
@@ -426,7 +427,7 @@ class Flooded final : public ActorInstance {
 };
 
 // SCH-14
-// There is always an actor that a foreign thread has made ready. A worker takes at most every
+// There is always an actor that a foreign thread has scheduled. A worker takes at most every
 // second one of those.
 TEST(SystemFairness, LetsLocalActorsHaveHalfOfTheTurnsBesideAForeignFlood) {
   for (const int workers : {1, 2}) {

@@ -183,7 +183,7 @@ class ActorContext {
   }
 
   // Ends an actor, mostly a child. A handler that runs returns first. A handler that waits in
-  // co_await does not run, and is cancelled: who has asked it gets an error at once. The messages
+  // co_await does not run, and is cancelled: its asker gets an error at once. The messages
   // in the mailbox become dead letters. To let the actor handle them, and finish the handler that
   // waits, send a PoisonPill.
   void Stop(ActorRef actor) { here("Stop").lifecycle.Stop(*this, actor); }

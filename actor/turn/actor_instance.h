@@ -40,15 +40,16 @@ class ActorInstance {
   virtual absl::Status PreStart(ActorContext& context);
 
   // After the last message, when all children have ended. Its handlers that waited have been
-  // cancelled, and its timers; its stash is still there. What it throws is logged and goes no
+  // cancelled, and its timers; its stash is still there. An exception is logged and goes no
   // further.
   virtual void PostStop(ActorContext& context);
 
-  // Of the old instance, before a new one takes its place because of `reason`. Handlers that waited
-  // and timers are cancelled before, as for PostStop. `message` is the one that it failed on; null
-  // if there was none. The usual one stops all children, and calls PostStop:
+  // Called for the old instance, before a new one takes its place because of `reason`. Handlers
+  // that waited and timers are cancelled before, as for PostStop. `message` is the one that it
+  // failed on; null if there was none. The usual one stops all children, and calls PostStop:
   // `context.StopChildren(); PostStop(context);`. One that does not stop the children has them
-  // restarted with it, under the names that they have. What it throws or returns is logged.
+  // restarted with it, under the names that they have. An exception, or
+  // an error that it returns, is logged.
   virtual absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
 
   // Of the new instance. The usual one calls PreStart. An error is a new failure.

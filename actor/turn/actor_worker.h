@@ -69,9 +69,9 @@ struct Turn {
   ActorRef self() const { return running() == nullptr ? ActorRef() : ActorRef(running(), word); }
 };
 
-// What a worker may do with a ready actor that it has taken, before it takes the next one. The
-// worker begins a slice at each take. WorkerWatch ends a slice that lasts too long: then the turn ends
-// after the message that it is at. So nobody has to read the clock for each message.
+// The limits of a worker between two takes from the ready queue: messages per turn, and turns. The
+// worker begins a slice at each take. WorkerWatch ends a slice that lasts too long: then the turn
+// ends after the message that it is at. So nobody has to read the clock for each message.
 //
 // All are relaxed. A watch that is late may end the next slice, which then ends early.
 class TimeSlice {
@@ -90,8 +90,8 @@ class TimeSlice {
 
   // How many messages a turn may have; 0 if the slice is over.
   uint32_t messages() const { return messages_.load(std::memory_order_relaxed); }
-  // How many turns may follow that of the taken actor: of actors that were made ready meanwhile; 0
-  // if the slice is over.
+  // How many turns of actors that were scheduled meanwhile may follow that of the taken actor; 0 if
+  // the slice is over.
   uint32_t streak() const { return streak_.load(std::memory_order_relaxed); }
   // Another one for each slice.
   uint64_t number() const { return number_.load(std::memory_order_relaxed); }

@@ -191,8 +191,8 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   BeginTurn(worker, slot);
   Turn& turn = worker.turn;
   Inbox& inbox = slot.mailbox.inbox;
-  uint32_t used = 0;    // So many messages of the budget,
-  uint32_t system = 0;  // of which so many were system messages, which metrics do not count.
+  uint32_t used = 0;    // Messages of this turn,
+  uint32_t system = 0;  // and the system messages among them, which metrics do not count.
 
   // Between two messages the hint is looked at and not the senders' word, for which they fight.
   bool look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
@@ -298,8 +298,9 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
   return more;
 }
 
-// Handles system messages, also those that come meanwhile, as far as the budget goes, of which `used`
-// are used; but one in each turn. Returns how many. Those that are left are in the turn's list.
+// Handles system messages, also those that come meanwhile, as far as the budget goes, of which
+// `used` are used; but one in each turn. Returns how many. Those that are left are in the turn's
+// list.
 uint32_t MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& slot, uint32_t used) {
   Turn& turn = worker.turn;
   Inbox& inbox = slot.mailbox.inbox;

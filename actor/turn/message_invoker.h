@@ -5,8 +5,9 @@
 //   InvokeResult result = invoker.InvokeBatch(worker, slot, 64);
 //
 // The rules that it keeps:
-// - System messages go before user messages, also before the next one of a long list. They count against the budget: an
-//   actor with very many of them yields, and goes on with them in its next turn.
+// - System messages go before user messages, also before the next one of a long list. They count
+//   against the budget: an actor with very many of them yields, and goes on with them in its next
+//   turn.
 // - A suspended actor gets system messages only. It is parked: user messages gather, and do not make it ready.
 // - A message that was sent to an earlier actor of the slot is a dead letter.
 // - A handler that returns an error, or throws, has failed: the actor is suspended and the failure goes to the
@@ -39,9 +40,9 @@ class MessageInvoker {
         middleware_(std::move(middleware)),
         run_gate_(middleware_.empty() ? 0 : static_cast<uint8_t>(Gate::kIntercepted)) {}
 
-  // Runs an actor whose mailbox the caller holds, as long as the worker's slice goes, but one message
-  // at least. The caller holds the mailbox afterwards only if the answer is kYielded. What the worker
-  // is to run next is in its outbox.
+  // Runs an actor whose mailbox the caller holds, as long as the worker's slice goes, but one
+  // message at least. The caller holds the mailbox afterwards only if the answer is kYielded. The
+  // actor that the worker is to run next is in its outbox.
   InvokeResult::Kind Run(ActorWorker& worker, ActorSlot& slot);
 
   // The same with all that is known of the outcome, and without anything left in the outbox.

@@ -4,13 +4,21 @@ An example is the first indented part of the comment at the top of a header; its
 sources. Tests of docs/ compile the sources and check some headers more strictly.
 """
 
+import re
+
 from tidy import finding
+
+_ITEM = re.compile(r"// (-|\d+\.) ")
 
 
 def example(text):
     """The paragraphs of the first example of a header, each a list of lines without indentation."""
-    paragraphs, current = [], []
+    paragraphs, current, in_list = [], [], False
     for line in text.splitlines():
+        # The further lines of an item of a list are indented, too.
+        in_list = bool(_ITEM.match(line)) or in_list and line.startswith("//  ")
+        if in_list and not current and not paragraphs:
+            continue
         if line.startswith("//   "):
             current.append(line[2:].strip())
         elif line == "//" and (current or paragraphs):

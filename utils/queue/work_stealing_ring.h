@@ -1,26 +1,27 @@
-// A worker's run queue: a bounded first-in first-out ring that one thread fills and empties and from which others steal
-// half.
+// A worker's run queue: a bounded first-in first-out ring that one thread fills and empties and
+// from which others steal half.
 //
 //   WorkStealingRing<Cell*> mine;
 //   if (!mine.TryPush(cell)) injection.Push(cell);              // full: the caller moves work to where everybody looks
 //   Cell* next = mine.TryPop();                                 // null: empty
 //   if (next == nullptr) next = other.StealHalfInto(mine);      // one to run now, the rest in our ring
 //
-// Thread safety: TryPush, TryPushUnannounced, TryPop and PopHalf belong to the owner, one thread at a time; so does the
-// ring that is handed to StealHalfInto. StealHalfInto itself, IsEmptyForParking and SizeHint may be called on a ring by
-// any thread.
+// Thread safety: TryPush, TryPushUnannounced, TryPop and PopHalf belong to the owner, one thread at
+// a time; so does the ring that is handed to StealHalfInto. StealHalfInto itself, IsEmptyForParking
+// and SizeHint may be called on a ring by any thread.
 //
-// Progress: TryPush is wait-free; TryPop, PopHalf and StealHalfInto are lock-free, they repeat only if another thread
-// took elements meanwhile.
+// Progress: TryPush is wait-free; TryPop, PopHalf and StealHalfInto are lock-free, they repeat only
+// if another thread took elements meanwhile.
 //
 // How not to sleep over work. A worker that runs dry
 //   1. announces that it sleeps, with a sequentially consistent read-modify-write on the idle count,
 //   2. looks once more at every ring with IsEmptyForParking(), and at the injection queue,
 //   3. sleeps only if all were empty.
-// A worker that makes work calls TryPush and then looks at the idle count with a sequentially consistent load, and
-// wakes somebody if it is not zero. TryPush stores the tail, and IsEmptyForParking loads it, sequentially consistently.
-// So there is one order of these four operations, and either the look in step 2 comes after the store and sees the
-// work, or the load comes after step 1 and sees the sleeper. No fence is needed.
+// A worker that makes work calls TryPush and then looks at the idle count with a sequentially
+// consistent load, and wakes somebody if it is not zero. TryPush stores the tail, and
+// IsEmptyForParking loads it, sequentially consistently. So there is one order of these four
+// operations, and either the look in step 2 comes after the store and sees the work, or the load
+// comes after step 1 and sees the sleeper. No fence is needed.
 #ifndef FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
 #define FRAKTOR_UTILS_QUEUE_WORK_STEALING_RING_H_
 
@@ -42,8 +43,8 @@ class WorkStealingRing {
 
  public:
   static constexpr size_t kHalf = kCapacity / 2;
-  // Items are copied before they are taken, and the copy is in vain if the owner pops one meanwhile: what lies in the
-  // owner's cache has to be copied in less time than an actor runs.
+  // Items are copied before they are taken, and the copy is in vain if the owner pops one
+  // meanwhile: what lies in the owner's cache has to be copied in less time than an actor runs.
   static constexpr uint64_t kMostStolen = 128;
   using HalfBuffer = std::array<T, kHalf>;
 
@@ -53,37 +54,39 @@ class WorkStealingRing {
 
   // For the owner.
 
-  // Puts `item` at the end, or answers false if the ring is full. What was written before is visible to whoever gets
-  // the item.
+  // Puts `item` at the end, or answers false if the ring is full. What was written before is
+  // visible to whoever gets the item.
   bool TryPush(T item) { return PushWith(item, std::memory_order_seq_cst); }
 
-  // The same without the order that parking needs, and without its cost: for an owner that will surely pop again before
-  // it sleeps, or that calls TryPush afterwards. A worker that is about to sleep may miss such an item; the owner does
-  // not.
+  // The same without the order that parking needs, and without its cost: for an owner that will
+  // surely pop again before it sleeps, or that calls TryPush afterwards. A worker that is about to
+  // sleep may miss such an item; the owner does not.
   bool TryPushUnannounced(T item) { return PushWith(item, std::memory_order_release); }
 
   // The oldest item, or null.
   T TryPop();
 
-  // Moves the older half of the items, rounded up and at most kHalf, into `items` and returns how many: what to do when
-  // the ring is full.
+  // Moves the older half of the items, rounded up and at most kHalf, into `items` and returns how
+  // many: what to do when the ring is full.
   size_t PopHalf(HalfBuffer& items);
 
   // For any thread.
 
-  // Takes the older half of this ring's items, rounded up, or `most`, from 1 to kMostStolen, if that is less; returns the
-  // oldest and puts the rest at the end of `thief`, as far as there is room. Fewer if others take at the same time. Null
-  // if this ring was empty. `thief` is the caller's own and another ring; its new items are announced like those of
-  // TryPush.
+  // Takes the older half of this ring's items, rounded up, or `most`, from 1 to kMostStolen, if
+  // that is less; returns the oldest and puts the rest at the end of `thief`, as far as there is
+  // room. Fewer if others take at the same time. Null if this ring was empty. `thief` is the
+  // caller's own and another ring; its new items are announced like those of TryPush.
   T StealHalfInto(WorkStealingRing& thief, uint64_t most = kMostStolen);
 
-  // False if there is an item whose TryPush comes earlier in the single order of sequentially consistent operations.
+  // False if there is an item whose TryPush comes earlier in the single order of sequentially
+  // consistent operations.
   bool IsEmptyForParking() const {
     const uint64_t tail = tail_.load(std::memory_order_seq_cst);
     return head_.load(std::memory_order_acquire) >= tail;
   }
 
-  // How many items there are, more or less: exact only while nobody pushes or takes. For metrics, and to compare rings.
+  // How many items there are, more or less: exact only while nobody pushes or takes. For metrics,
+  // and to compare rings.
   size_t SizeHint() const {
     const uint64_t head = head_.load(std::memory_order_relaxed);
     const uint64_t tail = tail_.load(std::memory_order_relaxed);
@@ -95,21 +98,25 @@ class WorkStealingRing {
 
   bool PushWith(T item, std::memory_order order);
 
-  // Why taking is safe. Everybody who takes reads the cells first and then moves head from h to h + n by
-  // compare-exchange; only that makes the items his. Positions are 64 bits wide and never wrap, so head has each value
-  // at most once (no ABA), and at most one taker can move it on from h. The owner writes over the cell of position p
-  // only after it has loaded a head beyond p. If a taker has read such a newer item, then head had left h before, and
-  // its compare-exchange fails. If the compare-exchange succeeds, it comes before that newer head, its release pairs
-  // with the owner's acquire load of head, and so the reads come before the overwriting. A torn half is never used.
+  // Why taking is safe. Everybody who takes reads the cells first and then moves head from h to h +
+  // n by compare-exchange; only that makes the items his. Positions are 64 bits wide and never
+  // wrap, so head has each value at most once (no ABA), and at most one taker can move it on from
+  // h. The owner writes over the cell of position p only after it has loaded a head beyond p. If a
+  // taker has read such a newer item, then head had left h before, and its compare-exchange fails.
+  // If the compare-exchange succeeds, it comes before that newer head, its release pairs with the
+  // owner's acquire load of head, and so the reads come before the overwriting. A torn half is
+  // never used.
 
-  // The position of the oldest item. Moved by takers (release: they are done with the cells), loaded with acquire by
-  // the owner before it writes over a cell, and by takers so that the tail that they load next is no older.
+  // The position of the oldest item. Moved by takers (release: they are done with the cells),
+  // loaded with acquire by the owner before it writes over a cell, and by takers so that the tail
+  // that they load next is no older.
   alignas(64) typename Atomics::template Atomic<uint64_t> head_{0};
-  // The position after the newest item. Stored by the owner only: the release publishes the cells and what the items
-  // point to, and pairs with the acquire of thieves. See above for when it is sequentially consistent.
+  // The position after the newest item. Stored by the owner only: the release publishes the cells
+  // and what the items point to, and pairs with the acquire of thieves. See above for when it is
+  // sequentially consistent.
   alignas(64) typename Atomics::template Atomic<uint64_t> tail_{0};
-  // Relaxed, ordered by head and tail. Atomic because a thief may read a cell that the owner writes; it then throws
-  // away what it read.
+  // Relaxed, ordered by head and tail. Atomic because a thief may read a cell that the owner
+  // writes; it then throws away what it read.
   alignas(64) std::array<typename Atomics::template Atomic<T>, kCapacity> cells_{};
 };
 

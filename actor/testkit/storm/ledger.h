@@ -44,8 +44,9 @@ class Ledger {
   std::vector<std::string> violations() const;
   bool ok() const { return violation_count_.load(std::memory_order_relaxed) == 0; }
 
-  // Set before a system ends while threads send to it: a message that a thread pushes when the workers have stopped is
-  // counted (DispatcherTable::LateDeadLetters), and not published. `vanished` counts those that nobody settled.
+  // Set before a system ends while threads send to it: a message that a thread pushes when the
+  // workers have stopped is counted (DispatcherTable::LateDeadLetters), and not published.
+  // `vanished` counts those that nobody settled.
   void SetLenient() { is_lenient_.store(true, std::memory_order_relaxed); }
   bool is_lenient() const { return is_lenient_.load(std::memory_order_relaxed); }
 

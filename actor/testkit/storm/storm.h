@@ -37,8 +37,8 @@ struct StormOptions {
   int strangers = 3;
   int operations = 3000;
   int workers = 2;
-  // Operations that are left out, by their names in the tables of operations. A message that races with the end of a
-  // pinned actor is lost without a dead letter.
+  // Operations that are left out, by their names in the tables of operations. A message that races
+  // with the end of a pinned actor is lost without a dead letter.
   std::set<std::string, std::less<>> skipped = {"pinned actors"};
   // Prints a line for each round.
   bool is_verbose = false;
