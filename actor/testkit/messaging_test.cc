@@ -187,7 +187,9 @@ TEST(Messaging, GivesTheThreadBackAfterItsBudget) {
   for (auto line = lines.begin(); line != std::min(last_a, last_b); ++line) {
     in_a_row = line != lines.begin() && *line == *(line - 1) ? in_a_row + 1 : 1;
     EXPECT_LE(in_a_row, 6u) << absl::StrJoin(lines, " ");
-    if (line + 1 != lines.end() && *line != *(line + 1)) EXPECT_EQ(in_a_row % 3, 0u) << absl::StrJoin(lines, " ");
+    if (line + 1 != lines.end() && *line != *(line + 1)) {
+      EXPECT_EQ(in_a_row % 3, 0u) << absl::StrJoin(lines, " ");
+    }
   }
 }
 
