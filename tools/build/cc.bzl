@@ -47,8 +47,9 @@ def _umbrella_impl(ctx):
         cc_common.merge_cc_infos(direct_cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]),
     ]
 
-# One name for several libraries: a target that depends on the umbrella may include the headers of each library in `deps`.
-# A cc_library with only `deps` is no substitute: clang's layering_check rejects includes through it.
+# One name for several libraries: a target that depends on the umbrella may include the headers of
+# each library in `deps`. A cc_library with only `deps` is no substitute: clang's layering_check
+# rejects includes through it.
 fraktor_cc_umbrella = rule(
     implementation = _umbrella_impl,
     attrs = {"deps": attr.label_list(mandatory = True, providers = [CcInfo])},
