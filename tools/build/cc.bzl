@@ -7,6 +7,8 @@ on us may have folders named like ours, and compile our own code with our warnin
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
+load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
+load("@rules_cc//cc/common:cc_info.bzl", "CcInfo")
 
 _COPTS = [
     "-Wall",
@@ -35,6 +37,25 @@ def fraktor_cc_library(name, copts = [], **kwargs):
         include_prefix = "fraktor/" + native.package_name(),
         **kwargs
     )
+
+def _umbrella_impl(ctx):
+    runfiles = ctx.runfiles()
+    for dep in ctx.attr.deps:
+        runfiles = runfiles.merge(dep[DefaultInfo].default_runfiles)
+    files = depset(transitive = [dep[DefaultInfo].files for dep in ctx.attr.deps])
+    return [
+        DefaultInfo(files = files, runfiles = runfiles),
+        cc_common.merge_cc_infos(direct_cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]),
+    ]
+
+# One name for several libraries: a target that depends on the umbrella may include the headers of
+# each library in `deps`. A cc_library with only `deps` is no substitute: clang's layering_check
+# rejects includes through it.
+fraktor_cc_umbrella = rule(
+    implementation = _umbrella_impl,
+    attrs = {"deps": attr.label_list(mandatory = True, providers = [CcInfo])},
+    provides = [CcInfo],
+)
 
 def fraktor_cc_test(name, deps = [], copts = [], size = "small", **kwargs):
     """A GoogleTest test; gtest_main is linked by itself.
