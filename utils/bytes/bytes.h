@@ -1,4 +1,4 @@
-// Numbers and texts as bytes: what records, keys and messages are made of.
+// Encodes numbers and texts as bytes, and decodes them: for records, keys and messages.
 //
 //   std::string bytes;
 //   AppendVarint(bytes, 300);
@@ -6,12 +6,10 @@
 //   ByteReader reader(bytes);
 //   uint64_t number = reader.Varint();
 //   std::string_view text = reader.Sized();
-//   if (!reader.ok()) return Corrupt();       // asked once, at the end: what cannot be read is 0 or empty
+//   if (!reader.ok()) return absl::DataLossError("the record is too short");   // one check, after the last read
 //
-// The same into memory that the caller has, for those who know beforehand how much they need:
-//
-//   char* const record = Room(VarintBytes(300) + SizedBytes(text.size()));
-//   char* const end = PutSized(PutVarint(record, 300), text);
+//   std::string record(VarintBytes(300) + SizedBytes(text.size()), '\0');
+//   char* const end = PutSized(PutVarint(record.data(), 300), text);           // into memory of the caller
 //
 // Thread safety: values and free functions.
 #ifndef FRAKTOR_UTILS_BYTES_BYTES_H_
@@ -26,15 +24,16 @@
 
 namespace fraktor::inline v0 {
 
-// What a number takes as a varint: seven of its bits to a byte. 9/64 is a little less than a seventh, and enough for
-// 64.
+// The bytes of a varint: it has seven bits of the number in each byte. The formula is exact for 64
+// bits, although 9/64 is a little less than 1/7.
 constexpr size_t VarintBytes(uint64_t value) { return (static_cast<size_t>(std::bit_width(value | 1)) * 9 + 64) / 64; }
-// What a text of so many bytes takes with its length.
+// The bytes of a text of that many bytes, with its length before it.
 constexpr size_t SizedBytes(size_t bytes) { return VarintBytes(bytes) + bytes; }
 
-// Each writes into memory that has room for it, and answers where it has ended.
+// Each Put function writes to `at`, where the caller has made room, and returns the end of the
+// written bytes.
 
-// Seven bits to a byte, lowest first.
+// Seven bits in each byte, lowest bits first.
 inline char* PutVarint(char* at, uint64_t value) {
   for (; value >= 0x80; value >>= 7) *at++ = static_cast<char>(value | 0x80);
   *at++ = static_cast<char>(value);
@@ -51,7 +50,7 @@ inline char* PutFixed64(char* at, uint64_t value) {
   return at + sizeof(value);
 }
 
-// Big endian: sorted as numbers are.
+// Big endian: the bytes sort like the numbers.
 inline char* PutSorted64(char* at, uint64_t value) {
   for (size_t i = 0; i < sizeof(value); ++i) at[i] = static_cast<char>(value >> (56 - 8 * i));
   return at + sizeof(value);
@@ -64,7 +63,7 @@ inline char* PutBytes(char* at, std::string_view bytes) {
 // The length, then the text.
 inline char* PutSized(char* at, std::string_view text) { return PutBytes(PutVarint(at, text.size()), text); }
 
-// The same at the end of a string.
+// The Append functions write the same bytes at the end of a string.
 
 inline void AppendVarint(std::string& bytes, uint64_t value) {
   for (; value >= 0x80; value >>= 7) bytes.push_back(static_cast<char>(value | 0x80));
@@ -116,7 +115,8 @@ inline uint32_t LoadFixed32(const char* bytes) {
   return value;
 }
 
-// Reads from the front. After something that is not there, everything else is 0 or empty and ok() is false.
+// Reads values from the front of a text. After the first value that is missing, ok() is false and
+// every further value is 0 or empty.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
