@@ -1,10 +1,12 @@
-// std::string_view to absl::string_view and back.
+// Converts between std::string_view and absl::string_view.
 //
 //   absl::Status Refuse(std::string_view name) { return absl::NotFoundError(absl::StrCat("no actor ", ToAbsl(name))); }
+//
 //   std::string_view text = ToStd(status.message());
 //
-// In today's Abseil the two are one type; in the one that Debian 12 ships they are not, and neither converts to the
-// other. Our API has std::string_view everywhere and calls these at the border. Never overload on both.
+// In current versions of Abseil the two are one type. In the version of Debian 12 they are two
+// types, and neither converts to the other. Our API uses std::string_view everywhere and converts
+// where it calls Abseil. Never overload a function on both.
 #ifndef FRAKTOR_UTILS_STRINGS_STRING_VIEW_H_
 #define FRAKTOR_UTILS_STRINGS_STRING_VIEW_H_
 
