@@ -1,4 +1,4 @@
-// A mutex that clang's thread safety analysis and ThreadSanitizer both understand.
+// Mutex: a lock that clang's thread safety analysis and ThreadSanitizer both understand.
 //
 //   class Counter {
 //    public:
@@ -18,8 +18,8 @@
 //     int sum_ ABSL_GUARDED_BY(mutex_) = 0;
 //   };
 //
-// Why not absl::Mutex: an installed Abseil is not instrumented, and ThreadSanitizer then reports races in code that has
-// none. std::mutex is intercepted by name, so it is right in every build.
+// Why not absl::Mutex: an installed Abseil is not instrumented, so ThreadSanitizer reports races in
+// code that has none. ThreadSanitizer intercepts std::mutex by name, in every build.
 #ifndef FRAKTOR_UTILS_SYNC_MUTEX_H_
 #define FRAKTOR_UTILS_SYNC_MUTEX_H_
 
@@ -29,16 +29,16 @@
 
 namespace fraktor::inline v0 {
 
-// std::mutex with the annotations that make ABSL_GUARDED_BY checked under clang. Not recursive. All methods may be
-// called from any thread.
+// A std::mutex with the annotations that let clang check ABSL_GUARDED_BY. Not recursive. Any thread
+// may call all methods.
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return mutex_.try_lock(); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
 
-  // Tells the analysis, in a lambda that it cannot see through, that the caller holds the lock. Does nothing when the
-  // program runs.
+  // Tells the analysis that the caller holds the lock, in a lambda that the analysis cannot see
+  // through. Does nothing at run time.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
 
  private:
@@ -54,7 +54,8 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
-  // What std::condition_variable_any calls while it waits. The lock is held again when wait() returns.
+  // std::condition_variable_any calls these while it waits. The lock is held again when wait()
+  // returns.
   void lock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Lock(); }      // NOLINT(readability-identifier-naming)
   void unlock() ABSL_NO_THREAD_SAFETY_ANALYSIS { mutex_.Unlock(); }  // NOLINT(readability-identifier-naming)
 

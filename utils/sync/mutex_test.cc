@@ -81,7 +81,7 @@ TEST(NoWaitLock, LetsOneInAndSendsOthersAway) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(sum, counted.load());
-  // Twice: who lets go of it leaves it free.
+  // Twice, to see that Unlock leaves the lock free.
   for (int i = 0; i < 2; ++i) {
     if (!lock.TryLock()) FAIL() << "nobody has it";
     bool again = false;

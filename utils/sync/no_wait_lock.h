@@ -1,14 +1,15 @@
-// A lock that nobody waits for: who does not get it at once does something else.
+// NoWaitLock: a lock that no thread waits for. A thread that does not get it does something else.
 //
+//   NoWaitLock lock;
 //   if (lock.TryLock()) {
-//     ... what it guards ...
+//     Trim(pool);            // one thread at a time; the others skip it
 //     lock.Unlock();
 //   }
 //
-// Half the price of a Mutex, since nobody has to be woken: one read-modify-write for both calls. Understood by clang's
-// thread safety analysis and by ThreadSanitizer.
+// It costs half as much as a Mutex, since there is no waiter to wake: TryLock and Unlock together
+// are one read-modify-write. Clang's thread safety analysis and ThreadSanitizer understand it.
 //
-// Thread safety: TryLock from any thread, Unlock by who has the lock.
+// Thread safety: any thread may call TryLock. Only the thread that holds the lock may call Unlock.
 #ifndef FRAKTOR_UTILS_SYNC_NO_WAIT_LOCK_H_
 #define FRAKTOR_UTILS_SYNC_NO_WAIT_LOCK_H_
 
@@ -20,7 +21,7 @@ namespace fraktor::inline v0 {
 
 class ABSL_LOCKABLE NoWaitLock {
  public:
-  // True: the caller has the lock.
+  // Returns true if the caller holds the lock now.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) { return !locked_.exchange(true, std::memory_order_acquire); }
   void Unlock() ABSL_UNLOCK_FUNCTION() { locked_.store(false, std::memory_order_release); }
 
