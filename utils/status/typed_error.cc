@@ -18,8 +18,9 @@
 namespace fraktor::inline v0::status_internal {
 namespace {
 
-// A payload is `number` and then `;key=value` for each detail; `%`, `;`, `=` and what does not print are written as
-// %XX. A payload of a peer that is longer than this is not read: nothing that we write is.
+// A payload is `number`, and then `;key=value` for each detail. `%`, `;`, `=` and bytes that do not
+// print are written as %XX. A longer payload is ignored: this code never writes one, so it comes
+// from a peer.
 constexpr size_t kMaxPayloadBytes = 16 * 1024;
 
 bool IsPlain(char c) { return c > ' ' && c < 0x7f && c != '%' && c != ';' && c != '='; }
@@ -71,7 +72,7 @@ std::optional<std::string> PayloadText(const absl::Status& status, std::string_v
   return std::string(*payload);
 }
 
-// The text up to the next ';', which is removed from `rest` together with it.
+// Removes the text up to the next ';' from `rest`, together with the ';', and returns the text.
 std::string_view TakeField(std::string_view& rest) {
   const std::string_view field = rest.substr(0, rest.find(';'));
   rest.remove_prefix(std::min(rest.size(), field.size() + 1));

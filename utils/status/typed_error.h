@@ -1,9 +1,9 @@
-// An absl::Status that also carries a domain's own kind of error, for programs that decide by it.
+// An absl::Status that also carries an error kind of its domain, for programs that decide by it.
 //
 //   enum class JournalErrorKind { kStaleEpoch = 0, kCorrupt = 1 };        // stored and sent: never reuse a number
 //   template <>
 //   struct fraktor::ErrorKindTraits<JournalErrorKind> {
-//     static constexpr std::string_view kTypeUrl = "fraktor.dev/error/journal";  // stable; never a C++ type name
+//     static constexpr std::string_view kTypeUrl = "example.com/error/journal";  // stable; never a C++ type name
 //     static constexpr JournalErrorKind kLast = JournalErrorKind::kCorrupt;      // kinds are numbered 0 .. kLast
 //   };
 //
@@ -14,12 +14,13 @@
 //     std::optional<int64_t> record = ErrorDetailNumberOf<JournalErrorKind>(status, "record");
 //   }
 //
-// The kind and the details are a payload of the status, so they survive copying, Annotate() and transport of payloads.
-// A status may carry kinds of several domains. The payload is short readable text, `1;record=7`, because
-// absl::Status::ToString() prints it.
+// The kind and the details are a payload of the status. They survive copying, Annotate(), and any
+// transport that keeps payloads. A status may carry kinds of several domains. The payload is short
+// readable text, such as `1;record=7`, because absl::Status::ToString() prints it.
 //
-// What comes from a peer is not trusted: a kind that this build does not know (the peer is newer) and a payload that
-// cannot be read give no kind, never a value outside of the enum. The status code and the message are still there.
+// A payload from a peer is not trusted. A kind that this build does not know (the peer is newer)
+// and a payload that cannot be parsed give no kind, and never a value outside of the enum. The
+// status code and the message are still there.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_UTILS_STATUS_TYPED_ERROR_H_
@@ -38,8 +39,8 @@
 
 namespace fraktor::inline v0 {
 
-// Specialize it beside the enum, as above: `kTypeUrl` names the payload, `kLast` is the highest kind that this build
-// knows.
+// Specialize this beside the enum, as above. `kTypeUrl` names the payload. `kLast` is the highest
+// kind that this build knows.
 template <class Kind>
 struct ErrorKindTraits;
 
@@ -50,8 +51,8 @@ concept ErrorKind = std::is_enum_v<Kind> && requires {
   { ErrorKindTraits<Kind>::kLast } -> std::convertible_to<Kind>;
 };
 
-// At most so many details are kept, and so many bytes of one value; what is more is cut off. Keys are literals of the
-// program.
+// Limits: a status keeps the first kMaxErrorDetails details, and the first kMaxErrorDetailBytes
+// bytes of each key and value. Keys are literals of the program.
 inline constexpr size_t kMaxErrorDetails = 8;
 inline constexpr size_t kMaxErrorDetailBytes = 256;
 
@@ -85,8 +86,9 @@ std::optional<int64_t> ParseDetailNumber(const std::optional<std::string>& text)
 
 }  // namespace status_internal
 
-// An error with a code, a kind, a text, and details. Details are read back by key; of two with one key the first
-// counts. An OK code, which cannot carry anything, becomes kUnknown.
+// Makes an error with a code, a kind, a text and details. Details are read by their key; if two
+// details have the same key, the first one counts. An OK status cannot carry a payload, so the code
+// kOk becomes kUnknown.
 template <ErrorKind Kind>
 absl::Status MakeError(absl::StatusCode code, Kind kind, std::string_view text,
                        std::initializer_list<ErrorDetail> details = {}) {
@@ -94,14 +96,15 @@ absl::Status MakeError(absl::StatusCode code, Kind kind, std::string_view text,
                                          details);
 }
 
-// The number of the kind as it was sent, also if this build does not know it; none if the status has no readable
-// payload of this domain.
+// Returns the number of the kind as it was sent, even if this build does not know that kind.
+// Returns nothing if the status has no readable payload of this domain.
 template <ErrorKind Kind>
 std::optional<uint64_t> ErrorKindNumberOf(const absl::Status& status) {
   return status_internal::TypedErrorNumber(status, ErrorKindTraits<Kind>::kTypeUrl);
 }
 
-// The kind; none if the status is OK, has no kind of this domain, or has one that this build does not know.
+// Returns the kind. Returns nothing if the status is OK, has no kind of this domain, or has a kind
+// that this build does not know.
 template <ErrorKind Kind>
 std::optional<Kind> ErrorKindOf(const absl::Status& status) {
   const std::optional<uint64_t> number = ErrorKindNumberOf<Kind>(status);
@@ -109,13 +112,14 @@ std::optional<Kind> ErrorKindOf(const absl::Status& status) {
   return static_cast<Kind>(*number);
 }
 
-// A detail by its key; none if there is no such detail. It is there also if the kind is not known.
+// Returns the detail with that key, if there is one. It does not matter whether this build knows
+// the kind.
 template <ErrorKind Kind>
 std::optional<std::string> ErrorDetailOf(const absl::Status& status, std::string_view key) {
   return status_internal::TypedErrorDetail(status, ErrorKindTraits<Kind>::kTypeUrl, key);
 }
 
-// A detail that is a number; none if it is missing or not a number of 64 bits with sign.
+// Returns the detail with that key if it is a signed 64-bit number.
 template <ErrorKind Kind>
 std::optional<int64_t> ErrorDetailNumberOf(const absl::Status& status, std::string_view key) {
   return status_internal::ParseDetailNumber(ErrorDetailOf<Kind>(status, key));
