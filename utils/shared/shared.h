@@ -1,28 +1,33 @@
-// Shared ownership in eight bytes: an intrusive strong pointer and a weak one.
+// Shared<T> and WeakShared<T>: shared ownership by an intrusive pointer of eight bytes, and a weak
+// pointer.
 //
 //   class Connection : public SharedObject {
 //    public:
-//     explicit Connection(int socket);
-//     void OnReadable();
+//     explicit Connection(int socket) : socket_(socket) {}
+//     void OnReadable() { ReadFrom(socket_); }
+//
+//    private:
+//     const int socket_;
 //   };
 //
-//   Shared<Connection> connection = MakeShared<Connection>(socket);   // one allocation: counts and object
+//   Shared<Connection> connection = MakeShared<Connection>(socket);   // one allocation for counts and object
 //   poller.Register(socket, [weak = WeakShared<Connection>(connection)] {
 //     if (Shared<Connection> alive = weak.Lock()) alive->OnReadable();
 //   });
 //
-// The object lives until the last Shared goes, its memory until the last WeakShared goes too. The counts stand before
-// the object (16 bytes with the function that destroys it), so a Shared is found again from a plain reference:
-// ShareThis(*this).
+// The last Shared destroys the object. The memory is freed when the last WeakShared has gone too.
+// The counts and the function that destroys the object stand in 16 bytes before the object, so
+// ShareThis(*this) makes a Shared from a plain reference.
 //
-// Thread safety: as for std::shared_ptr. Different pointers to one object may be used from any threads; one and the
-// same pointer is a plain value. What the object does is its own affair; all that happened before a Shared was released
-// happens before the destructor.
+// Thread safety: as std::shared_ptr. Several threads may use different pointers to one object. One
+// pointer is a plain value. The object protects its own members. Everything that happens before the
+// release of a Shared happens before the destructor.
 //
-// Costs: a copy or a Lock() is one atomic read-modify-write, a release too; moves touch no atomics. 2^31 owners are the
-// limit: the process ends rather than wrap the count.
+// Costs: a copy, a Lock() and a release are one atomic read-modify-write each; a move touches no
+// atomic. An object has at most 2^31 owners; one more ends the process, since the count would wrap.
 //
-// Prefer std::unique_ptr, or an ActorRef; this is for objects that really have several owners on several threads.
+// Prefer std::unique_ptr, or an ActorRef. Shared is for objects that really have several owners on
+// several threads.
 #ifndef FRAKTOR_UTILS_SHARED_SHARED_H_
 #define FRAKTOR_UTILS_SHARED_SHARED_H_
 
@@ -46,13 +51,14 @@ class WeakShared;
 template <class T>
 class LastShared;
 
-// The base of everything that can be shared. It must be at the very start of the object, which it is if it is the first
-// base (or a base of the first base). A polymorphic class whose first base is not polymorphic moves that base:
-// MakeShared ends the process then and says so.
+// The base of every shared class. It must lie at the very start of the object, so it must be the
+// first base (or a base of the first base). The compiler moves the first base if it is not
+// polymorphic and the class is; MakeShared then ends the process with a text.
 //
-// Such objects are made by MakeShared only. A constructor or destructor must not call ShareThis.
+// Only MakeShared makes such objects. A constructor or destructor must not call ShareThis.
 //
-// A class may decide how its last owner lets go of it, for example on which thread the destructor runs:
+// A class may decide how it is destroyed when its last owner lets go, for example on which thread:
+//
 //   static void DestroyShared(LastShared<Connection> last) noexcept { executor.Post([last = std::move(last)] {}); }
 class SharedObject {
  public:
@@ -68,17 +74,18 @@ namespace shared_internal {
 
 enum class HeaderAction { kLetGo, kDestroy, kFree };
 
-// Stands immediately before each shared object.
+// Lies immediately before each shared object.
 struct Header {
   using Act = void (*)(Header*, HeaderAction) noexcept;
 
   explicit Header(Act function) : act(function) {}
 
-  // Owners. 0 while the object is being built and after the last owner went; never rises again from 0. A decrement is
-  // acq_rel: the release half pairs with the acquire half of the decrement that reaches 0, so that the destructor sees
-  // everything.
+  // The number of owners. 0 during construction and after the last owner has gone; it never rises
+  // from 0 again. A decrement is acq_rel: its release half pairs with the acquire half of the
+  // decrement that reaches 0, so that the destructor sees all writes of all owners.
   std::atomic<uint32_t> strong{0};
-  // WeakShareds, and one for all owners together. The same pairing, for the freeing of the memory.
+  // The number of WeakShareds, plus one for all owners together. The same pairing, for freeing the
+  // memory.
   std::atomic<uint32_t> weak{1};
   const Act act;
 };
@@ -94,23 +101,23 @@ inline Header* HeaderOf(const SharedObject* object) {
   return std::launder(reinterpret_cast<Header*>(reinterpret_cast<uintptr_t>(object) - sizeof(Header)));
 }
 
-// Only while the object is alive.
+// Call it only while the object is alive.
 inline SharedObject* ObjectBehind(Header* header) {
   return std::launder(reinterpret_cast<SharedObject*>(reinterpret_cast<std::byte*>(header) + sizeof(Header)));
 }
 
-// For a caller that has a strong reference already, which keeps the count above 0.
+// The caller already has a strong reference, so the count is above 0.
 inline void AddStrong(Header* header) {
   // relaxed: nothing is read because of it.
   if (header->strong.fetch_add(1, std::memory_order_relaxed) >= kMaxCount) DieOfTooManyOwners();
 }
 
-// For a caller that has only a weak reference.
+// The caller has only a weak reference. Returns false if the last owner has gone.
 inline bool TryAddStrong(Header* header) {
   uint32_t strong = header->strong.load(std::memory_order_relaxed);
   while (strong != 0) {
     if (strong >= kMaxCount) DieOfTooManyOwners();
-    // acquire: pairs with the release decrement of an owner that wrote to the object and went.
+    // acquire: pairs with the release decrement of an owner that wrote to the object and let go.
     if (header->strong.compare_exchange_weak(strong, strong + 1, std::memory_order_acquire,
                                              std::memory_order_relaxed)) {
       return true;
@@ -137,7 +144,7 @@ concept HasDestroyShared = requires(LastShared<T> last) {
   noexcept;
 };
 
-// Where an object of type T and its header lie in one allocation.
+// The layout of one allocation: the header and an object of type T.
 template <class T>
 struct Block {
   static constexpr size_t kAlignment = std::max(alignof(T), alignof(Header));
@@ -188,7 +195,7 @@ struct Block {
 
 }  // namespace shared_internal
 
-// An owner, or null. A const T or a base of the object's class will do for T, as with plain pointers.
+// An owner, or null. T may be const, or a base of the object's class, as with plain pointers.
 template <class T>
 class Shared {
  public:
@@ -229,7 +236,8 @@ class Shared {
   T* operator->() const noexcept { return object_; }
   explicit operator bool() const noexcept { return object_ != nullptr; }
 
-  // How many owners there are at some moment. For tests and reports: it is old when it is read.
+  // The number of owners at some moment. For tests and reports: it may have changed when the caller
+  // reads it.
   uint32_t OwnerCount() const noexcept {
     return object_ == nullptr ? 0 : header()->strong.load(std::memory_order_relaxed);
   }
@@ -264,7 +272,7 @@ class Shared {
   T* object_ = nullptr;
 };
 
-// Remembers an object without keeping it alive; keeps only its memory. May be null.
+// Refers to an object without keeping it alive; keeps only its memory. May be null.
 template <class T>
 class WeakShared {
  public:
@@ -303,15 +311,16 @@ class WeakShared {
 
   void Reset() noexcept { *this = WeakShared(); }
 
-  // An owner, if there is still one at this moment; otherwise null. Against the release of the last owner this is
-  // decided by one atomic operation: either the object stays alive for this caller, or the answer is null.
+  // Returns an owner if the object still has one, otherwise null. One atomic operation decides
+  // between this call and the release of the last owner: either the object stays alive for this
+  // caller, or the result is null.
   Shared<T> Lock() const noexcept {
     if (header_ == nullptr || !shared_internal::TryAddStrong(header_)) return nullptr;
     using Base = std::conditional_t<std::is_const_v<T>, const SharedObject, SharedObject>;
     return Shared<T>(static_cast<T*>(static_cast<Base*>(shared_internal::ObjectBehind(header_))));
   }
 
-  // Whether Lock() would give null from now on. The opposite answer is old when it is read.
+  // True if Lock() returns null from now on. False may be outdated when the caller reads it.
   bool IsExpired() const noexcept { return header_ == nullptr || header_->strong.load(std::memory_order_relaxed) == 0; }
 
   friend void swap(WeakShared& a, WeakShared& b) noexcept { std::swap(a.header_, b.header_); }
@@ -320,12 +329,13 @@ class WeakShared {
   template <class U>
   friend class WeakShared;
 
-  // The header and not the object, which may be gone: the object starts behind it.
+  // The header, and not the object, which may be destroyed. The object begins right after the
+  // header.
   shared_internal::Header* header_ = nullptr;
 };
 
-// The object after its last owner let go, on its way to its destructor: see SharedObject. Whoever holds it runs the
-// destructor when he drops it.
+// An object whose last owner has let go and whose destructor has not run: see SharedObject. The
+// destructor of LastShared runs it.
 template <class T>
 class LastShared {
  public:
@@ -350,7 +360,8 @@ class LastShared {
   T* object_;
 };
 
-// Makes an object with its first owner. If the constructor throws, the memory is freed and the exception goes on.
+// Makes an object and its first owner. If the constructor throws, the memory is freed and the
+// exception propagates.
 template <class T, class... Args>
 Shared<T> MakeShared(Args&&... args) {
   static_assert(std::is_base_of_v<SharedObject, T>, "a shared class derives from fraktor::SharedObject");
@@ -370,12 +381,12 @@ Shared<T> MakeShared(Args&&... args) {
     shared_internal::DieOfDisplacedBase();
   }
   guard.memory = nullptr;
-  header->strong.store(1, std::memory_order_relaxed);  // nobody else knows the object yet
+  header->strong.store(1, std::memory_order_relaxed);  // no other thread knows the object yet
   return Shared<T>(object);
 }
 
-// One more owner for an object that has at least one: `ShareThis(*this)`. Ends the process in a constructor or
-// destructor, where there is none.
+// Makes one more owner for an object that has at least one: `ShareThis(*this)`. Ends the process if
+// the object has no owner, as in its constructor or destructor.
 template <class T>
 Shared<T> ShareThis(T& object) noexcept {
   if (!shared_internal::TryAddStrong(shared_internal::HeaderOf(std::addressof(object)))) {
@@ -384,7 +395,7 @@ Shared<T> ShareThis(T& object) noexcept {
   return Shared<T>(std::addressof(object));
 }
 
-// From a base to a derived class that the caller knows to be right.
+// Casts from a base to a derived class. The caller must know that the object is of that class.
 template <class T, class U>
 Shared<T> StaticCast(Shared<U> shared) noexcept {
   return Shared<T>(static_cast<T*>(std::exchange(shared.object_, nullptr)));

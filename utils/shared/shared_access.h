@@ -1,15 +1,16 @@
-// A value that can be reached only while its lock is held.
+// SharedAccess<T>: a value that can be reached only while its lock is held.
 //
 //   SharedAccess<absl::flat_hash_map<std::string, int>> counts;
 //   counts.WithWrite([](auto& map) { ++map["a"]; });
 //   int a = counts.WithRead([](const auto& map) { auto it = map.find("a"); return it == map.end() ? 0 : it->second; });
 //
-// Both functions return what the given function returns, and refuse at compile time results that plainly point into the
-// value: references, pointers, and views such as std::string_view and std::span. (A view inside a struct, or an
-// iterator, is not seen: copy what you need.)
+// Both functions return the result of the given function. They reject, at compile time, results
+// that plainly point into the value: references, pointers, and views such as std::string_view and
+// std::span. They do not see a view inside a struct, or an iterator: return a copy.
 //
-// Thread safety: any thread may call both. Readers run together, a writer runs alone. The given function must not use
-// the same SharedAccess again: that is a deadlock. An exception releases the lock and goes on.
+// Thread safety: any thread may call both. Readers run at the same time, a writer runs alone. The
+// given function must not use the same SharedAccess again: that is a deadlock. An exception
+// releases the lock and propagates.
 #ifndef FRAKTOR_UTILS_SHARED_SHARED_ACCESS_H_
 #define FRAKTOR_UTILS_SHARED_SHARED_ACCESS_H_
 
@@ -31,7 +32,7 @@ inline constexpr bool kIsReferenceWrapper = false;
 template <class T>
 inline constexpr bool kIsReferenceWrapper<std::reference_wrapper<T>> = true;
 
-// A class of trivial copies with data() and size() is a view of something else; std::array is the exception.
+// A trivially copyable class with data() and size() is a view; std::array is the exception.
 template <class T>
 concept View = std::is_trivially_copyable_v<T> && requires(const T& view) {
   view.data();
@@ -57,7 +58,7 @@ class SharedAccess {
   SharedAccess(const SharedAccess&) = delete;
   SharedAccess& operator=(const SharedAccess&) = delete;
 
-  // Calls `fn(const T&)` while other readers may be inside but no writer is.
+  // Calls `fn(const T&)`. Other readers may run at the same time, a writer may not.
   template <class Fn>
   auto WithRead(Fn&& fn) const -> std::invoke_result_t<Fn, const T&> {
     static_assert(shared_internal::MayLeaveTheLock<std::invoke_result_t<Fn, const T&>>,
@@ -66,7 +67,7 @@ class SharedAccess {
     return std::invoke(std::forward<Fn>(fn), value_);
   }
 
-  // Calls `fn(T&)` while nobody else is inside.
+  // Calls `fn(T&)`. No other reader or writer runs at the same time.
   template <class Fn>
   auto WithWrite(Fn&& fn) -> std::invoke_result_t<Fn, T&> {
     static_assert(shared_internal::MayLeaveTheLock<std::invoke_result_t<Fn, T&>>,

@@ -55,7 +55,7 @@ TEST(SharedAccess, ReleasesTheLockWhenTheFunctionThrows) {
 
 TEST(SharedAccess, LetsReadersInTogether) {
   SharedAccess<int> number(1);
-  // Each reader waits inside for the other: with an exclusive lock this would never end.
+  // Each reader waits inside for the other one. With an exclusive lock the test would hang.
   std::atomic<int> inside{0};
   const auto meet = [&](const int&) {
     inside.fetch_add(1);

@@ -1,13 +1,15 @@
-// A mutex with many readers or one writer that clang's thread safety analysis and ThreadSanitizer both understand.
+// SharedMutex: a lock for many readers or one writer that clang's thread safety analysis and
+// ThreadSanitizer both understand.
 //
 //   SharedMutex mutex;
 //   Table table ABSL_GUARDED_BY(mutex);
-//   { ReaderMutexLock lock(mutex); table.Find(key); }
-//   { WriterMutexLock lock(mutex); table.Insert(key, value); }
 //
-// Not recursive, in no combination. All methods may be called from any thread. For a single value, SharedAccess is
-// safer: it cannot be reached without the lock. If the work under the lock is short, utils/sync's Mutex is faster even
-// for readers.
+//   { WriterMutexLock lock(mutex); table.Insert(key, value); }
+//   { ReaderMutexLock lock(mutex); table.Find(key); }
+//
+// Not recursive, in any combination. Any thread may call all methods. For a single value,
+// SharedAccess is safer: the value cannot be reached without the lock. If the work under the lock
+// is short, the Mutex of utils/sync is faster even for readers.
 #ifndef FRAKTOR_UTILS_SHARED_SHARED_MUTEX_H_
 #define FRAKTOR_UTILS_SHARED_SHARED_MUTEX_H_
 

@@ -23,7 +23,8 @@ struct Counted : SharedObject {
   explicit Counted(int* death_count, int n = 0) : deaths(death_count), number(n) {}
   ~Counted() {
     ++*deaths;
-    // The freeing of the memory must not race with this write. Volatile, or it is optimized away as dead.
+    // The free of the memory must not race with this write. Volatile, since the compiler would
+    // remove a dead write.
     static_cast<volatile int&>(number) = -1;
   }
   int* deaths;
@@ -140,7 +141,7 @@ TEST(Shared, LeaksNothingWhenTheConstructorThrows) {
     explicit Throwing(std::unique_ptr<int> v) : value(std::move(v)) { throw std::runtime_error("no"); }
     std::unique_ptr<int> value;
   };
-  // The address sanitizer's leak check is the second half of this test.
+  // AddressSanitizer's leak check is the second half of this test.
   EXPECT_THROW(MakeShared<Throwing>(std::make_unique<int>(1)), std::runtime_error);
 }
 
@@ -232,7 +233,8 @@ TEST(SharedDeathTest, RefusesAClassWhoseBaseIsNotAtTheStart) {
   EXPECT_DEATH(MakeShared<Displaced>(), "make it the first base");
 }
 
-// One thread drops the last owner while others lock: each lock gets a living object or null, and the object dies once.
+// One thread drops the last owner while others lock. Each lock gets a living object or null, and
+// the object is destroyed once.
 TEST(WeakSharedStress, LocksAgainstTheReleaseOfTheLastOwner) {
   constexpr int kRounds = 100'000;
   constexpr int kLockers = 2;
@@ -253,7 +255,8 @@ TEST(WeakSharedStress, LocksAgainstTheReleaseOfTheLastOwner) {
     owners.push_back(MakeShared<Cell>(&deaths));
     weak.emplace_back(owners.back());
   }
-  // The one who is behind follows the one who is ahead, so that they meet at the same cell often.
+  // The thread that is behind follows the thread that is ahead, so that they often meet at the same
+  // cell.
   std::atomic<int> position{0};
   std::vector<std::thread> threads;
   threads.emplace_back([&] {
@@ -275,7 +278,8 @@ TEST(WeakSharedStress, LocksAgainstTheReleaseOfTheLastOwner) {
   for (const WeakShared<Cell>& one : weak) EXPECT_TRUE(one.IsExpired());
 }
 
-// The last weak pointer and the last owner go at the same time: the memory is freed once, after the destructor.
+// The last weak pointer and the last owner go at the same time. The memory is freed once, after the
+// destructor.
 TEST(WeakSharedStress, FreesTheMemoryOnceWhenOwnerAndWeakPointerGoTogether) {
   constexpr int kRounds = 100'000;
   int deaths = 0;
@@ -285,7 +289,7 @@ TEST(WeakSharedStress, FreesTheMemoryOnceWhenOwnerAndWeakPointerGoTogether) {
     owners.push_back(MakeShared<Counted>(&deaths));
     weak.emplace_back(owners.back());
   }
-  // In step, so that they meet at each object.
+  // The threads go in step, so that they meet at each object.
   std::atomic<int> position{0};
   std::thread dropper([&] {
     for (int i = 0; i < kRounds; ++i) {
