@@ -1,11 +1,11 @@
 // Instant: a point on a monotonic clock, in nanoseconds.
 //
 //   Instant deadline = toolbox.Now() + absl::Seconds(5);
-//   if (toolbox.Now() >= deadline) return absl::DeadlineExceededError("no answer in 5s");
+//   if (toolbox.Now() >= deadline) return absl::DeadlineExceededError("no reply within 5s");
 //
-// The origin belongs to the clock that gave the instant: instants of two clocks do not compare. For a date use
-// absl::Time. Eight bytes, trivially copyable. Arithmetic saturates at InfinitePast and InfiniteFuture, so
-// InfiniteDuration is an honest "never".
+// The clock that gives an instant determines its origin: instants of two clocks cannot be compared.
+// Use absl::Time for a date. An Instant has eight bytes and is trivially copyable. Arithmetic
+// saturates at InfinitePast and InfiniteFuture, so adding InfiniteDuration means "never".
 #ifndef FRAKTOR_UTILS_TIME_INSTANT_H_
 #define FRAKTOR_UTILS_TIME_INSTANT_H_
 
@@ -19,7 +19,7 @@ namespace fraktor::inline v0 {
 
 class Instant {
  public:
-  // The clock's origin.
+  // The origin of the clock.
   constexpr Instant() = default;
 
   static constexpr Instant FromNanoseconds(int64_t nanoseconds) { return Instant(nanoseconds); }
@@ -28,8 +28,8 @@ class Instant {
 
   constexpr int64_t nanoseconds() const { return nanoseconds_; }
 
-  // Fractions of a nanosecond round up, so that a deadline made by addition is never early. The two infinities absorb
-  // every duration.
+  // Fractions of a nanosecond round up, so that a deadline made by addition is never early. Adding
+  // to InfinitePast or InfiniteFuture changes nothing.
   friend Instant operator+(Instant instant, absl::Duration duration) {
     if (instant == InfiniteFuture() || instant == InfinitePast()) return instant;
     if (duration == absl::InfiniteDuration()) return InfiniteFuture();
@@ -44,7 +44,7 @@ class Instant {
   }
   Instant& operator+=(absl::Duration duration) { return *this = *this + duration; }
 
-  // Infinite if exactly one of them is; between two equal infinities, zero.
+  // Infinite if exactly one of the two is infinite. The distance of two equal infinities is zero.
   friend absl::Duration operator-(Instant a, Instant b) {
     if (a == b) return absl::ZeroDuration();
     if (a == InfiniteFuture() || b == InfinitePast()) return absl::InfiniteDuration();

@@ -1,7 +1,8 @@
 // TimerId: names one armed timer of one timing wheel or toolbox, for cancelling it.
 //
-// A value of eight bytes. An id that has fired or was cancelled names nothing ever after, also when its place has been
-// used again: the place carries a generation. A default id names nothing.
+// A value of eight bytes. After the timer has fired or was cancelled, its id never names a timer
+// again, even if the entry is reused: the id contains the generation of the entry. A default id
+// names no timer.
 #ifndef FRAKTOR_UTILS_TIME_TIMER_ID_H_
 #define FRAKTOR_UTILS_TIME_TIMER_ID_H_
 

@@ -1,38 +1,45 @@
-// TimingWheel: holds millions of timers; arming and cancelling cost a few list operations, whatever their number.
+// TimingWheel: holds millions of timers. Arming and cancelling cost a few list operations,
+// independent of the number of timers.
 //
 //   auto wheel = TimingWheel<std::string>::Make({.resolution = absl::Milliseconds(1), .start = clock.Now()}).value();
 //   TimerId id = wheel->Insert(clock.Now() + absl::Seconds(5), "ask timed out").value();
 //   wheel->Cancel(id);                                                            // true, once
-//   wheel->Advance(clock.Now(), [](auto& due) { std::cout << due.payload; });     // fires what is due
-//   Sleep(wheel->NextDeadline() - clock.Now());
+//   wheel->Advance(clock.Now(), [](auto& due) { std::cout << due.payload; });     // fires the timers that are due
+//   absl::Duration pause = wheel->NextDeadline() - clock.Now();
 //
 // The contract
-// - Never early, to the nanosecond: a timer fires in an Advance(now) with now >= its deadline. It is late by less than
-//   one resolution plus the time until somebody calls Advance.
-// - Order: by tick (a tick is one resolution long; deadlines round up to one), and within a tick in the order of
-//   insertion. A deadline in the past counts as the last `now`. No order depends on an address or a hash, so a
-//   simulation that uses a wheel repeats exactly.
-// - Cancel answers true exactly once, and only if the timer has not fired. A periodic timer can be cancelled while it
-//   fires: the firing goes on, there is no next one.
-// - Advance fires what was pending and due when it began. A timer that is armed while it runs waits for the next
-//   Advance, even with no delay, so a timer that arms itself again cannot trap the caller. A clock that jumps far ahead
-//   costs one step per occupied slot and not one per tick; a clock that goes back changes nothing.
-// - A deadline of InfiniteFuture is pending until it is cancelled and never fires.
-// - At most max_timers are pending; one more is refused with ResourceExhausted. Memory is taken in chunks of 1024
-//   timers, reused, and given back when the wheel is destroyed, which drops the pending timers without firing them.
+// - A timer is never early, to the nanosecond: it fires in an Advance(now) with now >= its
+//   deadline. It is late by less than one resolution plus the time until the owner calls Advance.
+// - Timers fire in the order of their ticks, and within a tick in the order of insertion. A tick is
+//   one resolution long; deadlines round up to a tick. A deadline in the past counts as the last
+//   `now`. No order depends on an address or a hash, so a simulation that uses a wheel repeats
+//   exactly.
+// - Cancel returns true exactly once, and only if the timer has not fired. A periodic timer can be
+//   cancelled while it fires: that firing goes on, and no other follows.
+// - Advance fires the timers that were pending and due when it began. A timer that is armed during
+//   an Advance waits for the next Advance, even without a delay, so a timer that arms itself again
+//   cannot trap the caller. A clock that jumps far ahead costs one step per occupied slot, not one
+//   per tick. A clock that goes back changes nothing.
+// - A timer with the deadline InfiniteFuture is pending until it is cancelled, and never fires.
+// - At most max_timers are pending; one more is rejected with ResourceExhausted. The wheel
+//   allocates chunks of 1024 timers, reuses them, and frees them in its destructor, which drops the
+//   pending timers without firing them.
 //
-// How it works: eleven levels of 64 slots. A timer sits on the level of the highest six-bit digit in which its tick
-// differs from the current tick. So all timers of one tick are always in one list, in order of insertion; a bit per
-// slot and per level finds the next occupied slot with two instructions; and a slot that is entered is dealt out to
-// lower levels, at most once per level. Each slot also keeps a lower bound of its ticks, so that an entered slot is
-// dealt out as seen from its first timer: sparse timers skip the levels between.
+// How it works: there are eleven levels of 64 slots. A timer is on the level of the highest six-bit
+// digit in which its tick differs from the current tick. So all timers of one tick are always in
+// one list, in order of insertion. A bit per slot and per level finds the next occupied slot with
+// two instructions. When time enters a slot, the timers of the slot move to lower levels, at most
+// once per level. Each slot also keeps a lower bound of its ticks, and its timers are distributed
+// as seen from that tick: sparse timers skip the levels in between.
 //
-// The resolution trades lateness for work: timers of one tick fire in one wake-up, and a tick of 1 ms makes an hour
-// three levels deep instead of seven. 1 ms suits timeouts on a real clock, whose threads wake up some 50 us late
-// anyway. With 1 ns every deadline is exact: that is for virtual time, where a wake-up costs nothing.
+// The resolution trades lateness for work. Timers of one tick fire in one wake-up, and with a tick
+// of 1 ms an hour is three levels deep instead of seven. 1 ms suits timeouts on a real clock, whose
+// threads wake up about 50 us late anyway. With 1 ns every deadline is exact: that suits virtual
+// time, where a wake-up costs nothing.
 //
-// Thread safety: none; the owner synchronizes. Re-entrant: payloads are moved and destroyed when the wheel is
-// consistent, so their destructors and the sink of Advance may call Insert and Cancel.
+// Thread safety: none; the owner synchronizes. The wheel is re-entrant: it moves and destroys
+// payloads only while it is consistent, so their destructors and the sink of Advance may call
+// Insert and Cancel.
 #ifndef FRAKTOR_UTILS_TIME_TIMING_WHEEL_H_
 #define FRAKTOR_UTILS_TIME_TIMING_WHEEL_H_
 
@@ -57,11 +64,11 @@
 
 namespace fraktor::inline v0 {
 
-// What a periodic timer counts its period from.
+// The moment from which a periodic timer counts its next period.
 enum class Cadence : uint8_t {
-  kFixedRate,   // from the deadline before: first, first + period, first + 2 * period, ... Missed periods become one
-                // firing that says how many.
-  kFixedDelay,  // from the end of the firing before: no period is ever missed.
+  kFixedRate,   // from the previous deadline: first, first + period, first + 2 * period, ... Missed periods
+                // become one firing that has their number.
+  kFixedDelay,  // from the end of the previous firing: no period is ever missed
 };
 
 struct TimingWheelOptions {
@@ -69,12 +76,12 @@ struct TimingWheelOptions {
   absl::Duration resolution = absl::Milliseconds(1);
   // From 1 to 2^28 - 1.
   int64_t max_timers = int64_t{1} << 22;
-  // Where time begins: the first `now`.
+  // The first `now`.
   Instant start = Instant();
 };
 
-// The payload is any type whose move constructor does not throw. kGenerationBits is for tests of what happens when
-// generations run out.
+// Payload is any type whose move constructor does not throw. Tests set kGenerationBits, to see what
+// happens when generations run out.
 template <typename Payload, int kGenerationBits = 36>
 class TimingWheel {
   static_assert(std::is_nothrow_move_constructible_v<Payload>);
@@ -84,7 +91,7 @@ class TimingWheel {
   // A timer that fires.
   struct Due {
     TimerId id;
-    Instant deadline;      // as it was asked for; of the first period that fires here
+    Instant deadline;      // as given to Insert; if periodic, the deadline of the first period that fires here
     uint64_t periods = 1;  // more than one if periods were missed
     bool periodic = false;
     Payload payload;
@@ -112,16 +119,16 @@ class TimingWheel {
     }
   }
 
-  // Arms a timer that fires once, with a payload made from `payload`. ResourceExhausted if max_timers are pending; then
-  // `payload` is untouched.
+  // Arms a timer that fires once, with a payload made from `payload`. Returns ResourceExhausted if
+  // max_timers are pending; `payload` is unchanged then.
   template <typename From>
   absl::StatusOr<TimerId> Insert(Instant deadline, From&& payload) {
     return Arm(deadline, 0, Cadence::kFixedRate, std::forward<From>(payload));
   }
 
-  // Arms a timer that fires at `first` and then by `cadence`, until it is cancelled. InvalidArgument if the period is
-  // not positive; fractions of a nanosecond round up. An infinite period means that it fires once and then stays
-  // pending. `payload` as in Insert.
+  // Arms a timer that fires at `first` and then by `cadence`, until it is cancelled. Returns
+  // InvalidArgument if the period is not positive. Fractions of a nanosecond round up. With an
+  // infinite period the timer fires once and then stays pending. `payload` as in Insert.
   template <typename From>
   absl::StatusOr<TimerId> InsertPeriodic(Instant first, absl::Duration period, Cadence cadence, From&& payload) {
     if (period <= absl::ZeroDuration()) {
@@ -131,19 +138,19 @@ class TimingWheel {
     return Arm(first, (Instant() + period).nanoseconds(), cadence, std::forward<From>(payload));
   }
 
-  // True if the timer was pending, and now will not fire (again). False if it has fired, was cancelled, or was never
-  // armed here.
+  // Returns true if the timer was pending: it does not fire (again). Returns false if it has fired,
+  // was cancelled, or was never armed here.
   bool Cancel(TimerId id) {
     Entry* entry = Find(id);
     if (entry == nullptr) return false;
     if (entry->state == State::kTaken) return CancelTaken(*entry);
-    Release(*entry);  // the payload goes when the wheel is consistent
+    Release(*entry);  // returns the payload, which is destroyed while the wheel is consistent
     return true;
   }
 
-  // Like Cancel, for an owner that wants to destroy the payload elsewhere (outside its lock, for instance). `cancelled`
-  // is the answer of Cancel; the payload of a periodic timer that is firing belongs to whoever fires it and is not
-  // returned.
+  // Like Cancel, for an owner that destroys the payload itself, for example outside its lock.
+  // `cancelled` is the result of Cancel. A periodic timer that is firing has lent its payload to
+  // the caller of TakeExpired, so the payload is not returned here.
   std::optional<Payload> Remove(TimerId id, bool& cancelled) {
     Entry* entry = Find(id);
     cancelled = entry != nullptr;
@@ -155,7 +162,8 @@ class TimingWheel {
     return Release(*entry);
   }
 
-  // Fires what is due at `now`: calls sink(Due&) for each, in order. Returns how many. Not to be called from the sink.
+  // Fires the timers that are due at `now`: calls sink(Due&) for each, in order. Returns how many.
+  // The sink must not call Advance.
   template <typename Sink>
   size_t Advance(Instant now, Sink&& sink) {
     size_t fired = 0;
@@ -168,12 +176,12 @@ class TimingWheel {
     return fired;
   }
 
-  // Advance in pieces, for an owner that fires outside its lock: Expire once, then TakeExpired until nothing is left,
-  // and Rearm for each periodic timer when its firing is over. Timers that were expired and not yet taken can still be
-  // cancelled.
+  // Expire, TakeExpired and Rearm are the parts of Advance, for an owner that fires outside its
+  // lock. Call Expire once, then TakeExpired until it returns nothing, and Rearm for each periodic
+  // timer when its firing is over. Expired timers can be cancelled until they are taken.
   //
-  // Expire moves time to `now` and puts what is due behind what was expired before. Returns whether anything is there
-  // to be taken.
+  // Expire moves time to `now`, and appends the timers that are due to the expired ones. Returns
+  // whether there are expired timers.
   bool Expire(Instant now) {
     if (now > now_) now_ = now;
     const uint64_t target = std::max(FloorTick(now_), current_);
@@ -196,7 +204,8 @@ class TimingWheel {
     return expired_.next != &expired_;
   }
 
-  // The next expired timer, or nothing. The payload of a periodic timer is lent: give it back with Rearm.
+  // Returns the next expired timer, if there is one. The payload of a periodic timer is lent:
+  // return it with Rearm.
   std::optional<Due> TakeExpired() {
     if (expired_.next == &expired_) return std::nullopt;
     Entry& entry = *static_cast<Entry*>(expired_.next);
@@ -220,8 +229,9 @@ class TimingWheel {
     return Due{.id = id, .deadline = deadline, .periods = periods, .periodic = true, .payload = std::move(payload)};
   }
 
-  // Ends the firing of a periodic timer at `now` and arms its next period: true, and the payload is taken from `due`.
-  // False if it was cancelled meanwhile or is not periodic: the payload stays with the caller.
+  // Ends the firing of a periodic timer at `now`. Arms its next period, takes the payload from
+  // `due` and returns true. Returns false if the timer was cancelled meanwhile or is not periodic;
+  // the payload stays with the caller.
   bool Rearm(Due& due, Instant now) {
     Entry* entry = EntryOf(due.id);
     if (entry == nullptr) return false;
@@ -235,10 +245,10 @@ class TimingWheel {
     return true;
   }
 
-  // When to call Advance next: not later than the earliest pending deadline, rounded up to its tick. It is exactly
-  // that, unless the timer that was the earliest has been cancelled; then it may be before (an Advance at that time
-  // fires nothing and makes it exact for the rest). A time that has passed if expired timers wait to be taken;
-  // InfiniteFuture if nothing is pending.
+  // When to call Advance next: the earliest pending deadline, rounded up to its tick. It may be
+  // earlier if the earliest timer was cancelled; an Advance at that time fires nothing and makes
+  // the value exact. A time in the past if there are expired timers to take. InfiniteFuture if no
+  // timer is pending.
   Instant NextDeadline() const {
     if (expired_.next != &expired_) return now_;
     if (occupied_levels_ == 0) return Instant::InfiniteFuture();
@@ -247,11 +257,11 @@ class TimingWheel {
     return TickToInstant(slots_[level * kSlotsPerLevel + digit].earliest);
   }
 
-  // How many timers are armed: those that wait, those that are expired and not taken, and periodic ones that are
-  // firing.
+  // The number of armed timers: waiting ones, expired ones that are not taken, and periodic ones
+  // that are firing.
   size_t pending() const { return pending_; }
 
-  // The latest time that Advance or Expire was given.
+  // The latest time that Advance or Expire received.
   Instant now() const { return now_; }
 
  private:
@@ -266,12 +276,12 @@ class TimingWheel {
 
   enum class State : uint8_t {
     kFree,
-    kLinked,             // in a slot, in expired_ or in never_; the payload lives
+    kLinked,             // in a slot, in expired_ or in never_; the payload exists
     kTaken,              // periodic and firing; the payload is lent
-    kTakenAndCancelled,  // the same, and Cancel has answered true
+    kTakenAndCancelled,  // like kTaken, and Cancel has returned true
   };
 
-  // Lists are circular with the slot as sentinel, so that a timer leaves its list without knowing it.
+  // Lists are circular and have the slot as sentinel, so a timer leaves its list without a search.
   struct Link {
     Link* previous = this;
     Link* next = this;
@@ -281,7 +291,7 @@ class TimingWheel {
   };
   struct Entry : Link {
     Entry() {}   // NOLINT(modernize-use-equals-default): the union has no default
-    ~Entry() {}  // NOLINT(modernize-use-equals-default): `state` knows whether the payload lives
+    ~Entry() {}  // NOLINT(modernize-use-equals-default): `state` tells whether the payload exists
 
     uint64_t tick = 0;
     Instant deadline;
@@ -333,7 +343,7 @@ class TimingWheel {
 
   // --- slots ---
 
-  // The first tick of a slot that is ahead of the current tick on its level.
+  // The first tick of a slot that lies ahead of the current tick on its level.
   uint64_t FirstTickOf(int level, int digit) const {
     const int shift = level * kDigitBits;
     const int above = shift + kDigitBits;
@@ -353,7 +363,7 @@ class TimingWheel {
     list.previous = &link;
   }
 
-  // Moves a list that is not empty behind another.
+  // Appends the list `from`, which is not empty, to the list `to`.
   static void Splice(Link& from, Link& to) {
     from.next->previous = to.previous;
     from.previous->next = &to;
@@ -396,7 +406,8 @@ class TimingWheel {
     entry.previous->next = entry.next;
     entry.next->previous = entry.previous;
     if (entry.previous != entry.next) return;
-    // The sentinel is alone now. Those of expired_ and never_ stand behind the slots and have no bit.
+    // The list is empty now. The sentinels of expired_ and never_ lie after the wheel's slots and
+    // have no bit.
     const ptrdiff_t index = static_cast<Slot*>(entry.previous) - slots_;
     if (index < kWheelSlots) {
       MarkEmpty(static_cast<int>(index / kSlotsPerLevel), static_cast<int>(index % kSlotsPerLevel));
@@ -408,7 +419,7 @@ class TimingWheel {
   Entry& EntryAt(uint32_t index) { return chunks_[index >> kChunkBits][index & ((1u << kChunkBits) - 1)]; }
   static TimerId IdOf(const Entry& entry) { return TimerId{entry.generation << kIndexBits | entry.index}; }
 
-  // The entry with that index and generation, in whatever state.
+  // The entry with that index and generation, in any state.
   Entry* EntryOf(TimerId id) {
     const uint32_t index = static_cast<uint32_t>(id.value & ((uint64_t{1} << kIndexBits) - 1));
     if (index >= entries_) return nullptr;
@@ -416,7 +427,7 @@ class TimingWheel {
     return entry.generation == id.value >> kIndexBits ? &entry : nullptr;
   }
 
-  // The same, if it can be cancelled.
+  // The same, if the timer can be cancelled.
   Entry* Find(TimerId id) {
     Entry* entry = EntryOf(id);
     if (entry == nullptr || entry->state == State::kFree || entry->state == State::kTakenAndCancelled) return nullptr;
@@ -453,7 +464,7 @@ class TimingWheel {
     return IdOf(entry);
   }
 
-  // Takes a linked timer out of everything and gives its payload away.
+  // Takes a linked timer out of the wheel and returns its payload.
   Payload Release(Entry& entry) {
     Unlink(entry);
     Payload payload = std::move(entry.payload);
@@ -471,7 +482,7 @@ class TimingWheel {
 
   void Free(Entry& entry) {
     entry.state = State::kFree;
-    // A place whose generations have run out is never used again, so that no id is ever issued twice.
+    // An entry whose generations have run out is never used again, so no id is ever issued twice.
     if (++entry.generation >> kGenerationBits != 0) return;
     entry.next = free_;
     free_ = &entry;
@@ -487,14 +498,14 @@ class TimingWheel {
   const size_t max_timers_;
   const Instant start_;
   Instant now_;
-  uint64_t current_ = 0;  // ticks before it have expired
+  uint64_t current_ = 0;  // all earlier ticks have expired
   size_t pending_ = 0;
 
-  uint32_t occupied_levels_ = 0;           // bit per level that has an occupied slot
-  uint64_t occupied_slots_[kLevels] = {};  // bit per slot
-  Slot slots_[kWheelSlots + 2];            // and the two lists that are no slots
-  Slot& expired_ = slots_[kWheelSlots];    // due, and not yet taken
-  Slot& never_ = slots_[kWheelSlots + 1];  // deadline InfiniteFuture
+  uint32_t occupied_levels_ = 0;           // a bit per level that has an occupied slot
+  uint64_t occupied_slots_[kLevels] = {};  // a bit per slot
+  Slot slots_[kWheelSlots + 2];            // and the two lists below, which are not slots of the wheel
+  Slot& expired_ = slots_[kWheelSlots];    // due and not yet taken
+  Slot& never_ = slots_[kWheelSlots + 1];  // with the deadline InfiniteFuture
   Link* free_ = nullptr;                   // linked by `next`
   uint32_t entries_ = 0;
   std::vector<std::unique_ptr<Entry[]>> chunks_;

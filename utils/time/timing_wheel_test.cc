@@ -58,7 +58,7 @@ TEST(TimingWheel, IsNeverEarlyAndLateByLessThanTheResolution) {
 
 TEST(TimingWheel, FiresByDeadlineAndThenInOrderOfInsertion) {
   auto wheel = ExactWheel();
-  // Same instant, armed from different distances and so on different levels.
+  // The same instant, armed from different distances and therefore on different levels.
   const Instant meeting = At(absl::Hours(1));
   ASSERT_TRUE(wheel->Insert(meeting, 1).ok());
   ASSERT_TRUE(wheel->Insert(meeting + absl::Nanoseconds(1), 9).ok());
@@ -168,7 +168,7 @@ TEST(TimingWheel, AClockThatGoesBackChangesNothing) {
   Advance(*wheel, At(absl::Seconds(10)));
   ASSERT_TRUE(wheel->Insert(At(absl::Seconds(5)), 1).ok());
   ASSERT_TRUE(wheel->Insert(At(absl::Seconds(11)), 2).ok());
-  EXPECT_EQ(Advance(*wheel, At(absl::Seconds(3))), Fired{1});  // it counts as armed for 10 s, which has been reached
+  EXPECT_EQ(Advance(*wheel, At(absl::Seconds(3))), Fired{1});  // its deadline counts as 10 s, which has passed
   EXPECT_EQ(wheel->now(), At(absl::Seconds(10)));
   EXPECT_EQ(Advance(*wheel, At(absl::Seconds(11))), Fired{2});
 }
@@ -257,7 +257,7 @@ TEST(TimingWheel, APeriodicTimerCanBeCancelledFromItsOwnFiring) {
   }
   EXPECT_EQ(fired, 2);
   EXPECT_EQ(wheel->pending(), 0u);
-  // The place is free again.
+  // The entry is free again.
   TimerId next = wheel->Insert(At(absl::Seconds(9)), 2).value();
   EXPECT_FALSE(wheel->Cancel(id));
   EXPECT_TRUE(wheel->Cancel(next));
@@ -333,7 +333,7 @@ TEST(TimingWheel, AnHourOfVirtualTimeTakesAsManyStepsAsThereAreFirings) {
   EXPECT_LE(steps, 100);
 }
 
-// A payload that does things to the wheel when it is destroyed.
+// A payload whose destructor calls the wheel.
 struct Meddler {
   explicit Meddler(std::function<void()> on_destruction) : meddle(std::move(on_destruction)) {}
   Meddler(Meddler&& other) noexcept : meddle(std::exchange(other.meddle, nullptr)) {}
@@ -378,13 +378,13 @@ TEST(TimingWheel, DropsWhatIsPendingWithoutFiringIt) {
   EXPECT_EQ(alive.use_count(), 1);
 }
 
-// What a wheel must do, said with a sorted map: key is (tick, order of arming).
+// The contract of a wheel, modelled with a sorted map: the key is (tick, order of arming).
 class Model {
  public:
   struct Timer {
     int label;
     Instant deadline;
-    absl::Duration period = absl::ZeroDuration();  // zero: once
+    absl::Duration period = absl::ZeroDuration();  // zero: fires once
     Cadence cadence;
   };
   struct Firing {
@@ -474,11 +474,11 @@ void CompareWithModel(uint64_t seed, absl::Duration resolution) {
       }
       case 3: {
         const Instant first = now + distance();
-        // Not so short that the model counts missed periods for ever.
+        // Long enough that the model does not count missed periods forever.
         const absl::Duration period = distance() / 16 + absl::Seconds(100'000);
         const Cadence cadence = random() % 2 == 0 ? Cadence::kFixedRate : Cadence::kFixedDelay;
         armed.emplace_back(label, wheel->InsertPeriodic(first, period, cadence, label).value());
-        // The model's clock is the wheel's; the period is whole nanoseconds in both.
+        // The model's clock is the wheel's. The period has whole nanoseconds in both.
         model.Insert({label, first, Instant() + period - Instant(), cadence});
         break;
       }
@@ -490,7 +490,7 @@ void CompareWithModel(uint64_t seed, absl::Duration resolution) {
         break;
       }
       default: {
-        // Just short of the next deadline, exactly at it, or anywhere.
+        // Just before the next deadline, exactly at it, or anywhere.
         Instant next = model.NextDeadline();
         if (next == Instant::InfiniteFuture()) next = now;
         const uint64_t how = random() % 4;
