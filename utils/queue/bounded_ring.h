@@ -1,21 +1,23 @@
-// A bounded queue between any number of producers and consumers that never blocks and never allocates after it was
-// made.
+// BoundedRing: a bounded queue between any number of producers and consumers. It never blocks, and
+// allocates only when it is made.
 //
 //   absl::StatusOr<std::unique_ptr<BoundedRing<Job>>> ring = BoundedRing<Job>::Create(1024);
-//   if (!(*ring)->TryPush(std::move(job))) Refuse(std::move(job));      // full: `job` is as it was
+//   if (!(*ring)->TryPush(std::move(job))) Refuse(std::move(job));      // full: `job` is unchanged
 //   while (std::optional<Job> next = (*ring)->TryPop()) Do(*next);
 //
-// Elements come out in the order in which pushes took their places; two pushes of one thread keep their order.
+// Elements come out in the order in which the pushes took their positions. Two pushes of one thread
+// keep their order.
 //
-// Thread safety: TryPush, TryPop and SizeHint may be called by any thread.
+// Thread safety: any thread may call TryPush, TryPop and SizeHint.
 //
-// Progress: no operation waits for another thread, and those that find their cell ready are lock-free. But a thread
-// that is stopped in the middle of TryPush hides what was pushed after it: TryPop answers "empty" until it goes on; one
-// that is stopped in the middle of TryPop makes TryPush answer "full" when the ring comes round to its cell. So "empty"
-// and "full" mean "not now"; who needs to sleep on them needs a signal of its own that is given after the push or pop
-// has returned.
+// Progress: no operation waits for another thread, and an operation that finds its cell ready is
+// lock-free. But a thread that is stopped in the middle of TryPush hides later elements: TryPop
+// returns "empty" until that thread goes on. A thread that is stopped in the middle of TryPop makes
+// TryPush return "full" when the ring comes round to its cell. So "empty" and "full" mean "not
+// now". A caller that wants to sleep until then needs a signal of its own, sent after the push or
+// pop has returned.
 //
-// Cost: one read-modify-write each.
+// Cost: one read-modify-write per operation.
 #ifndef FRAKTOR_UTILS_QUEUE_BOUNDED_RING_H_
 #define FRAKTOR_UTILS_QUEUE_BOUNDED_RING_H_
 
@@ -37,7 +39,7 @@
 
 namespace fraktor::inline v0 {
 
-// T may be move-only; its move must not throw, since a place that was taken must be filled.
+// T may be move-only. Its move must not throw, since a position that was taken must be filled.
 template <typename T, typename Atomics = StdAtomics>
 class BoundedRing {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
@@ -46,27 +48,28 @@ class BoundedRing {
   static constexpr size_t kMinCapacity = 2;
   static constexpr size_t kMaxCapacity = size_t{1} << 24;
 
-  // A ring for `capacity` elements: a power of two from kMinCapacity to kMaxCapacity, else InvalidArgument.
+  // Makes a ring for `capacity` elements. Returns InvalidArgument unless that is a power of two
+  // from kMinCapacity to kMaxCapacity.
   static absl::StatusOr<std::unique_ptr<BoundedRing>> Create(size_t capacity);
 
   BoundedRing(const BoundedRing&) = delete;
   BoundedRing& operator=(const BoundedRing&) = delete;
 
-  // Destroys what is left. No other call may be under way.
+  // Destroys the remaining elements. No other call may run at the same time.
   ~BoundedRing() {
     while (TryPop().has_value()) {
     }
   }
 
-  // Moves `value` in, or answers false and leaves it alone if the ring is full.
+  // Moves `value` into the ring. Returns false, and leaves `value` unchanged, if the ring is full.
   bool TryPush(T&& value);
 
-  // The oldest element, or nothing if the ring is empty.
+  // Returns the oldest element, or nothing if the ring is empty.
   std::optional<T> TryPop();
 
   size_t capacity() const { return mask_ + 1; }
 
-  // How many elements there are, more or less: exact only while nobody pushes or pops. For metrics.
+  // The approximate number of elements: exact only while no thread pushes or pops. For metrics.
   size_t SizeHint() const {
     const uint64_t popped = pop_position_.load(std::memory_order_relaxed);
     const uint64_t pushed = push_position_.load(std::memory_order_relaxed);
@@ -74,7 +77,8 @@ class BoundedRing {
   }
 
  private:
-  // Elements that are as good as bytes are kept as a Plain, which lets a checker see them; others in raw storage.
+  // Elements that can be copied as bytes are stored in a Plain, so that a checker sees the
+  // accesses; other elements in raw storage.
   static constexpr bool kIsPlain = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>;
 
   struct RawStorage {
@@ -95,9 +99,9 @@ class BoundedRing {
   };
 
   struct Cell {
-    // Whose turn it is at this cell: p for the push at position p, p + 1 for the pop at p, p + capacity for the next
-    // push, and so on. Push and pop release it when they are done with the storage; it pairs with the acquire of
-    // whoever comes next.
+    // The operation that may use this cell: p for the push at position p, p + 1 for the pop at p, p
+    // + capacity for the next push, and so on. Push and pop store it with release when they are
+    // done with the storage. That pairs with the acquire of the next operation.
     typename Atomics::template Atomic<uint64_t> turn{0};
     std::conditional_t<kIsPlain, PlainStorage, RawStorage> storage;
   };
@@ -109,14 +113,14 @@ class BoundedRing {
   const uint64_t mask_;
   const std::unique_ptr<Cell[]> cells_;
 
-  // Where the next push and the next pop are. They only give out places, so they are relaxed: the cells' turns order
-  // everything else. 64 bits do not wrap, so a position never comes back and a late compare-exchange cannot succeed by
-  // mistake.
+  // The positions of the next push and the next pop. They only assign positions, so they are
+  // relaxed; the turns of the cells order everything else. 64 bits do not wrap, so a position never
+  // comes back and a late compare-exchange cannot succeed by mistake.
   alignas(64) typename Atomics::template Atomic<uint64_t> push_position_{0};
   alignas(64) typename Atomics::template Atomic<uint64_t> pop_position_{0};
 };
 
-// Only definitions from here on.
+// Definitions only from here on.
 
 template <typename T, typename Atomics>
 absl::StatusOr<std::unique_ptr<BoundedRing<T, Atomics>>> BoundedRing<T, Atomics>::Create(size_t capacity) {
@@ -135,7 +139,7 @@ bool BoundedRing<T, Atomics>::TryPush(T&& value) {
     Cell& cell = cells_[position & mask_];
     const uint64_t turn = cell.turn.load(std::memory_order_acquire);
     const auto ahead = static_cast<int64_t>(turn - position);
-    if (ahead < 0) return false;  // The pop of one round ago has not been here.
+    if (ahead < 0) return false;  // The pop of the previous round has not reached this cell.
     if (ahead > 0) {              // Another push took this position.
       position = push_position_.load(std::memory_order_relaxed);
       continue;
@@ -156,7 +160,7 @@ std::optional<T> BoundedRing<T, Atomics>::TryPop() {
     Cell& cell = cells_[position & mask_];
     const uint64_t turn = cell.turn.load(std::memory_order_acquire);
     const auto ahead = static_cast<int64_t>(turn - (position + 1));
-    if (ahead < 0) return std::nullopt;  // The push has not been here.
+    if (ahead < 0) return std::nullopt;  // The push has not reached this cell.
     if (ahead > 0) {                     // Another pop took this position.
       position = pop_position_.load(std::memory_order_relaxed);
       continue;

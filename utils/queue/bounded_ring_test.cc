@@ -65,7 +65,7 @@ TEST(BoundedRing, DestroysWhatIsLeft) {
   EXPECT_EQ(counted.use_count(), 1);
 }
 
-// T is a std::unique_ptr for the raw storage, an integer for the plain one.
+// T is a std::unique_ptr for the raw storage, and an integer for the plain storage.
 template <typename T>
 void Stress(size_t capacity) {
   constexpr int kThreads = 2;

@@ -1,44 +1,46 @@
-// The inbox of an actor: an intrusive multi-producer single-consumer stack in one atomic word that also says whether
-// the actor must be run.
+// Inbox: an intrusive multi-producer single-consumer stack in one atomic word. The word also tells
+// whether the owner, for example an actor, must be scheduled.
 //
 //   switch (inbox.Push(node)) {                    // any thread
-//     case InboxPush::kQueued: break;              // somebody runs the owner, will run it, or has parked it
-//     case InboxPush::kClaimed:                    // it was idle: the node is still ours, and so is the inbox
+//     case InboxPush::kQueued: break;              // the owner runs, will run, or is parked
+//     case InboxPush::kClaimed:                    // it was idle: the caller still has the node, and holds the inbox
 //       owner.private_list = node;
 //       [[fallthrough]];
-//     case InboxPush::kUnparked: Schedule(owner);  // only after PushSystem
+//     case InboxPush::kUnparked: Schedule(owner);  // only PushSystem returns this
 //   }
 //
-//   void Run(Owner& owner) {                       // the thread to which the owner was scheduled: the holder
+//   void Run(Owner& owner) {                       // on the thread that the owner was scheduled on: the holder
 //     for (;;) {
 //       Handle(owner.private_list);
-//       if (inbox.TryGoIdle()) return;             // from here on a push may schedule the owner again
-//       owner.private_list = inbox.TakeAll().first;
+//       if (owner.inbox.TryGoIdle()) return;       // from here on a push may schedule the owner again
+//       owner.private_list = owner.inbox.TakeAll().first;
 //     }
 //   }
 //
-// The word is one of
-//   idle                  nobody holds the inbox, and there is nothing in it
-//   held                  exactly one thread holds it, or the owner is scheduled; there may be nodes in it
-//   held + system         a system node is among the nodes: a holder that looks at nothing else looks at this
-//   held + parked         nobody runs the owner, although there may be nodes: only a system push gets it scheduled
+// The word is in one of these states:
+//   idle                  no thread holds the inbox, and it is empty
+//   held                  exactly one thread holds it, or the owner is scheduled; it may contain nodes
+//   held + system         like held, and a system node is among the nodes: a busy holder can test for this alone
+//   held + parked         no thread runs the owner, even if there are nodes; only a system push schedules it
 //
-// To hold the inbox is to be its consumer: the holder alone may take, park and go idle, and the owner's private state
-// (lists, counters) is the holder's. It is handed on by scheduling (the ready queue must order that), by idle and by
-// parked (the word orders that).
+// The holder of the inbox is its consumer. Only the holder may take nodes, park and go idle, and
+// only the holder may use the private state of the owner (lists, counters). The holder changes in
+// three ways: by scheduling (the run queue must order that), and by the idle and the parked state
+// (the word orders those).
 //
-// There is no closed state, and nothing resets the word. An owner that ends makes its references stale, empties the
-// inbox, goes idle and is recycled as it is; the next user of the memory claims the inbox like any pusher. So a late
-// pusher only causes a run that finds a node which was meant for somebody else.
+// There is no closed state, and nothing resets the word. An owner that ends makes its references
+// stale, empties the inbox, goes idle and is recycled as it is. The next user of the memory claims
+// the inbox like any pusher. So a late pusher only causes a run that finds a node with a stale
+// reference.
 //
-// Thread safety: Push, PushSystem, PushChain, TryClaim and TryUnpark may be called by any thread at any time; the rest
-// only by the holder.
+// Thread safety: any thread may call Push, PushSystem, PushChain, TryClaim and TryUnpark at any
+// time. Only the holder may call the other methods.
 //
-// Progress: each operation is lock-free; a push repeats only if another thread changed the word meanwhile. TakeAll and
-// TryGoIdle are wait-free.
+// Progress: each operation is lock-free; a push repeats only if another thread changed the word
+// meanwhile. TakeAll and TryGoIdle are wait-free.
 //
-// Cost: one read-modify-write per push, per take, and per park or idle; a system flag is looked for with one relaxed
-// load. A burst of one thread is cheapest as a chain.
+// Cost: one read-modify-write per push, per take, and per park or idle. The test for a system node
+// is one relaxed load. For a burst of one thread, a chain is cheapest.
 #ifndef FRAKTOR_UTILS_QUEUE_INBOX_H_
 #define FRAKTOR_UTILS_QUEUE_INBOX_H_
 
@@ -50,37 +52,39 @@
 
 namespace fraktor::inline v0 {
 
-// What goes through an inbox derives from this. `next` belongs to whoever has the node: a list of the owner, a pool,
-// the inbox. Aligned to 8 bytes, since the word keeps its flags in the low bits of the address.
+// The base of everything that goes through an inbox. `next` belongs to the current container of the
+// node: a list of the owner, a pool, or the inbox. Aligned to 8 bytes, since the word keeps its
+// flags in the low bits of the address.
 template <typename Atomics = StdAtomics>
 struct alignas(8) BasicInboxNode {
-  // Handed over by the word: written before the release of a push, read after the acquire of a take.
+  // The word hands it over: it is written before the release of a push, and read after the acquire
+  // of a take.
   typename Atomics::template Plain<BasicInboxNode*> next{nullptr};
 };
 
-// A list in the order in which its nodes were pushed; both ends are null if there is none.
+// A list in the order of the pushes. Both ends are null if it is empty.
 template <typename Atomics = StdAtomics>
 struct BasicInboxList {
   BasicInboxNode<Atomics>* first = nullptr;
   BasicInboxNode<Atomics>* last = nullptr;
 };
 
-// What a pusher has to do.
+// The result of a push: what the caller must do.
 enum class InboxPush : uint8_t {
-  kQueued,    // Nothing: the node will be seen by the holder, or by the next one if the owner is parked.
-  kClaimed,   // The inbox was idle. The caller holds it now and still has its nodes: put them into the owner's private
-              // list and schedule it.
-  kUnparked,  // The node is queued and the owner, which was parked, has to be scheduled by the caller, who holds the
-              // inbox now.
+  kQueued,    // Nothing: the holder will see the node, or the next holder if the owner is parked.
+  kClaimed,   // The inbox was idle. The caller now holds it and still has its nodes. It must add them to the
+              // private list of the owner and schedule the owner.
+  kUnparked,  // The node is queued. The owner was parked. The caller now holds the inbox, and must schedule the
+              // owner.
 };
 
-// Nodes on their way to one inbox, to be pushed with one read-modify-write. Not thread-safe.
+// Nodes for one inbox that are pushed together, with one read-modify-write. Not thread-safe.
 //
 //   chain.Add(a);
 //   chain.Add(b);
 //   if (inbox.PushChain(chain) == InboxPush::kClaimed) owner.private_list = chain.TakeAll().first;   // a, b
 //
-// Kept newest first, as the inbox keeps its nodes, so that the usual push links one node and no more.
+// The newest node comes first, as in the inbox, so that a push usually links only one node.
 template <typename Atomics = StdAtomics>
 class BasicInboxChain {
  public:
@@ -132,53 +136,57 @@ class BasicInbox {
   BasicInbox(const BasicInbox&) = delete;
   BasicInbox& operator=(const BasicInbox&) = delete;
 
-  // For any thread.
+  // Methods for any thread.
 
-  // Pushes a user node. Answers kQueued or kClaimed; a parked owner stays parked. After kClaimed, `node->next` is null.
+  // Pushes a user node. Returns kQueued or kClaimed; a parked owner stays parked. After kClaimed,
+  // `node->next` is null.
   InboxPush Push(Node* node);
 
-  // Pushes a node that a parked owner must see too, and sets the system flag unless the inbox was idle. Answers any of
-  // the three.
+  // Pushes a node that a parked owner must see too, and sets the system flag unless the inbox was
+  // idle. Returns any of the three values.
   InboxPush PushSystem(Node* node);
 
-  // Pushes the nodes of a chain, which must not be empty, as if one by one but with nothing in between. After kQueued
-  // the chain is empty; after kClaimed it is as it was.
+  // Pushes the nodes of a chain, which must not be empty, without another push in between. After
+  // kQueued the chain is empty; after kClaimed it is unchanged.
   InboxPush PushChain(Chain& chain);
 
-  // Makes the caller the holder if the inbox is idle. This is how the next user of a recycled owner takes it over.
+  // Makes the caller the holder if the inbox is idle. The next user of a recycled owner takes it
+  // over this way.
   bool TryClaim();
 
-  // Makes the caller the holder if the owner is parked: for whoever ends parked owners from outside.
+  // Makes the caller the holder if the owner is parked. For a thread that ends a parked owner from
+  // outside.
   bool TryUnpark();
 
-  // For the holder.
+  // Methods for the holder.
 
-  // True if a system node has been pushed since the last take. A node that arrives later makes TryPark and TryGoIdle
-  // fail.
+  // True if a system node has been pushed since the last take. A node that arrives later makes
+  // TryPark and TryGoIdle fail.
   bool HasSystem() const { return (word_.load(std::memory_order_relaxed) & kSystem) != 0; }
 
-  // True if a take would find something.
+  // True if a take would return nodes.
   bool HasNodes() const { return NodeOf(word_.load(std::memory_order_relaxed)) != nullptr; }
 
-  // Takes everything, in the order of the pushes, and clears the system flag.
+  // Takes all nodes, in the order of the pushes, and clears the system flag.
   List TakeAll() { return InOrderOfPush(TakeNewestFirst()); }
 
-  // The same in the opposite order, as a list that ends with null: for a holder that sorts the nodes into lists of its
-  // own anyway.
+  // Takes all nodes, newest first, as a list that ends with null. For a holder that sorts the nodes
+  // into lists of its own anyway.
   Node* TakeNewestFirst();
 
-  // Gives the inbox up although there may be nodes, in it or in the owner's private lists, until a system node is
-  // pushed. Fails, and leaves the caller the holder, if one is there already.
+  // Gives up the inbox until a system node is pushed, even if there are nodes in it or in the
+  // private lists of the owner. Fails, and the caller stays the holder, if a system node is already
+  // there.
   bool TryPark();
 
-  // Gives the inbox up. Fails, and leaves the caller the holder, if there are nodes in it.
+  // Gives up the inbox. Fails, and the caller stays the holder, if there are nodes in it.
   bool TryGoIdle();
 
-  // For tests and snapshots: what was true a moment ago.
+  // For tests and snapshots: the state may have changed when the caller reads the result.
   bool IsIdle() const { return word_.load(std::memory_order_relaxed) == kIdle; }
   bool IsParked() const { return (word_.load(std::memory_order_relaxed) & kParked) != 0; }
 
-  // Turns a list that ends with null round.
+  // Reverses a list that ends with null.
   static List InOrderOfPush(Node* newest_first);
 
  private:
@@ -196,15 +204,17 @@ class BasicInbox {
     return word;
   }
 
-  // Every change is a read-modify-write, so each release below heads a release sequence that the later changes
-  // continue, and an acquire pairs with all releases since, not only with the last.
+  // Every change is a read-modify-write. So each release below heads a release sequence that the
+  // later changes continue, and an acquire pairs with all earlier releases, not only with the last
+  // one.
   //
-  // - A push releases the node. It pairs with the acquire of the take that gets it.
-  // - A push that claims acquires what the last holder released by going idle: the owner's private state. So does
-  // TryClaim.
-  // - A system push that unparks acquires what the holder released by parking, and releases its node.
-  // - A take has nothing to release: what the holder did before stays its own until it parks or goes idle.
-  // - The first look of a push is relaxed: only the value counts, and the exchange checks it.
+  // - A push releases the node. It pairs with the acquire of the take that gets the node.
+  // - A push that claims the inbox acquires the private state of the owner, which the last holder
+  //   released by going idle. TryClaim does the same.
+  // - A system push that unparks acquires the state that the holder released by parking, and
+  //   releases its node.
+  // - A take releases nothing: the holder keeps its state until it parks or goes idle.
+  // - The first load of a push is relaxed: only the value counts, and the exchange checks it.
   typename Atomics::template Atomic<uintptr_t> word_{kIdle};
 };
 
@@ -215,7 +225,7 @@ using Inbox = BasicInbox<>;
 
 static_assert(sizeof(Inbox) == sizeof(uintptr_t));
 
-// Only definitions from here on.
+// Definitions only from here on.
 
 template <typename Atomics>
 BasicInboxList<Atomics> BasicInboxChain<Atomics>::TakeAll() {
@@ -329,7 +339,7 @@ bool BasicInbox<Atomics>::TryPark() {
 
 template <typename Atomics>
 inline bool BasicInbox<Atomics>::TryGoIdle() {
-  // The look spares a read-modify-write that would fail.
+  // The load avoids a read-modify-write that would fail.
   uintptr_t word = word_.load(std::memory_order_relaxed);
   assert((word & kHeld) != 0 && (word & kParked) == 0);
   if (word != kHeld) return false;

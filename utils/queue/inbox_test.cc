@@ -220,8 +220,8 @@ TEST(InboxChain, CanBeUsedAgain) {
   EXPECT_EQ(Numbers(inbox.TakeAll().first), (Ints{1, 2}));
 }
 
-// The word alone must order the holder's state: the looks that these threads wait with are relaxed, and nothing else
-// connects them. Under ThreadSanitizer these tests are about memory orders.
+// The word alone must order the holder's state: these threads wait with relaxed loads, and nothing
+// else connects them. Under ThreadSanitizer these tests check memory orders.
 TEST(Inbox, HandsTheHoldersStateToTheSystemPusherThatUnparks) {
   Inbox inbox;
   Numbered user(1), system(2);
@@ -289,9 +289,10 @@ TEST(Inbox, HandsEveryNodeToTheHolderThatTakes) {
   }
 }
 
-// A small runtime over the inbox: recycled owners with generations, producers with stale references, suspend and
-// resume, stop and spawn, and workers that take ready owners from one queue. Everything that a run touches but the
-// inbox is ordinary memory, so ThreadSanitizer sees a run that overlaps another.
+// A small runtime over the inbox: recycled owners with generations, producers with stale
+// references, suspend and resume, stop and spawn, and workers that take scheduled owners from one
+// queue. Everything that a run touches, except the inbox, is ordinary memory, so ThreadSanitizer
+// reports two runs that overlap.
 enum class Kind : uint8_t { kUser, kStop, kSuspend, kResume };
 
 struct Letter : InboxNode {
@@ -326,9 +327,9 @@ struct Fifo {
 
 struct Owner {
   Inbox inbox;
-  // Odd while the owner lives. Written by the holder only; producers look at it early, without being sure.
+  // Odd while the owner is alive. Only the holder writes it. Producers read it early, as a hint.
   std::atomic<uint32_t> generation{1};
-  // The holder's.
+  // Private state of the holder.
   Fifo system;
   Fifo user;
   int suspended = 0;
@@ -363,7 +364,7 @@ class Runtime {
     Schedule(owner);
   }
 
-  // Gives life to a stopped owner, if there is one.
+  // Starts a stopped owner again, if there is one.
   bool SpawnOne() {
     Owner* owner = nullptr;
     {
@@ -372,7 +373,7 @@ class Runtime {
       owner = stopped_.front();
       stopped_.pop_front();
     }
-    if (!owner->inbox.TryClaim()) {  // A late letter has made it runnable: take it when that run has ended.
+    if (!owner->inbox.TryClaim()) {  // A late letter has scheduled it: claim it after that run.
       MutexLock lock(mutex_);
       stopped_.push_back(owner);
       return false;
@@ -406,7 +407,7 @@ class Runtime {
     }
   }
 
-  // When no owner is ready and none runs, nobody will ever run again: whatever is left then was lost.
+  // When no owner is scheduled and none runs, none will ever run again: remaining letters are lost.
   void WaitUntilQuietAndEnd() {
     MutexLock lock(mutex_);
     changed_.wait(lock, [&] {
@@ -516,7 +517,7 @@ class Runtime {
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
   bool ending_ ABSL_GUARDED_BY(mutex_) = false;
 
-  // Counters, compared when all threads have ended.
+  // Counters that are compared after all threads have ended.
   std::atomic<uint64_t> sent_{0}, delivered_{0}, dead_{0}, out_of_order_{0}, spawned_{0}, parked_{0};
 };
 
@@ -536,14 +537,14 @@ void Produce(Runtime& runtime, int producer, int letters) {
     random = random * 6364136223846793005u + 1442695040888963407u;
     Owner& owner = runtime.owner(random >> 33);
     uint32_t generation = owner.generation.load(std::memory_order_relaxed);
-    // Who meets an owner between two lives mostly begins a life, and sometimes sends as people do who know the last
-    // one.
+    // A thread that finds a stopped owner usually starts it, and sometimes sends with the reference
+    // of its previous incarnation.
     while (generation % 2 == 0 && (random & (7u << 24)) != 0) {
       if (!runtime.SpawnOne()) std::this_thread::yield();
       generation = owner.generation.load(std::memory_order_relaxed);
     }
-    generation -= generation % 2 == 0 ? 1 : 0;  // Between two lives the reference that people have is the last one.
-    if (((random >> 40) & 3) == 0 && generation > 2) generation -= 2;  // Sometimes an older one still.
+    generation -= generation % 2 == 0 ? 1 : 0;  // A stopped owner: use the reference of the previous incarnation.
+    if (((random >> 40) & 3) == 0 && generation > 2) generation -= 2;  // Sometimes an even older one.
     switch ((random >> 50) % 64) {
       case 0:
         runtime.Send(owner, make(generation, Kind::kStop));
@@ -551,7 +552,8 @@ void Produce(Runtime& runtime, int producer, int letters) {
       case 1:
         runtime.Send(owner, make(generation, Kind::kSuspend));
         runtime.Send(owner, make(generation, Kind::kUser));
-        // Half of the time see it parked before it is resumed, unless that life has ended.
+        // Half of the time, wait until the owner is parked before resuming it, unless that
+        // incarnation has ended.
         while ((random & (1u << 20)) != 0 && !owner.inbox.IsParked() &&
                owner.generation.load(std::memory_order_relaxed) == generation) {
           std::this_thread::yield();

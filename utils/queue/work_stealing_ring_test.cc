@@ -14,7 +14,8 @@ namespace {
 
 struct Item {
   int number = 0;
-  // Ordinary memory: ThreadSanitizer sees two threads that got the same item, or one that got it before it was made.
+  // Ordinary memory: ThreadSanitizer reports two threads that got the same item, or a thread that
+  // got it before it was made.
   bool made = false;
   int taken = 0;
 };
@@ -122,7 +123,7 @@ TEST(WorkStealingRing, StealsNoMoreThanCanBeCopiedInAMoment) {
   EXPECT_EQ(victim->TryPop(), &items[kMost]);
 }
 
-// As often as is said, somebody else takes an item just before an exchange.
+// Simulates another thread that takes an item just before an exchange, `failures` times.
 struct OvertakenAtomics {
   static inline int failures = 0;
 
@@ -159,7 +160,7 @@ TEST(WorkStealingRing, StealsFewerEachTimeThatItIsOvertaken) {
   }
 }
 
-// Owners make items, take their own and steal from each other; every item is taken once.
+// Owners make items, take their own and steal from each other. Every item is taken once.
 template <size_t kCapacity>
 void StealFromEachOther() {
   constexpr int kOwners = 3;
@@ -213,14 +214,14 @@ void StealFromEachOther() {
 TEST(WorkStealingRingStress, GivesEachItemToOneThread) { StealFromEachOther<256>(); }
 TEST(WorkStealingRingStress, GivesEachItemToOneThreadWhenCellsAreReusedAtOnce) { StealFromEachOther<2>(); }
 
-// The parking protocol of the header: a maker that sees nobody asleep and a sleeper that sees no work must not happen
-// together.
+// The parking protocol of the header: it must not happen that the maker sees no sleeper and the
+// sleeper sees no work.
 TEST(WorkStealingRingStress, NoSleeperMissesAnAnnouncedItem) {
   constexpr int kRounds = 5'000;
   std::vector<Item> items = MakeItems(1);
   auto ring = std::make_unique<Ring>();
   std::atomic<int> idle{0};
-  std::atomic<int> round{0};  // Both threads begin a round together: even for the maker's turn to set up, odd to go.
+  std::atomic<int> round{0};  // The number of the round that both threads run.
   std::atomic<int> finished{0};
   bool saw_sleeper = false;
   bool saw_work = false;
