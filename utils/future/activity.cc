@@ -10,7 +10,7 @@
 
 namespace fraktor::inline v0::future_internal {
 
-// What is posted. If the executor destroys it unrun, the activity learns of it.
+// The posted function. If the executor destroys it unrun, the activity is abandoned.
 class PostedStep {
  public:
   explicit PostedStep(Activity* activity) : activity_(activity) {}
@@ -28,8 +28,9 @@ class PostedStep {
 
 namespace {
 
-// Those that were refused while another one was being abandoned on this thread: an abandoned activity cancels the next
-// one of a chain, and so on; without the list a long chain would overflow the stack.
+// The activities that were rejected while another one was being abandoned on this thread. An
+// abandoned activity cancels the next one of a chain, and so on; without the list a long chain
+// would overflow the stack.
 constinit thread_local Activity* abandoned_first = nullptr;
 constinit thread_local Activity** abandoned_end = nullptr;
 
@@ -63,8 +64,8 @@ void Activity::Wake() {
         next = kWokenWhileRunning;
         break;
       default:
-        // A step is to come, or none ever. The exchange is needed all the same: it orders this wake-up before that
-        // step.
+        // Either a step is already due, or the activity is done. The exchange is still needed: it
+        // orders this wake-up before that step.
         next = state;
     }
     if (state_.compare_exchange_weak(state, next, std::memory_order_acq_rel, std::memory_order_relaxed)) break;
@@ -90,7 +91,8 @@ void Activity::Run() {
 void Activity::Settle() {
   uint32_t expected = kRunning;
   if (state_.compare_exchange_strong(expected, kIdle, std::memory_order_acq_rel, std::memory_order_acquire)) return;
-  // Woken meanwhile. Posted again rather than run again, so that others get their turn.
+  // Woken during the step. The next step is posted rather than run here, so that other work gets
+  // its turn.
   state_.exchange(kScheduled, std::memory_order_acq_rel);
   Post();
 }
@@ -104,7 +106,8 @@ void Activity::Refused() {
   abandoned_first = this;
   abandoned_end = &next_abandoned_;
   while (Activity* const activity = abandoned_first) {
-    // The others are appended behind this one while it is abandoned; it is deleted only after its link has been read.
+    // Further activities are appended to the list while this one is abandoned. This one is deleted
+    // only after its link has been read.
     activity->state_.exchange(kRunning, std::memory_order_acq_rel);
     activity->Abandon();
     abandoned_first = activity->next_abandoned_;

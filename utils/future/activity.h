@@ -1,11 +1,12 @@
-// Activity: work in steps on an executor, each step begun by a waker. What Future::Then and Task::Start run on.
+// Activity: work in steps on an executor. A waker starts each step. Future::Then and Task::Start
+// are activities. Internal to this folder.
 //
-// Between two steps it belongs to nobody: a wake-up, from any thread, posts the next step, and wake-ups during a step
-// make one more step afterwards. Steps never overlap. When the executor refuses (it is closed or gone), the activity is
-// abandoned on the thread that found out.
+// A wake-up, from any thread, posts the next step. Wake-ups during a step cause one more step
+// afterwards. Steps never overlap. When the executor rejects a step (it is closed or gone), the
+// activity is abandoned on the thread that called the executor.
 //
-// An internal class of this folder. It counts its references by itself: one until it has finished, and one for each
-// waker that may still be called. So it never matters when a late wake-up comes.
+// An activity counts its references itself: one until it has finished, and one for each waker that
+// may still be called. So a late wake-up is safe.
 #ifndef FRAKTOR_UTILS_FUTURE_ACTIVITY_H_
 #define FRAKTOR_UTILS_FUTURE_ACTIVITY_H_
 
@@ -23,7 +24,8 @@ class Activity {
   Activity(const Activity&) = delete;
   Activity& operator=(const Activity&) = delete;
 
-  // A waker for one registration. It is called at most once; if it is not going to be called, give it back.
+  // Returns a waker for one registration. It is called at most once. If it will not be called, call
+  // ReturnWaker.
   Waker LendWaker();
   void ReturnWaker() { Release(); }
 
@@ -31,14 +33,17 @@ class Activity {
   explicit Activity(Executor& executor) : lane_(executor.lane()) {}
   virtual ~Activity() = default;
 
-  // One step, on the executor. True when all is done; nothing is called after that. Does not throw.
+  // Runs one step, on the executor. Returns true when the activity is done; nothing is called after
+  // that. Must not throw.
   virtual bool Step() noexcept = 0;
-  // The executor refused a step: let go of everything, and tell those who wait. Does not throw.
+  // Called when the executor has rejected a step. Releases everything and completes the promise.
+  // Must not throw.
   virtual void Abandon() noexcept = 0;
 
-  // Begins with a step on the executor, which may refuse it because it is full.
+  // Starts with a step on the executor, which may reject it because it is full.
   void Start(Executor& executor);
-  // Begins on the caller's thread, which registers the first waker in between: wake-ups wait for EndPreparing.
+  // Starts on the thread of the caller, which registers the first waker between the two calls.
+  // Wake-ups are deferred until EndPreparing.
   void BeginPreparing() { state_.store(kRunning, std::memory_order_relaxed); }
   void EndPreparing() { Settle(); }
 
@@ -57,12 +62,13 @@ class Activity {
   void Release();
 
   const std::shared_ptr<ExecutorLane> lane_;
-  // acq_rel on every exchange: a step sees all that the previous step did, on whatever thread, and all that happened
-  // before the wake-up.
+  // acq_rel on every exchange: a step sees everything that the previous step did, on any thread,
+  // and everything that happened before the wake-up.
   std::atomic<uint32_t> state_{kIdle};
-  // acq_rel on the way down: pairs with itself, so that the last one sees everything before it deletes.
+  // acq_rel on the decrement: pairs with itself, so that the last one sees everything before it
+  // deletes.
   std::atomic<uint32_t> references_{1};
-  // In the list of those that wait to be abandoned on this thread.
+  // The next activity in this thread's list of activities to abandon.
   Activity* next_abandoned_ = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What becomes of tasks and continuations when their executor is full, closed or gone.
+// Tests tasks and continuations whose executor is full, closed or destroyed.
 #include <cstdint>
 #include <memory>
 #include <utility>

@@ -19,7 +19,8 @@
 namespace fraktor::inline v0::future_internal {
 namespace {
 
-// A flag that one thread raises and another waits for. The waiter may destroy it as soon as it has seen it raised.
+// A flag that one thread raises and another waits for. The waiter may destroy it as soon as it has
+// seen it raised.
 class Signal {
  public:
   Waker waker() {
@@ -41,7 +42,7 @@ class Signal {
   void Raise() {
     MutexLock lock(mutex_);
     raised_ = true;
-    raised_changed_.notify_one();  // under the lock: afterwards this may be gone
+    raised_changed_.notify_one();  // under the lock: after that the waiter may destroy this
   }
 
   bool IsRaised() {
@@ -54,10 +55,10 @@ class Signal {
   bool raised_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// Longer waits are waits for ever; the deadline of wait_for would overflow.
+// A longer timeout counts as infinite; the deadline of wait_for would overflow.
 constexpr absl::Duration kForever = absl::Hours(24 * 365);
 
-// Released with what it needs.
+// The release of InstallBeforeBlocking pairs with the acquire of BlockUntilReady.
 std::atomic<void (*)()> before_blocking{nullptr};
 
 }  // namespace
@@ -68,7 +69,7 @@ void DieOfMisuse(const char* what) {
 }
 
 absl::Status PromiseDroppedError() {
-  return absl::CancelledError("the promise was dropped before it was set; look at the one who was to set it");
+  return absl::CancelledError("the promise was dropped before it was set; find the code that should have set it");
 }
 absl::Status FutureCancelledError() { return absl::CancelledError("the future was cancelled by its owner"); }
 absl::Status ExecutorClosedError() {
@@ -82,13 +83,14 @@ absl::Status CheckMayBlock(const FutureNode& node, absl::Duration timeout) {
     if (const char* const why = node.AwaitsThisThread()) return absl::FailedPreconditionError(why);
     if (timeout < kForever || !DrivesVirtualTime()) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        "Wait on the thread that drives virtual time would have no end, since nothing runs meanwhile: call "
+        "Wait on the thread that drives virtual time would never end, since nothing runs meanwhile; call "
         "TestKit::Await(future), or toolbox.RunUntil([&] { return future.IsReady(); }, limit); if another thread "
         "completes the future, call WaitFor with a limit");
   }
   return absl::FailedPreconditionError(
-      "Wait blocks the worker, on which others wait to run, perhaps the one that is to complete this future: co_await "
-      "it, or use PipeTo; what has to block belongs to RunBlocking, or to an actor of DispatcherChoice::kPinned");
+      "Wait blocks the worker, which other actors need, perhaps the one that completes this future; co_await the "
+      "future, "
+      "or use PipeTo; move work that must block to RunBlocking, or to an actor with DispatcherChoice::kPinned");
 }
 
 void InstallBeforeBlocking(void (*function)()) { before_blocking.store(function, std::memory_order_release); }
@@ -104,7 +106,7 @@ bool BlockUntilReady(FutureNode& node, absl::Duration timeout) {
   }
   if (signal.WaitFor(timeout)) return true;
   if (node.StopWaking()) return false;
-  signal.Wait();  // the completer is about to raise it, and must find it
+  signal.Wait();  // the completer is about to raise it, so it must still exist
   return true;
 }
 

@@ -1,29 +1,32 @@
-// Future<T> and Promise<T>: a value that somebody will have later, without anybody blocking for it.
+// Future<T> and Promise<T>: a result that is available later. No thread has to block for it.
 //
 //   auto [promise, future] = MakePromise<int>();
-//   // From any thread, or Set(absl::NotFoundError("...")):
+//   // Any thread may set it, also with an error: Set(absl::NotFoundError("...")).
 //   io.ReadAsync([promise = std::move(promise)](int n) mutable { promise.Set(n); });
 //   Future<void> done = std::move(future)
-//                           .Map([](int n) { return n * 2; })  // when and where it is consumed
-//                           .Then(executor, [](absl::StatusOr<int> n) { Print(n); });  // there, whoever completed it
+//                           .Map([](int n) { return n * 2; })                          // runs when the result is taken
+//                           .Then(executor, [](absl::StatusOr<int> n) { Print(n); });  // runs on the executor
 //
-// The result is an absl::StatusOr<T> (absl::Status for void). It is consumed in one of these ways, once:
-// - Poll(waker), and Take() when it is ready. The waker is woken exactly once by the completion. This is what
-//   everything else is made of.
+// The result is an absl::StatusOr<T> (absl::Status for void). It is consumed once, in one of these
+// ways:
+// - Poll(waker), and Take() when it is ready. The completion wakes the waker exactly once. All
+//   other ways are built on this.
 // - `co_await future` in a Task (task.h).
-// - Then(executor, fn): nothing runs on the thread that completes.
-// - Wait(): blocks. For main(), tests and threads of their own. A worker, and a thread that drives
-//   virtual time, are refused.
+// - Then(executor, fn). Nothing runs on the thread that completes the future.
+// - Wait() blocks. For main(), tests and dedicated threads. It rejects workers and threads that
+//   drive virtual time.
 //
-// Broken ends are told. A promise that is dropped completes with kCancelled. A future that is dropped or cancelled
-// tells the promise side (IsCancelled, OnCancel), which may then stop working; what it still sets is thrown away.
+// Either end learns when the other one goes. If the promise is dropped, the future completes with
+// kCancelled. If the future is dropped or cancelled, the promise side sees that (IsCancelled,
+// OnCancel) and may stop its work; a value that it still sets is discarded.
 //
-// Thread safety: a Future and a Promise are used by one thread at a time each; the two may be on different threads. The
-// value is moved from one to the other with the ordering that implies. A value that nobody takes is destroyed on either
-// thread.
+// Thread safety: one thread at a time may use a Future, and one thread at a time a Promise; the two
+// may be on different threads. Everything before Set happens before the result is taken. A value
+// that is never taken is destroyed on either thread.
 //
-// Costs: one allocation for a pair, one for a Map, two for a Then. Completing and taking on one thread are one atomic
-// exchange in all. No chain of Map or Then is too long: they are run by loops, not by recursion.
+// Costs: one allocation for a pair, one for a Map, two for a Then. Completing and taking on one
+// thread is one atomic exchange altogether. Chains of Map or Then may have any length: they run in
+// loops, not by recursion.
 #ifndef FRAKTOR_UTILS_FUTURE_FUTURE_H_
 #define FRAKTOR_UTILS_FUTURE_FUTURE_H_
 
@@ -43,8 +46,9 @@
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/toolbox/executor.h"
 
-// gcc 12 destroys temporaries in a co_await expression twice, even without optimization. With such a compiler only a
-// named future can be awaited: `auto asking = Ask(...); auto answer = co_await asking;`.
+// GCC 12 destroys temporaries in a co_await expression twice, even without optimization. With such
+// a compiler only a named future can be awaited: `auto asking = Ask(...); auto reply = co_await
+// asking;`.
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ < 13
 #define FRAKTOR_AWAIT_TEMPORARIES_MISCOMPILE 1
 #else
@@ -62,26 +66,30 @@ struct PromiseAndFuture;
 template <class T>
 PromiseAndFuture<T> MakePromise();
 
-// What a Future polls, without its type. The future owns it and lets it go with Drop(). Extension point: a pool of
-// reply slots implements FutureSource<T> and hands out futures with Future<T>::FromSource.
+// The source of a Future's result, without its type. The future owns it and releases it with
+// Drop(). This is an extension point: a pool of reply slots implements FutureSource<T> and makes
+// futures with Future<T>::FromSource.
 //
-// All are called by the future's side only, on one thread at a time, and mean what they mean in Future and FutureWord.
+// Only the future's side calls these methods, on one thread at a time. They mean the same as in
+// Future and FutureWord.
 class FutureNode {
  public:
   virtual bool IsReady() const = 0;
   virtual bool Poll(const Waker& waker) = 0;
   virtual bool StopWaking() = 0;
   virtual bool Cancel() = 0;
-  // IsReady, and if it is, StopWaking too, in one call: `wake_is_owed` if the waker has been called or will be.
+  // IsReady, and StopWaking if it is ready, in one call. `wake_is_owed` is set if the waker has
+  // been called or will be called.
   virtual bool EndWaitIfReady(bool& wake_is_owed) {
     if (!IsReady()) return false;
     wake_is_owed = !StopWaking();
     return true;
   }
-  // Why it will not be ready before this thread has returned from what it is in, so that waiting would have no end:
-  // what comes when, and what to do instead. Null if nothing is known against it.
+  // If the result cannot arrive before this thread has returned from its current call, so that
+  // waiting would never end: a text that says what the result depends on and what to do instead.
+  // Null if no such reason is known.
   virtual const char* AwaitsThisThread() const { return nullptr; }
-  // The future has gone, taken or not. Nothing is called after it.
+  // Called when the future goes, whether the result was taken or not. Nothing is called after it.
   virtual void Drop() noexcept = 0;
 
  protected:
@@ -93,16 +101,16 @@ class FutureNode {
   friend class Future;
   friend class MapChain;
 
-  // The Map over this one, if there is one.
+  // The Map over this source, if there is one.
   class MapChain* outer_ = nullptr;
 };
 
 template <class T>
 class FutureSource : public FutureNode {
  public:
-  // The result. Called once, when it is ready.
+  // Returns the result. Called once, when it is ready.
   virtual FutureResult<T> Take() = 0;
-  // Take and Drop in one call. If it throws, only Drop is still to come.
+  // Take and Drop in one call. If it throws, only Drop may be called.
   virtual FutureResult<T> TakeAndDrop() {
     FutureResult<T> result = Take();
     this->Drop();
@@ -110,22 +118,23 @@ class FutureSource : public FutureNode {
   }
 };
 
-// The untyped part of a Map: a chain of Maps over one source that is no Map. Polls go straight to that source; results
-// are pulled through the chain from the inside out, and the chain is freed from the outside in, both by loops.
+// The untyped part of a Map: a chain of Maps over one source that is not a Map. Polls go directly
+// to that source. Loops pull the results through the chain from the inside out, and free the chain
+// from the outside in.
 class MapChain {
  public:
   MapChain(const MapChain&) = delete;
   MapChain& operator=(const MapChain&) = delete;
 
  protected:
-  // `inner_chain` is null if `inner` is no Map.
+  // `inner_chain` is null if `inner` is not a Map.
   MapChain(FutureNode* inner, MapChain* inner_chain)
       : inner_(inner), inner_chain_(inner_chain), root_(inner_chain == nullptr ? inner : inner_chain->root_) {
     inner->outer_ = this;
   }
   virtual ~MapChain() = default;
 
-  // Takes the result of the inner one, which is there, and makes this one's.
+  // Takes the result of the inner source, which is ready, and computes the result of this one.
   virtual void Pull() = 0;
   virtual FutureNode* AsNode() = 0;
 
@@ -165,13 +174,14 @@ absl::Status PromiseDroppedError();
 absl::Status FutureCancelledError();
 absl::Status ExecutorClosedError();
 
-// FailedPrecondition if `node` is not ready and this thread must not wait for it that long: it is a
-// worker (IsWorkerThread), or is itself waited for, or would wait for ever for what only it can
-// drive (DrivesVirtualTime).
+// Returns FailedPrecondition if `node` is not ready and this thread must not wait for it that long:
+// the thread is a worker (IsWorkerThread), the result depends on this thread (AwaitsThisThread), or
+// the wait has no limit and the thread drives virtual time (DrivesVirtualTime).
 absl::Status CheckMayBlock(const FutureNode& node, absl::Duration timeout);
-// Blocks until `node` is ready; false if `timeout` passed before.
+// Blocks until `node` is ready. Returns false if `timeout` passed before.
 bool BlockUntilReady(FutureNode& node, absl::Duration timeout);
-// Called by every thread before it blocks there: what it has put off for others goes its way. Once for the process.
+// Every thread calls `function` before it blocks in a Wait, to push messages that it has deferred.
+// Install it once per process.
 void InstallBeforeBlocking(void (*function)());
 
 // The state that a Promise and a Future share.
@@ -179,7 +189,7 @@ template <class T>
 class PromiseState final : public FutureSource<T> {
  public:
   PromiseState() = default;
-  // Already completed, without a promise side.
+  // Makes a completed state without a promise side.
   explicit PromiseState(FutureResult<T> result) : result_(std::move(result)) { word_.Complete(); }
 
   bool IsReady() const override { return word_.IsReady(); }
@@ -197,7 +207,7 @@ class PromiseState final : public FutureSource<T> {
 
   FutureWord<>& word() { return word_; }
   bool Complete(FutureResult<T> result) {
-    // Written also if it may be too late: only the one who goes last destroys it.
+    // Also written if it may be too late: the side that goes last destroys it.
     result_.emplace(std::move(result));
     const FutureWord<>::Completion completion = word_.Complete();
     if (completion.is_last) delete this;
@@ -208,7 +218,7 @@ class PromiseState final : public FutureSource<T> {
   ~PromiseState() override = default;
 
   FutureWord<> word_;
-  // Written by the promise side before Complete(), read by the future side when it is ready.
+  // The promise side writes it before Complete(); the future side reads it when it is ready.
   std::optional<FutureResult<T>> result_;
 };
 
@@ -237,7 +247,7 @@ class MapSource final : public FutureSource<U>, public MapChain {
   std::optional<FutureResult<U>> result_;
 };
 
-// Waits for a future and then runs a function on an executor.
+// Waits for a future, and then runs a function on an executor.
 template <class T, class U, class Fn>
 class ThenActivity final : public Activity {
  public:
@@ -304,15 +314,15 @@ class ThenActivity final : public Activity {
   }
 
   std::optional<Body> body_;
-  // Whether the future and the promise have a waker of ours.
+  // Whether the future and the promise hold a waker of this activity.
   bool source_waits_ = false;
   bool cancel_waits_ = false;
 };
 
 }  // namespace future_internal
 
-// The consumer's end. Movable; an empty one (moved from, taken, or made by default) may only be assigned to, destroyed,
-// or asked valid().
+// The consumer's end. Movable. An empty one (moved from, taken, or default-constructed) can only be
+// assigned to, destroyed, or asked for valid().
 template <class T>
 class [[nodiscard]] Future {
  public:
@@ -329,45 +339,46 @@ class [[nodiscard]] Future {
     }
     return *this;
   }
-  // Tells the promise side that nobody waits any more.
+  // Tells the promise side that the result is not needed any more.
   ~Future() { Drop(); }
 
-  // Over any source; the future lets it go with Drop().
+  // Makes a future of any source. The future releases the source with Drop().
   static Future FromSource(FutureSource<T>& source) { return Future(&source, nullptr); }
 
   bool valid() const { return source_ != nullptr; }
 
-  // Whether there is a result now: a value, an error, or the cancellation.
+  // True if there is a result: a value, an error, or a cancellation.
   bool IsReady() const { return Source().IsReady(); }
 
-  // False: `waker`, and no other, will be woken exactly once, when it becomes ready; it has replaced the one before,
-  // without a gap. True: ready, Take() it; `waker` was not registered. (If the completion came before the replacement,
-  // the one before has been woken or is about to be.)
+  // False: the completion will wake `waker` exactly once. It has replaced the waker before it,
+  // without a gap. True: the future is ready, call Take(); `waker` was not registered. (If the
+  // completion came before the replacement, the previous waker has been woken or is about to be.)
   bool Poll(const Waker& waker) { return Source().Poll(waker); }
 
-  // Takes the waker back. True: it will not be called. False: the completion has called it or is about to.
+  // Takes the waker back. True: it will not be called. False: the completion has called it or is
+  // about to.
   bool StopWaking() { return Source().StopWaking(); }
 
-  // The result of a ready future, which is empty afterwards. Maps run here.
+  // Returns the result of a ready future, which is empty afterwards. Maps run here.
   Result Take() {
     FutureSource<T>& source = Source();
     if (!source.IsReady()) future_internal::DieOfMisuse("Take of a future that is not ready; poll it first");
     return TakeReady();
   }
 
-  // Gives up: true if nothing had been set before. The result is kCancelled then, at once, and the promise side is
-  // told.
+  // Gives up. Returns true if no result had been set: the result is then kCancelled, at once, and
+  // the promise side is told.
   bool Cancel() { return Source().Cancel(); }
 
-  // Blocks the thread until there is a result, and takes it. For main() and tests. The thread is
-  // refused with FailedPrecondition at once, unless the future is ready; the future is still there
-  // then. Refused are:
-  // - A worker, as in a handler of an actor: it would hold others up, perhaps the one that it waits
-  //   for. Threads of a BlockingPool and of pinned actors may wait.
+  // Blocks the thread until there is a result, and takes it. For main() and tests. If the future is
+  // not ready, these threads are rejected at once with FailedPrecondition; the future stays valid
+  // then:
+  // - A worker, as in a handler of an actor: it would hold up other actors, perhaps the one that
+  //   completes this future. Threads of a BlockingPool and of pinned actors may wait.
   // - The thread that drives a LocalToolbox, a SimToolbox or a TestKit with virtual time: nothing
   //   would run meanwhile. Call TestKit::Await(future), or RunUntil of the toolbox:
   //   `toolbox.RunUntil([&] { return future.IsReady(); }, absl::Hours(1))`. For a future that
-  //   another thread completes there is WaitFor, with a limit.
+  //   another thread completes, call WaitFor with a limit.
   // - Any thread in the child of a fork() that has lost the threads of its toolboxes
   //   (utils/toolbox/fork_guard.h).
   Result Wait() {
@@ -377,8 +388,8 @@ class [[nodiscard]] Future {
     future_internal::BlockUntilReady(Source(), absl::InfiniteDuration());
     return Take();
   }
-  // The same with a limit, in real time. None if it passed; the future is still there then. A limit
-  // below infinity is no reason to refuse a thread that drives virtual time.
+  // The same with a limit, in real time. Returns nothing if it passed; the future stays valid then.
+  // With a finite limit, a thread that drives virtual time is not rejected.
   std::optional<Result> WaitFor(absl::Duration timeout) {
     if (timeout > absl::ZeroDuration()) {
       if (absl::Status refused = future_internal::CheckMayBlock(Source(), timeout); !refused.ok()) return refused;
@@ -387,13 +398,14 @@ class [[nodiscard]] Future {
     return Take();
   }
 
-  // A future of `fn(value)`; an error passes by. `fn` returns U, absl::StatusOr<U>, absl::Status or void, and runs when
-  // the new future is taken, on that thread; it never runs if nobody takes it. If it throws, the result is the error of
-  // StatusFromException.
+  // Returns a future of `fn(value)`. An error passes through. `fn` returns U, absl::StatusOr<U>,
+  // absl::Status or void. It runs when the new future is taken, on that thread, and not at all if
+  // the new future is never taken. If it throws, the result is the error of StatusFromException.
   template <class Fn>
   auto Map(Fn fn) &&;
 
-  // The same with the whole result: `fn(absl::StatusOr<T>)`. It also runs for errors, and may repair them.
+  // The same with the whole result: `fn(absl::StatusOr<T>)`. It also runs for errors, and may
+  // repair them.
   template <class Fn>
   auto MapResult(Fn fn) && {
     using U = FutureValue<std::invoke_result_t<Fn, Result>>;
@@ -407,19 +419,21 @@ class [[nodiscard]] Future {
     return Future<U>(source, source);
   }
 
-  // A future of `fn(result)`, run as a task of `executor` when there is a result: also if there already is one, and
-  // never on the thread that completes it. `fn` takes the whole result and returns U, absl::StatusOr<U>, absl::Status
-  // or void. If it throws, the result is the error of StatusFromException. Unlike Map it runs even if nobody looks at
-  // the new future, but not once that has been dropped or cancelled: this future is dropped then in turn. `fn` and what
-  // it holds are destroyed on the executor.
+  // Returns a future of `fn(result)`. `fn` runs as a task of `executor` when there is a result,
+  // even if there already is one, and never on the thread that completes the future. `fn` takes the
+  // whole result and returns U, absl::StatusOr<U>, absl::Status or void. If it throws, the result
+  // is the error of StatusFromException. Unlike with Map, it runs even if the new future is never
+  // taken. It does not run once the new future has been dropped or cancelled: then this future is
+  // dropped too. `fn` and its captures are destroyed on the executor.
   //
-  // If the executor is closed when the result comes, `fn` is destroyed unrun on the thread that found out, and the new
-  // future's result is kCancelled. A SerialExecutor may go before that, which counts as closed; of other executors, see
-  // Executor::lane. To run something on an executor at once: MakeReadyFuture().Then(executor, ...).
+  // If the executor is closed when the result arrives, `fn` is destroyed unrun on the thread that
+  // called the executor, and the result of the new future is kCancelled. A SerialExecutor may be
+  // destroyed before that, which counts as closed; for other executors see Executor::lane. To run a
+  // function on an executor at once: MakeReadyFuture().Then(executor, ...).
   template <class Fn>
   auto Then(Executor& executor, Fn fn) && -> Future<FutureValue<std::invoke_result_t<Fn, Result>>>;
 
-  // For Task coroutines: task.h.
+  // For Task coroutines: see task.h.
   auto operator co_await() & noexcept;
 #if FRAKTOR_AWAIT_TEMPORARIES_MISCOMPILE
   void operator co_await() && = delete;  // give the future a name first: see the top of this file
@@ -427,7 +441,7 @@ class [[nodiscard]] Future {
   auto operator co_await() && noexcept;
 #endif
 
-  // What this future polls, for those who wait on futures of several types.
+  // The source of this future, for code that waits on futures of several types.
   FutureNode& node() { return Source(); }
 
  private:
@@ -443,7 +457,7 @@ class [[nodiscard]] Future {
     return *source_;
   }
 
-  // Take of one that is known to be ready.
+  // Take of a future that is known to be ready.
   Result TakeReady() {
     Result result = Source().TakeAndDrop();
     source_ = nullptr;
@@ -455,12 +469,12 @@ class [[nodiscard]] Future {
   }
 
   FutureSource<T>* source_ = nullptr;
-  // The source again, if it is a Map.
+  // The same object as the source, if that is a Map.
   MapChain* chain_ = nullptr;
 };
 
-// The producer's end. Movable; empty after Set. Dropping one that has not been set completes the future with
-// kCancelled.
+// The producer's end. Movable; empty after Set. If it is dropped before Set, the future completes
+// with kCancelled.
 template <class T>
 class [[nodiscard]] Promise {
  public:
@@ -477,22 +491,23 @@ class [[nodiscard]] Promise {
 
   bool valid() const { return state_ != nullptr; }
 
-  // Completes the future with a value or an error, and wakes who waits for it: from any thread, once. False if the
-  // future had been dropped or cancelled: the result is thrown away.
+  // Completes the future with a value or an error, and wakes its waiter. Any thread may call it,
+  // once. Returns false if the future had been dropped or cancelled: the result is discarded.
   bool Set(FutureResult<T> result) {
     State();
     return std::exchange(state_, nullptr)->Complete(std::move(result));
   }
   bool Set() requires std::is_void_v<T> { return Set(absl::OkStatus()); }
 
-  // Whether the future was dropped or cancelled, so that the work may stop.
+  // True if the future was dropped or cancelled, so that the work may stop.
   bool IsCancelled() const { return State().word().IsCancelled(); }
 
-  // Registers the one waker to be woken, once, when the future is dropped or cancelled. False: it already is, and the
-  // waker is not registered.
+  // Registers the one waker that is woken, once, when the future is dropped or cancelled. Returns
+  // false, without registering it, if that has already happened.
   bool OnCancel(const Waker& waker) { return State().word().OnCancel(waker); }
 
-  // Takes the waker of OnCancel back. True: it will not be called. False: it has been or is about to be.
+  // Takes the waker of OnCancel back. True: it will not be called. False: it has been called or is
+  // about to be.
   bool StopCancelWaking() { return State().word().StopCancelWaking(); }
 
  private:
@@ -518,14 +533,14 @@ struct PromiseAndFuture {
   Future<T> future;
 };
 
-// A connected pair: `auto [promise, future] = MakePromise<int>();`
+// Makes a connected pair: `auto [promise, future] = MakePromise<int>();`
 template <class T>
 PromiseAndFuture<T> MakePromise() {
   auto* const state = new future_internal::PromiseState<T>();
   return PromiseAndFuture<T>{Promise<T>(state), Future<T>::FromSource(*state)};
 }
 
-// A future that is ready from the start.
+// Makes a future that is ready from the start.
 template <class T>
 Future<T> MakeReadyFuture(FutureResult<T> result) {
   return Future<T>::FromSource(*new future_internal::PromiseState<T>(std::move(result)));

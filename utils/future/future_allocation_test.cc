@@ -1,4 +1,4 @@
-// Counts what futures allocate, by operator new of this binary.
+// Counts the allocations of futures, by the operator new of this binary.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -36,7 +36,7 @@ int CountAllocations(Fn fn) {
   return allocations - before;
 }
 
-// Keeps one piece of work in place, without a queue that would allocate.
+// Holds one piece of work in place, without a queue that would allocate.
 class OneSlotExecutor final : public Executor {
  public:
   void Post(absl::AnyInvocable<void() &&> work) override { work_ = std::move(work); }
@@ -82,7 +82,7 @@ TEST(FutureAllocations, AreThreeForAStartedTask) {
   OneSlotExecutor executor;
   Future<int> ready = MakeReadyFuture<int>(1);
   EXPECT_EQ(CountAllocations([&] {
-              Future<int> result = Await(&ready).Start(executor);  // frame, run, and the result's future
+              Future<int> result = Await(&ready).Start(executor);  // the frame, the run, and the future of the result
               executor.Run();
               EXPECT_EQ(*result.Take(), 1);
             }),

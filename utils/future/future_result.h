@@ -1,4 +1,5 @@
-// What a Future<T> or Task<T> comes to: absl::StatusOr<T>; for void, and for a Task<absl::Status>, absl::Status.
+// FutureResult<T>: the result type of a Future<T> or Task<T>. It is absl::StatusOr<T>; for void,
+// and for a Task<absl::Status>, it is absl::Status.
 #ifndef FRAKTOR_UTILS_FUTURE_FUTURE_RESULT_H_
 #define FRAKTOR_UTILS_FUTURE_FUTURE_RESULT_H_
 
@@ -36,21 +37,21 @@ struct ResultTraits<absl::StatusOr<T>> : ResultTraits<T> {};
 template <class T>
 using FutureResult = typename future_internal::ResultTraits<T>::Result;
 
-// The T of the Future<T> that a function gives which returns `R`: int for int and for absl::StatusOr<int>, void for
-// void and absl::Status.
+// The T of the Future<T> that a function with the return type `R` gives: int for int and for
+// absl::StatusOr<int>, void for void and absl::Status.
 template <class R>
 using FutureValue = typename future_internal::ResultTraits<R>::Value;
 
-// The exception as an error: kUnknown, with the text of a std::exception.
+// Converts an exception to an error: kUnknown, with the text of a std::exception.
 absl::Status StatusFromException(const std::exception_ptr& exception);
 
-// In a handler that catches everything: the current exception, unless it is the unwinding of a cancelled thread, which
-// goes on.
+// Called in a handler that catches everything. Returns the current exception. Rethrows the
+// unwinding of a cancelled thread.
 std::exception_ptr CaptureException();
 
 namespace future_internal {
 
-// Calls `fn(args...)` and makes a result of what it returns or throws.
+// Calls `fn(args...)` and makes a result of its return value or exception.
 template <class Fn, class... Args>
 auto InvokeForResult(Fn&& fn, Args&&... args) -> FutureResult<std::invoke_result_t<Fn, Args...>> {
   using Returned = std::invoke_result_t<Fn, Args...>;

@@ -21,8 +21,8 @@ namespace fraktor {
 namespace {
 
 constexpr int kRounds = 100'000;
-// The threads meet in rounds of this many futures: one after the other would measure the meeting, all at once would not
-// meet at all.
+// The threads synchronize after each batch of this many futures. A batch of one would mostly
+// measure the synchronization; a batch of all would hardly ever race.
 constexpr int kBatch = 50;
 
 // Runs `first(i)` and `second(i)` on two threads for each i, in step.
@@ -82,8 +82,9 @@ TEST(FutureStress, WakesTheLastOfTheWakersWhenTheyAreReplaced) {
        [&](int i) {
          Future<std::unique_ptr<int>>& future = rounds.pairs[i].future;
          const Waker first{.function = &Rounds::Count, .target = &replaced[i], .first = 1};
-         // A Poll that says no has put its waker in the place of the other. One that says yes may have come too late for that: the other is
-         // woken then, or neither, and StopWaking knows.
+         // A Poll that returns false has replaced the previous waker. A Poll that returns true may
+         // have come too late for that: then the previous waker is woken, or none, and StopWaking
+         // tells which.
          if (future.Poll(first) || future.Poll(rounds.waker(i)) || future.Poll(first)) {
            expected[i] = future.StopWaking() ? kNoWake : kOneWake;
          } else {

@@ -269,13 +269,13 @@ TEST(FutureMap, CancelsAndDropsThroughTheChain) {
   EXPECT_TRUE(promise.IsCancelled());
 }
 
-// As deep as the stack is not: neither polling, taking nor dropping may recurse.
+// A recursion of this depth overflows the stack: polling, taking and dropping must not recurse.
 #if defined(__SANITIZE_THREAD__)
-constexpr int kDeep = 100'000;  // a tenth of it, because it is slow there
+constexpr int kDeep = 100'000;  // a tenth, because ThreadSanitizer is slow
 #else
 constexpr int kDeep = 1'000'000;
 #endif
-constexpr int kDeepEnough = 100'000;  // recursion would need more than a hundred bytes of stack for each
+constexpr int kDeepEnough = 100'000;  // recursion would need more than a hundred bytes of stack for each level
 
 TEST(FutureMap, TakesAndDropsALongChainWithoutRecursion) {
   Future<int> future = MakeReadyFuture<int>(0);
@@ -334,7 +334,7 @@ TEST(FutureThen, PassesADropOnToItsSourceOnTheExecutor) {
   Future<int> then = std::move(future).Then(executor, [held](absl::StatusOr<int> n) { return *n; });
   then = {};
   EXPECT_FALSE(promise.IsCancelled());
-  EXPECT_EQ(held.use_count(), 2);  // what the function holds is destroyed on the executor
+  EXPECT_EQ(held.use_count(), 2);  // the captures of the function are destroyed on the executor
   EXPECT_EQ(executor.RunAll(), 1u);
   EXPECT_TRUE(promise.IsCancelled());
   EXPECT_EQ(held.use_count(), 1);
@@ -456,7 +456,7 @@ TEST(FutureWait, HasAnEndOnTheThreadThatDrivesVirtualTime) {
     ASSERT_TRUE(toolbox->RunFor(absl::Hours(1)).ok());
     EXPECT_EQ(future.Wait().value(), 3) << "There is nothing to wait for.";
   }
-  // The thread that has pumped the toolbox last drives it.
+  // The last thread that pumped the toolbox drives it.
   std::thread other([&] {
     EXPECT_TRUE(toolbox->RunUntilIdle().ok());
     auto [promise, future] = MakePromise<int>();

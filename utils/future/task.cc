@@ -16,8 +16,8 @@ void FreeOnHeap(void* frame, size_t) noexcept { ::operator delete(frame); }
 
 constexpr TaskFrames kHeapFrames = {.allocate = &AllocateOnHeap, .free = &FreeOnHeap};
 
-// Null until the first frame is allocated or something is installed; never changes after that. release and acquire:
-// pairs with itself, for what the pointer points to.
+// Null until the first frame is allocated or an allocator is installed; never changes after that.
+// release and acquire: pairs with itself, for the object that it points to.
 constinit std::atomic<const TaskFrames*> task_frames{nullptr};
 
 const TaskFrames& Frames() {

@@ -9,28 +9,32 @@
 //     if (!paid.ok()) co_return Annotate(paid.status(), "pay");
 //     co_return Receipt{item->id, *paid};                        // or a value
 //   }
+//
 //   Future<Receipt> receipt = Buy(store, order).Start(executor);
 //
-// A task is lazy: nothing runs before it is started or awaited. It runs on one executor only (or in an actor's turns),
-// never on the thread that completes a future. The result is absl::StatusOr<T>. `Task<void>` may end without co_return
-// and comes to absl::Status; a task that only wants to say co_return of a status is a `Task<absl::Status>`.
+// A task is lazy: nothing runs before it is started or awaited. It runs only on its executor (or in
+// the turns of an actor), never on the thread that completes a future. The result is
+// absl::StatusOr<T>. A `Task<void>` may end without co_return, and its result is absl::Status. A
+// task that only has to co_return a status is a `Task<absl::Status>`.
 //
-// Exceptions: one that leaves a task is thrown again where the task is awaited, and at the root it is kept for the
-// driver: Start makes an error of it (StatusFromException), an actor gives it to its supervisor.
+// Exceptions: an exception that leaves a task is rethrown where the task is awaited. The exception
+// of a root task goes to its driver: Start converts it to an error (StatusFromException), an actor
+// passes it to its supervisor.
 //
-// Cancellation: dropping or cancelling the future of Start destroys the task at the point where it waits, on its
-// executor, innermost frame first, which in turn drops the future it waits for. A task that never waits is not
-// interrupted.
+// Cancellation: if the future of Start is dropped or cancelled, the task is destroyed at the point
+// where it waits, on its executor, innermost frame first. That drops the future that it waits for.
+// A task that never waits is not interrupted.
 //
-// Two lines for an await: gcc 12 destroys temporaries of a co_await expression twice, so that with it only a named
-// future or task can be awaited. Also keep other temporaries with destructors out of the expression: write `auto r =
-// co_await f;` and use `r`. A coroutine takes its arguments by value, and is not a lambda with captures: both would be
-// gone when it goes on.
+// Two lines for an await: GCC 12 destroys temporaries of a co_await expression twice, so with that
+// compiler only a named future or task can be awaited. Also keep other temporaries with destructors
+// out of the expression: write `auto r = co_await f;` and use `r`. A coroutine takes its arguments
+// by value, and is not a lambda with captures: references and captures would dangle when it
+// resumes.
 //
-// Thread safety: a Task is a value with one owner, used by one thread at a time.
+// Thread safety: a Task is a value with one owner; one thread at a time may use it.
 //
-// Costs: one frame for each task, from TaskFrames. Awaits of tasks and of ready futures are run by a loop, so neither a
-// deep nor a long chain of them uses up the stack.
+// Costs: one frame for each task, from TaskFrames. A loop runs the awaits of tasks and of ready
+// futures, so neither a deep nor a long chain of them exhausts the stack.
 #ifndef FRAKTOR_UTILS_FUTURE_TASK_H_
 #define FRAKTOR_UTILS_FUTURE_TASK_H_
 
@@ -55,26 +59,26 @@ namespace fraktor::inline v0 {
 template <class T = void>
 class Task;
 
-// Where the frames of tasks come from: the heap, unless a program installs something better.
+// The allocator of the frames of tasks: the heap, unless a program installs another one.
 struct TaskFrames {
   void* (*allocate)(size_t size);
   void (*free)(void* frame, size_t size) noexcept;
 };
 
-// Installs another source of frames, which must live for ever. Before the first task is made: false, and nothing
-// changes, if there was one already.
+// Installs another allocator of frames, which must live forever. Call it before the first task is
+// made. Returns false, and changes nothing, if there already was one.
 bool InstallTaskFrames(const TaskFrames& frames);
 
-// How the one who runs a task is told to go on. A driver has its own queue and its own idea of who waits: an actor's
-// driver makes wakers of its slot, generation, restart count and the number of the wait. All calls come from within
-// RunningTask, on the driver's own thread.
+// Resumes a task after a wait. A driver has its own queue and its own wakers: the driver of an
+// actor makes wakers of its slot, its generation, its restart count and the number of the wait.
+// RunningTask makes all calls, on the driver's own thread.
 class TaskDriver {
  public:
-  // The task is going to wait: the waker for this wait. When it is woken, the driver calls RunningTask::Resume in its
-  // own turn.
+  // The task is about to wait. Returns the waker for this wait. When it is woken, the driver calls
+  // RunningTask::Resume in its own turn.
   virtual Waker BeginWait() = 0;
-  // That wait is over or has been given up. If `wake_is_owed`, the waker has been called or will be at any moment;
-  // otherwise never.
+  // The wait is over or was given up. If `wake_is_owed`, the waker has been called or will be at
+  // any moment; otherwise it will not be called.
   virtual void EndWait(bool wake_is_owed) = 0;
 
  protected:
@@ -88,8 +92,9 @@ void FreeTaskFrame(void* frame, size_t size) noexcept;
 
 class TaskPromiseBase;
 
-// One run of a root task with everything that it awaits. Frames hand the control to each other through `next`, and the
-// loop in Run resumes them: without guaranteed tail calls a transfer from frame to frame would grow the stack.
+// One run of a root task with everything that it awaits. Frames pass control to each other through
+// `next`, and the loop in Run resumes them: without guaranteed tail calls a direct transfer from
+// frame to frame would grow the stack.
 class TaskContext {
  public:
   explicit TaskContext(TaskDriver& driver) : driver_(driver) {}
@@ -98,13 +103,13 @@ class TaskContext {
 
   // Runs until the innermost task waits (false) or the root is done (true).
   bool Run();
-  // Ends a wait, and destroys all frames but the root's, innermost first.
+  // Ends a wait, and destroys all frames except the root's, innermost first.
   void Unwind() noexcept;
 
   void EnterRoot(TaskPromiseBase& root);
   void Enter(TaskPromiseBase& child, TaskPromiseBase& parent, std::coroutine_handle<>& owner);
   void Leave(TaskPromiseBase& finished);
-  // False if the future is ready after all.
+  // Returns false if the future has become ready meanwhile.
   bool WaitFor(FutureNode& node);
 
  private:
@@ -142,7 +147,7 @@ class TaskPromiseBase {
   FinalAwaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() { exception_ = CaptureException(); }
 
-  // Only what the driver understands can be awaited.
+  // A task can only await what its driver understands.
   template <class Awaitable>
   Awaitable&& await_transform(Awaitable&& awaitable) const noexcept {
     static_assert(kIsAwaitable<std::remove_cvref_t<Awaitable>>, "a Task awaits a Future or a Task, and nothing else");
@@ -161,7 +166,8 @@ class TaskPromiseBase {
   TaskContext* context_ = nullptr;
   TaskPromiseBase* parent_ = nullptr;
   std::coroutine_handle<> self_;
-  // The handle in the Task that the parent awaits. Cleared when the frame is destroyed before its owner.
+  // The handle in the Task that the parent awaits. Cleared if the frame is destroyed before its
+  // owner.
   std::coroutine_handle<>* owner_ = nullptr;
   std::exception_ptr exception_;
 };
@@ -215,8 +221,8 @@ struct TaskAwaiter {
 
 }  // namespace future_internal
 
-// See the top of this file. An empty one (moved from, started, or made by default) may only be assigned to or
-// destroyed. It is awaited or started once.
+// See the top of this file. An empty one (moved from, started, or default-constructed) can only be
+// assigned to or destroyed. A task is awaited or started once.
 template <class T>
 class [[nodiscard]] Task {
  public:
@@ -236,13 +242,14 @@ class [[nodiscard]] Task {
 
   bool valid() const { return handle_ != nullptr; }
 
-  // Runs the task on `executor`, from its beginning, and gives the result. If the executor refuses, now because it is
-  // closed or full, or later because it is closed, the task is destroyed on the thread that found out, and the result is
-  // kCancelled. A SerialExecutor may go before the task, which counts as closed; of other executors, see
-  // Executor::lane.
+  // Runs the task on `executor`, from its beginning, and returns the future of its result. If the
+  // executor rejects it (now, because it is closed or full; later, because it is closed), the task
+  // is destroyed on the thread that called the executor, and the result is kCancelled. A
+  // SerialExecutor may be destroyed before the task, which counts as closed; for other executors
+  // see Executor::lane.
   Future<FutureValue<T>> Start(Executor& executor) &&;
 
-  // Runs the task as a part of the one that awaits it, and gives its result or throws its exception.
+  // Runs the task as part of the task that awaits it. Returns its result, or throws its exception.
   future_internal::TaskAwaiter<T> operator co_await() & noexcept { return {*this}; }
 #if FRAKTOR_AWAIT_TEMPORARIES_MISCOMPILE
   void operator co_await() && = delete;  // give the task a name first: see the top of this file
@@ -270,13 +277,13 @@ class [[nodiscard]] Task {
   std::coroutine_handle<> handle_;
 };
 
-// A root task in the hands of a driver. The actor runtime uses it; others use Task::Start.
+// A root task and its driver. The actor runtime uses it; other code uses Task::Start.
 //
 //   RunningTask<Receipt> running(Buy(store, order), driver);
 //   // Now, and again after each wake-up:
 //   if (running.Resume()) { ... running.exception() ... running.TakeResult() ... }
 //
-// Destroying it destroys all frames, innermost first. Everything on the driver's thread.
+// The destructor destroys all frames, innermost first. Use it on the driver's thread only.
 template <class T>
 class RunningTask {
  public:
@@ -287,16 +294,17 @@ class RunningTask {
   RunningTask(const RunningTask&) = delete;
   RunningTask& operator=(const RunningTask&) = delete;
 
-  // Runs until the task waits (false) or is done (true). Does nothing if what it waits for is not ready, so a wake-up
-  // too many is harmless.
+  // Runs until the task waits (false) or is done (true). Does nothing if the awaited future is not
+  // ready, so a superfluous wake-up is harmless.
   bool Resume() { return is_done_ = is_done_ || context_.Run(); }
 
   bool is_done() const { return is_done_; }
 
-  // When it is done: what it threw, or null.
+  // The exception that a task that is done has thrown, or null.
   std::exception_ptr exception() const { return task_.promise().exception(); }
 
-  // When it is done: the result, once. An exception counts as the error of StatusFromException.
+  // The result of a task that is done; call it once. An exception becomes the error of
+  // StatusFromException.
   FutureResult<T> TakeResult() {
     if (!is_done_) future_internal::DieOfMisuse("the result of a task that is not done");
     if (std::exception_ptr thrown = exception()) return StatusFromException(thrown);
@@ -345,7 +353,7 @@ class TaskActivity final : public Activity, private TaskDriver {
 
   void Abandon() noexcept override { End(ExecutorClosedError()); }
 
-  // The frames go before anybody hears of the result.
+  // The frames are destroyed before the result is published.
   void End(FutureResult<T> result) {
     running_.reset();
     if (cancel_waits_ && promise_.StopCancelWaking()) ReturnWaker();

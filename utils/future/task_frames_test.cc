@@ -35,7 +35,7 @@ Task<int> Two() {
   co_return *value + 1;
 }
 
-// One test: what is installed stays for the life of the process.
+// A single test: the allocator stays installed for the life of the process.
 TEST(TaskFrames, ComeFromWhatWasInstalledBeforeTheFirstTask) {
   ASSERT_TRUE(InstallTaskFrames(kCounted));
   EXPECT_FALSE(InstallTaskFrames(kCounted));

@@ -37,7 +37,7 @@ static_assert(!CanAwaitTemporary<Future<int>> && !CanAwaitTemporary<Task<int>> &
 static_assert(CanAwaitTemporary<Future<int>> && CanAwaitTemporary<Task<int>> && CanAwaitTemporary<Task<void>>);
 #endif
 
-// Says whether it is still alive.
+// Tells whether it is still alive.
 class Alive {
  public:
   explicit Alive(std::vector<std::string>* log, std::string name) : log_(log), name_(std::move(name)) {}
@@ -70,7 +70,7 @@ TEST(Task, IsLazyAndRunsOnItsExecutorOnly) {
   EXPECT_EQ(executor.RunAll(), 1u);
   EXPECT_FALSE(text.IsReady());
   promise.Set(4);
-  EXPECT_FALSE(text.IsReady());  // it goes on when the executor runs it, not here
+  EXPECT_FALSE(text.IsReady());  // it resumes when the executor runs it, not here
   EXPECT_EQ(executor.RunAll(), 1u);
   EXPECT_EQ(text.Take().value(), "doubled: 8");
 }
@@ -202,7 +202,7 @@ TEST(Task, IsCancelledWhenTheExecutorRefuses) {
 
 TEST(Task, FreesItsFrameWhenItIsNeverStarted) {
   auto held = std::make_shared<int>(1);
-  // The frame holds the future, and the future the function.
+  // The frame owns the future, and the future owns the function.
   Task<int> task = Double(MakeReadyFuture<int>(1).Map([held](int n) { return n + *held; }));
   EXPECT_EQ(held.use_count(), 2);
   task = Task<int>();
@@ -217,9 +217,10 @@ TEST(TaskDeathTest, RefusesToStartTwice) {
   executor.RunAll();
 }
 
-// As deep and as long as the stack is not, also without optimization.
+// A recursion of this depth overflows the stack. Awaiting must not recurse, even without
+// optimization.
 #if defined(__SANITIZE_THREAD__)
-constexpr int kDeep = 100'000;  // a tenth of it, because it is slow there
+constexpr int kDeep = 100'000;  // a tenth, because ThreadSanitizer is slow
 #else
 constexpr int kDeep = 1'000'000;
 #endif
@@ -280,13 +281,14 @@ TEST(Task, AwaitsAMillionReadyFuturesAndTasksInALoop) {
   ManualExecutor executor;
   Future<int64_t> futures = SumReady(kDeep).Start(executor);
   Future<int64_t> tasks = SumTasks(kDeep).Start(executor);
-  EXPECT_EQ(executor.RunAll(), 2u);  // ready things do not go through the executor
+  EXPECT_EQ(executor.RunAll(), 2u);  // ready futures and tasks do not go through the executor
   EXPECT_EQ(futures.Take().value(), int64_t{kDeep} * (kDeep - 1) / 2);
   EXPECT_EQ(tasks.Take().value(), kDeep);
 }
 
-// What gcc 12 miscompiles when it is awaited in one expression: an aggregate with a member that has a destructor, in a
-// call, in an await. In two lines it is right; the address sanitizer would see a double free.
+// GCC 12 miscompiles this if it is awaited in one expression: an aggregate with a member that has a
+// destructor, in a call, in an await. In two lines it is right; AddressSanitizer would report a
+// double free.
 struct Message {
   std::string text;
   int number;
@@ -307,7 +309,7 @@ Task<std::string> AskInTwoLines(std::string text) {
 
 TEST(Task, AwaitsNamedAsksOfAggregatesSafely) {
   ManualExecutor executor;
-  const std::string text(100, 'x');  // too long to stand in the string itself
+  const std::string text(100, 'x');  // too long for the small-string buffer
   Future<std::string> answer = AskInTwoLines(text).Start(executor);
   executor.RunAll();
   EXPECT_EQ(answer.Take().value(), text + "2");
@@ -329,7 +331,8 @@ TEST(Task, AwaitsTemporariesWhereTheCompilerIsRight) {
 }
 #endif
 
-// A driver as an actor would have one: wakers are words, and the wake-ups are looked at in its own turn.
+// A driver like that of an actor: wakers are plain words, and the driver looks at the wake-ups in
+// its own turn.
 class WordDriver final : public TaskDriver {
  public:
   Waker BeginWait() override {
@@ -362,7 +365,7 @@ TEST(RunningTask, IsWokenThroughTheWakersOfItsDriver) {
   auto b = MakePromise<int>();
   RunningTask<int> running(Sum(&a.future, &b.future), driver);
   EXPECT_FALSE(running.Resume());
-  EXPECT_FALSE(running.Resume());  // a wake-up too many
+  EXPECT_FALSE(running.Resume());  // a superfluous wake-up
   EXPECT_TRUE(driver.mail.empty());
   a.promise.Set(1);
   EXPECT_EQ(driver.mail, (std::vector<std::pair<uint64_t, uint64_t>>{{77, 1}}));
@@ -397,7 +400,7 @@ TEST(RunningTask, KeepsTheExceptionForItsDriver) {
   EXPECT_THROW(std::rethrow_exception(running.exception()), std::runtime_error);
 }
 
-// Tasks on a thread of their own, whose futures are completed, or whose results are dropped, from others.
+// Tasks on a thread of their own. Other threads complete their futures, or drop their results.
 TEST(TaskStress, RunsOnItsThreadWhoeverCompletesOrDrops) {
   constexpr int kRounds = 5'000;
   std::atomic<int> wrong_thread{0};

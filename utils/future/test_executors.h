@@ -16,7 +16,8 @@
 
 namespace fraktor {
 
-// Runs what was posted when the test says so, on the test's thread. Closed, it refuses. Post may come from any thread.
+// Runs posted work when the test says so, on the test's thread. Rejects work when it is closed. Any
+// thread may call Post.
 class ManualExecutor final : public Executor {
  public:
   using Work = absl::AnyInvocable<void() &&>;
@@ -60,7 +61,8 @@ class ManualExecutor final : public Executor {
   bool is_closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-// One thread that runs what is posted until the executor is destroyed; what is left then is run first.
+// One thread that runs posted work until the executor is destroyed. The destructor runs the
+// remaining work first.
 class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor() : thread_([this] { Loop(); }) {}

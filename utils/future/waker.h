@@ -1,16 +1,17 @@
-// Waker: how a future tells its consumer to poll again. A small value that names a function and what to call it with.
+// Waker: tells the consumer of a future to poll again. A small value: a function and its arguments.
 //
-//   void Ring(void* target, uint64_t slot, uint64_t generation) noexcept {
+//   void PostWakeUp(void* target, uint64_t slot, uint64_t generation) noexcept {
 //     static_cast<Mailroom*>(target)->PostSystemMessage(slot, generation);
 //   }
-//   Waker waker{.function = &Ring, .target = &mailroom, .first = slot, .second = generation};
 //
-// The function is called on whatever thread completes the future, often an I/O thread: it posts something, and does no
-// work of its own. It must not throw. It never gets a coroutine handle: the words say who waits (a slot, its
-// generation, a wait's number), and the receiver finds out in his own turn whether that is still true. So a late
-// wake-up is harmless.
+//   Waker waker{.function = &PostWakeUp, .target = &mailroom, .first = slot, .second = generation};
 //
-// Thread safety: a value; Wake() may be called from any thread if the function may.
+// The function runs on the thread that completes the future, often an I/O thread. So it only posts
+// a message, and must not throw. It never receives a coroutine handle. Its arguments identify the
+// waiter (a slot, its generation, the number of a wait), and the receiver checks in its own turn
+// whether that waiter still waits. So a late wake-up is harmless.
+//
+// Thread safety: a value. Any thread may call Wake() if any thread may call the function.
 #ifndef FRAKTOR_UTILS_FUTURE_WAKER_H_
 #define FRAKTOR_UTILS_FUTURE_WAKER_H_
 

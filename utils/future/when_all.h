@@ -1,19 +1,20 @@
-// WhenAll: one future of many.
+// WhenAll: combines several futures into one.
 //
 //   Future<std::vector<int>> all = WhenAll(std::move(futures));                         // a vector of Future<int>
 //   Future<std::tuple<User, Cart>> both = WhenAll(LoadUser(id), LoadCart(id));
 //   Future<void> flushed = WhenAll(std::move(flushes));                                 // a vector of Future<void>
-//   Future<std::vector<absl::StatusOr<int>>> each = WhenAllResults(std::move(futures)); // errors one by one
+//   Future<std::vector<absl::StatusOr<int>>> each = WhenAllResults(std::move(more));    // errors one by one
 //
-// Values stand in the order of the futures. WhenAll waits for all of them, also after an error, and then fails with the
-// error of the first in that order that has one: the same answer whatever the timing. (To stop early, look at the
-// futures yourself, or drop the whole.) No futures: ready at once. In a tuple, a Future<void> stands as std::monostate.
+// The values have the order of the futures. WhenAll waits for all futures, even after an error.
+// Then it fails with the error of the first future in that order that has one, so the result does
+// not depend on timing. (To stop early, look at the futures yourself, or drop the whole.) Without
+// futures it is ready at once. In a tuple, the value of a Future<void> is std::monostate.
 //
-// The consumer is woken exactly once, by the completion of the last one. Dropping or cancelling the whole does the same
-// to each part. Maps of the parts run when the whole is taken, on that thread.
+// The completion of the last part wakes the consumer, exactly once. Dropping or cancelling the
+// whole drops or cancels each part. Maps of the parts run when the whole is taken, on that thread.
 //
-// Costs: one allocation, a vector, and one atomic decrement for each part. A WhenAll inside of a WhenAll is a nested
-// call when it is polled: do not nest them thousands deep.
+// Costs: one allocation, a vector, and one atomic decrement for each part. A WhenAll inside a
+// WhenAll is a nested call when it is polled: do not nest them thousands deep.
 #ifndef FRAKTOR_UTILS_FUTURE_WHEN_ALL_H_
 #define FRAKTOR_UTILS_FUTURE_WHEN_ALL_H_
 
@@ -38,8 +39,8 @@ namespace fraktor::inline v0 {
 
 namespace future_internal {
 
-// Counts the parts down and completes the whole. Lives until the whole has been dropped and no part will call its waker
-// any more.
+// Counts the parts down and completes the whole. Lives until the whole has been dropped and no part
+// will call its waker any more.
 template <class T>
 class AllSource : public FutureSource<T> {
  public:
@@ -64,18 +65,20 @@ class AllSource : public FutureSource<T> {
  protected:
   AllSource() = default;
 
-  // How many parts there are.
+  // The number of parts.
   virtual size_t CountParts() const = 0;
-  // Polls each part with the waker; returns how many are ready already, and marks those.
+  // Polls each part with the waker. Returns how many are ready, and marks those.
   virtual size_t PollParts(const Waker& waker) = 0;
-  // Takes the waker back from each part that was not marked, and drops all parts; returns how many will not call it.
+  // Takes the waker back from each part that was not marked, and drops all parts. Returns how many
+  // will not call it.
   virtual size_t DropParts() = 0;
   virtual FutureResult<T> TakeParts() = 0;
 
-  // Called once by the constructor of a derived class, when the parts are there.
+  // The constructor of a derived class calls this once, after it has set up the parts.
   void Arm() {
     const size_t count = CountParts();
-    // One more than the parts, so that it is not completed while they are being polled.
+    // One more than the number of parts, so that the whole is not completed while they are being
+    // polled.
     remaining_.store(count + 1, std::memory_order_relaxed);
     references_.fetch_add(count, std::memory_order_relaxed);
     const size_t ready = PollParts(Waker{.function = &OnPart, .target = this});
@@ -106,24 +109,26 @@ class AllSource : public FutureSource<T> {
   }
 
   FutureWord<> word_;
-  // acq_rel: the one who counts the last part has seen all others, and publishes them by completing the word.
+  // acq_rel: the thread that counts the last part has seen all others, and publishes them by
+  // completing the word.
   std::atomic<size_t> remaining_{0};
-  // The whole, and each part that may call OnPart. acq_rel: pairs with itself, for the deletion.
+  // One for the whole, and one for each part that may call OnPart. acq_rel: pairs with itself, for
+  // the deletion.
   std::atomic<size_t> references_{1};
   bool is_let_go_ = false;
 };
 
-// One part: its future, and whether it has a waker of ours.
+// One part: its future, and whether the future holds a waker of the whole.
 template <class T>
 struct AllPart {
   explicit AllPart(Future<T> f) : future(std::move(f)) {}
 
-  // 1 if it is ready already.
+  // Returns 1 if it is ready.
   size_t Poll(const Waker& waker) {
     is_waiting = !future.Poll(waker);
     return is_waiting ? 0 : 1;
   }
-  // 1 if it had the waker and will not call it.
+  // Returns 1 if it had the waker and will not call it.
   size_t Drop() {
     if (!future.valid()) return 0;
     const size_t returned = is_waiting && future.StopWaking() ? 1 : 0;
@@ -229,7 +234,7 @@ class AllOfTuple final : public AllSource<std::tuple<TupleElement<Ts>...>> {
     return std::apply([](auto&... part) { return (size_t{0} + ... + part.Drop()); }, parts_);
   }
   absl::StatusOr<Whole> TakeParts() override {
-    // Braces, and not parentheses: the parts are taken from left to right.
+    // Braces instead of parentheses, so that the parts are taken from left to right.
     std::tuple<FutureResult<Ts>...> results =
         std::apply([](auto&... part) { return std::tuple<FutureResult<Ts>...>{part.future.Take()...}; }, parts_);
     absl::Status first_error;
@@ -254,7 +259,7 @@ class AllOfTuple final : public AllSource<std::tuple<TupleElement<Ts>...>> {
 
 }  // namespace future_internal
 
-// All values, or the first error in the order of the futures. For void: success, or that error.
+// All values, or the first error in the order of the futures. For void: OK, or that error.
 template <class T>
 Future<std::vector<T>> WhenAll(std::vector<Future<T>> futures) {
   return Future<std::vector<T>>::FromSource(*new future_internal::AllValues<T>(std::move(futures)));
@@ -263,7 +268,7 @@ inline Future<void> WhenAll(std::vector<Future<void>> futures) {
   return Future<void>::FromSource(*new future_internal::AllValues<void>(std::move(futures)));
 }
 
-// Every result by itself; never an error as a whole.
+// Each result by itself. The whole never fails.
 template <class T>
 Future<std::vector<FutureResult<T>>> WhenAllResults(std::vector<Future<T>> futures) {
   return Future<std::vector<FutureResult<T>>>::FromSource(*new future_internal::AllResults<T>(std::move(futures)));

@@ -150,7 +150,7 @@ TEST(WhenAll, TakesAHundredThousandFutures) {
   for (int i = 0; i < kMany; ++i) ASSERT_EQ(values[i], i);
 }
 
-// Parts are completed on two threads while the whole is polled, dropped or waited for on a third.
+// Two threads complete the parts while a third one polls, drops or waits for the whole.
 TEST(WhenAllStress, MeetsItsPartsFromSeveralThreads) {
   constexpr int kRounds = 2'000;
   constexpr int kParts = 8;
@@ -173,7 +173,7 @@ TEST(WhenAllStress, MeetsItsPartsFromSeveralThreads) {
     position.store(round, std::memory_order_release);
     Future<std::vector<int>> all = WhenAll(std::move(rounds[round].futures));
     if (round % 3 == 0) continue;  // dropped
-    // A waker that was taken back is never called, one that was not is called once.
+    // A waker that was taken back is never called. A waker that was not is called once.
     if (round % 3 == 1 && !all.Poll(CountInto(wakes)) && !all.StopWaking()) ++owed;
     if (all.Wait().value().size() == kParts) ++completed;
   }

@@ -1,13 +1,14 @@
-// WithStop: a future that is Cancelled as soon as a stop is requested.
+// WithStop: a future that completes with kCancelled as soon as a stop is requested.
 //
 //   std::stop_source stop;
 //   Future<Page> page = WithStop(Fetch(url), stop.get_token());
 //   absl::StatusOr<Page> fetched = co_await page;          // Cancelled after stop.request_stop()
 //
-// A result that is there before the stop is kept. The inner future is dropped when the whole is taken or dropped, which
-// tells its promise side; Maps of it run when the whole is taken. A token without a stop source never stops.
+// A result that arrives before the stop is kept. The inner future is dropped when the whole is
+// taken or dropped; that tells its promise side. Maps of the inner future run when the whole is
+// taken. A token without a stop source never stops.
 //
-// Thread safety: as any future. Any thread may request the stop, which wakes whoever waits on that thread.
+// Thread safety: as any future. Any thread may request the stop; that thread wakes the waiter.
 #ifndef FRAKTOR_UTILS_FUTURE_WITH_STOP_H_
 #define FRAKTOR_UTILS_FUTURE_WITH_STOP_H_
 
@@ -28,13 +29,13 @@ namespace fraktor::inline v0 {
 
 namespace with_stop_internal {
 
-// The first of the inner future and the stop completes the whole.
+// The inner future or the stop, whichever comes first, completes the whole.
 template <class T>
 class StopSource final : public FutureSource<T> {
  public:
   explicit StopSource(Future<T> inner) : inner_(std::move(inner)), node_(inner_.node()) {}
 
-  // Once, when the whole has its owner.
+  // Called once, after the whole has its owner.
   void Arm(std::stop_token token) {
     references_.fetch_add(1, std::memory_order_relaxed);
     is_polled_ = !inner_.Poll(Waker{.function = &OnInner, .target = this});
@@ -43,7 +44,7 @@ class StopSource final : public FutureSource<T> {
       Win(Winner::kInner);
       return;
     }
-    // Calls back here if the stop was requested already.
+    // Runs the callback here if the stop was already requested.
     on_stop_.emplace(std::move(token), OnStop{this});
   }
 
@@ -58,7 +59,7 @@ class StopSource final : public FutureSource<T> {
   const char* AwaitsThisThread() const override { return word_.IsReady() ? nullptr : node_.AwaitsThisThread(); }
   FutureResult<T> Take() override {
     if (word_.WasCancelled()) return future_internal::FutureCancelledError();
-    // Acquire: with what the winner wrote before, which the word has ordered already.
+    // Acquire: pairs with the exchange of the winner, which the word has already ordered.
     if (winner_.load(std::memory_order_acquire) == Winner::kStop) return absl::CancelledError("a stop was requested");
     return inner_.Take();
   }
@@ -72,7 +73,7 @@ class StopSource final : public FutureSource<T> {
   enum class Winner : uint8_t { kNone, kInner, kStop };
 
   struct OnStop {
-    // Whoever is woken may drop the future at once, on this very thread.
+    // The waiter may drop the future at once, on this thread.
     void operator()() const {
       StopSource* const waking = source;
       waking->references_.fetch_add(1, std::memory_order_relaxed);
@@ -95,9 +96,9 @@ class StopSource final : public FutureSource<T> {
     if (winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel)) word_.Complete();
   }
 
-  // By the future's side.
+  // Called by the future's side.
   void LetGo() {
-    // Waits for a callback that runs on another thread; it does no more than wake.
+    // Waits for a callback that runs on another thread; the callback only wakes.
     on_stop_.reset();
     if (std::exchange(is_polled_, false) && inner_.valid() && inner_.StopWaking()) {
       references_.fetch_sub(1, std::memory_order_acq_rel);  // Not the last: the whole has one.
@@ -110,13 +111,13 @@ class StopSource final : public FutureSource<T> {
   }
 
   Future<T> inner_;
-  FutureNode& node_;  // Of the inner future: it lives until the whole is ready.
+  FutureNode& node_;  // The node of the inner future; it lives until the whole is ready.
   std::optional<std::stop_callback<OnStop>> on_stop_;
   FutureWord<> word_;
-  // Who was first. Pairs with itself: one of the two completes the word.
+  // The first one to complete. Pairs with itself: only one of the two completes the word.
   std::atomic<Winner> winner_{Winner::kNone};
-  // The whole, the inner future that has our waker, and a callback that runs. acq_rel: pairs with itself, for the
-  // deletion.
+  // One for the whole, one for the inner future that has our waker, and one for a running callback.
+  // acq_rel: pairs with itself, for the deletion.
   std::atomic<int> references_{1};
   bool is_polled_ = false;
 };

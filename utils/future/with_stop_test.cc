@@ -63,7 +63,7 @@ TEST(WithStop, PassesACancellationOn) {
   EXPECT_EQ(whole.Take().status().code(), absl::StatusCode::kCancelled);
 }
 
-// The waker of a future that drops it on the thread that requests the stop.
+// The waker of a future drops the future, on the thread that requests the stop.
 TEST(WithStop, MayBeDroppedByWhomItWakes) {
   std::stop_source stop;
   auto [promise, future] = MakePromise<int>();
