@@ -5,13 +5,13 @@
 //   for (const ActorRef each : watchers) Tell(each, Ended{});
 //   watchers.Erase(watcher);                                    // false if it is not there
 //
-// The elements are in the order in which they were inserted, and iteration never follows a hash. As
-// long as there are at most kMaxUnindexed elements, Erase keeps the order of the others. Above
-// that, the last element takes the place of the one that is erased. So the order depends on the
-// calls alone, and is the same in every run.
+// The elements have the order of their insertion, and iteration never follows a hash. A set of at
+// most kMaxUnindexed elements keeps that order in Erase. In a larger set, the last element takes
+// the place of the erased one. So the order depends on the calls alone, and is the same in every
+// run.
 //
-// A set of up to kInline elements needs no memory of its own. A set of more than kMaxUnindexed
-// elements has a hash index beside the list.
+// A set of up to kInline elements allocates nothing. A set of more than kMaxUnindexed elements has
+// a hash index beside the list.
 //
 // `KeyOf` tells which part of an element identifies it; by default the element is its own key. Keys
 // need operator== and AbslHashValue.
@@ -52,8 +52,8 @@ class IndexedSet {
 
   bool Contains(const Key& key) const { return PlaceOf(key) < items_.size(); }
 
-  // The element with that key, or null. The caller must not change the key through the pointer,
-  // which is good until the next change of the set.
+  // Returns the element with that key, or null. The caller must not change the key through the
+  // pointer, which is valid until the next change of the set.
   T* Find(const Key& key) {
     const size_t place = PlaceOf(key);
     return place < items_.size() ? &items_[place] : nullptr;
@@ -87,13 +87,13 @@ class IndexedSet {
       index_->find(KeyOf()(items_[place]))->second = place;
     }
     items_.pop_back();
-    // Well below the size at which an index is made, so that a set does not make one again and
-    // again.
+    // Well below the size at which an index is made, so that a set near that size does not make one
+    // again and again.
     if (items_.size() <= kMaxUnindexed / 2) index_ = nullptr;
     return true;
   }
 
-  // Removes all elements that `is_wanted` is false for, in linear time. The others keep their
+  // Removes all elements for which `is_wanted` returns false, in linear time. The others keep their
   // order.
   template <class IsWanted>
   void Keep(IsWanted is_wanted) {
@@ -117,7 +117,7 @@ class IndexedSet {
  private:
   using Index = absl::flat_hash_map<Key, size_t>;
 
-  // size() if there is no such element.
+  // Returns size() if there is no such element.
   size_t PlaceOf(const Key& key) const {
     if (index_ != nullptr) {
       const auto found = index_->find(key);

@@ -89,17 +89,17 @@ TEST(IndexedSet, FindsElementsByAPartOfThem) {
   set.Find("42")->value = 7;
   EXPECT_EQ(set.Find("42")->value, 7);
   EXPECT_EQ(set.Find("100"), nullptr);
-  // The key is a part of the element that goes.
+  // The key is a part of the element that is erased.
   while (!set.empty()) EXPECT_TRUE(set.Erase(*set[0].name));
 }
 
-// Against a list that does the same slowly.
+// Compares the set with a slow list that does the same.
 TEST(IndexedSet, IsWhatASlowListIs) {
   Random random(1);
   IndexedSet<int> set;
   Numbers slow;
   for (int step = 0; step < 20'000; ++step) {
-    // The size goes up and down, over the size from which there is an index.
+    // The size rises and falls across the size at which the set makes an index.
     const bool grows = step / 500 % 2 == 0;
     const int value = static_cast<int>(random.Uniform(60));
     size_t at = 0;
@@ -113,7 +113,7 @@ TEST(IndexedSet, IsWhatASlowListIs) {
       const bool had_index = set.size() > IndexedSet<int>::kMaxUnindexed;
       ASSERT_EQ(set.Erase(value), is_there);
       if (!is_there) continue;
-      // Between the two sizes either is possible: the set itself says which.
+      // Between the two sizes the set may have an index or not: the set itself tells which.
       Numbers moved = slow;
       moved[at] = moved.back();
       moved.pop_back();
@@ -124,7 +124,7 @@ TEST(IndexedSet, IsWhatASlowListIs) {
   }
 }
 
-// Counts how often keys are compared.
+// Counts the comparisons of keys.
 struct Counted {
   uint32_t value = 0;
   static inline uint64_t comparisons = 0;

@@ -1,24 +1,25 @@
-// The slots of one owner: where they are allocated and freed.
+// SlotPool: allocates and frees the slots of one owner in a SlotTable.
 //
 //   SlotPool<Cell> pool(table, &system);
 //   SlotPool<Cell>::Cache cache(pool);                    // one per worker: no lock, no read-modify-write
 //   absl::StatusOr<SlotHandle<Cell>> handle = cache.Allocate();
-//   cache.Free(*handle);                                  // also with another worker's cache
+//   cache.Free(*handle);                                  // any cache of the pool may free it
 //
-// A use that has more than one step, since others may still look at the slot:
-//   Reserve     a free slot and the generation that it is going to have; nobody can resolve that yet
-//   Activate    the handle resolves from now on, and who resolves it sees what was written to the slot before
-//   Deactivate  no handle of the slot resolves any more; the slot is not used again before (or TryDeactivate, if more
-//               than one thread may come to that)
-//   Release     it goes back to the pool
-// Allocate is the first two, Free the last two.
+// Allocate is Reserve and Activate; Free is Deactivate and Release. An owner whose slots other
+// threads may still access calls the four steps itself:
+//   Reserve     takes a free slot, and returns it with its next generation; no thread can resolve that yet
+//   Activate    makes the handle resolve; a thread that resolves it sees everything written to the slot before
+//   Deactivate  makes all handles of the slot stale; the slot is not used again yet
+//               (TryDeactivate, if several threads may do this)
+//   Release     returns the slot to the pool
 //
-// Thread safety: SlotPool's methods may be called from any thread, and lock; they are for threads that allocate now and
-// then. A Cache belongs to one thread at a time; caches trade slots with the pool in magazines of kMagazineSlots, so
-// the lock is taken once per so many calls. Activate and Deactivate are for whoever allocated the slot, or took it over
-// from him; one thread at a time.
+// Thread safety: any thread may call the methods of SlotPool; they lock, and are for threads that
+// allocate rarely. One thread at a time may use a Cache. Caches exchange slots with the pool in
+// magazines of kMagazineSlots, so they lock once per that many calls. Only the thread that
+// allocated the slot, or took it over, may call Activate and Deactivate; one thread at a time.
 //
-// Limits: those of the table. A cache keeps up to 2 * kMagazineSlots free slots that other caches cannot get.
+// Limits: those of the table. A cache keeps up to 2 * kMagazineSlots free slots that other caches
+// cannot get.
 #ifndef FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
 #define FRAKTOR_UTILS_TABLE_SLOT_POOL_H_
 
@@ -49,18 +50,18 @@ class SlotPool {
 
   static constexpr size_t kMagazineSlots = 64;
 
-  // `owner` is what SlotTable::OwnerOf answers for the slots of this pool; it must not be null and must live as long as
-  // the process, or as the table. `table` outlives the pool.
+  // SlotTable::OwnerOf returns `owner` for the slots of this pool. It must not be null, and must
+  // live as long as the process or the table. `table` outlives the pool.
   SlotPool(Table& table, void* owner);
 
   SlotPool(const SlotPool&) = delete;
   SlotPool& operator=(const SlotPool&) = delete;
 
-  // Deactivates what is still in use and leaves the slots to later owners. There is no cache left, and no call is under
-  // way.
+  // Deactivates the slots that are still in use, and leaves all slots to later owners. There must
+  // be no cache left, and no call may be running.
   ~SlotPool();
 
-  // As those of Cache, for any thread.
+  // The methods of Cache, for any thread.
   absl::StatusOr<Handle> Allocate();
   bool Free(Handle handle);
   absl::StatusOr<Handle> Reserve();
@@ -68,13 +69,14 @@ class SlotPool {
 
   static void Activate(Handle handle);
   static void Deactivate(Handle handle);
-  // The same for several threads that may want to: true for one of them, who has the slot then.
+  // The same for several threads that may try it: returns true for exactly one of them, which owns
+  // the slot then.
   static bool TryDeactivate(Handle handle);
 
-  // Whether a slot of the table is one of this pool.
+  // True if a slot of the table belongs to this pool.
   bool Owns(const T* slot) const { return Table::OwnerOf(slot) == owner_; }
 
-  // Calls `visit(slot)` for each slot that is in use. Nobody may allocate or free meanwhile.
+  // Calls `visit(slot)` for each slot that is in use. No thread may allocate or free meanwhile.
   template <typename Visit>
   void ForEachInUse(Visit visit) {
     MutexLock lock(mutex_);
@@ -90,7 +92,8 @@ class SlotPool {
  private:
   using Chunk = typename Table::Chunk;
 
-  // Free slots; the one that was freed last is used first, since it is warm.
+  // Free slots. The slot that was freed last is used first, since it is still in the cache of the
+  // CPU.
   struct Magazine {
     bool empty() const { return count == 0; }
     bool full() const { return count == kMagazineSlots; }
@@ -99,18 +102,20 @@ class SlotPool {
   };
   using MagazinePointer = std::unique_ptr<Magazine>;
 
-  // Changes an empty magazine for one that is not, or fills it from a chunk. ResourceExhausted if the table is full.
+  // Exchanges an empty magazine for one with slots, or fills it from a chunk. Returns
+  // ResourceExhausted if the table is full.
   absl::Status Refill(MagazinePointer& magazine);
-  // Changes a full magazine for an empty one.
+  // Exchanges a full magazine for an empty one.
   void Drain(MagazinePointer& magazine);
-  // Gives a new cache an empty magazine: one that another cache has left, if there is one.
+  // Gives a new cache an empty magazine: one that another cache has returned, if there is one.
   MagazinePointer Lend();
-  // Takes a magazine of a cache that ends. Puts its slots together with those of other caches that have ended.
+  // Takes the magazine of a cache that ends. Combines its slots with those of other caches that
+  // have ended.
   void TakeBack(MagazinePointer magazine);
 
   MagazinePointer TakeEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Puts slots of the current chunk that have not been used by this pool into an empty magazine.
+  // Fills an empty magazine with slots of the current chunk that this pool has not used yet.
   void Carve(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Table& table_;
@@ -118,13 +123,14 @@ class SlotPool {
 
   Mutex mutex_;
   std::vector<Chunk*> chunks_ ABSL_GUARDED_BY(mutex_);
-  size_t carved_ ABSL_GUARDED_BY(mutex_) = 0;  // How many slots of the last chunk have been looked at.
-  // With those of the caches as many magazines as caches and free slots have needed at a time: two for each cache, one
-  // for every kMagazineSlots free slots, and one. They are never given back to the system, as slots are not.
+  size_t carved_ ABSL_GUARDED_BY(mutex_) = 0;  // How many slots of the last chunk Carve has processed.
+  // Together with the magazines of the caches, these are as many as caches and free slots have
+  // needed at a time: two for each cache, one for every kMagazineSlots free slots, and one. Like
+  // slots, they are never returned to the system.
   std::vector<MagazinePointer> filled_ ABSL_GUARDED_BY(mutex_);  // All are full except, at most, the last one.
   std::vector<MagazinePointer> empty_ ABSL_GUARDED_BY(mutex_);
 
-  // For callers without a cache. Taken before mutex_.
+  // For callers without a cache. Locked before mutex_.
   Mutex shared_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
   std::unique_ptr<Cache> shared_cache_ ABSL_GUARDED_BY(shared_mutex_);
 };
@@ -143,11 +149,11 @@ class SlotPool<T, kChunkBytes, Atomics>::Cache {
     pool_.TakeBack(std::move(spare_));
   }
 
-  // A slot in use, as its last user left it, or ResourceExhausted.
+  // Returns a slot in use, in the state in which its last user left it, or ResourceExhausted.
   absl::StatusOr<Handle> Allocate();
 
-  // Makes the handle stale and the slot free. False, and nothing happens, if the handle is stale already. Two threads
-  // must not free one handle at the same time.
+  // Makes the handle stale and the slot free. Returns false, and does nothing, if the handle is
+  // already stale. Two threads must not free one handle at the same time.
   bool Free(Handle handle) {
     if (!handle.slot->IsAt(handle.generation)) return false;
     Deactivate(handle);
@@ -155,23 +161,24 @@ class SlotPool<T, kChunkBytes, Atomics>::Cache {
     return true;
   }
 
-  // The two halves of the above; see the top of this file. A slot that was reserved may be released without having been
-  // active. What others do to the slot's atomics between Deactivate and Activate, late as they are, is for the caller
-  // to cope with.
+  // The halves of Allocate and Free; see the top of this file. A reserved slot may be released
+  // without having been active. Late threads may still access the slot's atomics between Deactivate
+  // and Activate; the caller must cope with that.
   absl::StatusOr<Handle> Reserve();
   void Release(T* slot);
 
-  // The fast part of Reserve: the slot, or null if the pool has to be asked.
+  // The fast path of Reserve: returns a slot, or null if the pool has to be asked.
   T* ReserveAtHand() { return loaded_->empty() ? nullptr : loaded_->slots[--loaded_->count]; }
 
  private:
   SlotPool& pool_;
-  // Two, so that a cache on the edge of a magazine does not go to the pool with every call. Never null.
+  // Two magazines, so that a cache at the edge of one does not go to the pool with every call.
+  // Never null.
   MagazinePointer loaded_;
   MagazinePointer spare_;
 };
 
-// Only definitions from here on.
+// Definitions only from here on.
 
 template <typename T, size_t kChunkBytes, typename Atomics>
 SlotPool<T, kChunkBytes, Atomics>::SlotPool(Table& table, void* owner)
@@ -207,7 +214,8 @@ void SlotPool<T, kChunkBytes, Atomics>::Activate(Handle handle) {
 template <typename T, size_t kChunkBytes, typename Atomics>
 void SlotPool<T, kChunkBytes, Atomics>::Deactivate(Handle handle) {
   assert(handle.generation % 2 == 1 && handle.slot->IsAt(handle.generation));
-  // Release, so that who sees the new generation, by Activate or here, never sees the slot as it was earlier.
+  // Release: a thread that sees the new generation, by Activate or here, never sees an earlier
+  // state of the slot.
   handle.slot->generation_.store(handle.generation + 1, std::memory_order_release);
 }
 
@@ -215,7 +223,8 @@ template <typename T, size_t kChunkBytes, typename Atomics>
 bool SlotPool<T, kChunkBytes, Atomics>::TryDeactivate(Handle handle) {
   assert(handle.generation % 2 == 1);
   uint32_t generation = handle.generation;
-  // Release as in Deactivate; acquire, since whoever wins reads what was written to the slot before Activate.
+  // Release as in Deactivate. Acquire: the winner reads everything that was written to the slot
+  // before Activate.
   return handle.slot->generation_.compare_exchange_strong(generation, generation + 1, std::memory_order_acq_rel,
                                                           std::memory_order_relaxed);
 }
@@ -267,7 +276,8 @@ template <typename T, size_t kChunkBytes, typename Atomics>
 void SlotPool<T, kChunkBytes, Atomics>::Carve(Magazine& magazine) {
   Chunk* const chunk = chunks_.back();
   const size_t begin = carved_;
-  // The magazine gives its last slot first: fill it from behind, so that a new pool goes through its memory in order.
+  // The magazine gives its last slot first. It is filled from behind, so that a new pool uses its
+  // memory in order.
   while (carved_ < Table::kSlotsPerChunk && carved_ - begin < kMagazineSlots) ++carved_;
   for (size_t i = carved_; i-- > begin;) {
     T* const slot = chunk->slot(i);

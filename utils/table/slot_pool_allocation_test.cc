@@ -1,4 +1,5 @@
-// What caches that come and go allocate from the system: workers of pools that end, and guests that take turns.
+// Counts the system allocations of caches that come and go: workers of pools that end, and guests
+// that take turns.
 
 #include <cstdint>
 #include <vector>
@@ -35,7 +36,7 @@ TEST_F(SlotPoolAllocationTest, CachesThatComeAndGoUseTheSameMagazines) {
     const Handle handle = cache.Allocate().value();
     cache.Free(handle);
   };
-  // The first cache leaves a magazine with slots, so the second one needs another that is empty.
+  // The first cache leaves a magazine with slots, so the second one needs another empty one.
   for (int i = 0; i < 2; ++i) come_and_go();
   EXPECT_EQ(AllocationsIn([&] {
               for (int i = 0; i < 1000; ++i) come_and_go();
@@ -52,7 +53,8 @@ TEST_F(SlotPoolAllocationTest, CachesThatNeedNoSlotUseTheSameMagazines) {
             0);
 }
 
-// Each cache leaves one slot behind. They are put together, so that they do not fill a magazine each.
+// Each cache leaves one slot behind. The pool combines them, so that each of them does not keep a
+// magazine.
 TEST_F(SlotPoolAllocationTest, SlotsThatManyCachesLeaveBehindShareMagazines) {
   constexpr int64_t kSlots = 10 * static_cast<int64_t>(Pool::kMagazineSlots);
   Pool::Cache maker(pool_);
@@ -64,7 +66,8 @@ TEST_F(SlotPoolAllocationTest, SlotsThatManyCachesLeaveBehindShareMagazines) {
       breaker.Free(handle);
     }
   });
-  // Ten full ones, two that the last cache had, and the lists of magazines, which double their size now and then.
+  // Ten full magazines, two that the last cache had, and the lists of magazines, which double their
+  // size now and then.
   EXPECT_LE(allocations, 10 + 2 + 10);
   for (Handle& handle : handles) handle = maker.Allocate().value();
 }

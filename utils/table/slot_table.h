@@ -1,25 +1,30 @@
-// A table of slots whose references are plain values: an address, or an index, and a generation. A reference may
-// outlive what it named, and even the owner of the table's memory; looked at later, it resolves to nothing.
+// SlotTable: a table of slots whose references are plain values: an address or an index, and a
+// generation. A reference may outlive its slot's use, and even the owner of the slot; it then
+// resolves to null.
 //
-//   struct Cell : TableSlot { Inbox inbox; ... };
-//   static auto& table = *new SlotTable<Cell>({.max_chunks = 1024});       // one for the process, never destroyed
+//   struct Cell : TableSlot { Inbox inbox; };
+//
+//   static auto& table = *new SlotTable<Cell>({.max_chunks = 1024});       // one per process, never destroyed
 //   SlotPool<Cell> pool(table, &system);                                   // slot_pool.h: the slots of one owner
 //   SlotHandle<Cell> handle = pool.Allocate().value();
 //   SlotIndex index = table.IndexOf(handle);                               // 8 bytes, fits in a wire format
-//   Cell* cell = table.Resolve(index);                                     // null for ever once the cell was freed
+//   Cell* cell = table.Resolve(index);                                     // null forever after pool.Free(handle)
 //
-// Slots live in chunks of 1 MiB. A table reserves addresses for as many as it may have, which costs no memory; a chunk
-// gets memory when it is needed and stays where it is until the table is destroyed. Slots are made once and never
-// destroyed in between: a slot that was freed is still an object, and who has its address may look at its atomics at
-// any time. It is used again by later allocations, also of other owners, with the generation going on.
+// Slots live in chunks of 1 MiB. A table reserves addresses for max_chunks chunks, which costs no
+// memory. A chunk gets memory when it is needed, and stays at its address until the table is
+// destroyed. A slot is constructed once and not destroyed between uses. So a freed slot is still an
+// object, and a thread that has its address may read its atomics at any time. Later allocations,
+// also of other owners, use the slot again with its next generation.
 //
-// Generations are even while a slot is free and odd while it is in use, so that a guessed reference to a free slot
-// resolves to nothing. A slot whose generation cannot go on is retired: it is not used again, and its bytes are lost
-// until the process ends. At the default limit that takes 2^31 uses of one slot.
+// The generation is even while a slot is free and odd while it is in use, so a guessed reference to
+// a free slot resolves to null. A slot whose generations have run out is retired: it is not used
+// again, and its memory is lost until the process ends. With the default limit that takes 2^31 uses
+// of one slot.
 //
-// Thread safety: all methods may be called from any thread. Resolve is wait-free: one look at the slot.
+// Thread safety: any thread may call all methods. Resolve is wait-free: one load of the slot's
+// generation.
 //
-// Limits: max_chunks, after which allocation answers ResourceExhausted.
+// Limits: max_chunks; further allocations return ResourceExhausted.
 #ifndef FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
 #define FRAKTOR_UTILS_TABLE_SLOT_TABLE_H_
 
@@ -47,7 +52,8 @@
 
 namespace fraktor::inline v0 {
 
-// A reference by address. The generation is odd, except in SlotHandle() that resolves to nothing.
+// A reference by address. Its generation is odd, except in the default SlotHandle(), which resolves
+// to null.
 template <typename T>
 struct SlotHandle {
   T* slot = nullptr;
@@ -58,7 +64,7 @@ struct SlotHandle {
   }
 };
 
-// A reference by number. SlotIndex() resolves to nothing.
+// A reference by number. The default SlotIndex() resolves to null.
 struct SlotIndex {
   uint32_t slot = 0;
   uint32_t generation = 0;
@@ -70,15 +76,15 @@ struct SlotIndex {
 
 // How large a table may grow.
 struct SlotTableOptions {
-  // Of 1 MiB each: 4096 are 33 million slots of 128 bytes.
+  // The most chunks, of 1 MiB each: 4096 chunks are 33 million slots of 128 bytes.
   size_t max_chunks = 4096;
-  // A slot is retired when the end of its next use would go beyond this; at least 2, which is one use. For tests of
-  // that.
+  // A slot is retired when the end of its next use would exceed this. At least 2, which is one use.
+  // Tests set it.
   uint32_t max_generation = 0xfffffffe;
 };
 
-// T derives from TableSlot and has a default constructor that does not throw. kChunkBytes is a power of two and a
-// multiple of the page size; tests use small ones.
+// T derives from TableSlot and has a default constructor that does not throw. kChunkBytes is a
+// power of two and a multiple of the page size; tests use small ones.
 template <typename T, size_t kChunkBytes = size_t{1} << 20, typename Atomics = StdAtomics>
 class SlotTable {
  public:
@@ -88,13 +94,13 @@ class SlotTable {
   static constexpr size_t kSlotBytes = (sizeof(T) + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
   static constexpr size_t kSlotsPerChunk = (kChunkBytes - kSlotAlignment) / kSlotBytes;
 
-  // Makes a slot in `memory`: a T, or an object of a class that derives from T, is not larger, and
-  // needs no destructor of its own.
+  // Constructs a slot in `memory`: a T, or an object of a class that derives from T, is not larger,
+  // and needs no destructor of its own.
   using MakeSlot = T* (*)(void* memory);
 
-  // More chunks than an index can name are not used, also if `options` allows them. If the
+  // The table never uses more chunks than an index can name, even if `options` allows them. If the
   // addresses cannot be reserved, allocation fails with the reason. `make` is called once for each
-  // slot of a new chunk, and does not throw.
+  // slot of a new chunk, and must not throw.
   explicit SlotTable(
       SlotTableOptions options = {}, MakeSlot make = [](void* memory) { return ::new (memory) T(); })
       : max_chunks_(std::min(options.max_chunks, kMaxChunks)),
@@ -106,12 +112,12 @@ class SlotTable {
   SlotTable(const SlotTable&) = delete;
   SlotTable& operator=(const SlotTable&) = delete;
 
-  // Destroys the slots and unmaps the chunks, after which no reference may be looked at. For tests: the table of a
-  // process is not destroyed, since nobody knows who still has references.
+  // Destroys the slots and unmaps the chunks. No reference may be resolved after that. For tests: a
+  // process never destroys its table, since references to it may remain anywhere.
   ~SlotTable();
 
-  // The slot of a handle if it is still in that use, else null. What the slot's allocator wrote before Activate is
-  // visible then.
+  // Returns the slot of a handle, or null if that use of the slot has ended. Everything that was
+  // written to the slot before Activate is visible then.
   static T* Resolve(Handle handle) {
     // Acquire: pairs with the release of Activate.
     if (handle.slot == nullptr || handle.slot->generation_.load(std::memory_order_acquire) != handle.generation)
@@ -119,7 +125,7 @@ class SlotTable {
     return handle.slot;
   }
 
-  // The same for an index. Any index may be asked for, also one that was never issued.
+  // The same for an index. Any index is allowed, also one that was never issued.
   T* Resolve(SlotIndex index) const {
     T* const slot = At(index.slot);
     if (slot == nullptr || index.generation % 2 == 0) return nullptr;
@@ -127,7 +133,7 @@ class SlotTable {
     return slot->generation_.load(std::memory_order_acquire) == index.generation ? slot : nullptr;
   }
 
-  // The number of a slot of this table: for ever the same.
+  // The number of a slot of this table. It never changes.
   static uint32_t IndexOf(const T* slot) {
     const Chunk* const chunk = ChunkOf(slot);
     const auto offset = static_cast<size_t>(reinterpret_cast<const std::byte*>(slot) - chunk->slots());
@@ -135,7 +141,7 @@ class SlotTable {
   }
   static SlotIndex IndexOf(Handle handle) { return {IndexOf(handle.slot), handle.generation}; }
 
-  // The slot of a number in whatever generation, or null if there is none yet.
+  // The slot with that number, of any generation, or null if there is none yet.
   T* At(uint32_t slot) const {
     const uint32_t number = slot >> kSlotBits;
     const uint32_t in_chunk = slot & ((uint32_t{1} << kSlotBits) - 1);
@@ -144,19 +150,19 @@ class SlotTable {
     return ChunkAt(number)->slot(in_chunk);
   }
 
-  // Whose slot this is at the moment: what the SlotPool was given, or null if its owner has ended. By the time the
-  // caller looks at the answer the owner may end, so an owner is something that lives as long as the process.
+  // The current owner of the slot, as given to the SlotPool, or null if that owner has ended. The
+  // owner may end before the caller uses the result, so an owner must live as long as the process.
   static void* OwnerOf(const T* slot) {
     // Acquire: pairs with the release of TakeChunk.
     return ChunkOf(slot)->owner.load(std::memory_order_acquire);
   }
 
-  // How many chunks have memory. They never become fewer.
+  // The number of chunks that have memory. It never decreases.
   size_t chunks() const { return mapped_.load(std::memory_order_relaxed); }
 
   size_t max_chunks() const { return max_chunks_; }
 
-  // How many slots were retired.
+  // The number of retired slots.
   uint64_t retired() const { return retired_.load(std::memory_order_relaxed); }
 
  private:
@@ -166,11 +172,12 @@ class SlotTable {
   static_assert(alignof(T) <= kSlotAlignment);
   static_assert(std::has_single_bit(kChunkBytes) && kChunkBytes >= 4096 && kSlotsPerChunk >= 1);
 
-  // An index is the number of a chunk and, in the low bits, that of a slot in it.
+  // An index is the number of a chunk and, in the low bits, the number of a slot in it.
   static constexpr int kSlotBits = std::bit_width(kSlotsPerChunk - 1);
   static constexpr size_t kMaxChunks = size_t{1} << (32 - kSlotBits);
 
-  // At the beginning of the chunk's memory, which is aligned to its size: an address of a slot leads to it.
+  // The header of a chunk, at the start of the chunk's memory. That memory is aligned to its size,
+  // so the address of a slot leads to the header.
   struct alignas(kSlotAlignment) Chunk {
     explicit Chunk(uint32_t n) : number(n) {}
 
@@ -178,7 +185,8 @@ class SlotTable {
     const std::byte* slots() const { return reinterpret_cast<const std::byte*>(this) + kSlotAlignment; }
     T* slot(size_t i) { return std::launder(reinterpret_cast<T*>(slots() + i * kSlotBytes)); }
 
-    // Stored by TakeChunk and ReturnChunk; loaded by OwnerOf.
+    // TakeChunk and ReturnChunk store it with release, or before the release of mapped_. OwnerOf
+    // loads it with acquire.
     typename Atomics::template Atomic<void*> owner{nullptr};
     const uint32_t number;
   };
@@ -195,33 +203,34 @@ class SlotTable {
   // Sets chunks_, or reserve_error_.
   void Reserve();
 
-  // For the pool: a chunk that nobody owns, new or used before. Its slots are free or retired.
+  // For the pool: returns a chunk without an owner, new or used before. Its slots are free or
+  // retired.
   absl::StatusOr<Chunk*> TakeChunk(void* owner);
-  // For the pool: gives back a chunk whose slots are all free or retired.
+  // For the pool: takes back a chunk whose slots are all free or retired.
   void ReturnChunk(Chunk* chunk);
 
-  // For the pool: whether a free slot of this generation has no further use in it.
+  // For the pool: true if a free slot of this generation cannot be used again.
   bool IsUsedUp(uint32_t generation) const { return generation > max_generation_ - 2; }
   void CountRetired() { retired_.fetch_add(1, std::memory_order_relaxed); }
 
   const size_t max_chunks_;
   const uint32_t max_generation_;
   const MakeSlot make_;
-  // Addresses for max_chunks_ chunks, aligned to their size; written by the constructor only. Null if they could not be
-  // had.
+  // The addresses of max_chunks_ chunks, aligned to their size. Only the constructor writes it.
+  // Null if the addresses could not be reserved.
   std::byte* chunks_ = nullptr;
   int reserve_error_ = 0;
-  // How many of them have memory. Stored by TakeChunk with release when the slots have been made; pairs with the
-  // acquire of At.
+  // How many of the chunks have memory. TakeChunk stores it with release after it has made the
+  // slots; pairs with the acquire of At.
   typename Atomics::template Atomic<uint32_t> mapped_{0};
-  // A counter for whoever is interested; pairs with nothing.
+  // A counter for metrics; pairs with nothing.
   typename Atomics::template Atomic<uint64_t> retired_{0};
 
   Mutex mutex_;
   std::vector<Chunk*> unowned_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Only definitions from here on.
+// Definitions only from here on.
 
 template <typename T, size_t kChunkBytes, typename Atomics>
 SlotTable<T, kChunkBytes, Atomics>::~SlotTable() {
@@ -238,7 +247,8 @@ SlotTable<T, kChunkBytes, Atomics>::~SlotTable() {
 template <typename T, size_t kChunkBytes, typename Atomics>
 void SlotTable<T, kChunkBytes, Atomics>::Reserve() {
   if (max_chunks_ == 0) return;
-  // The kernel aligns to pages: take one chunk more and give back what lies outside.
+  // The kernel aligns to pages only: reserve one chunk more, and return the parts outside of the
+  // aligned range.
   const size_t bytes = max_chunks_ * kChunkBytes;
   void* const reserved =
       mmap(nullptr, bytes + kChunkBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -263,7 +273,7 @@ auto SlotTable<T, kChunkBytes, Atomics>::TakeChunk(void* owner) -> absl::StatusO
     chunk->owner.store(owner, std::memory_order_release);
     return chunk;
   }
-  const uint32_t number = mapped_.load(std::memory_order_relaxed);  // Only stored under the lock.
+  const uint32_t number = mapped_.load(std::memory_order_relaxed);  // Stored only under the lock.
   if (number == max_chunks_) {
     return absl::ResourceExhaustedError(absl::StrCat("slot table: all of max_chunks = ", max_chunks_, " chunks of ",
                                                      kSlotsPerChunk,
@@ -282,7 +292,7 @@ auto SlotTable<T, kChunkBytes, Atomics>::TakeChunk(void* owner) -> absl::StatusO
   }
   auto* const chunk = new (memory) Chunk(number);
   for (size_t i = 0; i < kSlotsPerChunk; ++i) make_(chunk->slots() + i * kSlotBytes);
-  chunk->owner.store(owner, std::memory_order_relaxed);  // Published by the next line.
+  chunk->owner.store(owner, std::memory_order_relaxed);  // The next line publishes it.
   mapped_.store(number + 1, std::memory_order_release);
   return chunk;
 }

@@ -49,7 +49,7 @@ TEST(SlotPool, FreesAHandleOnce) {
   EXPECT_NE((SlotTable<Cell, 4096>::Resolve(first)), nullptr);
 }
 
-// Slots may be objects of a class that derives from the table's.
+// Slots may be objects of a class that derives from the class of the table.
 TEST(SlotTable, MakesItsSlotsAsItIsTold) {
   struct Derived : Cell {
     Derived() { value = 7; }
@@ -134,7 +134,7 @@ TEST(SlotTable, ResolvesNothingThatWasNeverIssued) {
   EXPECT_EQ(table.Resolve(SlotIndex{Table::IndexOf(handle.slot) + 1, 0}), nullptr);  // Free, and its generation is 0.
   EXPECT_EQ(table.Resolve(SlotIndex{Table::IndexOf(handle.slot) + 1, 1}), nullptr);
   EXPECT_EQ(table.Resolve(SlotIndex{63, 1}), nullptr);  // Between two chunks.
-  EXPECT_EQ(table.Resolve(SlotIndex{64, 1}), nullptr);  // Of a chunk that is not mapped.
+  EXPECT_EQ(table.Resolve(SlotIndex{64, 1}), nullptr);  // In a chunk that is not mapped.
   EXPECT_EQ(table.Resolve(SlotIndex{3 * 64, 1}), nullptr);
   EXPECT_EQ(table.Resolve(SlotIndex{0xffffffff, 0xffffffff}), nullptr);
 }
@@ -192,7 +192,7 @@ TEST(SlotTable, SaysWhatToDoWhenItsAddressesCannotBeReserved) {
 }
 
 TEST(SlotTable, RetiresASlotWhoseGenerationWouldWrap) {
-  Table table({.max_chunks = 1, .max_generation = 6});  // Uses 1, 3 and 5.
+  Table table({.max_chunks = 1, .max_generation = 6});  // For the uses 1, 3 and 5.
   Pool pool(table, &system_a);
   Cell* const first = pool.Allocate().value().slot;
   pool.Free({first, 1});
@@ -212,11 +212,11 @@ TEST(SlotTable, RetiresASlotWhoseGenerationWouldWrap) {
 TEST(SlotTable, RetiresAtTheEndOfThirtyTwoBitsByDefault) { EXPECT_EQ(SlotTableOptions().max_generation, 0xfffffffeu); }
 
 TEST(SlotTable, LeavesRetiredSlotsOutForLaterOwnersToo) {
-  Table table({.max_chunks = 1, .max_generation = 2});  // One use.
+  Table table({.max_chunks = 1, .max_generation = 2});  // For one use.
   {
     Pool pool(table, &system_a);
     for (int i = 0; i < 3; ++i) pool.Free(pool.Allocate().value());
-    for (int i = 0; i < 2; ++i) pool.Allocate().value();  // Ended by the pool.
+    for (int i = 0; i < 2; ++i) pool.Allocate().value();  // The pool ends them.
   }
   EXPECT_EQ(table.retired(), 5u);
   Pool pool(table, &system_b);
@@ -284,7 +284,8 @@ TEST(SlotPool, ReservesWithoutMakingAHandleThatResolves) {
   EXPECT_EQ(pool.Reserve().value().slot, handle.slot);
 }
 
-// Only the generation orders this: the index is passed on relaxed. Under ThreadSanitizer this is about memory orders.
+// Only the generation orders this: the index is passed on relaxed. Under ThreadSanitizer this
+// checks memory orders.
 TEST(SlotPool, ShowsWhatWasWrittenBeforeActivateToWhoeverResolves) {
   Table table;
   Pool pool(table, &system_a);
@@ -340,7 +341,7 @@ TEST(SlotPoolCache, KeepsAtMostTwoMagazinesForItself) {
   EXPECT_GE(got, all - 2 * Pool::kMagazineSlots);
 }
 
-// Writers that allocate, publish and free; readers that resolve whatever was published, stale or not.
+// Writers allocate, publish and free; readers resolve everything that was published, stale or not.
 TEST(SlotTableStress, AHandleThatResolvesNamesTheUseThatItWasIssuedFor) {
   constexpr int kPlaces = 64;
   constexpr int kUses = 30'000;
@@ -391,8 +392,9 @@ TEST(SlotTableStress, AHandleThatResolvesNamesTheUseThatItWasIssuedFor) {
   }
 }
 
-// Actors without a scheduler: whoever claims an inbox runs it on the spot. Senders use references that may be stale,
-// and stop and spawn; the cells' members but for the inbox and the generation are ordinary memory.
+// Actors without a scheduler: the thread that claims an inbox runs its owner at once. Senders use
+// references that may be stale, and stop and spawn. The members of the cells, except the inbox and
+// the generation, are ordinary memory.
 struct Letter : InboxNode {
   uint32_t generation = 0;
   bool stop = false;
@@ -411,7 +413,8 @@ class Actors {
       const uint64_t packed = place.load(std::memory_order_relaxed);
       const SlotIndex index{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
       Cell* const cell = table_.At(index.slot);
-      // Half of the late ones look first; the others act as if the end had come between look and push.
+      // Half of the late senders check first. The others act as if the actor had ended between
+      // check and push.
       if (cell == nullptr || (!cell->IsAt(index.generation) && (random & (1u << 20)) != 0)) {
         Spawn(cache, place);
         continue;
@@ -433,7 +436,7 @@ class Actors {
  private:
   void Spawn(Pool::Cache& cache, std::atomic<uint64_t>& place) {
     const Handle handle = cache.Reserve().value();
-    if (!handle.slot->inbox.TryClaim()) {  // A late letter is being put away on it.
+    if (!handle.slot->inbox.TryClaim()) {  // A late letter is being discarded on it.
       cache.Release(handle.slot);
       return;
     }
@@ -469,7 +472,7 @@ class Actors {
   Table table_{{.max_chunks = 16}};
   Pool pool_{table_, &system_a};
   std::vector<std::atomic<uint64_t>> published_;
-  // Counters, compared when all threads have ended.
+  // Counters that are compared after all threads have ended.
   std::atomic<uint64_t> sent_{0}, delivered_{0}, dead_{0}, foreign_{0};
 };
 
