@@ -9,7 +9,7 @@ std::atomic<int64_t> allocations{0};  // A sum that orders nothing.
 }  // namespace
 
 #if defined(__GLIBC__) && !defined(FRAKTOR_MALLOC_IS_TAKEN)
-// glibc's own, behind the names that are taken over below.
+// The functions of glibc behind the names that are replaced below.
 extern "C" void* __libc_malloc(size_t size);                      // NOLINT
 extern "C" void* __libc_memalign(size_t alignment, size_t size);  // NOLINT
 extern "C" void* __libc_calloc(size_t count, size_t size);        // NOLINT

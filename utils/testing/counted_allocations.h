@@ -1,12 +1,12 @@
-// Counts what a test allocates from the system: by operator new and by malloc, whichever library asks.
+// Counts the allocations of a test: by operator new and by malloc, from any library.
 //
 //   if (!kCountsAllocations) GTEST_SKIP() << kWhyNoAllocationsAreCounted;
 //   EXPECT_EQ(AllocationsIn([&] { SendAMessage(); }), 0);
 //
-// A program that links this has another malloc than others. Under a sanitizer, which takes over malloc itself, and
-// without glibc nothing is counted.
+// This replaces malloc in the program that links it. It counts nothing under a sanitizer, which
+// replaces malloc itself, and without glibc.
 //
-// Thread safety: any thread may call anything; the allocations of all threads are counted.
+// Thread safety: any thread may call all functions. They count the allocations of all threads.
 #ifndef FRAKTOR_UTILS_TESTING_COUNTED_ALLOCATIONS_H_
 #define FRAKTOR_UTILS_TESTING_COUNTED_ALLOCATIONS_H_
 
@@ -31,7 +31,7 @@ inline constexpr bool kCountsAllocations = false;
 inline constexpr char kWhyNoAllocationsAreCounted[] =
     "malloc cannot be taken over here: it belongs to a sanitizer, or is not glibc's";
 
-// Since the program began.
+// The number of allocations since the program began.
 int64_t AllocationCount();
 
 template <class Work>

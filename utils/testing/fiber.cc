@@ -44,8 +44,8 @@
 #endif
 
 #if FRAKTOR_FIBER_ASSEMBLY
-// void fraktor_fiber_switch(void** save, void* resume): keeps the callee-saved registers on the stack that it leaves,
-// and takes them from the stack that it enters.
+// void fraktor_fiber_switch(void** save, void* resume): saves the callee-saved registers on the
+// current stack, and restores them from the other one.
 asm(R"(
 .pushsection .text
 .globl fraktor_fiber_switch
@@ -79,14 +79,15 @@ namespace fraktor::inline v0 {
 struct Fiber::Context {
   Entry entry = nullptr;
   void* argument = nullptr;
-  char* mapping = nullptr;  // null for the stack that the program came with
+  char* mapping = nullptr;  // null for the stack that the program started with
   std::size_t mapping_bytes = 0;
 #if FRAKTOR_FIBER_ASSEMBLY
   void* stack_pointer = nullptr;
 #else
   ucontext_t registers;
 #endif
-  // The exceptions that are being handled: the C++ runtime keeps them per thread, a fiber needs its own.
+  // The exceptions that are being handled. The C++ runtime keeps them per thread; a fiber needs its
+  // own.
   void* caught_exceptions[2] = {nullptr, nullptr};
 #if defined(FRAKTOR_FIBER_ASAN)
   void* fake_stack = nullptr;
@@ -103,7 +104,7 @@ struct Fiber::Context {
 
 namespace {
 
-// Who is being entered, and from where: a fresh stack has no other way to know.
+// The fibers of the current switch. A fresh stack has no other way to know them.
 struct Switching {
   void* from = nullptr;
   void* to = nullptr;
@@ -117,7 +118,8 @@ std::size_t PageBytes() { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE))
 void Fiber::Context::FinishSwitch([[maybe_unused]] Context& to) {
 #if defined(FRAKTOR_FIBER_ASAN)
   auto* from = static_cast<Context*>(switching.from);
-  // Also tells the bounds of the stack that was left, which is how those of the program's own stack become known.
+  // Also reports the bounds of the stack that was left, which is how those of the program's own
+  // stack become known.
   __sanitizer_finish_switch_fiber(to.fake_stack, &from->stack_bottom, &from->stack_bytes);
 #endif
 }
@@ -151,8 +153,9 @@ Fiber::Fiber(std::size_t stack_bytes, Entry entry, void* argument) : Fiber() {
   context_->mapping_bytes = usable + page;
   char* bottom = context_->mapping + page;
 #if FRAKTOR_FIBER_ASSEMBLY
-  // What fraktor_fiber_switch pops: six registers, then the address to return to. Main starts with the stack as a call
-  // would leave it (16 n + 8), above it a null return address that ends backtraces.
+  // The stack frame that fraktor_fiber_switch pops: six registers, then the return address. Main
+  // starts with the stack as a call would leave it (16 n + 8). Above it lies a null return address
+  // that ends backtraces.
   auto* top = reinterpret_cast<std::uintptr_t*>(bottom + usable) - 1;
   top[0] = 0;
   top[-1] = reinterpret_cast<std::uintptr_t>(&Context::Main);
@@ -180,7 +183,7 @@ Fiber::~Fiber() {
   __tsan_destroy_fiber(context_->tsan_fiber);
 #endif
 #if defined(FRAKTOR_FIBER_ASAN)
-  // The memory may be mapped again by somebody else: forget the frames that were marked on it.
+  // Another mapping may reuse the memory: forget the frames that were marked on it.
   __asan_unpoison_memory_region(context_->mapping, context_->mapping_bytes);
 #endif
   munmap(context_->mapping, context_->mapping_bytes);
@@ -189,7 +192,7 @@ Fiber::~Fiber() {
 #if defined(FRAKTOR_FIBER_ASAN)
 namespace {
 
-// Tells the leak checker to look for pointers from `start` to the end of the mapping that it is in.
+// Tells the leak checker to look for pointers from `start` to the end of its mapping.
 void RegisterRestOfMapping(const void* start) {
   std::FILE* maps = std::fopen("/proc/self/maps", "r");
   if (maps == nullptr) return;
@@ -218,9 +221,9 @@ void Fiber::Abandon([[maybe_unused]] std::unique_ptr<Fiber> fiber) {
 #endif
   const char* top = fiber->context_->mapping + fiber->context_->mapping_bytes;
   __lsan_register_root_region(stack, static_cast<std::size_t>(top - static_cast<const char*>(stack)));
-  // Where AddressSanitizer keeps local variables, if it looks for uses after return.
+  // AddressSanitizer keeps local variables here, if it looks for uses after return.
   if (fiber->context_->fake_stack != nullptr) RegisterRestOfMapping(fiber->context_->fake_stack);
-  // Reachable for as long as the program lives; never destroyed.
+  // Reachable as long as the program runs; never destroyed.
   static thread_local auto& abandoned = *new std::vector<std::unique_ptr<Fiber>>();
   abandoned.push_back(std::move(fiber));
 #endif

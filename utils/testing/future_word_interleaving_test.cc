@@ -1,6 +1,6 @@
-// The state word of a future in every interleaving of the side that completes and the side that waits: whoever waits is
-// woken exactly once, sees the value, and the memory is freed by exactly one side when both are done with it. And the
-// proof that these tests can fail.
+// The state word of a future in every interleaving of the side that completes and the side that
+// waits. The waiter is woken exactly once and sees the value, and exactly one side frees the memory
+// when both are done with it. Includes the proof that these tests can fail.
 #include <cstdint>
 #include <iostream>
 #include <string>
@@ -15,7 +15,7 @@
 namespace fraktor {
 namespace {
 
-// What the two sides share. The value lies beside the word, as in Future.
+// The state that the two sides share. The value lies beside the word, as in Future.
 struct Shared {
   explicit Shared(Model& model) : m(model) {}
 
@@ -28,7 +28,7 @@ struct Shared {
   }
 };
 
-// Someone who waits for a wake-up, and may be woken once only.
+// A waiter that may be woken only once.
 struct Sleeper {
   ModelSemaphore wakes{0};
   ModelAtomic<int> count{0};
@@ -65,11 +65,11 @@ void CompleterAndPoller(Model& m) {
     MODEL_ASSERT(shared.value == 42);
     shared.FreeIf(shared.word.ReleaseFuture());
   });
-  // A wake-up for each wait, and none without.
+  // One wake-up for each wait, and none without.
   m.After([&] { MODEL_ASSERT(sleeper.Count() <= 1 && (!waited || sleeper.Count() == 1)); });
 }
 
-// Looks without waiting.
+// Checks without waiting.
 void CompleterAndLooker(Model& m) {
   auto& shared = m.Make<Shared>(m);
   m.Thread("promise", [&] { CompleteAndGo(shared); });
@@ -97,7 +97,7 @@ void WakerIsReplaced(Model& m) {
   m.After([&] { MODEL_ASSERT(first.Count() + second.Count() <= 1); });
 }
 
-// Gives up waiting: if it is told that it will not be woken, it is not.
+// Gives up waiting. If StopWaking says that the waker will not be called, it is not.
 void WaiterStops(Model& m) {
   auto& shared = m.Make<Shared>(m);
   auto& sleeper = m.Make<Sleeper>();
@@ -114,7 +114,8 @@ void WaiterStops(Model& m) {
   m.After([&] { MODEL_ASSERT(sleeper.Count() == expected); });
 }
 
-// Cancels after waiting: either the value is accepted, or the cancellation, and the promise side hears of it once.
+// Cancels after waiting. Either the value or the cancellation is accepted, and the promise side
+// learns of it once.
 void CompleterAndCanceller(Model& m) {
   auto& shared = m.Make<Shared>(m);
   auto& waiter = m.Make<Sleeper>();
@@ -154,7 +155,7 @@ void PromiseWatchesForCancellation(Model& m) {
         shared.word.StopCancelWaking()) {
       MODEL_ASSERT(first.Count() + second.Count() == 0);
     } else {
-      // What the future side did before it cancelled is over.
+      // Everything that the future side did before it cancelled has ended.
       MODEL_ASSERT(input == 1);
     }
     shared.FreeIf(shared.word.ReleasePromise());
@@ -167,7 +168,7 @@ void PromiseWatchesForCancellation(Model& m) {
   m.After([&] { MODEL_ASSERT(first.Count() + second.Count() <= 1); });
 }
 
-// Looks whether it was cancelled, and reads what the other side left.
+// Checks for a cancellation, and reads the data of the other side.
 void PromiseLooksForCancellation(Model& m) {
   auto& shared = m.Make<Shared>(m);
   auto& input = m.Make<ModelPlain<int>>(0);
@@ -181,7 +182,7 @@ void PromiseLooksForCancellation(Model& m) {
   });
 }
 
-// Looks whether its wait is over, and ends it in one step: it knows whether it is woken.
+// Checks whether its wait is over, and ends it in one step: it knows whether it is woken.
 void WaiterLooks(Model& m) {
   auto& shared = m.Make<Shared>(m);
   auto& sleeper = m.Make<Sleeper>();
@@ -200,7 +201,7 @@ void WaiterLooks(Model& m) {
   m.After([&] { MODEL_ASSERT(expected == -1 || sleeper.Count() == expected); });
 }
 
-// The two sides take turns, which a semaphore hands over, while one waits.
+// The two sides take turns while one waits. A semaphore hands over the turn.
 void SidesTakeTurns(Model& m) {
   auto& shared = m.Make<Shared>(m);
   auto& sleeper = m.Make<Sleeper>();
@@ -224,7 +225,7 @@ void SidesTakeTurns(Model& m) {
   m.After([&] { MODEL_ASSERT(sleeper.Count() == 1); });
 }
 
-// When the wait in turns is given up, be it that another waker comes, there are none any more.
+// When a wait in turns is given up, also because another waker replaces it, the turns are over.
 void TurnsEndWithTheWait(Model& m, bool replaces) {
   auto& shared = m.Make<Shared>(m);
   auto& sleeper = m.Make<Sleeper>();
@@ -304,10 +305,10 @@ TEST(FutureWordInterleaving, FailsIfAMemoryOrderIsWeaker) {
   const ModelWeakeningReport report = FindUnnoticedWeakenings({}, Cases(), "future_word.h");
   EXPECT_TRUE(report.unweakened.ok()) << report.unweakened;
   const std::vector<std::string> unnoticed = {
-      // What these acquire, the exchange that follows or the final Release acquires too.
+      // The exchange that follows, or the final Release, acquires the same data.
       "Complete load: acquire -> relaxed",
       "Complete compare_exchange (failure): acquire -> relaxed",
-      // A success means that the other side has published nothing yet.
+      // If these succeed, the other side has not published anything yet.
       "Set compare_exchange: acq_rel -> release",
       "Clear compare_exchange: acq_rel -> acquire",
       "Clear compare_exchange: acq_rel -> release",

@@ -1,6 +1,7 @@
-// The inbox in every interleaving of two or three threads: each node is delivered once and in the order of its pusher,
-// at most one thread holds the inbox, and nothing is left lying in it. And the proof that these tests can fail:
-// whichever memory order in inbox.h is made weaker, one of them does.
+// The inbox in every interleaving of two or three threads. Each node is delivered once and in the
+// order of its pusher, at most one thread holds the inbox, and no node remains in it. Includes the
+// proof that these tests can fail: if any memory order in inbox.h is made weaker, one of them
+// fails.
 #include <iostream>
 #include <map>
 #include <string>
@@ -19,17 +20,17 @@ using ModelInbox = BasicInbox<ModelAtomics>;
 
 struct Node : BasicInboxNode<ModelAtomics> {
   Node(int pusher_in, int number_in) : pusher(pusher_in), number(number_in) {}
-  // Written before the push, read by who takes the node.
+  // Written before the push; the thread that takes the node reads it.
   ModelPlain<int> pusher;
   ModelPlain<int> number;
 };
 
-// What owns an inbox: an actor. Whoever holds the inbox runs it.
+// The owner of an inbox, like an actor. The holder of the inbox runs it.
 class Owner {
  public:
   ModelInbox inbox;
 
-  // The caller has just pushed; runs the owner if it has to be scheduled.
+  // Called after a push: runs the owner if it has to be scheduled.
   void After(InboxPush pushed, Node& node) {
     if (pushed == InboxPush::kQueued) return;
     ++runs_;
@@ -44,7 +45,7 @@ class Owner {
     Run();
   }
 
-  // For a holder: handles everything, and goes idle.
+  // For a holder: handles all nodes, and goes idle.
   void Run() {
     for (;;) {
       Handle();
@@ -53,7 +54,7 @@ class Owner {
     }
   }
 
-  // For a holder: handles system nodes until there are none, and leaves the rest for later.
+  // For a holder: handles system nodes until there are none, and keeps the others for later.
   void RunSuspended() {
     do {
       ++runs_;
@@ -64,7 +65,7 @@ class Owner {
     } while (!inbox.TryPark());
   }
 
-  // When all threads have ended: what was delivered of each pusher.
+  // Called after all threads have ended: the delivered numbers of each pusher.
   std::map<int, std::vector<int>> Delivered() const {
     std::map<int, std::vector<int>> numbers;
     for (const auto& [pusher, number] : delivered_) numbers[pusher].push_back(number);
@@ -88,7 +89,8 @@ class Owner {
     kept_.clear();
   }
 
-  // Stands for all private state: two holders at once, or one that does not see what the last one did, race for it.
+  // Stands for all private state. Two holders at once, or a holder that does not see the writes of
+  // the last one, race on it.
   ModelPlain<int> runs_{0};
   std::vector<Node*> kept_;
   std::vector<std::pair<int, int>> delivered_;
@@ -140,7 +142,7 @@ void UserAndSystemPushers(Model& m) {
   m.After([&] { ExpectAllDelivered(owner, {{1, {1}}, {2, {1, 2}}}); });
 }
 
-// The owner is suspended and parks; user nodes wait, a system node gets it going again.
+// The owner is suspended and parks. User nodes wait; a system node schedules it again.
 void ParkedOwner(Model& m) {
   auto& owner = m.Make<Owner>();
   MODEL_ASSERT(owner.inbox.TryClaim());
@@ -158,7 +160,7 @@ void ParkedOwner(Model& m) {
   m.After([&] {
     MODEL_ASSERT(owner.inbox.IsParked());
     MODEL_ASSERT(owner.Delivered()[2] == std::vector<int>{1}, "a parked owner has not seen the system node");
-    // Resumed, it finds the rest.
+    // After it is resumed, it finds the other nodes.
     auto& resume = m.Make<Node>(3, 1);
     const InboxPush pushed = owner.inbox.PushSystem(&resume);
     MODEL_ASSERT(pushed == InboxPush::kUnparked);
@@ -167,7 +169,8 @@ void ParkedOwner(Model& m) {
   });
 }
 
-// A recycled owner is claimed by its next user while a late pusher still means the one before.
+// The next user of a recycled owner claims it while a late pusher still uses the reference of the
+// previous one.
 void ClaimedByTheNextUser(Model& m) {
   auto& owner = m.Make<Owner>();
   m.Thread("late", [&] {
@@ -198,7 +201,7 @@ void ChainAndPusher(Model& m) {
   m.After([&] { ExpectAllDelivered(owner, {{1, {1, 2}}, {2, {1}}}); });
 }
 
-// A holder that runs dry while a user and a system node come in.
+// A holder goes idle while a user node and a system node arrive.
 void HolderGoesIdle(Model& m) {
   auto& owner = m.Make<Owner>();
   MODEL_ASSERT(owner.inbox.TryClaim());

@@ -71,7 +71,7 @@ std::string_view LastPart(std::string_view path) {
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
 }
 
-// How far a thread has got, in each thread: entry t counts the operations of thread t that happen before.
+// A vector clock: entry t is the number of operations of thread t that happen before.
 struct Clock {
   std::array<uint32_t, kMaxThreads> at{};
 
@@ -84,16 +84,17 @@ struct StoreRecord {
   uint64_t value;
   int thread;
   uint32_t step;
-  Clock sync;  // what an acquire load of it synchronizes with; zero if nothing
+  Clock sync;  // the clock that an acquire load of it synchronizes with; zero if none
   Clock seen;  // entry t: the clock of thread t when it first saw this store; 0 if it has not
 };
 
 struct Location {
-  // In modification order. Only the first `count` belong to this execution: the rest are kept for their memory.
+  // In modification order. Only the first `count` belong to this execution; the others are kept to
+  // reuse their memory.
   std::vector<StoreRecord> stores;
   int count = 0;
-  int seq_cst_floor = 0;                 // seq_cst loads see nothing older
-  std::array<int, kMaxThreads> floor{};  // what each thread has seen or made itself, or was told by ModelYield
+  int seq_cst_floor = 0;                 // seq_cst loads see no older store
+  std::array<int, kMaxThreads> floor{};  // the newest store that each thread has seen or made, or ModelYield reported
   Clock accessed;                        // the last operation of each thread
   int made_by = 0;
   uint32_t made_clock = 0;
@@ -103,7 +104,8 @@ struct Location {
   const char* name = nullptr;
   uint32_t id = 0;
 
-  // What each thread has seen of it since its last yield, if seen_round is the thread's round.
+  // The store and value that each thread has seen here since its last yield, if seen_round is the
+  // round of the thread.
   std::array<uint32_t, kMaxThreads> seen_round{};
   std::array<int, kMaxThreads> seen_store{};
   std::array<uint64_t, kMaxThreads> seen_value{};
@@ -111,16 +113,16 @@ struct Location {
   const StoreRecord& last() const { return stores[static_cast<std::size_t>(count) - 1]; }
 };
 
-// What a thread will do when it is scheduled next.
+// The next operation of a thread, which it performs when it is scheduled.
 enum class PendingKind : uint8_t {
-  kNothing,  // has ended, or is not an operation of its own
+  kNothing,  // the thread has ended, or performs no operation of its own
   kLoad,
   kStore,
   kReadModifyWrite,
   kCompareExchange,
   kAcquirePermit,
   kWait,
-  kBlocked,  // in a wait, not notified
+  kBlocked,  // in a wait, and not notified
   kNotify,
   kYield,
 };
@@ -128,7 +130,7 @@ enum class PendingKind : uint8_t {
 struct Pending {
   PendingKind kind = PendingKind::kNothing;
   Location* location = nullptr;
-  bool seq_cst = false;  // any of its orders is
+  bool seq_cst = false;  // whether any of its orders is seq_cst
 };
 
 // One line of the trail.
@@ -206,7 +208,7 @@ bool ParseTrail(std::string_view text, std::vector<Choice>& trail) {
   return false;
 }
 
-// An operation in the source, with an order that could be weaker.
+// An operation in the source with an order that could be weaker.
 struct UsedOrder {
   ModelSite site;
   const char* operation;
@@ -216,15 +218,18 @@ struct UsedOrder {
 
 }  // namespace
 
-// Runs the executions. The trail is the path of a depth-first search: at each choice of an execution the number of the
-// way taken, and the number of ways. The next execution repeats all but the last choice that has ways left, and takes
-// the next one there.
+// Runs the executions. The trail is the path of a depth-first search: for each choice of an
+// execution, the number of the chosen alternative and the number of alternatives. The next
+// execution repeats all choices before the last one that has alternatives left, and takes the next
+// alternative there.
 //
-// The reduction is by sleep sets. A transition is an operation of a thread together with the store that it reads. Two
-// are dependent if they are on one location and either both write, or one reads what the other would have to hide or to
-// show (both seq_cst). In particular a load of a given older store commutes with a later store. When all transitions of
-// a thread have been explored from some state, they sleep in what is explored from this state next, until a dependent
-// one is executed. For a load this means that stores up to `covered` need not be read again, but newer ones must.
+// The reduction uses sleep sets. A transition is an operation of a thread together with the store
+// that it reads. Two transitions are dependent if they are on one location and either both write,
+// or one reads a store that the other would have to hide or to show (both seq_cst). In particular,
+// a load of a given older store commutes with a later store. When all transitions of a thread have
+// been explored from a state, they sleep in everything that is explored next from this state, until
+// a dependent transition is executed. For a load this means that stores before `covered` need not
+// be read again, but newer ones must.
 class ModelEngine {
  public:
   ModelEngine(const ModelOptions& options, const std::function<void(Model&)>& test) : options_(options), test_(test) {
@@ -240,9 +245,9 @@ class ModelEngine {
   // Null outside of CheckInterleavings.
   static thread_local ModelEngine* current;
 
-  std::vector<UsedOrder>* used_orders = nullptr;  // if set, filled in
+  std::vector<UsedOrder>* used_orders = nullptr;  // if set, the engine fills it
 
-  // What model_internal's functions do.
+  // The implementations of the functions of model_internal.
   Handle NewLocation(uint64_t value, ValueType type);
   void EndLocation(const Handle& handle);
   void NameLocation(const Handle& handle, const char* name) { Find(handle).name = name; }
@@ -267,7 +272,8 @@ class ModelEngine {
  private:
   struct ThreadState;
 
-  // A stack with a loop that runs what it is told. Outlives its engine, which saves later ones the mapping.
+  // A fiber with a loop that runs the threads that it is given. It outlives its engine, so that
+  // later engines need not map a stack again.
   struct Worker {
     Worker();
     ThreadState* thread = nullptr;
@@ -285,9 +291,9 @@ class ModelEngine {
     Pending pending;
     Clock clock;
     bool asleep = false;
-    int covered = 0;           // stores of the pending location that need not be read: those before this one
+    int covered = 0;           // the stores of the pending location before this one need not be read
     uint32_t round = 1;        // of ModelYield
-    uint64_t yield_write = 0;  // writes_ when it yielded
+    uint64_t yield_write = 0;  // the value of writes_ when it yielded
     std::vector<Location*> seen;
   };
 
@@ -324,7 +330,7 @@ class ModelEngine {
   [[noreturn]] void FailRace(const PlainState& state, const char* access, int other, const char* other_access,
                              uint32_t other_step);
 
-  // Telling.
+  // Reporting.
   uint32_t Log(const LogEntry& entry);
   std::string ThreadName(int thread) const;
   static std::string LocationName(const Location& location);
@@ -339,13 +345,13 @@ class ModelEngine {
   ModelResult result_;
   Fiber root_;
 
-  // Over all executions.
+  // State of all executions.
   std::vector<Choice> trail_;
   std::vector<std::unique_ptr<Location>> locations_;
   std::vector<ThreadState> threads_;  // never reallocated
   uint32_t epoch_ = 0;
 
-  // Of this execution.
+  // State of this execution.
   std::unique_ptr<Model> model_;
   std::size_t depth_ = 0;
   uint32_t location_count_ = 0;
@@ -356,8 +362,8 @@ class ModelEngine {
   int spurious_failures_ = 0;
   uint64_t writes_ = 0;
   bool starting_ = false;   // threads run to their first operation
-  bool exploring_ = false;  // threads run; if not, only the main thread does
-  bool redundant_ = false;  // everything that is left has been explored: just run to the end
+  bool exploring_ = false;  // threads run; if false, only the main thread does
+  bool redundant_ = false;  // all remaining alternatives have been explored: just run to the end
   bool failed_ = false;
   std::vector<LogEntry> log_;
   std::vector<uint64_t> pointers_;  // in the order in which the trail shows them
@@ -470,8 +476,8 @@ void ModelEngine::RunOnce() {
   SwitchFiber(root_, *main.worker->fiber);
 }
 
-// A failure leaves threads in the middle of what they do. They cannot be unwound, since what is tested may be noexcept;
-// so they, and everything that they could refer to, stay where they are.
+// A failure stops threads in the middle of their work. They cannot be unwound, since the code under
+// test may be noexcept. So they, and everything that they could refer to, are leaked.
 void ModelEngine::AbandonExecution() {
   for (ThreadState& thread : threads_) Fiber::Abandon(std::move(thread.worker->fiber));
   threads_.clear();
@@ -528,7 +534,7 @@ void ModelEngine::RunThread(ThreadState& thread) {
     SwitchFiber(*thread.worker->fiber, root_);
     return;
   }
-  ++thread.clock.at[static_cast<std::size_t>(thread.index)];  // orders its last plain accesses before what joins it
+  ++thread.clock.at[static_cast<std::size_t>(thread.index)];  // orders its last plain accesses before the join
   thread.ended = true;
   thread.pending = {};
   SwitchTo(starting_ ? kMainThread : PickNext());
@@ -555,7 +561,8 @@ void ModelEngine::Fail(ModelFailure failure, std::string message) {
 
 // Scheduling.
 
-// Called by a thread that is about to do something visible; returns when it is its turn.
+// Called by a thread that is about to perform a visible operation. Returns when the thread is
+// scheduled.
 void ModelEngine::Announce(PendingKind kind, Location* location, bool seq_cst) {
   ThreadState& thread = self();
   thread.pending = {.kind = kind, .location = location, .seq_cst = seq_cst};
@@ -585,7 +592,7 @@ int ModelEngine::PickNext() {
   std::array<int, kMaxThreads> ways;
   int count = 0;
   bool live = false;
-  // The thread that runs comes first: the first execution is the one with the fewest switches.
+  // The running thread comes first: the first execution is the one with the fewest switches.
   for (int i = 0; i < thread_count_; ++i) {
     const int index = i == 0 ? current_thread_ : (i <= current_thread_ ? i - 1 : i);
     if (index == kMainThread) continue;
@@ -627,7 +634,7 @@ int ModelEngine::Choose(int count) {
   if (count == 1 || redundant_) return 0;
   if (depth_ == trail_.size()) {
     if (!options_.replay.empty()) {
-      // A replay that ends early goes on with the first ways.
+      // A replay that ends early continues with the first alternatives.
       trail_.push_back({.chosen = 0, .count = 0});
     } else {
       trail_.push_back({.chosen = 0, .count = count});
@@ -639,7 +646,7 @@ int ModelEngine::Choose(int count) {
     Fail(
         ModelFailure::kNotRepeatable,
         options_.replay.empty()
-            ? "the same choices led to something else than before: the test depends on addresses, time, chance, or on "
+            ? "the same choices led to a different execution: the test depends on addresses, time, random numbers, or "
               "ordinary variables that outlive an execution"
             : "the trail \"" + options_.replay + "\" does not fit: the test or the options are not those that gave it");
   }
@@ -647,7 +654,7 @@ int ModelEngine::Choose(int count) {
 }
 
 int ModelEngine::ChooseValue(int count) {
-  if (count <= 0) Fail(ModelFailure::kMisuse, "ModelChoose(" + std::to_string(count) + "): there is nothing to choose");
+  if (count <= 0) Fail(ModelFailure::kMisuse, "ModelChoose(" + std::to_string(count) + "): count must be positive");
   const int chosen = Choose(count);
   Log({.kind = LogEntry::Kind::kChoice, .thread = current_thread_, .written = static_cast<uint64_t>(chosen)});
   return chosen;
@@ -658,7 +665,8 @@ void ModelEngine::Sleep(ThreadState& thread) {
   if (thread.pending.location != nullptr) thread.covered = thread.pending.location->count;
 }
 
-// A write wakes everything on its location. What a sleeping load has read already stays covered.
+// A write wakes everything on its location. Stores that a sleeping load has already read stay
+// covered.
 void ModelEngine::WakeAfterWrite(const Location& location) {
   ++writes_;
   if (!exploring_) return;
@@ -702,7 +710,7 @@ void ModelEngine::Yield() {
   int with_news = 0;
   for (const Location* location : thread.seen) with_news += FirstNews(*location, thread.index) >= 0 ? 1 : 0;
   if (with_news > 0) {
-    // Whatever the next round sees, in one variable at least it is something new: explore each.
+    // The next round sees something new in at least one variable: explore each of them.
     int chosen = Choose(with_news);
     for (Location* location : thread.seen) {
       const int news = FirstNews(*location, thread.index);
@@ -766,7 +774,7 @@ void ModelEngine::EndLocation(const Handle& handle) {
   location.ended = true;
 }
 
-// What every operation does once it is its turn.
+// The common part of every operation, when its thread is scheduled.
 Location& ModelEngine::Access(const Handle& handle) {
   Location& location = Find(handle);
   if (location.ended) {
@@ -809,7 +817,8 @@ void ModelEngine::NoteSeen(Location& location, int store, uint64_t value) {
   location.seen_value[me] = value;
 }
 
-// The first store that a round of a waiting loop has not seen and that could change what it does, or -1.
+// The first store that a round of a waiting loop has not seen and that could change its behaviour,
+// or -1.
 int ModelEngine::FirstNews(const Location& location, int thread) const {
   const auto index = static_cast<std::size_t>(thread);
   for (int store = location.seen_store[index] + 1; store < location.count; ++store) {
@@ -833,7 +842,7 @@ void ModelEngine::See(Location& location, int store, std::memory_order order) {
   NoteSeen(location, store, record.value);
 }
 
-// `continued` is what the store before released, if this is a read-modify-write of it.
+// `continued` is the clock that the previous store released, if this is a read-modify-write of it.
 void ModelEngine::Append(Location& location, uint64_t value, std::memory_order order, const Clock* continued) {
   const auto me = static_cast<std::size_t>(current_thread_);
   const Clock& clock = threads_[me].clock;
@@ -935,7 +944,8 @@ bool ModelEngine::CompareExchange(const Handle& handle, CompareExchangeKind kind
   const int last = location.count - 1;
   const bool could_succeed = location.last().value == expected;
 
-  // The ways: the last store; older ones that differ from what is expected; the last one again, failing spuriously.
+  // The alternatives: the last store; older ones that differ from the expected value; the last one
+  // again, failing spuriously.
   int ways = 1;
   for (int store = oldest; store < last; ++store) {
     ways += location.stores[static_cast<std::size_t>(store)].value != expected ? 1 : 0;
@@ -1009,8 +1019,9 @@ void ModelEngine::Wait(const Handle& handle, uint64_t old, std::memory_order ord
     ThreadState& thread = self();
     Location& location = Access(handle);
     const int oldest = std::max(OldestVisible(location, IsSeqCst(order)), std::exchange(thread.covered, 0));
-    // The ways: a store that differs; to block, if the last one does not (an older one that does not is looked at again
-    // before blocking, which is the same as not having seen it).
+    // The alternatives: a store that differs; or to block, if the last store does not differ. (An
+    // older store that does not differ is checked again before blocking, which equals not having
+    // seen it.)
     const bool may_block = location.last().value == old;
     int ways = 0;
     for (int store = oldest; store < location.count; ++store) {
@@ -1102,8 +1113,8 @@ std::memory_order ModelEngine::Effective(std::memory_order order, const char* op
   return order;
 }
 
-// Plain variables. They are not visible operations: whether two accesses race does not depend on which is executed
-// first.
+// Plain variables. Their accesses are not visible operations: whether two accesses race does not
+// depend on which one is executed first.
 
 void ModelEngine::NewPlain(PlainState& state) {
   const auto me = static_cast<std::size_t>(current_thread_);
@@ -1111,7 +1122,8 @@ void ModelEngine::NewPlain(PlainState& state) {
   state.epoch = epoch_;
   state.id = plain_count_++;
   state.write_thread = current_thread_;
-  // An access counts as part of the next visible operation, which is the first that can release it.
+  // An access counts as part of the next visible operation, which is the first one that can release
+  // it.
   state.write_clock = threads_[me].clock.at[me] + 1;
   state.write_step = static_cast<uint32_t>(log_.size());
 }
@@ -1174,7 +1186,7 @@ void ModelEngine::EndPlain(PlainState& state) {
   state.epoch = 0;
 }
 
-// Telling.
+// Reporting.
 
 uint32_t ModelEngine::Log(const LogEntry& entry) {
   log_.push_back(entry);
@@ -1214,8 +1226,8 @@ std::string ModelEngine::FormatValue(ValueType type, uint64_t value) {
       if (value == 0) return "null";
       break;
   }
-  // An address, perhaps with flags in its low bits: numbered in the order of appearance, so that two runs read the
-  // same.
+  // An address, perhaps with flags in its low bits. Addresses are numbered in the order of
+  // appearance, so that two runs print the same text.
   const uint64_t address = value & ~uint64_t{7};
   auto found = std::find(pointers_.begin(), pointers_.end(), address);
   const auto number = found - pointers_.begin();
@@ -1304,7 +1316,7 @@ std::string ModelEngine::FormatLog() {
   return out.str();
 }
 
-// The public face.
+// The public interface.
 
 Model::~Model() = default;
 
@@ -1334,7 +1346,7 @@ void Model::DestroyObject(void* object) {
 void Model::Clear() {
   threads_.clear();
   after_.clear();
-  // Newest first, as if they were on a stack.
+  // Newest first, like objects on a stack.
   for (auto it = objects_.rbegin(); it != objects_.rend(); ++it) {
     if (it->object != nullptr) it->destroy(it->object);
   }
@@ -1348,7 +1360,7 @@ ModelResult CheckInterleavings(const ModelOptions& options, const std::function<
 
 namespace {
 
-// Runs the test as it is, and tells with which weakenings it can be run; none if it fails.
+// Runs the test unchanged, and returns the weakenings with which it can be run; none if it fails.
 std::vector<ModelWeakening> WeakeningsOf(const ModelOptions& options, const std::function<void(Model&)>& test,
                                          ModelResult& unweakened) {
   std::vector<UsedOrder> used_orders;
@@ -1495,7 +1507,7 @@ namespace model_internal {
 
 Handle NewLocation(uint64_t value, ValueType type) { return ModelEngine::Current().NewLocation(value, type); }
 
-// A variable may be destroyed late, by a closure that outlives a failed check: nobody is interested then.
+// A closure that outlives a failed check may destroy a variable late. That is ignored.
 void EndLocation(const Handle& handle) {
   if (ModelEngine::current != nullptr) ModelEngine::current->EndLocation(handle);
 }

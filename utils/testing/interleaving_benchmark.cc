@@ -32,7 +32,7 @@ void BM_TwoThreadsOfSixOperations(benchmark::State& state) {
 }
 BENCHMARK(BM_TwoThreadsOfSixOperations);
 
-// All of it without the reduction: 924 interleavings and more.
+// The same without the reduction: 924 interleavings and more.
 void BM_SameWithoutReduction(benchmark::State& state) {
   int64_t executions = 0;
   for (auto _ : state) {

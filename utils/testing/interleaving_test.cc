@@ -28,7 +28,7 @@ void ExpectPasses(const Program& test, int64_t executions) {
   EXPECT_EQ(result.executions, executions);
 }
 
-// Also sees the failure again when its trail is replayed.
+// Also checks that the trail replays the failure.
 ModelResult ExpectFails(ModelFailure failure, const Program& test, const ModelOptions& options = {}) {
   const ModelResult result = CheckInterleavings(options, test);
   EXPECT_EQ(result.failure, failure) << result;
@@ -41,7 +41,7 @@ ModelResult ExpectFails(ModelFailure failure, const Program& test, const ModelOp
   return result;
 }
 
-// Message passing through a plain variable.
+// Passes a message through a plain variable.
 
 Program PassMail(std::memory_order store, std::memory_order load) {
   return [=](Model& m) {
@@ -97,7 +97,7 @@ TEST(Interleaving, LetsThreadsReadAPlainVariableTogether) {
       1);
 }
 
-// Mutual exclusion. Two holders at once are a race on the plain variable.
+// Mutual exclusion. Two holders at once race on the plain variable.
 
 Program Peterson(std::memory_order store, std::memory_order load) {
   return [=](Model& m) {
@@ -127,7 +127,7 @@ TEST(Interleaving, PetersonsLockHoldsIfSequentiallyConsistentAndNotOtherwise) {
   ExpectFails(ModelFailure::kDataRace, Peterson(kRelease, kSeqCst));
 }
 
-// Dekker's core: whoever sees the other one's wish stays out.
+// The core of Dekker's algorithm: a thread that sees the wish of the other one stays out.
 Program Dekker(std::memory_order store, std::memory_order load) {
   return [=](Model& m) {
     auto& want0 = m.Make<ModelAtomic<bool>>(false);
@@ -341,7 +341,7 @@ TEST(Interleaving, ASemaphoreKeepsNoMoreThanItsMaximum) {
   });
 }
 
-// Waiting loops.
+// Loops that wait.
 
 TEST(Interleaving, EveryThreadThatYieldsForeverIsADeadlock) {
   ExpectFails(ModelFailure::kDeadlock, [](Model& m) {
@@ -407,7 +407,7 @@ TEST(Interleaving, ALoopWithoutAYieldRunsIntoTheStepLimit) {
   EXPECT_NE(result.message.find("more than 100 operations"), std::string::npos) << result.message;
 }
 
-// Life times.
+// Lifetimes.
 
 TEST(Interleaving, FindsAnAtomicThatIsUsedAfterItWasDestroyed) {
   const auto test = [](std::memory_order order) {
@@ -475,7 +475,7 @@ TEST(Interleaving, FindsAnAtomicThatIsUsedBeforeItsConstructionIsVisible) {
   ExpectFails(ModelFailure::kDataRace, test(kRelaxed));
 }
 
-// Everything else that the checker tells.
+// Other reports of the checker.
 
 TEST(Interleaving, NamesTheAssertionThatFailed) {
   const ModelResult result = ExpectFails(ModelFailure::kAssertion, [](Model& m) {
@@ -615,7 +615,7 @@ TEST(Interleaving, ExploresTheSameWayTwice) {
   EXPECT_EQ(first.trail, second.trail);
 }
 
-// Which orders a test depends on.
+// The orders that a test depends on.
 
 TEST(Interleaving, TellsWhichOrdersATestDependsOn) {
   const auto results = CheckEachWeakening({}, [](Model& m) {

@@ -1,5 +1,6 @@
-// The model checker's answers to the classic small programs, whose verdicts under C++20 are known. The number of
-// executions that each takes is stated: a change of it is a change of the reduction or of the memory model.
+// The verdicts of the model checker on the classic small programs, whose verdicts under C++20 are
+// known. The tests also check the number of executions: if it changes, the reduction or the memory
+// model has changed.
 #include <array>
 #include <atomic>
 #include <functional>
@@ -33,7 +34,7 @@ struct Litmus {
   ModelAtomic<int>& x;
   ModelAtomic<int>& y;
   ModelAtomic<int>& z;
-  std::array<int, 4>& r;  // each written by one thread
+  std::array<int, 4>& r;  // one thread writes each
   Model& m;
 };
 
@@ -125,7 +126,8 @@ TEST(Litmus, MessagePassingNeedsReleaseAndAcquire) {
   EXPECT_EQ(MessagePassing(kRelaxed, kRelaxed).result.executions, 4);
 }
 
-// C++20 allows {1, 1} for relaxed operations. We do not explore it: a load sees only what was executed before.
+// C++20 allows {1, 1} for relaxed operations. The checker does not explore it: a load sees only
+// stores that were executed before.
 TEST(Litmus, LoadBufferingIsNotExplored) {
   const Explored explored = Explore(2, 0, [](const Litmus& l) {
     l.m.Thread([=] {
@@ -160,7 +162,8 @@ TEST(Litmus, IndependentReadersMayDisagreeUnlessSequentiallyConsistent) {
   EXPECT_TRUE(IndependentReads(kRelaxed, kRelaxed).Allows(disagree));
   EXPECT_TRUE(IndependentReads(kRelease, kAcquire).Allows(disagree));
   EXPECT_FALSE(IndependentReads(kSeqCst, kSeqCst).Allows(disagree));
-  // C++20: what two sequentially consistent loads have seen of an atomic is ordered too, whoever stored it.
+  // C++20: the values that two sequentially consistent loads have seen of an atomic are ordered
+  // too, independent of the thread that stored them.
   EXPECT_FALSE(IndependentReads(kRelaxed, kSeqCst).Allows(disagree));
   EXPECT_EQ(IndependentReads(kRelease, kAcquire).result.executions, 16);
   EXPECT_EQ(IndependentReads(kSeqCst, kSeqCst).result.executions, 15);
@@ -219,7 +222,7 @@ TEST(Litmus, WriteToReadCausalityNeedsAcquireAndReleaseInTheMiddle) {
   EXPECT_TRUE(explore(kAcquire, kRelaxed).Allows({1, 1, 0}));
 }
 
-// x is published by a release, passed on by `middle`, and received by an acquire.
+// A release publishes x, `middle` passes it on, and an acquire receives it.
 Explored ReleaseSequence(const std::function<void(const Litmus&)>& middle) {
   return Explore(2, 0, [=](const Litmus& l) {
     l.m.Thread([=] {
@@ -248,7 +251,8 @@ TEST(Litmus, AStoreEndsAReleaseSequence) {
   EXPECT_TRUE(explored.Allows({2, 0}));
 }
 
-// C++20 took this away: an own later store continues the sequence no more.
+// Before C++20, a later store of the same thread continued the release sequence. It does not any
+// more.
 TEST(Litmus, AnOwnRelaxedStoreEndsAReleaseSequence) {
   const Explored explored = Explore(2, 0, [](const Litmus& l) {
     l.m.Thread([=] {
@@ -265,8 +269,8 @@ TEST(Litmus, AnOwnRelaxedStoreEndsAReleaseSequence) {
   EXPECT_TRUE(explored.Allows({2, 0}));
 }
 
-// C++20 allows x == 1 and y == 1 in the end for relaxed stores. We do not explore it: the modification order is the
-// order of execution.
+// C++20 allows x == 1 and y == 1 in the end for relaxed stores. The checker does not explore it:
+// the modification order is the order of execution.
 TEST(Litmus, CrossedStoresAreNotExplored) {
   const Explored explored = Explore(0, 2, [](const Litmus& l) {
     l.m.Thread([=] {

@@ -1,5 +1,5 @@
-// The model checker against the rules themselves, on random programs: its reduction loses nothing, and what it explores
-// is what the axioms of C++20 allow.
+// Compares the model checker with the axioms of C++20 on random programs: its reduction loses
+// nothing, and it explores exactly the executions that the axioms allow.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -50,7 +50,8 @@ class Random {
   uint64_t state_;
 };
 
-// How many programs each test makes. A sanitizer looks for mistakes in the checker, not in the memory model.
+// The number of programs that each test makes. A sanitizer looks for mistakes in the checker, not
+// in the memory model.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr uint64_t kReducedPrograms = 20;
 constexpr uint64_t kBlockingPrograms = 30;
@@ -108,7 +109,7 @@ int Perform(const RandomOperation& op, ModelAtomic<int>& x) {
   }
 }
 
-// Every final state: what each operation returned, and the values at the end.
+// Every final state: the value that each operation returned, and the values at the end.
 Explored ExploreProgram(const RandomProgram& program, const ModelOptions& options) {
   Explored explored;
   explored.result = CheckInterleavings(options, [&](Model& m) {
@@ -177,7 +178,7 @@ struct BlockingOperation {
   int value;
 };
 
-// The final states, or, if one execution deadlocks, no more than that it does.
+// The final states. If one execution deadlocks, only the fact that it does.
 Explored ExploreBlocking(const std::vector<std::vector<BlockingOperation>>& program, const ModelOptions& options) {
   Explored explored;
   explored.result = CheckInterleavings(options, [&](Model& m) {
@@ -276,10 +277,11 @@ TEST(MemoryModel, TheReductionLosesNothingOfRandomProgramsThatBlock) {
   EXPECT_GE(deadlocked, static_cast<int>(kBlockingPrograms) / 10);
 }
 
-// The axioms. Takes every order in which the operations could be executed, lets every load read from any earlier store,
-// builds the relations of [intro.races] and [atomics.order] over the events, and keeps what they do not forbid. The
-// order stands for the modification orders and for the order of sequentially consistent operations at once, which is
-// what the checker promises to cover.
+// The axioms. Takes every order in which the operations could be executed, lets every load read
+// from any earlier store, builds the relations of [intro.races] and [atomics.order] over the
+// events, and keeps the executions that they do not forbid. The order stands for the modification
+// orders and for the order of sequentially consistent operations at once, which is the range that
+// the checker promises to cover.
 class Axioms {
  public:
   explicit Axioms(const RandomProgram& program) : program_(program) {
@@ -310,7 +312,7 @@ class Axioms {
   static bool Acquires(const Event& e) { return e.reads && e.order != kRelaxed && e.order != kRelease; }
   static bool Releases(const Event& e) { return e.writes && e.order != kRelaxed && e.order != kAcquire; }
 
-  // Tries each thread's next operation, with each store that it could read.
+  // Tries the next operation of each thread, with each store that it could read.
   void Extend() {
     bool ended = true;
     for (std::size_t t = 0; t < program_.size(); ++t) {
@@ -329,7 +331,7 @@ class Axioms {
           e.writes = false;
           e.order = op.load;
         } else if (op.kind <= 3) {
-          if (!last) continue;  // Reads nothing: one way only.
+          if (!last) continue;  // Reads nothing: there is only one way.
           e.reads = false;
           e.read_from = -1;
           e.order = op.store;
@@ -398,7 +400,7 @@ class Axioms {
         if (b.reads && b.read_from == static_cast<int>(i)) coherence[i][j] = true;
         if (a.reads && b.writes && a.read_from < static_cast<int>(j)) coherence[i][j] = true;
       }
-      // Synchronizes with: back from what was read, through the release sequence.
+      // Synchronizes with: goes back from the store that was read, through the release sequence.
       const Event& reader = events_[i];
       if (!Acquires(reader)) continue;
       for (int head = reader.read_from; head >= 0;) {

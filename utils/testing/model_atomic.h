@@ -1,16 +1,18 @@
-// The variables of a model: atomics, plain variables and semaphores whose every access the model checker sees.
+// The variables of a model: atomics, plain variables and semaphores. The model checker sees every
+// access to them.
 //
 //   template <typename Atomics>
 //   struct Mail {
 //     typename Atomics::template Plain<int> text{0};
 //     typename Atomics::template Atomic<bool> sent{false};
 //   };
+//
 //   Mail<StdAtomics> for_programs;
-//   Mail<ModelAtomics> for_check_interleavings;       // inside CheckInterleavings only
+//   Mail<ModelAtomics> for_the_checker;               // only inside CheckInterleavings
 //
-// See interleaving.h for what the checker makes of them. Each object belongs to the execution in which it was made.
+// See interleaving.h for the checker. Each object belongs to the execution in which it was made.
 //
-// Thread safety: called by the model threads of one CheckInterleavings, of which one runs at a time.
+// Thread safety: the model threads of one CheckInterleavings use them; one thread runs at a time.
 #ifndef FRAKTOR_UTILS_TESTING_MODEL_ATOMIC_H_
 #define FRAKTOR_UTILS_TESTING_MODEL_ATOMIC_H_
 
@@ -50,7 +52,7 @@ constexpr ValueType TypeOf() {
   return {.kind = kind, .bytes = static_cast<uint8_t>(sizeof(T))};
 }
 
-// The order of a failed compare_exchange that was given one order.
+// The failure order of a compare_exchange that was given a single order.
 constexpr std::memory_order FailureOrder(std::memory_order order) {
   if (order == std::memory_order_acq_rel) return std::memory_order_acquire;
   if (order == std::memory_order_release) return std::memory_order_relaxed;
@@ -59,8 +61,8 @@ constexpr std::memory_order FailureOrder(std::memory_order order) {
 
 }  // namespace model_internal
 
-// std::atomic<T> under the model checker: the same operations with the same meaning. The last parameter of each says
-// where it was called, for the trail, and is never given.
+// std::atomic<T> under the model checker: the same operations with the same meaning. The last
+// parameter of each operation is the place of the call, for the trail; callers never pass it.
 template <typename T>
 class ModelAtomic {
   static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= 8, "an atomic is copied as up to eight bytes");
@@ -69,7 +71,8 @@ class ModelAtomic {
   using value_type = T;
   static constexpr bool is_always_lock_free = true;
 
-  // constexpr as std::atomic's are, so that classes made of either may say so.
+  // constexpr like the constructors of std::atomic, so that classes made of either may be
+  // constexpr.
   constexpr ModelAtomic() : ModelAtomic(T()) {}
   constexpr ModelAtomic(T value)  // NOLINT(google-explicit-constructor): as std::atomic
       : handle_(model_internal::NewLocation(model_internal::ToBits(value), model_internal::TypeOf<T>())) {}
@@ -110,7 +113,7 @@ class ModelAtomic {
                            model_internal::FailureOrder(order), site);
   }
 
-  // Integers, and pointers with a difference as the operand.
+  // For integers, and for pointers with a difference as the operand.
   template <typename U>
   T fetch_add(U operand, std::memory_order order = std::memory_order_seq_cst, ModelSite site = ModelSite::Here()) {
     return Modify(
@@ -123,7 +126,7 @@ class ModelAtomic {
         site);
   }
 
-  // Integers.
+  // For integers.
   T fetch_and(T operand, std::memory_order order = std::memory_order_seq_cst, ModelSite site = ModelSite::Here()) {
     return Modify(
         "fetch_and", [](T value, T by) { return static_cast<T>(value & by); }, operand, order, site);
@@ -137,7 +140,7 @@ class ModelAtomic {
         "fetch_xor", [](T value, T by) { return static_cast<T>(value ^ by); }, operand, order, site);
   }
 
-  // Blocks while the value is `old` and until it is notified; looks again then.
+  // Blocks while the value is `old`, until it is notified; then checks the value again.
   void wait(T old, std::memory_order order = std::memory_order_seq_cst, ModelSite site = ModelSite::Here()) const {
     model_internal::Wait(handle_, model_internal::ToBits(old), order, site);
   }
@@ -175,7 +178,7 @@ class ModelAtomic {
  private:
   using Operand = std::conditional_t<std::is_pointer_v<T>, std::ptrdiff_t, T>;
 
-  // Wraps round, as std::atomic's do.
+  // Wraps around, as std::atomic does.
   static T Add(T value, Operand by) {
     if constexpr (std::is_pointer_v<T>) {
       return value + by;
@@ -213,8 +216,9 @@ class ModelAtomic {
   model_internal::Handle handle_;
 };
 
-// A variable that is not atomic: two accesses of different threads, at least one of them a write, that nothing orders
-// are a failure (a data race). A copy is a read of the one and a new variable.
+// A variable that is not atomic. Two accesses of different threads, at least one of them a write,
+// that nothing orders are a failure (a data race). A copy is a read of the original and a new
+// variable.
 template <typename T>
 class ModelPlain {
  public:
@@ -268,8 +272,9 @@ class ModelPlain {
   T value_;
 };
 
-// Permits to take and give: a thread that waits for one is blocked, and if nobody will ever give one the execution
-// fails as a deadlock. Stands for whatever a thread parks on; with max = 1, for a park token.
+// A number of permits. A thread that waits for a permit is blocked; if no permit can ever arrive,
+// the execution fails as a deadlock. It stands for anything that a thread parks on; with max = 1,
+// for a park token.
 //
 // An acquire synchronizes with every release before it, not only with the one whose permit it gets.
 class ModelSemaphore {
@@ -284,7 +289,7 @@ class ModelSemaphore {
   ModelSemaphore(const ModelSemaphore&) = delete;
   ModelSemaphore& operator=(const ModelSemaphore&) = delete;
 
-  // Adds a permit, unless there are `max` already.
+  // Adds a permit, unless there already are `max`.
   void Release(ModelSite site = ModelSite::Here()) {
     model_internal::ReadModifyWrite(
         handle_, "Release", [](uint64_t permits, uint64_t max) { return permits < max ? permits + 1 : permits; }, max_,
@@ -304,7 +309,7 @@ class ModelSemaphore {
   model_internal::Handle handle_;
 };
 
-// The policy that puts the model's variables into a structure that is a template over its atomics.
+// The policy that puts model variables into a class that is a template over its atomics.
 struct ModelAtomics {
   template <typename T>
   using Atomic = ModelAtomic<T>;

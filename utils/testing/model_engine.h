@@ -1,8 +1,9 @@
-// What ModelAtomic, ModelPlain and ModelSemaphore tell the model checker. Not for users: they include interleaving.h.
+// The functions by which ModelAtomic, ModelPlain and ModelSemaphore call the model checker.
+// Internal: users include interleaving.h.
 //
-// Every function acts for the model thread that is running, and must be called while CheckInterleavings runs. Those
-// that perform a visible operation (on a location) may run other model threads before they return. A function that
-// finds a failure does not return.
+// Every function acts for the running model thread, and must be called while CheckInterleavings
+// runs. A function that performs a visible operation (on a location) may run other model threads
+// before it returns. A function that finds a failure does not return.
 #ifndef FRAKTOR_UTILS_TESTING_MODEL_ENGINE_H_
 #define FRAKTOR_UTILS_TESTING_MODEL_ENGINE_H_
 
@@ -13,13 +14,13 @@
 
 namespace fraktor::inline v0 {
 
-// A place in the source: where an operation was called.
+// A place in the source that calls an operation.
 struct ModelSite {
-  const char* file = nullptr;  // null if not known (an operator)
+  const char* file = nullptr;  // null if it is unknown (an operator)
   int line = 0;
   const char* function = nullptr;
 
-  // The place of the caller, when it is used as a default argument.
+  // The place of the caller, if it is a default argument.
   static constexpr ModelSite Here(const char* file = __builtin_FILE(), int line = __builtin_LINE(),
                                   const char* function = __builtin_FUNCTION()) {
     return {.file = file, .line = line, .function = function};
@@ -31,7 +32,7 @@ namespace model_internal {
 // The thread that sets up and ends an execution, and seven more.
 inline constexpr int kMaxThreads = 8;
 
-// How the trail shows a value.
+// The format of a value in the trail.
 enum class ValueKind : uint8_t { kSigned, kUnsigned, kBool, kPointer };
 
 struct ValueType {
@@ -66,10 +67,10 @@ void Wait(const Handle& handle, uint64_t old, std::memory_order order, ModelSite
 enum class NotifyKind : uint8_t { kOne, kAll };
 void Notify(const Handle& handle, NotifyKind kind, ModelSite site);
 
-// Waits until the location's value is not 0, and decrements it: an acquire.
+// Waits until the value of the location is not 0, and decrements it: an acquire.
 void AcquirePermit(const Handle& handle, ModelSite site);
 
-// What is remembered of a plain variable: the last write, and the last read of each thread since.
+// The state of a plain variable: the last write, and the last read of each thread since then.
 struct PlainState {
   uint32_t epoch = 0;  // the execution that it belongs to; 0 if destroyed
   uint32_t id = 0;

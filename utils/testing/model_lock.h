@@ -1,8 +1,22 @@
-// A lock for code that is a template over its lock, under the model checker:
+// ModelLock: a lock under the model checker, for code that is a template over its lock.
 //
-//   BasicInjectionQueue<ModelAtomics, ModelLock> queue;
+//   template <typename Atomics, typename Lock>
+//   class BasicCounter {
+//    public:
+//     void Add(int n) {
+//       lock_.Lock();
+//       sum_ = sum_ + n;
+//       lock_.Unlock();
+//     }
 //
-// Thread safety: called by the model threads of one CheckInterleavings.
+//    private:
+//     Lock lock_;
+//     typename Atomics::template Plain<int> sum_{0};
+//   };
+//   using Counter = BasicCounter<StdAtomics, Mutex>;
+//   using ModelCounter = BasicCounter<ModelAtomics, ModelLock>;       // only inside CheckInterleavings
+//
+// Thread safety: the model threads of one CheckInterleavings use it.
 #ifndef FRAKTOR_UTILS_TESTING_MODEL_LOCK_H_
 #define FRAKTOR_UTILS_TESTING_MODEL_LOCK_H_
 
@@ -15,7 +29,7 @@
 
 namespace fraktor::inline v0 {
 
-// As Mutex.
+// Has the interface of Mutex.
 class ABSL_LOCKABLE ModelLock {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() {

@@ -1,5 +1,6 @@
-// The work-stealing ring in every interleaving of its owner and one or two thieves: each item is taken once, with what
-// its maker wrote, and a worker does not sleep over work. And the proof that these tests can fail.
+// The work-stealing ring in every interleaving of its owner and one or two thieves. Each item is
+// taken once, with the data that its maker wrote, and no worker sleeps while there is work.
+// Includes the proof that these tests can fail.
 #include <iostream>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@ namespace {
 
 struct Item {
   ModelPlain<int> made{0};   // written before the push
-  ModelPlain<int> taken{0};  // written by who takes it: twice is a race, or a count of two
+  ModelPlain<int> taken{0};  // written by the taker: two takers are a race, or a count of two
 };
 
 using Ring = WorkStealingRing<Item*, 2, ModelAtomics>;
@@ -35,7 +36,7 @@ void ExpectTakenOnce(Ring& ring, std::vector<Item*> items) {
   for (Item* item : items) MODEL_ASSERT(item->taken == 1, std::to_string(item->taken) + " times");
 }
 
-// The owner fills the ring, makes room, and writes over a cell while a thief looks at it.
+// The owner fills the ring, makes room, and overwrites a cell while a thief reads it.
 void OwnerWrapsRound(Model& m) {
   auto& ring = m.Make<Ring>();
   auto& stolen = m.Make<Ring>();
@@ -46,7 +47,7 @@ void OwnerWrapsRound(Model& m) {
     Push(ring, *items[1]);
     Use(ring.TryPop());
     items[2]->made = 1;
-    // Full only if it has not yet seen what was taken; it has popped one itself.
+    // Full only if the owner has not yet seen the taken items; it has popped one itself.
     MODEL_ASSERT(ring.TryPush(items[2]));
   });
   m.Thread("thief", [&ring, &stolen] { Use(ring.StealHalfInto(stolen)); });
@@ -67,7 +68,7 @@ void OwnerPushesIntoWhatWasStolen(Model& m) {
   m.Thread("owner", [&ring, items] {
     items[2]->made = 1;
     if (!ring.TryPush(items[2])) {
-      items[2]->taken = 1;  // Full: keeps it.
+      items[2]->taken = 1;  // Full: the owner keeps it.
     }
     Use(ring.TryPop());
   });
@@ -96,7 +97,7 @@ void TwoThieves(Model& m) {
   m.After([&, items] { ExpectTakenOnce(ring, items); });
 }
 
-// What a thief has stolen beyond the first item is announced in its own ring, from which others steal.
+// A thief announces the stolen items beyond the first one in its own ring, from which others steal.
 void StolenFromAThief(Model& m) {
   using WideRing = WorkStealingRing<Item*, 4, ModelAtomics>;
   auto& ring = m.Make<WideRing>();
@@ -109,7 +110,7 @@ void StolenFromAThief(Model& m) {
       item->made = 1;
       MODEL_ASSERT(ring.TryPushUnannounced(item));
     }
-    Use(ring.StealHalfInto(first));  // Two of three: one to use, one into its ring.
+    Use(ring.StealHalfInto(first));  // Two of three: one to use, one for its ring.
   });
   m.Thread("second thief", [&first, &second] { Use(first.StealHalfInto(second)); });
   m.After([&, items] {
@@ -120,7 +121,7 @@ void StolenFromAThief(Model& m) {
   });
 }
 
-// How not to sleep over work, as the header describes it.
+// The parking protocol of the header.
 void Parking(Model& m) {
   auto& ring = m.Make<Ring>();
   auto& mine = m.Make<Ring>();
@@ -143,7 +144,7 @@ void Parking(Model& m) {
   m.After([&] { ExpectTakenOnce(ring, {&item}); });
 }
 
-// A push that does not announce still publishes its item.
+// A push without announcement still publishes its item.
 void UnannouncedPush(Model& m) {
   auto& ring = m.Make<Ring>();
   auto& stolen = m.Make<Ring>();
@@ -156,7 +157,8 @@ void UnannouncedPush(Model& m) {
   m.After([&] { ExpectTakenOnce(ring, {&item}); });
 }
 
-// What a thief puts into its own ring is announced too: a sleeper that looks there does not miss it.
+// The items that a thief adds to its own ring are announced too: a sleeper that checks there does
+// not miss them.
 void ParkingBesideAThief(Model& m) {
   using WideRing = WorkStealingRing<Item*, 4, ModelAtomics>;
   auto& ring = m.Make<WideRing>();
@@ -170,7 +172,7 @@ void ParkingBesideAThief(Model& m) {
     MODEL_ASSERT(ring.TryPush(&item));
   }
   m.Thread("thief", [&] {
-    Use(ring.StealHalfInto(thief));  // Two of three: one into its ring.
+    Use(ring.StealHalfInto(thief));  // Two of three: one for its ring.
     if (idle.load(std::memory_order_seq_cst) != 0) token.Release();
   });
   m.Thread("sleeper", [&] {
@@ -209,13 +211,15 @@ TEST(WorkStealingRingInterleaving, FailsIfAMemoryOrderIsWeaker) {
   const ModelWeakeningReport report = FindUnnoticedWeakenings({}, Cases(), "work_stealing_ring.h");
   EXPECT_TRUE(report.unweakened.ok()) << report.unweakened;
   const std::vector<std::string> unnoticed = {
-      // A stale head makes the ring look fuller than it is: the worker looks again instead of sleeping.
+      // A stale head makes the ring look fuller than it is: the worker checks again instead of
+      // sleeping.
       "IsEmptyForParking load: acquire -> relaxed",
-      // These keep a cell from being written before a taker has read it. A load that sees a store which is executed
-      // later is what the checker does not explore.
+      // These keep a cell from being overwritten before a taker has read it. The checker does not
+      // explore a load that sees a store which is executed later.
       "PushWith load: acquire -> relaxed",
       "StealHalfInto load: acquire -> relaxed",
-      // Here an older tail than the head could be seen next; the size is then out of range, and head is loaded again.
+      // Here a tail older than the head could be seen next. The size is then out of range, and head
+      // is loaded again.
       "StealHalfInto compare_exchange: acq_rel -> release",
       "StealHalfInto compare_exchange (failure): acquire -> relaxed",
   };
