@@ -1,12 +1,13 @@
-// Executor: the place where a piece of work runs that must not run on the thread that finds it.
+// Executor: runs work on another thread than the one that submits it.
 //
 //   void Reply(Executor& io, std::string text) {
 //     io.Post([text = std::move(text)] { Write(text); });   // returns at once; Write runs on the executor's thread
 //   }
 //
-// A continuation of a future names one, so that nothing runs inline on whatever thread happened to complete the future.
+// A continuation of a future names an executor, so that it never runs on the thread that happens to
+// complete the future.
 //
-// Thread safety: Post may be called from any thread, unless the implementation says otherwise.
+// Thread safety: any thread may call Post, unless the implementation says otherwise.
 #ifndef FRAKTOR_UTILS_TOOLBOX_EXECUTOR_H_
 #define FRAKTOR_UTILS_TOOLBOX_EXECUTOR_H_
 
@@ -17,14 +18,14 @@
 
 namespace fraktor::inline v0 {
 
-// The way back to an executor for work that it has taken on before: the continuation of a future, the next step of a
-// task that waited.
+// Accepts further steps of work that the executor has accepted before: the continuation of a
+// future, or the next step of a task that waited.
 class ExecutorLane {
  public:
   virtual ~ExecutorLane() = default;
 
-  // As Executor::Post, but never refused because the executor is full: only if it is closed or gone. Each piece of work
-  // has at most one step in it at a time.
+  // Like Executor::Post, but a full executor accepts the step too. Only a closed or destroyed
+  // executor rejects it. Each piece of work has at most one step in the lane at a time.
   virtual void PostStep(absl::AnyInvocable<void() &&> step) = 0;
 };
 
@@ -35,14 +36,15 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  // Runs `task` later, exactly once, never before Post returns to a caller that is itself a task of this executor, and
-  // never on the stack of the caller. An executor that cannot take the task (it is closed, or full: each implementation
-  // states its limit) destroys it unrun before Post returns; what the task owns is told by its own destruction (a
-  // promise in it completes as cancelled). `task` must not throw.
+  // Runs `task` later, exactly once, and never on the stack of the caller. If the caller is itself
+  // a task of this executor, `task` runs after Post has returned. An executor that cannot accept
+  // the task (it is closed, or full: each implementation states its limit) destroys the task unrun
+  // before Post returns. The destructors of the task's members report that: a promise in it
+  // completes as cancelled. `task` must not throw.
   virtual void Post(absl::AnyInvocable<void() &&> task) = 0;
 
-  // The lane may be kept for longer than the executor lives, if the implementation says so. This default does not: it
-  // forwards to Post, and whoever keeps it must not outlive the executor.
+  // Some implementations allow the lane to outlive the executor. This default does not: it forwards
+  // to Post, so the lane must not be used after the executor has ended.
   virtual std::shared_ptr<ExecutorLane> lane() { return {std::shared_ptr<void>(), &forward_}; }
 
  private:

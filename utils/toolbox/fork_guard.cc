@@ -12,9 +12,9 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// Relaxed, both: the handler of the fork runs on the only thread that the child has, and reads a
-// count that the thread which forks, or any other, may have changed a moment ago. One that is
-// starting or being joined counts.
+// Both are relaxed. The handler of the fork runs on the only thread of the child. It reads a count
+// that another thread may have changed a moment before the fork: a thread that is starting or being
+// joined counts.
 std::atomic<int> threads{0};
 std::atomic<bool> is_forked{false};
 
@@ -36,7 +36,7 @@ absl::Status ForkedError(std::string_view what) {
 namespace internal_toolbox {
 
 void CountThreadStart() {
-  // If there is no memory for it, a child is not warned.
+  // If this fails for lack of memory, children are not warned.
   [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, &OnForkInChild);
   threads.fetch_add(1, std::memory_order_relaxed);
 }

@@ -29,7 +29,7 @@ void FutexWait(const std::atomic<uint32_t>& word, uint32_t expected, Instant dea
     until.tv_nsec = static_cast<long>(nanoseconds % 1'000'000'000);  // NOLINT(google-runtime-int): its type
     timeout = &until;
   }
-  // With a bitset the timeout is absolute, on CLOCK_MONOTONIC.
+  // With a bitset the timeout is an absolute time of CLOCK_MONOTONIC.
   syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout, nullptr, FUTEX_BITSET_MATCH_ANY);
 }
 

@@ -1,4 +1,4 @@
-// Sleeping on a 32-bit word until it changes: the kernel's futex.
+// Sleeps on a 32-bit word until it changes: the kernel's futex.
 #ifndef FRAKTOR_UTILS_TOOLBOX_FUTEX_H_
 #define FRAKTOR_UTILS_TOOLBOX_FUTEX_H_
 
@@ -10,11 +10,13 @@
 namespace fraktor::inline v0 {
 namespace internal_toolbox {
 
-// Sleeps while `word` is `expected`, until FutexWakeOne or `deadline` (on the clock of StdToolbox; InfiniteFuture: no
-// end). May also return for no reason: look at the word. Orders nothing by itself; the operations on the word do.
+// Sleeps while `word` is `expected`, until FutexWakeOne or `deadline` (on the clock of StdToolbox;
+// InfiniteFuture means no limit). May also return without a reason, so the caller must check the
+// word. Orders nothing by itself; the operations on the word do.
 void FutexWait(const std::atomic<uint32_t>& word, uint32_t expected, Instant deadline);
 
-// Wakes a thread that sleeps on `word`. Looks at the address only, so the word may already be gone.
+// Wakes one thread that sleeps on `word`. Uses only the address, so the word may already be
+// destroyed.
 void FutexWakeOne(const std::atomic<uint32_t>& word);
 
 }  // namespace internal_toolbox

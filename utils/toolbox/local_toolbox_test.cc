@@ -107,9 +107,10 @@ TEST(LocalToolbox, SaysSoWhenItDoesNotComeToRest) {
   toolbox->StartWorker({}, MakeWorker([] { return Progress::kBusy; })).value();
   absl::Status ran = toolbox->RunUntilIdle();
   EXPECT_EQ(ran.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(ran.message(),
-            "toolbox \"local\" has not come to rest after 1000 steps: find what keeps itself busy, or raise max_steps. "
-            "Now it is 0");
+  EXPECT_EQ(
+      ran.message(),
+      "toolbox \"local\" has not come to rest after 1000 steps; find the worker or timer that never stops, or raise "
+      "max_steps. Virtual time is 0");
 }
 
 TEST(LocalToolbox, CannotBePumpedFromInside) {
@@ -167,7 +168,7 @@ TEST(LocalToolbox, OtherThreadsMayWakeAWorkerAndTheLoopIsTold) {
       }
     });
   }
-  // Pumps only when it is told: a lost wake-up would hang here.
+  // Pumps only when on_wake says so: a lost wake-up would hang here.
   for (int seen = 0; done < kThreads * kRounds;) {
     woken.WaitFor(seen + 1);
     seen = woken.count();

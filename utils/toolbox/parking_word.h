@@ -1,18 +1,19 @@
-// ParkingWord: one word that says whether a worker is awake, so that waking an awake one is a load and no wake-up is
-// ever lost.
+// ParkingWord: one word that tells whether a worker is awake. Waking an awake worker is one load,
+// and no wake-up is lost.
 //
-//   worker:                                         waker:
-//     while (Work()) {}                               PublishWork();               // sequentially consistent, or under
-//     a lock word.PublishParking();                          if (word.Wake()) Shake();    // FutexWakeOne(word.word())
-//     if (Work()) { word.StayAwake(); continue; }
-//     if (word.FallAsleep()) Sleep();               // FutexWait(word.word(), kParked, ...)
+// | worker:                                       waker:
+// |   while (Work()) {}                             PublishWork();             // seq_cst, or under a lock
+// |   word.PublishParking();                        if (word.Wake()) WakeInKernel();  // FutexWakeOne(word.word())
+// |   if (Work()) { word.StayAwake(); continue; }
+// |   if (word.FallAsleep()) Sleep();             // FutexWait(word.word(), kParked, ...)
 //
-// Either the worker's second look sees the work, or the waker sees kParking or kParked: both write one thing and then
-// read the other, in the total order of sequentially consistent operations. Each way out of kParked but the sleeper's
-// own (Stir) makes exactly one call to the kernel, by whoever took it.
+// Either the worker's second call of Work() sees the work, or the waker sees kParking or kParked:
+// both write one variable and then read the other, in the total order of sequentially consistent
+// operations. Each transition out of kParked, except the sleeper's own (Stir), obliges the thread
+// that makes it to exactly one call of the kernel.
 //
-// Thread safety: PublishParking, StayAwake, FallAsleep, Stir and Finish belong to the worker's thread; the others to
-// any.
+// Thread safety: only the worker's thread may call PublishParking, StayAwake, FallAsleep, Stir and
+// Finish. Any thread may call the other methods.
 #ifndef FRAKTOR_UTILS_TOOLBOX_PARKING_WORD_H_
 #define FRAKTOR_UTILS_TOOLBOX_PARKING_WORD_H_
 
@@ -28,13 +29,14 @@ template <typename Atomics = StdAtomics>
 class BasicParkingWord {
  public:
   enum State : uint32_t {
-    kAwake,    // runs, or will look again before it sleeps
-    kParking,  // has published that it will sleep; does not yet, or not any more
-    kParked,   // sleeps; to wake it takes the kernel
-    kDone,     // the last value
+    kAwake,    // runs, or will check for work again before it sleeps
+    kParking,  // has published that it will sleep; does not sleep yet, or has just stopped sleeping
+    kParked,   // sleeps; only the kernel can wake it
+    kDone,     // the final value
   };
 
-  // Makes the worker awake. True if it sleeps: the caller must wake it by the kernel. One load if it is awake.
+  // Makes the worker awake. Returns true if it sleeps: the caller must wake it by the kernel. One
+  // load if it is awake.
   bool Wake() {
     uint32_t state = word_.load(std::memory_order_seq_cst);
     while (state == kParking || state == kParked) {
@@ -45,7 +47,8 @@ class BasicParkingWord {
     return false;
   }
 
-  // Makes a worker that sleeps stir, without being awake: it looks at its deadline and sleeps on. True as with Wake.
+  // Makes a sleeping worker check its deadline again, without making it awake. Returns true as Wake
+  // does.
   bool Nudge() {
     uint32_t expected = kParked;
     return word_.compare_exchange_strong(expected, kParking, std::memory_order_seq_cst, std::memory_order_seq_cst);
@@ -54,13 +57,14 @@ class BasicParkingWord {
   void PublishParking() { word_.store(kParking, std::memory_order_seq_cst); }
   void StayAwake() { word_.store(kAwake, std::memory_order_seq_cst); }
 
-  // From kParking to kParked. False if a Wake came first.
+  // Goes from kParking to kParked. Returns false if a Wake came first.
   bool FallAsleep() {
     uint32_t expected = kParking;
     return word_.compare_exchange_strong(expected, kParked, std::memory_order_seq_cst, std::memory_order_seq_cst);
   }
 
-  // After a sleep, whyever it ended: back to kParking. False if a Wake came first.
+  // Goes back to kParking after a sleep that ended for any reason. Returns false if a Wake came
+  // first.
   bool Stir() {
     uint32_t expected = kParked;
     return word_.compare_exchange_strong(expected, kParking, std::memory_order_seq_cst, std::memory_order_seq_cst) ||
@@ -76,7 +80,8 @@ class BasicParkingWord {
   const typename Atomics::template Atomic<uint32_t>& word() const { return word_; }
 
  private:
-  // Pairs with itself, and through the total order with whatever announces work; see above.
+  // Pairs with itself, and through the total order with the operation that announces work; see the
+  // top of this file.
   typename Atomics::template Atomic<uint32_t> word_{kAwake};
 };
 

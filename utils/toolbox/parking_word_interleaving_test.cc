@@ -1,4 +1,4 @@
-// The parking word in every interleaving: a wake-up that gets lost is a deadlock here.
+// The parking word in every interleaving: a lost wake-up is a deadlock here.
 #include <atomic>
 #include <functional>
 #include <string>
@@ -13,9 +13,9 @@ namespace {
 
 using Word = internal_toolbox::BasicParkingWord<ModelAtomics>;
 
-// A worker that takes `left` pieces of work, and sleeps when there are none. The semaphore is the kernel: it has a
-// permit for each call to it, and the sleeper takes one per sleep, so a call that is forgotten or made in vain shows as
-// well.
+// A worker that takes `left` pieces of work, and sleeps when there are none. The semaphore stands
+// for the kernel: it has a permit for each call of the kernel, and the sleeper takes one per sleep.
+// So a missing or superfluous call shows as well.
 struct Worker {
   Word word;
   ModelAtomic<int> work{0};
@@ -88,7 +88,8 @@ TEST(ParkingWord, ANudgeNeitherWakesNorHidesAWake) {
 }
 
 TEST(ParkingWord, WorkThatIsOnlyReleasedCanBeMissed) {
-  // What the header of worker.h warns of, seen to happen: a plain store, and a worker that looks with a plain load.
+  // Shows the mistake that the header of worker.h warns of: a plain store, and a worker that checks
+  // with a plain load.
   ModelResult result = CheckInterleavings({}, [](Model& model) {
     auto& worker = model.Make<Worker>();
     auto& flag = model.Make<ModelAtomic<bool>>(false);
@@ -106,7 +107,7 @@ TEST(ParkingWord, WorkThatIsOnlyReleasedCanBeMissed) {
 }
 
 TEST(ParkingWord, NeedsTheTotalOrderWhereItSaysSo) {
-  // The waker's look and the worker's publication, made weaker, lose a wake-up.
+  // With weaker orders, the waker's load and the worker's publication lose a wake-up.
   const std::function<void(Model&)> test = [](Model& model) {
     auto& worker = model.Make<Worker>();
     model.Thread("worker", [&] { worker.Run(1); });

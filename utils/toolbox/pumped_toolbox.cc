@@ -33,11 +33,11 @@ constexpr size_t kMaxNameBytes = 80;
 
 }  // namespace
 
-class PumpedToolbox::Seat final : public internal_toolbox::WorkerSeat {
+class PumpedToolbox::PumpedState final : public internal_toolbox::WorkerState {
  public:
-  Seat(std::string name, uint64_t its_ordinal, std::unique_ptr<Worker> its_worker, PumpedToolbox* its_toolbox,
-       std::shared_ptr<const std::function<void(uint64_t)>> on_woken)
-      : WorkerSeat(std::move(name)),
+  PumpedState(std::string name, uint64_t its_ordinal, std::unique_ptr<Worker> its_worker, PumpedToolbox* its_toolbox,
+              std::shared_ptr<const std::function<void(uint64_t)>> on_woken)
+      : WorkerState(std::move(name)),
         ordinal(its_ordinal),
         worker(std::move(its_worker)),
         toolbox(its_toolbox),
@@ -55,7 +55,7 @@ class PumpedToolbox::Seat final : public internal_toolbox::WorkerSeat {
   const uint64_t ordinal;
   std::unique_ptr<Worker> worker;
   PumpedToolbox* toolbox;
-  bool was_parked = false;  // owes an AfterPark
+  bool was_parked = false;  // AfterPark must be called
 
  protected:
   void OnWoken() override {
@@ -96,9 +96,10 @@ PumpedToolbox::PumpedToolbox(uint64_t seed, Limits limits, absl::Time wall_start
 
 PumpedToolbox::~PumpedToolbox() {
   stopping_ = true;
-  // In the order of their starting; what a worker's destructor does may wake others, which does nothing any more.
-  for (const std::shared_ptr<Seat>& seat : seats_) seat->word().Finish();
-  for (const std::shared_ptr<Seat>& seat : seats_) seat->worker.reset();
+  // In the order of their start. A destructor of a worker may wake other workers; that has no
+  // effect any more.
+  for (const std::shared_ptr<PumpedState>& state : workers_) state->word().Finish();
+  for (const std::shared_ptr<PumpedState>& state : workers_) state->worker.reset();
 }
 
 absl::Status PumpedToolbox::CheckAlive() const {
@@ -111,16 +112,17 @@ absl::StatusOr<WorkerHandle> PumpedToolbox::StartWorker(const WorkerOptions& opt
   if (checked.ok()) checked = CheckAlive();
   if (!checked.ok()) return checked;
   if (worker == nullptr) return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\" is null"));
-  if (seats_.size() >= static_cast<size_t>(limits_.max_workers)) {
+  if (workers_.size() >= static_cast<size_t>(limits_.max_workers)) {
     return absl::ResourceExhaustedError(absl::StrCat("toolbox \"", limits_.name, "\" has ", limits_.max_workers,
                                                      " workers, its limit; raise max_workers"));
   }
   const uint64_t ordinal = workers_started_++;
-  auto seat = std::make_shared<Seat>(options.name.empty() ? absl::StrCat(limits_.name, "-", ordinal) : options.name,
-                                     ordinal, std::move(worker), this, on_woken_);
-  seats_.push_back(seat);
+  auto state =
+      std::make_shared<PumpedState>(options.name.empty() ? absl::StrCat(limits_.name, "-", ordinal) : options.name,
+                                    ordinal, std::move(worker), this, on_woken_);
+  workers_.push_back(state);
   OnStarted(ordinal);
-  return WorkerHandle(std::move(seat));
+  return WorkerHandle(std::move(state));
 }
 
 absl::StatusOr<TimerId> PumpedToolbox::Arm(Instant deadline, TimerTask task) {
@@ -149,24 +151,24 @@ bool PumpedToolbox::CancelTimer(TimerId id) {
   return cancelled;
 }
 
-void PumpedToolbox::StepWorker(Seat& seat) {
-  if (std::exchange(seat.was_parked, false)) seat.worker->AfterPark();
-  Worker::Progress progress = seat.worker->RunSome();
+void PumpedToolbox::StepWorker(PumpedState& state) {
+  if (std::exchange(state.was_parked, false)) state.worker->AfterPark();
+  Worker::Progress progress = state.worker->RunSome();
   if (progress == Worker::Progress::kIdle) {
-    seat.word().PublishParking();
-    progress = seat.worker->BeforePark();
+    state.word().PublishParking();
+    progress = state.worker->BeforePark();
     if (progress == Worker::Progress::kIdle) {
-      seat.was_parked = true;
-      seat.word().FallAsleep();  // unless a Wake came first, and then it stays awake
+      state.was_parked = true;
+      state.word().FallAsleep();  // fails if a Wake came first: the worker stays awake
     } else {
-      seat.word().StayAwake();
+      state.word().StayAwake();
     }
   }
-  OnTurn({.is_timer = false, .ordinal = seat.ordinal, .outcome = static_cast<uint64_t>(progress)});
+  OnTurn({.is_timer = false, .ordinal = state.ordinal, .outcome = static_cast<uint64_t>(progress)});
   if (progress != Worker::Progress::kDone) return;
-  seat.worker.reset();
-  seat.word().Finish();
-  std::erase_if(seats_, [&](const std::shared_ptr<Seat>& other) { return other.get() == &seat; });
+  state.worker.reset();
+  state.word().Finish();
+  std::erase_if(workers_, [&](const std::shared_ptr<PumpedState>& other) { return other.get() == &state; });
 }
 
 void PumpedToolbox::StepTimer() {
@@ -180,10 +182,10 @@ bool PumpedToolbox::Step() {
   const bool timer_due = wheel_->Expire(Now());
   awake_ordinals_.clear();
   awake_seats_.clear();
-  for (const std::shared_ptr<Seat>& seat : seats_) {
-    if (!seat->word().awake()) continue;
-    awake_ordinals_.push_back(seat->ordinal);
-    awake_seats_.push_back(seat.get());
+  for (const std::shared_ptr<PumpedState>& state : workers_) {
+    if (!state->word().awake()) continue;
+    awake_ordinals_.push_back(state->ordinal);
+    awake_seats_.push_back(state.get());
   }
   if (awake_seats_.empty() && !timer_due) return false;
   ++steps_;
@@ -211,7 +213,7 @@ absl::Status PumpedToolbox::Pump(absl::FunctionRef<bool()> done, Instant end, bo
     if (steps == limits_.max_steps) {
       result = absl::ResourceExhaustedError(
           absl::StrCat("toolbox \"", limits_.name, "\" has not come to rest after ", steps,
-                       " steps: find what keeps itself busy, or raise max_steps. Now it is ",
+                       " steps; find the worker or timer that never stops, or raise max_steps. Virtual time is ",
                        absl::FormatDuration(Now() - Instant()), OnRestless()));
       break;
     }
@@ -238,7 +240,8 @@ absl::Status PumpedToolbox::RunUntilIdle() {
 absl::Status PumpedToolbox::RunFor(absl::Duration duration) {
   if (duration < absl::ZeroDuration()) {
     return absl::InvalidArgumentError(absl::StrCat("toolbox \"", limits_.name, "\" cannot run for ",
-                                                   absl::FormatDuration(duration), "; time does not go back"));
+                                                   absl::FormatDuration(duration),
+                                                   "; the duration must not be negative"));
   }
   return Pump([] { return false; }, Now() + duration, /*move_time=*/true);
 }

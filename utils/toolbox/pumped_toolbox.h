@@ -1,5 +1,5 @@
-// PumpedToolbox: what LocalToolbox and SimToolbox share. One thread, virtual time that moves only when the caller says
-// so, and workers that take turns.
+// PumpedToolbox: the common base of LocalToolbox and SimToolbox. It has one thread, virtual time
+// that moves only when the caller says so, and workers that take turns.
 //
 //   toolbox->ScheduleAfter(absl::Minutes(59), [&] { expired = true; }).value();
 //   ASSERT_TRUE(toolbox->RunFor(absl::Hours(1)).ok());     // takes microseconds
@@ -7,8 +7,9 @@
 //
 // Timers are exact to the nanosecond: a task sees Now() == its deadline.
 //
-// Thread safety: everything from one thread at a time, except Now(), WallNow() and what the toolbox adds. Workers and
-// timer tasks may call everything but the Run methods, which answer FailedPrecondition then.
+// Thread safety: one thread at a time may call the methods, except Now(), WallNow() and the
+// exceptions of the derived class. Workers and timer tasks may call everything but the Run methods,
+// which then return FailedPrecondition.
 #ifndef FRAKTOR_UTILS_TOOLBOX_PUMPED_TOOLBOX_H_
 #define FRAKTOR_UTILS_TOOLBOX_PUMPED_TOOLBOX_H_
 
@@ -36,7 +37,7 @@ namespace fraktor::inline v0 {
 
 class PumpedToolbox : public RuntimeToolbox {
  public:
-  // Destroys the workers, which are not asked again, and the pending timers, which do not run.
+  // Destroys the workers, without calling them again, and the pending timers, without running them.
   ~PumpedToolbox() override;
 
   Instant Now() const override { return Instant::FromNanoseconds(now_ns_.load(std::memory_order_acquire)); }
@@ -45,25 +46,27 @@ class PumpedToolbox : public RuntimeToolbox {
   bool has_threads() const override { return false; }
   absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
 
-  // Each of the following takes steps (one RunSome of a worker, or one task of a timer) and answers ResourceExhausted,
-  // in the middle of things, when it has taken max_steps: something never comes to rest.
+  // Each Run method takes steps. A step is one RunSome of a worker, or one task of a timer. After
+  // max_steps it stops and returns ResourceExhausted: some worker or timer never comes to rest.
 
-  // Runs what can run now. Time does not move.
+  // Runs everything that can run now. Time does not move.
   absl::Status RunUntilIdle();
 
-  // The same, and lets time pass: jumps from one deadline to the next, and ends exactly `duration` later. With
-  // InfiniteDuration it ends where nothing runs and no timer is pending. InvalidArgument if the duration is negative.
+  // The same, and lets time pass: jumps from one deadline to the next, and ends exactly `duration`
+  // later. With InfiniteDuration it ends when no worker is awake and no timer is pending. Returns
+  // InvalidArgument if the duration is negative.
   absl::Status RunFor(absl::Duration duration);
 
-  // Lets time pass until `done`, which is asked before each step, says true. DeadlineExceeded after `limit`;
-  // FailedPrecondition if the limit is infinite and nothing is left that could happen.
+  // Lets time pass until `done`, which is called before each step, returns true. Returns
+  // DeadlineExceeded after `limit`. Returns FailedPrecondition if the limit is infinite and nothing
+  // is left that could run.
   absl::Status RunUntil(absl::FunctionRef<bool()> done, absl::Duration limit);
 
-  // Steps taken since the toolbox was made.
+  // The number of steps since the toolbox was made.
   uint64_t steps() const { return steps_; }
 
  protected:
-  class Seat;
+  class PumpedState;
 
   struct Limits {
     std::string name;
@@ -71,29 +74,30 @@ class PumpedToolbox : public RuntimeToolbox {
     int64_t max_timers;
     int64_t max_steps;
   };
-  // What a step is about to do, or has done.
+  // A step that is about to run, or has run.
   struct Turn {
     bool is_timer;
-    uint64_t ordinal;  // of the worker, or of the timer: how many were started or armed before
-    uint64_t outcome;  // the Progress of a worker, the periods of a timer
+    uint64_t ordinal;  // of the worker or the timer: how many were started or armed before it
+    uint64_t outcome;  // the Progress of a worker, or the periods of a timer
   };
 
-  // `on_woken` is called for each Wake that finds a worker parked, with its ordinal, on the thread that wakes. May be
-  // empty.
+  // `on_woken` is called for each Wake that finds a worker parked, with the ordinal of the worker,
+  // on the thread that wakes. It may be empty.
   PumpedToolbox(uint64_t seed, Limits limits, absl::Time wall_start, std::function<void(uint64_t)> on_woken);
 
-  // InvalidArgument, naming the option, unless all are sensible.
+  // Returns InvalidArgument, naming the option, if an option is outside of its limits.
   static absl::Status CheckLimits(const Limits& limits);
 
-  // Whose turn it is: an index into `ordinals`, the workers that are awake in the order in which they were started, or
-  // ordinals.size() for the next timer, if `timer_due`. There is at least one candidate.
+  // Chooses the next step: an index into `ordinals`, which are the awake workers in the order of
+  // their start, or ordinals.size() for the next timer, if `timer_due`. There is at least one
+  // candidate.
   virtual size_t PickTurn(absl::Span<const uint64_t> ordinals, bool timer_due) = 0;
   virtual void OnStarted(uint64_t /*ordinal*/) {}
   virtual void OnArmed(uint64_t /*ordinal*/, Instant /*deadline*/) {}
   virtual void OnCancelled(uint64_t /*ordinal*/) {}
   virtual void OnTurn(const Turn& /*turn*/) {}
 
-  // Called when a run has not come to rest. What it returns completes the error.
+  // Called when a run has not come to rest. The result is appended to the error text.
   virtual std::string OnRestless() { return {}; }
 
   const std::string& name() const { return limits_.name; }
@@ -108,9 +112,9 @@ class PumpedToolbox : public RuntimeToolbox {
   };
   using Wheel = TimingWheel<OrdinalTask>;
 
-  // False if there is nothing to do now.
+  // Returns false if nothing can run now.
   bool Step();
-  void StepWorker(Seat& seat);
+  void StepWorker(PumpedState& state);
   void StepTimer();
   absl::Status Pump(absl::FunctionRef<bool()> done, Instant end, bool move_time);
   absl::Status CheckAlive() const;
@@ -118,12 +122,12 @@ class PumpedToolbox : public RuntimeToolbox {
   const Limits limits_;
   const absl::Time wall_start_;
   const std::shared_ptr<const std::function<void(uint64_t)>> on_woken_;
-  // Written by the pumping thread alone. Others only read it, so it orders nothing but itself.
+  // Only the pumping thread writes it. Other threads only read it, so it orders nothing but itself.
   std::atomic<int64_t> now_ns_ = 0;
   const std::unique_ptr<Wheel> wheel_;
-  std::vector<std::shared_ptr<Seat>> seats_;  // those that are not done, by ordinal
-  std::vector<uint64_t> awake_ordinals_;      // of one step; a member for its memory
-  std::vector<Seat*> awake_seats_;
+  std::vector<std::shared_ptr<PumpedState>> workers_;  // the workers that are not done, by ordinal
+  std::vector<uint64_t> awake_ordinals_;               // used within one step; a member to reuse its memory
+  std::vector<PumpedState*> awake_seats_;
   uint64_t workers_started_ = 0;
   uint64_t timers_armed_ = 0;
   uint64_t steps_ = 0;

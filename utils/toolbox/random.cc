@@ -26,8 +26,8 @@ uint64_t Random::Next() {
 
 uint64_t Random::Uniform(uint64_t n) {
   if (n == 0) return 0;
-  // The high half of a 128-bit product (Lemire). Of the 2^64 draws, 2^64 mod n are too many to share out evenly: they
-  // have a small low half.
+  // Takes the high half of a 128-bit product (Lemire). 2^64 mod n of the 2^64 draws would make the
+  // result uneven: those with the smallest low half. They are drawn again.
   const uint64_t excess = (0 - n) % n;
   while (true) {
     const absl::uint128 product = absl::uint128(Next()) * n;
@@ -43,8 +43,8 @@ int64_t Random::UniformIn(int64_t low, int64_t high) {
 }
 
 double Random::Exponential(double mean) {
-  // von Neumann's method compares uniform numbers and nothing else: a logarithm may differ in its last bit between
-  // libraries.
+  // Von Neumann's method only compares uniform numbers. A logarithm may differ in its last bit
+  // between libraries.
   for (double whole = 0;; whole += 1) {
     const uint64_t first = Next() >> 11;
     uint64_t least = first;

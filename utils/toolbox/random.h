@@ -1,12 +1,13 @@
-// Random: a small generator whose numbers are the same on every machine, compiler and library.
+// Random: a small generator that gives the same numbers on every machine, compiler and library.
 //
-//   Random random = toolbox.MakeRandom(/*stream=*/7);          // a number of your own for each purpose
+//   Random random = toolbox.MakeRandom(/*stream=*/7);          // each purpose has a stream of its own
 //   absl::Duration wait = random.UniformDuration(absl::ZeroDuration(), absl::Seconds(1));
 //   if (random.Bernoulli(0.01)) DropTheMessage();
 //
-// For schedules, jitter, sampling and faults; not for secrets. std::*_distribution and std::shuffle differ between
-// libraries, so a simulation that used them would not repeat; these methods use integer arithmetic, comparisons and
-// single correctly rounded operations only. The generator is xoshiro256** (Blackman and Vigna), seeded by splitmix64.
+// For schedules, jitter, sampling and faults; not for secrets. std::*_distribution and std::shuffle
+// differ between libraries, so a simulation that used them would not repeat. These methods use only
+// integer arithmetic, comparisons and single operations with correct rounding. The generator is
+// xoshiro256** (Blackman and Vigna), seeded by splitmix64.
 //
 // Thread safety: none; give every owner a generator of its own with Fork.
 #ifndef FRAKTOR_UTILS_TOOLBOX_RANDOM_H_
@@ -21,7 +22,8 @@
 
 namespace fraktor::inline v0 {
 
-// A bijection of 64 bits in which every input bit changes about half of the output bits (the finalizer of splitmix64).
+// A bijection of 64 bits in which every input bit changes about half of the output bits (the
+// finalizer of splitmix64).
 constexpr uint64_t MixBits(uint64_t bits) {
   bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9;
   bits = (bits ^ (bits >> 27)) * 0x94d049bb133111eb;
@@ -41,22 +43,24 @@ class Random {
   // From low to high, both included, each equally likely. `low` if high < low.
   int64_t UniformIn(int64_t low, int64_t high);
 
-  // From 0 up to, and without, 1: a multiple of 2^-53.
+  // From 0 to below 1: a multiple of 2^-53.
   double UniformDouble() { return static_cast<double>(Next() >> 11) * 0x1p-53; }
 
-  // True with probability p; never if p <= 0 or p is not a number, always if p >= 1. Draws once in any case.
+  // True with probability p: never if p <= 0 or p is not a number, always if p >= 1. Draws exactly
+  // one number.
   bool Bernoulli(double p) { return UniformDouble() < p; }
 
-  // The waiting time for an event that happens once per `mean` on average; more than 700 times the mean does not happen
-  // in practice.
+  // The waiting time until an event that happens once per `mean` on average. In practice it is
+  // never more than 700 times the mean.
   double Exponential(double mean);
 
-  // From low to high, both included, in whole nanoseconds. `low` if high < low. Both must be less than 292 years.
+  // From low to high, both included, in whole nanoseconds. `low` if high < low. Both must be
+  // shorter than 292 years.
   absl::Duration UniformDuration(absl::Duration low, absl::Duration high) {
     return absl::Nanoseconds(UniformIn(absl::ToInt64Nanoseconds(low), absl::ToInt64Nanoseconds(high)));
   }
 
-  // Brings a range into an order of which each is equally likely.
+  // Shuffles a range. Each order is equally likely.
   template <typename RandomAccessIterator>
   void Shuffle(RandomAccessIterator first, RandomAccessIterator last) {
     for (auto n = last - first; n > 1; --n) {
@@ -65,8 +69,8 @@ class Random {
     }
   }
 
-  // A generator whose numbers have nothing to do with this one's. It depends on this one's seed and `stream` only, not
-  // on what has been drawn so far, so a new stream changes nothing for the others.
+  // Returns a generator that is independent of this one. It depends only on the seed of this one
+  // and on `stream`, not on the numbers drawn so far, so a new stream does not change the others.
   Random Fork(uint64_t stream) const { return Random(MixBits(seed_ + MixBits(stream + 0x9e3779b97f4a7c15))); }
 
   uint64_t seed() const { return seed_; }

@@ -32,7 +32,8 @@ TEST(Random, UniformIsEvenAndStaysInRange) {
 }
 
 TEST(Random, UniformHasNoBiasWhereAModuloWouldHaveAThird) {
-  // Of 3 * 2^62 numbers, 2^64 % n == 2^62 would come up twice as often as the rest.
+  // With n = 3 * 2^62, a simple modulo would give 2^64 % n == 2^62 numbers twice as often as the
+  // rest.
   constexpr uint64_t kN = uint64_t{3} << 62;
   Random random(2);
   int low_third = 0;

@@ -4,7 +4,8 @@
 
 namespace fraktor::inline v0 {
 
-// Not in the header: inlined there, GCC 12 believes under its sanitizers that an absent initial_delay is read.
+// Not in the header: if it is inlined under a sanitizer, GCC 12 warns that an absent initial_delay
+// is read.
 Instant RuntimeToolbox::FirstDeadline(const PeriodicOptions& options) const {
   return Now() + (options.initial_delay.has_value() ? *options.initial_delay : options.period);
 }

@@ -31,10 +31,10 @@ class SerialExecutor::Lane final : public ExecutorLane {
  public:
   Lane(std::string name, size_t capacity) : name_(std::move(name)), capacity_(capacity) {}
 
-  // Before anything is pushed.
+  // Called before anything is pushed.
   void SetWorker(WorkerHandle worker) { worker_ = std::move(worker); }
 
-  // Moves from `task` only if it takes it.
+  // Moves from `task` only if it accepts it.
   absl::Status Push(Task& task, bool heed_capacity = true) {
     MutexLock lock(mutex_);
     if (closed_) {
@@ -52,7 +52,7 @@ class SerialExecutor::Lane final : public ExecutorLane {
   }
 
   void PostStep(Task step) override {
-    // The worker may be gone, and its toolbox: then the lane is closed, and waking does nothing.
+    // The worker and its toolbox may have ended. The lane is closed then, and Wake has no effect.
     if (Push(step, /*heed_capacity=*/false).ok()) worker_.Wake();
   }
 
@@ -61,7 +61,8 @@ class SerialExecutor::Lane final : public ExecutorLane {
     closed_ = true;
   }
 
-  // Swaps everything that waits into `batch`, which is empty. False, if nothing waits and nothing ever will.
+  // Swaps all waiting tasks into `batch`, which is empty. Returns false if no task waits and none
+  // ever will.
   bool Take(std::vector<Task>& batch) {
     MutexLock lock(mutex_);
     batch.swap(waiting_);
@@ -74,8 +75,8 @@ class SerialExecutor::Lane final : public ExecutorLane {
     in_hand_ -= tasks;
   }
 
-  // Takes no more, and gives what waits to be destroyed. `unrun` of those that the worker has in its hand will not run
-  // either.
+  // Rejects tasks from now on, and returns the waiting ones, for the caller to destroy. `unrun` of
+  // the tasks that the worker has taken will not run either.
   std::vector<Task> Abandon(size_t unrun) {
     MutexLock lock(mutex_);
     closed_ = true;
@@ -110,7 +111,7 @@ class SerialExecutor::LaneWorker final : public Worker {
   LaneWorker(std::shared_ptr<Lane> lane, size_t tasks_per_step)
       : lane_(std::move(lane)), tasks_per_step_(tasks_per_step) {}
 
-  // Not done yet means that the toolbox ends.
+  // If the worker is not done, the toolbox is ending.
   ~LaneWorker() override { const std::vector<Task> dropped = lane_->Abandon(batch_.size() - next_); }
 
   Progress RunSome() override {
@@ -165,8 +166,8 @@ SerialExecutor::~SerialExecutor() {
 }
 
 absl::Status SerialExecutor::TryPost(Task task) {
-  // Once the task is in the lane it may run and destroy this executor, or have somebody destroy it: nothing of it is
-  // touched after that.
+  // As soon as the task is in the lane, it may run and destroy this executor. So nothing of the
+  // executor is used after that.
   const WorkerHandle worker = worker_;
   absl::Status pushed = lane_->Push(task);
   if (pushed.ok()) worker.Wake();
@@ -176,7 +177,7 @@ absl::Status SerialExecutor::TryPost(Task task) {
 std::shared_ptr<ExecutorLane> SerialExecutor::lane() { return lane_; }
 
 void SerialExecutor::Close() {
-  const WorkerHandle worker = worker_;  // as in TryPost: what waits for the end may destroy us
+  const WorkerHandle worker = worker_;  // as in TryPost: a thread that waits for the end may destroy this executor
   lane_->Close();
   worker.Wake();
 }

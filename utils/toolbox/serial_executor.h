@@ -1,22 +1,23 @@
-// SerialExecutor: runs what is posted, one after the other, in order, on a worker of its own. The I/O thread of a
-// journal is one.
+// SerialExecutor: runs posted tasks one after the other, in order, on a worker of its own. For
+// example the I/O thread of a journal.
 //
 //   auto disk = SerialExecutor::Make(toolbox, {.name = "journal", .capacity = 1024}).value();
-//   absl::Status taken = disk->TryPost([&] { file.Append(batch); });     // ResourceExhausted: slow down
-//   disk->Close();                                                      // takes no more; what was taken still runs
-//   disk->Join();
+//   absl::Status accepted = disk->TryPost([&] { file.Append(batch); });   // ResourceExhausted: slow down
+//   disk->Close();                                                       // rejects new tasks; accepted ones still run
+//   absl::Status joined = disk->Join();
 //
-// Works on every toolbox; on one without threads the tasks run while it is pumped. A task may block where there are
-// threads: the worker drives no timers.
+// It works on every toolbox. On a toolbox without threads the tasks run while it is pumped. On a
+// toolbox with threads a task may block: the worker drives no timers.
 //
-// Bounded: at most `capacity` tasks wait. TryPost answers ResourceExhausted when they do; Post then destroys the task
-// unrun, as Executor::Post says, and counts it. Nobody ever waits for room. Work that was taken on once is not lost to
-// the limit: continuations of futures, and tasks that go on after they waited, get in even if it is full.
+// Limit: at most `capacity` tasks wait. If there are that many, TryPost returns ResourceExhausted,
+// and Post destroys the task unrun, as Executor::Post says, and counts it. No caller ever waits for
+// room. The limit does not apply to work that was accepted before: the executor accepts
+// continuations of futures, and tasks that go on after they waited, even if it is full.
 //
-// Thread safety: Post, TryPost, Close, pending and refused from any thread. Make, Join and the destructor as the
-// toolbox allows (on LocalToolbox: the pumping thread). If the toolbox is destroyed first, tasks that have not run are
-// destroyed and later ones refused. A task may destroy its executor, or have it destroyed, even before the Post that took
-// the task has returned.
+// Thread safety: any thread may call Post, TryPost, Close, pending and refused. Make, Join and the
+// destructor follow the rules of the toolbox (on LocalToolbox: the pumping thread). If the toolbox
+// is destroyed first, tasks that have not run are destroyed and later ones rejected. A task may
+// destroy its executor, or cause that, even before the Post of that task has returned.
 #ifndef FRAKTOR_UTILS_TOOLBOX_SERIAL_EXECUTOR_H_
 #define FRAKTOR_UTILS_TOOLBOX_SERIAL_EXECUTOR_H_
 
@@ -38,45 +39,47 @@
 namespace fraktor::inline v0 {
 
 struct SerialExecutorOptions {
-  // The worker's name. At most 100 bytes.
+  // The name of the worker, at most 100 bytes.
   std::string name = "serial";
-  // Tasks that may wait, from 1 to 2^30.
+  // The most tasks that may wait, from 1 to 2^30.
   int64_t capacity = 65'536;
-  // Tasks in one step of the worker, from 1 to 65536.
+  // The most tasks in one step of the worker, from 1 to 65536.
   int tasks_per_step = 64;
-  // The core to run on, or any.
+  // The CPU to run on; any if not given.
   std::optional<int> cpu = std::nullopt;
 };
 
 class SerialExecutor final : public Executor {
  public:
-  // InvalidArgument for a bad option, and what the toolbox's StartWorker answers.
+  // Returns InvalidArgument for a bad option, and the errors of RuntimeToolbox::StartWorker.
   static absl::StatusOr<std::unique_ptr<SerialExecutor>> Make(RuntimeToolbox& toolbox,
                                                               const SerialExecutorOptions& options);
 
-  // Close and Join. If Join fails (a toolbox without threads that cannot run now), tasks that have not run are
-  // destroyed.
+  // Calls Close and Join. If Join fails (a toolbox without threads that cannot run now), tasks that
+  // have not run are destroyed.
   ~SerialExecutor() override;
 
-  // OK: `task` will run. ResourceExhausted: `capacity` tasks wait. FailedPrecondition: closed. If it is not OK, `task`
-  // has been destroyed unrun.
+  // OK: `task` will run. ResourceExhausted: `capacity` tasks wait. FailedPrecondition: the executor
+  // is closed. Without OK, `task` has been destroyed unrun.
   absl::Status TryPost(absl::AnyInvocable<void() &&> task);
 
   void Post(absl::AnyInvocable<void() &&> task) override { TryPost(std::move(task)).IgnoreError(); }
 
-  // May outlive the executor and its toolbox; then it refuses.
+  // The lane may outlive the executor and its toolbox; then it rejects every step.
   std::shared_ptr<ExecutorLane> lane() override;
 
-  // Takes no more tasks. Those that wait still run. May be called more than once, also by a task.
+  // Rejects tasks from now on. Waiting tasks still run. May be called more than once, also by a
+  // task.
   void Close();
 
-  // Waits until the executor is closed and has run everything. FailedPrecondition from one of its own tasks.
+  // Waits until the executor is closed and has run all tasks. Returns FailedPrecondition if one of
+  // its own tasks calls it.
   absl::Status Join();
 
-  // Tasks that wait, including those of the step that runs.
+  // The number of tasks that wait, including those of the current step.
   size_t pending() const;
 
-  // Tasks that were destroyed unrun: refused, or dropped because the toolbox ended.
+  // The number of tasks that were destroyed unrun: rejected, or dropped because the toolbox ended.
   uint64_t refused() const;
 
  private:

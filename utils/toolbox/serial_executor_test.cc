@@ -33,7 +33,7 @@ TYPED_TEST(SerialExecutorOn, RunsTasksInOrderAndNeverInline) {
   Tally ran;
   std::atomic<bool> posting = true;
   executor->Post([&] {
-    // The rest is posted from inside a task: none of it runs before this task has ended.
+    // The other tasks are posted from inside a task: none of them runs before this task has ended.
     for (int i = 0; i < 10; ++i) {
       executor->Post([&, i] {
         EXPECT_FALSE(posting);
@@ -74,7 +74,8 @@ TYPED_TEST(SerialExecutorOn, TheDestructorRunsWhatWasTaken) {
 
 TYPED_TEST(SerialExecutorOn, RefusesWhatIsBeyondItsCapacity) {
   auto executor = SerialExecutor::Make(*this->toolbox_, {.name = "disk", .capacity = 4}).value();
-  // The first task fills the queue from inside, so that nothing is taken out meanwhile: it counts itself.
+  // The first task fills the queue from inside, so that no task is taken out meanwhile. It counts
+  // itself.
   Tally ran;
   executor->Post([&] {
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(executor->TryPost([&] { ran.Add(); }).ok());

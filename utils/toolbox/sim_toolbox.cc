@@ -39,7 +39,7 @@ constexpr uint64_t kChosen = TraceKind("chosen");
 constexpr const char* kKinds[] = {"seed",        "worker.started", "worker.stepped",  "worker.woken",
                                   "timer.armed", "timer.fired",    "timer.cancelled", "chosen"};
 
-// The schedule draws from a stream of its own, so that it does not depend on what the program draws.
+// The schedule draws from a stream of its own, so it does not depend on the draws of the program.
 constexpr uint64_t kScheduleStream = TraceKind("schedule");
 
 }  // namespace

@@ -1,21 +1,22 @@
-// SimToolbox: a toolbox in which a seed decides everything that is left open, so that a run with a rare schedule can be
-// run again.
+// SimToolbox: a toolbox in which a seed makes every choice, so that a run with a rare schedule can
+// be repeated.
 //
 //   auto toolbox = SimToolbox::Make({.seed = SimToolbox::SeedFromEnvironment(17).value()}).value();
-//   StartTheSystem(*toolbox);
+//   Future<int> future = StartTheSystem(*toolbox);
 //   ASSERT_TRUE(toolbox->RunFor(absl::Minutes(10)).ok()) << toolbox->ReplayLine();
-//   ASSERT_TRUE(toolbox->RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).ok());   // not future.Wait()
+//   ASSERT_TRUE(toolbox->RunUntil([&] { return future.IsReady(); }, absl::Hours(1)).ok());  // not future.Wait()
 //
-// One thread, virtual time. Each step goes to one of the workers that are awake or to the next timer that is due, drawn
-// by the seed; timers of one instant keep their order among themselves. Time moves when nothing can run. Every step,
-// choice, start, wake-up and timer goes into the trace, and so does what higher layers record: the same seed gives the
-// same trace hash, in every process, on every machine.
+// It has one thread and virtual time. The seed decides for each step whether it goes to one of the
+// awake workers or to the next timer that is due; timers of one instant keep their order. Time
+// moves when nothing can run. The trace contains every step, choice, start, wake-up and timer, and
+// the events that higher layers record. The same seed gives the same trace hash, in every process
+// and on every machine.
 //
-// A run that does not come to rest within max_steps is an error that names the seed; the line that replays it goes to
-// stderr as well.
+// A run that does not come to rest within max_steps is an error that names the seed. The line that
+// replays it is also written to stderr.
 //
-// Thread safety: all of it belongs to one thread. A worker that sleeps and is woken by another thread ends the program
-// with a message: such a run could never be repeated.
+// Thread safety: one thread. If another thread wakes a parked worker, the program ends with a
+// message, since such a run could never be repeated.
 #ifndef FRAKTOR_UTILS_TOOLBOX_SIM_TOOLBOX_H_
 #define FRAKTOR_UTILS_TOOLBOX_SIM_TOOLBOX_H_
 
@@ -43,28 +44,30 @@ struct SimToolboxOptions {
   int max_workers = 256;
   // From 1 to 2^28 - 1.
   int64_t max_timers = int64_t{1} << 22;
-  // Steps that one Run call may take.
+  // The most steps of one Run call.
   int64_t max_steps = 10'000'000;
-  // WallNow at the start.
+  // The value of WallNow at the start.
   absl::Time wall_start = absl::UnixEpoch();
 };
 
 class SimToolbox final : public PumpedToolbox {
  public:
-  // InvalidArgument if an option is out of its limits.
+  // Returns InvalidArgument if an option is outside of its limits.
   static absl::StatusOr<std::unique_ptr<SimToolbox>> Make(const SimToolboxOptions& options);
 
-  // What the environment variable FRAKTOR_SIM_SEED says, or `fallback` if it is not set. InvalidArgument if it is no
-  // number.
+  // Returns the value of the environment variable FRAKTOR_SIM_SEED, or `fallback` if it is not set.
+  // Returns InvalidArgument if the value is not a number.
   static absl::StatusOr<uint64_t> SeedFromEnvironment(uint64_t fallback);
 
-  // A decision of the schedule: 0 to n - 1, drawn by the seed, and recorded. 0, without a draw, if n < 2.
+  // A choice of the schedule: 0 to n - 1, drawn by the seed and recorded. If n < 2 it is 0, without
+  // a draw.
   uint64_t Choose(uint64_t n) override;
   bool chooses() const override { return true; }
 
   SimTrace& trace() { return trace_; }
 
-  // FRAKTOR_SIM_SEED=17 replays "simulation": 1234 steps, 600s, 5678 events, trace 0x0123456789abcdef
+  // For example: FRAKTOR_SIM_SEED=17 replays "simulation": 1234 steps, 600s, 5678 events, trace
+  // 0x0123456789abcdef
   std::string ReplayLine() const;
 
  protected:

@@ -31,13 +31,13 @@ namespace {
 
 using Progress = Worker::Progress;
 
-// A small world with everything in it: workers that wake each other at random, timers once and periodic, some
-// cancelled, and records of its own.
+// A small program with everything in it: workers that wake each other at random, one-shot and
+// periodic timers, some cancelled, and records of its own.
 uint64_t RunAWorld(uint64_t seed) {
   auto toolbox = SimToolbox::Make({.seed = seed}).value();
   Random random = toolbox->MakeRandom(TraceKind("world"));
   std::vector<WorkerHandle> workers;
-  std::vector<std::unique_ptr<int>> ballast;  // so that addresses differ between runs
+  std::vector<std::unique_ptr<int>> ballast;  // makes addresses differ between runs
   std::vector<int> work(4, 0);
   TimerId last;
   auto give = [&](size_t to) {
@@ -77,7 +77,7 @@ TEST(SimToolbox, TheSameSeedGivesTheSameTrace) {
   EXPECT_EQ(hashes.size(), 20u);
 }
 
-// Started by the test below in another process.
+// The test below starts this one in another process.
 TEST(SimToolbox, DISABLED_WritesItsTraceToAFile) {
   const char* path = std::getenv("FRAKTOR_TRACE_FILE");
   ASSERT_NE(path, nullptr);
@@ -89,7 +89,7 @@ TEST(SimToolbox, TheSameSeedGivesTheSameTraceInAnotherProcess) {
   for (int child = 0; child < 2; ++child) {
     const std::string path = testing::TempDir() + "/trace_" + std::to_string(getpid()) + "_" + std::to_string(child);
     const std::string file = "FRAKTOR_TRACE_FILE=" + path;
-    // Another environment moves the stack, and address space layout randomization the rest.
+    // Another environment moves the stack, and address space layout randomization moves the rest.
     const std::string padding = "PADDING=" + std::string(1000 * (child + 1), 'x');
     std::string executable(4096, '\0');
     const ssize_t length = readlink("/proc/self/exe", executable.data(), executable.size());
@@ -167,7 +167,8 @@ TEST(SimToolbox, TheTraceTellsEventsApart) {
 }
 
 TEST(SimToolbox, TheTraceIsTheSameOnEveryMachine) {
-  // If this number changes, recorded seeds no longer replay what they replayed: say so where they are kept.
+  // If this number changes, recorded seeds do not replay their runs any more: update the places
+  // that keep them.
   auto toolbox = SimToolbox::Make({.seed = 17}).value();
   toolbox->trace().Record(TraceKind("message"), 1, 2, 3);
   EXPECT_EQ(TraceKind("message"), 0x546401b5d2a8d2a4u);

@@ -1,13 +1,14 @@
-// SimTrace: a running hash of everything that happened in a simulation, so that two runs can be compared by one number.
+// SimTrace: a running hash of all events of a simulation, so that two runs can be compared by one
+// number.
 //
-//   toolbox.trace().Record(TraceKind("message.delivered"), receiver.ordinal(), sender.ordinal(), type_hash);
+//   toolbox.trace().Record(TraceKind("message.delivered"), receiver.ordinal, sender.ordinal, size);
 //   EXPECT_EQ(first.trace().hash(), second.trace().hash());
 //
-// An event is (virtual time, kind, three numbers). The numbers must be the same in every run of a seed: ordinals,
-// sizes, hashes of names and of encoded payloads; no address, no generation, no uid, no std or absl hash, nothing from
-// the real clock.
+// An event is (virtual time, kind, three numbers). The numbers must be the same in every run of a
+// seed: ordinals, sizes, hashes of names and of encoded payloads. They must not be addresses,
+// generations, uids, std or absl hashes, or anything from the real clock.
 //
-// Thread safety: the simulation's thread only.
+// Thread safety: only the simulation's thread.
 #ifndef FRAKTOR_UTILS_TOOLBOX_SIM_TRACE_H_
 #define FRAKTOR_UTILS_TOOLBOX_SIM_TRACE_H_
 
@@ -26,7 +27,8 @@
 
 namespace fraktor::inline v0 {
 
-// A number for a name, the same everywhere (FNV-1a of its bytes). Computed by the compiler for literals.
+// A number for a name, the same everywhere (FNV-1a of its bytes). The compiler computes it for
+// literals.
 constexpr uint64_t TraceKind(std::string_view name) {
   uint64_t hash = 0xcbf29ce484222325;
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -54,26 +56,27 @@ class SimTrace {
   uint64_t hash() const { return hash_; }
   uint64_t events() const { return events_; }
 
-  // The last events, at most 32, one per line, for finding where two runs part.
+  // The last events, at most 32, one per line, to find where two runs differ.
   std::string Tail() const;
 
-  // Makes the tail say this name of a kind instead of its number.
+  // Makes Tail print the name of a kind instead of its number.
   void NameKind(std::string_view name) { names_.emplace(TraceKind(name), name); }
-  // Makes the tail say what this says of the three numbers of a kind, which is named by it too.
+  // Makes Tail print the name of a kind, and the result of `describe` instead of the three numbers.
   using Describe = std::function<std::string(uint64_t a, uint64_t b, uint64_t c)>;
   void DescribeKind(std::string_view name, Describe describe) {
     NameKind(name);
     descriptions_.insert_or_assign(TraceKind(name), std::move(describe));
   }
 
-  // Keeps the hash after each of the next `limit` events, for another run to be compared with.
+  // Keeps the hash after each of the next `limit` events, to compare another run with it.
   void KeepHistory(size_t limit) { history_limit_ = limit; }
   const std::vector<uint64_t>& history() const { return history_; }
 
-  // Compares each event from now on with those of another run, which kept them from its first event on, as this one
-  // does. At the first that differs the tail is kept: its last line is the one.
+  // Compares each event from now on with the history of another run. Both must record from their
+  // first event on. At the first difference the tail is kept; its last line is the event that
+  // differs.
   void CompareWith(std::vector<uint64_t> other);
-  // Empty if there was no difference so far, within what the other run has kept.
+  // Empty if there was no difference so far, as far as the history of the other run goes.
   const std::string& difference() const { return difference_; }
 
  private:
@@ -87,7 +90,7 @@ class SimTrace {
     uint64_t c = 0;
   };
 
-  // Depends on the order, and no value leaves the hash as it is.
+  // Depends on the order of the values, and every value changes the hash.
   static constexpr uint64_t Chain(uint64_t hash, uint64_t value) {
     return MixBits(hash * 0x9e3779b97f4a7c15 + MixBits(value + 0x9e3779b97f4a7c15));
   }

@@ -43,11 +43,11 @@ namespace {
 using internal_toolbox::FutexWait;
 using internal_toolbox::FutexWakeOne;
 using internal_toolbox::ParkingWord;
-using internal_toolbox::WorkerSeat;
+using internal_toolbox::WorkerState;
 
 constexpr int kMaxWorkers = 16384;
 constexpr size_t kMaxNameBytes = 80;
-constexpr size_t kThreadNameBytes = 15;  // what Linux keeps
+constexpr size_t kThreadNameBytes = 15;  // the limit of Linux
 
 Instant SteadyNow() {
   return Instant::FromNanoseconds(
@@ -70,18 +70,18 @@ void RelaxTheCore() {
 #endif
 }
 
-// The worker of the thread that drives timers when no other does.
+// The worker of the thread that drives timers when no other worker does.
 class TimerKeeper final : public Worker {
  public:
   Progress RunSome() override { return Progress::kIdle; }
 };
 
-// A worker's thread.
-class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<ThreadSeat> {
+// The thread of a worker.
+class ThreadState final : public WorkerState, public std::enable_shared_from_this<ThreadState> {
  public:
-  ThreadSeat(std::string name, const void* its_floor, const WorkerOptions& options, std::unique_ptr<Worker> its_worker)
-      : WorkerSeat(std::move(name)),
-        floor(its_floor),
+  ThreadState(std::string name, const void* its_core, const WorkerOptions& options, std::unique_ptr<Worker> its_worker)
+      : WorkerState(std::move(name)),
+        core(its_core),
         worker(std::move(its_worker)),
         idle_rounds(options.idle_rounds),
         drives_timers(options.drives_timers) {}
@@ -90,7 +90,7 @@ class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<
 
   ParkingWord& word() { return word_; }
   void SleepUntil(Instant deadline) { FutexWait(word_.word(), ParkingWord::kParked, deadline); }
-  void Shake() { FutexWakeOne(word_.word()); }
+  void WakeInKernel() { FutexWakeOne(word_.word()); }
 
   void Finish() {
     MutexLock lock(mutex_);
@@ -99,18 +99,18 @@ class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<
     ended_.notify_all();
   }
 
-  const void* const floor;         // only compared
-  std::unique_ptr<Worker> worker;  // of its own thread
+  const void* const core;          // only compared
+  std::unique_ptr<Worker> worker;  // used by its own thread
   const int idle_rounds;
   const bool drives_timers;
-  pthread_t thread = {};  // written before anybody else sees the seat
+  pthread_t thread = {};  // written before another thread sees the state
 
-  // Guarded by the floor's mutex.
+  // Guarded by the mutex of the Core.
   bool counted_awake = true;
-  bool left = false;  // the thread needs the floor no more and can be joined
+  bool left = false;  // the thread does not use the Core any more and can be joined
 
  protected:
-  void OnWoken() override { Shake(); }
+  void OnWoken() override { WakeInKernel(); }
 
  private:
   Mutex mutex_;
@@ -118,10 +118,10 @@ class ThreadSeat final : public WorkerSeat, public std::enable_shared_from_this<
   bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-thread_local ThreadSeat* current_seat = nullptr;
+thread_local ThreadState* current_state = nullptr;
 
-absl::Status ThreadSeat::Join() {
-  if (current_seat == this) {
+absl::Status ThreadState::Join() {
+  if (current_state == this) {
     return absl::FailedPreconditionError(absl::StrCat("worker \"", name(), "\" cannot wait for its own end"));
   }
   if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to join worker \"", name(), "\""));
@@ -135,58 +135,63 @@ absl::Status ThreadSeat::Join() {
 
 }  // namespace
 
-// Who drives timers, all under mutex_: driver_ is the sleeping worker that has driver_deadline_ as its timeout. It is
-// taken by the driving worker that finds, when it parks, that no other driving worker is awake, and left when that
-// worker stirs. While it is empty, some driving worker is awake and looks between its steps, or is firing and will look
-// again before it sleeps, or another thread is firing, which nudges one of the sleepers when it is done. A timer that is
-// earlier than driver_deadline_ nudges the driver, unless it is armed by an awake driving worker, which will look itself.
-class StdToolbox::Floor {
+// The threads and timers of a StdToolbox.
+//
+// Which worker drives the timers, all under mutex_: driver_ is the sleeping worker whose timeout is
+// driver_deadline_. A driving worker becomes driver_ when it parks and no other driving worker is
+// awake, and stops being it when it stirs. While driver_ is empty, one of these holds: a driving
+// worker is awake and checks the timers between its steps; a driving worker is firing and checks
+// again before it sleeps; or another thread is firing, and nudges one of the sleepers when it is
+// done. A thread that arms a timer earlier than driver_deadline_ nudges the driver, unless it is an
+// awake driving worker, which checks the timers itself.
+class StdToolbox::Core {
  public:
   using Wheel = TimingWheel<TimerTask>;
 
-  Floor(std::string name, int max_workers, std::unique_ptr<Wheel> wheel)
+  Core(std::string name, int max_workers, std::unique_ptr<Wheel> wheel)
       : name_(std::move(name)), max_workers_(max_workers), wheel_(std::move(wheel)) {}
 
-  // Ends and joins all threads and drops the timers. Afterwards everything is refused.
+  // Ends and joins all threads and drops the timers. Afterwards everything is rejected.
   void Stop();
 
   absl::StatusOr<WorkerHandle> Start(const WorkerOptions& options, std::unique_ptr<Worker> worker);
 
-  // `arm` inserts into the wheel that it is given.
+  // `arm` inserts a timer into the wheel that it receives.
   template <typename ArmTask>
   absl::StatusOr<TimerId> Arm(ArmTask&& arm);
   bool Cancel(TimerId id);
   void FireIfDue() {
     const int64_t next = next_deadline_ns_.load(std::memory_order_relaxed);
     if (next == Instant::InfiniteFuture().nanoseconds() || SteadyNow().nanoseconds() < next) return;
-    std::shared_ptr<ThreadSeat> heir;
+    std::shared_ptr<ThreadState> next_driver;
     {
       MutexLock lock(mutex_);
       if (stopping()) return;
       Fire();
-      heir = NudgeHeir();
+      next_driver = NudgeNextDriver();
     }
-    if (heir != nullptr) heir->Shake();
+    if (next_driver != nullptr) next_driver->WakeInKernel();
   }
 
  private:
   static void* RunThread(void* start);
-  static void JoinThread(ThreadSeat& seat) {
-    pthread_join(seat.thread, nullptr);
+  static void JoinThread(ThreadState& state) {
+    pthread_join(state.thread, nullptr);
     internal_toolbox::CountThreadEnd();
   }
-  void Run(ThreadSeat& seat);
-  // Sleeps if there is nothing to do; says kBusy when the worker is awake again.
-  Worker::Progress Park(ThreadSeat& seat);
-  void SleepDriving(ThreadSeat& seat);
-  void SleepOnly(ThreadSeat& seat);
-  void Leave(ThreadSeat& seat);
+  void Run(ThreadState& state);
+  // Sleeps if there is nothing to do. Returns kBusy when the worker is awake again.
+  Worker::Progress Park(ThreadState& state);
+  void SleepDriving(ThreadState& state);
+  void SleepOnly(ThreadState& state);
+  void Leave(ThreadState& state);
 
-  // If all driving workers sleep without a timeout, one of them must take the timers over: the one that the caller has
-  // to shake when the mutex is free, or null.
-  std::shared_ptr<ThreadSeat> NudgeHeir() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // If all driving workers sleep without a timeout, one of them must take over the timers. Returns
+  // the one that the caller must wake by the kernel after it has released the mutex, or null.
+  std::shared_ptr<ThreadState> NudgeNextDriver() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // Fires what is due, unless another thread is about it. Releases the mutex around each task.
+  // Fires the timers that are due, unless another thread is doing that. Releases the mutex around
+  // each task.
   void Fire() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishNextDeadline() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const int64_t next = wheel_->NextDeadline().nanoseconds();
@@ -195,10 +200,11 @@ class StdToolbox::Floor {
     }
   }
 
-  // Takes the worker only if it succeeds: to destroy one is the caller's, without the lock.
-  absl::StatusOr<std::shared_ptr<ThreadSeat>> StartThread(const WorkerOptions& options, std::unique_ptr<Worker>& worker)
+  // Takes `worker` only on success. Otherwise the caller destroys it, without the lock.
+  absl::StatusOr<std::shared_ptr<ThreadState>> StartThread(const WorkerOptions& options,
+                                                           std::unique_ptr<Worker>& worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void JoinThoseWhoLeft() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JoinEndedThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status KeepTimers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   bool stopping() const { return stopping_.load(std::memory_order_seq_cst); }
@@ -209,80 +215,81 @@ class StdToolbox::Floor {
   const std::string name_;
   const int max_workers_;
 
-  // Set once, by the destructor. Pairs with PublishParking: a thread that has published reads this before it sleeps,
-  // and the destructor wakes each thread after setting it.
+  // Set once, by the destructor. Pairs with PublishParking: a thread that has published reads this
+  // before it sleeps, and the destructor wakes each thread after setting it.
   std::atomic<bool> stopping_ = false;
 
-  // The wheel's NextDeadline as of the last change under mutex_, so that workers need no lock to see that nothing is
-  // due. A hint: whoever sleeps looks under the mutex.
+  // The wheel's NextDeadline at the last change under mutex_, so that workers see without the lock
+  // that no timer is due. A hint: a worker checks again under the mutex before it sleeps.
   alignas(64) std::atomic<int64_t> next_deadline_ns_ = Instant::InfiniteFuture().nanoseconds();
 
   alignas(64) Mutex mutex_;
   std::unique_ptr<Wheel> wheel_ ABSL_GUARDED_BY(mutex_);
   bool firing_ ABSL_GUARDED_BY(mutex_) = false;
   int drivers_ ABSL_GUARDED_BY(mutex_) = 0;        // workers that drive timers
-  int awake_drivers_ ABSL_GUARDED_BY(mutex_) = 0;  // those of them that do not sleep
-  std::shared_ptr<ThreadSeat> driver_ ABSL_GUARDED_BY(mutex_);
+  int awake_drivers_ ABSL_GUARDED_BY(mutex_) = 0;  // driving workers that do not sleep
+  std::shared_ptr<ThreadState> driver_ ABSL_GUARDED_BY(mutex_);
   Instant driver_deadline_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<ThreadSeat>> seats_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<ThreadState>> workers_ ABSL_GUARDED_BY(mutex_);
   uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;
   bool keeper_started_ ABSL_GUARDED_BY(mutex_) = false;
 
   struct ThreadStart {
-    Floor* floor;
-    std::shared_ptr<ThreadSeat> seat;
+    Core* core;
+    std::shared_ptr<ThreadState> state;
   };
 };
 
-void StdToolbox::Floor::Stop() {
-  std::vector<std::shared_ptr<ThreadSeat>> seats;
+void StdToolbox::Core::Stop() {
+  std::vector<std::shared_ptr<ThreadState>> workers;
   {
     MutexLock lock(mutex_);
     stopping_.store(true, std::memory_order_seq_cst);
-    seats = seats_;
+    workers = workers_;
   }
-  for (const std::shared_ptr<ThreadSeat>& seat : seats) {
-    if (current_seat == seat.get()) {
+  for (const std::shared_ptr<ThreadState>& state : workers) {
+    if (current_state == state.get()) {
       std::fprintf(stderr, "fraktor: toolbox \"%s\" is destroyed by its own worker \"%s\", which it must join\n",
-                   name_.c_str(), seat->name().c_str());
+                   name_.c_str(), state->name().c_str());
       std::abort();
     }
   }
-  for (const std::shared_ptr<ThreadSeat>& seat : seats) seat->Wake();
-  for (const std::shared_ptr<ThreadSeat>& seat : seats) JoinThread(*seat);
+  for (const std::shared_ptr<ThreadState>& state : workers) state->Wake();
+  for (const std::shared_ptr<ThreadState>& state : workers) JoinThread(*state);
   std::unique_ptr<Wheel> wheel;
   {
     MutexLock lock(mutex_);
     wheel = std::move(wheel_);
   }
-  // The tasks go without the lock: what they own may still ask us, and is told that we are stopping.
+  // The tasks are destroyed without the lock. Their destructors may still call this toolbox, which
+  // then reports that it is stopping.
   wheel.reset();
 }
 
-absl::StatusOr<WorkerHandle> StdToolbox::Floor::Start(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+absl::StatusOr<WorkerHandle> StdToolbox::Core::Start(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
   // Before the lock, which a thread of the parent may have held.
   if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to start worker \"", options.name, "\""));
-  absl::StatusOr<std::shared_ptr<ThreadSeat>> seat = absl::UnknownError("");
+  absl::StatusOr<std::shared_ptr<ThreadState>> state = absl::UnknownError("");
   {
     MutexLock lock(mutex_);
-    seat = StartThread(options, worker);
+    state = StartThread(options, worker);
   }
-  if (!seat.ok()) return seat.status();
-  return WorkerHandle(*std::move(seat));
+  if (!state.ok()) return state.status();
+  return WorkerHandle(*std::move(state));
 }
 
-absl::StatusOr<std::shared_ptr<ThreadSeat>> StdToolbox::Floor::StartThread(const WorkerOptions& options,
+absl::StatusOr<std::shared_ptr<ThreadState>> StdToolbox::Core::StartThread(const WorkerOptions& options,
                                                                            std::unique_ptr<Worker>& worker) {
   if (stopping()) return Stopping();
-  JoinThoseWhoLeft();
+  JoinEndedThreads();
   const size_t limit = static_cast<size_t>(max_workers_) + (keeper_started_ ? 1 : 0);
-  if (seats_.size() >= limit) {
+  if (workers_.size() >= limit) {
     return absl::ResourceExhaustedError(
         absl::StrCat("toolbox \"", name_, "\" has ", max_workers_, " workers, its limit; raise max_workers"));
   }
   const uint64_t ordinal = started_++;
-  auto seat = std::make_shared<ThreadSeat>(options.name.empty() ? absl::StrCat(name_, "-", ordinal) : options.name,
-                                           this, options, std::move(worker));
+  auto state = std::make_shared<ThreadState>(options.name.empty() ? absl::StrCat(name_, "-", ordinal) : options.name,
+                                             this, options, std::move(worker));
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   if (options.cpu.has_value()) {
@@ -291,161 +298,163 @@ absl::StatusOr<std::shared_ptr<ThreadSeat>> StdToolbox::Floor::StartThread(const
     CPU_SET(static_cast<size_t>(*options.cpu), &cpus);
     pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
   }
-  auto start = std::make_unique<ThreadStart>(ThreadStart{this, seat});
+  auto start = std::make_unique<ThreadStart>(ThreadStart{this, state});
   internal_toolbox::CountThreadStart();
-  const int error = pthread_create(&seat->thread, &attributes, &RunThread, start.get());
+  const int error = pthread_create(&state->thread, &attributes, &RunThread, start.get());
   if (error != 0) internal_toolbox::CountThreadEnd();
   pthread_attr_destroy(&attributes);
-  if (error != 0) worker = std::move(seat->worker);
+  if (error != 0) worker = std::move(state->worker);
   if (error == EINVAL && options.cpu.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("worker \"", seat->name(), "\": this process may not run on cpu ",
+    return absl::InvalidArgumentError(absl::StrCat("worker \"", state->name(), "\": this process may not run on cpu ",
                                                    *options.cpu, "; choose another or none"));
   }
   if (error != 0) {
-    return absl::ResourceExhaustedError(absl::StrCat("worker \"", seat->name(),
-                                                     "\": the system gives no thread (error ", error, ") beside the ",
-                                                     seats_.size(), " of toolbox \"", name_, "\""));
+    return absl::ResourceExhaustedError(absl::StrCat("worker \"", state->name(),
+                                                     "\": the system could not start a thread (error ", error,
+                                                     "); toolbox \"", name_, "\" has ", workers_.size(), " threads"));
   }
-  start.release();  // RunThread has it
-  if (seat->drives_timers) {
+  start.release();  // RunThread owns it now
+  if (state->drives_timers) {
     ++drivers_;
     ++awake_drivers_;
   }
-  seats_.push_back(seat);
-  return seat;
+  workers_.push_back(state);
+  return state;
 }
 
-void StdToolbox::Floor::JoinThoseWhoLeft() {
-  // A thread that left takes no lock any more, so this does not wait for long.
-  std::erase_if(seats_, [](const std::shared_ptr<ThreadSeat>& seat) {
-    if (!seat->left) return false;
-    JoinThread(*seat);
+void StdToolbox::Core::JoinEndedThreads() {
+  // A thread with `left` set takes no lock any more, so the join is short.
+  std::erase_if(workers_, [](const std::shared_ptr<ThreadState>& state) {
+    if (!state->left) return false;
+    JoinThread(*state);
     return true;
   });
 }
 
-void* StdToolbox::Floor::RunThread(void* start) {
+void* StdToolbox::Core::RunThread(void* start) {
   const std::unique_ptr<ThreadStart> mine(static_cast<ThreadStart*>(start));
-  ThreadSeat& seat = *mine->seat;
-  current_seat = &seat;
-  const internal_toolbox::WorkerThreadScope scope(seat.drives_timers);
-  pthread_setname_np(pthread_self(), seat.name().substr(0, kThreadNameBytes).c_str());
-  mine->floor->Run(seat);
-  seat.worker.reset();
-  mine->floor->Leave(seat);
-  current_seat = nullptr;
-  seat.Finish();
+  ThreadState& state = *mine->state;
+  current_state = &state;
+  const internal_toolbox::WorkerThreadScope scope(state.drives_timers);
+  pthread_setname_np(pthread_self(), state.name().substr(0, kThreadNameBytes).c_str());
+  mine->core->Run(state);
+  state.worker.reset();
+  mine->core->Leave(state);
+  current_state = nullptr;
+  state.Finish();
   return nullptr;
 }
 
-void StdToolbox::Floor::Run(ThreadSeat& seat) {
+void StdToolbox::Core::Run(ThreadState& state) {
   int idle = 0;
   while (!stopping()) {
-    if (seat.drives_timers) FireIfDue();
-    Worker::Progress progress = seat.worker->RunSome();
+    if (state.drives_timers) FireIfDue();
+    Worker::Progress progress = state.worker->RunSome();
     if (progress == Worker::Progress::kIdle) {
-      if (idle++ < seat.idle_rounds) {
+      if (idle++ < state.idle_rounds) {
         RelaxTheCore();
         continue;
       }
-      progress = Park(seat);
+      progress = Park(state);
     }
     if (progress == Worker::Progress::kDone) return;
     idle = 0;
   }
 }
 
-Worker::Progress StdToolbox::Floor::Park(ThreadSeat& seat) {
-  seat.word().PublishParking();
+Worker::Progress StdToolbox::Core::Park(ThreadState& state) {
+  state.word().PublishParking();
   if (stopping()) return Worker::Progress::kBusy;
-  const Worker::Progress progress = seat.worker->BeforePark();
+  const Worker::Progress progress = state.worker->BeforePark();
   if (progress != Worker::Progress::kIdle) {
-    seat.word().StayAwake();
+    state.word().StayAwake();
     return progress;
   }
-  if (seat.drives_timers) {
-    SleepDriving(seat);
+  if (state.drives_timers) {
+    SleepDriving(state);
   } else {
-    SleepOnly(seat);
+    SleepOnly(state);
   }
-  if (!stopping()) seat.worker->AfterPark();
+  if (!stopping()) state.worker->AfterPark();
   return Worker::Progress::kBusy;
 }
 
-void StdToolbox::Floor::SleepOnly(ThreadSeat& seat) {
-  if (!seat.word().FallAsleep()) return;
-  while (!seat.word().awake()) seat.SleepUntil(Instant::InfiniteFuture());
+void StdToolbox::Core::SleepOnly(ThreadState& state) {
+  if (!state.word().FallAsleep()) return;
+  while (!state.word().awake()) state.SleepUntil(Instant::InfiniteFuture());
 }
 
-void StdToolbox::Floor::SleepDriving(ThreadSeat& seat) {
+void StdToolbox::Core::SleepDriving(ThreadState& state) {
   mutex_.Lock();
   --awake_drivers_;
-  seat.counted_awake = false;
+  state.counted_awake = false;
   while (true) {
     Instant deadline = Instant::InfiniteFuture();
     const Instant next = wheel_->NextDeadline();
     const bool vacant = driver_ == nullptr || next < driver_deadline_;
     if (awake_drivers_ == 0 && vacant && !firing_) {
-      driver_ = seat.shared_from_this();
+      driver_ = state.shared_from_this();
       driver_deadline_ = deadline = next;
     }
-    // Under the mutex, so that whoever arms an earlier timer finds us asleep and nudges, or awake.
-    const bool asleep = seat.word().FallAsleep();
+    // Under the mutex, so that a thread that arms an earlier timer finds this worker asleep and
+    // nudges it, or finds it awake.
+    const bool asleep = state.word().FallAsleep();
     if (asleep) {
       mutex_.Unlock();
-      seat.SleepUntil(deadline);
+      state.SleepUntil(deadline);
       mutex_.Lock();
     }
-    if (driver_.get() == &seat) driver_ = nullptr;
-    if (!asleep || !seat.word().Stir() || stopping()) break;
+    if (driver_.get() == &state) driver_ = nullptr;
+    if (!asleep || !state.word().Stir() || stopping()) break;
     Fire();
   }
   ++awake_drivers_;
-  seat.counted_awake = true;
-  seat.word().StayAwake();
+  state.counted_awake = true;
+  state.word().StayAwake();
   mutex_.Unlock();
 }
 
-std::shared_ptr<ThreadSeat> StdToolbox::Floor::NudgeHeir() {
+std::shared_ptr<ThreadState> StdToolbox::Core::NudgeNextDriver() {
   if (awake_drivers_ > 0 || driver_ != nullptr || firing_) return nullptr;
-  for (const std::shared_ptr<ThreadSeat>& seat : seats_) {
-    // One that does not sleep is about to look by itself.
-    if (seat->drives_timers && !seat->left && seat.get() != current_seat) return seat->word().Nudge() ? seat : nullptr;
+  for (const std::shared_ptr<ThreadState>& state : workers_) {
+    // A worker that does not sleep is about to check the timers itself.
+    if (state->drives_timers && !state->left && state.get() != current_state)
+      return state->word().Nudge() ? state : nullptr;
   }
   return nullptr;
 }
 
-void StdToolbox::Floor::Leave(ThreadSeat& seat) {
-  std::shared_ptr<ThreadSeat> heir;
+void StdToolbox::Core::Leave(ThreadState& state) {
+  std::shared_ptr<ThreadState> next_driver;
   {
     MutexLock lock(mutex_);
-    if (seat.drives_timers) {
+    if (state.drives_timers) {
       --drivers_;
       --awake_drivers_;
     }
-    if (!stopping() && seat.drives_timers) {
-      heir = NudgeHeir();
-      // Without a thread to spare, timers wait until the next worker starts or the next timer is armed, which reports
-      // the failure.
+    if (!stopping() && state.drives_timers) {
+      next_driver = NudgeNextDriver();
+      // If no thread can be started, timers wait until the next worker starts or the next timer is
+      // armed, which reports the failure.
       if (drivers_ == 0 && wheel_->pending() > 0) KeepTimers().IgnoreError();
     }
-    seat.left = true;  // last, for whoever starts a thread joins those who left, and that was we
+    state.left = true;  // the last access: a thread that starts another one joins those that left
   }
-  if (heir != nullptr) heir->Shake();
+  if (next_driver != nullptr) next_driver->WakeInKernel();
 }
 
-absl::Status StdToolbox::Floor::KeepTimers() {
+absl::Status StdToolbox::Core::KeepTimers() {
   keeper_started_ = true;
   std::unique_ptr<Worker> worker = std::make_unique<TimerKeeper>();
-  absl::StatusOr<std::shared_ptr<ThreadSeat>> keeper = StartThread({.name = absl::StrCat(name_, "-timers")}, worker);
+  absl::StatusOr<std::shared_ptr<ThreadState>> keeper = StartThread({.name = absl::StrCat(name_, "-timers")}, worker);
   keeper_started_ = keeper.ok();
   return keeper.status();
 }
 
 template <typename ArmTask>
-absl::StatusOr<TimerId> StdToolbox::Floor::Arm(ArmTask&& arm) {
+absl::StatusOr<TimerId> StdToolbox::Core::Arm(ArmTask&& arm) {
   if (IsForkedFromThreads()) return ForkedError("to arm a timer");
-  std::shared_ptr<ThreadSeat> nudged;
+  std::shared_ptr<ThreadState> nudged;
   absl::StatusOr<TimerId> id = absl::UnknownError("");
   {
     MutexLock lock(mutex_);
@@ -457,28 +466,28 @@ absl::StatusOr<TimerId> StdToolbox::Floor::Arm(ArmTask&& arm) {
     id = arm(*wheel_);
     if (!id.ok()) return id;
     PublishNextDeadline();
-    const bool armed_by_awake_driver = current_seat != nullptr && current_seat->floor == this &&
-                                       current_seat->drives_timers && current_seat->counted_awake;
+    const bool armed_by_awake_driver = current_state != nullptr && current_state->core == this &&
+                                       current_state->drives_timers && current_state->counted_awake;
     if (driver_ != nullptr && !armed_by_awake_driver && wheel_->NextDeadline() < driver_deadline_) {
       driver_deadline_ = wheel_->NextDeadline();
       if (driver_->word().Nudge()) nudged = driver_;
     }
   }
-  if (nudged != nullptr) nudged->Shake();
+  if (nudged != nullptr) nudged->WakeInKernel();
   return id;
 }
 
-bool StdToolbox::Floor::Cancel(TimerId id) {
+bool StdToolbox::Core::Cancel(TimerId id) {
   bool cancelled = false;
   std::optional<TimerTask> dropped;  // destroyed after the lock is released
   MutexLock lock(mutex_);
   if (stopping()) return false;
   dropped = wheel_->Remove(id, cancelled);
-  // The driver is left to wake up at the old deadline: cancelling is far more frequent than that.
+  // The driver still wakes up at the old deadline: cancelling is far more frequent than that.
   return cancelled;
 }
 
-void StdToolbox::Floor::Fire() {
+void StdToolbox::Core::Fire() {
   if (firing_) return;
   firing_ = true;
   wheel_->Expire(SteadyNow());
@@ -499,19 +508,19 @@ void StdToolbox::Floor::Fire() {
   PublishNextDeadline();
 }
 
-StdToolbox::StdToolbox(uint64_t seed, std::unique_ptr<Floor> floor) : RuntimeToolbox(seed), floor_(std::move(floor)) {}
+StdToolbox::StdToolbox(uint64_t seed, std::unique_ptr<Core> core) : RuntimeToolbox(seed), core_(std::move(core)) {}
 
-// While it stops, its threads still call it: nothing of it may be gone.
+// The threads still use the Core while it stops, so core_ is not null until then.
 StdToolbox::~StdToolbox() {
   if (IsForkedFromThreads()) {
-    internal_toolbox::KeepForEver(floor_.release());
+    internal_toolbox::KeepForEver(core_.release());
   } else {
-    floor_->Stop();
+    core_->Stop();
   }
 }
 
 int StdToolbox::HardwareThreads() {
-  // 0 where it is not known.
+  // 0 if it is unknown.
   const unsigned int threads = std::thread::hardware_concurrency();
   return threads == 0 ? 1 : static_cast<int>(threads);
 }
@@ -526,12 +535,12 @@ absl::StatusOr<std::unique_ptr<StdToolbox>> StdToolbox::Make(const StdToolboxOpt
                                                    options.max_workers, "; use 1 to ", kMaxWorkers));
   }
   if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to make toolbox \"", options.name, "\""));
-  auto wheel = Floor::Wheel::Make(
+  auto wheel = Core::Wheel::Make(
       {.resolution = options.timer_resolution, .max_timers = options.max_timers, .start = SteadyNow()});
   if (!wheel.ok()) return wheel.status();
   return std::unique_ptr<StdToolbox>(
       new StdToolbox(options.seed.has_value() ? *options.seed : SeedFromTheSystem(),
-                     std::make_unique<Floor>(options.name, options.max_workers, *std::move(wheel))));
+                     std::make_unique<Core>(options.name, options.max_workers, *std::move(wheel))));
 }
 
 Instant StdToolbox::Now() const { return SteadyNow(); }
@@ -546,24 +555,23 @@ absl::Time StdToolbox::WallNowRoughly() const {
   return WallNow();
 }
 
-void StdToolbox::FireDueTimers() { floor_->FireIfDue(); }
+void StdToolbox::FireDueTimers() { core_->FireIfDue(); }
 
-bool StdToolbox::CancelTimer(TimerId id) { return floor_->Cancel(id); }
+bool StdToolbox::CancelTimer(TimerId id) { return core_->Cancel(id); }
 
 absl::StatusOr<WorkerHandle> StdToolbox::StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
   absl::Status checked = internal_toolbox::CheckWorkerOptions(options);
   if (!checked.ok()) return checked;
   if (worker == nullptr) return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\" is null"));
-  return floor_->Start(options, std::move(worker));
+  return core_->Start(options, std::move(worker));
 }
 
 absl::StatusOr<TimerId> StdToolbox::Arm(Instant deadline, TimerTask task) {
-  return floor_->Arm([&](Floor::Wheel& wheel) { return wheel.Insert(deadline, std::move(task)); });
+  return core_->Arm([&](Core::Wheel& wheel) { return wheel.Insert(deadline, std::move(task)); });
 }
 
 absl::StatusOr<TimerId> StdToolbox::ArmPeriodic(Instant first, absl::Duration period, Cadence cadence, TimerTask task) {
-  return floor_->Arm(
-      [&](Floor::Wheel& wheel) { return wheel.InsertPeriodic(first, period, cadence, std::move(task)); });
+  return core_->Arm([&](Core::Wheel& wheel) { return wheel.InsertPeriodic(first, period, cadence, std::move(task)); });
 }
 
 }  // namespace fraktor::inline v0

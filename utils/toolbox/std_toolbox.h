@@ -4,22 +4,24 @@
 //   WorkerHandle worker = toolbox->StartWorker({.name = "till"}, std::make_unique<Till>()).value();
 //   toolbox->ScheduleAfter(absl::Seconds(1), [worker] { worker.Wake(); }).value();
 //
-// Each worker is a thread that calls RunSome in a loop and sleeps on a futex when there is nothing to do.
+// Each worker is a thread that calls RunSome in a loop and sleeps on a futex when there is nothing
+// to do.
 //
-// Timers have no thread of their own: the driving worker that parks last sleeps only until the next deadline, and
-// driving workers that are awake look between two steps. Only if no worker drives timers does the toolbox start a
-// thread for them, when the first one is armed.
+// Timers have no thread of their own. The driving worker that parks last sleeps only until the next
+// deadline, and driving workers that are awake check the timers between two steps. Only if no
+// worker drives timers, the toolbox starts a thread for them, when the first timer is armed.
 //
-// How late a timer may be: one resolution; plus what the system takes to wake a thread (some 50 us of timer slack and 10
-// to 30 us on a quiet machine, more on a busy one); plus, while no driving worker sleeps, the longest of their steps;
-// plus the tasks of timers that were due before it. A worker whose steps block says drives_timers = false. Where workers
-// may get stuck all the same, some thread calls FireDueTimers now and then.
+// How late a timer may be: one resolution; plus the time that the system takes to wake a thread
+// (about 50 us of timer slack and 10 to 30 us on a quiet machine, more on a busy one); plus, while
+// no driving worker sleeps, the longest of their steps; plus the tasks of timers that were due
+// before it. A worker whose steps block sets drives_timers = false. Where workers may get stuck
+// nevertheless, another thread calls FireDueTimers from time to time.
 //
-// Thread safety: all methods may be called from any thread, also from workers and timer tasks. The
-// destructor may not run on one of the toolbox's own threads; it lets each worker end its current
-// step, joins all threads, destroys the workers, and drops pending timers without running them. In
-// the child of a fork(), which has none of the threads, it does nothing, and no toolbox can be
-// made: see fork_guard.h.
+// Thread safety: any thread may call all methods, also workers and timer tasks. The destructor must
+// not run on one of the toolbox's own threads. It lets each worker end its current step, joins all
+// threads, destroys the workers, and drops pending timers without running them. In the child of a
+// fork(), which has none of the threads, it does nothing, and no toolbox can be made: see
+// fork_guard.h.
 #ifndef FRAKTOR_UTILS_TOOLBOX_STD_TOOLBOX_H_
 #define FRAKTOR_UTILS_TOOLBOX_STD_TOOLBOX_H_
 
@@ -40,24 +42,26 @@
 namespace fraktor::inline v0 {
 
 struct StdToolboxOptions {
-  // In errors, and the beginning of the names of threads that are not given one. At most 80 bytes.
+  // Used in errors, and as the beginning of the names of threads that have no name of their own. At
+  // most 80 bytes.
   std::string name = "fraktor";
-  // Workers at one time, from 1 to 16384.
+  // The most workers at one time, from 1 to 16384.
   int max_workers = 256;
-  // Pending timers, from 1 to 2^28 - 1.
+  // The most pending timers, from 1 to 2^28 - 1.
   int64_t max_timers = int64_t{1} << 22;
-  // Deadlines round up to a multiple of it, so that timers that are close fire in one wake-up. From 1 ns to 1 h.
+  // Deadlines round up to a multiple of it, so that timers with close deadlines fire in one
+  // wake-up. From 1 ns to 1 h.
   absl::Duration timer_resolution = absl::Milliseconds(1);
-  // Seeds MakeRandom. From the operating system if not given.
+  // The seed of MakeRandom. The operating system gives one if it is not set.
   std::optional<uint64_t> seed = std::nullopt;
 };
 
 class StdToolbox final : public RuntimeToolbox {
  public:
-  // InvalidArgument if an option is out of its limits.
+  // Returns InvalidArgument if an option is outside of its limits.
   static absl::StatusOr<std::unique_ptr<StdToolbox>> Make(const StdToolboxOptions& options);
 
-  // How many threads the machine runs at the same time; at least 1.
+  // The number of threads that the machine runs at the same time; at least 1.
   static int HardwareThreads();
 
   ~StdToolbox() override;
@@ -75,11 +79,11 @@ class StdToolbox final : public RuntimeToolbox {
   absl::StatusOr<TimerId> ArmPeriodic(Instant first, absl::Duration period, Cadence cadence, TimerTask task) override;
 
  private:
-  class Floor;  // the threads and the timers
+  class Core;  // the threads and the timers
 
-  StdToolbox(uint64_t seed, std::unique_ptr<Floor> floor);
+  StdToolbox(uint64_t seed, std::unique_ptr<Core> core);
 
-  std::unique_ptr<Floor> floor_;  // Never null until the end.
+  std::unique_ptr<Core> core_;  // Not null until the destructor.
 };
 
 }  // namespace fraktor::inline v0

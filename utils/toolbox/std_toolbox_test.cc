@@ -29,7 +29,7 @@ namespace {
 
 using Progress = Worker::Progress;
 
-// Parks at once, says on which thread it runs, and is done when told.
+// Parks at once, reports on which thread it runs, and is done when told.
 class Sleeper : public Worker {
  public:
   struct Signs {
@@ -52,7 +52,7 @@ class Sleeper : public Worker {
   Signs& signs_;
 };
 
-// In each test, what workers use is declared before the toolbox, which ends them.
+// Each test declares the variables that workers use before the toolbox, which ends the workers.
 
 TEST(StdToolbox, TimersAreDrivenByTheParkedWorkerAndNotByAThreadOfTheirOwn) {
   Sleeper::Signs signs;
@@ -72,7 +72,7 @@ TEST(StdToolbox, TimersAreDrivenByTheParkedWorkerAndNotByAThreadOfTheirOwn) {
     fired.WaitFor(1);
     EXPECT_EQ(thread, signs.thread.load());
   }
-  // It was never woken for that.
+  // The worker was never woken for the timers.
   EXPECT_EQ(signs.parking.count(), 1);
 }
 
@@ -132,8 +132,8 @@ TEST(StdToolbox, AWorkerThatDrivesNoTimersIsNotUsedForThem) {
 }
 
 TEST(StdToolbox, ATimerArmedByAWorkerBeforeItParksFires) {
-  // The worker arms and parks: nobody nudges the other one, which drives and sleeps until something later. So it must
-  // take over by itself.
+  // The worker arms a timer and parks. It does not nudge the other worker, which drives and sleeps
+  // until a later deadline, so it must take over by itself.
   for (int round = 0; round < 10; ++round) {
     Sleeper::Signs signs;
     Tally fired;
@@ -143,7 +143,8 @@ TEST(StdToolbox, ATimerArmedByAWorkerBeforeItParksFires) {
     signs.parking.WaitFor(1);
     toolbox->ScheduleAfter(absl::ZeroDuration(), [&] { fired.Add(); }).value();
     fired.WaitFor(1);
-    // Leaves the first worker ample time to be asleep as the driver; if it is not, the round proves less.
+    // Gives the first worker ample time to fall asleep as the driver. If it does not, the round
+    // proves less.
     for (int i = 0; i < 2000; ++i) toolbox->CancelTimer(toolbox->ScheduleAfter(absl::Hours(1), [] {}).value());
     WorkerHandle worker =
         toolbox
@@ -189,7 +190,7 @@ TEST(StdToolbox, MissedPeriodsAreOneFiringThatSaysHowMany) {
   }
 }
 
-// A tick of the system is 10 ms at most.
+// A tick of the system is at most 10 ms.
 TEST(StdToolbox, TheRoughDateIsNotAheadAndNotFarBehind) {
   const std::unique_ptr<StdToolbox> toolbox = StdToolbox::Make({}).value();
   const absl::Time before = toolbox->WallNow();
@@ -227,7 +228,7 @@ TEST(StdToolbox, NamesAndPinsItsThreads) {
   EXPECT_EQ(refused.message(), "worker \"far\": this process may not run on cpu 1023; choose another or none");
 }
 
-// Stays in one step until it is told.
+// Stays in one step until it is told to return.
 class Stuck : public Worker {
  public:
   struct Signs {
@@ -266,9 +267,10 @@ TEST(StdToolbox, AnybodyMayFireTheTimersOfAWorkerThatIsStuck) {
   signs.out.release();
 }
 
-// A worker that parks while another thread fires does not take the timers; the one who fires gives them back.
+// A worker that parks while another thread fires does not take over the timers; the thread that
+// fires hands them back.
 TEST(StdToolbox, TimersOfAStuckWorkerAreDrivenAgainWhenItParks) {
-  // Is stuck in its first step, then parks.
+  // Stuck in its first step, then parks.
   class StuckOnce : public Worker {
    public:
     StuckOnce(Tally& in, std::binary_semaphore& out, Tally& parking) : in_(in), out_(out), parking_(parking) {}
@@ -304,7 +306,7 @@ TEST(StdToolbox, TimersOfAStuckWorkerAreDrivenAgainWhenItParks) {
                         [&] {
                           out.release();
                           parking.WaitFor(1);
-                          // Each takes the lock that the worker needs to fall asleep.
+                          // Each call takes the lock that the worker needs to fall asleep.
                           for (int i = 0; i < 2000; ++i) toolbox->CancelTimer(TimerId());
                           toolbox->ScheduleAfter(absl::Milliseconds(1), [&] { second.Add(); }).value();
                           fired = true;
@@ -346,7 +348,7 @@ TEST(StdToolbox, SeedsDifferUnlessGiven) {
 TEST(StdToolbox, EndsWhileEverythingIsInMotion) {
   for (int round = 0; round < 20; ++round) {
     auto toolbox = StdToolbox::Make({}).value();
-    StdToolbox* const raw = toolbox.get();  // while it ends, `toolbox` is null
+    StdToolbox* const raw = toolbox.get();  // `toolbox` is null while the toolbox ends
     std::vector<WorkerHandle> workers;
     std::atomic<int> steps = 0;
     std::atomic<int> fired = 0;
@@ -415,7 +417,7 @@ TEST(StdToolboxStress, NoWakeUpIsLost) {
         for (int i = 0; i < kRounds; ++i) {
           work.fetch_add(1);
           worker.Wake();
-          answers.acquire();  // so that the worker runs dry again and again
+          answers.acquire();  // so that the worker often runs out of work
         }
       });
     }

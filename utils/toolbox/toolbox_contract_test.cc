@@ -1,4 +1,4 @@
-// What every toolbox promises, run on all three.
+// The contract of RuntimeToolbox, tested on all three toolboxes.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -50,7 +50,8 @@ class ToolboxContract : public testing::Test {
   RuntimeToolbox& toolbox() { return *toolbox_; }
   void Await(Tally& tally, int n) { fraktor::Await(*toolbox_, tally, n); }
 
-  // Ends the toolbox before what its workers and tasks use. They may call toolbox() meanwhile, so it is not reset.
+  // Ends the toolbox before the variables that its workers and tasks use. They may call toolbox()
+  // meanwhile, so it is not reset.
   void End() {
     delete toolbox_.get();
     toolbox_.release();  // NOLINT(bugprone-unused-return-value): deleted
@@ -141,7 +142,7 @@ TYPED_TEST(ToolboxContract, ADelayThatIsNotPositiveIsDueAtOnceButNotInsideTheCal
   ASSERT_TRUE(this->toolbox()
                   .ScheduleAfter(absl::ZeroDuration(),
                                  [&] {
-                                   // Arms from inside a task, where no other task can begin.
+                                   // Arms from inside a task, while no other task can begin.
                                    ASSERT_TRUE(this->toolbox()
                                                    .ScheduleAfter(absl::Seconds(-5),
                                                                   [&] {
@@ -224,7 +225,7 @@ TYPED_TEST(ToolboxContract, RefusesOneTimerMoreThanItsLimit) {
   EXPECT_TRUE(this->toolbox().ScheduleAfter(absl::Hours(1), [] {}).ok());
 }
 
-// Counts what the toolbox calls.
+// Counts the calls of the toolbox.
 class CountingWorker : public Worker {
  public:
   struct Counts {
@@ -322,7 +323,7 @@ TYPED_TEST(ToolboxContract, WorkersWakeEachOther) {
 }
 
 TYPED_TEST(ToolboxContract, AWakeBetweenTheLastLookAndParkingIsNotLost) {
-  // What another thread could do just after the worker has looked, the worker does itself.
+  // The worker itself does what another thread could do just after the worker has checked for work.
   std::atomic<int> work = 0;
   std::atomic<bool> known = false;
   bool interrupted = false;
@@ -423,7 +424,7 @@ TYPED_TEST(ToolboxContract, EndsWithWorkersInEveryStateAndDropsWhatIsPending) {
   EXPECT_TRUE(parked.Join().ok());
 }
 
-// A task that asks the toolbox for something when it is destroyed.
+// A task whose destructor calls the toolbox.
 class LastWish {
  public:
   LastWish(RuntimeToolbox& toolbox, TimerId other, bool& refused)

@@ -1,5 +1,5 @@
-// What the tests of the toolboxes share: a worker made of functions, a counter to wait for, and one way to wait on all
-// three.
+// Shared by the tests of the toolboxes: a worker made of functions, a counter to wait for, and one
+// way to wait on all three toolboxes.
 #ifndef FRAKTOR_UTILS_TOOLBOX_TOOLBOX_UNDER_TEST_H_
 #define FRAKTOR_UTILS_TOOLBOX_TOOLBOX_UNDER_TEST_H_
 
@@ -33,7 +33,7 @@ inline std::unique_ptr<Worker> MakeWorker(absl::AnyInvocable<Worker::Progress()>
   return std::make_unique<FunctionWorker>(std::move(run_some));
 }
 
-// Counts, from any thread.
+// A counter for any thread.
 class Tally {
  public:
   void Add(int n = 1) {
@@ -59,8 +59,7 @@ class Tally {
   int count_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Lets a toolbox go on until `tally` has reached `n`: by waiting where there are threads, by pumping where there are
-// none.
+// Lets a toolbox run until `tally` has reached `n`: waits if it has threads, pumps if it has none.
 inline void Await(RuntimeToolbox& toolbox, Tally& tally, int n) {
   auto* pumped = dynamic_cast<PumpedToolbox*>(&toolbox);
   if (pumped == nullptr) {

@@ -17,7 +17,7 @@ thread_local bool is_worker_thread = false;
 bool IsWorkerThread() { return is_worker_thread; }
 
 bool DrivesVirtualTime() {
-  // Relaxed, as all accesses: a toolbox that another thread takes over orders nothing here.
+  // Relaxed, as all accesses: the count orders nothing when another thread takes over a toolbox.
   return internal_toolbox::VirtualTimeDriver::OfThisThread()->load(std::memory_order_relaxed) > 0;
 }
 
@@ -46,7 +46,7 @@ WorkerThreadScope::~WorkerThreadScope() { is_worker_thread = outer_; }
 namespace {
 constexpr size_t kMaxNameBytes = 100;
 constexpr int kMaxIdleRounds = 1'000'000;
-constexpr int kMaxCpu = 1023;  // what cpu_set_t can say
+constexpr int kMaxCpu = 1023;  // the limit of cpu_set_t
 }  // namespace
 
 absl::Status CheckWorkerOptions(const WorkerOptions& options) {

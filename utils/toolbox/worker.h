@@ -1,26 +1,34 @@
-// Worker: what a thread of the runtime does, cut into steps. WorkerHandle: wakes it and waits for its end.
+// Worker: the work of a thread of the runtime, divided into steps. WorkerHandle: wakes a worker and
+// waits for its end.
 //
 //   class Printer : public Worker {
 //    public:
+//     explicit Printer(Lines& lines) : lines_(lines) {}
 //     Progress RunSome() override {
-//       std::optional<std::string> line = lines.TryPop();
-//       if (!line) return closed ? Progress::kDone : Progress::kIdle;
+//       std::optional<std::string> line = lines_.TryPop();
+//       if (!line) return lines_.IsClosed() ? Progress::kDone : Progress::kIdle;
 //       std::cout << *line;
 //       return Progress::kBusy;
 //     }
+//
+//    private:
+//     Lines& lines_;        // guarded by a mutex
 //   };
-//   WorkerHandle printer = toolbox.StartWorker({.name = "printer"}, std::make_unique<Printer>()).value();
+//
+//   WorkerHandle printer = toolbox.StartWorker({.name = "printer"}, std::make_unique<Printer>(lines)).value();
 //   lines.Push("hello\n");
 //   printer.Wake();
 //
-// A toolbox with threads gives each worker a thread; one without takes turns. So a worker never waits for anything
-// inside a step: it says kIdle, is parked, and runs again after the next Wake.
+// A toolbox with threads gives each worker a thread; on a toolbox without threads the workers take
+// turns. So a worker never waits inside a step: it returns kIdle, is parked, and runs again after
+// the next Wake.
 //
-// No wake-up is lost. Before a worker is parked, the toolbox publishes that (so that from then on a Wake leaves its
-// mark) and asks the worker again, by BeforePark, whether there really is nothing to do. What a caller publishes before
-// Wake is therefore either seen by BeforePark or the Wake sees that the worker is parking. This is Dekker's argument
-// and needs one total order: publish work by a sequentially consistent operation, or under a mutex that RunSome and
-// BeforePark take too, and look for it in BeforePark in the same way. A relaxed or release store does not do.
+// No wake-up is lost. Before the toolbox parks a worker, it publishes that fact, so that a Wake
+// from then on has an effect. Then it asks the worker again, by BeforePark, whether there is really
+// nothing to do. So either BeforePark sees the work that a caller published before Wake, or Wake
+// sees that the worker is parking. This is Dekker's argument, and it needs one total order. Publish
+// work by a sequentially consistent operation, or under a mutex that RunSome and BeforePark take
+// too, and check for it in BeforePark in the same way. A relaxed or release store is not enough.
 #ifndef FRAKTOR_UTILS_TOOLBOX_WORKER_H_
 #define FRAKTOR_UTILS_TOOLBOX_WORKER_H_
 
@@ -37,8 +45,9 @@
 
 namespace fraktor::inline v0 {
 
-// All methods are called from one thread at a time, which is the worker's own where there are threads, and must not
-// throw. The toolbox destroys the worker, on the same thread, as soon as it is done.
+// The toolbox calls all methods from one thread at a time, which is the worker's own on a toolbox
+// with threads. They must not throw. The toolbox destroys the worker, on the same thread, as soon
+// as it is done.
 class Worker {
  public:
   enum class Progress {
@@ -49,48 +58,50 @@ class Worker {
 
   virtual ~Worker() = default;
 
-  // Does a bounded amount of work. On a toolbox with threads, timers that are due and a toolbox that ends wait for it
-  // to return.
+  // Does a bounded amount of work. On a toolbox with threads, due timers and the end of the toolbox
+  // wait for it to return.
   virtual Progress RunSome() = 0;
 
-  // Called after kIdle, when the toolbox has published that this worker is about to park: looks once more at everything
-  // that a Wake may have announced. kIdle parks. A scheduler that keeps counts of idle and searching workers publishes
-  // them here, then looks; if it finds something it takes its publication back and says kBusy.
+  // Called after kIdle, when the toolbox has published that this worker is about to park. Checks
+  // again everything that a Wake may have announced. kIdle parks the worker. A scheduler that
+  // counts idle and searching workers publishes the counts here, and then checks; if it finds work,
+  // it takes the counts back and returns kBusy.
   virtual Progress BeforePark() { return RunSome(); }
 
-  // Called after each BeforePark that said kIdle, when the worker runs again, whether it really slept or not. Not
-  // called if the toolbox ends.
+  // Called when the worker runs again after a BeforePark that returned kIdle, whether it really
+  // slept or not. Not called if the toolbox ends.
   virtual void AfterPark() {}
 };
 
 struct WorkerOptions {
-  // For debuggers, errors and traces; Linux shows the first 15 bytes as the thread's name. Empty: the toolbox makes
-  // one. At most 100 bytes.
+  // For debuggers, errors and traces; Linux shows the first 15 bytes as the name of the thread. If
+  // it is empty, the toolbox makes a name. At most 100 bytes.
   std::string name = {};
-  // How often RunSome may say kIdle in a row before the worker is parked, from 0 to 1'000'000. Waking a parked thread
-  // on another core costs the waker some 8 us and the sleeper 25 us; looking again costs a core. Only toolboxes with
-  // threads heed it.
+  // How many times in a row RunSome may return kIdle before the worker is parked, from 0 to
+  // 1'000'000. Waking a parked thread on another core costs the waker about 8 us and the sleeper 25
+  // us; checking again occupies a core. Only toolboxes with threads use it.
   int idle_rounds = 0;
-  // Whether timers may be fired by this worker between its steps and while it is parked. Say false if steps block on
-  // I/O: timers would be late.
+  // Whether this worker may fire timers, between its steps and while it is parked. Set false if
+  // steps block on I/O: timers would be late.
   bool drives_timers = true;
-  // The core to run on, or any. Only toolboxes with threads heed it; all refuse a negative one.
+  // The CPU to run on; any if not given. Only toolboxes with threads use it; all reject a negative
+  // one.
   std::optional<int> cpu = std::nullopt;
 };
 
-// Whether this thread is one that others wait for: a worker that drives timers, or a thread that pumps a toolbox while
-// it does. Such a thread must not block.
+// True if other work waits for this thread: it is a worker that drives timers, or a thread that is
+// pumping a toolbox. Such a thread must not block.
 bool IsWorkerThread();
 
-// Whether this thread drives virtual time: it has made, or has pumped last, a toolbox without
+// True if this thread drives virtual time: it has made, or was the last to pump, a toolbox without
 // threads that still exists. While such a thread blocks, no worker and no timer of that toolbox
 // runs.
 bool DrivesVirtualTime();
 
 namespace internal_toolbox {
 
-// The part of a toolbox without threads that knows who drives it: the thread that makes it, and
-// then the thread that has called MoveToThisThread() last.
+// Knows which thread drives a toolbox without threads: the thread that makes it, and then the last
+// thread that called MoveToThisThread().
 class VirtualTimeDriver {
  public:
   VirtualTimeDriver();
@@ -98,11 +109,12 @@ class VirtualTimeDriver {
   VirtualTimeDriver(const VirtualTimeDriver&) = delete;
   VirtualTimeDriver& operator=(const VirtualTimeDriver&) = delete;
 
-  // From now on this thread drives.
+  // This thread drives from now on.
   void MoveToThisThread();
 
  private:
-  // How many toolboxes a thread drives. Shared, since the thread may end before the toolbox.
+  // The number of toolboxes that a thread drives. Shared, since the thread may end before the
+  // toolbox.
   using Count = std::shared_ptr<std::atomic<int>>;
   static Count& OfThisThread();
   friend bool v0::DrivesVirtualTime();
@@ -110,7 +122,7 @@ class VirtualTimeDriver {
   Count count_;
 };
 
-// Says so for as long as it lives.
+// IsWorkerThread() returns `is_worker` on this thread until the scope ends.
 class WorkerThreadScope {
  public:
   explicit WorkerThreadScope(bool is_worker);
@@ -122,17 +134,17 @@ class WorkerThreadScope {
   const bool outer_;
 };
 
-// InvalidArgument, naming the option, unless every option is within its limits.
+// Returns InvalidArgument, naming the option, if an option is outside of its limits.
 absl::Status CheckWorkerOptions(const WorkerOptions& options);
 
-// Where a worker sits: the word that says whether it is awake, and its end. Shared by the toolbox and the handles, so
-// that a late Wake is safe.
-class WorkerSeat {
+// The part of a worker that its toolbox and its handles share: the word that tells whether it is
+// awake, and whether it is done. Shared ownership makes a late Wake safe.
+class WorkerState {
  public:
-  explicit WorkerSeat(std::string name) : name_(std::move(name)) {}
-  virtual ~WorkerSeat() = default;
-  WorkerSeat(const WorkerSeat&) = delete;
-  WorkerSeat& operator=(const WorkerSeat&) = delete;
+  explicit WorkerState(std::string name) : name_(std::move(name)) {}
+  virtual ~WorkerState() = default;
+  WorkerState(const WorkerState&) = delete;
+  WorkerState& operator=(const WorkerState&) = delete;
 
   void Wake() {
     if (word_.Wake()) OnWoken();
@@ -143,7 +155,7 @@ class WorkerSeat {
   const std::string& name() const { return name_; }
 
  protected:
-  // A Wake has found the worker asleep and made it awake.
+  // Called when a Wake has found the worker asleep and has made it awake.
   virtual void OnWoken() = 0;
 
   alignas(64) ParkingWord word_;
@@ -154,31 +166,31 @@ class WorkerSeat {
 
 }  // namespace internal_toolbox
 
-// A value; copies name the same worker. A default handle names none: only assign to it and ask for valid(). All methods
-// may be called from any thread, except where a toolbox says otherwise.
+// A value; copies name the same worker. A default handle names none: it can only be assigned to and
+// asked for valid(). Any thread may call all methods, unless a toolbox says otherwise.
 class WorkerHandle {
  public:
   WorkerHandle() = default;
-  explicit WorkerHandle(std::shared_ptr<internal_toolbox::WorkerSeat> seat) : seat_(std::move(seat)) {}
+  explicit WorkerHandle(std::shared_ptr<internal_toolbox::WorkerState> state) : state_(std::move(state)) {}
 
-  // Makes the worker call RunSome or BeforePark once more after everything that the caller did before (see the top of
-  // the file for "before"). One load if the worker is awake; a system call only if it sleeps. Nothing if it is done or
-  // its toolbox is gone.
-  void Wake() const { seat_->Wake(); }
+  // Makes the worker call RunSome or BeforePark once more, after everything that the caller did
+  // before (the top of this file says what counts as before). One load if the worker is awake; a
+  // system call only if it sleeps. No effect if the worker is done or its toolbox has ended.
+  void Wake() const { state_->Wake(); }
 
-  // Waits until the worker is done and destroyed. Nobody stops it: tell it first. A toolbox without threads runs until
-  // then, and answers FailedPrecondition if that would never happen. FailedPrecondition as well if the worker is asked
-  // to wait for itself.
-  absl::Status Join() const { return seat_->Join(); }
+  // Waits until the worker is done and destroyed. It does not stop the worker: tell it first. A
+  // toolbox without threads runs until then, and returns FailedPrecondition if that would never
+  // happen. Also returns FailedPrecondition if the worker would wait for itself.
+  absl::Status Join() const { return state_->Join(); }
 
-  // Whether Join would return at once.
-  bool done() const { return seat_->done(); }
+  // True if Join would return at once.
+  bool done() const { return state_->done(); }
 
-  std::string_view name() const { return seat_->name(); }
-  bool valid() const { return seat_ != nullptr; }
+  std::string_view name() const { return state_->name(); }
+  bool valid() const { return state_ != nullptr; }
 
  private:
-  std::shared_ptr<internal_toolbox::WorkerSeat> seat_;
+  std::shared_ptr<internal_toolbox::WorkerState> state_;
 };
 
 }  // namespace fraktor::inline v0
