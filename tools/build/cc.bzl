@@ -42,8 +42,9 @@ def _umbrella_impl(ctx):
     runfiles = ctx.runfiles()
     for dep in ctx.attr.deps:
         runfiles = runfiles.merge(dep[DefaultInfo].default_runfiles)
+    files = depset(transitive = [dep[DefaultInfo].files for dep in ctx.attr.deps])
     return [
-        DefaultInfo(files = depset(transitive = [dep[DefaultInfo].files for dep in ctx.attr.deps]), runfiles = runfiles),
+        DefaultInfo(files = files, runfiles = runfiles),
         cc_common.merge_cc_infos(direct_cc_infos = [dep[CcInfo] for dep in ctx.attr.deps]),
     ]
 
