@@ -154,7 +154,8 @@ ActorPath PathBuilder::OfNames(const ActorPath& like, const std::vector<std::str
 
 bool operator==(const ActorPath& a, const ActorPath& b) {
   if (a.hash_ != b.hash_ || a.has_authority() != b.has_authority()) return false;
-  // The protocol is part of the authority; a scheme without authority says nothing about where the actor is.
+  // The protocol is part of the authority. Without an authority the scheme does not say where the
+  // actor is.
   if (a.has_authority()) return a.text_ == b.text_;
   return std::string_view(a.text_).substr(a.scheme_end_) == std::string_view(b.text_).substr(b.scheme_end_);
 }

@@ -1,20 +1,22 @@
-// ActorPath: where an actor stands in its system, and where that system is.
+// ActorPath: the address of an actor: its system, where that system runs, and the actor's place in
+// the tree.
 //
 //   FRAKTOR_ASSIGN_OR_RETURN(ActorPath cart, ActorPathParser::Parse("pekko://shop@10.0.0.7:2552/user/cart#42"));
-//   cart.ToString()      // "pekko://shop@10.0.0.7:2552/user/cart"
-//   cart.ToCanonical()   // "pekko://shop@10.0.0.7:2552/user/cart#42": names the one life of the actor
-//   cart.Parent().name() // "user"
-//   cart.Child(segment)  // ".../user/cart/..."; only the new segment was ever checked
+//   std::string place = cart.ToString();        // "pekko://shop@10.0.0.7:2552/user/cart"
+//   std::string canonical = cart.ToCanonical(); // "pekko://shop@10.0.0.7:2552/user/cart#42": one incarnation
+//   ActorPath user = cart.Parent();             // "pekko://shop@10.0.0.7:2552/user"
+//   ActorPath item = cart.Child(segment);       // only the new segment was ever checked
 //
-// Two paths are equal, and hash alike, if system, authority (with its protocol) and segments are; the uid does not
-// count. Without authority the scheme does not count either: pekko://shop/user and pekko.tcp://shop/user are the same
-// place of the same system, and only how to reach it from elsewhere would be a matter of protocol. (Pekko, whose
-// addresses always have a protocol, tells them apart.) The case of letters is kept and counts, and nothing is decoded.
+// Two paths are equal, and have the same hash, if their system, authority (with its protocol) and
+// segments are equal. The uid does not count. Without an authority the scheme does not count
+// either: `pekko://shop/user` and `pekko.tcp://shop/user` are the same place in the same system,
+// because the protocol only says how to reach it from elsewhere. (Pekko tells them apart: its
+// addresses always have a protocol.) Letter case is kept and counts. No part is decoded.
 //
-// The text is built once and kept, in one allocation; up to 8 segments need no other. The hash is part of the value and
-// is the same on every platform and in every run (path_hash.h).
+// The text is built once and kept, in one allocation. Up to 8 segments need no other allocation.
+// The hash is part of the value and is the same on every platform and in every run (path_hash.h).
 //
-// Thread safety: immutable values.
+// Thread safety: paths are immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_
 #define FRAKTOR_ACTOR_PATH_ACTOR_PATH_H_
 
@@ -43,7 +45,7 @@ class PathBuilder;
 
 class ActorPath {
  public:
-  // So many segments need no heap of their own.
+  // Paths of up to this many segments keep the list of their segments inline.
   static constexpr size_t kInlineSegments = 8;
 
   // "pekko://shop/".
@@ -52,23 +54,25 @@ class ActorPath {
   // "pekko://shop/user".
   static ActorPath Of(const ActorPathParts& parts, Guardian guardian);
 
-  // The path with one more segment and no uid. The parent is not looked at again.
+  // Returns the path with one more segment and without a uid. Does not check the parent again.
   ActorPath Child(const PathSegment& segment) const { return Append(segment.raw()); }
 
-  // The path without its last segment, and without uid; the root's parent is the root.
+  // Returns the path without its last segment and without a uid. The parent of the root is the
+  // root.
   ActorPath Parent() const;
 
   ActorPath WithUid(ActorUid uid) const;
   ActorPath WithoutUid() const { return WithUid(ActorUid()); }
 
-  // The path as a peer has to write it: with the given authority if it has none of its own. A path that has one is
-  // kept, and so is pekko://local/ignore, which is nowhere.
+  // Returns the path as a peer has to write it: with the given authority if the path has none. A
+  // path with an authority of its own stays as it is, and so does `pekko://local/ignore`, which
+  // leads nowhere.
   ActorPath WithAuthority(const PathAuthority& authority) const;
 
   std::string_view scheme() const { return Text(0, scheme_end_); }
   std::string_view system() const { return Text(scheme_end_ + 3, system_end_); }
   bool has_authority() const { return host_end_ != 0; }
-  // Host with its brackets if it has some, and port; empty and 0 without authority.
+  // The host, with its brackets if it has some, and the port. Empty and 0 without an authority.
   std::string_view host() const { return has_authority() ? Text(system_end_ + 1, host_end_) : std::string_view(); }
   uint16_t port() const { return port_; }
   std::optional<PathAuthority> authority() const;
@@ -79,25 +83,26 @@ class ActorPath {
   std::string_view segment(size_t i) const {
     return Text(i == 0 ? path_begin_ + 1 : segment_ends_[i - 1] + 1, segment_ends_[i]);
   }
-  // The last segment; empty for the root.
+  // The last segment. Empty for the root.
   std::string_view name() const { return IsRoot() ? std::string_view() : segment(segment_count() - 1); }
 
   ActorUid uid() const { return uid_; }
   uint64_t hash() const { return hash_; }
 
-  // Address and segments, without uid: a view of this value. The root ends in a slash, nothing else does.
+  // Address and segments, without the uid; a view of this value. Only the root ends in a slash.
   std::string_view text() const { return text_; }
   std::string ToString() const { return text_; }
 
-  // "/user/cart"; the root is "/".
+  // "/user/cart". The root is "/".
   std::string_view TextWithoutAddress() const { return std::string_view(text_).substr(path_begin_); }
 
-  // With `#uid` at the end if there is one: what goes over the wire and comes back through the parser.
+  // The text with `#uid` at its end if the path has one. This form goes over the wire, and the
+  // parser reads it.
   std::string ToCanonical() const;
 
   friend bool operator==(const ActorPath& a, const ActorPath& b);
 
-  // For tables of this process. Where a decision must be the same in every run, use hash().
+  // For tables of this process. Use hash() where a decision must be the same in every run.
   template <class H>
   friend H AbslHashValue(H h, const ActorPath& path) {
     return H::combine(std::move(h), path.hash_);
@@ -110,7 +115,7 @@ class ActorPath {
   ActorPath() = default;
   ActorPath(size_t text_size, size_t segments) : text_(text_size, '\0'), segment_ends_(segments) {}
 
-  // The parts of the text that stand before the path, of checked content.
+  // The checked parts of the text before the path.
   struct Address {
     std::string_view scheme;
     std::string_view system;
@@ -121,7 +126,7 @@ class ActorPath {
   static ActorPath MakeRoot(const Address& address, size_t further_bytes);
   Address address() const { return {scheme(), system(), host(), port_}; }
   std::string_view Text(size_t begin, size_t end) const { return std::string_view(text_.data() + begin, end - begin); }
-  // Where the parts end in the text.
+  // Copies where the parts of the address end in the text.
   void CopyAddressFrom(const ActorPath& other) {
     scheme_end_ = other.scheme_end_;
     system_end_ = other.system_end_;
@@ -136,7 +141,7 @@ class ActorPath {
 
   std::string text_;
   absl::InlinedVector<uint32_t, kInlineSegments> segment_ends_;
-  // Ends of the parts in text_. host_end_ is 0 without authority.
+  // The positions in text_ at which the parts end. host_end_ is 0 without an authority.
   uint32_t scheme_end_ = 0;
   uint32_t system_end_ = 0;
   uint32_t host_end_ = 0;
@@ -148,26 +153,26 @@ class ActorPath {
 
 namespace path_internal {
 
-// Makes paths of names that a table keeps. They were checked when they came into the system and are not looked at
-// again.
+// Makes paths of names from a table. The names were checked when they entered the system and are
+// not checked again.
 class PathBuilder {
  public:
-  // The path of these names below the root of the system that `like` belongs to.
+  // Returns the path of these names below the root of the system of `like`.
   static ActorPath OfNames(const ActorPath& like, const std::vector<std::string_view>& names, ActorUid uid);
 
   struct Shape {
-    size_t segments;   // below the parent
-    size_t text_size;  // of them, with a slash for each
-    uint64_t hash;     // of the whole path
+    size_t segments;  // number of segments below the parent
+    size_t text_size;  // bytes of those segments, with a slash for each
+    uint64_t hash;  // hash of the whole path
     ActorUid uid;
   };
 
-  // The path below `parent` whose names `write_next` writes, the last one first: `char* write_next(char* end)` writes
-  // a slash and a name so that they end at `end`, and returns where they begin. It may overwrite the 8 bytes before
-  // `end`: a path has that many. One allocation.
+  // Returns the path below `parent` with the names that `write_next` writes, the last name first.
+  // `char* write_next(char* end)` writes a slash and a name that end at `end`, and returns where
+  // they begin. It may overwrite the 8 bytes before `end`; each path has that many. Allocates once.
   template <class WriteNext>
   static ActorPath Below(const ActorPath& parent, const Shape& shape, WriteNext write_next) {
-    // The root ends in a slash, which is that of the first name.
+    // The root ends in a slash already; the first name uses it.
     const size_t before = parent.text_.size() - (parent.IsRoot() && shape.segments != 0 ? 1 : 0);
     ActorPath path(before + shape.text_size, parent.segment_count() + shape.segments);
     char* const text = path.text_.data();

@@ -10,15 +10,15 @@ namespace fraktor::inline v0 {
 namespace {
 
 std::strong_ordering CompareRoots(const ActorPath& a, const ActorPath& b) {
-  // Without authority the scheme is no part of a path's identity: all such roots compare as if they had the same.
+  // Without an authority the scheme is no part of a path's identity: all such roots compare as if
+  // they had the same scheme.
   const std::string_view a_scheme = a.has_authority() ? a.scheme() : "pekko";
   const std::string_view b_scheme = b.has_authority() ? b.scheme() : "pekko";
   auto rest = [](const ActorPath& path) {
     const size_t begin = path.scheme().size();
     return path.text().substr(begin, path.text().size() - path.TextWithoutAddress().size() - begin);
   };
-  // The texts differ first in the scheme, where they have one of the same length, or where the shorter one meets its
-  // ':'.
+  // Roots with different schemes compare by the schemes, each with the ':' that follows it.
   if (a_scheme == b_scheme) return rest(a) <=> rest(b);
   const size_t common = a_scheme.size() < b_scheme.size() ? a_scheme.size() : b_scheme.size();
   if (const auto order = a_scheme.substr(0, common) <=> b_scheme.substr(0, common); std::is_neq(order)) return order;

@@ -1,11 +1,12 @@
-// Equality, hash and order of paths and of refs, by name.
+// ActorPathComparator: equality, hash and order of paths, and of references by their paths.
 //
-//   ActorPathComparator::Equals(a, b)         // system, authority, segments; not the uid
-//   ActorPathComparator::RefEquals(a, b)      // also the uid: the same life of the same actor
+//   bool same_place = ActorPathComparator::Equals(a, b);    // system, authority and segments; not the uid
+//   bool same_actor = ActorPathComparator::RefEquals(a, b); // the uid too: the same incarnation
 //   std::sort(paths.begin(), paths.end(), ActorPathComparator::Less);
 //
-// Order is that of Pekko: the last names first, and then up to the roots; when one path ends before the other, the
-// shorter one is greater. Roots compare by their text.
+// The order is that of Pekko: the last names are compared first, then their parents, up to the
+// roots. If one path ends before the other, the shorter path is greater. Roots compare by their
+// text.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_COMPARATOR_H_
@@ -23,11 +24,11 @@ class ActorPathComparator {
   static bool Equals(const ActorPath& a, const ActorPath& b) { return a == b; }
   static uint64_t Hash(const ActorPath& path) { return path.hash(); }
 
-  // Equal exactly where Equals is true.
+  // Returns `equal` exactly where Equals returns true.
   static std::strong_ordering Compare(const ActorPath& a, const ActorPath& b);
   static bool Less(const ActorPath& a, const ActorPath& b) { return std::is_lt(Compare(a, b)); }
 
-  // Refs: the path and then the uid.
+  // References: the path first, then the uid.
   static bool RefEquals(const ActorPath& a, const ActorPath& b) { return a.uid() == b.uid() && a == b; }
   static std::strong_ordering RefCompare(const ActorPath& a, const ActorPath& b);
   static uint64_t RefHash(const ActorPath& path) { return path.uid().IsNone() ? path.hash() : path.uid().value(); }

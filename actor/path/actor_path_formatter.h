@@ -1,8 +1,9 @@
-// Writes a path in the one form that every log line, dead letter and peer uses.
+// ActorPathFormatter: writes a path in the one form that log lines, dead letters and peers use.
 //
-//   ActorPathFormatter::Format(path)  // "pekko://shop@10.0.0.7:2552/user/cart#42"
+//   std::string text = ActorPathFormatter::Format(path);  // "pekko://shop@10.0.0.7:2552/user/cart#42"
 //
-// Everything in a path has been checked, so what is written has no control character, encoded or not, and no space.
+// Every part of a path has been checked. So the text has no space and no control character, not
+// even an encoded one.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_FORMATTER_H_
@@ -17,13 +18,13 @@ namespace fraktor::inline v0 {
 
 class ActorPathFormatter {
  public:
-  // The canonical form, uid and all. One allocation.
+  // Returns the canonical form, with the uid. Allocates once.
   static std::string Format(const ActorPath& path) { return path.ToCanonical(); }
 
-  // The same at the end of `out`, for callers that reuse a buffer.
+  // Appends the canonical form to `out`, for callers that reuse a buffer.
   static void AppendTo(const ActorPath& path, std::string& out);
 
-  // What a ref of that path prints: "Actor[pekko://shop/user/cart#42]".
+  // Returns the text of a reference with this path: "Actor[pekko://shop/user/cart#42]".
   static std::string FormatRef(const ActorPath& path);
 };
 

@@ -49,7 +49,7 @@ absl::Status AuthorityError(std::string_view text, std::string_view reason, size
                    index);
 }
 
-// Why an authority with @ in it is not system@host:port.
+// Explains why an authority with @ in it is not system@host:port.
 absl::Status ExplainAuthority(std::string_view text, const UriParts& uri) {
   const auto offset = static_cast<size_t>(uri.authority.data() - text.data());
   const size_t at = uri.authority.find('@');

@@ -1,15 +1,22 @@
-// Reads a path: `scheme://system@host:port/guardian/path#uid`, or without authority
-// `scheme://system/guardian/path#uid`.
+// ActorPathParser: reads a path, `scheme://system@host:port/guardian/path#uid`, or without an
+// authority `scheme://system/guardian/path#uid`.
 //
 //   absl::StatusOr<ActorPath> path = ActorPathParser::Parse("pekko://shop@10.0.0.7:2552/user/cart#42");
 //
-// Below it is UriParser, whose errors arrive as ActorPathErrorKind::kInvalidUri with the UriErrorKind beside it; here
-// are the rules of actor systems. Schemes are `pekko` and `pekko.tcp`, unless the options allow more. An authority has
-// a host and a port. Doubled and trailing slashes vanish. A query is an error. `..` is a segment like others here:
-// whoever resolves a path gives it its meaning. Any first segment will do; ActorSelectionResolver asks for a known one.
-// On the root a uid is checked and dropped. Format(Parse(x)) is the canonical form of x.
+// UriParser reads the text first. Its errors arrive as ActorPathErrorKind::kInvalidUri, and the
+// status carries the UriErrorKind too. Then the rules of actor systems apply:
+// - The scheme is `pekko` or `pekko.tcp`, unless the options allow more.
+// - An authority has a host and a port.
+// - Doubled and trailing slashes vanish.
+// - A query is an error.
+// - `..` is a segment like others. ActorSelectionResolver gives it its meaning.
+// - The first segment may be any name. ActorSelectionResolver demands a known guardian.
+// - The uid of a root is checked and dropped.
 //
-// Thread safety: free functions over values. One allocation, the path's own text, for up to 8 segments.
+// Format(Parse(x)) is the canonical form of x.
+//
+// Thread safety: free functions over values. A path of up to 8 segments takes one allocation, for
+// its text.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_PARSER_H_
 #define FRAKTOR_ACTOR_PATH_ACTOR_PATH_PARSER_H_
 
@@ -24,7 +31,7 @@
 namespace fraktor::inline v0 {
 
 struct ActorPathParserOptions {
-  // Schemes besides `pekko` and `pekko.tcp`, in exactly this case.
+  // Schemes that are allowed besides `pekko` and `pekko.tcp`. Letter case counts.
   std::vector<std::string> further_schemes = {};
 };
 

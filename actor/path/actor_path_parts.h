@@ -1,12 +1,14 @@
-// ActorPathParts: what all paths of one system share: scheme, system name and, if it can be reached, its authority.
+// ActorPathParts: the parts that all paths of one system share: scheme, system name and, if other
+// systems can reach it, its authority.
 //
 //   FRAKTOR_ASSIGN_OR_RETURN(ActorPathParts local, ActorPathParts::Local("shop"));
 //   FRAKTOR_ASSIGN_OR_RETURN(ActorPathParts remote, ActorPathParts::Remote("shop", authority));
-//   local.ToString()   // "pekko://shop"
-//   remote.ToString()  // "pekko://shop@10.0.0.7:2552"
+//   std::string here = local.ToString();    // "pekko://shop"
+//   std::string there = remote.ToString();  // "pekko://shop@10.0.0.7:2552"
 //
-// Parts are equal if all of them are, the scheme too; paths are not that strict about a scheme without authority
-// (actor_path.h). Order, as for addresses of Pekko: scheme, system, host, port; without a host comes before any host.
+// Two values are equal if all parts are equal, the scheme too. Paths ignore the scheme if there is
+// no authority (actor_path.h). The order is that of addresses in Pekko: scheme, system, host, port.
+// Parts without a host come before parts with one.
 //
 // Thread safety: immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_PATH_PARTS_H_
@@ -26,11 +28,11 @@ namespace fraktor::inline v0 {
 
 class ActorPathParts {
  public:
-  // A system without authority. Errors name what is wrong with the system's name or the scheme; whether a scheme is
-  // known is the parser's question.
+  // Returns a system without an authority. Errors name the problem with the system's name or with
+  // the scheme. Any well-formed scheme passes here; ActorPathParser checks that it is a known one.
   static absl::StatusOr<ActorPathParts> Local(std::string_view system, std::string_view scheme = "pekko");
 
-  // A system at an authority, whose protocol is the scheme.
+  // Returns a system at an authority. The protocol of the authority is the scheme.
   static absl::StatusOr<ActorPathParts> Remote(std::string_view system, PathAuthority authority);
 
   std::string_view scheme() const { return scheme_; }

@@ -138,7 +138,7 @@ TEST(UriParser, SaysWhereAndWhatIsWrong) {
     EXPECT_EQ(ErrorKindOf<UriErrorKind>(status), c.kind) << status;
     EXPECT_EQ(ErrorDetailNumberOf<UriErrorKind>(status, "index"), c.index) << status;
   }
-  // A NUL is no character of any part.
+  // A NUL is allowed in no part.
   for (const std::string& text :
        {std::string("x\0://h/", 7), std::string("x://u\0@h:1/", 11), std::string("x://h\0/", 7),
         std::string("x://h/\0", 7), std::string("x://h/?\0", 8), std::string("x://h/#\0", 8)}) {
@@ -163,7 +163,7 @@ TEST(ActorPathError, NamesTheThingTheValueThePositionAndWhatToDo) {  // PTH-9
             "path \"pekko://s@h/a\": the port is missing; write scheme://system or scheme://system@host:port");
   EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s/a|b").status().message()),
             "uri \"pekko://s/a|b\": '|' at 11 is not allowed there; write it as %HH or leave it out");
-  // No advice that would be refused as well.
+  // The error gives no advice that the parser would refuse as well.
   EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s/a\nb").status().message()),
             "uri \"pekko://s/a\\x0ab\": '\\x0a' at 11 is not allowed there; leave it out");
   EXPECT_EQ(ToStd(ActorPathParser::Parse("pekko://s@[fe80::1%10]:1/a").status().message()),
@@ -181,7 +181,7 @@ TEST(ActorPathError, NamesTheThingTheValueThePositionAndWhatToDo) {  // PTH-9
       "out");
 }
 
-// Whether a text could forge a line of a log.
+// Returns whether a text could forge a line of a log.
 bool HasControlCharacter(std::string_view text) {
   for (char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -269,7 +269,7 @@ TEST(ActorPath, ComparesSystemAuthorityAndSegmentsButNotTheUid) {  // PTH-5
     EXPECT_FALSE(ActorPathComparator::Compare(a, Path(other)) == 0) << other;
   }
   EXPECT_FALSE(Path("pekko://s/user/a%2Db") == Path("pekko://s/user/a-b"));
-  // Without authority a scheme does not say where an actor is.
+  // Without an authority the scheme does not say where an actor is.
   EXPECT_EQ(Path("pekko://s/user/a"), Path("pekko.tcp://s/user/a"));
   EXPECT_EQ(Path("pekko://s/user/a").hash(), Path("pekko.tcp://s/user/a").hash());
   EXPECT_TRUE(ActorPathComparator::Compare(Path("pekko://s/user/a"), Path("pekko.tcp://s/user/a")) == 0);
@@ -324,7 +324,7 @@ TEST(ActorPath, GrowsAndShrinksBySegments) {  // PTH-5
 }
 
 TEST(ActorPath, HasAHashThatNeverChanges) {
-  // Other nodes and later versions rely on these: a change breaks them.
+  // Other nodes and later versions rely on these numbers. A change breaks them.
   EXPECT_EQ(Path("pekko://s/").hash(), path_internal::LocalRootHash("s"));
   EXPECT_EQ(Path("pekko://shop/user/cart").hash(), 6622347687554144334u);
   EXPECT_EQ(Path("pekko://shop@10.0.0.7:2552/user/customer-4711/cart").hash(), 8307925209110274427u);
@@ -357,7 +357,7 @@ TEST(ActorPath, SpreadsHashesOfSimilarPaths) {
     EXPECT_TRUE(hashes.insert(path.hash()).second);
     low.insert(static_cast<uint32_t>(path.hash()) & 0xffff);
   }
-  // 65536 buckets of which 20 000 random numbers would hit 17 230.
+  // 20 000 random numbers hit about 17 230 of the 65 536 buckets.
   EXPECT_GT(low.size(), 16'800u);
 }
 
@@ -497,7 +497,7 @@ TEST(SelectionElement, MatchesWildcards) {
   EXPECT_TRUE(matches("a", "a"));
   EXPECT_FALSE(matches("a", "ab"));
   EXPECT_FALSE(matches("..", ".."));
-  // Many stars take linear steps for each, not exponential ones.
+  // Many stars take linear time each, not exponential time.
   EXPECT_FALSE(matches("a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", std::string(2000, 'a')));
 }
 
@@ -524,7 +524,7 @@ TEST(ActorUid, DiffersBetweenStartsOfASystem) {
 }
 
 TEST(ActorUid, IsNeverZeroForAValidPid) {
-  // Some pid is mapped to zero by each key. Its uid is another number, and leads back.
+  // Each key maps one pid to zero. The uid of that pid is another number, which leads back to it.
   for (uint64_t key = 0; key < 1000; ++key) {
     const ActorUidIssuer issuer(key);
     const ActorUid instead_of_zero = issuer.UidOf(Pid{});

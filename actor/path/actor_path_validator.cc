@@ -34,7 +34,8 @@ bool IsIpv4Address(std::string_view text) {
   }
 }
 
-// The groups of one side of a `::`, or -1. An IPv4 address may be the last of them if `may_end_in_ipv4`.
+// Returns the number of groups on one side of a `::`, or -1. An IPv4 address may end them if
+// `may_end_in_ipv4`.
 int CountIpv6Groups(std::string_view text, bool may_end_in_ipv4) {
   if (text.empty()) return 0;
   int groups = 0;
@@ -52,8 +53,9 @@ int CountIpv6Groups(std::string_view text, bool may_end_in_ipv4) {
   }
 }
 
-// What follows the % in the brackets. `%25eth0` is the form of URIs; `%eth0` is what people write. A zone that begins with
-// two hexadecimal digits reads as an escape and must be as harmless as one: index 10 is `%2510`, not `%10`.
+// Checks the zone: the text after the % in the brackets. `%25eth0` is the form of URIs; `%eth0` is
+// the form that people write. A zone that begins with two hexadecimal digits reads as an escape and
+// must be as harmless as one: index 10 is `%2510`, not `%10`.
 bool IsZone(std::string_view zone) {
   if (zone.size() > 2 && zone.substr(0, 2) == "25") {
     zone.remove_prefix(2);
@@ -65,7 +67,7 @@ bool IsZone(std::string_view zone) {
   });
 }
 
-// Where a name that is no address breaks the rule.
+// Returns where a name that is no address breaks the rule.
 size_t FindHostNameError(std::string_view host, HostRule rule) {
   const size_t last_dot = host.rfind('.');
   auto is_alnum = [&](size_t i) {
@@ -81,7 +83,7 @@ size_t FindHostNameError(std::string_view host, HostRule rule) {
       if (!is_alnum(i) && (at_the_edge || host[i] != '-')) return i;
     }
     const bool is_last = end + 1 >= host.size();
-    if (is_last && begin > 0 && IsDigit(host[begin])) return begin;  // 256.0.0.1 and the like
+    if (is_last && begin > 0 && IsDigit(host[begin])) return begin;  // for example 256.0.0.1
     begin = end + 1;
   }
   return host.empty() ? 0 : kNone;

@@ -27,7 +27,8 @@ using path_internal::PathError;
 
 constexpr size_t kNone = std::string_view::npos;
 
-// `*` any run, `?` one character. Linear but for the last `*`, to which it goes back.
+// `*` matches any run, `?` one character. Goes back only to the last `*`, so that each `*` takes
+// linear time.
 bool MatchesPattern(std::string_view pattern, std::string_view name) {
   size_t p = 0;
   size_t n = 0;
@@ -85,7 +86,8 @@ absl::StatusOr<ActorSelection> ActorSelection::Parse(std::string_view text, cons
   ActorSelection selection;
   std::string_view rest = text;
   if (const size_t delimiter = text.find_first_of(":/?#"); delimiter != kNone && text[delimiter] == ':') {
-    // A scheme: the address is read by the parser of paths, the elements behind it as in every selection.
+    // The text has a scheme: the parser of paths reads the address, and the elements follow as in
+    // every selection.
     if (text.substr(delimiter, 3) != "://") {
       return PathError(ActorPathErrorKind::kInvalidScheme,
                        absl::StrCat("selection ", QuotedForText(text), ": ", QuotedForText(text.substr(0, delimiter)),

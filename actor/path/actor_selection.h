@@ -1,11 +1,12 @@
-// ActorSelection: a path as somebody writes it who looks for actors, with `..` and wildcards.
+// ActorSelection: a path with `..` and wildcards that selects actors.
 //
 //   FRAKTOR_ASSIGN_OR_RETURN(ActorSelection workers, ActorSelection::Parse("../pool/*"));
-//   workers.elements()[1].Matches("pool")
+//   bool is_in_pool = workers.elements()[1].Matches("pool");
 //
-// Forms: `a/b` from where the selection is made, `/user/a` from the root, `pekko://shop@host:1/user/a` at another
-// system. `..` is the parent; an element with `*` (any run of characters) or `?` (one) is a pattern; everything else is
-// a name, which may carry `#uid`. Empty elements vanish. ActorSelectionResolver turns it into paths.
+// Forms: `a/b` starts where the selection is made, `/user/a` starts at the root, and
+// `pekko://shop@host:1/user/a` names another system. `..` is the parent. An element with `*` (any
+// run of characters) or `?` (one character) is a pattern. Any other element is a name, which may
+// carry `#uid`. Empty elements vanish. ActorSelectionResolver turns a selection into paths.
 //
 // Two selections are equal if they start at the same place and have the same elements.
 //
@@ -34,15 +35,15 @@ class SelectionElement {
   static SelectionElement Parent() { return SelectionElement(Kind::kParent, "..", ActorUid()); }
 
   Kind kind() const { return kind_; }
-  // The name or pattern; ".." for the parent.
+  // The name or pattern. ".." for the parent.
   std::string_view text() const { return text_; }
-  // The uid that a name carries.
+  // The uid that the name carries.
   ActorUid uid() const { return uid_; }
 
-  // Whether an actor of that name is meant. Never for the parent.
+  // Returns whether the element selects an actor of this name. The parent selects none.
   bool Matches(std::string_view name) const;
 
-  // As it was written: "..", "cart#42", "c*".
+  // The element as it was written: "..", "cart#42", "c*".
   std::string ToString() const;
 
   friend bool operator==(const SelectionElement&, const SelectionElement&) = default;
@@ -60,16 +61,16 @@ class SelectionElement {
 class ActorSelection {
  public:
   enum class Start {
-    kHere,      // at the path that the resolver is given
+    kHere,  // at the path that the caller gives the resolver
     kRoot,      // at the root of that path's system
     kAbsolute,  // at the root of address()
   };
 
-  // Errors carry an ActorPathErrorKind. A selection longer than kMaxUriLength is one.
+  // Errors carry an ActorPathErrorKind. A selection longer than kMaxUriLength is an error.
   static absl::StatusOr<ActorSelection> Parse(std::string_view text, const ActorPathParserOptions& options = {});
 
   Start start() const { return start_; }
-  // The root of the system that an absolute selection names; none otherwise.
+  // The root of the system that an absolute selection names. None otherwise.
   const std::optional<ActorPath>& address() const { return address_; }
   const std::vector<SelectionElement>& elements() const { return elements_; }
   bool HasPattern() const;
@@ -77,10 +78,12 @@ class ActorSelection {
   // "/../*/hello".
   std::string ElementsText() const;
 
-  // With the path that it starts at, as it goes over the wire: "pekko://S/user/c2/../*/hello".
+  // The selection with the path it starts at, as it goes over the wire:
+  // "pekko://S/user/c2/../*/hello".
   std::string ToWireText(const ActorPath& anchor) const;
 
-  // For people: "ActorSelection[Anchor(pekko://S/user/c2#1), Path(/../*/hello)]".
+  // The selection as people read it: "ActorSelection[Anchor(pekko://S/user/c2#1),
+  // Path(/../*/hello)]".
   std::string ToString(const ActorPath& anchor) const;
 
   friend bool operator==(const ActorSelection&, const ActorSelection&) = default;

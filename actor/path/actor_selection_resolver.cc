@@ -39,8 +39,8 @@ absl::Status CheckGuardian(const ActorPath& path) {
 
 }  // namespace
 
-// Names are collected and the path is made of them at the end: what a peer sends may have thousands of elements, and a
-// path for each would make that a matter of seconds.
+// Collects the names and makes one path of them at the end. A selection of a peer may have
+// thousands of elements, and a path for each of them would take seconds.
 absl::StatusOr<ResolvedSelection> ActorSelectionResolver::ResolvePrefix(const ActorPath& base,
                                                                         const ActorSelection& selection) {
   const ActorPath& system = selection.address().has_value() ? *selection.address() : base;

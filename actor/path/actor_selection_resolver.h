@@ -1,11 +1,13 @@
-// Turns a selection and the path that it is made from into the path that is meant.
+// ActorSelectionResolver: turns a selection, and the path that it is made from, into a path.
 //
-//   ActorSelectionResolver::Resolve(cart, *ActorSelection::Parse("../till"))   // pekko://shop/user/till
-//   ActorSelectionResolver::Resolve(cart, *ActorSelection::Parse("../../.."))  // kRelativeEscape
+//   absl::StatusOr<ActorPath> till = ActorSelectionResolver::Resolve(cart, *ActorSelection::Parse("../till"));
+//   absl::StatusOr<ActorPath> none = ActorSelectionResolver::Resolve(cart, *ActorSelection::Parse("../../.."));
 //
-// `..` goes up one step at a time and never above the guardian: /user/.. is an error, also where a later element would
-// lead down again. The first segment must be a known guardian (guardian_segments.h). Nothing is looked up: whether an
-// actor of the path lives is the registry's question.
+// With `cart` at `pekko://shop/user/cart`, `till` is `pekko://shop/user/till` and `none` is an
+// error of kind kRelativeEscape. `..` goes up one step at a time and never above the guardian:
+// `/user/..` is an error even if a later element leads down again. The first segment must be a
+// known guardian (guardian_segments.h). The resolver looks up no actor; the registry knows which
+// ones are alive.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_SELECTION_RESOLVER_H_
@@ -20,22 +22,24 @@
 
 namespace fraktor::inline v0 {
 
-// How far names lead, and what has to be matched against live actors from there on.
+// How far the names of a selection lead, and which elements have to be matched against live actors.
 struct ResolvedSelection {
   ActorPath prefix;
-  // Empty, or a pattern and what follows it, or what follows a name with a uid: then the prefix has that uid and means
-  // that life of the actor. A `..` in it never leads above the prefix's guardian.
+  // Empty; or the first pattern and all elements after it; or the elements after a name with a uid.
+  // In the last case the prefix has that uid and means that incarnation. A `..` in it never leads
+  // above the guardian of the prefix.
   std::vector<SelectionElement> rest;
 };
 
 class ActorSelectionResolver {
  public:
-  // The one path that a selection without wildcards means, with the uid of its last name. With wildcards, or with a uid
-  // at an earlier name, which a path cannot say, it is an error, kInvalidSegment.
+  // Returns the one path that a selection without wildcards means, with the uid of its last name.
+  // Returns kInvalidSegment for a selection with wildcards, or with a uid before its last name,
+  // which no path can express.
   static absl::StatusOr<ActorPath> Resolve(const ActorPath& base, const ActorSelection& selection);
 
-  // The same path with every `..` segment resolved, by the same rules. Paths come out of the parser as they were
-  // written.
+  // Returns the path with every `..` segment resolved by the same rules. The parser leaves `..` as
+  // it is.
   static absl::StatusOr<ActorPath> Normalize(const ActorPath& path);
 
   static absl::StatusOr<ResolvedSelection> ResolvePrefix(const ActorPath& base, const ActorSelection& selection);

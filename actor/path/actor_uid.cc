@@ -16,7 +16,7 @@ uint64_t Mix(uint64_t x) {
 }
 
 constexpr uint64_t Inverse(uint64_t odd) {
-  uint64_t inverse = odd;  // right in the lowest three bits; each step doubles them
+  uint64_t inverse = odd;  // correct in the lowest three bits; each step doubles their number
   for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
   return inverse;
 }

@@ -1,12 +1,12 @@
-// ActorUid: tells one life of a path from the next. Two actors that had the same path one after the other differ in it.
+// ActorUid: tells apart the actors that have the same path one after the other.
 //
 //   ActorUidIssuer issuer(key);                    // the key belongs to one start of one system
-//   ActorUid uid = issuer.UidOf(pid);              // never 0, never the same for two pids
-//   std::optional<Pid> again = issuer.PidOf(uid);  // O(1), no table
+//   ActorUid uid = issuer.UidOf(pid);              // never 0, and never the same for two pids
+//   std::optional<Pid> again = issuer.PidOf(uid);  // O(1), without a table
 //
-// A uid is a permutation of (slot, generation) under the system's key. A pid is never given twice, so neither is a
-// uid; and two systems with random keys, such as a node before and after its restart, are as unlikely to give the
-// same uid as two random numbers of 64 bits are to be equal.
+// A uid is a permutation of (slot, generation) under the system's key. No pid is issued twice, so
+// no uid is either. Two systems with random keys, such as a node before and after its restart, are
+// as unlikely to issue the same uid as two random numbers of 64 bits are to be equal.
 //
 // Thread safety: immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_ACTOR_UID_H_
@@ -24,7 +24,7 @@ namespace fraktor::inline v0 {
 
 class ActorUid {
  public:
-  // No uid: paths that do not say which life they mean have it.
+  // No uid. The uid of a path that does not say which incarnation it means.
   constexpr ActorUid() = default;
   explicit constexpr ActorUid(uint64_t value) : value_(value) {}
 
@@ -46,23 +46,24 @@ class ActorUidIssuer {
  public:
   explicit ActorUidIssuer(uint64_t key);
 
-  // The uid of a valid pid. The pid of all zeros is nobody's and the uid 0 means none. So whoever is mapped to 0
-  // takes the image of the former: what is left is a permutation of everything but zero.
+  // Returns the uid of a valid pid. The pid of all zeros is never issued, and the uid 0 means none.
+  // The pid whose image is 0 therefore gets the image of the zero pid. The result is a permutation
+  // of all numbers except 0.
   ActorUid UidOf(Pid pid) const {
     const uint64_t image = Permute(pid.ToBits());
     return ActorUid(image != 0 ? image : image_of_zero_);
   }
 
-  // The pid whose uid this is, though perhaps of an actor that never was: whoever asks checks slot and generation. None
-  // for a uid that no valid pid has.
+  // Returns the pid of this uid. The pid may belong to no actor, so the caller must check slot and
+  // generation. Returns none for a uid that no valid pid has.
   std::optional<Pid> PidOf(ActorUid uid) const;
 
  private:
-  // Odd numbers have an inverse modulo 2^64, so multiplying by them loses nothing.
+  // Odd numbers have an inverse modulo 2^64, so that a multiplication by them can be undone.
   static constexpr uint64_t kFactor0 = 0xbf58476d1ce4e5b9u;
   static constexpr uint64_t kFactor1 = 0x94d049bb133111ebu;
 
-  // A shift by half of the bits undoes itself.
+  // FoldHalf is its own inverse, because it shifts by half of the bits.
   static constexpr uint64_t FoldHalf(uint64_t x) { return x ^ (x >> 32); }
 
   uint64_t Permute(uint64_t bits) const {

@@ -1,11 +1,12 @@
-// Names that the runtime makes: `$a`, `$b`, ..., `$~`, `$ab`, ...
+// AutoName: the names that the runtime gives to actors without one: `$a`, `$b`, ..., `$~`, `$ab`,
+// ...
 //
-//   AutoName(0)               // "$a"
-//   AutoName(64)              // "$ab"
-//   ParseAutoName("$ab")      // 64
+//   std::string first = AutoName(0);                        // "$a"
+//   std::string later = AutoName(64);                       // "$ab"
+//   std::optional<uint64_t> number = ParseAutoName("$ab");  // 64
 //
-// The digits are in base 64, the least significant first, from a-z, A-Z, 0-9, + and ~. So an actor without a name of
-// its own needs a number and no text.
+// The digits are in base 64, the least significant first: a-z, A-Z, 0-9, + and ~. So the runtime
+// stores a number, and no text, for an actor without a name.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_AUTO_NAME_H_
@@ -19,17 +20,17 @@
 
 namespace fraktor::inline v0 {
 
-// The longest automatic name without its prefix.
+// The length of the longest automatic name, without its prefix.
 inline constexpr size_t kMaxAutoNameDigits = 11;
 
 namespace path_internal {
 inline constexpr std::string_view kAutoNameDigits = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+~";
 }
 
-// The text of a number, on the stack.
+// The automatic name of a number, on the stack.
 class AutoNameText {
  public:
-  // `prefix` has at most two characters: "$", or "$$" for function refs.
+  // `prefix` has at most two characters: "$", or "$$" for function references.
   explicit AutoNameText(uint64_t number, std::string_view prefix = "$") {
     for (char c : prefix.substr(0, 2)) text_[size_++] = c;
     do {
@@ -47,10 +48,10 @@ class AutoNameText {
 
 std::string AutoName(uint64_t number);
 
-// The name of the ref that waits for an answer from `target_name`: "greeter$a".
+// Returns the name of the reference that waits for the reply of `target_name`: "greeter$a".
 std::string TempName(std::string_view target_name, uint64_t number);
 
-// The number that AutoName would turn into exactly this text; none if there is none.
+// Returns the number for which AutoName returns exactly this text. None for other texts.
 std::optional<uint64_t> ParseAutoName(std::string_view name);
 
 }  // namespace fraktor::inline v0

@@ -1,10 +1,12 @@
-// The first segments of paths: the fixed top-level names of an actor system.
+// GuardianSegments: the fixed top-level names of an actor system, which are the first segments of
+// paths.
 //
-//   GuardianSegments::NameOf(Guardian::kUser)  // "user"
-//   GuardianSegments::Find("temp")             // Guardian::kTemp
+//   std::string_view name = GuardianSegments::NameOf(Guardian::kUser);           // "user"
+//   std::optional<Guardian> guardian = GuardianSegments::Find("temp");           // Guardian::kTemp
 //
-// Every actor lives below one of them. A user's actors are below /user, the runtime's own below /system, refs that wait
-// for an answer below /temp, and what peers have deployed here below /remote.
+// Every actor lives below one of them: actors of users below /user, actors of the runtime below
+// /system, references that wait for a reply below /temp, and actors that peers deployed here below
+// /remote.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_GUARDIAN_SEGMENTS_H_
@@ -19,11 +21,11 @@ enum class Guardian { kUser, kSystem, kTemp, kDeadLetters, kRemote };
 
 class GuardianSegments {
  public:
-  // The text of the first segment: "user", "system", "temp", "deadLetters", "remote".
-  // "unknown" for a number that is none of them.
+  // The first segment: "user", "system", "temp", "deadLetters" or "remote". "unknown" for any other
+  // number.
   static std::string_view NameOf(Guardian guardian);
 
-  // The guardian of that name; none if there is none.
+  // The guardian with this name. None for other names.
   static std::optional<Guardian> Find(std::string_view segment);
 };
 

@@ -1,4 +1,4 @@
-// How often the heap is asked: the operators below count. Times are the benchmark's business.
+// Counts heap allocations with the operators below. The benchmarks measure times.
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -95,7 +95,7 @@ TEST(PathAllocation, ResolvingTakesNoPathForEachElement) {
   const ActorPath base = *ActorPathParser::Parse("pekko://s/user/b");
   size_t before = allocations;
   EXPECT_EQ(ActorSelectionResolver::Resolve(base, *selection)->text(), "pekko://s/user/a");
-  EXPECT_LE(allocations - before, 40u);  // the list of names doubles some times
+  EXPECT_LE(allocations - before, 40u);  // the list of names grows a few times
   const ActorPath dotted = *ActorPathParser::Parse("pekko://s" + text);
   before = allocations;
   EXPECT_EQ(ActorSelectionResolver::Normalize(dotted)->text(), "pekko://s/user/a");

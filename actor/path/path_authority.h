@@ -1,9 +1,9 @@
-// PathAuthority: where a system is reached: protocol, host and port.
+// PathAuthority: the protocol, host and port at which other systems reach a system.
 //
 //   FRAKTOR_ASSIGN_OR_RETURN(PathAuthority peer, PathAuthority::Create("pekko.tcp", "10.0.0.7", 2552));
-//   peer.ToString()  // "pekko.tcp://10.0.0.7:2552"
+//   std::string text = peer.ToString();  // "pekko.tcp://10.0.0.7:2552"
 //
-// The case of letters is kept, and counts. Order: protocol, host, port.
+// Letter case is kept and counts. Order: protocol, host, port.
 //
 // Thread safety: immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_PATH_AUTHORITY_H_
@@ -19,12 +19,13 @@
 
 namespace fraktor::inline v0 {
 
-// The protocols that are also the schemes of paths: `pekko` and `pekko.tcp`.
+// Returns whether the protocol is a scheme of paths: `pekko` or `pekko.tcp`.
 bool IsKnownProtocol(std::string_view protocol);
 
 class PathAuthority {
  public:
-  // An error if the protocol is no scheme, or the host is not as ActorPathValidator::ValidateHost wants it.
+  // Returns an error if the protocol is no scheme or ActorPathValidator::ValidateHost refuses the
+  // host.
   static absl::StatusOr<PathAuthority> Create(std::string_view protocol, std::string_view host, uint16_t port);
 
   std::string_view protocol() const { return protocol_; }

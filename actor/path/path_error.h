@@ -1,10 +1,12 @@
-// What can be wrong with a path, as kinds that programs decide by. The text of an error names the input, the position
-// and what to do; control characters of the input are written as \xHH, so that no log line can be forged by a path.
+// The kinds of errors that paths cause; programs decide by them.
 //
 //   absl::StatusOr<ActorPath> path = ActorPathParser::Parse(text);
 //   if (ErrorKindOf<ActorPathErrorKind>(path.status()) == ActorPathErrorKind::kInvalidSegment) {
 //     std::optional<int64_t> index = ErrorDetailNumberOf<ActorPathErrorKind>(path.status(), "index");
 //   }
+//
+// The text of an error names the input, the position and what to do. It shows control characters of
+// the input as \xHH, so that no path can forge a log line.
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_PATH_PATH_ERROR_H_
@@ -21,11 +23,12 @@
 
 namespace fraktor::inline v0 {
 
-// What UriParser says: the text is no URI of RFC 2396. The detail "index" is the offending byte of the whole input.
+// Errors of UriParser: the text is no URI of RFC 2396. The detail "index" is the offending byte of
+// the whole input.
 enum class UriErrorKind {
   kInvalidScheme = 0,     // no scheme, or a character that a scheme cannot have
   kInvalidCharacter = 1,  // a character that its component cannot have
-  kInvalidEscape = 2,     // % without two hexadecimal digits
+  kInvalidEscape = 2,  // a % that two hexadecimal digits do not follow
   kInvalidHost = 3,       // brackets without an IPv6 address in them
   kTooLong = 4,           // more than kMaxUriLength bytes
 };
@@ -36,8 +39,8 @@ struct ErrorKindTraits<UriErrorKind> {
   static constexpr UriErrorKind kLast = UriErrorKind::kTooLong;
 };
 
-// What is wrong with an actor path or with a part of one. The detail "index" is the offending byte: of the segment
-// if the detail "segment" or the text names one, of the whole input otherwise.
+// Errors of an actor path or of a part of one. The detail "index" is the offending byte: of the
+// segment if the detail "segment" or the text names one, of the whole input otherwise.
 enum class ActorPathErrorKind {
   kInvalidUri = 0,            // no URI at all; the status carries the UriErrorKind too
   kInvalidScheme = 1,         // a URI, but not of an actor system
@@ -47,7 +50,7 @@ enum class ActorPathErrorKind {
   kPercentDecode = 5,         // %HH hides a control character, a slash, or something that is not ASCII
   kQuarantined = 6,           // the path leads to an authority in quarantine; detail "authority"
   kInvalidSystemName = 7,     // the name of the actor system breaks its rule
-  kInvalidUid = 8,            // what follows # is no decimal number of 64 bits without sign
+  kInvalidUid = 8,  // the text after # is no unsigned decimal number of 64 bits
   kUnknownGuardian = 9,       // the first segment is none of the top-level names
 };
 
@@ -57,15 +60,15 @@ struct ErrorKindTraits<ActorPathErrorKind> {
   static constexpr ActorPathErrorKind kLast = ActorPathErrorKind::kUnknownGuardian;
 };
 
-// Why a path that is well-formed leads nowhere.
+// Reasons why a well-formed path does not lead to an actor.
 enum class PathResolutionErrorKind {
   kPidUnknown = 0,            // no live actor has this pid or path
-  kAuthorityUnresolved = 1,   // not connected, and nothing more can wait for the connection
-  kAuthorityQuarantined = 2,  // the authority refuses until its deadline; detail "authority"
-  kUidReserved = 3,           // this path had an actor of this uid; detail "uid"
+  kAuthorityUnresolved = 1,  // not connected, and the queue of deferred messages is full
+  kAuthorityQuarantined = 2,  // the authority is quarantined until its deadline; detail "authority"
+  kUidReserved = 3,  // an earlier actor of this path had this uid; detail "uid"
   kNameTaken = 4,             // a live actor has this path
-  kIllegalTransition = 5,     // the authority is in a state that has no such way out
-  kHasChildren = 6,           // a parent cannot leave before its children
+  kIllegalTransition = 5,  // the authority cannot change from its state to the requested one
+  kHasChildren = 6,  // a parent cannot be removed before its children
 };
 
 template <>
@@ -74,8 +77,9 @@ struct ErrorKindTraits<PathResolutionErrorKind> {
   static constexpr PathResolutionErrorKind kLast = PathResolutionErrorKind::kHasChildren;
 };
 
-// The input as an error text or a log line may show it: bytes that are not printable ASCII, quotes and backslashes are
-// escaped, and what is longer than `limit` bytes is cut with "...".
+// Returns the input as an error text or a log line may show it: bytes that are not printable ASCII,
+// quotes and backslashes are escaped, and input of more than `limit` bytes is cut and ends in
+// "...".
 std::string QuotedForText(std::string_view input, size_t limit = 128);
 
 namespace path_internal {
@@ -84,7 +88,7 @@ absl::Status UriError(UriErrorKind kind, std::string_view text, size_t index);
 absl::Status PathError(ActorPathErrorKind kind, std::string_view text, size_t index);
 absl::Status PathError(ActorPathErrorKind kind, std::string_view text);
 
-// kInvalidUri with the text, kind and details of the URI's error.
+// Returns kInvalidUri with the text, kind and details of the URI's error.
 absl::Status WrapUriError(const absl::Status& uri_error);
 
 }  // namespace path_internal

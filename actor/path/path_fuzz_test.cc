@@ -1,5 +1,5 @@
-// Whatever the bytes are: no crash, no control character in a path or an error, and what is accepted is canonical after
-// one round. PTH-10
+// For any bytes: no crash, no control character in a path or an error, and an accepted text is
+// canonical after one round. PTH-10
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -42,7 +42,7 @@ bool IsPrintable(std::string_view text) {
   return true;
 }
 
-// With every %HH, wherever it stands, replaced by what it stands for.
+// Returns the text with every %HH decoded, also where it is no escape of a part.
 std::string Decode(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -60,7 +60,7 @@ void CheckUri(std::string_view input) {
     FRAKTOR_FUZZ_CHECK(IsPrintable(ToStd(uri.status().message())));
     return;
   }
-  // The parts put together again are the input.
+  // The parts, joined, are the input.
   std::string whole;
   if (!uri->scheme.empty()) whole += std::string(uri->scheme) + ":";
   if (uri->has_authority) whole += "//" + std::string(uri->authority);
@@ -86,7 +86,7 @@ void CheckPath(std::string_view input) {
   FRAKTOR_FUZZ_CHECK(ActorPathComparator::RefEquals(*again, *path));
   FRAKTOR_FUZZ_CHECK(again->hash() == path->hash());
   FRAKTOR_FUZZ_CHECK(ActorPathFormatter::Format(*again) == canonical);
-  // Segment by segment it is the same path, and no segment hides anything.
+  // Built segment by segment, the path is the same, and no segment hides a control character.
   ActorPath built = ActorPath::Root(path->parts());
   for (size_t i = 0; i < path->segment_count(); ++i) {
     const absl::StatusOr<PathSegment> segment = PathSegment::Parse(path->segment(i));

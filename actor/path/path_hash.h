@@ -1,10 +1,9 @@
-// The hash of a path: 64 bits, the same in every build, on every platform and in every run, so that decisions may rest
-// on it. It grows by one segment at a time: the hash of a child needs the hash of its parent and the child's own name
-// only.
+// The hash of a path: 64 bits, the same in every build, on every platform and in every run, so that
+// decisions may depend on it. Internal: ActorPath::hash() is the public way.
 //
-//   uint64_t child = path_internal::ChildHash(parent.hash(), "cart");
-//
-// It has no secret key: whoever chooses names can make two that collide, and tables that use it must stay right then.
+// The hash grows by one segment at a time: the hash of a child depends only on the hash of its
+// parent and the child's name. The hash has no secret key, so that names can be chosen to collide.
+// Tables that use it must stay correct then.
 #ifndef FRAKTOR_ACTOR_PATH_PATH_HASH_H_
 #define FRAKTOR_ACTOR_PATH_PATH_HASH_H_
 
@@ -40,7 +39,7 @@ void StoreLittleEndian(Word word, char* to) {
   std::memcpy(to, &word, sizeof(word));
 }
 
-// Up to 7 bytes as a number, the first one lowest.
+// Returns up to 7 bytes as a number; the first byte is the lowest.
 inline uint64_t PackBytes(std::string_view text) {
   const char* const at = text.data();
   const size_t size = text.size();
@@ -52,7 +51,8 @@ inline uint64_t PackBytes(std::string_view text) {
   return byte(0) | byte(size / 2) | byte(size - 1);
 }
 
-// Whether both have the same bytes. For names, which are short: no call unless they are longer than two words.
+// Returns whether both texts have the same bytes. Made for names, which are short: up to two words
+// take no call.
 inline bool EqualBytes(std::string_view a, std::string_view b) {
   const size_t size = a.size();
   if (size != b.size()) return false;
@@ -77,7 +77,7 @@ inline uint64_t HashBytes(std::string_view text) {
     hash = (hash ^ word) * kHashFactor;
     hash ^= hash >> 35;
   };
-  // Every case reads all bytes; where the last word does not fill up it overlaps the one before.
+  // Each case reads all bytes. A last word that is not full overlaps the word before it.
   if (size >= 8) {
     for (size_t i = 0; i + 8 < size; i += 8) take(LoadLittleEndian<uint64_t>(at + i));
     take(LoadLittleEndian<uint64_t>(at + size - 8));
@@ -94,7 +94,7 @@ inline uint64_t ChildHash(uint64_t parent, std::string_view name) {
   return FinishHash(((parent << 25 | parent >> 39) + 0x9e3779b97f4a7c15u) ^ HashBytes(name) * 0xd6e8feb86659fd93u);
 }
 
-// The hash of a root: of the system, and of protocol, host and port where it has them.
+// The hash of a root covers the system, and the protocol, host and port if it has them.
 inline uint64_t LocalRootHash(std::string_view system) { return FinishHash(HashBytes(system)); }
 inline uint64_t RemoteRootHash(std::string_view protocol, std::string_view system, std::string_view host,
                                uint16_t port) {

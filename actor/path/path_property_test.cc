@@ -1,5 +1,5 @@
-// Format(Parse(x)) == canonical(x) over generated paths, where the generator knows the canonical form without the
-// parser.
+// Format(Parse(x)) == canonical(x) for generated paths. The generator knows the canonical form
+// without the parser.
 #include <cstddef>
 #include <cstdint>
 #include <string>

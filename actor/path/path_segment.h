@@ -1,9 +1,9 @@
-// PathSegment: a name in a path that has been checked, so that nobody has to check it again.
+// PathSegment: a checked name in a path. The type proves that the name needs no second check.
 //
 //   FRAKTOR_ASSIGN_OR_RETURN(PathSegment cart, PathSegment::Create("cart"));  // a user's name: not empty, no leading $
 //   ActorPath path = user.Child(cart);
 //
-// Two segments are equal if their texts are: `%2d` is not `-`.
+// Two segments are equal if their texts are equal: `%2d` is not `-`.
 //
 // Thread safety: immutable values.
 #ifndef FRAKTOR_ACTOR_PATH_PATH_SEGMENT_H_
@@ -23,16 +23,16 @@ class PathSegment {
   // A name that a user gives.
   static absl::StatusOr<PathSegment> Create(std::string_view name);
 
-  // A name out of a path: it may also be one that the runtime has made, and begin with `$`.
+  // A name out of a path. It may begin with `$`, as the names of the runtime do.
   static absl::StatusOr<PathSegment> Parse(std::string_view text);
 
-  // `$a`, `$b`, ...
+  // The automatic name of a number: `$a`, `$b`, ...
   static PathSegment Auto(uint64_t number);
 
-  // As it stands in the path.
+  // The text as it stands in the path.
   std::string_view raw() const { return raw_; }
 
-  // With %HH replaced by the characters that they stand for.
+  // The text with each %HH decoded.
   std::string Decoded() const;
 
   friend bool operator==(const PathSegment& a, const PathSegment& b) { return a.raw_ == b.raw_; }

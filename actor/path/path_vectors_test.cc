@@ -1,4 +1,5 @@
-// The numbered vectors of path behaviour, each with its number. Numbers that are missing here need live actors.
+// The numbered vectors of path behaviour, each with its number. The missing numbers need live
+// actors.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -104,7 +105,7 @@ TEST(PathVectors, NamesThatUsersGive) {  // PTH-2
 struct PathVector {
   int number;
   std::string_view input;
-  std::string_view text;  // what ToString gives; empty: an error
+  std::string_view text;  // the expected ToString; empty: an error
   std::optional<Kind> error = std::nullopt;
   uint64_t uid = 0;
 };
@@ -195,7 +196,7 @@ TEST(PathVectors, FullPaths) {  // PTH-1, PTH-3
     const absl::StatusOr<ActorPath> path = ActorPathParser::Parse(vector.input);
     EXPECT_EQ(KindOf(path.status()), vector.error) << path.status();
     ASSERT_EQ(path.ok(), !vector.error.has_value()) << path.status();
-    // An error of the URI below keeps its own kind beside ours.
+    // An error of the URI parser keeps its own kind as well.
     EXPECT_EQ(ErrorKindOf<UriErrorKind>(path.status()).has_value(), vector.error == Kind::kInvalidUri) << path.status();
     if (!path.ok()) continue;
     EXPECT_EQ(path->ToString(), vector.text);
@@ -232,7 +233,7 @@ TEST(PathVectors, PartsOfFullPaths) {
   EXPECT_EQ(remote.system(), "my_sys");
   EXPECT_EQ(remote.host(), "host");
   EXPECT_EQ(remote.port(), 1234);
-  // vector 86: as it was written, until somebody resolves it
+  // vector 86: the path stays as written until it is resolved
   const ActorPath dotted = Path("pekko://sys/user/../b");
   ASSERT_EQ(dotted.segment_count(), 3u);
   EXPECT_EQ(dotted.segment(1), "..");
@@ -307,7 +308,7 @@ TEST(PathVectors, TextEqualityOrderAddressAndNames) {
   // vector 122
   EXPECT_TRUE(ActorPathComparator::Compare(Path("pekko://s/a"), Path("pekko://s/b/a")) > 0);
   EXPECT_TRUE(ActorPathComparator::Compare(Path("pekko://s/b/a"), Path("pekko://s/a")) < 0);
-  // What vector 123 says of refs, on paths with uids.
+  // The order of vector 123, which is about references, on paths with uids.
   EXPECT_TRUE(ActorPathComparator::RefCompare(Path("pekko://s/a#1"), Path("pekko://s/a#2")) < 0);
   EXPECT_TRUE(ActorPathComparator::Compare(Path("pekko://s/a#1"), Path("pekko://s/a#2")) == 0);
   // vector 124

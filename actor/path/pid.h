@@ -1,10 +1,10 @@
-// Pid: which actor of this process, as 8 bytes.
+// Pid: identifies an actor of this process in 8 bytes.
 //
 //   Pid pid{.slot = 7, .generation = 3};
-//   if (!pid.IsValid()) ...   // a default Pid names nobody
+//   bool names_an_actor = pid.IsValid();  // a default Pid names none
 //
-// A slot is used again by later actors, with a higher generation; generations begin at 1, so that a default Pid never
-// names one. A value: trivially copyable, free of ownership.
+// Later actors reuse a slot with a higher generation. Generations begin at 1, so that a default Pid
+// never names an actor. A Pid is a trivially copyable value and owns nothing.
 #ifndef FRAKTOR_ACTOR_PATH_PID_H_
 #define FRAKTOR_ACTOR_PATH_PID_H_
 

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kNone = std::string_view::npos;
 
-// For `also` below: a letter, which every class has anyway.
+// A value for `also` below that allows nothing else: each class has letters anyway.
 constexpr char kNothingElse = 'a';
 
 bool Fail(UriFailure& failure, UriErrorKind kind, size_t index) {
@@ -30,8 +30,8 @@ bool Fail(UriFailure& failure, UriErrorKind kind, size_t index) {
   return false;
 }
 
-// Goes on from `index` while bytes are of `classes`, are `also`, or are escapes. Stops at the first that is not, or
-// answers false at an escape that is none.
+// Advances `index` while bytes are in `classes`, are `also`, or are escapes. Stops at the first
+// other byte. Returns false at a malformed escape.
 bool SkipCharacters(std::string_view input, uint8_t classes, char also, size_t& index, UriFailure& failure) {
   while (index < input.size()) {
     const char c = input[index];
@@ -47,7 +47,7 @@ bool SkipCharacters(std::string_view input, uint8_t classes, char also, size_t& 
   return true;
 }
 
-// Digits up to 65535; nothing at all is no port, as RFC 2396 has it.
+// Parses digits up to 65535. As in RFC 2396, an empty text means that there is no port.
 bool ParsePort(std::string_view text, std::optional<uint16_t>& port) {
   uint32_t value = 0;
   for (char c : text) {
@@ -59,7 +59,7 @@ bool ParsePort(std::string_view text, std::optional<uint16_t>& port) {
   return true;
 }
 
-// Whether the authority is [userinfo@]host[:port]. Sets the fields of `parts` only then.
+// Returns whether the authority is [userinfo@]host[:port]. Sets the fields of `parts` only then.
 bool ParseServer(std::string_view authority, UriParts& parts) {
   std::optional<std::string_view> userinfo;
   std::string_view rest = authority;
@@ -158,7 +158,8 @@ absl::Status ExplainUriFailure(std::string_view input, const UriFailure& failure
                        " cannot stand in a scheme; write scheme:// with a letter and then letters, digits, +, - and ."),
           failure.index);
     case UriErrorKind::kInvalidCharacter: {
-      // Escapes that hide control characters or bytes that are not ASCII are refused too: no use to advise them.
+      // Escapes of control characters and of bytes that are not ASCII are refused too, so the text
+      // does not advise them.
       const bool may_be_escaped =
           failure.index < input.size() && IsAllowedEscape(static_cast<unsigned char>(input[failure.index]));
       return UriError(failure.kind,

@@ -1,20 +1,15 @@
-// Takes a URI of RFC 2396 apart, without deciding what it means.
+// UriParser: splits a URI of RFC 2396 into its parts, without deciding what they mean.
 //
 //   absl::StatusOr<UriParts> uri = UriParser::Parse("pekko://shop@[2001:db8::1]:2552/user/cart?x=1#42");
-//   uri->scheme    // "pekko"
-//   uri->userinfo  // "shop"
-//   uri->host      // "[2001:db8::1]"
-//   uri->port      // 2552
-//   uri->path      // "/user/cart"
-//   uri->query     // "x=1"
-//   uri->fragment  // "42"
+//   // scheme "pekko", userinfo "shop", host "[2001:db8::1]", port 2552, path "/user/cart", query "x=1", fragment "42"
 //
-// Nothing is decoded or changed: all parts are views of the input and live as long as it. An authority that has no
-// [userinfo@]host[:port] in it is not an error: RFC 2396 also knows registry-based authorities, in which a name has any
-// form. Then `authority` is the whole, and `host` is empty. What does not stand in RFC 2396, and every byte that is not
-// printable ASCII, is an error (UriErrorKind) that names the position.
+// The parser decodes and changes nothing: all parts are views of the input and live as long as it.
+// An authority that is not `[userinfo@]host[:port]` is no error, because RFC 2396 also knows
+// registry-based authorities, which are names of any form. Then `authority` is the whole name and
+// `host` is empty. A text that RFC 2396 does not allow, and every byte that is not printable ASCII,
+// is an error (UriErrorKind) that names the position.
 //
-// Thread safety: a free function over values. No allocation unless there is an error.
+// Thread safety: a free function over values. Allocates only for an error.
 #ifndef FRAKTOR_ACTOR_PATH_URI_PARSER_H_
 #define FRAKTOR_ACTOR_PATH_URI_PARSER_H_
 
@@ -30,13 +25,13 @@
 
 namespace fraktor::inline v0 {
 
-// Longer input is refused before it is looked at.
+// The parser refuses longer input without reading it.
 inline constexpr size_t kMaxUriLength = 64 * 1024 - 1;
 
 struct UriParts {
   std::string_view scheme;  // empty in a relative reference
   bool has_authority = false;
-  bool is_server = false;      // the authority is [userinfo@]host[:port] and the three fields below are set
+  bool is_server = false;  // the authority is [userinfo@]host[:port]; then userinfo, host and port are set
   std::string_view authority;  // as a whole
   std::optional<std::string_view> userinfo;
   std::string_view host;  // with brackets, if it has them
@@ -59,8 +54,8 @@ struct UriFailure {
   size_t index = 0;
 };
 
-// What UriParser::Parse does, without a Status: for callers that look at many URIs. `parts` holds if the answer is
-// true, `failure` if it is false.
+// Does the work of UriParser::Parse without a Status, for callers that parse many URIs. Returns
+// true and sets `parts`, or returns false and sets `failure`.
 bool ParseUri(std::string_view input, UriParts& parts, UriFailure& failure);
 
 absl::Status ExplainUriFailure(std::string_view input, const UriFailure& failure);
