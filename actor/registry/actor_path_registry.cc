@@ -36,7 +36,7 @@ namespace {
 using path_internal::ChildHash;
 using path_internal::CompactName;
 
-// Slots above this cannot be stored in the index.
+// The index cannot store slots above this.
 constexpr uint32_t kMaxSlot = UINT32_MAX - 1;
 constexpr uint64_t kMaxAutoNumber = (uint64_t{1} << 62) - 1;
 
@@ -121,7 +121,7 @@ absl::Status ActorPathRegistry::Register(Pid pid, Pid parent, std::string_view n
 
 absl::Status ActorPathRegistry::RegisterWithUid(Pid pid, Pid parent, std::string_view name, ActorUid uid) {
   FRAKTOR_RETURN_IF_ERROR(ActorPathValidator::ValidateSegment(name));
-  // A name that looks like an automatic one is stored as one: then it is found as one.
+  // A name that looks automatic is stored as its number, so that Find treats both alike.
   const std::optional<uint64_t> number = ParseAutoName(name);
   if (number.has_value() && *number <= kMaxAutoNumber) return Add(pid, parent, name, CompactName::Auto(*number), uid);
   return Add(pid, parent, name, CompactName::Of(name), uid);
@@ -233,7 +233,7 @@ ActorPath ActorPathRegistry::MakePath(const Entry& entry, ActorUid uid) const {
 absl::StatusOr<ActorPath> ActorPathRegistry::PathOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   if (entry == nullptr) return UnknownPid(pid);
-  // Converted in place: the path is made where it stays.
+  // The conversion makes the path in its final place, without a move.
   struct Made {
     const ActorPathRegistry& registry;
     const Entry& entry;
@@ -257,15 +257,15 @@ absl::StatusOr<std::string> ActorPathRegistry::CanonicalTextOf(Pid pid) const {
   return MakeText(*entry, std::string_view(uid, static_cast<size_t>(end - uid)));
 }
 
-// The path as text, with `suffix` behind it if it is not the root's.
+// Returns the path as text, with `suffix` after it unless it is the root.
 std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suffix) const {
   if (IsRoot(entry)) return root_.ToString();
   const std::string_view address = root_.text().substr(0, root_.text().size() - 1);  // without its slash
   std::string text;
   text.resize(address.size() + entry.text_size + suffix.size());
-  // From the end to the beginning, as the parents come.
+  // Writes from the end to the beginning, because an entry knows its parent.
   char* end = text.data() + text.size() - suffix.size();
-  suffix.copy(end, suffix.size());  // Not memcpy: the data of an empty suffix may be null.
+  suffix.copy(end, suffix.size());  // not memcpy: the data of an empty suffix may be null
   for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) {
     end = at->name.WriteWithSlashBefore(end);
   }
@@ -280,7 +280,7 @@ bool ActorPathRegistry::IsOurs(const ActorPath& path) const {
          path.port() == canonical_root_.port() && path.scheme() == canonical_root_.scheme();
 }
 
-// The hash as entries have it, which is that of the path without authority.
+// Returns the hash that entries use: that of the path without its authority.
 inline uint64_t ActorPathRegistry::HashHere(const ActorPath& path) const {
   if (!path.has_authority()) return path.hash();
   uint64_t hash = root_.hash();

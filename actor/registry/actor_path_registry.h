@@ -1,27 +1,28 @@
-// ActorPathRegistry: which actor has which path, both ways, for the live actors of one system.
+// ActorPathRegistry: maps the live actors of one system to their paths, and paths to actors.
 //
-//   FRAKTOR_ASSIGN_OR_RETURN(auto registry, ActorPathRegistry::Create(config, {.uid_key = key, .events = &stream}));
-//   registry->RegisterRoot(root);
-//   registry->Register(user, root, "user");
-//   registry->Register(cart, user, "cart");
-//   registry->RegisterAuto(worker, cart, 0);         // "$a"
-//   registry->PathOf(worker)->ToCanonical()          // "pekko://shop/user/cart/$a#5320..."
-//   registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"))  // cart
+//   FRAKTOR_ASSIGN_OR_RETURN(auto registry, ActorPathRegistry::Create(config, {.uid_key = key}));
+//   FRAKTOR_RETURN_IF_ERROR(registry->RegisterRoot(root));
+//   FRAKTOR_RETURN_IF_ERROR(registry->Register(user, root, "user"));
+//   FRAKTOR_RETURN_IF_ERROR(registry->Register(cart, user, "cart"));
+//   FRAKTOR_RETURN_IF_ERROR(registry->RegisterAuto(worker, cart, 0));                        // "$a"
+//   absl::StatusOr<ActorPath> path = registry->PathOf(worker);                               // "pekko://shop/user/cart/$a#5320..."
+//   absl::StatusOr<Pid> pid = registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"));     // cart
 //
-// An actor has an entry of 32 bytes with its parent and its own name: up to 7 bytes and all automatic names in place, the
-// heap for longer ones. No text of a path is kept; it is built when somebody asks. Both directions are O(1) in the
-// number of actors: a pid's slot is the entry's place, and a path is found by one probe with the hash that it carries,
-// and checked name by name up to the root.
+// Each actor has an entry of 32 bytes with its parent and its own name. Names of up to 7 bytes and
+// all automatic names are in the entry; longer names are on the heap. The registry keeps no text of
+// a path and builds it on demand. Both directions take O(1) in the number of actors: the slot of a
+// pid is the place of its entry, and a path is found by one probe with its hash and then checked
+// name by name up to the root.
 //
-// Uids. The uid of an actor is computed from its pid and the system's key and never comes back. An
-// actor may instead be registered with a uid that came from outside. When an actor ends, its name
-// is free at once, and its path and uid are reserved for `uid_reservation`: until then a path with
-// that uid is known to mean an actor that has ended, and a uid from outside must not be used again
-// (kUidReserved). At most `max_uid_reservations` are kept. The oldest goes before its time if there
-// are more; TakeEvicted says which. Expire, which a timer of the system calls, ends those whose
-// time has come.
+// Uids. The registry computes the uid of an actor from its pid and the system's key, so no uid is
+// issued twice. An actor may also be registered with a uid from outside. When an actor ends, its
+// name is free at once, and its path and uid are reserved for `uid_reservation`. Until then a path
+// with that uid is known to mean an actor that has ended, and a uid from outside must not be used
+// again (kUidReserved). The registry keeps at most `max_uid_reservations` and then evicts the
+// oldest early; TakeEvicted returns the evicted ones. A timer of the system calls Expire, which
+// ends the reservations that have expired.
 //
-// Thread safety: thread-compatible, as a container is. Time comes in as an argument.
+// Thread safety: thread-compatible, like a container. Callers pass the time.
 #ifndef FRAKTOR_ACTOR_REGISTRY_ACTOR_PATH_REGISTRY_H_
 #define FRAKTOR_ACTOR_REGISTRY_ACTOR_PATH_REGISTRY_H_
 
@@ -61,7 +62,7 @@ struct UidReservation {
   Instant deadline = {};
 };
 
-// A reservation that had to go before its time, because there were too many.
+// A reservation that was evicted before it expired, because there were too many.
 struct UidReservationEvicted {
   static constexpr EventInfo<UidReservationEvicted> kEvent{"UidReservationEvicted"};
   std::string_view path;
@@ -70,46 +71,46 @@ struct UidReservationEvicted {
 };
 
 struct ActorPathRegistryOptions {
-  // The key of the system's uids: another one for each start.
+  // The key of the system's uids. Each start of a system needs another key.
   uint64_t uid_key = 0;
 };
 
-// What the registry knows of an actor without building a text.
+// An actor's identity, without the text of its path.
 struct ActorPathHandle {
   Pid pid;
-  uint64_t hash;  // of the path, without the uid
+  uint64_t hash;  // hash of the path, without the uid
   ActorUid uid;
 };
 
 class ActorPathRegistry {
  public:
-  // The text of a path below the root, so that peers can still parse the whole.
+  // The maximum size of a path's text below the root. Peers can still parse a path of this size.
   static constexpr size_t kMaxTextSize = 60'000;
 
-  // An error if the config is wrong.
+  // Returns an error if the config is invalid.
   static absl::StatusOr<std::unique_ptr<ActorPathRegistry>> Create(const ActorSystemConfig& config,
                                                                    const ActorPathRegistryOptions& options);
 
   ActorPathRegistry(const ActorPathRegistry&) = delete;
   ActorPathRegistry& operator=(const ActorPathRegistry&) = delete;
 
-  // The root comes first; there is one.
+  // Registers the root. It must come first, and there is only one.
   absl::Status RegisterRoot(Pid pid);
 
-  // A live actor below a live parent. Errors: kInvalidSegment, kPercentDecode (names may begin with `$` here: whether
-  // the name is a user's own is the caller's question), kNameTaken, kPidUnknown for the parent, AlreadyExists for the
-  // pid, ResourceExhausted beyond kMaxTextSize.
+  // Registers a live actor below a live parent. The name may begin with `$`; the caller checks
+  // whether a user may choose it. Errors: kInvalidSegment, kPercentDecode, kNameTaken, kPidUnknown
+  // for the parent, AlreadyExists for the pid, and ResourceExhausted beyond kMaxTextSize.
   absl::Status Register(Pid pid, Pid parent, std::string_view name);
 
-  // The same with a uid from outside. Further errors: kUidReserved if this path had an actor of that uid within the
-  // reservation, or the system has issued it itself.
+  // The same with a uid from outside. Further errors: kUidReserved if an actor of this path had
+  // that uid within the reservation, or if the system itself issued the uid.
   absl::Status RegisterWithUid(Pid pid, Pid parent, std::string_view name, ActorUid uid);
 
-  // The same with the automatic name of a number.
+  // Registers an actor under the automatic name of a number.
   absl::Status RegisterAuto(Pid pid, Pid parent, uint64_t number);
 
-  // The actor has ended. Frees its name, and reserves its path and uid. Errors: kPidUnknown,
-  // kHasChildren.
+  // Removes an actor that has ended. Frees its name and reserves its path and uid. Errors:
+  // kPidUnknown, kHasChildren.
   absl::Status Unregister(Pid pid, Instant now);
 
   size_t size() const { return index_.size(); }
@@ -117,50 +118,49 @@ class ActorPathRegistry {
 
   // pid → path. Errors: kPidUnknown, also for an actor that has ended.
   std::optional<ActorPathHandle> HandleOf(Pid pid) const;
-  absl::StatusOr<ActorPath> PathOf(Pid pid) const;  // with its uid
-  // The text alone, in one allocation: without the uid, and with it.
+  absl::StatusOr<ActorPath> PathOf(Pid pid) const;  // with the uid
+  // The text alone, in one allocation: without the uid, or with it.
   absl::StatusOr<std::string> TextOf(Pid pid) const;
   absl::StatusOr<std::string> CanonicalTextOf(Pid pid) const;
 
-  // Not valid for the root and for a pid that is no live actor.
+  // Returns an invalid Pid for the root and for a pid that is no live actor.
   Pid ParentOf(Pid pid) const;
 
-  // path → pid, for paths of this system, with or without its authority. A path with a uid means that life only.
-  // Errors: kPidUnknown.
+  // path → pid, for paths of this system, with or without its authority. A path with a uid means
+  // that incarnation only. Errors: kPidUnknown.
   absl::StatusOr<Pid> Resolve(const ActorPath& path) const;
-  // The same for callers that need no reason: an invalid Pid if there is none.
+  // The same without a reason: returns an invalid Pid if there is no such actor.
   Pid Find(const ActorPath& path) const;
 
-  // Whether the address of a path is that of this system: without authority, or with its own.
+  // Returns whether the address of a path is this system's: without an authority, or with its own.
   bool IsOurs(const ActorPath& path) const;
 
-  // Whether an actor of this path has or had that uid, so that it cannot be used now: kUidReserved. A path of another
-  // system is kPidUnknown.
+  // Returns kUidReserved if an actor of this path has or had that uid, so that it cannot be used
+  // now. Returns kPidUnknown for a path of another system.
   absl::Status CheckUid(const ActorPath& path, ActorUid uid) const;
 
-  // Reserves a uid from outside until now + uid_reservation, as the end of its actor does. Errors: those of CheckUid; a
-  // live actor's uid is reserved when the actor ends.
+  // Reserves a uid from outside until now + uid_reservation, as the end of its actor does. Errors:
+  // those of CheckUid. The uid of a live actor is reserved when the actor ends.
   absl::Status ReserveUid(const ActorPath& path, ActorUid uid, Instant now);
 
-  // Whether an actor of this path had the path's uid and has ended, as far as that is still
-  // reserved.
+  // Returns whether the uid of this path is reserved: its actor has ended.
   bool IsReserved(const ActorPath& path) const;
-  // The reservation of an actor that has ended; null if its time is over, or there never was one.
-  // Valid until the next change.
+  // Returns the reservation of an actor that has ended, or null if it has expired or never existed.
+  // The pointer is valid until the next change.
   const UidReservation* FindEnded(Pid pid) const;
 
-  // Ends up to `most` reservations whose time has come, and returns how many. A timer of the system
-  // calls it.
+  // Ends up to `most` reservations that have expired, and returns their number. A timer of the
+  // system calls it.
   size_t Expire(Instant now, size_t most = SIZE_MAX);
-  // When the next one ends; the infinite future if none does.
+  // The time at which the next reservation expires. The infinite future if there is none.
   Instant NextExpiry() const {
     return reservations_.empty() ? Instant::InfiniteFuture() : reservations_.front().deadline;
   }
-  // The reservations that had to go since the last call, because there were too many.
+  // Returns the reservations that were evicted since the last call.
   std::vector<UidReservation> TakeEvicted() { return std::exchange(evicted_, {}); }
   size_t reservation_count() const { return reservations_.size(); }
 
-  // The uid that the system gives an actor.
+  // The uid that the system issues for an actor.
   ActorUid UidOf(Pid pid) const;
   const ActorUidIssuer& uids() const { return issuer_; }
 
@@ -168,13 +168,13 @@ class ActorPathRegistry {
   struct Entry {
     uint64_t hash = 0;
     path_internal::CompactName name;
-    uint32_t generation = 0;  // of the actor that has the slot, or had it last
+    uint32_t generation = 0;  // of the current actor of the slot, or of the last one
     uint32_t parent_slot = 0;
     uint32_t child_count : 30 = 0;
     uint32_t is_live : 1 = 0;
     uint32_t has_outside_uid : 1 = 0;
-    uint16_t depth = 0;      // segments of the path
-    uint16_t text_size = 0;  // of them, with a slash for each
+    uint16_t depth = 0;      // number of segments of the path
+    uint16_t text_size = 0;  // bytes of those segments, with a slash for each
   };
   static_assert(sizeof(Entry) == 32);
   static constexpr size_t kChunkEntries = 1024;
@@ -195,7 +195,7 @@ class ActorPathRegistry {
   }
   Entry* MutableEntry(Pid pid) { return const_cast<Entry*>(FindEntry(pid)); }
   bool IsRoot(const Entry& entry) const { return &entry == root_entry_; }
-  // For slots that a live entry or the index names: they exist.
+  // For slots that a live entry or the index names; they exist.
   const Entry& KnownEntry(uint32_t slot) const { return chunks_[slot / kChunkEntries]->entries[slot % kChunkEntries]; }
   const Entry& ParentOf(const Entry& entry) const { return KnownEntry(entry.parent_slot); }
   Pid PidOf(const Entry& entry, uint32_t slot) const { return {.slot = slot, .generation = entry.generation}; }
@@ -216,16 +216,17 @@ class ActorPathRegistry {
   const absl::Duration uid_reservation_;
   const size_t max_uid_reservations_;
   const ActorUidIssuer issuer_;
-  const ActorPath root_;            // without authority
-  const ActorPath canonical_root_;  // as others know it
+  const ActorPath root_;            // without an authority
+  const ActorPath canonical_root_;  // the root as peers know it
   std::vector<std::unique_ptr<Chunk>> chunks_;
   const Entry* root_entry_ = nullptr;
   path_internal::PathIndex index_;
   absl::flat_hash_map<Pid, ActorUid> outside_uids_;
-  // The oldest first. They are numbered from the beginning on; this is the number of the first.
+  // The oldest first. Reservations are numbered from 0; first_reservation_ is the number of the
+  // first one here.
   std::deque<UidReservation> reservations_;
   uint64_t first_reservation_ = 0;
-  absl::flat_hash_set<std::pair<uint64_t, ActorUid>> reserved_;  // two paths of one hash and uid count as one
+  absl::flat_hash_set<std::pair<uint64_t, ActorUid>> reserved_;  // two paths with the same hash and uid count as one
   absl::flat_hash_map<Pid, uint64_t> ended_;                     // the number of the actor's reservation
   std::vector<UidReservation> evicted_;
 };

@@ -204,7 +204,7 @@ TEST_F(ActorPathRegistryTest, ReservesAUidFromOutsideAfterItsActorHasEnded) {  /
   EXPECT_TRUE(registry_->CheckUid(Path("pekko://s/user/b"), uid).ok());            // another path
   EXPECT_TRUE(registry_->CheckUid(Path("pekko://s/user/a"), ActorUid(124)).ok());  // another uid
   EXPECT_TRUE(registry_->RegisterWithUid({10, 2}, kUser, "a", ActorUid(124)).ok());
-  // Five days later, not a nanosecond earlier.
+  // It expires after five days, not a nanosecond earlier.
   EXPECT_EQ(registry_->Expire(now_ + (absl::Hours(5 * 24) - absl::Nanoseconds(1))), 0u);
   EXPECT_EQ(KindOf(registry_->CheckUid(Path("pekko://s/user/a"), uid)), Kind::kUidReserved);
   EXPECT_EQ(registry_->Expire(now_ + absl::Hours(5 * 24)), 1u);
@@ -267,7 +267,7 @@ TEST_F(ActorPathRegistryTest, RemembersAnEndedActorAsLongAsItsUidIsReserved) {  
   EXPECT_EQ(registry_->FindEnded({10, 2})->path, "pekko://s/user/a");
   EXPECT_EQ(registry_->FindEnded({10, 2})->uid, second.uid());
   EXPECT_EQ(registry_->FindEnded({10, 5}), nullptr);
-  // One at a time, and only those whose time is over.
+  // Expire ends one at a time, and only those that have expired.
   const Instant later = now_ + (absl::Hours(120) + absl::Seconds(3));
   EXPECT_EQ(registry_->Expire(later, 1), 1u);
   EXPECT_EQ(registry_->FindEnded({10, 1}), nullptr);
@@ -288,7 +288,7 @@ TEST_F(ActorPathRegistryTest, KeepsAtMost65536ReservationsByDefault) {  // PTH-6
   EXPECT_TRUE(registry_->ReserveUid(path, ActorUid(65'538), now_).ok());
   const std::vector<UidReservation> evicted = registry_->TakeEvicted();
   ASSERT_EQ(evicted.size(), 2u);
-  EXPECT_EQ(evicted[0].uid, ActorUid(1));  // the oldest goes
+  EXPECT_EQ(evicted[0].uid, ActorUid(1));  // the oldest is evicted
   EXPECT_EQ(evicted[1].uid, ActorUid(2));
   EXPECT_EQ(evicted[0].path, "pekko://s/user/a");
   EXPECT_EQ(evicted[0].deadline, now_ + absl::Hours(120));
@@ -309,7 +309,7 @@ TEST_F(ActorPathRegistryTest, TakesReservationTimeAndCapFromTheConfig) {  // PTH
   EXPECT_EQ(registry_->ReserveUid(path, ActorUid(), now_).code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Against a simple model: spawns and stops at random, with slots that are used again.
+// Compares with a simple model: random spawns and stops, with reused slots.
 TEST_F(ActorPathRegistryTest, AgreesWithAModelThatKeepsEveryText) {  // PTH-10
   struct Live {
     std::string text;
@@ -388,7 +388,7 @@ TEST(ActorSystemConfig, RefusesWhatCannotWork) {  // PTH-8
   EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(create({.system_name = std::string(256, 'a')})),
             ActorPathErrorKind::kInvalidSystemName);
   EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(create({.scheme = "akka"})), ActorPathErrorKind::kInvalidScheme);
-  // Quarantine and reservation are two settings: one does not stand for the other.
+  // The quarantine and the reservation are two settings: neither replaces the other.
   EXPECT_EQ(create({.remoting = RemotingConfig{.quarantine_duration = absl::Milliseconds(1)}}).code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(
@@ -431,7 +431,7 @@ TEST(PathFailureReporter, MakesAnEventAndADeadLetterOfAPathThatTheSystemCannotUs
   EXPECT_EQ(log, (std::vector<std::string>{absl::StrCat("failure ../.. from pekko://s/user/a: ", escape.message()),
                                            "dead invalid_path"}));
   EXPECT_EQ(dead_letters.count(DeadLetterReason::kInvalidPath), 1u);
-  // Every kind of error has its reason.
+  // Every kind of error maps to a reason.
   auto report = [&](const absl::Status& status) { reporter.Report(status, letter, Instant()).IgnoreError(); };
   auto error = [](auto kind) { return MakeError(absl::StatusCode::kNotFound, kind, "x"); };
   report(error(Kind::kPidUnknown));
@@ -451,7 +451,7 @@ TEST(PathFailureReporter, MakesAnEventAndADeadLetterOfAPathThatTheSystemCannotUs
 TEST(CompactName, KeepsNamesOfEveryKind) {
   using path_internal::CompactName;
   auto text = [](const CompactName& name) {
-    // Something stands before it, 8 bytes of which it may overwrite, and behind it, which it may not.
+    // The function may overwrite the 8 bytes before the name, but not the byte after it.
     std::string out(1 + 8 + name.size() + 1, '?');
     char* const end = out.data() + out.size() - 1;
     EXPECT_EQ(name.WriteWithSlashBefore(end), end - name.size() - 1);
@@ -477,7 +477,7 @@ TEST(CompactName, KeepsNamesOfEveryKind) {
     moved = CompactName::Of("x");
     EXPECT_EQ(text(moved), "x");
   }
-  // Up to 64^6 in place, and as a number beyond.
+  // Numbers below 64^6 are in place; larger ones are stored as a number.
   for (uint64_t number : std::vector<uint64_t>{0, 1, 63, 64, 100, 4096, 68'719'476'735, 68'719'476'736}) {
     const CompactName compact = CompactName::Auto(number);
     EXPECT_EQ(text(compact), AutoName(number));
@@ -493,7 +493,8 @@ TEST(CompactName, KeepsNamesOfEveryKind) {
 
 TEST(PathIndex, TellsApartPathsOfTheSameHash) {
   path_internal::PathIndex index;
-  // All in one run of buckets: the same tag, tags that wrap around the end, and neighbours.
+  // All hashes are in one run of buckets: equal tags, tags that wrap around the end, and
+  // neighbours.
   const std::vector<uint64_t> hashes = {15, 15, 15, 31, 0, 1, 14, uint64_t{1} << 32 | 15, 2, 15};
   for (uint32_t i = 0; i < hashes.size(); ++i) index.Insert(hashes[i], i);
   auto has = [&](uint32_t i) { return index.Find(hashes[i], [i](uint32_t slot) { return slot == i; }).has_value(); };

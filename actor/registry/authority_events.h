@@ -1,10 +1,12 @@
-// What the stream hears of other systems: every change of an authority's state, and every message that is refused
-// because its authority is in quarantine.
+// Events about other systems: each change of an authority's state, and each message that is refused
+// because its authority is quarantined.
 //
-//   stream.Listen<AuthorityStateChanged>([](const AuthorityStateChanged& change) { ... });  // quarantines among them
-//   stream.Listen<QuarantinedEvent>(...);                                                   // only those
+//   EventSubscription changes = stream.Listen<AuthorityStateChanged>(
+//       [](const AuthorityStateChanged& change) { Note(change.authority); });               // quarantines too
+//   EventSubscription quarantines = stream.Listen<QuarantinedEvent>(
+//       [](const QuarantinedEvent& change) { Note(change.authority); });                    // only quarantines
 //
-// Events are views that hold during the publication.
+// Events are views that are valid during the publication.
 #ifndef FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
 #define FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
 
@@ -21,19 +23,19 @@
 namespace fraktor::inline v0 {
 
 enum class AuthorityState {
-  kUnresolved,  // not connected: messages wait
-  kConnected,   // messages go out
+  kUnresolved,  // not connected; messages are queued
+  kConnected,   // messages are sent
   kQuarantine,  // messages are refused until the deadline
 };
 
 enum class AuthorityCause {
-  kFirstSeen,           // somebody sends to it for the first time
-  kMappingRegistered,   // a handshake has succeeded, or a program has said where it is
-  kTransportDropped,    // the connection is gone
-  kInvalidAssociation,  // the peer cannot be trusted to know our state any more
+  kFirstSeen,           // the first message to this authority
+  kMappingRegistered,   // a handshake succeeded, or a program registered the endpoint
+  kTransportDropped,    // the connection is lost
+  kInvalidAssociation,  // the peer's knowledge of our state can no longer be trusted
   kDurationElapsed,     // the quarantine has ended
-  kManualOverride,      // a program has ended the quarantine
-  kNewIncarnation,      // another system answers at the same authority
+  kManualOverride,      // a program ended the quarantine
+  kNewIncarnation,      // another system replies at the same authority
 };
 
 std::string_view NameOf(AuthorityState state);
@@ -45,19 +47,19 @@ struct AuthorityStateChanged {
   std::optional<AuthorityState> from = std::nullopt;  // none if the authority is new
   AuthorityState to = AuthorityState::kUnresolved;
   AuthorityCause cause = AuthorityCause::kFirstSeen;
-  std::string_view reason = {};  // why there is a quarantine
-  uint64_t system_uid = 0;       // of the peer; 0 if it was never known
-  Instant deadline = {};         // of a quarantine
+  std::string_view reason = {};  // the reason for the quarantine
+  uint64_t system_uid = 0;       // uid of the peer; 0 if it was never known
+  Instant deadline = {};         // end of the quarantine
   Instant at = {};
-  size_t flushed = 0;  // messages that waited and go out now
-  size_t lost = 0;     // messages that waited and are dead letters now
+  size_t flushed = 0;  // number of queued messages that are sent now
+  size_t lost = 0;     // number of queued messages that are dead letters now
 };
 
 struct QuarantinedEvent : AuthorityStateChanged {
   static constexpr EventInfo<QuarantinedEvent, AuthorityStateChanged> kEvent{"QuarantinedEvent"};
 };
 
-// One message that is refused because its authority is in quarantine. It is a dead letter too.
+// A message that is refused because its authority is quarantined. It is a dead letter too.
 struct InvalidAssociation {
   static constexpr EventInfo<InvalidAssociation> kEvent{"InvalidAssociation"};
   const PathAuthority& authority;

@@ -1,8 +1,7 @@
-// CompactName: the name of an actor in 8 bytes.
+// CompactName: the name of an actor in 8 bytes. Internal to the registry and the actor tree.
 //
-//   CompactName::Auto(27)             // "$B": in place, as all automatic names below 64^6; the others are a number
-//   CompactName::Of("cart")           // up to 7 bytes in place
-//   CompactName::Of("customer-4711")  // on the heap, with its length
+// A name of up to 7 bytes is in place; so are the automatic names of numbers below 64^6. Larger
+// automatic names are stored as their number. Other names are on the heap, with their length.
 //
 // Thread safety: thread-compatible; const methods only read.
 #ifndef FRAKTOR_ACTOR_REGISTRY_COMPACT_NAME_H_
@@ -33,7 +32,7 @@ class CompactName {
     if (IsHeap()) std::unique_ptr<char[]>(Heap()).reset();
   }
 
-  // The automatic name of a number below 2^62. It never needs the heap.
+  // Returns the automatic name of a number below 2^62. It never needs the heap.
   static CompactName Auto(uint64_t number) {
     const AutoNameText text(number);
     if (text.view().size() <= kMaxInPlace) return CompactName(InPlace(text.view()));
@@ -65,12 +64,13 @@ class CompactName {
     }
   }
 
-  // Writes a slash and the text so that they end at `end`, and returns where they begin. What stands in the 8 bytes
-  // before `end` is lost, also where the name is shorter: whoever writes a path goes from its end to its beginning.
+  // Writes a slash and the text so that they end at `end`, and returns where they begin. Overwrites
+  // the 8 bytes before `end`, even if the name is shorter, so callers must write a path from its
+  // end to its beginning.
   char* WriteWithSlashBefore(char* end) const {
     if ((word_ & 3) == kInPlace) {
-      // The text fills the word from its second byte on. A slash in the first one makes it a step of the path, and the
-      // shift puts its end where it belongs.
+      // The text fills the word from its second byte on. The slash replaces the first byte, and the
+      // shift moves the end of the text to `end`.
       const size_t length = InPlaceSize();
       StoreLittleEndian(((word_ & ~uint64_t{0xff}) | '/') << (8 * (kMaxInPlace - length)), end - sizeof(word_));
       return end - length - 1;
@@ -87,7 +87,7 @@ class CompactName {
     return begin - 1;
   }
 
-  // Whether this is the text.
+  // Returns whether the name is `text`.
   bool Is(std::string_view text) const {
     switch (word_ & 3) {
       case kAuto:
@@ -117,14 +117,14 @@ class CompactName {
     }
     return number == 0 && (text.size() == 2 || text.back() != kAutoNameDigits[0]);
   }
-  // Six bits each, and at least one.
+  // Each digit has six bits; there is at least one.
   size_t AutoDigits() const { return (static_cast<size_t>(std::bit_width(word_ >> 2 | 1)) + 5) / 6; }
   uint32_t HeapSize() const {
     uint32_t size;
     std::memcpy(&size, Heap(), sizeof(size));
     return size;
   }
-  // The heap has names of more than 7 bytes only, so that two words which overlap are enough up to 16.
+  // Only names of more than 7 bytes are on the heap, so two overlapping words copy up to 16 bytes.
   void CopyHeapText(char* to) const {
     const char* const from = Heap() + sizeof(uint32_t);
     const size_t length = HeapSize();
@@ -143,8 +143,8 @@ class CompactName {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): a tagged pointer
   char* Heap() const { return reinterpret_cast<char*>(static_cast<uintptr_t>(word_)); }
 
-  // Zero, a pointer, or one of the tags in the two lowest bits. In place: the size above the tag in the lowest byte,
-  // the text in the others.
+  // Zero, a pointer, or a value with a tag in the two lowest bits. For a name in place, the lowest
+  // byte holds the tag and above it the size; the other bytes hold the text.
   uint64_t word_ = 0;
 };
 

@@ -1,11 +1,14 @@
-// What becomes of a path that the running system cannot use: an event and a dead letter, besides the error itself.
+// PathFailureReporter: reports a path that the running system cannot use, as an event and as a dead
+// letter.
 //
 //   absl::StatusOr<ActorPath> path = ActorSelectionResolver::Resolve(base, selection);
-//   if (!path.ok()) return reporter.Report(path.status(), {.sender = from, .recipient = text, .message = view}, now);
+//   if (!path.ok()) {
+//     return reporter.Report(path.status(), {.sender = from, .recipient = text, .message = view}, now);
+//   }
 //
-// A bare call of a parser reports nothing; whoever sends a message by a path does.
+// The parser reports nothing. The code that sends a message by a path reports the failure.
 //
-// Thread safety: any thread may call it. Time comes in as an argument.
+// Thread safety: any thread may call it. Callers pass the time.
 #ifndef FRAKTOR_ACTOR_REGISTRY_PATH_FAILURE_H_
 #define FRAKTOR_ACTOR_REGISTRY_PATH_FAILURE_H_
 
@@ -20,22 +23,23 @@
 
 namespace fraktor::inline v0 {
 
-// A message could not be sent by the path that it was meant for. A view that holds during the publication.
+// A message could not be sent, because its path leads nowhere. A view that is valid during the
+// publication.
 struct PathFailure {
   static constexpr EventInfo<PathFailure> kEvent{"PathFailure"};
   const absl::Status& error;  // with an ActorPathErrorKind or a PathResolutionErrorKind
   std::string_view sender;
-  std::string_view recipient;  // as it was written, perhaps malformed
+  std::string_view recipient;  // as it was written; may be malformed
   Instant at;
 };
 
 class PathFailureReporter {
  public:
-  // Both must live longer.
+  // Both must outlive the reporter.
   PathFailureReporter(EventStream& events, DeadLetters& dead_letters) : events_(events), dead_letters_(dead_letters) {}
 
-  // Publishes PathFailure and a DeadLetter whose reason follows from the error's kind, and returns the error. An OK
-  // status is returned without a word.
+  // Publishes a PathFailure and a DeadLetter, whose reason follows from the kind of the error, and
+  // returns the error. Does nothing for OK.
   absl::Status Report(absl::Status error, const AllDeadLetters& letter, Instant now) const;
 
  private:

@@ -36,7 +36,8 @@ bool PathIndex::Erase(uint64_t hash, uint32_t slot) {
     if (buckets_[hole].slot_plus_one == 0) return false;
     hole = (hole + 1) & mask;
   }
-  // Whoever would not be found across the hole moves into it, and leaves the next one.
+  // An entry that a probe would not find across the hole moves into it, and its bucket becomes the
+  // hole.
   for (size_t i = (hole + 1) & mask; buckets_[i].slot_plus_one != 0; i = (i + 1) & mask) {
     const size_t home = buckets_[i].tag & mask;
     if (((i - home) & mask) >= ((i - hole) & mask)) {

@@ -1,12 +1,10 @@
-// From the hash of a path to the slots of actors that may have it, in one probe.
+// PathIndex: finds the slots of the actors that may have a path, by the hash of the path, in one
+// probe. Internal to the registry.
 //
-//   index.Insert(hash, slot);
-//   index.Find(hash, [&](uint32_t slot) { return IsTheOne(slot); })  // the first slot of that hash that is accepted
-//   index.Erase(hash, slot);
-//
-// A flat table of 8-byte buckets with linear probing; it holds 32 bits of the hash and the slot, and never more than
-// 3/4 full. Different paths with the same bits are told apart by whoever asks. Erasing moves what follows back, so that
-// no marks pile up. It never shrinks.
+// A flat table of 8-byte buckets with linear probing. A bucket holds 32 bits of the hash and the
+// slot. The table is never more than 3/4 full and never shrinks. Different paths may share these
+// bits, so the caller of Find accepts or rejects each slot. Erase moves later buckets back, so that
+// no tombstones pile up.
 //
 // Thread safety: thread-compatible.
 #ifndef FRAKTOR_ACTOR_REGISTRY_PATH_INDEX_H_
@@ -24,7 +22,7 @@ namespace fraktor::inline v0::path_internal {
 class PathIndex {
  public:
   PathIndex() : PathIndex(0) {}
-  // With room for so many before it grows.
+  // Has room for `expected` slots before it grows.
   explicit PathIndex(size_t expected) : buckets_(std::bit_ceil(std::max(kMinBuckets, expected + expected / 3 + 1))) {}
 
   size_t size() const { return size_; }
@@ -40,10 +38,10 @@ class PathIndex {
     return std::nullopt;
   }
 
-  // The pair must not be in the index yet; `slot` is below 2^32 - 1.
+  // The pair must not be in the index yet. `slot` must be below 2^32 - 1.
   void Insert(uint64_t hash, uint32_t slot);
 
-  // False if the pair is not in the index.
+  // Returns false if the pair is not in the index.
   bool Erase(uint64_t hash, uint32_t slot);
 
  private:
@@ -51,13 +49,13 @@ class PathIndex {
 
   struct Bucket {
     uint32_t tag = 0;
-    uint32_t slot_plus_one = 0;  // 0 is an empty bucket
+    uint32_t slot_plus_one = 0;  // 0 means that the bucket is empty
   };
 
   void Place(const Bucket& bucket);
   void Grow();
 
-  std::vector<Bucket> buckets_;  // a power of two of them
+  std::vector<Bucket> buckets_;  // their number is a power of two
   size_t size_ = 0;
 };
 

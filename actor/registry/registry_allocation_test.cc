@@ -1,4 +1,4 @@
-// What an actor costs in the registry, by counting what the heap is asked for.
+// Counts heap allocations to measure the memory of an actor in the registry.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -21,7 +21,7 @@ namespace {
 size_t allocations = 0;
 size_t live_bytes = 0;
 
-// The size stands before the block.
+// The size of a block is stored before the block.
 constexpr size_t kHeader = alignof(std::max_align_t);
 
 void* Allocate(size_t size) {
@@ -71,7 +71,8 @@ TEST(RegistryAllocation, AnAutomaticallyNamedActorStoresNoText) {  // PTH-10
   const double bytes = static_cast<double>(live_bytes - bytes_before) / kActors;
   const size_t times = allocations - allocations_before;
   std::printf("%.1f bytes and %.4f allocations per actor\n", bytes, static_cast<double>(times) / kActors);
-  // An entry of 32 bytes and at most 8 * 2 / 0.75 of the index; chunks of 1024 entries, and the index's doublings.
+  // An entry takes 32 bytes and the index at most 8 * 2 / 0.75. Allocations are chunks of 1024
+  // entries, and the doublings of the index.
   EXPECT_LE(bytes, 32 + 22 + 1);
   EXPECT_LE(times, kActors / 1024 + 40);
   EXPECT_EQ(registry->PathOf({2 + 65, 1})->name(), "$bb");
@@ -104,7 +105,7 @@ TEST(RegistryAllocation, GivesBackWhatANameTook) {  // PTH-6
   while (generation <= 10) live_and_end(generation++);
   const size_t bytes_before = live_bytes;
   while (generation <= 10'000) live_and_end(generation++);
-  // Reservations are a queue, which takes and gives back its memory in blocks.
+  // Reservations are in a deque, which allocates and frees its memory in blocks.
   EXPECT_LE(live_bytes, bytes_before + 1024);
 }
 

@@ -45,7 +45,7 @@ absl::Status Quarantined(const PathAuthority& authority, std::string_view reason
       absl::StrCat("authority ", authority.ToString(), " is in quarantine for another ", absl::FormatDuration(left),
                    " because of ", QuotedForText(reason), "; restart the peer, or override the quarantine"),
       {{"authority", authority.ToString()}});
-  // Callers that deal in paths ask by the kind of their own domain.
+  // Callers that handle paths check the kind of path errors.
   const absl::string_view url = ToAbsl(ErrorKindTraits<ActorPathErrorKind>::kTypeUrl);
   const absl::Status as_path = MakeError(absl::StatusCode::kUnavailable, ActorPathErrorKind::kQuarantined, "",
                                          {{"authority", authority.ToString()}});

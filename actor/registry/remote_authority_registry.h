@@ -1,15 +1,16 @@
-// RemoteAuthorityRegistry: what is known of other systems, and what becomes of messages to them.
+// RemoteAuthorityRegistry: the state of other systems, and what happens to messages for them.
 //
-//   absl::StatusOr<std::optional<Envelope>> now_or_later = registry.Offer(authority, std::move(envelope), now);
-//   if (now_or_later.ok() && now_or_later->has_value()) transport.Send(**now_or_later);
-//   ...
-//   absl::StatusOr<std::deque<Envelope>> waiting = registry.Connect(authority, "10.0.0.7:2552", peer_uid, now);
-//   for (Envelope& envelope : *waiting) transport.Send(envelope);  // before anything that is offered later
+//   absl::StatusOr<std::optional<Parcel>> to_send = registry.Offer(authority, std::move(parcel), now);
+//   if (to_send.ok() && to_send->has_value()) transport.Send(**to_send);
+//   absl::StatusOr<std::deque<Parcel>> queued = registry.Connect(authority, "10.0.0.7:2552", peer_uid, now);
+//   for (Parcel& each : *queued) transport.Send(each);  // before any parcel that is offered later
+//
+// The states and the calls that change them:
 //
 //   from         call                               to
 //   none         Offer, Connect                     Unresolved
 //   Unresolved   Connect                            Connected
-//   Unresolved   Quarantine of who was there last   Quarantine
+//   Unresolved   Quarantine of the last system      Quarantine
 //   Connected    Disconnect                         Unresolved
 //   Connected    Connect by a new uid               Connected
 //   Connected    Quarantine                         Quarantine
@@ -17,25 +18,31 @@
 //   Quarantine   Override                           Connected
 //   Quarantine   Connect by a new uid               Connected
 //
-// Unresolved: messages wait, first in first out, at most `max_deferred_per_authority`; further ones are dead letters.
-// Connected: messages are handed back to be sent. Quarantine: what waits is cleared and what comes is refused, each
-// with one InvalidAssociation and one dead letter, until the deadline. Quarantine needs the uid of the system that is
-// meant, and that has to be the one that was met there last: a failure that is noticed late must not hit the peer's next
-// life, and one that was never met has done nothing. Pekko logs such a quarantine and ignores it; here it is an error.
+// - Unresolved: messages are queued, first in first out, up to `max_deferred_per_authority`.
+//   Further messages are dead letters.
+// - Connected: Offer returns messages to the caller, who sends them.
+// - Quarantine: queued and new messages are refused until the deadline, each with one
+//   InvalidAssociation and one dead letter.
 //
-// A new system uid at an authority starts fresh: the old one's quarantine does not bind it, and what waited for the
-// old one is lost rather than delivered to a stranger. What waited while no uid was ever known is delivered.
+// Quarantine needs the uid of the system that it means, which must be the last system that replied
+// at the authority. So a failure that is noticed late does not hit the peer's next incarnation, and
+// a system that never replied cannot be quarantined. Pekko logs such a quarantine and ignores it;
+// here it is an error.
 //
-// Every change of state is an event (authority_events.h). A call that the state does not allow is an error,
-// PathResolutionErrorKind::kIllegalTransition, that changes nothing and is no event. Authorities whose protocol is
-// not known never enter.
+// A new system uid at an authority starts fresh: the quarantine of the old system does not apply to
+// it, and messages that were queued for the old system are lost rather than delivered to a
+// stranger. Messages that were queued while no uid was known are delivered.
 //
-// `Envelope` is any movable type. `describe` says what a dead letter tells of it; the views that it returns hold as
-// long as the envelope.
+// Every change of state is an event (authority_events.h). A call that the state does not allow
+// returns PathResolutionErrorKind::kIllegalTransition, changes nothing and publishes nothing.
+// Authorities with an unknown protocol are never added.
 //
-// Thread safety: thread-compatible: one owner, or a lock around it. Events are published from inside the calls, so
-// subscribers must not call back. Time comes in as an argument, and the same calls with the same times do the same
-// things.
+// `Envelope` is any movable type. `describe` returns the dead letter of an envelope; its views are
+// valid as long as the envelope.
+//
+// Thread safety: thread-compatible: one owner, or a lock around it. The calls publish events, so
+// subscribers must not call back. Callers pass the time; the same calls with the same times have
+// the same results.
 #ifndef FRAKTOR_ACTOR_REGISTRY_REMOTE_AUTHORITY_REGISTRY_H_
 #define FRAKTOR_ACTOR_REGISTRY_REMOTE_AUTHORITY_REGISTRY_H_
 
@@ -74,29 +81,30 @@ absl::Status QueueFull(const PathAuthority& authority, size_t max_deferred);
 absl::Status Quarantined(const PathAuthority& authority, std::string_view reason, absl::Duration left);
 absl::Status IllegalTransition(const PathAuthority& authority, std::string_view call,
                                std::optional<AuthorityState> state, std::string_view why);
-// Quarantine of a system that is not the last one that was met; `met` is 0 if there was none.
+// The error of Quarantine for a system other than the last one that replied; `met` is 0 if none
+// did.
 absl::Status NotTheSystem(const PathAuthority& authority, std::optional<AuthorityState> state, uint64_t meant,
                           uint64_t met);
 
 }  // namespace authority_internal
 
-// What is known of one authority.
+// The state of one authority.
 struct AuthorityInfo {
   AuthorityState state = AuthorityState::kUnresolved;
-  std::string endpoint;     // where it is connected
-  uint64_t system_uid = 0;  // of the last system that answered there; 0 for none
+  std::string endpoint;     // the address of the connection
+  uint64_t system_uid = 0;  // of the last system that replied there; 0 for none
   size_t deferred = 0;
-  Instant deadline;    // of a quarantine
-  std::string reason;  // of a quarantine
+  Instant deadline;    // end of the quarantine
+  std::string reason;  // reason for the quarantine
 };
 
 template <class Envelope>
 class RemoteAuthorityRegistry {
  public:
-  // Sender, recipient and message of an envelope; the reason is set by the registry.
+  // Returns sender, recipient and message of an envelope. The registry sets the reason.
   using Describe = AllDeadLetters (*)(const Envelope&);
 
-  // An error if the config is wrong. The others must live longer than the registry.
+  // Returns an error if the config is invalid. The other arguments must outlive the registry.
   static absl::StatusOr<std::unique_ptr<RemoteAuthorityRegistry>> Create(const RemotingConfig& config,
                                                                          Describe describe, EventStream& events,
                                                                          DeadLetters& dead_letters) {
@@ -108,36 +116,40 @@ class RemoteAuthorityRegistry {
   RemoteAuthorityRegistry(const RemoteAuthorityRegistry&) = delete;
   RemoteAuthorityRegistry& operator=(const RemoteAuthorityRegistry&) = delete;
 
-  // What becomes of a message: the envelope itself if it is to be sent now, nothing if it waits, an error if it is
-  // refused (then it is a dead letter): kAuthorityUnresolved, kAuthorityQuarantined, or kUnsupportedAuthority.
+  // Returns the envelope if the caller must send it now, and nothing if it is queued. Refuses it
+  // with an error, and makes it a dead letter: kAuthorityUnresolved, kAuthorityQuarantined or
+  // kUnsupportedAuthority.
   absl::StatusOr<std::optional<Envelope>> Offer(const PathAuthority& authority, Envelope envelope, Instant now);
 
-  // The authority has answered from `endpoint` as the system of `system_uid`, which is not 0. Returns what waited, in
-  // order. Unresolved → Connected; Connected → Connected and Quarantine → Connected if the uid is new. The same uid
-  // again while connected changes nothing but the endpoint. Illegal: the uid that is in quarantine.
+  // The system of `system_uid`, which is not 0, has replied at `endpoint`. Returns the queued
+  // messages in their order. Unresolved → Connected; Connected → Connected and Quarantine →
+  // Connected if the uid is new. The same uid while connected only changes the endpoint. Illegal: a
+  // uid that is quarantined.
   absl::StatusOr<std::deque<Envelope>> Connect(const PathAuthority& authority, std::string_view endpoint,
                                                uint64_t system_uid, Instant now);
 
-  // The connection is gone. Connected → Unresolved; everything else is illegal.
+  // The connection is lost. Connected → Unresolved. Illegal in every other state.
   absl::Status Disconnect(const PathAuthority& authority, Instant now);
 
-  // Connected or Unresolved → Quarantine, for the system of `system_uid`. Illegal: no such system was met there, or
-  // it is in quarantine already; the deadline stays.
+  // Connected or Unresolved → Quarantine, for the system of `system_uid`. Illegal: another system
+  // replied last, or it is quarantined already; then the deadline stays.
   absl::Status Quarantine(const PathAuthority& authority, uint64_t system_uid, std::string_view reason, Instant now);
 
-  // A person knows better: Quarantine → Connected before the deadline. Everything else is illegal.
+  // Ends a quarantine early, by a decision of a person: Quarantine → Connected. Illegal in every
+  // other state.
   absl::Status Override(const PathAuthority& authority, std::string_view endpoint, Instant now);
 
-  // Those that wait for the authority and that `is_wanted` says yes to, in order; they wait no more. No event.
+  // Removes the queued messages that `is_wanted` accepts, and returns them in their order.
+  // Publishes nothing.
   std::deque<Envelope> Withdraw(const PathAuthority& authority,
                                 absl::FunctionRef<bool(const Envelope& envelope)> is_wanted);
 
-  // Quarantine → Unresolved for all whose deadline has come; how many. For the system's tick. Calls in between look
-  // at the deadline of their own authority themselves.
+  // Quarantine → Unresolved for all quarantines whose deadline has passed; returns their number.
+  // The system's tick calls it. Other calls check the deadline of their own authority.
   size_t Tick(Instant now);
 
-  // None if the authority is not known. As the last call or Tick left it: a quarantine whose deadline has come since is
-  // still shown.
+  // Returns none for an unknown authority. Shows the state that the last call or Tick left: a
+  // quarantine may still show after its deadline.
   std::optional<AuthorityInfo> Find(const PathAuthority& authority) const;
   size_t size() const { return entries_.size(); }
 
@@ -160,7 +172,7 @@ class RemoteAuthorityRegistry {
   static std::optional<AuthorityState> StateOf(const Entry* entry) {
     return entry == nullptr ? std::nullopt : std::optional<AuthorityState>(entry->state);
   }
-  // The entry, after a quarantine whose time has come has ended; null if there is none.
+  // Returns the entry, or null. Ends its quarantine first if the deadline has passed.
   Entry* Lookup(const PathAuthority& authority, Instant now);
   absl::StatusOr<Entry*> LookupOrAdd(const PathAuthority& authority, Instant now);
   bool MakeRoom();
@@ -240,7 +252,7 @@ typename RemoteAuthorityRegistry<Envelope>::Entry* RemoteAuthorityRegistry<Envel
   if (entry.state == AuthorityState::kQuarantine && entry.deadline <= now) {
     EndQuarantine(authority, entry);
     Change(authority, entry, AuthorityState::kUnresolved, AuthorityCause::kDurationElapsed, now);
-    entry.system_uid = 0;  // whoever answers now is welcome
+    entry.system_uid = 0;  // any system may reply now
   }
   return &entry;
 }
@@ -320,7 +332,7 @@ absl::StatusOr<std::deque<Envelope>> RemoteAuthorityRegistry<Envelope>::Connect(
   entry->deferred.clear();
   size_t lost = 0;
   if (is_new_system) {
-    // They waited for the system that was there before.
+    // These messages were queued for the earlier system.
     lost = deferred.size();
     for (const Envelope& envelope : deferred) Lose(envelope, DeadLetterReason::kNewIncarnation, now);
     deferred.clear();

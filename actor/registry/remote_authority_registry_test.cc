@@ -29,7 +29,7 @@
 namespace fraktor {
 namespace {
 
-// Movable only, as envelopes are.
+// Move-only, as envelopes are.
 struct Envelope {
   explicit Envelope(int n) : number(std::make_unique<int>(n)), recipient(absl::StrCat("pekko://peer@h:1/user/", n)) {}
   std::unique_ptr<int> number;
@@ -70,7 +70,7 @@ class RemoteAuthorityRegistryTest : public ::testing::Test {
 
   void Make(const RemotingConfig& config) { registry_ = *Registry::Create(config, &Describe, stream_, dead_letters_); }
 
-  // "send", "wait", or the kind of the error.
+  // Returns "send", "wait", or the kind of the error.
   std::string Offer(int number, const PathAuthority& authority = Peer()) {
     absl::StatusOr<std::optional<Envelope>> answer = registry_->Offer(authority, Envelope(number), now_);
     if (!answer.ok()) return KindText(answer.status());
@@ -79,7 +79,7 @@ class RemoteAuthorityRegistryTest : public ::testing::Test {
     return "send";
   }
 
-  // What was flushed, or the kind of the error.
+  // Returns the numbers of the flushed messages, or the kind of the error.
   std::string Connect(uint64_t uid, const PathAuthority& authority = Peer()) {
     absl::StatusOr<std::deque<Envelope>> flushed = registry_->Connect(authority, "10.0.0.7:1", uid, now_);
     if (!flushed.ok()) return KindText(flushed.status());
@@ -111,7 +111,7 @@ class RemoteAuthorityRegistryTest : public ::testing::Test {
     return info->state;
   }
 
-  // What has been published since the last call.
+  // Returns the events since the last call.
   Log Take() { return std::exchange(log_, {}); }
 
   EventStream stream_;
@@ -122,8 +122,8 @@ class RemoteAuthorityRegistryTest : public ::testing::Test {
   Instant now_;
 };
 
-// PTH-7: who knows that a message has a better place to go to takes it out of those that wait; the others keep their
-// order.
+// PTH-7: a caller that knows a better target withdraws its messages from the queue; the others keep
+// their order.
 TEST_F(RemoteAuthorityRegistryTest, GivesBackWhatIsWantedOfThoseThatWait) {
   for (int n = 1; n <= 4; ++n) EXPECT_EQ(Offer(n), "wait");
   log_.clear();
@@ -203,7 +203,7 @@ TEST_F(RemoteAuthorityRegistryTest, EndsQuarantineExactlyAtTheDeadline) {  // PT
   EXPECT_EQ(registry_->Tick(now_), 0u);
   EXPECT_EQ(Take(), (Log{"Quarantine -> Unresolved: duration elapsed"}));
   EXPECT_EQ(Offer(1), "wait");
-  EXPECT_EQ(Connect(7), "1 ");  // the same system is welcome again
+  EXPECT_EQ(Connect(7), "1 ");  // the same system may come back
 }
 
 TEST_F(RemoteAuthorityRegistryTest, StaysInQuarantineForFiveDaysByDefault) {  // PTH-8
@@ -212,7 +212,7 @@ TEST_F(RemoteAuthorityRegistryTest, StaysInQuarantineForFiveDaysByDefault) {  //
   now_ += absl::Hours(5 * 24) - absl::Nanoseconds(1);
   EXPECT_EQ(Offer(1), "quarantined");
   now_ += absl::Nanoseconds(1);
-  EXPECT_EQ(Offer(2), "wait");  // also when no tick came in between
+  EXPECT_EQ(Offer(2), "wait");  // also without a tick in between
   EXPECT_EQ(state(), AuthorityState::kUnresolved);
   EXPECT_EQ(registry_->Tick(now_), 0u);
 }
@@ -277,14 +277,14 @@ TEST_F(RemoteAuthorityRegistryTest, TakesTheSameSystemAgainWithoutAWord) {
 }
 
 TEST_F(RemoteAuthorityRegistryTest, RefusesEveryTransitionThatTheStateDoesNotAllow) {  // PTH-7
-  // Not known.
+  // Unknown authority.
   EXPECT_FALSE(Disconnect());
   EXPECT_FALSE(Quarantine(7));
   EXPECT_FALSE(Override());
   EXPECT_EQ(Connect(0), "illegal");
   EXPECT_EQ(state(), std::nullopt);
   EXPECT_EQ(Take(), Log{});
-  // Unresolved, nobody met yet.
+  // Unresolved; no system has replied yet.
   Offer(1);
   Take();
   EXPECT_FALSE(Disconnect());
@@ -298,7 +298,7 @@ TEST_F(RemoteAuthorityRegistryTest, RefusesEveryTransitionThatTheStateDoesNotAll
   // Connected.
   EXPECT_EQ(Connect(7), "1 ");
   Take();
-  EXPECT_FALSE(Quarantine(8));  // another system than the one that is there
+  EXPECT_FALSE(Quarantine(8));  // another system than the connected one
   EXPECT_FALSE(Quarantine(0));
   EXPECT_FALSE(Override());
   EXPECT_EQ(Connect(0), "illegal");
@@ -340,7 +340,7 @@ TEST_F(RemoteAuthorityRegistryTest, CapsWhatWaitsAtAThousandByDefault) {  // PTH
   EXPECT_EQ(Offer(1000), "unresolved");
   EXPECT_EQ(Take(), (Log{"dead unresolved_full 1000"}));
   EXPECT_EQ(dead_letters_.count(DeadLetterReason::kUnresolvedFull), 1u);
-  EXPECT_EQ(Offer(1, Peer("other")), "wait");  // each authority has its own
+  EXPECT_EQ(Offer(1, Peer("other")), "wait");  // each authority has its own queue
   const std::string flushed = Connect(7);
   EXPECT_EQ(flushed.substr(0, 8), "0 1 2 3 ");
   EXPECT_EQ(flushed.substr(flushed.size() - 8), "998 999 ");
