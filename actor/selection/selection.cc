@@ -32,16 +32,17 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// So many actors are looked at for one selection: a text of a few bytes could ask for all, again and again.
+// The maximum number of actors that one selection visits. A text of a few bytes could otherwise
+// visit all actors, again and again.
 constexpr size_t kMaxSteps = 1'000'000;
 
-// Follows elements that have to be matched against living actors, one after the other, so that an actor which is reached
-// in several ways is looked at once.
+// Matches elements against live actors, level by level, so that it visits an actor once even if
+// several ways lead to it.
 class Walk {
  public:
   explicit Walk(ActorSystem& system) : system_(system) {}
 
-  // Those at the end, each once. ResourceExhausted if it is too much.
+  // Returns the actors at the end, each once. ResourceExhausted beyond kMaxSteps.
   absl::StatusOr<std::vector<ActorRef>> Follow(ActorRef start, const std::vector<SelectionElement>& elements) {
     std::vector<ActorRef> here = {start};
     for (const SelectionElement& element : elements) {
@@ -193,7 +194,7 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
   } else {
     PathFailureReporter(system_.events(), system_.dead_letters()).Report(receivers.missing, letter, now).IgnoreError();
   }
-  // Who asked need not wait until the time is over.
+  // The asker gets its error now and does not wait for the timeout.
   const auto why = [&] {
     return MakeError(
         absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
@@ -220,7 +221,7 @@ void Selection::Deliver(EnvelopePtr message) const {
     EnvelopePtr one = i + 1 == to.size() ? std::move(message) : CopyEnvelope(NodeCache::OfThisThread(), *message);
     const auto* const identify = to[i].IsPromise() ? one->TryAs<Identify>() : nullptr;
     if (identify != nullptr) {
-      // A promise cannot say who it is, and would take this for its answer.
+      // A promise cannot reply to Identify; it would take Identify for its reply.
       if (!sender.IsNoOne()) fraktor::Tell(sender, ActorIdentity{.id = identify->id, .ref = to[i]});
     } else if (one->type()->is_marked()) {
       SendMarked(to[i], std::move(one));

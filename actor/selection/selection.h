@@ -1,31 +1,34 @@
-// Selections: actors by their paths, with `..` and wildcards, as they live when something is sent.
+// Selection: sends to live actors by a path with `..` and wildcards.
 //
 //   Select(system, "/user/workers/*").Tell(Reload{});              // to all children of workers
-//   Select(context, "../printer").Tell(Print{"hello"});            // from where the actor is
+//   Select(context, "../printer").Tell(Print{"hello"});            // relative to the actor of the context
 //   auto finding = Select(context, "/user/till").ResolveOne(absl::Seconds(1));
 //   absl::StatusOr<ActorRef> till = co_await finding;
 //
-// The text is that of path/actor_selection.h: `/user/a` from the root, `a/b` from the actor that selects (from a system:
-// from the root), `pekko://shop/user/a` with an address; `*` stands for any run of characters, `?` for one. `..` never
-// leads above the guardian.
+// path/actor_selection.h defines the text: `/user/a` starts at the root, `a/b` starts at the actor
+// that selects (at the root for a system), and `pekko://shop/user/a` has an address. `*` matches
+// any run of characters, `?` matches one. `..` never leads above the guardian.
 //
-// Each message looks for its receivers anew, on the sender's thread, and goes straight to their mailboxes; an actor gets
-// it once. It is copied, but for the last of them. If there is none, it is a dead letter as for an actor that has ended:
-// with the path that was meant, the message itself, and who sent it; besides, a PathFailure is published. An Identify is
-// answered instead: by all receivers, or by one ActorIdentity of no one. When a wildcard has matched several actors, those
-// among them at which the rest of the path leads nowhere are passed over in silence.
+// Each message looks up its recipients anew, on the sender's thread, and goes straight to their
+// mailboxes. An actor receives it once. Each recipient except the last receives a copy. If there is
+// no recipient, the message is a dead letter as for an actor that has ended, with the path, the
+// message and its sender, and a PathFailure is published. Identify always gets a reply: from all
+// recipients, or one ActorIdentity of no one. If a wildcard matches several actors, those from
+// which the rest of the path leads nowhere are skipped silently.
 //
-// An ask has a path too, that of its reply promise (ActorSystem::PathOf of a sender): a message by
-// that path is its answer. Wildcards do not lead to asks.
+// An ask has a path too: the path of its reply promise (ActorSystem::PathOf of a sender). A message
+// to that path is the reply. Wildcards do not match asks.
 //
-// A text with the address of another system (pekko://shop@10.0.0.7:2552/user/a) is sent there as it is, and what is said
-// above happens there, if the system has a RemoteProvider.
+// A text with the address of another system (`pekko://shop@10.0.0.7:2552/user/a`) is sent there
+// unchanged if this system has a RemoteProvider, and the other system looks up the recipients.
 //
-// Limit: a selection leads past a million actors at most; one that leads past more reaches nobody, and says so.
+// Limit: a selection visits at most a million actors. One that would visit more reaches no actor,
+// and fails with ResourceExhausted.
 //
-// Cost: looking for receivers takes the lock of the names. Who sends often resolves once, and keeps the ActorRef.
+// Cost: the lookup takes the lock of the names. A sender that sends often should resolve once and
+// keep the ActorRef.
 //
-// Thread safety: an immutable value; any thread may use it while the system lives.
+// Thread safety: an immutable value. Any thread may use it while the system lives.
 #ifndef FRAKTOR_ACTOR_SELECTION_SELECTION_H_
 #define FRAKTOR_ACTOR_SELECTION_SELECTION_H_
 
@@ -51,37 +54,39 @@ namespace fraktor::inline v0 {
 
 class Selection {
  public:
-  // The sender is the actor in whose turn this is called, or no one.
+  // Sends with the actor of the current turn as the sender. Outside of a turn the sender is no one.
   template <class M>
   void Tell(M&& message) const {
     TellAs(SenderNow(), std::forward<M>(message));
   }
-  // With another sender, which gets the answers.
+  // Sends with another sender, which receives the replies.
   template <class M>
   void TellAs(ActorRef sender, M&& message) const {
     Deliver(MakeEnvelope<std::decay_t<M>>(sender, std::forward<M>(message)));
   }
 
-  // A message that has been made, as if its sender had sent it.
+  // Sends an existing envelope with the sender that it has.
   void Send(EnvelopePtr message) const { Deliver(std::move(message)); }
 
-  // Those that live now, parents before their children. Empty if there are none, or the text is malformed, or it is
-  // another system's, whose actors cannot be counted from here.
+  // Returns the live actors that match now, parents before their children. Empty if there are none,
+  // if the text is malformed, or if it names another system, whose actors are not visible here.
   std::vector<ActorRef> Find() const;
 
-  // The first of them, when it has answered an Identify. Errors: what is wrong with the text; kPidUnknown if there is
-  // none, or it ends before it has answered; DeadlineExceeded if it has not answered in time.
+  // Resolves to the first match, after it has replied to an Identify. Errors: a malformed text;
+  // kPidUnknown if there is no match or it ends before it replies; DeadlineExceeded if it does not
+  // reply in time.
   Future<ActorRef> ResolveOne(absl::Duration timeout) const;
 
-  // What is wrong with the text; OK if nothing is.
+  // The error of a malformed text, or OK.
   absl::Status status() const { return parsed_.status(); }
 
-  // For people: "ActorSelection[Anchor(pekko://S/user/c2#1), Path(/../*/hello)]".
+  // The selection as people read it: "ActorSelection[Anchor(pekko://S/user/c2#1),
+  // Path(/../*/hello)]".
   std::string ToString() const;
-  // As it goes over the wire: "pekko://S/user/c2/../*/hello".
+  // The selection as it goes over the wire: "pekko://S/user/c2/../*/hello".
   std::string ToWireText() const;
 
-  // Equal if they start at the same actor and have the same elements.
+  // Two selections are equal if they start at the same actor and have the same elements.
   friend bool operator==(const Selection& a, const Selection& b) {
     return &a.system_ == &b.system_ && a.ToString() == b.ToString();
   }
@@ -94,7 +99,7 @@ class Selection {
   friend Selection Select(ActorSystem& system, std::string_view text);
   friend Selection Select(ActorContext& context, std::string_view text);
 
-  // Whom a message goes to; or why to nobody, and the path that was meant.
+  // The recipients of a message; or, if there are none, the reason and the path that was meant.
   struct Receivers {
     std::vector<ActorRef> refs = {};
     absl::Status missing = {};
@@ -111,13 +116,13 @@ class Selection {
   ActorSystem& system_;
   std::string text_;
   absl::StatusOr<ActorSelection> parsed_;
-  // Where it starts: a canonical path.
+  // The canonical path at which the selection starts.
   absl::StatusOr<ActorPath> anchor_;
 };
 
-// From the root.
+// Selects from the root.
 Selection Select(ActorSystem& system, std::string_view text);
-// From the actor, in its turn.
+// Selects from the actor. Must be called in its turn.
 Selection Select(ActorContext& context, std::string_view text);
 
 }  // namespace fraktor::inline v0

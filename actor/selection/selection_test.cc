@@ -48,7 +48,7 @@ struct Do {
   std::function<void(ActorContext&)> what;
 };
 
-// What happened to the actors of a test; one thread.
+// Records the events of the actors of a test, on one thread.
 struct Notes {
   std::vector<std::string> pings;
   std::vector<ActorIdentity> identities;
@@ -73,7 +73,7 @@ class Node final : public ActorInstance {
   Notes& notes_;
 };
 
-// Below /user: c1, and c2 with c21 and c22; c21 has a child d. a has b1 without children.
+// Below /user: c1; c2 with c21 and c22; c21 has a child d; a has b1, which has no children.
 class SelectionTest : public testing::Test {
  protected:
   SelectionTest() {
@@ -97,14 +97,15 @@ class SelectionTest : public testing::Test {
     In(parent, [&](ActorContext& context) { child = context.TrySpawn(*MakeProps<Node>({}, &notes_), name).value(); });
     return child;
   }
-  // Does something in an actor's turn, and all that follows from it.
+  // Runs a function in an actor's turn, and everything that follows from it.
   void In(ActorRef actor, std::function<void(ActorContext&)> what) {
     Tell(actor, Do{std::move(what)});
     Settle();
   }
   void Settle() { ASSERT_TRUE(toolbox_->RunUntilIdle().ok()); }
 
-  // Who answers an Identify by a selection from outside; no one for an answer that says so.
+  // Returns the actors that reply to an Identify by a selection from outside, or no one for a reply
+  // without an actor.
   std::vector<ActorRef> Identified(std::string_view text) { return IdentifiedBy(Select(*system_, text)); }
   std::vector<ActorRef> IdentifiedBy(const Selection& selection) {
     notes_.identities.clear();
@@ -140,7 +141,7 @@ class SelectionTest : public testing::Test {
   ActorRef probe_;
 };
 
-// Vector 100; `..` above the guardian is an error here.
+// Vector 100. `..` above the guardian is an error here.
 TEST_F(SelectionTest, NothingAndASlashAreTheRoot) {
   EXPECT_EQ(Identified(""), std::vector<ActorRef>{system_->root_guardian()});
   EXPECT_EQ(Identified("/"), std::vector<ActorRef>{system_->root_guardian()});
@@ -149,7 +150,7 @@ TEST_F(SelectionTest, NothingAndASlashAreTheRoot) {
   EXPECT_EQ(IdentifiedFrom(c1_, "../../c2"), nobody_);
 }
 
-// Behaviour 16; vector 100: above the guardian is nothing, not even the root.
+// Behaviour 16; vector 100: nothing is above the guardian, not even the root.
 TEST_F(SelectionTest, OddSelectionsAreAnsweredOnceToo) {
   const std::vector<ActorRef> user = {system_->user_guardian()};
   EXPECT_EQ(Identified("/user/c2/.."), user);
@@ -222,7 +223,7 @@ TEST_F(SelectionTest, WildcardsReachEachMatchOnce) {
 // Vector 106
 TEST_F(SelectionTest, LooksAtAnActorOnceHoweverManyWaysLeadToIt) {
   for (int i = 0; i < 10; ++i) Spawn(absl::StrCat("way", i));
-  // Ten ways at each of thirty wildcards.
+  // Thirty wildcards, each with ten ways.
   std::string text = "/user";
   for (int i = 0; i < 30; ++i) text += "/way*/..";
   EXPECT_EQ(Select(*system_, text + "/way3").Find().size(), 1u);
@@ -301,7 +302,7 @@ TEST_F(SelectionTest, APathOfAnEarlierLifeSaysSo) {
   Select(*system_, canonical).Tell(Ping{"late"});
   EXPECT_TRUE(notes_.pings.empty());
   EXPECT_EQ(system_->dead_letters().count(DeadLetterReason::kUidReserved), 1u);
-  // Without a uid it means whoever lives there.
+  // Without a uid the path means the current actor.
   Select(*system_, "/user/c1").Tell(Ping{"now"});
   Settle();
   EXPECT_EQ(notes_.pings.size(), 1u);
@@ -329,7 +330,7 @@ TEST_F(SelectionTest, AnAskIsAnsweredByThePathOfItsSender) {
   Settle();
   ASSERT_TRUE(by_reference.IsReady());
   EXPECT_EQ(by_reference.Take().value().text, "resolved");
-  // From an actor, step by step.
+  // From an actor, level by level.
   Future<Ping> by_steps = ask();
   In(c2_, [](ActorContext& context) { Select(context, "/*emp/c1$c").Tell(Ping{"stepped"}); });
   ASSERT_TRUE(by_steps.IsReady());
@@ -359,14 +360,14 @@ TEST_F(SelectionTest, TheUidOfAnAskMeansThatAsk) {
   EXPECT_EQ(canonical.rfind(path + "#", 0), 0u) << canonical;
   EXPECT_FALSE(system_->Resolve(path + "#1").ok());
   EXPECT_EQ(system_->Resolve(canonical).value_or(ActorRef()), promise);
-  // Its path is known afterwards.
+  // The path stays known after the ask has ended.
   Tell(promise, Ping{"done"});
   Settle();
   EXPECT_EQ(system_->PathOf(promise), path);
   EXPECT_EQ(system_->CanonicalPathOf(promise), canonical);
 }
 
-// A search for actors finds an ask by its name, and does not answer it.
+// A search finds an ask by its name and does not end it.
 TEST_F(SelectionTest, AnAskIsIdentifiedAndNotEndedByIt) {
   ActorRef promise;
   Future<Ping> answer =
@@ -379,7 +380,7 @@ TEST_F(SelectionTest, AnAskIsIdentifiedAndNotEndedByIt) {
   ASSERT_TRUE(resolved.IsReady());
   EXPECT_EQ(resolved.Take().value_or(ActorRef()), promise);
   EXPECT_FALSE(answer.IsReady());
-  // No wildcard leads to an ask.
+  // No wildcard matches an ask.
   EXPECT_TRUE(Select(*system_, "/temp/*").Find().empty());
   Select(*system_, "/temp/*").Tell(Ping{"to all"});
   Settle();
@@ -434,14 +435,14 @@ TEST_F(SelectionTest, ResolveOneFindsALivingActorOrSaysWhyNot) {
   EXPECT_EQ(ErrorKindOf<ActorPathErrorKind>(resolve("/user/[a]").status()), ActorPathErrorKind::kInvalidSegment);
   EXPECT_EQ(resolve("/user/missing").status().code(), absl::StatusCode::kNotFound);
 
-  // It ends before it answers.
+  // The actor ends before it replies.
   Future<ActorRef> late = Select(*system_, "/user/c1").ResolveOne(absl::Seconds(1));
   system_->Stop(c1_);
   Settle();
   ASSERT_TRUE(late.IsReady());
   EXPECT_EQ(ErrorKindOf<PathResolutionErrorKind>(late.Take().status()), PathResolutionErrorKind::kPidUnknown);
 
-  // A timeout that is none.
+  // A zero timeout.
   Future<ActorRef> never = Select(*system_, "/user/c2").ResolveOne(absl::ZeroDuration());
   Settle();
   ASSERT_TRUE(never.IsReady());
@@ -475,7 +476,7 @@ TEST_F(SelectionTest, MessagesOfTheRuntimeGoByItToo) {
   Settle();
   EXPECT_TRUE(Select(*system_, "/user/c2/*").Find().empty());
   EXPECT_EQ(Select(*system_, "/user/c2").Find(), std::vector<ActorRef>{c2_});
-  // Nobody cares for a pill that came too late.
+  // A pill that comes too late is no dead letter.
   std::vector<std::string> letters;
   const EventSubscription listener = system_->events().Listen<DeadLetter>(
       [&](const DeadLetter& letter) { letters.push_back(std::string(letter.recipient)); });
