@@ -7,7 +7,7 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// The store of SetActorRefDescriber releases; the load of operator<< acquires. A constant of the program otherwise.
+// The release store of SetActorRefDescriber pairs with the acquire load of operator<<. Set once.
 constinit std::atomic<ActorRefDescriber> describer{nullptr};
 
 }  // namespace

@@ -14,7 +14,7 @@
 namespace fraktor {
 namespace {
 
-// Slots are 128 bytes apart; nobody looks into them here.
+// Slots are 128 bytes apart. The tests do not dereference them.
 TableSlot* SlotAt(uintptr_t index) {
   return reinterpret_cast<TableSlot*>(0x7f0000100000 + index * 128);  // NOLINT(performance-no-int-to-ptr)
 }
@@ -64,7 +64,8 @@ TEST(ActorRef, IsAKeyOfHashTables) {
   EXPECT_EQ(absl_set.count(ActorRef(SlotAt(100), 0)), 0u);
 }
 
-// Tables of the standard library take a hash modulo a prime, others its low or its high bits.
+// Tables of the standard library take a hash modulo a prime; other tables take its low or its high
+// bits.
 TEST(ActorRef, SpreadsItsHashOverLowAndHighBits) {
   std::set<size_t> low;
   std::set<size_t> high;
@@ -73,7 +74,7 @@ TEST(ActorRef, SpreadsItsHashOverLowAndHighBits) {
     low.insert(hash & 0xfff);
     high.insert(hash >> 52);
   }
-  // 4096 balls in 4096 bins fill 2589 of them on average, give or take 32.
+  // 4096 balls in 4096 bins fill 2589 bins on average, plus or minus 32.
   EXPECT_GT(low.size(), 2400u);
   EXPECT_GT(high.size(), 2400u);
 }
