@@ -27,14 +27,15 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// From the supervisor's timers to itself.
+// The supervisor's timers send these messages to the supervisor.
 struct StartChild {};
-// Unless there has been another restart meanwhile.
+// Resets the count unless there was another restart meanwhile.
 struct ResetIfQuiet {
   int64_t restarts;
 };
 
-// Chance for all supervisors of a system: with a generator each, they would all wait for the same time.
+// One random generator for all supervisors of a system: separate ones would all give the same
+// pauses.
 class BackoffChance {
  public:
   explicit BackoffChance(ActorSystem& system) : random_(system.toolbox().MakeRandom(kStream)) {}
@@ -86,7 +87,7 @@ absl::Status BackoffSupervisorOptions::Validate() const {
 }
 
 absl::Duration BackoffAfter(const BackoffSupervisorOptions& options, int64_t restarts, double chance) {
-  // Step by step, so that it stops growing at the limit instead of overflowing.
+  // Grows step by step up to the limit, so that the pause cannot overflow.
   absl::Duration pause = options.min_backoff;
   for (int64_t i = 0; i < restarts && pause < options.max_backoff; ++i) {
     pause = std::min(2 * pause, options.max_backoff);
@@ -175,7 +176,7 @@ class BackoffSupervisor final : public ActorInstance {
     return absl::OkStatus();
   }
 
-  // A message that is not for the supervisor.
+  // Passes on a message that is not for the supervisor.
   void Pass(ActorContext& context, const Envelope& message) {
     if (!child_.IsNoOne() && message.sender() == child_) {
       context.Forward(context.parent());
@@ -193,7 +194,8 @@ class BackoffSupervisor final : public ActorInstance {
     } else if (!options_->handler_while_away.IsNoOne()) {
       context.Forward(options_->handler_while_away);
     } else {
-      // Before it is a dead letter, of which who asked would hear less.
+      // Fails the ask with the details before Forward makes the message a dead letter, whose error
+      // says less.
       FailAsk(message, [&] { return IsAway(context, message); });
       context.Forward(last_child_);
     }
@@ -212,11 +214,11 @@ class BackoffSupervisor final : public ActorInstance {
 
   const std::shared_ptr<const BackoffSupervisorOptions> options_;
   ActorRef child_;
-  // Also when it has ended: its path is the recipient of dead letters.
+  // Stays set after the child has ended: its path is the recipient of dead letters.
   ActorRef last_child_;
   Instant starts_at_;
   int64_t restarts_ = 0;
-  // The child has failed, is being stopped, and comes again.
+  // The child has failed, is being stopped, and will start again.
   bool is_restarting_ = false;
   bool is_final_ = false;
   TimerId start_timer_;

@@ -1,4 +1,5 @@
-// BackoffSupervisor: the parent of one child that it starts again after a pause, which grows with each time.
+// BackoffSupervisor: the parent of one child, which it restarts after a pause that grows with each
+// restart.
 //
 //   BackoffSupervisorOptions options;
 //   options.child = MakeTypedProps<Connection>({}, address);
@@ -8,18 +9,20 @@
 //   PropsPtr props = MakeBackoffProps(std::move(options)).value();
 //   ActorRef connection = system.TrySpawn(*props, "connection-supervisor").value();
 //
-// Messages go through it to the child, with their senders; what the child sends to it goes to its own parent. It answers
-// GetCurrentChild, GetRestartCount and ResetBackoff itself.
+// The supervisor passes messages to its child, with their senders, and passes messages from the
+// child to its own parent. It handles GetCurrentChild, GetRestartCount and ResetBackoff itself.
 //
-// On failure: a child that fails, and is to be restarted by the verdict, is stopped and started anew after the pause. A
-// child that ends otherwise, by itself or by a verdict to stop, ends its supervisor.
-// On stop: a child that has ended, for whatever reason, is started anew after the pause. Failures are decided on as usual,
-// so a restart is one without a pause.
+// kOnFailure: if the verdict on a failure is to restart the child, the supervisor stops the child
+// and starts a new one after the pause. If the child ends in any other way, the supervisor ends
+// too. kOnStop: the supervisor starts a child that has ended, for any reason, again after the
+// pause. It decides about failures as usual, so a restart has no pause.
 //
-// The n-th pause in a row is min_backoff * 2^(n-1), at most max_backoff, and longer by up to `jitter` of it, by chance.
-// The count begins anew when the child has lived for auto_reset, or on ResetBackoff if that is infinite.
+// The n-th pause in a row is min_backoff * 2^(n-1), at most max_backoff, plus a random part of up
+// to `jitter` of it. The count starts again when the child has lived for auto_reset, or on
+// ResetBackoff if auto_reset is infinite.
 //
-// The target is //actor/supervision:backoff_supervisor, apart from //actor/supervision, which systems are made of.
+// The target is //actor/supervision:backoff_supervisor. It is not part of //actor/supervision,
+// because the actor system depends on that target.
 //
 // Thread safety: that of any actor.
 #ifndef FRAKTOR_ACTOR_SUPERVISION_BACKOFF_SUPERVISOR_H_
@@ -42,56 +45,61 @@
 
 namespace fraktor::inline v0 {
 
-// To the supervisor.
+// Messages to the supervisor.
 struct CurrentChild {
-  ActorRef child;  // No one while it is away.
+  ActorRef child;  // no one between two children
 };
 struct GetCurrentChild {
   using Reply = CurrentChild;
 };
 struct RestartCount {
-  int64_t count;  // In a row.
+  int64_t count;  // restarts in a row
 };
 struct GetRestartCount {
   using Reply = RestartCount;
 };
-// The next pause is the shortest again.
+// Makes the next pause the shortest one again.
 struct ResetBackoff {};
 
 enum class BackoffTrigger : uint8_t { kOnFailure, kOnStop };
 
 struct BackoffSupervisorOptions {
   BackoffTrigger trigger = BackoffTrigger::kOnFailure;
-  // How the child is made. Must be set.
+  // How to make the child. Required.
   PropsPtr child = nullptr;
   std::string child_name = "child";
-  // Positive.
+  // Must be positive.
   absl::Duration min_backoff = absl::Milliseconds(200);
   absl::Duration max_backoff = absl::Seconds(30);
   // From 0 to 1.
   double jitter = 0.2;
-  // So long a child must live for the count to begin anew; min_backoff if not given. Infinite: on ResetBackoff only.
+  // How long a child must live until the count starts again; min_backoff if not set. Infinite: only
+  // ResetBackoff resets the count.
   std::optional<absl::Duration> auto_reset = std::nullopt;
-  // So many restarts in a row, and then the supervisor ends. -1: any number.
+  // The number of restarts in a row after which the supervisor ends. -1: no limit.
   int64_t max_restarts = -1;
-  // A message after which the child is not started again: the supervisor ends with the child.
+  // Returns true for a message after which the child does not start again: the supervisor ends with
+  // the child.
   std::function<bool(const Envelope& message)> is_final_stop = nullptr;
-  // On the child's failures. Null: the usual.
+  // Decides about failures of the child. Null: the default decision.
   std::function<SupervisionDirective(const Failure& failure)> decider = nullptr;
 
-  // For messages that come while the child is away. At most one of these; without either they are dead letters
-  // to the child, and who asked hears Unavailable, with the time until the child starts again. Mostly an answer: `[](ActorContext& context) { context.Reply(ErrorReply{...}); }`.
+  // Handles messages that arrive while the child is away. Set at most one of the two. With neither,
+  // the messages are dead letters of the child, and an asker receives Unavailable with the time
+  // until the child starts again. Usually `while_away` replies: `[](ActorContext& context) {
+  // context.Reply(ErrorReply{...}); }`
   std::function<void(ActorContext& context)> while_away = nullptr;
   ActorRef handler_while_away = {};
 
-  // InvalidArgument that names the option.
+  // Returns InvalidArgument with the name of the invalid option.
   absl::Status Validate() const;
 };
 
-// The pause before the restart that follows `restarts` others, for options that are valid. `chance` is from 0 to 1.
+// Returns the pause before the restart after `restarts` others, for valid options. `chance` is from
+// 0 to 1.
 absl::Duration BackoffAfter(const BackoffSupervisorOptions& options, int64_t restarts, double chance);
 
-// How such a supervisor is made. Errors: those of the options.
+// Returns the props of such a supervisor, or the error of the options.
 absl::StatusOr<PropsPtr> MakeBackoffProps(BackoffSupervisorOptions options, const PropsOptions& props = {});
 
 }  // namespace fraktor::inline v0

@@ -52,7 +52,7 @@ class Child : public Actor<Child, Fail, End, Ping, SayToParent> {
   Log& log_;
 };
 
-// The parent of the supervisor; asks it for the test.
+// The parent of the supervisor; asks it on behalf of the test.
 struct Give {
   PropsPtr props;
 };
@@ -127,7 +127,7 @@ class BackoffTest : public testing::Test {
 TEST_F(BackoffTest, OnStopAChildThatHasEndedComesAgainAfterAPauseThatGrows) {
   Begin(Options(BackoffTrigger::kOnStop));
   EXPECT_EQ(TakeLog(), Log({"starts"}));
-  // 1, 2, 4, and then the limit.
+  // 1, 2 and 4 seconds, then the maximum.
   for (const int seconds : {1, 2, 4, 5, 5}) {
     Tell(supervisor_, End{});
     EXPECT_EQ(TakeLog(), Log({"stops"}));

@@ -1,11 +1,12 @@
-// A failure of an actor, as its supervisor sees it, and what the supervisor may answer.
+// Failure: the failure of an actor, as its supervisor sees it, and the directives that a supervisor
+// may return.
 //
 //   SupervisionDirective OnChildFailure(const Failure& failure) {
 //     return failure.IsTransient() ? Restart() : Escalate();
 //   }
 //
-// The error is an absl::Status: a handler returned it, or threw something, which comes as Internal
-// with the text of the exception. FailureCause tells what happened to the actor that failed.
+// The error is an absl::Status. A handler returned it, or threw an exception, whose text then is in
+// an Internal error. FailureCause tells how the actor failed.
 //
 // An error may have travelled: a handler may return the error of an actor that it asked, here or on
 // another node, with the kind that it had there. So supervision decides by Failure::cause, which no
@@ -26,20 +27,20 @@
 
 namespace fraktor::inline v0 {
 
-// What happened to an actor or an ask, for programs that read it from the error of an ask or of a
-// spawn. It is a payload of the status, so it stays with an error that an actor passes on.
+// What happened to an actor or an ask, for programs that inspect the error of an ask or of a spawn.
+// The kind is a payload of the status, so it stays with an error that an actor passes on.
 enum class ActorErrorKind : uint8_t {
   kInitialization = 0,          // The constructor or PreStart failed.
-  kKilled = 1,                  // It was told Kill.
+  kKilled = 1,                  // It received Kill.
   kDeathPact = 2,               // An actor that it watched ended, and it does not handle Terminated.
   kThrown = 3,                  // A handler threw a std::exception.
   kThrownUnknown = 4,           // A handler threw something else.
   kNameTaken = 5,               // A living child has the name.
-  kInvalidName = 6,             // No name for an actor: see PTH-2's characters in path_segment.h.
-  kTerminating = 7,             // The parent, or the system, is ending its children.
-  kAskCircle = 8,               // The question would have waited for itself.
-  kAskTimeout = 9,              // No answer in time.
-  kStashOverflow = 10,          // More messages were put aside than the stash holds.
+  kInvalidName = 6,             // The name is not allowed: path_segment.h has the rule.
+  kTerminating = 7,             // The parent or the system is stopping its children.
+  kAskCircle = 8,               // The ask would wait for itself.
+  kAskTimeout = 9,              // No reply in time.
+  kStashOverflow = 10,          // The stash is full.
   kSystemNotBootstrapped = 11,  // The system is booting, or its boot failed.
 };
 template <>
@@ -48,15 +49,15 @@ struct ErrorKindTraits<ActorErrorKind> {
   static constexpr ActorErrorKind kLast = ActorErrorKind::kSystemNotBootstrapped;
 };
 
-// What becomes of an actor that has failed.
+// The verdict on an actor that failed.
 enum class SupervisionDirective : uint8_t {
-  kResume,    // It goes on with the next message, as it is. The one that it failed on is lost.
-  kRestart,   // A new instance takes its place and goes on with the next message. The mailbox is kept.
+  kResume,    // It continues with the next message, unchanged. The failed message is lost.
+  kRestart,   // A new instance takes its place and continues with the next message. The mailbox is kept.
   kStop,      // It ends.
   kEscalate,  // The supervisor fails too, with the same error and the same cause.
 };
 
-// How they read in a decider.
+// Short forms for deciders.
 constexpr SupervisionDirective Resume() { return SupervisionDirective::kResume; }
 constexpr SupervisionDirective Restart() { return SupervisionDirective::kRestart; }
 constexpr SupervisionDirective Stop() { return SupervisionDirective::kStop; }
@@ -67,11 +68,12 @@ std::string_view NameOf(SupervisionDirective directive);
 struct Failure {
   ActorRef child;
   const absl::Status& error;
-  // How often the child has been restarted so far, as far as the strategy counts that.
+  // How often the child has been restarted so far, within the window of the strategy.
   int64_t restarts = 0;
   FailureCause cause = FailureCause::kReturned;
 
-  // Whether trying again may help: Unavailable, DeadlineExceeded, Aborted, ResourceExhausted, Cancelled.
+  // Returns whether a retry may help: Unavailable, DeadlineExceeded, Aborted, ResourceExhausted or
+  // Cancelled.
   bool IsTransient() const;
 };
 

@@ -6,8 +6,8 @@
 
 namespace fraktor::inline v0 {
 
-// How an actor failed. The runtime sets it where the failure happens, and it stays there: it is no
-// part of the error.
+// How an actor failed. The runtime sets it where the failure happens. It is no part of the error
+// and does not travel with it.
 enum class FailureCause : uint8_t {
   kReturned = 0,    // A handler returned an error.
   kThrown,          // A handler threw a std::exception.

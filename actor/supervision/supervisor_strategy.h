@@ -1,4 +1,5 @@
-// How an actor supervises its children: whom a failure concerns, how often a child is restarted, and what is decided.
+// SupervisorStrategy: how an actor supervises its children: which children a failure affects, how
+// often a child is restarted, and what the verdict is.
 //
 //   static const SupervisorStrategy& Supervision() {
 //     static const SupervisorStrategy strategy({.scope = SupervisionScope::kAllForOne,
@@ -10,17 +11,17 @@
 //     return strategy;
 //   }
 //
-// That is a typed actor's; SpawnOptions::supervision has one for an actor whose class says nothing, and an ActorInstance
-// overrides supervision().
+// The example is a member of a typed actor. SpawnOptions::supervision sets a strategy for an actor
+// whose class has none, and an ActorInstance overrides supervision().
 //
-// The usual strategy restarts each child by itself, however often. It decides by Failure::cause: it
-// stops a child that could not be started, was killed, or died of a death pact; it escalates
-// something thrown that is no std::exception (`throw 42`), which at /user ends the system; it
-// restarts after everything else.
+// The default strategy restarts each child by itself, without a limit. It decides by
+// Failure::cause: it stops a child that could not start, was killed, or died of a death pact; it
+// escalates a thrown value that is no std::exception (`throw 42`), which ends the system if it
+// reaches /user; it restarts the child in all other cases.
 //
-// A strategy is a constant that many actors share. What it counts is kept per child, by the supervisor.
+// A strategy is a constant that many actors may share. The supervisor keeps the counts, per child.
 //
-// Thread safety: immutable; deciders are called from many threads if the strategy is shared.
+// Thread safety: immutable. Several threads call the decider of a shared strategy.
 #ifndef FRAKTOR_ACTOR_SUPERVISION_SUPERVISOR_STRATEGY_H_
 #define FRAKTOR_ACTOR_SUPERVISION_SUPERVISOR_STRATEGY_H_
 
@@ -36,12 +37,12 @@
 namespace fraktor::inline v0 {
 
 enum class SupervisionScope : uint8_t {
-  kOneForOne,  // The verdict concerns the child that failed.
-  kAllForOne,  // Restart and stop concern all children.
+  kOneForOne,  // The verdict affects only the child that failed.
+  kAllForOne,  // Restart and stop affect all children.
 };
 
-// How long a restart waits: `min` at the first, `factor` times longer each time, at most `max`; none by default. The
-// child stays suspended meanwhile, and its messages wait.
+// The delay before a restart: `min` before the first, then `factor` times longer each time, at most
+// `max`. None by default. The child stays suspended meanwhile, and its messages stay queued.
 struct RestartBackoff {
   absl::Duration min = absl::ZeroDuration();
   absl::Duration max = absl::ZeroDuration();
@@ -52,32 +53,32 @@ struct RestartBackoff {
 
 struct SupervisorStrategyOptions {
   SupervisionScope scope = SupervisionScope::kOneForOne;
-  // So many restarts are allowed within the window, and then the child is stopped. 0 allows none; -1 any number, or, if
-  // there is a finite window, one.
+  // The number of restarts that are allowed within the window; then the child is stopped. 0 allows
+  // none. -1 allows any number, or one if the window is finite.
   int64_t max_restarts = -1;
   absl::Duration window = absl::InfiniteDuration();
   RestartBackoff backoff = {};
-  // Null: the usual.
+  // Null: the default decision.
   std::function<SupervisionDirective(const Failure& failure)> decider = nullptr;
 
-  // InvalidArgument that names the option.
+  // Returns InvalidArgument with the name of the invalid option.
   absl::Status Validate() const;
 };
 
 // How often a child has been restarted.
 struct RestartStats {
   int64_t restarts = 0;
-  Instant window_start = Instant::InfiniteFuture();  // Not begun.
+  Instant window_start = Instant::InfiniteFuture();  // not begun
 };
 
 class SupervisorStrategy {
  public:
   SupervisorStrategy() : SupervisorStrategy(SupervisorStrategyOptions()) {}
-  // Dies of options that Validate refuses: they are constants of a program.
+  // Aborts the program on options that Validate refuses: options are constants of a program.
   explicit SupervisorStrategy(SupervisorStrategyOptions options);
 
   static const SupervisorStrategy& Default();
-  // Stops whatever fails.
+  // Stops every child that fails.
   static const SupervisorStrategy& Stopping();
 
   const SupervisorStrategyOptions& options() const { return options_; }
@@ -86,7 +87,7 @@ class SupervisorStrategy {
   SupervisionDirective Decide(const Failure& failure) const;
   static SupervisionDirective DecideByDefault(const Failure& failure);
 
-  // Counts a restart at `now`: false if it is one too many.
+  // Counts a restart at `now`. Returns false if the limit is exceeded.
   bool AllowsRestart(RestartStats& stats, Instant now) const;
 
  private:

@@ -15,7 +15,7 @@
 namespace fraktor {
 namespace {
 
-// How many restarts of failures at those seconds are allowed, up to the first that is not.
+// Returns how many restarts are allowed for failures at those seconds, up to the first refusal.
 int Allowed(const SupervisorStrategyOptions& options, std::initializer_list<int64_t> seconds) {
   const SupervisorStrategy strategy(options);
   RestartStats stats;
@@ -36,7 +36,7 @@ TEST(SupervisorStrategy, CountsRestarts) {
 
 // A27, A30
 TEST(SupervisorStrategy, CountsRestartsInWindows) {
-  // A window begins with a failure, and includes its end.
+  // A window begins with a failure and includes its end.
   EXPECT_EQ(Allowed({.max_restarts = 2, .window = absl::Seconds(10)}, {0, 5, 10}), 2);
   EXPECT_EQ(Allowed({.max_restarts = 2, .window = absl::Seconds(10)}, {0, 5, 11, 12, 13}), 4);
   EXPECT_EQ(Allowed({.max_restarts = 0, .window = absl::Seconds(10)}, {0}), 0);
