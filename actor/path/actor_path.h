@@ -161,9 +161,9 @@ class PathBuilder {
   static ActorPath OfNames(const ActorPath& like, const std::vector<std::string_view>& names, ActorUid uid);
 
   struct Shape {
-    size_t segments;  // number of segments below the parent
+    size_t segments;   // number of segments below the parent
     size_t text_size;  // bytes of those segments, with a slash for each
-    uint64_t hash;  // hash of the whole path
+    uint64_t hash;     // hash of the whole path
     ActorUid uid;
   };
 

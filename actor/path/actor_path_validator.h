@@ -56,13 +56,13 @@ namespace path_internal {
 
 // The parts of a path or URI that a byte may stand in; a set of bits.
 enum CharacterClass : uint8_t {
-  kSegmentChar = 1,  // in a segment; without %
-  kUriPathChar = 2,  // in a path of RFC 2396; without % and /
+  kSegmentChar = 1,   // in a segment; without %
+  kUriPathChar = 2,   // in a path of RFC 2396; without % and /
   kUriQueryChar = 4,  // in a query or fragment of RFC 2396; without %
-  kUriNameChar = 8,  // in a registry-based authority or a userinfo of RFC 2396; without % and @
+  kUriNameChar = 8,   // in a registry-based authority or a userinfo of RFC 2396; without % and @
   kHexDigit = 16,
   kAlnum = 32,
-  kSchemeChar = 64,  // in a scheme, after its first letter
+  kSchemeChar = 64,   // in a scheme, after its first letter
   kSystemChar = 128,  // in a system's name, after its first character
 };
 
@@ -129,7 +129,7 @@ bool IsScheme(std::string_view scheme);
 bool IsSystemName(std::string_view name);
 
 enum class HostRule {
-  kUri,  // RFC 2396; a first label may begin with a digit if it is the only one
+  kUri,    // RFC 2396; a first label may begin with a digit if it is the only one
   kBuilt,  // as kUri, and also `_` if a dot follows later
 };
 

@@ -61,7 +61,7 @@ class SelectionElement {
 class ActorSelection {
  public:
   enum class Start {
-    kHere,  // at the path that the caller gives the resolver
+    kHere,      // at the path that the caller gives the resolver
     kRoot,      // at the root of that path's system
     kAbsolute,  // at the root of address()
   };

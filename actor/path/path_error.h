@@ -28,7 +28,7 @@ namespace fraktor::inline v0 {
 enum class UriErrorKind {
   kInvalidScheme = 0,     // no scheme, or a character that a scheme cannot have
   kInvalidCharacter = 1,  // a character that its component cannot have
-  kInvalidEscape = 2,  // a % that two hexadecimal digits do not follow
+  kInvalidEscape = 2,     // a % that two hexadecimal digits do not follow
   kInvalidHost = 3,       // brackets without an IPv6 address in them
   kTooLong = 4,           // more than kMaxUriLength bytes
 };
@@ -50,7 +50,7 @@ enum class ActorPathErrorKind {
   kPercentDecode = 5,         // %HH hides a control character, a slash, or something that is not ASCII
   kQuarantined = 6,           // the path leads to an authority in quarantine; detail "authority"
   kInvalidSystemName = 7,     // the name of the actor system breaks its rule
-  kInvalidUid = 8,  // the text after # is no unsigned decimal number of 64 bits
+  kInvalidUid = 8,            // the text after # is no unsigned decimal number of 64 bits
   kUnknownGuardian = 9,       // the first segment is none of the top-level names
 };
 
@@ -63,12 +63,12 @@ struct ErrorKindTraits<ActorPathErrorKind> {
 // Reasons why a well-formed path does not lead to an actor.
 enum class PathResolutionErrorKind {
   kPidUnknown = 0,            // no live actor has this pid or path
-  kAuthorityUnresolved = 1,  // not connected, and the queue of deferred messages is full
+  kAuthorityUnresolved = 1,   // not connected, and the queue of deferred messages is full
   kAuthorityQuarantined = 2,  // the authority is quarantined until its deadline; detail "authority"
-  kUidReserved = 3,  // an earlier actor of this path had this uid; detail "uid"
+  kUidReserved = 3,           // an earlier actor of this path had this uid; detail "uid"
   kNameTaken = 4,             // a live actor has this path
-  kIllegalTransition = 5,  // the authority cannot change from its state to the requested one
-  kHasChildren = 6,  // a parent cannot be removed before its children
+  kIllegalTransition = 5,     // the authority cannot change from its state to the requested one
+  kHasChildren = 6,           // a parent cannot be removed before its children
 };
 
 template <>

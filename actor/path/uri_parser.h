@@ -31,7 +31,7 @@ inline constexpr size_t kMaxUriLength = 64 * 1024 - 1;
 struct UriParts {
   std::string_view scheme;  // empty in a relative reference
   bool has_authority = false;
-  bool is_server = false;  // the authority is [userinfo@]host[:port]; then userinfo, host and port are set
+  bool is_server = false;      // the authority is [userinfo@]host[:port]; then userinfo, host and port are set
   std::string_view authority;  // as a whole
   std::optional<std::string_view> userinfo;
   std::string_view host;  // with brackets, if it has them
