@@ -1,5 +1,6 @@
-// Codec<T>: how messages of a type are turned into bytes and back, under which manifest and in which version. Written
-// once, beside the type; persistence stores events with it, and the remote transport sends messages with it.
+// Codec<T>: turns messages of a type into bytes and back, under a manifest and a version. Write it
+// once, next to the type. Persistence stores events with it, and the remote transport sends
+// messages with it.
 //
 //   struct Deposited { int64_t amount = 0; std::string note = {}; };
 //
@@ -9,8 +10,9 @@
 //     static constexpr uint32_t kVersion = 1;                               // 0 if left out
 //   };
 //
-// FieldCodec writes the fields one after the other. A version that appends fields reads what older versions have written:
-// those fields keep their defaults. Whoever needs more writes the two functions:
+// FieldCodec writes the fields one after the other. A version that appends fields can read the
+// bytes of older versions: the new fields keep their defaults. If that is not enough, write the two
+// functions yourself:
 //
 //   template <>
 //   struct fraktor::Codec<Shape> {
@@ -20,8 +22,8 @@
 //     static Shape Decode(Decoder& in);                                     // or absl::StatusOr<Shape>
 //   };                                                                      // in.version() is 0, 1 or 2
 //
-// A protobuf message needs nothing of that: its manifest is its full name, and its versions are protobuf's business.
-// bool, numbers of 32 and 64 bits, float, double and std::string have their codecs here.
+// A protobuf message needs no codec: its manifest is its full name, and protobuf handles its
+// versions. bool, numbers of 32 and 64 bits, float, double and std::string have their codecs here.
 //
 // Thread safety: a codec has no state.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_CODEC_H_
@@ -53,13 +55,13 @@ struct FieldCodec {
  private:
   template <class Field>
   static void DecodeField(Decoder& in, Field& field) {
-    if (in.AtEnd() && in.IsOlder()) return;  // Not there yet when it was written.
+    if (in.AtEnd() && in.IsOlder()) return;  // an older version did not write this field
     field = in.Value<Field>();
   }
 };
 
-// What generated protobuf messages look like, full and lite, of any version of the library. Our headers do not include
-// its.
+// The functions that generated protobuf messages have, full and lite, of any version of the
+// library. Our headers do not include those of protobuf.
 template <class T>
 concept ProtobufMessage = std::is_class_v<T> && std::is_default_constructible_v<T> &&
     requires(const T& message, T& parsed, void* out, const void* bytes, int size) {
@@ -70,7 +72,7 @@ concept ProtobufMessage = std::is_class_v<T> && std::is_default_constructible_v<
   std::string(message.GetTypeName());
 };
 
-// Types that a CodecRegistry takes.
+// The types that a CodecRegistry accepts.
 template <class T>
 concept Encodable = codec_internal::HasCodec<T> || ProtobufMessage<T>;
 
@@ -112,7 +114,7 @@ template <>
 struct Codec<double> : codec_internal::ValueCodec<double> {
   static constexpr std::string_view kManifest = "fraktor.double";
 };
-// Its bytes, and nothing else.
+// The bytes of the string, and nothing else.
 template <>
 struct Codec<std::string> {
   static constexpr std::string_view kManifest = "fraktor.string";

@@ -1,10 +1,12 @@
-// CodecContext: what a codec may need beside the message: how references are written, and how large things may be.
+// CodecContext: the surroundings of a codec: how references are written, and how large a message
+// may be.
 //
-//   class LinkRefs : public ActorRefCodec { ... };                   // the remote transport: paths, or table indices
-//   LinkRefs refs(link);
-//   registry.Encode(envelope, frame, {.refs = &refs, .max_bytes = limits.max_message_bytes});
+//   PathRefs refs(system);                                           // an ActorRefCodec: references as paths
+//   const CodecContext context{.refs = &refs, .max_bytes = 1'000'000};
+//   absl::StatusOr<const MessageCodec*> codec = registry.Encode(event, bytes, context);
 //
-// Thread safety: a value; an ActorRefCodec is used by one thread at a time unless it says otherwise.
+// Thread safety: a value. One thread at a time uses an ActorRefCodec, unless its class says
+// otherwise.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_CODEC_CONTEXT_H_
 #define FRAKTOR_ACTOR_SERIALIZATION_CODEC_CONTEXT_H_
 
@@ -19,25 +21,25 @@
 
 namespace fraktor::inline v0 {
 
-// Writes references so that they can be read elsewhere, or later. Never asked about ActorRef::NoOne(), which is
-// written without its help.
+// Writes references so that they can be read elsewhere or later. Never called with
+// ActorRef::NoOne(), which needs no ActorRefCodec.
 class ActorRefCodec {
  public:
   virtual ~ActorRefCodec() = default;
 
-  // Appends what stands for `ref`, and nothing if it is as good as no one: it is read back as no one.
+  // Appends the bytes of `ref`. Appends nothing for a reference that is to be read as no one.
   virtual absl::Status Write(ActorRef ref, std::string& out) = 0;
 
-  // `bytes`, which are not empty, are what Write has appended; they may come from a stranger.
+  // Reads the bytes, at least one, that Write appended. They may come from a stranger.
   virtual absl::StatusOr<ActorRef> Read(std::string_view bytes) = 0;
 };
 
 inline constexpr size_t kDefaultMaxMessageBytes = size_t{16} << 20;
 
 struct CodecContext {
-  // Null: a message with a reference in it cannot be written or read here.
+  // Null: a message that contains a reference cannot be written or read.
   ActorRefCodec* refs = nullptr;
-  // Of one message.
+  // The limit for one message.
   size_t max_bytes = kDefaultMaxMessageBytes;
 };
 

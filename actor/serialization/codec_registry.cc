@@ -38,7 +38,7 @@ absl::Status InvalidSetup(std::string_view manifest, std::string_view text) {
 }  // namespace
 
 const CodecRegistry& CodecRegistry::BuiltIn() {
-  // Never ends: others may still look when the program ends.
+  // Never destroyed: other static objects may use it while the program ends.
   static const auto* const kRegistry = new std::shared_ptr<const CodecRegistry>(CodecSetup().Build().value());
   return **kRegistry;
 }
@@ -128,7 +128,7 @@ absl::Status CodecRegistry::AddName(std::string manifest, const MessageCodec* co
 }
 
 CodecSetup& CodecSetup::Add(const CodecSetup& other) {
-  // By index: it may be the same.
+  // Uses an index, because `other` may be this setup.
   const size_t codecs = other.codecs_.size();
   for (size_t i = 0; i < codecs; ++i) codecs_.push_back(other.codecs_[i]);
   const size_t aliases = other.aliases_.size();

@@ -1,20 +1,22 @@
-// CodecSetup and CodecRegistry: which messages a system can store and send, and under which manifests.
+// CodecSetup and CodecRegistry: the messages that a system can store and send, and their manifests.
 //
 //   CodecSetup codecs;
-//   codecs.Add<Deposited, Withdrawn, bank::Transfer>();                 // Codec<T>, or a protobuf message
-//   codecs.AddAlias<Deposited>("bank.payed_in");                        // its name in the past: is read, never written
+//   codecs.Add<Deposited, Withdrawn>();                                 // types with a Codec<T>, or protobuf messages
+//   codecs.AddAlias<Deposited>("bank.payed_in");                        // an earlier name: is read, never written
 //   FRAKTOR_ASSIGN_OR_RETURN(options.codecs, codecs.Build());
-//   ...
+//
+// Encode and decode with the registry:
+//
 //   std::string bytes;
 //   FRAKTOR_ASSIGN_OR_RETURN(const MessageCodec* codec, registry.Encode(Deposited{7}, bytes));
-//   Store(codec->manifest(), codec->version(), bytes);
-//   FRAKTOR_ASSIGN_OR_RETURN(EnvelopePtr message, registry.Decode({manifest, version, bytes}));
-//   FRAKTOR_ASSIGN_OR_RETURN(Deposited event, registry.DecodeAs<Deposited>({manifest, version, bytes}));
+//   const EncodedMessage stored{codec->manifest(), codec->version(), bytes};
+//   FRAKTOR_ASSIGN_OR_RETURN(EnvelopePtr message, registry.Decode(stored));
+//   FRAKTOR_ASSIGN_OR_RETURN(Deposited event, registry.DecodeAs<Deposited>(stored));
 //
-// A manifest is stored and sent, so it is chosen once and kept: it is never the name of a C++ type. Bool, numbers and
-// std::string are always there.
+// Manifests are stored and sent, so choose a manifest once and keep it. It is never the name of a
+// C++ type. Bool, numbers and std::string are always registered.
 //
-// Thread safety: a setup is a value; a registry is a constant.
+// Thread safety: a setup is a value; a registry is immutable.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_CODEC_REGISTRY_H_
 #define FRAKTOR_ACTOR_SERIALIZATION_CODEC_REGISTRY_H_
 
@@ -39,7 +41,7 @@
 
 namespace fraktor::inline v0 {
 
-// Bytes, and what is said about them.
+// Bytes with their manifest and version.
 struct EncodedMessage {
   std::string_view manifest = {};
   uint32_t version = 0;
@@ -53,11 +55,12 @@ class CodecRegistry {
   CodecRegistry(const CodecRegistry&) = delete;
   CodecRegistry& operator=(const CodecRegistry&) = delete;
 
-  // Bool, numbers and texts: what a system has whose options say nothing.
+  // The registry of a system without codecs of its own: bool, numbers and strings.
   static const CodecRegistry& BuiltIn();
 
-  // Appends the bytes of a message to `out`, and answers the codec, which knows manifest and version and lives as long
-  // as the registry. On an error `out` is as it was: kNotRegistered, kCannotEncode, kTooLarge.
+  // Appends the bytes of a message to `out`. Returns the codec, which knows manifest and version
+  // and lives as long as the registry. Leaves `out` unchanged on an error: kNotRegistered,
+  // kCannotEncode or kTooLarge.
   absl::StatusOr<const MessageCodec*> Encode(const Envelope& message, std::string& out,
                                              const CodecContext& context = {}) const {
     return EncodeUntyped(message.type(), message.payload(), out, context);
@@ -68,10 +71,11 @@ class CodecRegistry {
     return EncodeUntyped(MessageTypeOf<T>(), &message, out, context);
   }
 
-  // The message in an envelope from `sender`. kUnknownManifest, kNewerVersion, kCorrupt, kTooLarge.
+  // Returns the message in an envelope from `sender`. Errors: kUnknownManifest, kNewerVersion,
+  // kCorrupt, kTooLarge.
   absl::StatusOr<EnvelopePtr> Decode(const EncodedMessage& message, ActorRef sender = {},
                                      const CodecContext& context = {}) const;
-  // The message as a value. Also kWrongType, if the manifest is that of another type.
+  // Returns the message as a value. Also kWrongType, if the manifest belongs to another type.
   template <Encodable T>
   absl::StatusOr<T> DecodeAs(const EncodedMessage& message, const CodecContext& context = {}) const {
     absl::StatusOr<const MessageCodec*> codec = Require(message.manifest, MessageTypeOf<T>());
@@ -79,7 +83,7 @@ class CodecRegistry {
     return static_cast<const TypedMessageCodec<T>*>(*codec)->DecodeValue(message.version, message.bytes, context);
   }
 
-  // Null if there is none.
+  // Returns null if there is none.
   const MessageCodec* FindType(const MessageType* type) const;
   template <class T>
   const MessageCodec* Find() const {
@@ -87,11 +91,11 @@ class CodecRegistry {
   }
   const MessageCodec* FindManifest(std::string_view manifest) const;
 
-  // What is said about a type or a manifest that was not found.
+  // The errors for a type or a manifest that is not registered.
   static absl::Status NotRegistered(const MessageType* type);
   static absl::Status UnknownManifest(std::string_view manifest);
 
-  // The manifests that are written, sorted: for tools.
+  // The manifests of written messages, sorted; for tools.
   std::vector<std::string_view> Manifests() const;
 
  private:
@@ -114,13 +118,13 @@ class CodecSetup {
  public:
   CodecSetup() = default;
 
-  // Types with a Codec, and protobuf messages.
+  // Adds types with a Codec, and protobuf messages.
   template <class... Ts>
   CodecSetup& Add() {
     (AddAs<Ts>({}), ...);
     return *this;
   }
-  // Under another manifest than its own.
+  // Adds a type under another manifest than its own.
   template <class T>
   CodecSetup& AddAs(std::string manifest) {
     static_assert(Encodable<T>,
@@ -132,17 +136,17 @@ class CodecSetup {
     }
     return *this;
   }
-  // Another manifest under which a T is read. T is added too, before or after.
+  // Adds another manifest under which a T is read. T must be added too, before or after.
   template <class T>
   CodecSetup& AddAlias(std::string manifest) {
     aliases_.push_back({std::move(manifest), MessageTypeOf<T>()});
     return *this;
   }
-  // All that another setup has.
+  // Adds everything in another setup.
   CodecSetup& Add(const CodecSetup& other);
 
-  // kInvalidSetup that names the type and the manifest: an empty or unprintable manifest, one that stands for two types,
-  // a type that was added twice, an alias of a type that was not added.
+  // Returns kInvalidSetup with the type and the manifest for an empty or unprintable manifest, a
+  // manifest of two types, a type that was added twice, and an alias of a type that was not added.
   absl::StatusOr<std::shared_ptr<const CodecRegistry>> Build() const;
 
  private:

@@ -1,5 +1,5 @@
-// Whatever the bytes are: no crash, an error with a kind, and what is accepted comes back with the same bytes after one
-// round.
+// For any bytes: no crash, an error with a kind, and an accepted message has the same bytes after
+// one round.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,15 +1,16 @@
-// Decoder: what a codec reads a message with: the counterpart of Encoder.
+// Decoder: the input of a codec; the counterpart of Encoder.
 //
 //   static Deposited Decode(Decoder& in) {
 //     Deposited event;
 //     event.amount = in.Value<int64_t>();
 //     event.note = in.Value<std::string>();
-//     if (in.version() >= 2) event.from = in.Value<ActorRef>();       // what version 1 did not have
+//     if (in.version() >= 2) event.from = in.Value<ActorRef>();       // a field that version 1 did not have
 //     return event;
 //   }
 //
-// What cannot be read is remembered; from then on everything is 0 or empty: a codec need not look. The registry looks at
-// the end. Whatever the bytes are, memory stays within a small multiple of their number.
+// The decoder remembers the first error and returns 0 or empty values from then on, so that a codec
+// need not check. The registry checks at the end. Memory stays within a small multiple of the
+// number of bytes, for any input.
 //
 // Thread safety: belongs to one thread.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_DECODER_H_
@@ -37,16 +38,17 @@ namespace fraktor::inline v0 {
 
 class Decoder {
  public:
-  // Codecs of recursive types may go so deep.
+  // The maximum nesting of values in codecs of recursive types.
   static constexpr int kMaxDepth = 100;
 
-  // `version` is that of the bytes, `current_version` that of the codec. `bytes` and `context` must outlive it.
+  // `version` belongs to the bytes, `current_version` to the codec. `bytes` and `context` must
+  // outlive the decoder.
   Decoder(std::string_view bytes, uint32_t version, uint32_t current_version, const CodecContext& context)
       : reader_(bytes), context_(context), version_(version), current_version_(current_version) {}
   Decoder(const Decoder&) = delete;
   Decoder& operator=(const Decoder&) = delete;
 
-  // Of the codec that wrote the bytes; never above that of the one that reads.
+  // The version of the codec that wrote the bytes. Never above that of the codec that reads.
   uint32_t version() const { return version_; }
   bool IsOlder() const { return version_ < current_version_; }
 
@@ -62,31 +64,32 @@ class Decoder {
   }
   uint32_t Fixed32() { return reader_.Fixed32(); }
   uint64_t Fixed64() { return reader_.Fixed64(); }
-  // What Encoder::Bytes wrote; lives as long as the bytes do.
+  // Reads the bytes of Encoder::Bytes. The view lives as long as the input.
   std::string_view Bytes() { return reader_.Sized(); }
-  // What Encoder::Raw wrote.
+  // Reads the bytes of Encoder::Raw.
   std::string_view Raw(size_t size) { return reader_.Take(size); }
   ActorRef Ref();
-  // A code that this build does not know is kUnknown.
+  // An unknown status code is read as kUnknown.
   absl::Status Status();
-  // How many elements follow: a number of which each takes at least `min_bytes`.
+  // Returns the number of elements that follow. Fails if the rest is too short for elements of
+  // `min_bytes`.
   size_t Count(size_t min_bytes = 1);
 
   template <class T>
   T Value();
 
-  // All that is left, unread.
+  // The bytes that are not read yet.
   std::string_view rest() const { return reader_.rest(); }
   bool AtEnd() const { return reader_.rest().empty(); }
-  // For codecs that keep what they do not know.
+  // For codecs that keep bytes that they do not know.
   void SkipRest() { reader_.Take(reader_.rest().size()); }
 
-  // The bytes are not what they should be. The first reason counts.
+  // Marks the bytes as corrupt. The first reason counts.
   void Fail(absl::Status why);
   void Fail(std::string_view why);
 
   bool ok() const { return reader_.ok() && !has_failed_; }
-  // Also an error if something is missing, and if something is left.
+  // Returns the first error. Also an error if bytes are missing or left over.
   absl::Status Finish();
 
  private:
@@ -101,7 +104,7 @@ class Decoder {
 
 namespace codec_internal {
 
-// Decode may return the value or a StatusOr of it. None, and a failed decoder, if there is no value.
+// Calls Decode, which may return a value or a StatusOr.
 template <class T>
 absl::StatusOr<T> DecodeBody(Decoder& in) {
   return Codec<T>::Decode(in);

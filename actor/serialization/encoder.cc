@@ -25,7 +25,7 @@ void Encoder::Ref(ActorRef ref) {
   if (context_.refs == nullptr) {
     return Fail("it has an ActorRef in it, and what it is written to has no way to write one (CodecContext::refs)");
   }
-  // The length goes before, when it is known.
+  // Inserts the length before the bytes, once it is known.
   const size_t at = out_.size();
   absl::Status written = context_.refs->Write(ref, out_);
   if (!written.ok()) return Fail(std::move(written));
@@ -38,7 +38,7 @@ void Encoder::Ref(ActorRef ref) {
 void Encoder::Status(const absl::Status& status) {
   Value(static_cast<int32_t>(status.raw_code()));
   Bytes(ToStd(status.message()));
-  // In a known order, which a status does not have.
+  // Sorted, because a status has no order of its payloads.
   std::map<std::string, std::string> payloads;
   status.ForEachPayload([&](auto url, const absl::Cord& payload) {
     if (payloads.size() < kMaxStatusPayloads) payloads.emplace(std::string(url), std::string(payload));

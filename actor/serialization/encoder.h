@@ -1,4 +1,4 @@
-// Encoder: what a codec writes a message with. It appends to a buffer of the caller.
+// Encoder: the output of a codec. Appends to a buffer of the caller.
 //
 //   static void Encode(const Deposited& event, Encoder& out) {
 //     out.Value(event.amount);                       // a number, in as few bytes as it needs
@@ -6,12 +6,13 @@
 //     out.Value(event.from);                         // an ActorRef, as the context says
 //   }
 //
-// Value knows bool, integers, enums, float and double, texts, absl::Time and absl::Duration (nanoseconds), absl::Status,
-// ActorRef and TypedRef, and std::vector, std::optional and std::map of these, and every type that has a Codec. Maps
-// without an order are left out: equal messages have equal bytes.
+// Value accepts bool, integers, enums, float and double, texts, absl::Time and absl::Duration
+// (nanoseconds), absl::Status, ActorRef and TypedRef; std::vector, std::optional and std::map of
+// these; and every type that has a Codec. It does not accept unordered maps, because equal messages
+// must have equal bytes.
 //
-// What goes wrong is remembered, and nothing is written from then on: a codec need not look. The registry looks at the
-// end, and puts the buffer back to what it was.
+// The encoder remembers the first error and writes nothing from then on, so that a codec need not
+// check. The registry checks at the end and restores the buffer.
 //
 // Thread safety: belongs to one thread.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_ENCODER_H_
@@ -36,25 +37,26 @@
 
 namespace fraktor::inline v0 {
 
-// How a type is turned into bytes: see codec.h.
+// Turns a type into bytes; see codec.h.
 template <class T>
 struct Codec;
 
-// A status has one or two; one that comes from a stranger may claim more.
+// The maximum number of payloads of a status. Usual are one or two; bytes from a stranger may claim
+// more.
 inline constexpr uint64_t kMaxStatusPayloads = 16;
 
 class Encoder {
  public:
-  // Both must outlive it.
+  // Both must outlive the encoder.
   Encoder(std::string& out, const CodecContext& context) : out_(out), context_(context), start_(out.size()) {}
   Encoder(const Encoder&) = delete;
   Encoder& operator=(const Encoder&) = delete;
 
-  // One to ten bytes: small numbers are short.
+  // Takes one to ten bytes; small numbers are short.
   void Varint(uint64_t value) {
     if (MayAppend(kMaxVarintBytes)) AppendVarint(out_, value);
   }
-  // The same of numbers with a sign, near zero on either side.
+  // The same for signed numbers; numbers near zero are short.
   void Signed(int64_t value) { Varint(static_cast<uint64_t>(value) << 1 ^ static_cast<uint64_t>(value >> 63)); }
   void Bool(bool value) { Raw(value ? std::string_view("\1", 1) : std::string_view("\0", 1)); }
   void Fixed32(uint32_t value) {
@@ -63,23 +65,25 @@ class Encoder {
   void Fixed64(uint64_t value) {
     if (MayAppend(sizeof(value))) AppendFixed64(out_, value);
   }
-  // With its length.
+  // Writes the length and the bytes.
   void Bytes(std::string_view bytes) {
     if (MayAppend(kMaxVarintBytes + bytes.size())) AppendSized(out_, bytes);
   }
-  // Without.
+  // Writes the bytes without their length.
   void Raw(std::string_view bytes) {
     if (MayAppend(bytes.size())) out_.append(bytes);
   }
   void Ref(ActorRef ref);
-  // Code, text, and up to kMaxStatusPayloads payloads: the kind of a typed error is one.
+  // Writes code, text, and up to kMaxStatusPayloads payloads. The kind of a typed error is a
+  // payload.
   void Status(const absl::Status& status);
 
-  // Whatever it is: see the top.
+  // Writes a value of any type that the top of this file lists.
   template <class T>
   void Value(const T& value);
 
-  // Room for so many bytes, which the caller fills at once. Null if that is too much.
+  // Appends room for `bytes` bytes, which the caller must fill at once. Returns null beyond the
+  // limit.
   char* Extend(size_t bytes) {
     if (!MayAppend(bytes)) return nullptr;
     const size_t at = out_.size();
@@ -87,7 +91,7 @@ class Encoder {
     return out_.data() + at;
   }
 
-  // The message cannot be written. The first reason counts.
+  // Marks the message as one that cannot be written. The first reason counts.
   void Fail(absl::Status why);
   void Fail(std::string_view why);
 
@@ -101,7 +105,7 @@ class Encoder {
     if (has_failed_) return false;
     if (out_.size() - start_ + bytes <= context_.max_bytes) [[likely]]
       return true;
-    // A number may have been counted for more than it takes: the registry looks at the size once more.
+    // A number may take fewer bytes than were assumed for it. The registry checks the size again.
     return AppendAtLimit(bytes);
   }
   bool AppendAtLimit(size_t bytes);
@@ -150,7 +154,7 @@ constexpr uint32_t VersionOf() {
   }
 }
 
-// Encode may return nothing or a status.
+// Calls Encode, which may return nothing or a status.
 template <class T>
 void EncodeBody(const T& value, Encoder& out) {
   if constexpr (std::is_void_v<decltype(Codec<T>::Encode(value, out))>) {
@@ -193,7 +197,8 @@ void Encoder::Value(const T& value) {
     Ref(value.untyped());
   } else if constexpr (codec_internal::kIsVector<T>) {
     Varint(value.size());
-    // By const auto& and not by the element's type: std::vector<bool> has none.
+    // `const auto&` and not the element's type, because std::vector<bool> has no elements of that
+    // type.
     for (const auto& element : value) Value(static_cast<const typename T::value_type&>(element));
   } else if constexpr (codec_internal::kIsOptional<T>) {
     Bool(value.has_value());
@@ -205,7 +210,7 @@ void Encoder::Value(const T& value) {
       Value(mapped);
     }
   } else if constexpr (codec_internal::HasCodec<T>) {
-    // Its version, the size of its body, its body.
+    // Writes the version, the size of the body, and the body.
     Varint(codec_internal::VersionOf<T>());
     const size_t at = out_.size();
     Fixed32(0);

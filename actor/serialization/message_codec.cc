@@ -26,7 +26,7 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// Names the manifest; keeps the kind, if the status has one.
+// Adds the manifest to the text. Keeps the kind, if the status has one.
 absl::Status Explained(const absl::Status& status, SerializationErrorKind otherwise, std::string_view manifest,
                        std::string_view doing) {
   const SerializationErrorKind kind = ErrorKindOf<SerializationErrorKind>(status).value_or(otherwise);
@@ -35,7 +35,7 @@ absl::Status Explained(const absl::Status& status, SerializationErrorKind otherw
       absl::StrCat(ToAbsl(doing), " message \"", ToAbsl(manifest), "\": ", ToAbsl(ToStd(status.message()))));
 }
 
-// Runs `body`; what it throws becomes a status. Unwinding that the system forces goes on.
+// Runs `body` and turns exceptions into a status. Lets forced unwinding of the thread pass.
 template <class Body>
 absl::Status Caught(Body body) {
   try {

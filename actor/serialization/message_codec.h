@@ -1,11 +1,12 @@
-// MessageCodec: the codec of a type under its manifest, without the type: what a CodecRegistry hands out.
+// MessageCodec: the codec of a type under its manifest, without the type in its interface.
+// CodecRegistry returns it.
 //
 //   const MessageCodec* codec = registry.FindManifest("bank.deposited");
 //   absl::StatusOr<EnvelopePtr> envelope = codec->Decode(version, bytes, sender, context);
 //
-// Whatever the bytes are and whatever a codec throws, the answer is a status.
+// For any bytes, and also if a codec throws, the result is a status.
 //
-// Thread safety: a constant.
+// Thread safety: immutable.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_MESSAGE_CODEC_H_
 #define FRAKTOR_ACTOR_SERIALIZATION_MESSAGE_CODEC_H_
 
@@ -29,7 +30,7 @@
 #include "fraktor/actor/serialization/decoder.h"
 #include "fraktor/actor/serialization/encoder.h"
 
-// Whoever has a protobuf message has their definitions.
+// A program with protobuf messages includes their definitions.
 namespace google::protobuf::io {
 class ArrayOutputStream;
 class CodedOutputStream;
@@ -44,15 +45,16 @@ class MessageCodec {
   MessageCodec& operator=(const MessageCodec&) = delete;
 
   const MessageType* type() const { return type_; }
-  // Stands for the type, in what is stored and sent.
+  // The name of the type in stored and sent bytes.
   std::string_view manifest() const { return manifest_; }
-  // Of what it writes. It reads this one and all before.
+  // The version that this codec writes. It reads this version and all earlier ones.
   uint32_t version() const { return version_; }
 
-  // Appends the bytes of `message`, which is of type(). On an error `out` is as it was: kCannotEncode, kTooLarge.
+  // Appends the bytes of `message`, which is of type(). Leaves `out` unchanged on an error:
+  // kCannotEncode or kTooLarge.
   absl::Status Encode(const void* message, std::string& out, const CodecContext& context) const;
 
-  // Makes an envelope of the message that `bytes` are. kNewerVersion, kCorrupt, kTooLarge.
+  // Makes an envelope with the decoded message. Errors: kNewerVersion, kCorrupt, kTooLarge.
   absl::StatusOr<EnvelopePtr> Decode(uint32_t version, std::string_view bytes, ActorRef sender,
                                      const CodecContext& context) const;
 
@@ -60,8 +62,8 @@ class MessageCodec {
   MessageCodec(const MessageType* type, std::string manifest, uint32_t version)
       : type_(type), manifest_(std::move(manifest)), version_(version) {}
 
-  // Calls `decode` if the bytes may be read, and turns what goes wrong, also what it throws, into an error that names
-  // the manifest.
+  // Calls `decode` if the version and the size allow it. Turns an error or an exception into an
+  // error that names the manifest.
   absl::Status Guarded(uint32_t version, std::string_view bytes, const CodecContext& context,
                        absl::FunctionRef<absl::Status(Decoder& in)> decode) const;
 
@@ -94,7 +96,7 @@ constexpr uint32_t CodecVersionOf() {
   }
 }
 
-// Equal messages have equal bytes, also those with maps, if they are full ones: the lite ones have no way to say so.
+// Equal full messages have equal bytes, even with maps. Lite messages have no such option.
 template <ProtobufMessage T, class Array = google::protobuf::io::ArrayOutputStream,
           class Coded = google::protobuf::io::CodedOutputStream>
 bool WriteProtobuf(const T& message, char* bytes, int size) {
@@ -140,7 +142,7 @@ class TypedMessageCodec final : public MessageCodec {
   explicit TypedMessageCodec(std::string manifest)
       : MessageCodec(MessageTypeOf<T>(), std::move(manifest), codec_internal::CodecVersionOf<T>()) {}
 
-  // The value without an envelope.
+  // Decodes the value without an envelope.
   absl::StatusOr<T> DecodeValue(uint32_t version, std::string_view bytes, const CodecContext& context) const {
     absl::StatusOr<T> value = absl::UnknownError("");
     absl::Status status = Guarded(version, bytes, context, [&value](Decoder& in) -> absl::Status {

@@ -1,8 +1,10 @@
-// SerializationErrorKind: why a message could not be turned into bytes or back, for programs that decide by it.
+// SerializationErrorKind: why a message could not be turned into bytes or back; programs decide by
+// it.
 //
-//   if (ErrorKindOf<SerializationErrorKind>(status) == SerializationErrorKind::kUnknownManifest) Skip();
+//   const bool is_unknown = ErrorKindOf<SerializationErrorKind>(status) == SerializationErrorKind::kUnknownManifest;
 //
-// Every error names the type or the manifest and what to do; the manifest is also the detail "manifest".
+// Every error names the type or the manifest, and what to do. The manifest is also the detail
+// "manifest".
 //
 // Thread safety: free functions over values.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_SERIALIZATION_ERROR_H_
@@ -16,16 +18,16 @@
 
 namespace fraktor::inline v0 {
 
-// Stored and sent: a number is never used for something else.
+// The numbers are stored and sent; never reuse one.
 enum class SerializationErrorKind {
-  kNotRegistered = 0,    // No codec was registered for the type of the message.
-  kCannotEncode = 1,     // The codec refused this message: a reference that cannot be written, a field not set.
+  kNotRegistered = 0,  // No codec was registered for the type of the message.
+  kCannotEncode = 1,   // The codec refused the message: a reference that cannot be written, or a field that is not set.
   kUnknownManifest = 2,  // No codec was registered under the manifest.
   kNewerVersion = 3,     // Written by a newer version of the codec.
-  kCorrupt = 4,          // The bytes are not what the codec has written.
+  kCorrupt = 4,          // The codec cannot read the bytes.
   kTooLarge = 5,         // More bytes than the reader or the writer allows.
   kInvalidSetup = 6,     // Two codecs of one type or under one manifest, or a manifest that cannot be one.
-  kWrongType = 7,        // The manifest stands for another type than the one that was asked for.
+  kWrongType = 7,        // The manifest belongs to another type than the requested one.
 };
 
 template <>

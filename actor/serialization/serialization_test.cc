@@ -46,7 +46,7 @@ struct Deposited {
   friend bool operator==(const Deposited&, const Deposited&) = default;
 };
 
-// As a later release of the program has it.
+// The event as a later release of the program declares it.
 struct DepositedLater {
   int64_t amount = 0;
   std::string note = {};
@@ -78,7 +78,7 @@ struct Introduce {
   std::vector<ActorRef> friends = {};
 };
 
-// A list, as a chain of parts within parts.
+// A list as a chain of nested values.
 struct Chain {
   std::vector<Chain> next = {};
 };
@@ -217,7 +217,7 @@ TEST(CodecRegistry, WritesEqualProtobufMessagesAsEqualBytes) {
   GTEST_SKIP() << "maps of the installed protobuf have another layout than those of instrumented code";
 #endif
   const auto registry = CodecSetup().Add<google::protobuf::Struct>().Build().value();
-  // Filled in another order, its map has another one inside.
+  // The maps are filled in different orders, so that their inner orders differ.
   google::protobuf::Struct up;
   google::protobuf::Struct down;
   for (int i = 0; i < 100; ++i) {
@@ -232,7 +232,7 @@ TEST(CodecRegistry, WritesEqualProtobufMessagesAsEqualBytes) {
   EXPECT_EQ(ThereAndBack(*registry, up).value().fields_size(), 100);
 }
 
-// A status that comes from a stranger.
+// A status from a stranger.
 TEST(Decoder, TakesAnUnknownCodeAsUnknownAndRefusesTooManyPayloads) {
   const auto read = [](std::string_view bytes) {
     const CodecContext context;
@@ -295,9 +295,9 @@ TEST(Codec, OfALaterVersionReadsWhatOlderOnesWrote) {
   EXPECT_EQ(read.amount, 3);
   EXPECT_EQ(read.note, "three");
   EXPECT_EQ(read.teller, "nobody");
-  // A field that is missing in its own version is an error and no default.
+  // A field that is missing in its own version is an error, not a default.
   EXPECT_EQ(KindOf(later->Decode({"bank.deposited", 1, bytes}).status()), SerializationErrorKind::kCorrupt);
-  // The other way round there is an error that says what to do.
+  // An older program returns an error that says what to do.
   bytes.clear();
   ASSERT_TRUE(later->Encode(DepositedLater{3, "three", "Ann"}, bytes).ok());
   const absl::Status newer = earlier->Decode({"bank.deposited", 1, bytes}).status();
@@ -367,7 +367,7 @@ TEST(CodecRegistry, TurnsWhatACodecRefusesOrThrowsIntoAnError) {
 
 TEST(CodecRegistry, KeepsToTheLimitOfBytes) {
   const auto registry = Registry();
-  const Blob blob{std::string(98, 'x')};  // 98 and one of length
+  const Blob blob{std::string(98, 'x')};  // 98 bytes and one for the length
   std::string bytes;
   EXPECT_TRUE(registry->Encode(blob, bytes, {.max_bytes = 99}).ok());
   EXPECT_EQ(bytes.size(), 99u);
@@ -433,7 +433,7 @@ TEST(ActorRefCodec, BringsAReferenceBackAsAReferenceThatWorks) {
   const Introduce sent{one, {two, ActorRef(), one}};
   EXPECT_EQ(ThereAndBack(codecs, sent, {.refs = &refs}).value().who, one);
   EXPECT_EQ(ThereAndBack(codecs, sent, {.refs = &refs}).value().friends, sent.friends);
-  // One that has ended is no one, before and after.
+  // A reference to an ended actor is no one, before and after.
   std::string bytes;
   ASSERT_TRUE(codecs.Encode(sent, bytes, {.refs = &refs}).ok());
   kit.system().Stop(two);
@@ -441,7 +441,7 @@ TEST(ActorRefCodec, BringsAReferenceBackAsAReferenceThatWorks) {
   EXPECT_EQ(codecs.DecodeAs<Introduce>({"test.introduce", 0, bytes}, {.refs = &refs}).value().friends,
             (std::vector<ActorRef>{ActorRef(), ActorRef(), one}));
   EXPECT_EQ(ThereAndBack(codecs, sent, {.refs = &refs}).value().friends[0], ActorRef());
-  // Whoever has the path by then.
+  // The reference is read as the actor that has the path then.
   const ActorRef again = kit.system().Spawn<Listener>("two").untyped();
   EXPECT_EQ(codecs.DecodeAs<Introduce>({"test.introduce", 0, bytes}, {.refs = &refs}).value().friends[0], again);
 }

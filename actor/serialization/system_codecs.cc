@@ -22,7 +22,7 @@ const CodecRegistry& CodecsOf(const ActorSystem& system) {
 }
 
 absl::Status PathRefs::Write(ActorRef ref, std::string& out) {
-  // An ended actor's path would be read as the next actor that has it.
+  // The path of an ended actor would be read as the next actor with that path.
   if (ref.IsPromise() || !(ref.IsRemote() || ref.IsCurrent())) return absl::OkStatus();
   const std::string path = system_.CanonicalPathOf(ref);
   if (ref.IsRemote() && !ActorPathParser::Parse(path).ok()) return absl::OkStatus();

@@ -1,8 +1,8 @@
-// The codecs of an actor system, and references written as paths.
+// The codecs of an actor system, and references as paths.
 //
 //   const CodecRegistry& codecs = CodecsOf(system);                     // ActorSystemOptions::codecs
 //   PathRefs refs(system);
-//   codecs.Encode(event, bytes, {.refs = &refs});
+//   absl::StatusOr<const MessageCodec*> codec = codecs.Encode(event, bytes, {.refs = &refs});
 //
 // Thread safety: any thread may call anything.
 #ifndef FRAKTOR_ACTOR_SERIALIZATION_SYSTEM_CODECS_H_
@@ -21,16 +21,16 @@
 
 namespace fraktor::inline v0 {
 
-// Lives as long as the system.
+// The registry lives as long as the system.
 const CodecRegistry& CodecsOf(const ActorSystem& system);
 
-// For messages that are stored: a reference is written as the path of its actor, without the uid,
-// and read as the actor that has that path by then, or no one. An actor that has ended, a promise,
-// and an actor of another node whose path is not known are written as no one. The path of an actor
-// of another node is read as no one if this system cannot reach it.
+// For stored messages: writes a reference as the path of its actor, without the uid, and reads it
+// as the actor that has the path then, or as no one. An actor that has ended, a promise, and an
+// actor of another node without a known path are written as no one. The path of an actor of another
+// node is read as no one if this system cannot reach that node.
 class PathRefs final : public ActorRefCodec {
  public:
-  // `system` must outlive it.
+  // `system` must outlive this object.
   explicit PathRefs(const ActorSystem& system) : system_(system) {}
 
   absl::Status Write(ActorRef ref, std::string& out) override;
