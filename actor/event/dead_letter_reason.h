@@ -1,4 +1,4 @@
-// Why a message reached nobody: see dead_letters.h.
+// DeadLetterReason: why a message reached no actor; see dead_letters.h.
 #ifndef FRAKTOR_ACTOR_EVENT_DEAD_LETTER_REASON_H_
 #define FRAKTOR_ACTOR_EVENT_DEAD_LETTER_REASON_H_
 
@@ -8,25 +8,25 @@
 
 namespace fraktor::inline v0 {
 
-// The labels of dead_letters_total are the names of these.
+// The metric dead_letters_total has these names as labels.
 enum class DeadLetterReason : uint8_t {
-  kNoRecipient,      // nobody has that path
+  kNoRecipient,      // no actor has that path
   kStopped,          // the actor has ended
   kMailboxFull,      // dropped by an overflow policy
   kPushTimedOut,     // no room in time
-  kStashFull,        // the actor put it aside, and had no room for it
+  kStashFull,        // the actor stashed it, and the stash was full
   kUnhandled,        // the actor has no handler for it
   kInvalidPath,      // the path is malformed, or leads above its guardian
-  kUidReserved,      // the path meant an earlier life of the actor
-  kUnresolvedFull,   // too many wait for that authority already
-  kQuarantined,      // the authority is in quarantine
-  kNewIncarnation,   // the system that it was meant for has been restarted
-  kUnsupported,      // an authority that cannot be reached by any protocol of ours, or one too many
-  kNotSerializable,  // it cannot leave this process
-  kNotReadable,      // it came from a peer and cannot be read
-  kLateReply,        // nobody waits for the answer any more
-  kShutdown,         // the system is going down
-  kNotCopyable,      // several were to get it, and it cannot be copied
+  kUidReserved,      // the path means an earlier incarnation of the actor
+  kUnresolvedFull,   // the queue of that authority is full
+  kQuarantined,      // the authority is quarantined
+  kNewIncarnation,   // its system has been restarted
+  kUnsupported,      // no protocol of ours reaches the authority, or there are too many authorities
+  kNotSerializable,  // it cannot be turned into bytes for another process
+  kNotReadable,      // it came from a peer and cannot be decoded
+  kLateReply,        // the ask of this reply has ended
+  kShutdown,         // the system is shutting down
+  kNotCopyable,      // it has several recipients and cannot be copied
 };
 inline constexpr size_t kDeadLetterReasonCount = 17;
 

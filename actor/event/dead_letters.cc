@@ -62,7 +62,8 @@ std::string_view NameOf(DeadLetterReason reason) {
 
 namespace {
 
-// Whether this thread logs a dead letter. What is called then may lose a message: to log that too would not end.
+// True while this thread logs a dead letter. The log may lose a message itself; logging that too
+// would not end.
 thread_local bool is_logging = false;
 
 }  // namespace
@@ -135,7 +136,7 @@ void DeadLetters::Log(DeadLetterReason reason, std::string_view sender, std::str
       absl::StrCat("dead letter ", number, " (", ToAbsl(NameOf(reason)), "): message ",
                    QuotedForText(message.type_name), " from ", QuotedForText(sender), " to ", QuotedForText(recipient),
                    arrived ? " came, but the actor has no handler for it" : " was not delivered", note);
-  // Without the lock: what is called may lose a message itself.
+  // Without the lock, because the log may lose a message itself.
   is_logging = true;
   const absl::Cleanup logged = [] { is_logging = false; };
   options_.log(line);

@@ -1,20 +1,21 @@
-// Dead letters: messages that reached nobody, with the reason.
-//
-//   DeadLetters dead_letters(stream, {.log = [](std::string_view line) { ... }});
-//   DeadLetter letter{{.reason = DeadLetterReason::kStopped, .sender = from, .recipient = to}};
-//   dead_letters.Publish(letter, toolbox.Now());
-//   dead_letters.count(DeadLetterReason::kStopped)
-//
-// In a system:
+// DeadLetters: counts, publishes and logs messages that reached no actor, with the reason.
 //
 //   EventSubscription lost = system.events().Listen<AllDeadLetters>([](const AllDeadLetters& letter) {
 //     Count(NameOf(letter.reason), letter.recipient, letter.message.type_name);
 //   });
 //
-// Every one is counted by its reason and published to all who listen, also if one of them throws; the first few are
-// logged, then there is a pause. Senders, recipients and messages are views that hold during the publication.
+// The runtime publishes dead letters like this:
 //
-// Thread safety: any thread may call anything. Time comes in as an argument.
+//   DeadLetters dead_letters(stream, {.log = [](std::string_view line) { Print(line); }});
+//   DeadLetter letter{{.reason = DeadLetterReason::kStopped, .sender = from, .recipient = to}};
+//   dead_letters.Publish(letter, toolbox.Now());
+//   const uint64_t stopped = dead_letters.count(DeadLetterReason::kStopped);
+//
+// Every dead letter is counted by its reason and published to all subscribers, even if one of them
+// throws. The first few are logged, then there is a pause. Senders, recipients and messages are
+// views that are valid during the publication.
+//
+// Thread safety: any thread may call anything. Callers pass the time.
 #ifndef FRAKTOR_ACTOR_EVENT_DEAD_LETTERS_H_
 #define FRAKTOR_ACTOR_EVENT_DEAD_LETTERS_H_
 
@@ -38,14 +39,14 @@
 
 namespace fraktor::inline v0 {
 
-// A message that somebody else owns. `type` is the tag of its type where the runtime has one.
+// A view of a message. `type` is the tag of its type if the runtime has one.
 struct MessageView {
   std::string_view type_name = {};
   const void* type = nullptr;
   const void* message = nullptr;
 };
 
-// What an actor gets of the three below.
+// An actor that subscribes to one of the three events below receives this message.
 struct DeadLetterNotice {
   DeadLetterReason reason = DeadLetterReason::kNoRecipient;
   std::string sender = {};
@@ -54,7 +55,7 @@ struct DeadLetterNotice {
   Instant at = {};
 };
 
-// What an actor gets of an UnhandledMessage.
+// An actor that subscribes to UnhandledMessage receives this message.
 struct UnhandledNotice {
   std::string sender = {};
   std::string recipient = {};
@@ -62,12 +63,12 @@ struct UnhandledNotice {
   Instant at = {};
 };
 
-// The base of the three below: whoever subscribes to it sees all.
+// The base of the three events below: its subscribers receive all of them.
 struct AllDeadLetters {
   static constexpr EventInfo<AllDeadLetters> kEvent{"AllDeadLetters"};
   DeadLetterReason reason = DeadLetterReason::kNoRecipient;
-  std::string_view sender = {};     // a path; empty for none
-  std::string_view recipient = {};  // a path, perhaps a malformed one
+  std::string_view sender = {};     // a path; empty if there is no sender
+  std::string_view recipient = {};  // a path; may be malformed
   MessageView message = {};
   Instant at = {};
 
@@ -80,17 +81,18 @@ struct DeadLetter : AllDeadLetters {
   static constexpr EventInfo<DeadLetter, AllDeadLetters> kEvent{"DeadLetter"};
 };
 
-// A message that is expected to get lost now and then, and says so by its type. It is not logged.
+// A message that may get lost now and then, and whose type says so. It is not logged.
 struct SuppressedDeadLetter : AllDeadLetters {
   static constexpr EventInfo<SuppressedDeadLetter, AllDeadLetters> kEvent{"SuppressedDeadLetter"};
 };
 
-// A message that there was no room for.
+// A message for which a mailbox or a stash had no room.
 struct Dropped : AllDeadLetters {
   static constexpr EventInfo<Dropped, AllDeadLetters> kEvent{"Dropped"};
 };
 
-// A message that arrived, but the actor did not handle it. Not a dead letter, but counted and logged with them.
+// A message that arrived, but the actor has no handler for it. It is no dead letter, but is counted
+// and logged with them.
 struct UnhandledMessage {
   static constexpr EventInfo<UnhandledMessage> kEvent{"UnhandledMessage"};
   std::string_view sender = {};
@@ -104,26 +106,26 @@ struct UnhandledMessage {
 };
 
 struct DeadLetterOptions {
-  // So many are logged, and then none for the pause. 0 logs none.
+  // The number of dead letters that are logged before a pause. 0 logs none.
   uint64_t log_limit = 10;
-  // An infinite pause never ends.
+  // Infinite: logging does not resume.
   absl::Duration log_pause = absl::Minutes(5);
-  // Where lines go; none by default. It may send and publish; a dead letter that comes of it in the same thread is not
-  // logged. It must not throw.
+  // Receives the lines; none by default. It may send and publish. A dead letter that it causes on
+  // the same thread is not logged. It must not throw.
   std::function<void(std::string_view line)> log = nullptr;
 
-  // InvalidArgument that names the option.
+  // Returns InvalidArgument with the name of the invalid option.
   absl::Status Validate() const;
 };
 
 class DeadLetters {
  public:
-  // The stream must live longer.
+  // The stream must outlive this object.
   explicit DeadLetters(EventStream& stream, DeadLetterOptions options = {});
   DeadLetters(const DeadLetters&) = delete;
   DeadLetters& operator=(const DeadLetters&) = delete;
 
-  // `at` is set to `now`.
+  // Sets `at` to `now`.
   void Publish(DeadLetter letter, Instant now);
   void Publish(SuppressedDeadLetter letter, Instant now);
   void Publish(Dropped letter, Instant now);

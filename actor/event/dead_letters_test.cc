@@ -88,7 +88,7 @@ TEST_F(DeadLettersTest, StopsLoggingAtTheLimitAndResumesAfterThePause) {  // A95
   dead_letters_.Publish(Letter(DeadLetterReason::kStopped), now_);
   dead_letters_.Publish(Dropped{Letter(DeadLetterReason::kMailboxFull)}, now_);
   dead_letters_.Publish(UnhandledMessage{}, now_);
-  ASSERT_EQ(lines_.size(), 3u);  // dropped and unhandled ones count too
+  ASSERT_EQ(lines_.size(), 3u);  // dropped and unhandled messages count too
   EXPECT_EQ(lines_[1].find("no more"), std::string::npos);
   EXPECT_NE(lines_[2].find(" came, but the actor has no handler for it"), std::string::npos) << lines_[2];
   EXPECT_NE(lines_[2].find("no more are logged for 5m"), std::string::npos) << lines_[2];
@@ -148,7 +148,7 @@ TEST(DeadLetters, CountsAndLogsFromManyThreads) {
   EXPECT_EQ(lines, 10u);
 }
 
-// A log that sends lines to an actor which has ended.
+// The log sends its lines to an actor that has ended.
 TEST(DeadLetters, OfTheirOwnLogAreCountedAndPublishedOnly) {
   EventStream stream;
   DeadLetters* self = nullptr;
@@ -164,7 +164,7 @@ TEST(DeadLetters, OfTheirOwnLogAreCountedAndPublishedOnly) {
   EXPECT_EQ(lines.size(), 1u);
   EXPECT_EQ(heard, 2);
   EXPECT_EQ(dead_letters.count(DeadLetterReason::kStopped), 2u);
-  // The next one is logged again.
+  // The next dead letter is logged again.
   dead_letters.Publish(Letter(DeadLetterReason::kStopped), {});
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_EQ(lines[1].find("dead letter 2 "), 0u) << lines[1];

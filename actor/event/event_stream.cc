@@ -28,8 +28,8 @@ namespace fraktor::inline v0 {
 
 namespace event_internal {
 
-// A function with a life of its own: it is not called after Close, and Close waits until it has returned everywhere
-// else.
+// A function with its own lifetime: it is not called after Close, and Close waits until it has
+// returned on all other threads.
 class Listener {
  public:
   explicit Listener(std::function<void(const EventRef&)> function) : function_(std::move(function)) {}
@@ -55,7 +55,8 @@ class Listener {
   }
 
  private:
-  // The calls that this thread is in, innermost first; counts a call as ended when it goes, also by an exception.
+  // The calls that this thread is in, the innermost first. Its destructor ends the call, also after
+  // an exception.
   class Frame {
    public:
     explicit Frame(Listener* listener) : listener_(listener), outer_(innermost) { innermost = this; }
@@ -93,7 +94,7 @@ thread_local Listener::Frame* Listener::Frame::innermost = nullptr;
 namespace {
 
 bool DeliverToListener(const EventSubscriber& self, const EventRef& event) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a subscriber's words are made of whatever it is
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): the word is an address that the subscriber chose
   reinterpret_cast<Listener*>(static_cast<uintptr_t>(self.word0))->Call(event);
   return true;
 }
@@ -102,7 +103,7 @@ EventSubscriber SubscriberFor(const Listener& listener) {
   return {.deliver = &DeliverToListener, .word0 = reinterpret_cast<uintptr_t>(&listener), .word1 = 0};
 }
 
-// How deep publications nest in this thread, over all streams.
+// The nesting of publications on this thread, over all streams.
 thread_local size_t nesting = 0;
 
 }  // namespace
@@ -130,8 +131,9 @@ void EventSubscription::Reset() {
 
 namespace {
 
-// Who gets a type, or one that derives from it, has to be found out again. The others stay: with many subscribers that
-// come and go, publications of other types do not notice.
+// Forgets the recipients of the type and of types that derive from it; they are computed again. The
+// recipients of other types stay, so that publications of those do not notice subscribers that come
+// and go.
 template <class Targets>
 void Forget(Targets& targets, const EventType& type) {
   absl::erase_if(targets, [&](const auto& entry) { return entry.first->Is(type); });
@@ -139,7 +141,7 @@ void Forget(Targets& targets, const EventType& type) {
 
 }  // namespace
 
-// A rule for the type itself decides. Without one it is wanted if one of its bases is.
+// A rule for the type itself decides. Without one, the type is wanted if one of its bases is.
 bool EventStream::Wants(const std::vector<Rule>& rules, const EventType& type) {  // NOLINT(misc-no-recursion)
   for (const Rule& rule : rules) {
     if (rule.type == &type) return rule.wanted;
@@ -150,9 +152,10 @@ bool EventStream::Wants(const std::vector<Rule>& rules, const EventType& type) {
   return false;
 }
 
-// Makes the type, and all that is one, wanted or not. True if anything is different then.
+// Makes the type and all types that derive from it wanted or not. Returns true if that changes
+// anything.
 bool EventStream::SetRules(std::vector<Rule>& rules, const EventType& type, bool wanted) {
-  // Rules for the type and what derives from it say the new thing or are no longer needed.
+  // Rules for the type and derived types either agree with the new choice or are removed.
   const auto kept = std::remove_if(rules.begin(), rules.end(),
                                    [&](const Rule& rule) { return rule.wanted != wanted && rule.type->Is(type); });
   bool changed = kept != rules.end();
@@ -210,7 +213,7 @@ bool EventStream::Unsubscribe(const EventSubscriber& subscriber, const EventType
 }
 
 bool EventStream::UnsubscribeAll(const EventSubscriber& subscriber) {
-  // What goes is destroyed after the lock is released: a listener's function may own anything.
+  // Destroyed after the lock is released: a listener's function may own anything.
   Entry gone;
   MutexLock lock(mutex_);
   const auto number = numbers_.find(subscriber);
@@ -226,9 +229,9 @@ bool EventStream::UnsubscribeAll(const EventSubscriber& subscriber) {
 
 void EventStream::Changed(size_t rules_before, size_t rules_after) {
   rule_count_ += rules_after - rules_before;
-  // Pairs with the load in Publish.
+  // Pairs with the acquire load in Publish.
   subscriber_count_.store(entries_.size(), std::memory_order_release);
-  // Pairs with the load in changes().
+  // Pairs with the acquire load in changes().
   changes_.fetch_add(1, std::memory_order_release);
 }
 
@@ -277,7 +280,7 @@ void EventStream::PublishRefToAll(const EventRef& event) {
     try {
       return to.deliver(to, event);
     } catch (abi::__forced_unwind&) {
-      throw;  // The thread is being cancelled: not ours to stop.
+      throw;  // the thread is being cancelled; that must go on
     } catch (const std::exception& e) {
       OnThrow(event.type(), e.what());
     } catch (...) {

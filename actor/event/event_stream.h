@@ -1,17 +1,20 @@
-// EventStream: what happens in a system, for whoever wants to know.
+// EventStream: publishes the events of a system to its subscribers.
 //
-//   EventSubscription left = stream.Listen<NodeLeft>([](const NodeLeft& event) { ... });  // until `left` is destroyed
-//   stream.Publish(NodeLeft{{.node = "n1"}});
+//   EventSubscription left = stream.Listen<NodeLeft>([](const NodeLeft& event) { Note(event.node); });
+//   stream.Publish(NodeLeft{{.node = "n1"}});  // calls the listener, until `left` is destroyed
 //
-// Who subscribes to a type also gets the events that declare it as a base, each once, and may leave out a part of them
-// again: Subscribe to NodeEvent and Unsubscribe from NodeLeft gives everything but NodeLeft. Subscribers are called in
-// the order in which they came, in the thread that publishes, so they hand the event over and return. They may publish,
-// subscribe and unsubscribe meanwhile. An event is a view for them: what they keep they copy. What they throw reaches who
-// calls Publish, and those behind them do not get the event. What the runtime publishes goes to all of them: what one
-// throws is an error line in the log then, and counted.
+// A subscriber to a type also receives the events that declare the type as a base, each once. It
+// may exclude some of them: Subscribe to NodeEvent and Unsubscribe from NodeLeft gives everything
+// except NodeLeft. The stream calls subscribers in the order in which they subscribed, on the
+// publishing thread, so they should hand the event over and return. They may publish, subscribe and
+// unsubscribe meanwhile. An event is a view; a subscriber must copy the data that it keeps. If a
+// subscriber throws, Publish throws, and the later subscribers do not receive the event. The
+// runtime uses PublishToAll: all subscribers receive the event, and an exception is counted and
+// becomes an error line in the log.
 //
-// Thread safety: any thread may call anything. A publication that has begun goes to those who were subscribed when it
-// began. No lock is held while subscribers run. Publishing where nobody listens costs one load.
+// Thread safety: any thread may call anything. A publication reaches the subscribers that were
+// subscribed when it began. The stream holds no lock while subscribers run. Publishing without
+// subscribers costs one load.
 #ifndef FRAKTOR_ACTOR_EVENT_EVENT_STREAM_H_
 #define FRAKTOR_ACTOR_EVENT_EVENT_STREAM_H_
 
@@ -34,10 +37,10 @@
 
 namespace fraktor::inline v0 {
 
-// A subscriber: a function and two words for it, such as an actor's reference. Nothing is owned, and all of it is its
-// identity.
+// A subscriber: a function and two words for it, such as an actor's reference. Owns nothing. All
+// three members are its identity.
 struct EventSubscriber {
-  // False says that the subscriber has ended; then it is removed.
+  // Returns false if the subscriber has ended; then the stream removes it.
   bool (*deliver)(const EventSubscriber& self, const EventRef& event) = nullptr;
   uint64_t word0 = 0;
   uint64_t word1 = 0;
@@ -51,12 +54,14 @@ struct EventSubscriber {
 };
 
 struct EventStreamOptions {
-  // So many pairs of subscriber and type; a further one is refused with ResourceExhausted.
+  // The maximum number of pairs of subscriber and type. Further ones are refused with
+  // ResourceExhausted.
   size_t max_subscriptions = 65'536;
-  // Subscribers that publish make publications nest. A publication deeper than this is dropped and counted; with 0 that
-  // is every one.
+  // The maximum nesting of publications by subscribers that publish. A deeper publication is
+  // dropped and counted; 0 drops all.
   size_t max_nesting = 32;
-  // Gets a line for each subscriber that throws in PublishToAll. It must not throw. None by default.
+  // Receives a line for each subscriber that throws in PublishToAll. It must not throw. None by
+  // default.
   std::function<void(std::string_view line)> on_throw = nullptr;
 };
 
@@ -66,9 +71,9 @@ namespace event_internal {
 class Listener;
 }
 
-// A function that listens until this is destroyed. When the destructor returns, the function runs in no other thread
-// and will not run again; called from inside the function itself it does not wait for that. The stream must live
-// longer.
+// Listens with a function until it is destroyed. When the destructor returns, the function runs on
+// no other thread and will not run again. A destructor call from inside the function does not wait
+// for the function. The stream must outlive it.
 class EventSubscription {
  public:
   EventSubscription() = default;
@@ -76,10 +81,10 @@ class EventSubscription {
   EventSubscription& operator=(EventSubscription&& other) noexcept;
   ~EventSubscription() { Reset(); }
 
-  // Ends it now; later calls do nothing.
+  // Ends the subscription now. Later calls do nothing.
   void Reset();
 
-  // False if it has ended, or never began because the stream had its max_subscriptions.
+  // Returns false if the subscription has ended, or was refused because of max_subscriptions.
   bool IsListening() const { return stream_ != nullptr; }
 
  private:
@@ -97,26 +102,26 @@ class EventStream {
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
 
-  // True if that changes what the subscriber gets, false if it got all of it already.
+  // Returns true if the subscriber receives more events than before.
   template <class Event>
   absl::StatusOr<bool> Subscribe(const EventSubscriber& subscriber) {
     return Subscribe(subscriber, EventTypeOf<Event>());
   }
   absl::StatusOr<bool> Subscribe(const EventSubscriber& subscriber, const EventType& type);
 
-  // The subscriber gets no Event and nothing that is one from now on; what it gets by other types stays. True if that
-  // changes anything. A publication that has begun in another thread may still arrive.
+  // Excludes Event and the events that derive from it. Events of other types still arrive. Returns
+  // true if that changes anything. A publication that has begun on another thread may still arrive.
   template <class Event>
   bool Unsubscribe(const EventSubscriber& subscriber) {
     return Unsubscribe(subscriber, EventTypeOf<Event>());
   }
   bool Unsubscribe(const EventSubscriber& subscriber, const EventType& type);
 
-  // Ends all that it is subscribed to. True if there was any.
+  // Ends all subscriptions of the subscriber. Returns true if there were any.
   bool UnsubscribeAll(const EventSubscriber& subscriber);
 
-  // Calls `listener` for each Event. Beyond max_subscriptions the answer is a subscription that hears nothing, and says
-  // so: IsListening() is false.
+  // Calls `listener` for each Event. Beyond max_subscriptions it returns a subscription without
+  // events, whose IsListening() is false.
   template <class Event>
   [[nodiscard]] EventSubscription Listen(std::function<void(const Event&)> listener) {
     return ListenTo(EventTypeOf<Event>(),
@@ -125,14 +130,15 @@ class EventStream {
 
   template <class Event>
   void Publish(const Event& event) {
-    // Pairs with the store in Changed(): who has subscribed before, in this thread's past, is seen.
+    // The acquire load pairs with the release store in Changed(): earlier subscriptions in this
+    // thread's past are seen.
     if (subscriber_count_.load(std::memory_order_acquire) == 0) return;
     PublishRef(EventRef::To(event));
   }
   void PublishRef(const EventRef& event);
 
-  // For a publisher that nobody could tell, such as the runtime: throws nothing that a subscriber throws, and those
-  // behind it get the event too.
+  // For publishers that cannot handle exceptions, such as the runtime: catches what a subscriber
+  // throws and calls the later subscribers too.
   template <class Event>
   void PublishToAll(const Event& event) {
     if (subscriber_count_.load(std::memory_order_acquire) == 0) return;
@@ -142,24 +148,24 @@ class EventStream {
 
   size_t subscriber_count() const { return subscriber_count_.load(std::memory_order_acquire); }
 
-  // Whether somebody gets an Event. For those whose events cost something to make; takes a lock, so they keep the answer
-  // until changes() is another one.
+  // Returns whether there is a subscriber to Event. For publishers whose events are expensive to
+  // make. Takes a lock, so keep the result until changes() changes.
   template <class Event>
   bool HasSubscribers() {
     return !TargetsOf(EventTypeOf<Event>())->empty();
   }
-  // Grows whenever somebody subscribes or unsubscribes. Costs one load.
+  // Increases with each subscription and its end. Costs one load.
   uint64_t changes() const { return changes_.load(std::memory_order_acquire); }
 
-  // Publications that nested too deep.
+  // Publications that were nested too deeply.
   uint64_t dropped_count() const { return dropped_count_.load(std::memory_order_relaxed); }
-  // Subscribers that threw in PublishToAll.
+  // Exceptions of subscribers in PublishToAll.
   uint64_t throw_count() const { return throw_count_.load(std::memory_order_relaxed); }
 
  private:
   friend class EventSubscription;
 
-  // What a subscriber has said about a type; the nearest rule decides.
+  // The choice of a subscriber for a type; the nearest rule decides.
   struct Rule {
     const EventType* type;
     bool wanted;
@@ -171,7 +177,7 @@ class EventStream {
   };
   struct Target {
     EventSubscriber subscriber;
-    std::shared_ptr<event_internal::Listener> listener;  // keeps what the subscriber points to
+    std::shared_ptr<event_internal::Listener> listener;  // keeps alive what the subscriber points to
   };
   using Targets = std::vector<Target>;
 
@@ -188,16 +194,18 @@ class EventStream {
 
   const EventStreamOptions options_;
   Mutex mutex_;
-  // By the order of arrival, which is the order of delivery.
+  // By the order of subscription, which is the order of delivery.
   std::map<uint64_t, Entry> entries_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<EventSubscriber, uint64_t> numbers_ ABSL_GUARDED_BY(mutex_);
   uint64_t next_number_ ABSL_GUARDED_BY(mutex_) = 0;
   size_t rule_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Who gets which type, made at the first publication after a change.
+  // The recipients of each type, computed at the first publication after a change.
   absl::flat_hash_map<const EventType*, std::shared_ptr<const Targets>> targets_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<size_t> subscriber_count_{0};  // written under mutex_; Publish looks at it without
-  std::atomic<uint64_t> changes_{0};         // likewise; who sees a number finds in TargetsOf what led to it
-  // Statistics that pair with nothing.
+  // Both are written under mutex_ and read without it. A thread that reads changes_ finds the
+  // subscriptions that led to it in TargetsOf.
+  std::atomic<size_t> subscriber_count_{0};
+  std::atomic<uint64_t> changes_{0};
+  // Statistics; they pair with nothing.
   std::atomic<uint64_t> dropped_count_{0};
   std::atomic<uint64_t> throw_count_{0};
 };

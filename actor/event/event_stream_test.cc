@@ -46,7 +46,7 @@ RedApple MakeRedApple(int number, int shade) {
   return apple;
 }
 
-// Records what it gets; the words of the subscriber lead to it.
+// Records the events that it receives. The words of the subscriber point to it.
 struct Recorder {
   std::vector<std::string> names;
   bool ended = false;
@@ -54,7 +54,7 @@ struct Recorder {
   EventSubscriber subscriber() {
     return {.deliver =
                 [](const EventSubscriber& self, const EventRef& event) {
-                  // NOLINTNEXTLINE(performance-no-int-to-ptr): a subscriber's words are made of whatever it is
+                  // NOLINTNEXTLINE(performance-no-int-to-ptr): an address that the subscriber chose
                   auto* recorder = reinterpret_cast<Recorder*>(self.word0);
                   if (recorder->ended) return false;
                   recorder->names.emplace_back(event.type().name());
@@ -91,7 +91,7 @@ TEST(EventStream, TellsWhetherASubscriptionIsNew) {  // A89
   EXPECT_TRUE(*stream.Subscribe<Apple>(recorder.subscriber()));
   EXPECT_FALSE(*stream.Subscribe<Apple>(recorder.subscriber()));
   EXPECT_TRUE(*stream.Subscribe<Fruit>(recorder.subscriber()));
-  EXPECT_FALSE(*stream.Subscribe<Pear>(recorder.subscriber()));  // it gets pears by Fruit
+  EXPECT_FALSE(*stream.Subscribe<Pear>(recorder.subscriber()));  // it receives pears as Fruit
   EXPECT_EQ(stream.subscriber_count(), 1u);
 }
 
@@ -118,7 +118,7 @@ TEST(EventStream, TellsWhetherSomebodyGetsAType) {
   EventSubscription fruits = stream.Listen<Fruit>([](const Fruit&) {});
   const uint64_t with_fruits = stream.changes();
   EXPECT_GT(with_fruits, at_first);
-  // By a base, and nothing that has no such base.
+  // Subscribers to a base count; other types have none.
   EXPECT_TRUE(stream.HasSubscribers<Apple>());
   EXPECT_TRUE(stream.HasSubscribers<RedApple>());
   EXPECT_FALSE(stream.HasSubscribers<Red>());
@@ -228,8 +228,8 @@ TEST(EventStream, LetsSubscribersChangeSubscriptionsDuringAPublication) {
   other = stream.Listen<Fruit>([&](const Fruit&) { ++second; });
   stream.Publish(Fruit{});
   EXPECT_EQ(first, 1);
-  EXPECT_EQ(second, 0);  // it ended before its turn came
-  EXPECT_EQ(third, 0);   // it came after the publication began
+  EXPECT_EQ(second, 0);  // it ended before its turn
+  EXPECT_EQ(third, 0);   // it subscribed after the publication began
   stream.Publish(Fruit{});
   EXPECT_EQ(first, 1);
   EXPECT_EQ(second, 0);
@@ -278,7 +278,7 @@ TEST(EventStream, HoldsWhatAListenerNeedsUntilItHasReturnedEverywhere) {
     });
   }
   for (int round = 0; round < 300; ++round) {
-    // Destroyed right after the subscription: a call that is still running would touch it, and TSan or ASan would tell.
+    // Destroyed right after the subscription: TSan or ASan reports a call that is still running.
     auto calls = std::make_unique<std::atomic<int>>(0);
     EventSubscription subscription = stream.Listen<Fruit>(
         [counter = calls.get()](const Fruit&) { counter->fetch_add(1, std::memory_order_relaxed); });
@@ -342,7 +342,7 @@ TEST(EventStream, ReachesThoseBehindOneThatThrowsIfThePublisherWantsThat) {
   EXPECT_EQ(silent.throw_count(), 1u);
 }
 
-// A thread that ends inside a listener ends.
+// A thread that is cancelled inside a listener ends.
 TEST(EventStream, LetsAThreadEndInASubscriber) {
   static bool goes_on = false;
   EventStream stream;

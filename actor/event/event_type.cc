@@ -2,7 +2,7 @@
 
 namespace fraktor::inline v0 {
 
-// Trees of bases are as deep as the program declares them.
+// The depth of the recursion is the depth of the declared bases.
 bool EventType::Is(const EventType& other) const {  // NOLINT(misc-no-recursion)
   if (this == &other) return true;
   for (const EventBase& base : bases()) {

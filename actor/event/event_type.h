@@ -1,23 +1,24 @@
-// What makes a struct an event: a name, and the events that it also is.
+// EventInfo: makes a struct an event, with a name and the events that it derives from.
 //
 //   struct NodeEvent {
 //     static constexpr EventInfo<NodeEvent> kEvent{"NodeEvent"};
 //     std::string_view node;
 //   };
 //   struct NodeLeft : NodeEvent {
-//     static constexpr EventInfo<NodeLeft, NodeEvent> kEvent{"NodeLeft"};  // who subscribes to NodeEvent gets it too
+//     static constexpr EventInfo<NodeLeft, NodeEvent> kEvent{"NodeLeft"};  // subscribers to NodeEvent receive it too
 //   };
 //
-// An event that derives from another says so in its own kEvent; forgetting it does not compile. Bases are declared, not
-// found by RTTI, so a type test is a compare of addresses.
+// An event that derives from another declares the base in its own kEvent; without a kEvent of its
+// own it does not compile. Bases are declared and not found by RTTI, so a type test compares
+// addresses.
 //
-// Events are views while they are published. One that actors are to get, as a message that they keep, says how: by a
-// ToMessage() that gives the message, which those that derive from it have too, or by saying that a copy of it is as
-// good as itself:
+// Events are views during their publication. An event for actors, which keep messages, also says
+// which message they receive. Either it has a ToMessage() that returns the message, which derived
+// events inherit; or it declares that a copy of it is a message:
 //
 //   struct NodeJoined {
 //     static constexpr EventInfo<NodeJoined> kEvent{"NodeJoined"};
-//     static constexpr bool kOwnsItsData = true;    // no views in it: actors get it as it is
+//     static constexpr bool kOwnsItsData = true;    // no views in it: actors receive a copy
 //     std::string node;
 //   };
 //
@@ -46,13 +47,13 @@ struct EventInfo {
 
 class EventType;
 
-// One declared base of an event's type.
+// A declared base of an event's type.
 struct EventBase {
   const EventType* type;
   const void* (*upcast)(const void* event);
 };
 
-// The table of a type; its address is the type's identity.
+// The description of a type; its address is the identity of the type.
 class EventType {
  public:
   using ToMessage = EnvelopePtr (*)(const void* event);
@@ -65,10 +66,10 @@ class EventType {
   std::string_view name() const { return name_; }
   absl::Span<const EventBase> bases() const { return absl::Span<const EventBase>(bases_, base_count_); }
 
-  // What an actor gets of it; null if it says nothing about that.
+  // Makes the message for an actor. Null if actors do not receive this event.
   ToMessage to_message() const { return to_message_; }
 
-  // Whether it is `other`, or has it as a base, near or far.
+  // Returns whether this type is `other` or derives from it.
   bool Is(const EventType& other) const;
 
  private:
@@ -145,7 +146,7 @@ struct Table {
 
 }  // namespace event_internal
 
-// What an actor gets that has subscribed to Event.
+// The message that an actor receives that subscribes to Event.
 template <class Event>
 using EventMessage = typename event_internal::MessageOf<Event>::Type;
 
@@ -157,7 +158,7 @@ const EventType& EventTypeOf() {
   return event_internal::Table<Event>::kType;
 }
 
-// An event that is being published, whatever its type. A view: it holds as long as the publication.
+// An event of any type during its publication. A view that is valid as long as the publication.
 class EventRef {
  public:
   template <class Event>
@@ -167,10 +168,10 @@ class EventRef {
 
   const EventType& type() const { return *type_; }
 
-  // For an actor; null if the event says nothing about that.
+  // Returns the message for an actor, or null if actors do not receive this event.
   EnvelopePtr ToMessage() const { return type_->to_message() == nullptr ? nullptr : type_->to_message()(event_); }
 
-  // The event as an Event, which is its type or one of its bases; null if it is neither.
+  // Returns the event as an Event, which is its type or one of its bases. Null if it is neither.
   template <class Event>
   const Event* As() const {
     return static_cast<const Event*>(Find(*type_, event_, EventTypeOf<Event>()));

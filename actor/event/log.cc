@@ -23,10 +23,10 @@ LogSink& DefaultSink() {
   return sink;
 }
 
-// How often stderr hears of a sink that throws.
+// How often stderr gets a line about a sink that throws.
 constexpr LogLimits kFailureLimits{.lines = 1, .pause = absl::Seconds(10)};
 
-// Texts of users may say anything; they stay on their line.
+// Escapes control characters, so that a text of a user stays on its line.
 std::string Shown(std::string_view text) { return absl::CHexEscape(ToAbsl(text)); }
 
 bool IsPlain(std::string_view text) {
@@ -80,14 +80,14 @@ void StderrLogSink::Write(const LogRecord& record) {
   const std::string line = absl::StrCat(FormatLogRecord(record), "\n");
   for (size_t written = 0; written < line.size();) {
     const ssize_t n = write(STDERR_FILENO, line.data() + written, line.size() - written);
-    if (n <= 0) return;  // There is no other place to complain.
+    if (n <= 0) return;  // there is no other place to report it
     written += static_cast<size_t>(n);
   }
 }
 
 class Logger::Sites {
  public:
-  // Whether the site may log a line now. `note` is what the line is to say besides.
+  // Returns whether the site may log a line now. Sets `note` to a text that the line must end with.
   bool Admit(const LogSite& site, absl::Time now, const LogLimits& limits, std::string& note) {
     MutexLock lock(mutex_);
     Count& count = counts_[{site.file, site.line}];
@@ -111,13 +111,13 @@ class Logger::Sites {
   struct Count {
     uint64_t logged = 0;
     uint64_t skipped = 0;
-    // The clock may be set back meanwhile: then the pause is over.
+    // If the clock is set back meanwhile, the pause is over.
     absl::Time paused = absl::InfinitePast();
     absl::Time resume = absl::InfinitePast();
   };
 
   Mutex mutex_;
-  // The name of a file is a literal of the program.
+  // The pointer identifies the file: names of files are literals of the program.
   absl::flat_hash_map<std::pair<const char*, int>, Count> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -149,7 +149,7 @@ void Logger::Write(const LogRecord& record) const {
     sink_->Write(record);
     return;
   } catch (abi::__forced_unwind&) {
-    throw;  // The thread is being cancelled: not ours to stop.
+    throw;  // the thread is being cancelled; that must go on
   } catch (const std::exception& e) {
     what = e.what();
   } catch (...) {

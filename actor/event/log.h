@@ -1,22 +1,28 @@
-// Logging: where lines of text go, and which.
+// Logger and LogSink: log lines with a level, and where they go.
 //
-//   class SyslogSink final : public LogSink {
-//     void Write(const LogRecord& record) override { syslog(..., record.text); }
+//   class ListSink final : public LogSink {
+//    public:
+//     void Write(const LogRecord& record) override { lines.push_back(FormatLogRecord(record)); }
+//     std::vector<std::string> lines;
 //   };
-//   Logger logger(&sink, LogLevel::kInfo);
-//   logger.Log(LogLevel::kWarning, {.at = now, .path = "pekko://shop/user/cart", .type = "Cart", .text = "..."});
 //
-// By default they go to stderr, a line each:
+// Set ActorSystemOptions::log_sink, or use a Logger of your own:
+//
+//   Logger logger(&sink, LogLevel::kInfo);
+//   logger.Log(LogLevel::kWarning, {.at = now, .path = "pekko://shop/user/cart", .type = "Cart", .text = "is empty"});
+//
+// By default lines go to stderr:
 //   W1116 08:45:10.123456 pekko://shop/user/cart Cart: restarted after: a handler of Add threw: out of stock
 //
-// A place in a program that logs too often is limited (LogLimits): after `lines` lines of one site there is a pause, and
-// the first line after it says how many were left out.
+// LogLimits limits each place in a program that logs: after `lines` lines of one site there is a
+// pause, and the first line after it says how many lines were left out.
 //
-// Control characters in a text are shown as \n, \x1b and so on: no message makes a line that looks like another.
+// Control characters in a text are shown as \n, \x1b and so on, so that no text can forge a line.
 //
-// What a sink throws is caught: the line is lost, and stderr gets one that says so, at most one in ten seconds.
+// If a sink throws, the logger catches it: the line is lost, and stderr gets a line that says so,
+// at most one in ten seconds.
 //
-// Thread safety: any thread may log; a sink is called by many at once.
+// Thread safety: any thread may log. Several threads call a sink at once.
 #ifndef FRAKTOR_ACTOR_EVENT_LOG_H_
 #define FRAKTOR_ACTOR_EVENT_LOG_H_
 
@@ -34,7 +40,7 @@ namespace fraktor::inline v0 {
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 std::string_view NameOf(LogLevel level);
 
-// The place in a program that logs: by default that of the caller.
+// The place in a program that logs; by default the place of the call.
 struct LogSite {
   const char* file = "";
   int line = 0;
@@ -44,36 +50,36 @@ struct LogSite {
   }
 };
 
-// How much one site may log.
+// The limits of one site.
 struct LogLimits {
-  // So many lines, and then none until the pause is over. 0: no limit.
+  // The number of lines before a pause. 0: no limit.
   uint64_t lines = 100;
   absl::Duration pause = absl::Seconds(10);
 
-  // InvalidArgument that names the option.
+  // Returns InvalidArgument with the name of the invalid option.
   absl::Status Validate() const;
 };
 
-// A view that holds during the call.
+// A view that is valid during the call.
 struct LogRecord {
   LogLevel level = LogLevel::kInfo;
   absl::Time at = absl::UnixEpoch();
-  std::string_view path = {};  // Of the actor; empty for the system itself.
-  std::string_view type = {};  // Of the actor.
+  std::string_view path = {};  // path of the actor; empty for the system itself
+  std::string_view type = {};  // type of the actor
   std::string_view text = {};
 };
 
-// One line, without its end.
+// Returns the record as one line, without a line end.
 std::string FormatLogRecord(const LogRecord& record);
 
 class LogSink {
  public:
   virtual ~LogSink() = default;
-  // It may send messages.
+  // May send messages.
   virtual void Write(const LogRecord& record) = 0;
 };
 
-// Writes each line by one call.
+// Writes each line with one call.
 class StderrLogSink final : public LogSink {
  public:
   void Write(const LogRecord& record) override;
@@ -81,7 +87,7 @@ class StderrLogSink final : public LogSink {
 
 class Logger {
  public:
-  // `sink` must live longer; null: stderr.
+  // `sink` must outlive the logger. Null: stderr.
   explicit Logger(LogSink* sink, LogLevel level = LogLevel::kInfo, LogLimits limits = {});
   ~Logger();
 
@@ -89,7 +95,7 @@ class Logger {
   LogLevel level() const { return level_.load(std::memory_order_relaxed); }
   void SetLevel(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
 
-  // Does nothing below the level, nor beyond the limits of the site. The time is that of the record.
+  // Does nothing below the level or beyond the limits of the site. The record has the time.
   void Log(LogLevel level, LogRecord record, LogSite site = LogSite::Here()) const;
 
  private:
@@ -99,9 +105,9 @@ class Logger {
 
   LogSink* const sink_;
   const LogLimits limits_;
-  // How much each site has logged: as many as the program has.
+  // The counts of each site; as many entries as the program has sites.
   const std::unique_ptr<Sites> sites_;
-  // A value that makes sense by itself.
+  // An independent value; it pairs with nothing.
   std::atomic<LogLevel> level_;
 };
 

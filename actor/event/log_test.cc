@@ -31,7 +31,7 @@ TEST(Log, WritesLevelTimePathTypeAndText) {
   EXPECT_EQ(FormatLogRecord({.level = LogLevel::kError, .at = kNoon, .text = "down"}), "E1116 12:00:00.000000 down");
 }
 
-// A text that a peer has made must not be able to forge a line.
+// A text from a peer must not be able to forge a line.
 TEST(Log, KeepsATextOnItsLine) {
   const std::string line = FormatLogRecord({.at = kNoon, .text = "a\nE1116 12:00:00 forged\x1b[2J"});
   EXPECT_EQ(line, "I1116 12:00:00.000000 a\\nE1116 12:00:00 forged\\x1b[2J");
@@ -60,8 +60,9 @@ TEST(Log, LevelsFilter) {
   EXPECT_TRUE(sink.lines.empty());
 }
 
-// A95, for any line: a site stops at its limit, goes on after the pause with the number that was left out, and counts
-// from 1 again. Dead letters have a limit of their own: dead_letters_test.cc.
+// A95, for any line: a site stops at its limit, continues after the pause with the number of
+// skipped lines, and counts from 1 again. Dead letters have a limit of their own:
+// dead_letters_test.cc.
 TEST(Log, ASiteThatLogsTooMuchPauses) {
   RecordingSink sink;
   Logger logger(&sink, LogLevel::kInfo, {.lines = 3, .pause = absl::Seconds(10)});
@@ -90,7 +91,7 @@ TEST(Log, WithoutALimitEveryLineIsWritten) {
   EXPECT_EQ(sink.lines.size(), 1000u);
 }
 
-// Fails for its first lines.
+// Throws for its first lines.
 class FailingSink final : public LogSink {
  public:
   void Write(const LogRecord& record) override {

@@ -1,16 +1,16 @@
-// OrphanedMessage: a question for an actor of this system that has ended before it has handled it: it was in the
-// mailbox, or came too late. Before it becomes a dead letter somebody who knows another one that can answer may take
-// it.
+// OrphanedMessage: an ask for an actor of this system that has ended before it handled the ask. The
+// ask was in the mailbox, or it came too late. Before it becomes a dead letter, a listener that
+// knows another actor for it may take it.
 //
-//   EventSubscription orphans = system.events().Listen<OrphanedMessage>([](const OrphanedMessage& orphan) {
-//     if (orphan.recipient == former) Send(successor, std::move(orphan.message));
+//   EventSubscription orphans = system.events().Listen<OrphanedMessage>([=](const OrphanedMessage& orphan) {
+//     if (orphan.recipient == former) SendForeign(successor, std::move(orphan.message)).IgnoreError();
 //   });
 //
-// One that was taken is no dead letter, and who asked by it is told nothing. Other messages than questions, as those
-// that an actor has sent itself by a timer, end with it. So do those for an actor of which it is known why it has ended
-// (end_cause.h): who asks it hears that.
+// A taken message is no dead letter, and its asker gets no error. Messages without an asker, such
+// as an actor's own timer messages, are not published. Neither are asks for an actor whose reason
+// for ending is known (end_cause.h): their askers receive that reason.
 //
-// Thread safety: for the thread that publishes it, while it does.
+// Thread safety: only for the publishing thread, during the publication.
 #ifndef FRAKTOR_ACTOR_EVENT_ORPHANED_MESSAGE_H_
 #define FRAKTOR_ACTOR_EVENT_ORPHANED_MESSAGE_H_
 
@@ -24,7 +24,7 @@ struct OrphanedMessage {
   static constexpr EventInfo<OrphanedMessage> kEvent{"OrphanedMessage"};
 
   ActorRef recipient;
-  // Null when somebody has taken it.
+  // Null after a listener has taken it.
   EnvelopePtr& message;
 };
 

@@ -31,7 +31,7 @@ class Desk : public Actor<Desk, std::string> {
 
 class OrphanedMessages : public testing::Test {
  protected:
-  // A question that is in the mailbox when the actor ends, before it is handled.
+  // Asks so that the ask is in the mailbox when the actor ends, before it is handled.
   Future<std::string> AskTooLate(ActorRef desk) {
     Tell(desk, PoisonPill{});
     return kit_.system().Ask<std::string>(desk, std::string("hello"), absl::Seconds(5));

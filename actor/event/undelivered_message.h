@@ -1,16 +1,16 @@
-// UndeliveredMessage: a message to another node that has not left this one, and will not. Before it becomes a dead letter
-// whoever has sent it may take it back, to send it again or elsewhere.
+// UndeliveredMessage: a message to another node that has not left this node and will not. Before it
+// becomes a dead letter, its sender may take it back and send it again or elsewhere.
 //
-//   EventSubscription losses = system.events().Listen<UndeliveredMessage>([](const UndeliveredMessage& lost) {
-//     if (!IsMine(lost.letter.message)) return;
-//     SendAgainLater(lost.TakeBack().Take<Parcel>());
+//   EventSubscription losses = system.events().Listen<UndeliveredMessage>([&](const UndeliveredMessage& lost) {
+//     if (lost.letter.message.type != MessageTypeOf<Parcel>()) return;
+//     parcels.push_back(lost.TakeBack().Take<Parcel>());
 //   });
 //
-// One that was taken back is no dead letter: it is not counted, published or logged as one, and who asked by it is told
-// nothing. Whoever took it says what became of it. Listeners behind him find it empty, if he has moved it away: each
-// looks at the type, and touches only what is its own.
+// A message that was taken back is no dead letter: it is not counted, published or logged as one,
+// and its asker gets no error. The listener that took it must complete the ask. Later listeners may
+// find a moved-from message, so each listener must check the type and touch only its own messages.
 //
-// Thread safety: for the thread that publishes it, while it does.
+// Thread safety: only for the publishing thread, during the publication.
 #ifndef FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
 #define FRAKTOR_ACTOR_EVENT_UNDELIVERED_MESSAGE_H_
 
@@ -26,14 +26,15 @@ class Envelope;
 struct UndeliveredMessage {
   static constexpr EventInfo<UndeliveredMessage> kEvent{"UndeliveredMessage"};
 
-  // What it will be if nobody takes it. Without sender and recipient, which cost something to name.
+  // The dead letter that it becomes if no listener takes it. Without sender and recipient, whose
+  // names are expensive.
   const AllDeadLetters& letter;
   Envelope& message;
   bool& is_taken_back;
-  // What who has asked by it would hear; OK if there is nothing to say that the reason does not.
+  // The error that the asker receives. OK if the dead-letter reason already says everything.
   const absl::Status& why;
 
-  // The message, in which nobody else has an interest any more: what is in it may be moved out of it.
+  // Returns the message. The caller may move its content.
   Envelope& TakeBack() const {
     is_taken_back = true;
     return message;
