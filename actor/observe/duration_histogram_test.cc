@@ -41,7 +41,8 @@ TEST(DurationBuckets, CountWhatIsUpToAPowerOfTwo) {
 
 // SCH-11
 TEST(DurationTotals, HaveQuantilesWithinAnEighthOfTheTrueOnes) {
-  // Three shapes: dense and small, spread over eight powers of ten, and one that sits on bounds of buckets.
+  // Three shapes: dense and small, spread over eight powers of ten, and values on the bounds of
+  // buckets.
   std::vector<std::vector<int64_t>> shapes(3);
   for (int64_t i = 1; i <= 1'000; ++i) shapes[0].push_back(i);
   for (int i = 0; i <= 8'000; ++i) shapes[1].push_back(static_cast<int64_t>(std::pow(10, i / 1000.0)));

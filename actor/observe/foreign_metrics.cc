@@ -14,10 +14,10 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// Threads are numbered as they come. Only the number matters; it pairs with nothing.
+// Threads are numbered in the order of their first call. Pairs with nothing.
 constinit std::atomic<uint32_t> threads{0};
 constinit thread_local uint32_t thread_number = 0;  // 0 is none yet
-// Calls of Sample from the last that was true, or from the first.
+// The calls of Sample since the last one that returned true, or since the first.
 constinit thread_local uint32_t unsampled = 0;
 
 struct FreeMetrics {
@@ -43,7 +43,7 @@ ForeignMetrics* ForeignMetrics::Acquire(uint32_t sample_every) {
     }
   }
   if (metrics == nullptr) {
-    metrics = new ForeignMetrics;  // NOLINT: of the process.
+    metrics = new ForeignMetrics;  // NOLINT: belongs to the process
   } else {
     metrics->Clear();
   }
@@ -85,7 +85,7 @@ void ForeignMetrics::CountDeadLetter(DeadLetterReason reason) {
   OfThisThread().dead_letters[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
 }
 
-// Without a read-modify-write: each thread counts for itself.
+// No read-modify-write: each thread has its own count.
 bool ForeignMetrics::IsNext(uint32_t every) {
   if (++unsampled < every) return false;
   unsampled = 0;

@@ -1,10 +1,11 @@
-// What threads count that are no workers: a few stripes of shared counters, each thread adding to one of them.
+// ForeignMetrics: the counters of threads that are no workers: a few stripes, and each thread adds
+// to one of them.
 //
 //   ForeignMetrics* metrics = hub.foreign();  // null if the hub is off
 //   if (metrics != nullptr) metrics->CountEnqueued(id);
 //
-// The same rules as for WorkerMetrics. A read-modify-write each, some nanoseconds; a stripe is shared by the threads
-// whose number is the same modulo kStripes. 128 KiB in all.
+// The rules of WorkerMetrics apply. Each count is a read-modify-write of some nanoseconds. Threads
+// whose numbers are equal modulo kStripes share a stripe. The stripes take 128 KiB in all.
 //
 // Thread safety: any thread may call anything.
 #ifndef FRAKTOR_ACTOR_OBSERVE_FOREIGN_METRICS_H_
@@ -24,7 +25,8 @@ class ForeignMetrics {
  public:
   static constexpr size_t kStripes = 4;
 
-  // Belongs to the process: a thread may come late and count when its hub is gone, or for the next one. All is zero.
+  // The object belongs to the process, because a late thread may count after its hub has ended. A
+  // reused object starts at zero.
   static ForeignMetrics* Acquire(uint32_t sample_every);
   static void Release(ForeignMetrics* metrics);
 
@@ -35,7 +37,8 @@ class ForeignMetrics {
   void CountHandled(ObservedId id, uint32_t messages);
   void CountDeadLetter(DeadLetterReason reason);
 
-  // True once in so many calls of a thread; one that sends to several systems has one count for all of them.
+  // Returns true once in `sample_every` calls of a thread. A thread that sends to several systems
+  // has one count for all.
   bool Sample() {
     const uint32_t every = sample_every_.load(std::memory_order_relaxed);
     return every != 0 && IsNext(every);
@@ -63,7 +66,7 @@ class ForeignMetrics {
   void Clear();
   Stripe& OfThisThread();
 
-  // It pairs with nothing.
+  // Pairs with nothing.
   std::atomic<uint32_t> sample_every_{0};
   std::array<Stripe, kStripes> stripes_{};
 };

@@ -52,7 +52,8 @@ absl::Status CheckLabels(std::string_view gauge, const MetricLabels& labels) {
   return absl::OkStatus();
 }
 
-// The names that the hub writes itself. kReadyQueueDepth is not among them: whoever has such a queue registers it.
+// Returns whether the hub itself writes a metric of this name. Not kReadyQueueDepth: the owner of
+// such a queue registers it.
 bool IsTakenByTheHub(std::string_view text_name) {
   for (const std::string_view counter : {kMailboxEnqueued, kMailboxDepth, kWorkerBusyRatio, kDeadLettersTotal}) {
     if (text_name == PrometheusName(counter)) return true;
@@ -145,7 +146,7 @@ void GaugeTable::AppendTo(std::vector<Metric>& metrics) const {
 }
 
 void GaugeTable::Remove(uint64_t number) {
-  std::function<double()> ended;  // what it holds is destroyed without the lock
+  std::function<double()> ended;  // destroyed without the lock
   MutexLock lock(mutex_);
   const auto found = gauges_.find(number);
   if (found == gauges_.end()) return;

@@ -1,4 +1,5 @@
-// Metrics that others read out: a name, labels, and a function.
+// GaugeTable: metrics that others add: a name, labels, and a function that a snapshot calls.
+// Internal to the hub; use ObservabilityHub::AddGauge and AddMetric.
 //
 // Thread safety: any thread may call anything.
 #ifndef FRAKTOR_ACTOR_OBSERVE_GAUGE_TABLE_H_
@@ -25,19 +26,19 @@ namespace fraktor::inline v0 {
 
 class GaugeTable;
 
-// A metric that is read at each snapshot.
+// A metric that each snapshot reads.
 struct ReadMetric {
   std::string name = {};
   MetricLabels labels = {};
   std::function<double()> read = nullptr;
-  // A gauge, or a counter: what only goes up.
+  // A gauge, or a counter, which only increases.
   MetricKind kind = MetricKind::kGauge;
   // One line of text, the same for all labels.
   std::string help = {};
 };
 
-// A gauge is read until this is destroyed. When the destructor returns, its function does not run and will not run
-// again. It may outlive the hub.
+// Reads a gauge until it is destroyed. When the destructor returns, the function does not run and
+// will not run again. May outlive the hub.
 class GaugeRegistration {
  public:
   GaugeRegistration() = default;
@@ -46,7 +47,7 @@ class GaugeRegistration {
   GaugeRegistration& operator=(GaugeRegistration&& other) noexcept;
   ~GaugeRegistration() { Reset(); }
 
-  // Ends it now; later calls do nothing.
+  // Ends the registration now. Later calls do nothing.
   void Reset();
 
  private:
@@ -63,10 +64,10 @@ class GaugeTable : public std::enable_shared_from_this<GaugeTable> {
   GaugeTable(const GaugeTable&) = delete;
   GaugeTable& operator=(const GaugeTable&) = delete;
 
-  // As ObservabilityHub::AddGauge says.
+  // See ObservabilityHub::AddGauge.
   absl::StatusOr<GaugeRegistration> Add(ReadMetric metric);
 
-  // Calls all functions, with the lock held.
+  // Calls all functions while it holds the lock.
   void AppendTo(std::vector<Metric>& metrics) const;
 
  private:

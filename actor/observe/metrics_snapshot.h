@@ -1,4 +1,5 @@
-// What all metrics said at one moment: a plain value, to be kept, compared, or written out by PrometheusText.
+// MetricsSnapshot: the values of all metrics at one moment; a plain value to keep, compare, or
+// write as PrometheusText.
 //
 //   const MetricsSnapshot snapshot = hub.Snapshot(toolbox.Now());
 //   const Metric* depth = snapshot.Find(kMailboxDepth, {{"type", "Greeter"}});
@@ -13,11 +14,11 @@
 // | scheduler.latency_ms         | histogram |                     | from sending to the handler, of sampled messages   |
 // | dead_letters_total           | counter   | reason              | messages that reached nobody                       |
 //
-// Whoever wants adds what is read then (ObservabilityHub::AddGauge, AddMetric): a node of a cluster does
+// ObservabilityHub::AddGauge and AddMetric add further metrics; a node of a cluster does so
 // (fraktor/cluster/grain/cluster_metrics.h).
 //
-// The series of a type holds all of its actors, whether some are observed alone or not. So a sum over types has to
-// leave out what has a label `actor`.
+// The series of a type includes all of its actors, also those that are observed alone. So a sum
+// over types must leave out the series with a label `actor`.
 #ifndef FRAKTOR_ACTOR_OBSERVE_METRICS_SNAPSHOT_H_
 #define FRAKTOR_ACTOR_OBSERVE_METRICS_SNAPSHOT_H_
 
@@ -39,13 +40,13 @@ inline constexpr std::string_view kInvokeDuration = "scheduler.invoke.duration_m
 inline constexpr std::string_view kLatency = "scheduler.latency_ms";
 inline constexpr std::string_view kDeadLettersTotal = "dead_letters_total";
 
-// The type that stands for all beyond the limit.
+// The type name for all types beyond the limit.
 inline constexpr std::string_view kOtherTypesName = "other";
 
 enum class MetricKind : uint8_t {
   kCounter,    // only goes up
   kGauge,      //
-  kHistogram,  // has a summary, and no value
+  kHistogram,  // has a summary and no value
 };
 
 struct MetricLabel {
@@ -56,9 +57,9 @@ struct MetricLabel {
 };
 using MetricLabels = std::vector<MetricLabel>;
 
-// All samples since the hub was made. Quantiles are within 12.5 %; DurationHistogram says how.
+// All samples since the hub was made. Quantiles are within 12.5 %; see DurationHistogram.
 struct MetricSummary {
-  // So many took at most so long.
+  // The number of samples of at most `upper_ms`.
   struct Bucket {
     double upper_ms = 0;
     uint64_t count = 0;
@@ -69,7 +70,7 @@ struct MetricSummary {
   double p50_ms = 0;
   double p95_ms = 0;
   double p99_ms = 0;
-  // From 1 us to 17 s, each bound four times the one before. Exact.
+  // From 1 us to 17 s; each bound is four times the one before. Exact.
   std::vector<Bucket> buckets = {};
 
   static MetricSummary Of(const DurationTotals& totals);
@@ -77,20 +78,20 @@ struct MetricSummary {
 
 struct Metric {
   std::string name = {};
-  MetricLabels labels = {};  // by name
+  MetricLabels labels = {};  // sorted by name
   MetricKind kind = MetricKind::kGauge;
   double value = 0;
   MetricSummary summary = {};
-  // What it is, for people; empty for those above, and for what nobody has said.
+  // A text for people. Empty for the metrics above, and for added metrics without one.
   std::string help = {};
 };
 
 struct MetricsSnapshot {
   Instant at = {};
-  // By name, then by labels.
+  // Sorted by name, then by labels.
   std::vector<Metric> metrics = {};
 
-  // Null if there is none. Labels are given by name, in order.
+  // Returns null if there is none. `labels` are sorted by name.
   const Metric* Find(std::string_view name, const MetricLabels& labels = {}) const;
 };
 

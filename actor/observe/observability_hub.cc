@@ -36,7 +36,7 @@ absl::Status CheckRange(const char* option, size_t value, size_t least, size_t m
       absl::StrCat("ObservabilityOptions.", option, " is ", value, "; it must be from ", least, " to ", most));
 }
 
-// What is read while others count can be behind by a little.
+// A value that is read while others count may be slightly too low.
 double Depth(uint64_t enqueued, uint64_t handled) {
   return enqueued > handled ? static_cast<double>(enqueued - handled) : 0;
 }
@@ -111,7 +111,7 @@ absl::StatusOr<ObservedId> ObservabilityHub::RegisterActor(std::string_view type
         " actors are observed already; release some, or raise ObservabilityOptions.max_actors"));
   }
   ObservedId id;
-  // As many ids as there are, so that each rests for as long as can be.
+  // Uses up all ids before it reuses one, so that each id rests as long as possible.
   if (actors_.size() < kObservedActors) {
     id = static_cast<ObservedId>(kObservedTypes + actors_.size());
     actors_.emplace_back();
@@ -222,7 +222,8 @@ void ObservabilityHub::AppendMailboxesLocked(std::vector<Metric>& metrics) const
   std::vector<uint64_t> handled(kObservedIds);
   std::vector<uint64_t> enqueued(kObservedIds);
   std::vector<uint64_t> passed(kObservedIds);
-  // A message is mostly counted as enqueued first: read last, so that a depth is rather too high than too low.
+  // A message is usually counted as enqueued first. Enqueued counts are read last, so that a depth
+  // is rather too high than too low.
   for (const ObservedId id : ids) handled[id] = HandledLocked(id);
   for (const ObservedId id : ids) enqueued[id] = EnqueuedLocked(id);
   for (const ObservedId id : ids) passed[id] = PassedLocked(id);
@@ -273,7 +274,7 @@ void ObservabilityHub::AppendWorkersLocked(std::vector<Metric>& metrics, Instant
     if (now > worker.since) {
       const int64_t busy_ns = worker.metrics->BusyNs(now.nanoseconds());
       const int64_t elapsed_ns = now.nanoseconds() - worker.since.nanoseconds();
-      // A worker that looked at its clock after the caller did is a little ahead.
+      // A worker that reads its clock after the caller is slightly ahead.
       worker.ratio =
           std::clamp(static_cast<double>(busy_ns - worker.busy_ns) / static_cast<double>(elapsed_ns), 0.0, 1.0);
       worker.busy_ns = busy_ns;
@@ -338,7 +339,8 @@ bool ObservabilityHub::AddDurationsLocked(ObservedId id, DurationTotals& totals)
   return any;
 }
 
-// Counters have one writer, so they are not set back: what has gone to the type is taken off in carried_.
+// Counters have one writer, so they are not reset: carried_ subtracts the counts that moved to the
+// type.
 void ObservabilityHub::FoldLocked(ObservedId actor) {
   const ObservedId type = TypeOfLocked(actor);
   const uint64_t enqueued = EnqueuedLocked(actor);

@@ -1,22 +1,24 @@
-// ObservabilityHub: what the scheduler counts, and what it says when asked.
+// ObservabilityHub: the metrics of the scheduler, and snapshots of them.
 //
 //   absl::StatusOr<std::unique_ptr<ObservabilityHub>> hub = ObservabilityHub::Make({.sample_every = 1});
 //   const ObservedId greeter = (*hub)->TypeId("Greeter");                     // once per type: keep it
-//   absl::StatusOr<WorkerMetrics*> metrics = (*hub)->AddWorker("w-0", now);   // the worker counts there
+//   absl::StatusOr<WorkerMetrics*> metrics = (*hub)->AddWorker("w-0", now);   // the counters of a worker
 //   const MetricsSnapshot snapshot = (*hub)->Snapshot(toolbox.Now());         // metrics_snapshot.h has the names
 //
-// Recording takes no lock and no read-modify-write; see WorkerMetrics. Everything here is for the time around it:
-// starting, ending, asking. A hub that is off has no metrics for anybody, gives every type the id 0, and its snapshots
-// are empty: who records tests one pointer.
+// Recording takes no lock and no read-modify-write; see WorkerMetrics. The functions here are for
+// start, end and snapshots. A hub that is off returns null for all metrics, gives every type the id
+// 0, and has empty snapshots, so that recording tests one pointer.
 //
-// An actor that is observed alone has an id of its own instead of its type's. In the snapshot it has a series of its
-// own, and its type has all that it has too, before, while and after it is observed: nothing that somebody looks at
-// changes because somebody else looks closer. What is counted for an id after its release belongs to the type, until
-// the id is given to another actor; the id that was released first is given out first, to make that rare.
+// An actor that is observed alone has an id of its own instead of its type's id. In the snapshot it
+// has a series of its own, and the series of its type includes it before, during and after that
+// time: observing an actor changes no other series. Counts for an id after its release belong to
+// the type, until another actor gets the id. The id that was released first is reused first, to
+// make that rare.
 //
-// Memory, when it is on: 130 KiB for other threads, 66 KiB per worker, and what WorkerMetrics says for durations.
+// Memory of a hub that is on: 130 KiB for foreign threads, 66 KiB per worker, and the durations of
+// WorkerMetrics.
 //
-// Thread safety: any thread may call anything. Nothing waits for a worker, and no worker waits.
+// Thread safety: any thread may call anything. No call waits for a worker, and no worker waits.
 #ifndef FRAKTOR_ACTOR_OBSERVE_OBSERVABILITY_HUB_H_
 #define FRAKTOR_ACTOR_OBSERVE_OBSERVABILITY_HUB_H_
 
@@ -52,23 +54,25 @@ namespace fraktor::inline v0 {
 
 struct ObservabilityOptions {
   bool enabled = true;
-  // One message in so many is sampled, of those that each worker and each other thread sends: 0 is none, 1 is every one.
-  // At most kMaxSampleEvery.
+  // Each worker and each foreign thread samples one in `sample_every` of the messages that it
+  // sends. 0 samples none, 1 all. At most kMaxSampleEvery.
   uint32_t sample_every = 256;
-  // From 1 to 4096. A further one is refused.
+  // From 1 to 4096. Further workers are refused.
   size_t max_workers = 1024;
-  // Types that have counters, with "other" for all that come later. From 1 to kObservedTypes.
+  // The number of types with counters; "other" counts all later types. From 1 to kObservedTypes.
   size_t max_types = kObservedTypes;
-  // Of those, the first so many that have durations of their own, with "other" for the rest. From 1 to kObservedTypes.
+  // The number of types, the first ones, with durations of their own; "other" has the rest. From 1
+  // to kObservedTypes.
   size_t max_timed_types = 256;
-  // Actors that are observed alone at one time. At most kObservedActors. A further one is refused.
+  // The number of actors that may be observed alone at one time. At most kObservedActors. Further
+  // actors are refused.
   size_t max_actors = kObservedActors;
-  // At most 65536. A further one is refused.
+  // At most 65536. Further gauges are refused.
   size_t max_gauges = 1024;
 
   static constexpr uint32_t kMaxSampleEvery = 1'000'000'000;
 
-  // InvalidArgument names the first option that is out of its range.
+  // Returns InvalidArgument with the name of the first option that is out of its range.
   absl::Status Validate() const;
 };
 
@@ -81,44 +85,50 @@ class ObservabilityHub {
 
   bool enabled() const { return options_.enabled; }
 
-  // The same name has the same id. kOtherTypes if there are too many types. Takes a lock: keep the answer.
+  // Returns the id of a type; kOtherTypes if there are too many types. Takes a lock: keep the
+  // result.
   ObservedId TypeId(std::string_view type_name);
 
-  // Observes one actor alone, until its id is released; ActorSystem::Observe does it for actors. ResourceExhausted if
-  // there are too many, AlreadyExists if that actor is observed already. If the hub is off, kOtherTypes.
+  // Observes one actor alone, until its id is released. ActorSystem::Observe calls it for actors.
+  // ResourceExhausted if there are too many, AlreadyExists if the actor is observed already.
+  // kOtherTypes if the hub is off.
   absl::StatusOr<ObservedId> RegisterActor(std::string_view type_name, std::string_view actor_name);
-  // False, and nothing is done, if the id is no actor's, as a type's is not.
+  // Returns false and does nothing if the id belongs to no observed actor.
   bool Release(ObservedId id);
-  // The type that an id belongs to; "other" if it is nobody's.
+  // The type of an id. "other" for an unused id.
   std::string TypeNameOf(ObservedId id);
 
-  // Where a worker that starts at `now` counts; null if the hub is off. It stays valid until RemoveWorker.
-  // ResourceExhausted if there are too many, AlreadyExists if the name is in use.
+  // Returns the counters of a worker that starts at `now`; null if the hub is off. Valid until
+  // RemoveWorker. ResourceExhausted if there are too many, AlreadyExists if the name is in use.
   absl::StatusOr<WorkerMetrics*> AddWorker(std::string_view name, Instant now);
-  // The worker has ended and records nothing more. What it has counted stays in the totals. Null does nothing.
+  // Removes a worker that has ended. Its counts stay in the totals. Null does nothing.
   void RemoveWorker(const WorkerMetrics* metrics);
 
-  // Where all other threads count; null if the hub is off.
+  // The counters of all other threads; null if the hub is off.
   ForeignMetrics* foreign() { return foreign_; }
 
-  // Calls `read` at each snapshot, in the thread that takes it, for as long as the registration lives. It must not
-  // throw, and must not come back to the hub's gauges or snapshots: a lock is held. InvalidArgument if a name cannot be
-  // one, AlreadyExists if it is taken, ResourceExhausted if there are too many. If the hub is off, the registration is
-  // one of nothing.
+  // Calls `read` at each snapshot, on the thread that takes it, while the registration lives.
+  // `read` runs under a lock: it must not throw, and must not call the hub's gauges or snapshots.
+  // InvalidArgument for an invalid name, AlreadyExists if the name is taken, ResourceExhausted if
+  // there are too many. If the hub is off, the registration does nothing.
   absl::StatusOr<GaugeRegistration> AddGauge(std::string_view name, MetricLabels labels, std::function<double()> read);
-  // The same for one that may be a counter, and says what it is. AlreadyExists as well if the name is that of another kind.
+  // The same for a metric that may be a counter and has a help text. Also AlreadyExists if the name
+  // has another kind.
   absl::StatusOr<GaugeRegistration> AddMetric(ReadMetric metric);
 
-  // Changes ObservabilityOptions.sample_every. Workers see it within WorkerMetrics::kSampleStride calls of Sample.
+  // Changes ObservabilityOptions.sample_every. Workers see it within WorkerMetrics::kSampleStride
+  // calls of Sample.
   absl::Status SetSampleEvery(uint32_t sample_every);
 
-  // All metrics. Ratios of workers are over the time since the snapshot before, or since the worker was added; a
-  // snapshot at the same instant repeats them. Each counter is right for some moment during the call.
+  // Returns all metrics. Ratios of workers are over the time since the last snapshot, or since the
+  // worker was added; a snapshot at the same instant repeats them. Each counter is exact for some
+  // moment during the call.
   MetricsSnapshot Snapshot(Instant now);
 
  private:
-  // What is in no worker's memory: the counts of workers that have ended, and what was folded from actors to types.
-  // Modulo 2^64: for an id whose actor was released it is minus what the workers still show.
+  // Counts that are in no worker's memory: those of workers that have ended, and those that were
+  // moved from actors to types. Modulo 2^64: for an id whose actor was released it is minus the
+  // count that the workers still show.
   struct Carried {
     uint64_t enqueued = 0;
     uint64_t handled = 0;
@@ -144,7 +154,7 @@ class ObservabilityHub {
   uint64_t EnqueuedLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t HandledLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t PassedLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // False if there are none.
+  // Returns false if there are none.
   bool AddDurationsLocked(ObservedId id, DurationTotals& totals) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void FoldLocked(ObservedId actor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   DurationTotals& CarriedDurationsLocked(ObservedId id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -155,23 +165,23 @@ class ObservabilityHub {
   void AppendLatencyLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendDeadLettersLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The ids that are, or were, given out.
+  // The ids that are or were in use.
   std::vector<ObservedId> IdsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The type that an id belongs to: itself, if it is one.
+  // The type of an id; the id itself if it is a type.
   ObservedId TypeOfLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasSeriesLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MetricLabels LabelsLocked(ObservedId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const ObservabilityOptions options_;
-  // Read by Sample; a worker that sees an old value samples by it. It pairs with nothing.
+  // Sample reads it; a worker may use an old value for a while. Pairs with nothing.
   std::atomic<uint32_t> sample_every_;
-  ForeignMetrics* const foreign_;  // Null if the hub is off.
+  ForeignMetrics* const foreign_;  // null if the hub is off
   const std::shared_ptr<GaugeTable> gauges_;
 
   Mutex mutex_;
   std::vector<std::string> type_names_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<std::string, ObservedId> type_ids_ ABSL_GUARDED_BY(mutex_);
-  // By id, less kObservedTypes.
+  // The index is the id minus kObservedTypes.
   std::vector<ActorRecord> actors_ ABSL_GUARDED_BY(mutex_);
   std::map<ActorKey, ObservedId> actor_ids_ ABSL_GUARDED_BY(mutex_);
   std::deque<ObservedId> released_ ABSL_GUARDED_BY(mutex_);

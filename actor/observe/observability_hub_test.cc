@@ -35,7 +35,7 @@ std::unique_ptr<ObservabilityHub> MakeHub(const ObservabilityOptions& options = 
 
 Instant At(absl::Duration since_start) { return Instant() + since_start; }
 
-// -1 if there is none.
+// Returns -1 if there is none.
 double ValueOf(const MetricsSnapshot& snapshot, std::string_view name, const MetricLabels& labels = {}) {
   const Metric* const metric = snapshot.Find(name, labels);
   return metric == nullptr ? -1 : metric->value;
@@ -259,7 +259,7 @@ TEST(ObservabilityHub, FoldsAReleasedActorIntoItsType) {
   worker->RecordDuration(actor, 1'000);
   EXPECT_TRUE(hub->Release(actor));
   EXPECT_FALSE(hub->Release(actor));
-  worker->CountEnqueued(actor, 1);  // a sender that was late
+  worker->CountEnqueued(actor, 1);  // a late sender
   worker->CountHandled(actor, 2);
   MetricsSnapshot snapshot = hub->Snapshot(At(absl::Seconds(1)));
   EXPECT_EQ(ValueOf(snapshot, kMailboxEnqueued, {{"type", "T"}}), 2);
@@ -267,7 +267,7 @@ TEST(ObservabilityHub, FoldsAReleasedActorIntoItsType) {
   EXPECT_EQ(SamplesOf(snapshot, kInvokeDuration, {{"type", "T"}}), 1u);
   EXPECT_EQ(snapshot.Find(kMailboxEnqueued, {{"actor", "/user/a"}, {"type", "T"}}), nullptr);
 
-  // The worker ends: what it had counted for the actor is neither lost nor there twice.
+  // The worker ends: its counts for the actor are neither lost nor counted twice.
   hub->RemoveWorker(worker);
   snapshot = hub->Snapshot(At(absl::Seconds(2)));
   EXPECT_EQ(ValueOf(snapshot, kMailboxEnqueued, {{"type", "T"}}), 2);
@@ -294,7 +294,7 @@ TEST(ObservabilityHub, GivesAnIdToAnotherActorOnlyWhenItsCountsAreFolded) {
       EXPECT_EQ(SamplesOf(snapshot, kInvokeDuration, {{"actor", "/user/a"}, {"type", type}}), 1u);
     }
     EXPECT_TRUE(hub->Release(id));
-    worker->CountEnqueued(id, 1);  // late, and still this type's
+    worker->CountEnqueued(id, 1);  // late, and still counted for this type
   }
   for (size_t id = kObservedTypes; id < kObservedIds; ++id) EXPECT_EQ(uses[id], 3);
   const MetricsSnapshot snapshot = hub->Snapshot(At(absl::Seconds(2)));
@@ -363,7 +363,7 @@ TEST(ObservabilityHub, ReadsCountersOfOthersAndSaysWhatTheyAre) {
   EXPECT_EQ(found->kind, MetricKind::kCounter);
   EXPECT_EQ(found->value, 3);
   EXPECT_EQ(found->help, "What it is.");
-  // One name is of one kind.
+  // A name has one kind.
   EXPECT_EQ(hub->AddGauge("c_total", {{"l", "3"}}, [] { return 0.0; }).status().code(),
             absl::StatusCode::kAlreadyExists);
   ReadMetric histogram = counter({{"l", "3"}});
@@ -409,7 +409,7 @@ TEST(ObservabilityHub, SamplesEveryOneOrNoneOnRequest) {
   const auto none = MakeHub({.sample_every = 0});
   EXPECT_EQ(CountTrue(**none->AddWorker("w", Instant()), 5'000), 0);
   EXPECT_FALSE(none->foreign()->Sample());
-  const auto some = MakeHub({.sample_every = 3'000});  // beyond the stride
+  const auto some = MakeHub({.sample_every = 3'000});  // more than the stride
   EXPECT_EQ(CountTrue(**some->AddWorker("w", Instant()), 2'999), 0);
   EXPECT_EQ(CountTrue(**some->AddWorker("v", Instant()), 9'000), 3);
 }
@@ -439,8 +439,8 @@ TEST(ObservabilityHub, TellsHowBusyAWorkerWasSinceTheSnapshotBefore) {
   const auto ns = [](int seconds) { return int64_t{1'000'000'000} * seconds; };
   EXPECT_EQ(ratio(absl::Seconds(10)), 0);
   worker->BeginBusy(ns(10));
-  EXPECT_DOUBLE_EQ(ratio(absl::Seconds(12)), 1);  // busy from the first instant on, and still
-  EXPECT_DOUBLE_EQ(ratio(absl::Seconds(12)), 1);  // the same instant: the same answer
+  EXPECT_DOUBLE_EQ(ratio(absl::Seconds(12)), 1);  // busy since the first instant
+  EXPECT_DOUBLE_EQ(ratio(absl::Seconds(12)), 1);  // the same instant gives the same result
   worker->EndBusy(ns(13));
   EXPECT_DOUBLE_EQ(ratio(absl::Seconds(16)), 0.25);
   EXPECT_DOUBLE_EQ(ratio(absl::Seconds(20)), 0);
@@ -451,7 +451,7 @@ TEST(ObservabilityHub, TellsHowBusyAWorkerWasSinceTheSnapshotBefore) {
   EXPECT_DOUBLE_EQ(ratio(absl::Seconds(24)), 0.5);
   EXPECT_EQ(worker->BusyNs(ns(30)), ns(5));
   worker->BeginBusy(ns(31));
-  EXPECT_DOUBLE_EQ(ratio(absl::Seconds(30)), 0);  // the worker's clock was read after ours
+  EXPECT_DOUBLE_EQ(ratio(absl::Seconds(30)), 0);  // the worker read its clock after the caller
   EXPECT_DOUBLE_EQ(ratio(absl::Seconds(35)), 1);
 }
 
@@ -468,7 +468,7 @@ TEST(ObservabilityHub, ReadsGaugesUntilTheyAreRemoved) {
   GaugeRegistration moved = std::move(a);
   a.Reset();  // NOLINT(bugprone-use-after-move): it has nothing to end any more
   EXPECT_NE(hub->Snapshot(At(absl::Seconds(1))).Find(kReadyQueueDepth, {{"dispatcher", "default"}}), nullptr);
-  b = std::move(moved);  // ends what b was
+  b = std::move(moved);  // ends the earlier registration of b
   snapshot = hub->Snapshot(At(absl::Seconds(1)));
   EXPECT_NE(snapshot.Find(kReadyQueueDepth, {{"dispatcher", "default"}}), nullptr);
   EXPECT_EQ(snapshot.Find(kReadyQueueDepth, {{"dispatcher", "system"}}), nullptr);
@@ -560,7 +560,7 @@ TEST(ObservabilityHub, KeepsWorkersOutOfEachOthersCacheLines) {
   EXPECT_EQ(sizeof(WorkerMetrics) % 64, 0u);
 }
 
-// SCH-11: recorded by many, read and changed meanwhile, and in the end nothing is lost.
+// SCH-11: many threads record, others read and register meanwhile, and nothing is lost.
 TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
   constexpr int kWorkers = 3;
   constexpr int kForeign = 2;
@@ -575,7 +575,7 @@ TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
   for (int t = 0; t < kWorkers; ++t) {
     threads.emplace_back([&, t] {
       const std::string name = absl::StrCat("w-", t);
-      // Half way through, the worker ends and another one takes its place.
+      // Half way through, the worker ends and another takes its place.
       for (int life = 0; life < 2; ++life) {
         WorkerMetrics* const worker = *hub->AddWorker(name, Instant());
         int samples = 0;
@@ -609,7 +609,7 @@ TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
       running.fetch_sub(1, std::memory_order_relaxed);
     });
   }
-  // One that registers and releases, so that ids go round.
+  // A thread that registers and releases, so that ids are reused.
   threads.emplace_back([&] {
     for (int i = 0; running.load(std::memory_order_relaxed) > 0; ++i) {
       const ObservedId next = *hub->RegisterActor("A", absl::StrCat("/user/a", i));
@@ -630,7 +630,7 @@ TEST(ObservabilityHub, LosesNothingWhileOthersReadAndRegister) {
   const double all = (kWorkers + kForeign) * kMessages;
   const double a = ValueOf(snapshot, kMailboxEnqueued, {{"type", "A"}});
   const double b = ValueOf(snapshot, kMailboxEnqueued, {{"type", "B"}});
-  EXPECT_EQ(a, all / 2);  // every second, half of them by the actor that is observed alone
+  EXPECT_EQ(a, all / 2);  // every second message; half of those go to the actor that is observed alone
   EXPECT_EQ(b, all / 2);
   EXPECT_EQ(ValueOf(snapshot, kMailboxDepth, {{"type", "A"}}), 0);
   EXPECT_EQ(ValueOf(snapshot, kMailboxDepth, {{"type", "B"}}), 0);

@@ -1,4 +1,5 @@
-// The small numbers that counters are kept by: one for each actor type, one for each actor that is observed alone.
+// ObservedId: the number of a counter: one for each actor type, and one for each actor that is
+// observed alone.
 #ifndef FRAKTOR_ACTOR_OBSERVE_OBSERVED_ID_H_
 #define FRAKTOR_ACTOR_OBSERVE_OBSERVED_ID_H_
 
@@ -7,13 +8,13 @@
 
 namespace fraktor::inline v0 {
 
-// Given out by ObservabilityHub, which is the only one that it means anything to.
+// ObservabilityHub issues the ids; only that hub knows their meaning.
 using ObservedId = uint16_t;
 
-// What has no counters of its own: the types beyond the limit.
+// The id of types without counters of their own: those beyond the limit.
 inline constexpr ObservedId kOtherTypes = 0;
 
-// Types are below, actors are from here on.
+// Ids below are types; ids from here on are actors.
 inline constexpr size_t kObservedTypes = 1024;
 inline constexpr size_t kObservedActors = 1024;
 inline constexpr size_t kObservedIds = kObservedTypes + kObservedActors;

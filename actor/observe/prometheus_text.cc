@@ -51,7 +51,7 @@ std::string_view TypeFor(MetricKind kind) {
   return "untyped";
 }
 
-// The shortest text that reads as the same number.
+// Returns the shortest text that reads as the same number.
 std::string Number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
@@ -60,7 +60,8 @@ std::string Number(double value) {
   return std::string(text.data(), result.ptr);
 }
 
-// How many bytes the character at the front has; 0 if it is none. By table 3-7 of the Unicode standard.
+// Returns the number of bytes of the first character; 0 if it is invalid. By table 3-7 of the
+// Unicode standard.
 size_t Utf8Length(std::string_view text) {
   const auto at = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
   const auto follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) { return at(i) >= low && at(i) <= high; };

@@ -54,9 +54,9 @@ TEST(PrometheusText, WritesOneFamilyAfterTheOther) {
 // SCH-11
 TEST(PrometheusText, WritesHistogramsWithCumulativeBuckets) {
   DurationHistogram histogram;
-  histogram.Record(1'024);           // the first bound itself
+  histogram.Record(1'024);           // exactly the first bound
   histogram.Record(1'025);           // just above
-  histogram.Record(60'000'000'000);  // above the last one
+  histogram.Record(60'000'000'000);  // above the last bound
   DurationTotals totals;
   histogram.AddTo(totals);
   const std::string text = ToPrometheusText({.metrics = {{.name = "scheduler.latency_ms",
@@ -98,9 +98,9 @@ TEST(PrometheusText, KeepsUtf8AndReplacesWhatIsNone) {
                    "b"),
             "g{l=\"a\xEF\xBF\xBD"
             "b\"} 1");
-  EXPECT_EQ(LineOf("\xE2\x82"), "g{l=\"\xEF\xBF\xBD\xEF\xBF\xBD\"} 1");                  // cut off
+  EXPECT_EQ(LineOf("\xE2\x82"), "g{l=\"\xEF\xBF\xBD\xEF\xBF\xBD\"} 1");                  // truncated
   EXPECT_EQ(LineOf("\xC0\x80"), "g{l=\"\xEF\xBF\xBD\xEF\xBF\xBD\"} 1");                  // overlong
-  EXPECT_EQ(LineOf("\xED\xA0\x80"), "g{l=\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"} 1");  // half of a pair
+  EXPECT_EQ(LineOf("\xED\xA0\x80"), "g{l=\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\"} 1");  // half of a surrogate pair
 }
 
 TEST(PrometheusText, WritesNumbersThatPrometheusReads) {
