@@ -10,8 +10,8 @@
 
 namespace fraktor::inline v0 {
 
-// The picture at the head of envelope.h. A class with a base has no standard layout, but gcc and clang know its
-// offsets.
+// Checks the picture at the top of envelope.h. A class with a base has no standard layout, but gcc
+// and clang know its offsets.
 struct EnvelopeLayout {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
@@ -32,7 +32,7 @@ struct EnvelopeLayout {
   static_assert(MessageLayout<Sized<25>>::kNodeClass == NodeClass::k128 && MessageLayout<Sized<25>>::kOffset == 40);
   static_assert(MessageLayout<Sized<88>>::kNodeClass == NodeClass::k128 && !MessageLayout<Sized<88>>::kIsOnHeap);
   static_assert(MessageLayout<Sized<89>>::kNodeClass == NodeClass::k64 && MessageLayout<Sized<89>>::kIsOnHeap);
-  // Room for the trace behind the payload.
+  // Room for the trace after the payload.
   static_assert(MessageLayout<Sized<48>>::kTracedNodeClass == NodeClass::k128);
   static_assert(MessageLayout<Sized<49>>::kTracedNodeClass == NodeClass::k192);
   static_assert(MessageLayout<Sized<88>>::kEnd + kTraceBytes <= NodeBytes(NodeClass::k192));
@@ -66,7 +66,7 @@ Envelope* EnvelopeFactory::MoveToTraced(NodeCache& cache, Envelope& from, const 
   void* const from_storage = from.Storage(type->offset());
   if (type->is_on_heap()) {
     std::memcpy(to_storage, from_storage, sizeof(void*));
-    // It has nothing to end any more.
+    // The moved message is on the heap; `from` must not release it.
     from.tag_ &= ~Envelope::kNeedsRelease;
   } else if (type->move() != nullptr) {
     type->move()(to_storage, from_storage);

@@ -1,25 +1,25 @@
-// A message on its way: the payload with its type, its sender and whom it was meant for, in one cache line if it is
-// small.
+// Envelope: a message on its way: the payload with its type, its sender and its target, in one
+// cache line if it is small.
 //
 //   EnvelopePtr envelope = MakeEnvelope<Greet>(sender, "world");       // Greet{"world"}, constructed in place
 //   envelope->set_target_word(target.word());
-//   inbox.Push(envelope.release());
-//   ...
-//   EnvelopePtr received = ...;                                        // destroys the message, gives the node back
-//   if (const Greet* greet = received->TryAs<Greet>()) Print(greet->name);
+//   if (const Greet* greet = envelope->TryAs<Greet>()) Print(greet->name);
+//   envelope.reset();                                                  // destroys the message, frees the node
 //
 // The node:
 //
-//     0  link            of the inbox, or of a private list
+//     0  link            for the inbox, or for a private list
 //     8  tag             address of the MessageType, with flags in the low bits
 //    16  sender          ActorRef
-//    32  target word     of the reference that it was sent to: the generation, or a remote actor's uid
+//    32  target word     of the target's reference: the generation, or a remote actor's uid
 //    40  payload         24 bytes in a node of 64, 88 in one of 128; or a pointer to it
-//   end - 40  MessageTrace, of sampled and traced messages only: their nodes are one size larger
+//   end - 40  MessageTrace, for sampled and traced messages only: their nodes are one size larger
 //
-// A worker passes its NodeCache; without one the thread's is looked up.
+// A worker passes its NodeCache. The functions without that argument look up the cache of the
+// thread.
 //
-// Thread safety: an envelope belongs to one thread at a time, and is handed over by the inbox. Any thread may end it.
+// Thread safety: an envelope belongs to one thread at a time; the inbox hands it over. Any thread
+// may end it.
 #ifndef FRAKTOR_ACTOR_MESSAGE_ENVELOPE_H_
 #define FRAKTOR_ACTOR_MESSAGE_ENVELOPE_H_
 
@@ -38,15 +38,15 @@
 
 namespace fraktor::inline v0 {
 
-// What a sampled or traced message carries along.
+// The additional data of a sampled or traced message.
 struct MessageTrace {
   int64_t enqueued_ns = 0;  // by the clock of the system's toolbox
   uint64_t trace_id_high = 0;
   uint64_t trace_id_low = 0;
-  uint64_t span_id = 0;  // the sender's
+  uint64_t span_id = 0;  // of the sender's span
   uint8_t trace_flags = 0;
 
-  // W3C says that ids are not zero: then it is a latency sample and no trace.
+  // Ids of W3C traces are not zero. Without an id this is only a latency sample.
   bool is_traced() const { return (trace_id_high | trace_id_low) != 0; }
 };
 static_assert(sizeof(MessageTrace) == kTraceBytes && std::is_trivially_copyable_v<MessageTrace>);
@@ -67,7 +67,7 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
     return type() == MessageTypeOf<M>();
   }
 
-  // The message, which must be an M.
+  // Returns the message, which must be an M.
   template <class M>
   M& As() {
     assert(Is<M>());
@@ -78,7 +78,7 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
     return const_cast<Envelope*>(this)->As<M>();
   }
 
-  // The message, or null if it is of another type.
+  // Returns the message, or null if it is of another type.
   template <class M>
   M* TryAs() {
     return Is<M>() ? &As<M>() : nullptr;
@@ -88,13 +88,14 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
     return const_cast<Envelope*>(this)->TryAs<M>();
   }
 
-  // Moves the message out, which must be an M. What is left is a moved-from M, until the envelope ends.
+  // Moves the message, which must be an M, out of the envelope. A moved-from M stays until the
+  // envelope ends.
   template <class M>
   M Take() {
     return std::move(As<M>());
   }
 
-  // The message, of whatever type it is: for codecs.
+  // Returns the message as untyped memory, for codecs.
   const void* payload() const {
     void* const storage = const_cast<Envelope*>(this)->Storage(type()->offset());
     return type()->is_on_heap() ? *static_cast<void**>(storage) : storage;
@@ -106,13 +107,13 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   uint64_t target_word() const { return target_word_; }
   void set_target_word(uint64_t word) { target_word_ = word; }
 
-  // System messages are pushed by Inbox::PushSystem and go before the others.
+  // Inbox::PushSystem pushes system messages; they overtake the others.
   bool is_system() const { return (tag_ & kSystem) != 0; }
   void MarkAsSystem() { tag_ |= kSystem; }
   void UnmarkAsSystem() { tag_ &= ~kSystem; }
 
   bool is_traced() const { return (tag_ & kTraced) != 0; }
-  // Null unless the envelope was made with one.
+  // Null unless the envelope was made with a trace.
   MessageTrace* trace() {
     return is_traced() ? std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)))
                        : nullptr;
@@ -127,7 +128,7 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
 
   static constexpr uintptr_t kSystem = 1;
   static constexpr uintptr_t kTraced = 2;
-  static constexpr uintptr_t kNeedsRelease = 4;  // spares most messages the look into their table
+  static constexpr uintptr_t kNeedsRelease = 4;  // most messages need no release, and so no read of their table
   static constexpr int kNodeClassShift = 3;
   static constexpr uintptr_t kNodeClassMask = 3;
   static constexpr uintptr_t kFlags = alignof(MessageType) - 1;
@@ -142,11 +143,11 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
 
   uintptr_t tag_;
   ActorRef sender_;
-  uint64_t target_word_;  // Not set before it is known.
-  // The payload follows. In larger nodes it goes past the end of this class.
+  uint64_t target_word_;  // set when the target is known
+  // The payload follows. In larger nodes it extends past the end of this class.
 };
 
-// Ends the message and gives the node to `cache`, which must be that of this thread.
+// Destroys the message and gives the node to `cache`, which must be the cache of this thread.
 inline void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept {
   // Most messages: nothing to destroy, in a small node.
   if ((envelope->tag_ & (Envelope::kNeedsRelease | Envelope::kNodeClassMask << Envelope::kNodeClassShift)) == 0)
@@ -157,7 +158,7 @@ inline void EndEnvelope(NodeCache& cache, Envelope* envelope) noexcept {
     return;
   }
   if ((envelope->tag_ & Envelope::kNeedsRelease) != 0) {
-    // Before the node goes: a destructor may well make and end other messages.
+    // Before the node is freed: a destructor may make and end other messages.
     const MessageType* const type = envelope->type();
     type->release()(envelope->Storage(type->offset()));
   }
@@ -170,7 +171,7 @@ struct EnvelopeEnder {
   void operator()(Envelope* envelope) const noexcept { EndEnvelope(NodeCache::OfThisThread(), envelope); }
 };
 
-// Owns an envelope; ends it in whatever thread it is.
+// Owns an envelope. Ends it on the current thread.
 using EnvelopePtr = std::unique_ptr<Envelope, EnvelopeEnder>;
 
 // For the functions below.
@@ -189,12 +190,12 @@ struct EnvelopeFactory {
     return envelope;
   }
 
-  // Null if the type cannot be copied.
+  // Returns null if the type cannot be copied.
   static Envelope* Copy(NodeCache& cache, Envelope& from);
   static Envelope* MoveToTraced(NodeCache& cache, Envelope& from, const MessageTrace& trace);
 
  private:
-  // Gives the node back when the constructor of a message throws.
+  // Frees the node if the constructor of a message throws.
   struct GiveBack {
     NodeCache& cache;
     NodeClass node_class;
@@ -205,8 +206,8 @@ struct EnvelopeFactory {
   };
 };
 
-// Makes an envelope with a message M(args...), or M{args...} if M is an aggregate. Throws what the constructor of M
-// throws, and std::bad_alloc; nothing is lost then.
+// Makes an envelope with a message M(args...), or M{args...} if M is an aggregate. Throws what the
+// constructor of M throws, and std::bad_alloc; then nothing leaks.
 template <class M, class... Args>
 EnvelopePtr MakeEnvelope(NodeCache& cache, ActorRef sender, Args&&... args) {
   return EnvelopePtr(
@@ -224,14 +225,14 @@ EnvelopePtr MakeTracedEnvelope(NodeCache& cache, ActorRef sender, const MessageT
       EnvelopeFactory::Make<M>(cache, MessageLayout<M>::kTracedNodeClass, sender, &trace, std::forward<Args>(args)...));
 }
 
-// The same message in a node that has room for a trace, for who learns only then that it is one to sample. The envelope
-// must have none yet.
+// Moves the message to a node with room for a trace, for a caller that decides late to sample it.
+// The envelope must have no trace yet.
 inline EnvelopePtr WithTrace(NodeCache& cache, EnvelopePtr envelope, const MessageTrace& trace) {
   return EnvelopePtr(EnvelopeFactory::MoveToTraced(cache, *envelope, trace));
 }
 
-// A copy with the same message, sender, target word, trace and system mark. Null if the message cannot be copied;
-// throws what its copy constructor throws, and std::bad_alloc.
+// Returns a copy with the same message, sender, target word, trace and system flag. Returns null if
+// the message cannot be copied. Throws what its copy constructor throws, and std::bad_alloc.
 inline EnvelopePtr CopyEnvelope(NodeCache& cache, const Envelope& envelope) {
   return EnvelopePtr(EnvelopeFactory::Copy(cache, const_cast<Envelope&>(envelope)));
 }

@@ -44,7 +44,7 @@ Sized<kBytes> Pattern() {
   return sized;
 }
 
-// Counts its instances, and has any size.
+// Counts its instances. Has any size.
 template <size_t kBytes>
 class Counted {
  public:
@@ -62,7 +62,7 @@ class Counted {
   [[maybe_unused]] std::array<unsigned char, kBytes - sizeof(int*)> more_;
 };
 
-// Every test gives back what it takes.
+// Checks that every test frees what it allocates.
 class EnvelopeTest : public ::testing::Test {
  protected:
   EnvelopeTest() : before_(NodesInUse()) {}
@@ -173,7 +173,7 @@ void ExpectAligned() {
   struct alignas(kAlignment) Aligned {
     int64_t value;
   };
-  // Several, since one address may be right by chance.
+  // Several nodes, because one address may be right by chance.
   std::vector<EnvelopePtr> envelopes;
   for (int64_t i = 0; i < 10; ++i) {
     envelopes.push_back(MakeEnvelope<Aligned>(kSender, i));
@@ -276,7 +276,7 @@ struct LargeThrowing : Throwing {
   std::array<unsigned char, 200> more{};
 };
 
-// The fixture counts the nodes, the sanitizer the heap.
+// The fixture counts nodes; the sanitizer checks the heap.
 TEST_F(EnvelopeTest, GivesTheNodeBackIfTheMessageThrows) {
   for (int i = 0; i < 1000; ++i) {
     EXPECT_THROW(MakeEnvelope<Throwing>(kSender, true), std::runtime_error);
@@ -312,7 +312,7 @@ TEST_F(EnvelopeTest, CopiesEverythingButTheLink) {
   }
 }
 
-// SCH-11: who samples a message that is made already moves it into a larger node.
+// SCH-11: a caller that samples an existing message moves it to a larger node.
 template <class M, class Make, class Check>
 void ExpectMovedToTraced(NodeCache& cache, Make make, Check check) {
   EnvelopePtr original = make();
@@ -351,7 +351,7 @@ TEST_F(EnvelopeTest, MovesAMessageToANodeWithATrace) {
       cache_, [] { return MakeEnvelope<Empty>(kSender); }, [](const Empty&) {});
 }
 
-// A message that holds messages, such as a stash that is dropped.
+// A message that holds messages, such as a dropped stash.
 TEST_F(EnvelopeTest, EndsMessagesInsideOfMessages) {
   int alive = 0;
   {
@@ -375,12 +375,12 @@ TEST_F(EnvelopeTest, GoesThroughAnInbox) {
   EXPECT_TRUE(inbox.TryGoIdle());
 }
 
-// Four threads: two send to an inbox each, two receive and end what the others made.
+// Four threads: two send to an inbox each, two receive and end the messages.
 TEST_F(EnvelopeTest, IsMadeByOneThreadAndEndedByAnother) {
   constexpr int64_t kMessages = 20'000;
   struct Mail {
     int64_t number;
-    std::string text;  // so long that it is on the heap: a message that is lost or ended twice is seen
+    std::string text;  // long enough for the heap: the sanitizer sees a message that is lost or ended twice
   };
   struct Lane {
     Inbox inbox;

@@ -1,22 +1,22 @@
-// The type tag of messages: the address of a table that exists once per type.
+// MessageType: the type tag of messages: the address of a table that exists once per type.
 //
 //   struct Greet { std::string name; };
 //
 //   const MessageType* type = MessageTypeOf<Greet>();
-//   type->name();                                        // "Greet"
-//   if (envelope.type() == MessageTypeOf<Greet>()) ...   // one comparison of addresses, no RTTI
+//   std::string_view name = type->name();                            // "Greet", with its namespaces
+//   const bool is_greet = envelope.type() == MessageTypeOf<Greet>(); // compares addresses, without RTTI
 //
-// What may be a message: any class, enum or number that can be destroyed and moved without throwing. A message is moved
-// into handlers, stashes and replies at moments where nobody could answer an exception. Move-only types, empty ones and
-// any alignment are fine.
+// A message is any class, enum or number whose destructor and move constructor do not throw. The
+// runtime moves messages into handlers, stashes and replies, where it cannot handle an exception.
+// Move-only types, empty types and any alignment are allowed.
 //
-// Where a message lives: in the node of its envelope if it fits (24 bytes in a 64-byte node, 88 in one of 128),
-// otherwise on the heap. MessageLayout says which.
+// A message lives in the node of its envelope if it fits (24 bytes in a 64-byte node, 88 in one of
+// 128), otherwise on the heap. MessageLayout says which.
 //
-// Two shared objects of one program agree on a type if it is exported from both, like a type that is thrown from one to
-// the other: compile it with default visibility, link the program with -rdynamic, and open plugins that share a type
-// only among themselves with RTLD_GLOBAL. Otherwise each has a table of its own, and the messages of one are unknown to
-// the other.
+// Two shared objects of one program agree on a type if both export it, as for a type that one
+// throws and the other catches: compile it with default visibility, link the program with
+// -rdynamic, and open plugins that share a type only among themselves with RTLD_GLOBAL. Otherwise
+// each has a table of its own, and does not know the messages of the other.
 //
 // Thread safety: tables are constants.
 #ifndef FRAKTOR_ACTOR_MESSAGE_MESSAGE_TYPE_H_
@@ -36,43 +36,44 @@
 namespace fraktor::inline v0 {
 
 // The base of control messages. They overtake others in mailboxes of MessageOrder::kControlFirst,
-// and a full one of those has room for them (MailboxOptions::reserve_for_control):
+// and a full mailbox of that order has room for them (MailboxOptions::reserve_for_control):
 //
 //   struct Pause : fraktor::ControlMessage {};
 //
-// A message with members, which would have to be made as Resume{{}, 5} then, says the same by a
-// specialization:
+// A message with members would then be made as Resume{{}, 5}. It can use a specialization instead:
 //
 //   template <>
 //   inline constexpr bool fraktor::kIsControlMessage<Resume> = true;    // next to Resume
 //
-// A misspelt marker does not compile. Nor does one that is a member of the message, where nobody
-// would look for it.
+// A misspelt marker does not compile. Neither does a marker that is a member of the message, where
+// the runtime would not look for it.
 struct ControlMessage {};
 
 template <class M>
 inline constexpr bool kIsControlMessage = std::is_base_of_v<ControlMessage, M>;
 
-// Messages that the actor system looks at before the actor does, such as PoisonPill: they are sent with a mark.
+// Messages that the runtime intercepts before the actor receives them, such as PoisonPill. Their
+// target word has a flag.
 template <class M>
 inline constexpr bool kIsMarkedMessage = false;
 
-// Messages that no limit of a mailbox holds back, such as PoisonPill: a full one takes them too, behind what is there.
+// Messages that no mailbox limit refuses, such as PoisonPill: a full mailbox takes them too, at its
+// end.
 template <class M>
 inline constexpr bool kPassesMailboxLimits = false;
 
-// Messages that do not count as activity of their receiver: its receive timeout goes on.
+// Messages that do not count as activity of their recipient: its receive timeout continues.
 //
 //   template <>
 //   inline constexpr bool fraktor::kLeavesReceiveTimeout<Tick> = true;    // next to Tick
 template <class M>
 inline constexpr bool kLeavesReceiveTimeout = false;
 
-// Messages that are expected to get lost now and then: as dead letters they are not logged.
+// Messages that may get lost now and then: the dead letters are not logged.
 template <class M>
 inline constexpr bool kIsSuppressedDeadLetter = false;
 
-// What an envelope's node is divided into; envelope.h has the rest.
+// The parts of an envelope's node; envelope.h has the rest.
 inline constexpr size_t kMessageOffset = 40;  // the payload starts here, or at the next multiple of its alignment
 inline constexpr size_t kTraceBytes = 40;     // at the end of the nodes of sampled and traced messages
 
@@ -81,7 +82,7 @@ template <class M>
 struct MessageLayout {
   static constexpr size_t kInNodeOffset = (kMessageOffset + alignof(M) - 1) / alignof(M) * alignof(M);
   static constexpr bool kIsOnHeap = kInNodeOffset + sizeof(M) > NodeBytes(NodeClass::k128);
-  // A message on the heap leaves a pointer in the node.
+  // For a message on the heap the node holds a pointer.
   static constexpr size_t kOffset = kIsOnHeap ? kMessageOffset : kInNodeOffset;
   static constexpr size_t kEnd = kOffset + (kIsOnHeap ? sizeof(void*) : sizeof(M));
 
@@ -92,7 +93,7 @@ struct MessageLayout {
 
 namespace message_internal {
 
-// A member with the name of a marker: it was meant to be one.
+// Finds a member with the name of a marker, which was meant to be a marker.
 template <class M>
 concept HasMarkerAsMember = requires {
   M::kIsControlMessage;
@@ -111,7 +112,7 @@ inline constexpr bool kMarksAnotherType =
     (!kIsSuppressedDeadLetter<M> &&
      (kIsSuppressedDeadLetter<const M> || kIsSuppressedDeadLetter<M&> || kIsSuppressedDeadLetter<const M&>));
 
-// One text for each type that is refused: the first that applies.
+// Fails to compile with one text for a type that is refused: the first that applies.
 template <class M>
 constexpr bool CheckMessage() {
   constexpr bool kIsBare = !std::is_reference_v<M> && !std::is_const_v<M> && !std::is_volatile_v<M>;
@@ -141,7 +142,8 @@ constexpr bool CheckMessage() {
   return true;
 }
 
-// What the table of M points to. `storage` is where in the node M lives, or the pointer to it.
+// The functions in the table of M. `storage` is the place of M in the node, or of the pointer to
+// it.
 
 template <class M>
 M* Object(void* storage) {
@@ -152,7 +154,7 @@ M* Object(void* storage) {
   }
 }
 
-// The plain operators where they do: the aligned ones are slower.
+// Uses the plain operators if they suffice: the aligned ones are slower.
 template <class M>
 inline constexpr bool kIsOveraligned = alignof(M) > __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
@@ -176,7 +178,8 @@ void FreeOnHeap(void* memory) noexcept {
 
 template <class M, class... Args>
 void Construct(void* storage, Args&&... args) {
-  // Everything but aggregates gets parentheses, so that a std::vector<int>(3, 0) has three elements.
+  // All types except aggregates use parentheses, so that a std::vector<int>(3, 0) has three
+  // elements.
   const auto construct = [&args...](void* memory) -> M* {
     if constexpr (std::is_aggregate_v<M>) {
       return ::new (memory) M{std::forward<Args>(args)...};
@@ -211,7 +214,8 @@ void Copy(void* to_storage, void* from_storage) {
   }
 }
 
-// To other storage of the same kind; what is left behind ends as usual. Not for what is on the heap.
+// Moves to other storage of the same kind; the moved-from message ends as usual. Not for messages
+// on the heap.
 template <class M>
 void Move(void* to_storage, void* from_storage) noexcept {
   if constexpr (!MessageLayout<M>::kIsOnHeap) ::new (to_storage) M(std::move(*Object<M>(from_storage)));
@@ -219,7 +223,7 @@ void Move(void* to_storage, void* from_storage) noexcept {
 
 }  // namespace message_internal
 
-// The table. Aligned so that an envelope may keep flags in the low bits of its address.
+// The table. Its alignment leaves the low bits of its address for flags of an envelope.
 class alignas(64) MessageType {
  public:
   using ReleaseFunction = void (*)(void* storage) noexcept;
@@ -265,21 +269,22 @@ class alignas(64) MessageType {
   bool passes_limits() const { return passes_limits_; }
   bool is_copyable() const { return copy_ != nullptr; }
 
-  // Null if there is nothing to do when a message ends: it has no destructor and is in the node.
+  // Null if a message needs no release: it has no destructor and is in the node.
   ReleaseFunction release() const { return release_; }
 
-  // Constructs a copy in other storage of the same type. Null if the type cannot be copied; throws what the copy
-  // throws.
+  // Constructs a copy in other storage of the same type. Null if the type cannot be copied. Throws
+  // what the copy constructor throws.
   CopyFunction copy() const { return copy_; }
 
-  // Moves a message to other storage of the same type. Null if its bytes are copied, or those of the pointer to it.
+  // Moves a message to other storage of the same type. Null if a copy of its bytes, or of the
+  // pointer to it, suffices.
   MoveFunction move() const { return move_; }
 
-  // The key of a message that says by itself who is to get it (see routing_key.h), from its address. Null if the type has
-  // none.
+  // Returns the hash of a message's routing key (routing_key.h), from the message's address. Null
+  // if the type has none.
   RoutingKeyFunction routing_key() const { return routing_key_; }
 
-  // Where the storage begins in a node, and whether it holds a pointer to the message.
+  // The offset of the storage in a node, and whether it holds a pointer to the message.
   size_t offset() const { return offset_; }
   bool is_on_heap() const { return is_on_heap_; }
 

@@ -23,12 +23,12 @@ namespace fraktor::inline v0 {
 namespace node_pool_internal {
 
 constexpr size_t kMostNodesPerMagazine = NodesPerMagazine(NodeClass::k64);
-// A huge page, so that the kernel can give a chunk in one piece.
+// The size of a huge page, so that the kernel can map a chunk in one piece.
 constexpr size_t kChunkBytes = size_t{2} << 20;
 
 struct MagazineBlock;
 
-// Pointers to free nodes. `size` is not kept up to date while the magazine is loaded.
+// Pointers to free nodes. `size` is not updated while the magazine is loaded.
 struct Magazine {
   Magazine* next = nullptr;
   size_t size = 0;
@@ -36,13 +36,13 @@ struct Magazine {
   void* nodes[kMostNodesPerMagazine];
 };
 
-// Magazines are made so many at a time, as many as the nodes of a chunk fill. One by one, a consumer of nodes that pile
-// up would ask the system for memory once per magazine, under the lock of the depot, and wait there for a producer that
-// is getting itself a chunk from the same system.
+// Magazines are made in blocks, as many as the nodes of a chunk fill. One at a time, a consumer of
+// nodes that pile up would allocate once per magazine, under the lock of the depot, and wait there
+// for a producer that maps a chunk at the same time.
 struct MagazineBlock {
   static constexpr size_t kMagazines = 128;
 
-  // Null if all have been made.
+  // Returns null if all have been made.
   Magazine* MakeNext() {
     if (made == kMagazines) return nullptr;
     auto* const magazine = ::new (memory + made * sizeof(Magazine)) Magazine();
@@ -52,24 +52,25 @@ struct MagazineBlock {
   }
 
   size_t made = 0;
-  size_t unused = 0;                                                  // While the depot counts them.
-  alignas(Magazine) std::byte memory[kMagazines * sizeof(Magazine)];  // Not touched before it is needed.
+  size_t unused = 0;                                                  // while the depot counts them
+  alignas(Magazine) std::byte memory[kMagazines * sizeof(Magazine)];  // not touched before it is needed
 };
 
 namespace {
 
-// What a free node holds while it is in its chunk.
+// The content of a free node in its chunk.
 struct FreeNode {
   FreeNode* next;
 };
 
-// The head of a mapped piece of memory; the nodes follow. Aligned to its size, so that a node knows its chunk.
+// The head of a chunk of mapped memory; the nodes follow. Aligned to its size, so that the address
+// of a node gives its chunk.
 struct Chunk {
   Chunk* previous = nullptr;
   Chunk* next = nullptr;
   bool listed = false;
-  uint32_t cut = 0;   // nodes that have been handed out at least once
-  uint32_t free = 0;  // of those, the ones that are back
+  uint32_t cut = 0;   // nodes that have been used at least once
+  uint32_t free = 0;  // the number of those that are back
   FreeNode* first_free = nullptr;
 
   static Chunk& Of(void* node) {
@@ -78,11 +79,11 @@ struct Chunk {
 };
 static_assert(sizeof(Chunk) <= NodeBytes(NodeClass::k64), "it takes the place of the first node");
 
-// Null when the system has no memory to give.
+// Returns null if the system has no memory.
 std::byte* MapAligned() {
   constexpr int kProtection = PROT_READ | PROT_WRITE;
   constexpr int kFlags = MAP_PRIVATE | MAP_ANONYMOUS;
-  // Below the last chunk there is mostly room for another, aligned as that is. A hint: anybody may change it.
+  // There is usually room for another aligned chunk below the last one. A hint; pairs with nothing.
   static std::atomic<uintptr_t> below_last{0};
   if (const uintptr_t hint = below_last.load(std::memory_order_relaxed); hint != 0) {
     void* const wanted = reinterpret_cast<void*>(hint);  // NOLINT(performance-no-int-to-ptr): an address to ask for
@@ -94,7 +95,7 @@ std::byte* MapAligned() {
     }
     munmap(mapped, kChunkBytes);
   }
-  // Twice as much has an aligned chunk in it; the ends go back.
+  // Twice the size contains an aligned chunk; the ends are unmapped.
   void* const mapped = mmap(nullptr, 2 * kChunkBytes, kProtection, kFlags, -1, 0);
   if (mapped == MAP_FAILED) return nullptr;
   auto* const begin = static_cast<std::byte*>(mapped);
@@ -105,13 +106,14 @@ std::byte* MapAligned() {
   return begin + before;
 }
 
-// Null when the system has no memory to give. `all_at_once`: it will be used up soon, so its pages come with one call
-// and not one by one as they are touched, which takes several times as long; in one piece if the kernel has one.
+// Returns null if the system has no memory. `all_at_once`: the chunk will be used up soon, so one
+// call maps all of its pages, in one piece if the kernel can. Page faults one by one take several
+// times as long.
 Chunk* MapChunk(bool all_at_once) {
   std::byte* const memory = MapAligned();
   if (memory == nullptr) return nullptr;
   if (all_at_once) {
-    // An old kernel says no, and then they come as they are touched.
+    // An old kernel refuses; then page faults map the pages.
 #ifdef MADV_HUGEPAGE
     madvise(memory, kChunkBytes, MADV_HUGEPAGE);
 #endif
@@ -135,11 +137,12 @@ void UnmapChunk(Chunk* chunk) {
   munmap(chunk, kChunkBytes);
 }
 
-// What the threads trade with, for one class of nodes: magazines above, chunks below.
+// The depot of one class of nodes: the threads trade magazines with it, and it cuts nodes from
+// chunks.
 class Depot {
  public:
-  // Returns a magazine with nodes in it, and takes `empty`, which may be null. Throws std::bad_alloc; `empty` is taken
-  // even then.
+  // Returns a magazine with nodes, and takes `empty`, which may be null. Throws std::bad_alloc; it
+  // keeps `empty` even then.
   Magazine* TradeForNodes(Magazine* empty) {
     bool first_chunk;
     {
@@ -148,14 +151,16 @@ class Depot {
       if (Magazine* const magazine = TakeNodes()) return magazine;
       first_chunk = chunks_ == 0;
     }
-    // The kernel clears the memory of a chunk: others need not wait for that.
+    // Without the lock, because the kernel clears the memory of a chunk; other threads need not
+    // wait for that.
     Chunk* const chunk = MapChunk(/*all_at_once=*/!first_chunk);
     Chunk* unneeded = nullptr;
     Magazine* magazine;
     {
       MutexLock lock(mutex_);
-      // The new chunk is the reserve until nodes are cut from it: other threads may have freed nodes meanwhile, or
-      // mapped a chunk themselves. A chunk that is listed is unmapped only when its nodes come back.
+      // The new chunk is the reserve until nodes are cut from it: other threads may have freed
+      // nodes or mapped a chunk meanwhile. A listed chunk is unmapped only when its nodes come
+      // back.
       if (chunk != nullptr) {
         if (spare_ == nullptr) {
           spare_ = chunk;
@@ -171,7 +176,8 @@ class Depot {
     return magazine;
   }
 
-  // Takes a full magazine, or null, and returns an empty one; null when the system has no memory for one.
+  // Takes a full magazine, or null. Returns an empty one, or null if the system has no memory for
+  // one.
   Magazine* TradeForRoom(Magazine* full) {
     MutexLock lock(mutex_);
     if (full != nullptr) KeepFull(full);
@@ -250,7 +256,7 @@ class Depot {
     ++empty_size_;
   }
 
-  // Null if the system has no memory to give.
+  // Returns null if the system has no memory.
   Magazine* TakeEmpty() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (empty_ != nullptr) {
       --empty_size_;
@@ -263,12 +269,12 @@ class Depot {
     return newest_block_ == nullptr ? nullptr : newest_block_->MakeNext();
   }
 
-  // Gives the blocks back to the system of which all magazines are here, and empty.
+  // Frees the blocks whose magazines are all here and empty.
   void FreeUnusedBlocks() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (const Magazine* at = empty_; at != nullptr; at = at->next) ++at->block->unused;
     Magazine* kept = nullptr;
     size_t kept_size = 0;
-    Magazine* last_ones = nullptr;  // One magazine of each block that goes.
+    Magazine* last_ones = nullptr;  // one magazine of each block that is freed
     while (empty_ != nullptr) {
       Magazine* const magazine = std::exchange(empty_, empty_->next);
       MagazineBlock& block = *magazine->block;
@@ -300,7 +306,8 @@ class Depot {
     ++full_size_;
   }
 
-  // Null if there are no free nodes, or no memory for a magazine. Lists the reserve only if it takes nodes from it.
+  // Returns null if there are no free nodes, or no memory for a magazine. Lists the reserve only if
+  // it takes nodes from it.
   Magazine* TakeNodes() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (full_ != nullptr) {
       --full_size_;
@@ -315,7 +322,8 @@ class Depot {
     return magazine;
   }
 
-  // Takes nodes from chunks until the magazine is full or the chunks have no more. There is one at least.
+  // Takes nodes from chunks until the magazine is full or the chunks have no more. The chunks have
+  // at least one.
   void Fill(Magazine& magazine) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (magazine.size < per_magazine_ && available_ != nullptr) {
       Chunk& chunk = *available_;
@@ -328,7 +336,7 @@ class Depot {
         --free_;
         magazine.nodes[magazine.size++] = node;
       } else {
-        ++chunk.cut;  // the first one is the head's
+        ++chunk.cut;  // the head takes the place of the first one
         ++cut_;
         magazine.nodes[magazine.size++] = reinterpret_cast<std::byte*>(&chunk) + chunk.cut * node_bytes_;
       }
@@ -352,7 +360,7 @@ class Depot {
     Unlist(chunk);
     free_ -= chunk.free;
     cut_ -= chunk.cut;
-    // One is kept, so that a node that goes back and forth does not map and unmap.
+    // One chunk is kept, so that a single node that comes and goes does not map and unmap.
     if (spare_ != nullptr) {
       Unmap(&chunk);
     } else {
@@ -384,23 +392,23 @@ class Depot {
   const size_t per_chunk_;
 
   Mutex mutex_;
-  size_t limit_ ABSL_GUARDED_BY(mutex_);  // of full magazines
-  // The magazine that came last goes first: its nodes are the likeliest to be in a cache.
+  size_t limit_ ABSL_GUARDED_BY(mutex_);  // number of full magazines
+  // Last in, first out: the nodes of the last magazine are most likely in a CPU cache.
   Magazine* full_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t full_size_ ABSL_GUARDED_BY(mutex_) = 0;
-  Magazine* partial_ ABSL_GUARDED_BY(mutex_) = nullptr;  // neither full nor empty: what threads left behind
+  Magazine* partial_ ABSL_GUARDED_BY(mutex_) = nullptr;  // neither full nor empty; from threads that ended
   Magazine* empty_ ABSL_GUARDED_BY(mutex_) = nullptr;
   size_t empty_size_ ABSL_GUARDED_BY(mutex_) = 0;
-  MagazineBlock* newest_block_ ABSL_GUARDED_BY(mutex_) = nullptr;  // where the next magazine is made
+  MagazineBlock* newest_block_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the next magazine is made here
 
-  Chunk* available_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the listed chunks: with free nodes, and nodes in use
+  Chunk* available_ ABSL_GUARDED_BY(mutex_) = nullptr;  // the listed chunks, which have free nodes and nodes in use
   Chunk* spare_ ABSL_GUARDED_BY(mutex_) = nullptr;      // the reserve: a chunk without cut nodes, not listed
   size_t chunks_ ABSL_GUARDED_BY(mutex_) = 0;
-  size_t cut_ ABSL_GUARDED_BY(mutex_) = 0;  // the sum over the chunks, as is the next
+  size_t cut_ ABSL_GUARDED_BY(mutex_) = 0;  // the sum over all chunks; free_ likewise
   size_t free_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Threads that trade in different classes do not share a line.
+// Threads that use different classes do not share a cache line.
 template <NodeClass kClass>
 class alignas(kNodeAlignment) DepotOf : public Depot {
  public:
@@ -428,7 +436,7 @@ Depot& DepotFor(NodeClass node_class) {
 
 }  // namespace
 
-// Gives a thread's nodes back at its end.
+// Frees a thread's nodes when the thread ends.
 struct ThreadExit {
   ThreadExit() = default;
   ThreadExit(const ThreadExit&) = delete;
@@ -502,7 +510,8 @@ void* NodeCache::AllocateSlowly(NodeClass node_class) {
   if (shelf.reserve != nullptr && shelf.reserve->size > 0) {
     Load(shelf, node_class, std::exchange(shelf.reserve, used_up));
   } else {
-    // `used_up` stays as room for what this thread frees. If there is no memory, the shelf is empty but right.
+    // `used_up` stays as room for the nodes that this thread frees. If there is no memory, the
+    // shelf is empty but valid.
     Magazine* const empty = std::exchange(shelf.reserve, used_up);
     Load(shelf, node_class, depot.TradeForNodes(empty));
   }

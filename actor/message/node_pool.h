@@ -1,30 +1,34 @@
-// Memory for messages: nodes of 64, 128 and 192 bytes from caches of the threads, which trade whole batches.
+// NodeCache and NodePool: memory for messages. Nodes of 64, 128 and 192 bytes come from caches of
+// the threads, which trade whole batches. Internal to the runtime, except for SetDepotLimit, Trim
+// and Stats.
 //
-//   NodeCache& cache = NodeCache::OfThisThread();        // a worker looks it up once and keeps it
-//   void* node = cache.Allocate(NodeClass::k64);         // 64 bytes, aligned to 64
-//   cache.Free(NodeClass::k64, node);                    // by any thread, into the cache of that thread
+//   NodePool::SetDepotLimit(size_t{16} << 20);           // keeps at most 16 MiB of free nodes per size
+//   NodePool::Trim(0);                                   // returns free memory to the system now
+//   NodePoolStats stats = NodePool::Stats(NodeClass::k64);
 //
-// A thread takes from and puts into a magazine, an array of pointers to free nodes, and has a second one in reserve.
-// Only when both are used up, or both are full, it trades one at the depot of the process. So the nodes that a consumer
-// frees reach the producers with one lock per magazine (256 nodes of 64 bytes), a thread that both takes and gives does
-// not lock at all, and a free node is not touched until it is used again. (Lists that are linked through the free
-// nodes, the obvious alternative, make a producer wait for the consumer's cache line at each node.)
+// A thread takes nodes from a magazine, an array of pointers to free nodes, and puts nodes into it.
+// It has a second magazine in reserve. Only if both are empty, or both are full, it trades one with
+// the depot of the process. So the nodes that a consumer frees reach the producers with one lock
+// per magazine (256 nodes of 64 bytes), a thread that both takes and frees never locks, and a free
+// node is not touched until it is used again. (The obvious alternative, lists that are linked
+// through the free nodes, makes a producer wait for the consumer's cache line at each node.)
 //
-// What it costs and keeps:
+// Cost and limits:
 // - In steady state nothing is allocated from the system.
-// - A thread keeps at most two magazines of each class it uses: 32 KiB of nodes for 64-byte nodes. What it has goes to
-//   the depot when it ends. Memory that is used later than that, by destructors of thread-local and static objects, is
-//   traded with the depot node by node.
-// - The depot keeps up to kDefaultDepotLimit bytes of free nodes of each class, and takes back the rest: it returns
-//   them to the chunks (2 MiB) that they were cut from, and unmaps a chunk all of whose nodes are back, except one per
-//   class. SetDepotLimit() and Trim() change and apply that limit.
-// - Nodes in use have no limit: it is the mailboxes that have one. Allocate() throws std::bad_alloc when the system
-//   gives no more memory.
+// - A thread keeps at most two magazines of each class that it uses: 32 KiB of nodes for 64-byte
+//   nodes. They go to the depot when the thread ends. Destructors of thread-local and static
+//   objects that run later trade with the depot node by node.
+// - The depot keeps up to kDefaultDepotLimit bytes of free nodes of each class. It returns the
+//   others to the chunks (2 MiB) that they were cut from, and unmaps a chunk when all of its nodes
+//   are back, except one chunk per class. SetDepotLimit() changes that limit, and Trim() applies
+//   one.
+// - Nodes in use have no limit; mailboxes have one. Allocate() throws std::bad_alloc if the system
+//   has no more memory.
 //
-// Under AddressSanitizer free nodes are poisoned, so that a message that is used after its end is reported, and chunks
-// are roots of the leak check, since messages point to what they own.
+// Under AddressSanitizer free nodes are poisoned, so that the use of a message after its end is
+// reported. Chunks are roots of the leak check, because messages point to memory that they own.
 //
-// Thread safety: a NodeCache belongs to its thread; NodePool is for all threads.
+// Thread safety: a NodeCache belongs to its thread. Any thread may call NodePool.
 #ifndef FRAKTOR_ACTOR_MESSAGE_NODE_POOL_H_
 #define FRAKTOR_ACTOR_MESSAGE_NODE_POOL_H_
 
@@ -52,21 +56,21 @@ inline constexpr size_t kNodeAlignment = 64;
 
 constexpr size_t NodeBytes(NodeClass node_class) { return (static_cast<size_t>(node_class) + 1) * 64; }
 
-// How many nodes are traded at once: 16 KiB of them.
+// The number of nodes of one trade: 16 KiB.
 constexpr size_t NodesPerMagazine(NodeClass node_class) { return 16384 / NodeBytes(node_class); }
 
-// What the pool has of one class.
+// The state of the pool for one class.
 struct NodePoolStats {
-  size_t mapped_bytes = 0;  // chunks
+  size_t mapped_bytes = 0;  // of all chunks
   size_t issued_nodes = 0;  // in use, or in the caches of threads
   size_t depot_nodes = 0;   // free, in magazines
-  size_t chunk_nodes = 0;   // free, in chunks, and cut already
+  size_t chunk_nodes = 0;   // free, in chunks, and used before
 };
 
 namespace node_pool_internal {
 struct Magazine;
 struct ThreadExit;
-struct ForThread {};  // says that there is one NodeCache per thread, and no other
+struct ForThread {};  // restricts the constructor: there is one NodeCache per thread, and no other
 
 inline void Poison([[maybe_unused]] void* memory, [[maybe_unused]] size_t bytes) {
 #ifdef FRAKTOR_NODE_POOL_ASAN
@@ -80,19 +84,18 @@ inline void Unpoison([[maybe_unused]] void* memory, [[maybe_unused]] size_t byte
 }
 }  // namespace node_pool_internal
 
-// The depot of the process. Every method may be called by any thread.
+// The depot of the process. Any thread may call every method.
 class NodePool {
  public:
   static constexpr size_t kDefaultDepotLimit = size_t{64} << 20;
 
   NodePool() = delete;
 
-  // How many bytes of free nodes the depot keeps of each class. Rounded down to whole magazines. Takes effect with the
-  // next magazine that comes in, or by Trim().
+  // Sets how many bytes of free nodes the depot keeps of each class, rounded down to whole
+  // magazines. Takes effect with the next magazine that comes in, or with Trim().
   static void SetDepotLimit(size_t bytes_per_class);
 
-  // Applies the limit now, and unmaps the chunks that are not used at all. `keep_bytes_per_class` is the limit for this
-  // once.
+  // Applies a limit once, now, and unmaps the unused chunks. The limit of SetDepotLimit stays.
   static void Trim(size_t keep_bytes_per_class);
 
   static NodePoolStats Stats(NodeClass node_class);
@@ -105,10 +108,11 @@ class NodeCache {
   NodeCache(const NodeCache&) = delete;
   NodeCache& operator=(const NodeCache&) = delete;
 
-  // The address is all that this costs. It is valid until the thread ends.
+  // Costs the computation of an address. Valid until the thread ends.
   static NodeCache& OfThisThread();
 
-  // Returns NodeBytes(node_class) bytes, aligned to kNodeAlignment, with anything in them. Throws std::bad_alloc.
+  // Returns NodeBytes(node_class) uninitialized bytes, aligned to kNodeAlignment. Throws
+  // std::bad_alloc.
   void* Allocate(NodeClass node_class) {
     Shelf& shelf = shelves_[static_cast<size_t>(node_class)];
     void* node;
@@ -121,7 +125,7 @@ class NodeCache {
     return node;
   }
 
-  // Takes back what Allocate(node_class) of any thread returned.
+  // Frees a node that Allocate(node_class) of any thread returned.
   void Free(NodeClass node_class, void* node) noexcept {
     Shelf& shelf = shelves_[static_cast<size_t>(node_class)];
     node_pool_internal::Poison(node, NodeBytes(node_class));
@@ -132,13 +136,14 @@ class NodeCache {
     }
   }
 
-  // Gives all free nodes to the depot: before a long sleep, and at the end of the thread, where it happens by itself.
+  // Gives all free nodes to the depot. Call it before a long sleep. The end of the thread calls it.
   void Flush() noexcept;
 
  private:
   friend struct node_pool_internal::ThreadExit;
 
-  // The magazine in use, taken apart, and the one in reserve, which is full or empty or missing.
+  // The magazine in use, as pointers into it, and the one in reserve, which is full, empty or
+  // missing.
   struct Shelf {
     void** top = nullptr;     // past the last pointer
     void** bottom = nullptr;  // of the magazine in use
@@ -147,11 +152,11 @@ class NodeCache {
     node_pool_internal::Magazine* reserve = nullptr;
   };
 
-  // What the thread has told the system about this cache.
+  // Whether the thread's exit handler is registered for this cache.
   enum class Life : uint8_t {
-    kUnused,  // the end of the thread will not call us
-    kUsed,    // it will
-    kEnded,   // it did: nothing may be kept any more
+    kUnused,  // it is not registered
+    kUsed,    // it is registered
+    kEnded,   // it has run: the cache must not keep nodes any more
   };
 
   void* AllocateSlowly(NodeClass node_class);
@@ -165,8 +170,8 @@ class NodeCache {
 };
 
 namespace node_pool_internal {
-// `constinit` and a trivial destructor spare the look at a guard, and the model the call that a shared library would
-// make.
+// `constinit` and a trivial destructor avoid the check of a guard. The TLS model avoids the call
+// that a shared library would make.
 extern constinit thread_local NodeCache cache_of_this_thread __attribute__((tls_model("initial-exec")));
 }  // namespace node_pool_internal
 

@@ -1,5 +1,6 @@
-// What the node pool does when the system is slow or has no memory. This program has its own `madvise` and its own
-// `operator new`, so a test decides what happens while a thread maps a chunk, and which allocation fails.
+// The node pool when the system is slow or has no memory. This program has its own `madvise` and
+// its own `operator new`, so a test decides what happens while a thread maps a chunk, and which
+// allocation fails.
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,7 +20,8 @@
 
 namespace {
 
-// Runs once, on the thread that maps a chunk, which holds no lock then. The thread that a test starts does not set it.
+// Runs once, on the thread that maps a chunk, which holds no lock then. Threads that a test starts
+// do not set it.
 std::function<void()> while_mapping;  // NOLINT(cert-err58-cpp)
 bool has_no_memory = false;
 
@@ -45,7 +47,7 @@ namespace {
 
 constexpr NodeClass kClass = NodeClass::k64;
 constexpr size_t kChunkBytes = size_t{2} << 20;
-constexpr size_t kNodesPerChunk = kChunkBytes / NodeBytes(kClass) - 1;  // The head takes the place of one.
+constexpr size_t kNodesPerChunk = kChunkBytes / NodeBytes(kClass) - 1;  // the head takes the place of one node
 
 std::vector<void*> Allocate(size_t count) {
   std::vector<void*> nodes;
@@ -67,7 +69,7 @@ std::vector<void*> SplitOff(std::vector<void*>& nodes, size_t count) {
 
 size_t MappedBytes() { return NodePool::Stats(kClass).mapped_bytes; }
 
-// Begins with a pool that has given away all nodes of its one chunk, so that the next node needs another chunk.
+// Begins with a pool whose only chunk has no free nodes, so that the next node needs another chunk.
 class NodePoolRaceTest : public ::testing::Test {
  protected:
   NodePoolRaceTest() {
@@ -78,7 +80,7 @@ class NodePoolRaceTest : public ::testing::Test {
     EXPECT_EQ(NodePool::Stats(kClass).issued_nodes, kNodesPerChunk);
   }
 
-  // Gives all nodes back and unmaps all that is not used.
+  // Frees all nodes and unmaps all unused chunks.
   void ExpectThatTrimUnmapsEverything() {
     Free(std::exchange(nodes_, {}));
     NodeCache::OfThisThread().Flush();
@@ -89,12 +91,12 @@ class NodePoolRaceTest : public ::testing::Test {
 
   void Add(const std::vector<void*>& more) { nodes_.insert(nodes_.end(), more.begin(), more.end()); }
 
-  std::vector<void*> nodes_;  // In use.
+  std::vector<void*> nodes_;  // in use
 };
 
 TEST_F(NodePoolRaceTest, UnmapsAChunkThatWasNotNeededSinceNodesWereFreedMeanwhile) {
   bool has_run = false;
-  const std::vector<void*> freed = SplitOff(nodes_, 600);  // Two full magazines and a partial one.
+  const std::vector<void*> freed = SplitOff(nodes_, 600);  // two full magazines and a partial one
   while_mapping = [&] {
     std::thread([&] { Free(freed); }).join();
     has_run = true;
@@ -123,7 +125,7 @@ TEST_F(NodePoolRaceTest, UsesTheChunkThatWasNotNeededBeforeItMapsAnother) {
     std::thread([&] { Free(freed); }).join();
     has_run = true;
   };
-  Add(Allocate(1));  // The one that was freed meanwhile.
+  Add(Allocate(1));  // the one that was freed meanwhile
   ASSERT_TRUE(has_run);
   Add(Allocate(kNodesPerChunk));
   EXPECT_EQ(MappedBytes(), 2 * kChunkBytes);
@@ -135,12 +137,12 @@ TEST_F(NodePoolRaceTest, UnmapsAtOnceWhatWasNotNeededIfThereIsAReserveAlready) {
   NodePool::SetDepotLimit(0);
   const std::vector<void*> freed = SplitOff(nodes_, 1);
   while_mapping = [&] {
-    // Maps a second chunk and gives all nodes of it back, which makes that chunk the reserve.
+    // Maps a second chunk and frees all of its nodes, which makes that chunk the reserve.
     std::thread([&] { Free(Allocate(1)); }).join();
     std::thread([&] { Free(freed); }).join();
     has_run = true;
   };
-  Add(Allocate(1));  // The one that was freed meanwhile, not one of the third chunk.
+  Add(Allocate(1));  // the one that was freed meanwhile, not one of the third chunk
   ASSERT_TRUE(has_run);
   EXPECT_EQ(MappedBytes(), 2 * kChunkBytes);
   NodePool::SetDepotLimit(NodePool::kDefaultDepotLimit);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr NodeClass kAllClasses[] = {NodeClass::k64, NodeClass::k128, NodeClass::k192};
 
-// Starts with an empty pool, and sees to it that the test leaves one.
+// Starts with an empty pool, and checks that the test leaves an empty one.
 class NodePoolTest : public ::testing::Test {
  protected:
   NodePoolTest() { Reset(); }
@@ -111,12 +111,12 @@ TEST_F(NodePoolTest, KeepsTheLimitAndUnmapsTheRestAfterASpike) {
   for (const NodeClass node_class : kAllClasses) {
     const std::vector<void*> nodes = Allocate(node_class, kSpike);
     EXPECT_GT(NodePool::Stats(node_class).mapped_bytes, kSpike * NodeBytes(node_class));
-    // As a mailbox is emptied: in the order of allocation.
+    // In the order of allocation, as a mailbox is emptied.
     Free(node_class, nodes);
     const NodePoolStats stats = NodePool::Stats(node_class);
     EXPECT_LE(stats.depot_nodes * NodeBytes(node_class), kLimit);
     EXPECT_GE(stats.depot_nodes * NodeBytes(node_class), kLimit / 2);
-    // What is kept, what the thread has, the chunks at the edges of both, and a spare one.
+    // The limit, the nodes of the thread, the chunks at the edges of both, and a spare chunk.
     EXPECT_LE(stats.mapped_bytes, kLimit + (size_t{4} << 20));
   }
 }
@@ -124,7 +124,7 @@ TEST_F(NodePoolTest, KeepsTheLimitAndUnmapsTheRestAfterASpike) {
 TEST_F(NodePoolTest, UsesNodesThatWentBackToTheirChunks) {
   NodePool::SetDepotLimit(0);
   const std::vector<void*> first = Allocate(NodeClass::k64, 10'000);
-  // Every other one, so that no chunk is free as a whole.
+  // Every other node, so that no chunk is completely free.
   std::vector<void*> even;
   std::vector<void*> odd;
   for (size_t i = 0; i < first.size(); ++i) (i % 2 == 0 ? even : odd).push_back(first[i]);
@@ -156,7 +156,7 @@ TEST_F(NodePoolTest, DoesNotGrowWithTheNumberOfThreadsThatCameAndWent) {
   std::vector<void*> left_behind;
   for (int i = 0; i < kThreads; ++i) {
     std::thread thread([&left_behind] {
-      // What the thread before made, this one ends, and the other way round.
+      // Frees the nodes that the last thread allocated, and leaves its own to the next thread.
       Free(NodeClass::k64, left_behind);
       left_behind = Allocate(NodeClass::k64, 300);
     });
@@ -168,7 +168,8 @@ TEST_F(NodePoolTest, DoesNotGrowWithTheNumberOfThreadsThatCameAndWent) {
   Free(NodeClass::k64, left_behind);
 }
 
-// A thread-local object that was made before the cache was used is destroyed after the cache has ended.
+// A thread-local object that was made before the first use of the cache is destroyed after the
+// cache has ended.
 TEST_F(NodePoolTest, ServesDestructorsThatRunAfterTheCacheOfTheirThreadHasEnded) {
   struct Late {
     std::vector<void*> nodes;
@@ -198,7 +199,7 @@ class Channel {
     MutexLock lock(mutex_);
     batches_.push_back(std::move(batch));
   }
-  // Empty if there is nothing at the moment.
+  // Returns an empty batch if there is none at the moment.
   std::vector<void*> Take() {
     MutexLock lock(mutex_);
     if (batches_.empty()) return {};
@@ -217,7 +218,7 @@ TEST_F(NodePoolTest, RecyclesBetweenProducersAndConsumersWithoutLosingOrDoubling
   constexpr int kConsumers = 2;
   constexpr uint64_t kBatches = 600;
   constexpr uint64_t kBatchSize = 100;
-  // So small that nodes go to the chunks and back as well.
+  // A small limit, so that nodes go to the chunks and back as well.
   NodePool::SetDepotLimit(size_t{64} << 10);
   Channel channel;
   std::atomic<uint64_t> received{0};  // the joins below order it
@@ -228,7 +229,7 @@ TEST_F(NodePoolTest, RecyclesBetweenProducersAndConsumersWithoutLosingOrDoubling
       for (uint64_t b = 0; b < kBatches; ++b) {
         std::vector<void*> batch = Allocate(NodeClass::k64, kBatchSize);
         for (uint64_t i = 0; i < kBatchSize; ++i) {
-          // Each word says who wrote it: a node that two threads have would show.
+          // Each word names its writer: a node that two threads have would show.
           const uint64_t number = (static_cast<uint64_t>(p) * kBatches + b) * kBatchSize + i;
           auto* const words = static_cast<uint64_t*>(batch[i]);
           for (int w = 0; w < 8; ++w) words[w] = number;
@@ -262,13 +263,13 @@ TEST_F(NodePoolTest, RecyclesBetweenProducersAndConsumersWithoutLosingOrDoubling
 #ifdef FRAKTOR_NODE_POOL_ASAN
 TEST_F(NodePoolTest, PoisonsFreeNodes) {
   NodeCache& cache = NodeCache::OfThisThread();
-  void* const neighbour = cache.Allocate(NodeClass::k128);  // keeps the chunk
+  void* const neighbour = cache.Allocate(NodeClass::k128);  // keeps the chunk mapped
   auto* const node = static_cast<volatile char*>(cache.Allocate(NodeClass::k128));
   node[127] = 1;
   cache.Free(NodeClass::k128, const_cast<char*>(node));
   EXPECT_DEATH(node[0] = 1, "use-after-poison");
   EXPECT_DEATH(node[127] = 1, "use-after-poison");
-  // Also when it is back in its chunk.
+  // Also after it is back in its chunk.
   cache.Flush();
   NodePool::Trim(0);
   EXPECT_DEATH(node[0] = 1, "use-after-poison");

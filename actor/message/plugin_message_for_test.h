@@ -14,7 +14,7 @@ struct __attribute__((visibility("default"))) Shared {
   std::string text;
 };
 
-// What the plugin exports.
+// The functions that the plugin exports.
 using TypeOfShared = const fraktor::MessageType* (*)();
 using MakeShared = fraktor::Envelope* (*)(const char* text);
 using EndShared = bool (*)(fraktor::Envelope* envelope);  // false if it does not know the type

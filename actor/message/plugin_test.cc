@@ -1,4 +1,4 @@
-// A program and a library that it opens agree on the type of a message, and on the pool.
+// A program and a library that it opens agree on the type of a message and on the pool.
 #include <dlfcn.h>
 
 #include <cstddef>

@@ -1,10 +1,8 @@
-// Memory for small objects of the runtime from the pool of nodes: handlers that wait, questions, frames of coroutines.
+// AllocatePooled and FreePooled: memory from the node pool for small objects of the runtime:
+// suspended handlers, asks and frames of coroutines. Internal.
 //
-//   static void* operator new(size_t size) { return AllocatePooled(size); }
-//   static void operator delete(void* memory, size_t size) noexcept { FreePooled(memory, size); }
-//
-// Up to 192 bytes, aligned to at least 16; the heap for more. Freed by any thread, with the size that it was allocated
-// for.
+// Up to 192 bytes, aligned to at least 16, come from the pool; larger objects from the heap. Any
+// thread may free, with the size of the allocation.
 #ifndef FRAKTOR_ACTOR_MESSAGE_POOLED_MEMORY_H_
 #define FRAKTOR_ACTOR_MESSAGE_POOLED_MEMORY_H_
 

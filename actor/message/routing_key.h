@@ -1,4 +1,5 @@
-// Messages that say by themselves which of several receivers is to get them: equal keys go to the same one.
+// RoutingKey: a message that selects its recipient among several. Messages with equal keys go to
+// the same recipient.
 //
 //   struct Get {
 //     std::string name;
@@ -17,7 +18,7 @@
 
 namespace fraktor::inline v0 {
 
-// What a key comes to: the same on every machine and in every run.
+// The hash of a key. It is the same on every machine and in every run.
 constexpr uint64_t HashOfRoutingKey(uint64_t key) {
   key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9;
   key = (key ^ (key >> 27)) * 0x94d049bb133111eb;
@@ -38,7 +39,7 @@ constexpr uint64_t HashOfAnyRoutingKey(const K& key) {
   }
 }
 
-// The hash of a message's key, from the message's address.
+// Returns the hash of a message's key, from the message's address.
 using RoutingKeyFunction = uint64_t (*)(const void* message);
 
 namespace routing_key_internal {

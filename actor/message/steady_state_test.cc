@@ -1,4 +1,4 @@
-// Counts what is allocated from the system: by operator new and by malloc, whichever library asks.
+// Counts allocations from the system, by operator new and by malloc, in every library.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -35,7 +35,7 @@ class SteadyState : public ::testing::Test {
 
 TEST_F(SteadyState, IsWatchedByACounterThatCounts) {
   EndEnvelope(NodeCache::OfThisThread(), MakeEnvelope<Sized<1>>(ActorRef()).release());
-  // Volatile, lest the compiler leave the pair out.
+  // Volatile, so that the compiler does not remove the pair.
   const int64_t counted = AllocationsIn([] {
     void* volatile memory = std::malloc(10);
     std::free(memory);
@@ -51,7 +51,7 @@ void Burst(size_t messages) {
   NodeCache& cache = NodeCache::OfThisThread();
   InboxNode* list = nullptr;
   for (size_t i = 0; i < messages; ++i) {
-    // One in sixteen is sampled.
+    // One message in sixteen is sampled.
     EnvelopePtr envelope = i % 16 == 0 ? MakeTracedEnvelope<M>(cache, ActorRef(), MessageTrace{}, M{})
                                        : MakeEnvelope<M>(cache, ActorRef(), M{});
     envelope->next = std::exchange(list, envelope.get());
@@ -80,8 +80,8 @@ TEST_F(SteadyState, AllocatesNothingForMessagesUpTo88Bytes) {
             0);
 }
 
-// A consumer that falls behind frees many nodes that nobody wants back at once, and has to put them somewhere. What it
-// needs for that comes in a few pieces, and goes back to the system as the nodes do.
+// A consumer that falls behind frees many nodes at once and needs room for them. That room comes in
+// a few allocations, and is freed with the nodes.
 TEST_F(SteadyState, AllocatesSeldomWhenMessagesPileUp) {
   constexpr size_t kMessages = 100'000;
   const auto pile_up = [] {
@@ -106,14 +106,14 @@ TEST_F(SteadyState, AllocatesSeldomWhenMessagesPileUp) {
   }
 }
 
-// One thread makes, another one ends; the nodes come back through the depot.
+// One thread makes messages, another ends them; the nodes come back through the depot.
 TEST_F(SteadyState, AllocatesNothingWhenNodesGoFromThreadToThread) {
   constexpr uint64_t kRounds = 200;
   constexpr uint64_t kWarm = 20;
   constexpr size_t kBatch = 1000;
   std::vector<Envelope*> batch(kBatch);
   std::atomic<uint64_t> made{0};   // release by this thread, acquire by the other: the batch is full
-  std::atomic<uint64_t> ended{0};  // release by the other, acquire by this one: the batch may be filled
+  std::atomic<uint64_t> ended{0};  // release by the other, acquire by this thread: the batch may be filled
   std::thread consumer([&] {
     NodeCache& cache = NodeCache::OfThisThread();
     for (uint64_t round = 1; round <= kRounds; ++round) {

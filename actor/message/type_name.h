@@ -1,15 +1,15 @@
-// The name of a C++ type as readable text, known when the program is compiled.
+// TypeName: the name of a C++ type as readable text, at compile time.
 //
-//   namespace shop { struct Order {}; }
 //   static_assert(TypeName<shop::Order>() == "shop::Order");
 //
-// For logs, metrics and hashes of a simulation's trace; never for the wire or for storage: there a manifest names a
-// type.
+// For logs, metrics and trace hashes of simulations. Never use it on the wire or in storage: there
+// a manifest names a type.
 //
-// gcc and clang give the same text for classes and enums of namespaces, also of unnamed ones, and for templates of such
-// types, built-in types and integers of a declared type. They differ on what they name differently by nature: lambdas,
-// classes inside of functions, `auto` parameters and characters other than `char`. Inline namespaces of the standard
-// library and of this one are left out; those of others are as the compiler prints them.
+// gcc and clang give the same text for classes and enums in namespaces, also in unnamed ones, and
+// for templates of such types, built-in types and integers of a declared type. They differ for
+// lambdas, classes inside of functions, `auto` parameters and characters other than `char`. Inline
+// namespaces of the standard library and of this library are left out; others are as the compiler
+// prints them.
 //
 // Thread safety: constants.
 #ifndef FRAKTOR_ACTOR_MESSAGE_TYPE_NAME_H_
@@ -22,7 +22,7 @@
 
 namespace fraktor::inline v0 {
 
-// In a namespace without types: gcc leaves out the namespace that a type shares with this function.
+// A namespace without types: gcc leaves out the namespace that a type shares with this function.
 namespace type_name_internal {
 
 template <class T>
@@ -48,8 +48,8 @@ struct Spelling {
   std::string_view to;
 };
 
-// What gcc and the standard libraries spell otherwise than clang; the longer first. No replacement is longer than twice
-// what it stands for.
+// Texts that gcc and the standard libraries spell differently from clang; the longer first. No
+// replacement is longer than twice the text that it replaces.
 inline constexpr std::array<Spelling, 10> kSpellings = {{
     {"fraktor::v0::", "fraktor::"},
     {"std::__cxx11::", "std::"},
@@ -83,7 +83,8 @@ constexpr Text<kCapacity> Normalize(std::string_view name) {
   for (size_t i = 0; i < name.size();) {
     const std::string_view rest = name.substr(i);
     const bool at_word = i == 0 || !IsWordCharacter(name[i - 1]);
-    // An index, not a pointer: under -fsanitize=undefined, GCC 12 takes no comparison with null for a constant.
+    // An index and not a pointer: with -fsanitize=undefined, GCC 12 does not treat a comparison
+    // with null as a constant.
     size_t found = 0;
     for (; found < kSpellings.size(); ++found) {
       const std::string_view from = kSpellings[found].from;
@@ -96,7 +97,7 @@ constexpr Text<kCapacity> Normalize(std::string_view name) {
       i += kSpellings[found].from.size();
       continue;
     }
-    // "T *" and "> >" have no space here.
+    // Removes the spaces of "T *" and "> >".
     const bool drops_space = rest.size() > 1 && rest[0] == ' ' && (rest[1] == '*' || rest[1] == '&' || rest[1] == '>');
     if (!drops_space) text.Append(rest.substr(0, 1));
     ++i;

@@ -38,7 +38,7 @@ struct Ours {};
 namespace fraktor {
 namespace {
 
-// The texts are literals because two compilers must come to the same ones.
+// The texts are literals, because two compilers must produce the same ones.
 
 TEST(TypeName, NamesClassesWithTheirNamespaces) {
   static_assert(TypeName<shop::Order>() == "shop::Order");
