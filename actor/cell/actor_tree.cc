@@ -800,7 +800,7 @@ void ActorTree::LogStall(std::string_view worker, const WorkerStall& stall) cons
 bool ActorTree::IsAdopted(TableSlot* slot, EnvelopePtr& envelope, DeadLetterReason reason) {
   const bool to_elsewhere = (envelope->target_word() & ActorRef::kRemote) != 0;
   if (reason != DeadLetterReason::kStopped || options_.events == nullptr || slot == nullptr || to_elsewhere ||
-      envelope->is_system() || envelope->type()->is_marked()) {
+      envelope->is_system() || envelope->type()->is_intercepted()) {
     return false;
   }
   const ActorRef sender = envelope->sender();

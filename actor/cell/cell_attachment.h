@@ -29,8 +29,9 @@ class CellAttachment {
   virtual void OnStop(ActorContext& /*context*/) {}
   // A system message that nobody else knows: true if it was meant for this.
   virtual bool OnSystemMessage(ActorContext& /*context*/, Envelope& /*message*/) { return false; }
-  // A marked message (see kIsMarkedMessage). True if it was meant for this, which then has taken it over and left what
-  // the actor is to receive instead, perhaps null. What still has its mark goes on to the actor's tree.
+  // A marked message (see kIsInterceptedMessage). True if it was meant for this, which then has
+  // taken it over and left what the actor is to receive instead, perhaps null. What still has its
+  // mark goes on to the actor's tree.
   virtual bool OnMarkedMessage(ActorContext& /*context*/, Envelope*& /*envelope*/) { return false; }
   // A message has been handled, if this asked for it: see WatchActivity.
   virtual void OnActivity(ActorContext& /*context*/) {}

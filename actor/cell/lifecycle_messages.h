@@ -21,7 +21,7 @@ namespace fraktor::inline v0 {
 // task of its own). Then it is cancelled, as by Stop. A full mailbox takes the pill, too.
 struct PoisonPill {};
 template <>
-inline constexpr bool kIsMarkedMessage<PoisonPill> = true;
+inline constexpr bool kIsInterceptedMessage<PoisonPill> = true;
 template <>
 inline constexpr bool kPassesMailboxLimits<PoisonPill> = true;
 template <>
@@ -31,7 +31,7 @@ inline constexpr bool kIsSuppressedDeadLetter<PoisonPill> = true;
 // it too.
 struct Kill {};
 template <>
-inline constexpr bool kIsMarkedMessage<Kill> = true;
+inline constexpr bool kIsInterceptedMessage<Kill> = true;
 template <>
 inline constexpr bool kPassesMailboxLimits<Kill> = true;
 
@@ -46,7 +46,7 @@ struct Terminated {
   std::string path = {};
 };
 template <>
-inline constexpr bool kIsMarkedMessage<Terminated> = true;
+inline constexpr bool kIsInterceptedMessage<Terminated> = true;
 // Who has watched may end before it hears of it: a router that stops with its routees mostly does.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<Terminated> = true;
@@ -56,7 +56,7 @@ struct Identify {
   uint64_t id = 0;
 };
 template <>
-inline constexpr bool kIsMarkedMessage<Identify> = true;
+inline constexpr bool kIsInterceptedMessage<Identify> = true;
 template <>
 inline constexpr bool kLeavesReceiveTimeout<Identify> = true;
 

@@ -60,7 +60,7 @@ Envelope* EnvelopeFactory::MoveToTraced(NodeCache& cache, Envelope& from, const 
   const NodeClass node_class = type->traced_node_class();
   void* const node = cache.Allocate(node_class);
   const uintptr_t flags = from.tag_ & (Envelope::kSystem | Envelope::kNeedsRelease);
-  auto* const envelope = ::new (node) Envelope(type, node_class, flags | Envelope::kTraced, from.sender_);
+  auto* const envelope = ::new (node) Envelope(type, node_class, flags | Envelope::kHasTrace, from.sender_);
   envelope->target_word_ = from.target_word_;
   void* const to_storage = envelope->Storage(type->offset());
   void* const from_storage = from.Storage(type->offset());

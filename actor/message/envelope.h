@@ -41,13 +41,11 @@ namespace fraktor::inline v0 {
 // The additional data of a sampled or traced message.
 struct MessageTrace {
   int64_t enqueued_ns = 0;  // by the clock of the system's toolbox
+  // Ids of W3C traces are not zero. Without an id this is only a latency sample.
   uint64_t trace_id_high = 0;
   uint64_t trace_id_low = 0;
   uint64_t span_id = 0;  // of the sender's span
   uint8_t trace_flags = 0;
-
-  // Ids of W3C traces are not zero. Without an id this is only a latency sample.
-  bool is_traced() const { return (trace_id_high | trace_id_low) != 0; }
 };
 static_assert(sizeof(MessageTrace) == kTraceBytes && std::is_trivially_copyable_v<MessageTrace>);
 
@@ -112,10 +110,10 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   void MarkAsSystem() { tag_ |= kSystem; }
   void UnmarkAsSystem() { tag_ &= ~kSystem; }
 
-  bool is_traced() const { return (tag_ & kTraced) != 0; }
+  bool has_trace() const { return (tag_ & kHasTrace) != 0; }
   // Null unless the envelope was made with a trace.
   MessageTrace* trace() {
-    return is_traced() ? std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)))
+    return has_trace() ? std::launder(static_cast<MessageTrace*>(Storage(NodeBytes(node_class()) - kTraceBytes)))
                        : nullptr;
   }
 
@@ -127,12 +125,12 @@ class alignas(kNodeAlignment) Envelope : public InboxNode {
   friend struct EnvelopeLayout;
 
   static constexpr uintptr_t kSystem = 1;
-  static constexpr uintptr_t kTraced = 2;
+  static constexpr uintptr_t kHasTrace = 2;
   static constexpr uintptr_t kNeedsRelease = 4;  // most messages need no release, and so no read of their table
   static constexpr int kNodeClassShift = 3;
   static constexpr uintptr_t kNodeClassMask = 3;
   static constexpr uintptr_t kFlags = alignof(MessageType) - 1;
-  static_assert((kSystem | kTraced | kNeedsRelease | kNodeClassMask << kNodeClassShift) <= kFlags);
+  static_assert((kSystem | kHasTrace | kNeedsRelease | kNodeClassMask << kNodeClassShift) <= kFlags);
 
   Envelope(const MessageType* type, NodeClass node_class, uintptr_t flags, ActorRef sender)
       : tag_(reinterpret_cast<uintptr_t>(type) | flags | static_cast<uintptr_t>(node_class) << kNodeClassShift),
@@ -180,7 +178,8 @@ struct EnvelopeFactory {
   static Envelope* Make(NodeCache& cache, NodeClass node_class, ActorRef sender, const MessageTrace* trace,
                         Args&&... args) {
     constexpr bool kNeedsRelease = MessageLayout<M>::kIsOnHeap || !std::is_trivially_destructible_v<M>;
-    const uintptr_t flags = (kNeedsRelease ? Envelope::kNeedsRelease : 0) | (trace != nullptr ? Envelope::kTraced : 0);
+    const uintptr_t flags =
+        (kNeedsRelease ? Envelope::kNeedsRelease : 0) | (trace != nullptr ? Envelope::kHasTrace : 0);
     void* const node = cache.Allocate(node_class);
     auto* const envelope = ::new (node) Envelope(MessageTypeOf<M>(), node_class, flags, sender);
     GiveBack give_back{cache, node_class, node};

@@ -143,7 +143,8 @@ void ExpectRoundTrip(NodeClass node_class, NodeClass traced_class) {
   EXPECT_EQ(traced->trace()->enqueued_ns, 1);
   EXPECT_EQ(traced->trace()->span_id, 4u);
   EXPECT_EQ(traced->trace()->trace_flags, 5);
-  EXPECT_TRUE(traced->trace()->is_traced());
+  EXPECT_EQ(traced->trace()->trace_id_high, 2u);
+  EXPECT_EQ(traced->trace()->trace_id_low, 3u);
   EXPECT_EQ(neighbour->As<Sized<kBytes>>().bytes, Sized<kBytes>{}.bytes) << "written by a neighbour";
 }
 

@@ -55,7 +55,7 @@ inline constexpr bool kIsControlMessage = std::is_base_of_v<ControlMessage, M>;
 // Messages that the runtime intercepts before the actor receives them, such as PoisonPill. Their
 // target word has a flag.
 template <class M>
-inline constexpr bool kIsMarkedMessage = false;
+inline constexpr bool kIsInterceptedMessage = false;
 
 // Messages that no mailbox limit refuses, such as PoisonPill: a full mailbox takes them too, at its
 // end.
@@ -101,7 +101,7 @@ concept HasMarkerAsMember = requires {
 || requires { M::kLeavesReceiveTimeout; }
 || requires { M::kIsSuppressedDeadLetter; }
 || requires { M::kPassesMailboxLimits; }
-|| requires { M::kIsMarkedMessage; };
+|| requires { M::kIsInterceptedMessage; };
 
 // A marker of `const M` or `M&` that M itself does not have.
 template <class M>
@@ -248,7 +248,7 @@ class alignas(64) MessageType {
         is_control_(kIsControlMessage<M>),
         leaves_receive_timeout_(kLeavesReceiveTimeout<M>),
         is_suppressed_(kIsSuppressedDeadLetter<M>),
-        is_marked_(kIsMarkedMessage<M>),
+        is_intercepted_(kIsInterceptedMessage<M>),
         passes_limits_(kPassesMailboxLimits<M>) {
     static_assert(message_internal::CheckMessage<M>());
     static_assert(sizeof(M) < size_t{1} << 32, "a message of more than 4 GiB: hold the data by pointer");
@@ -265,7 +265,7 @@ class alignas(64) MessageType {
   bool is_control() const { return is_control_; }
   bool leaves_receive_timeout() const { return leaves_receive_timeout_; }
   bool is_suppressed() const { return is_suppressed_; }
-  bool is_marked() const { return is_marked_; }
+  bool is_intercepted() const { return is_intercepted_; }
   bool passes_limits() const { return passes_limits_; }
   bool is_copyable() const { return copy_ != nullptr; }
 
@@ -306,7 +306,7 @@ class alignas(64) MessageType {
   bool is_control_ : 1;
   bool leaves_receive_timeout_ : 1;
   bool is_suppressed_ : 1;
-  bool is_marked_ : 1;
+  bool is_intercepted_ : 1;
   bool passes_limits_ : 1;
 };
 

@@ -1,7 +1,7 @@
 // WorkerMetrics: the counters of one worker: plain loads and stores in memory that only this worker
 // writes.
 //
-//   if (metrics != nullptr) {                                // from ObservabilityHub::AddWorker; null if the hub is off
+//   if (metrics != nullptr) {                                // ObservabilityHub::AddWorker; null if the hub is off
 //     metrics->CountEnqueued(id, 1);                         // a message that has to wait for a turn
 //     if (metrics->Sample()) StampTime(message);             // this message carries the time of its sending
 //     metrics->CountHandled(id, messages);                   // once per turn

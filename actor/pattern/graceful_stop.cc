@@ -21,7 +21,7 @@ namespace {
 struct BeginStop {
   ActorRef actor;
   EnvelopePtr message;
-  bool is_marked;
+  bool is_intercepted;
   absl::Duration timeout;
   Promise<void> promise;
 };
@@ -58,7 +58,7 @@ class StopAwaiter final : public ActorInstance {
     timeout_ = begin.timeout;
     promise_ = std::move(begin.promise);
     FRAKTOR_RETURN_IF_ERROR(context.Watch(actor_));
-    if (begin.is_marked) {
+    if (begin.is_intercepted) {
       ActorContext::worker().SendMarked(actor_, begin.message.release());
     } else {
       ActorContext::worker().Send(actor_, begin.message.release());
@@ -84,7 +84,7 @@ class StopAwaiter final : public ActorInstance {
 }  // namespace
 
 Future<void> graceful_stop_internal::Begin(ActorSystem& system, ActorRef actor, absl::Duration timeout,
-                                           EnvelopePtr message, bool is_marked) {
+                                           EnvelopePtr message, bool is_intercepted) {
   if (actor.IsNoOne()) return MakeReadyFuture<void>(absl::InvalidArgumentError("no one cannot be stopped"));
   if (!MayLive(actor)) return MakeReadyFuture();
   const absl::StatusOr<ActorRef> awaiter = system.TrySpawnSystemActor(PropsOf<StopAwaiter>());
@@ -92,7 +92,7 @@ Future<void> graceful_stop_internal::Begin(ActorSystem& system, ActorRef actor, 
   auto [promise, future] = MakePromise<void>();
   Tell(*awaiter, BeginStop{.actor = actor,
                            .message = std::move(message),
-                           .is_marked = is_marked,
+                           .is_intercepted = is_intercepted,
                            .timeout = timeout,
                            .promise = std::move(promise)});
   return std::move(future);

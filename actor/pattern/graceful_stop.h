@@ -26,15 +26,17 @@ namespace fraktor::inline v0 {
 
 namespace graceful_stop_internal {
 
-Future<void> Begin(ActorSystem& system, ActorRef actor, absl::Duration timeout, EnvelopePtr message, bool is_marked);
+Future<void> Begin(ActorSystem& system, ActorRef actor, absl::Duration timeout, EnvelopePtr message,
+                   bool is_intercepted);
 
 }  // namespace graceful_stop_internal
 
 template <class M = PoisonPill>
 Future<void> GracefulStop(ActorSystem& system, ActorRef actor, absl::Duration timeout, M&& message = PoisonPill()) {
   using Message = std::decay_t<M>;
-  return graceful_stop_internal::Begin(
-      system, actor, timeout, MakeEnvelope<Message>(ActorRef(), std::forward<M>(message)), kIsMarkedMessage<Message>);
+  return graceful_stop_internal::Begin(system, actor, timeout,
+                                       MakeEnvelope<Message>(ActorRef(), std::forward<M>(message)),
+                                       kIsInterceptedMessage<Message>);
 }
 
 // The same of a typed reference, which handles the message.

@@ -54,7 +54,7 @@ Task<void> SendLater(Future<T> future, ActorRef to, ActorRef sender) {
 template <class T>
 void PipeTo(ActorSystem& system, Future<T> future, ActorRef to, ActorRef sender) {
   static_assert(!std::is_void_v<T>, "a Future<void> has no message: map it to one first");
-  static_assert(!kIsMarkedMessage<T>, "messages to the actor system are told, not piped");
+  static_assert(!kIsInterceptedMessage<T>, "messages to the actor system are told, not piped");
   if (future.IsReady()) {
     pipe_to_internal::SendResult<T>(future.Take(), to, sender);
     return;

@@ -29,16 +29,16 @@ namespace fraktor::inline v0 {
 namespace {
 
 // From a task of the toolbox, which runs between actors.
-void Send(ActorRef to, EnvelopePtr message, bool is_marked) {
+void Send(ActorRef to, EnvelopePtr message, bool is_intercepted) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    if (is_marked) {
+    if (is_intercepted) {
       worker->SendMarked(to, message.release());
     } else {
       worker->Send(to, message.release());
     }
     worker->outbox.Flush();
   } else {
-    SendForeign(to, std::move(message), is_marked ? kMarked : 0).IgnoreError();
+    SendForeign(to, std::move(message), is_intercepted ? kMarked : 0).IgnoreError();
   }
 }
 
@@ -226,17 +226,17 @@ Scheduler::Action Scheduler::FunctionAction(absl::AnyInvocable<void()> function)
   };
 }
 
-Scheduler::Action Scheduler::SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_marked) {
-  return [to, message = std::move(message), is_marked]() mutable {
-    Send(to, std::move(message), is_marked);
+Scheduler::Action Scheduler::SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted) {
+  return [to, message = std::move(message), is_intercepted]() mutable {
+    Send(to, std::move(message), is_intercepted);
     return false;
   };
 }
 
-Scheduler::Action Scheduler::MessageAction(ActorRef to, EnvelopePtr message, bool is_marked) {
-  return [to, message = std::move(message), is_marked]() mutable {
+Scheduler::Action Scheduler::MessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted) {
+  return [to, message = std::move(message), is_intercepted]() mutable {
     if (HasEnded(to)) return false;
-    Send(to, CopyEnvelope(NodeCache::OfThisThread(), *message), is_marked);
+    Send(to, CopyEnvelope(NodeCache::OfThisThread(), *message), is_intercepted);
     return true;
   };
 }

@@ -139,7 +139,7 @@ class Scheduler {
   using Action = absl::AnyInvocable<bool()>;
 
   template <class M>
-  static constexpr bool kIsMarked = kIsMarkedMessage<std::decay_t<M>>;
+  static constexpr bool kIsMarked = kIsInterceptedMessage<std::decay_t<M>>;
 
   template <class M>
   static EnvelopePtr Make(ActorRef sender, M&& message) {
@@ -156,8 +156,8 @@ class Scheduler {
   }
 
   static Action FunctionAction(absl::AnyInvocable<void()> function);
-  static Action SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_marked);
-  static Action MessageAction(ActorRef to, EnvelopePtr message, bool is_marked);
+  static Action SingleMessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted);
+  static Action MessageAction(ActorRef to, EnvelopePtr message, bool is_intercepted);
   absl::StatusOr<Cancellable> Once(absl::Duration delay, Action action, ScheduleOptions options);
   absl::StatusOr<Cancellable> Periodically(const TimerPeriod& period, Cadence cadence, Action action,
                                            ScheduleOptions options);

@@ -119,7 +119,7 @@ class TimersBase::Table final : public CellAttachment {
     }
     --found->second->second.queued;
     const NewTimer& timer = found->second->second.timer;
-    if (!timer.is_marked) envelope->set_target_word(ActorContext::worker().turn.word);
+    if (!timer.is_intercepted) envelope->set_target_word(ActorContext::worker().turn.word);
     // The handler may start another of that key.
     if (!timer.is_periodic) Erase(found->second);
     return true;

@@ -70,7 +70,7 @@ class TimersBase {
  protected:
   struct NewTimer {
     EnvelopePtr message = nullptr;
-    bool is_marked = false;
+    bool is_intercepted = false;
     bool is_periodic = false;
     TimerPeriod period = {};  // Of a single one, the delay.
     Cadence cadence = Cadence::kFixedRate;
@@ -99,7 +99,7 @@ class Timers : public TimersBase {
   absl::Status StartSingle(std::string_view key, M&& message, absl::Duration delay) {
     Check<M>();
     return Start(key, {.message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
-                       .is_marked = kIsMarkedMessage<std::decay_t<M>>,
+                       .is_intercepted = kIsInterceptedMessage<std::decay_t<M>>,
                        .is_periodic = false,
                        .period = {.period = delay}});
   }
@@ -128,7 +128,7 @@ class Timers : public TimersBase {
                   "a periodic message is copied each time: give it a copy constructor, or hold what cannot be copied "
                   "by std::shared_ptr");
     return Start(key, {.message = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
-                       .is_marked = kIsMarkedMessage<std::decay_t<M>>,
+                       .is_intercepted = kIsInterceptedMessage<std::decay_t<M>>,
                        .is_periodic = true,
                        .period = period,
                        .cadence = cadence});

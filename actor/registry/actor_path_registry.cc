@@ -70,7 +70,7 @@ ActorPathRegistry::ActorPathRegistry(const ActorSystemConfig& config, const Acto
 absl::Status ActorPathRegistry::UnknownPid(Pid pid) const {
   return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
                    absl::StrCat(PidForText(pid), " is no live actor of ", QuotedForText(root_.text()),
-                                "; it has ended or never was"));
+                                "; it has ended or never existed"));
 }
 
 absl::Status ActorPathRegistry::OfAnotherSystem(const ActorPath& path) const {
@@ -323,8 +323,8 @@ absl::StatusOr<Pid> ActorPathRegistry::Resolve(const ActorPath& path) const {
       absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
       absl::StrCat("no live actor has the path ", QuotedForText(path.ToCanonical()), " in ",
                    QuotedForText(root_.text()),
-                   other_life ? "; the actor of this path has another uid: leave it out to mean whoever has the path"
-                              : "; it has ended or never was"));
+                   other_life ? "; the actor of this path has another uid: leave the uid out to mean the current actor"
+                              : "; it has ended or never existed"));
 }
 
 bool ActorPathRegistry::WasIssued(ActorUid uid) const {

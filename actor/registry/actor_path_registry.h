@@ -4,9 +4,9 @@
 //   FRAKTOR_RETURN_IF_ERROR(registry->RegisterRoot(root));
 //   FRAKTOR_RETURN_IF_ERROR(registry->Register(user, root, "user"));
 //   FRAKTOR_RETURN_IF_ERROR(registry->Register(cart, user, "cart"));
-//   FRAKTOR_RETURN_IF_ERROR(registry->RegisterAuto(worker, cart, 0));                        // "$a"
-//   absl::StatusOr<ActorPath> path = registry->PathOf(worker);                               // "pekko://shop/user/cart/$a#5320..."
-//   absl::StatusOr<Pid> pid = registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"));     // cart
+//   FRAKTOR_RETURN_IF_ERROR(registry->RegisterAuto(worker, cart, 0));  // "$a"
+//   absl::StatusOr<std::string> text = registry->TextOf(worker);       // "pekko://shop/user/cart/$a"
+//   absl::StatusOr<Pid> pid = registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"));
 //
 // Each actor has an entry of 32 bytes with its parent and its own name. Names of up to 7 bytes and
 // all automatic names are in the entry; longer names are on the heap. The registry keeps no text of

@@ -20,7 +20,7 @@
 //
 // - Unresolved: messages are queued, first in first out, up to `max_deferred_per_authority`.
 //   Further messages are dead letters.
-// - Connected: Offer returns messages to the caller, who sends them.
+// - Connected: Offer returns messages to the caller for sending.
 // - Quarantine: queued and new messages are refused until the deadline, each with one
 //   InvalidAssociation and one dead letter.
 //
@@ -351,7 +351,7 @@ absl::Status RemoteAuthorityRegistry<Envelope>::Disconnect(const PathAuthority& 
   Entry* const entry = Lookup(authority, now);
   if (entry == nullptr || entry->state != AuthorityState::kConnected) {
     return authority_internal::IllegalTransition(authority, "Disconnect", StateOf(entry),
-                                                 "only what is connected can lose its connection");
+                                                 "only a connected authority can lose its connection");
   }
   entry->endpoint.clear();
   Change(authority, *entry, AuthorityState::kUnresolved, AuthorityCause::kTransportDropped, now);

@@ -71,19 +71,19 @@ struct RouteInTurn {
 };
 
 template <>
-inline constexpr bool kIsMarkedMessage<GetRoutees> = true;
+inline constexpr bool kIsInterceptedMessage<GetRoutees> = true;
 template <>
-inline constexpr bool kIsMarkedMessage<AddRoutee> = true;
+inline constexpr bool kIsInterceptedMessage<AddRoutee> = true;
 template <>
-inline constexpr bool kIsMarkedMessage<RemoveRoutee> = true;
+inline constexpr bool kIsInterceptedMessage<RemoveRoutee> = true;
 template <>
-inline constexpr bool kIsMarkedMessage<AdjustPoolSize> = true;
+inline constexpr bool kIsInterceptedMessage<AdjustPoolSize> = true;
 template <>
-inline constexpr bool kIsMarkedMessage<ResizePool> = true;
+inline constexpr bool kIsInterceptedMessage<ResizePool> = true;
 template <>
-inline constexpr bool kIsMarkedMessage<PublishRoutees> = true;
+inline constexpr bool kIsInterceptedMessage<PublishRoutees> = true;
 template <>
-inline constexpr bool kIsMarkedMessage<RouteInTurn> = true;
+inline constexpr bool kIsInterceptedMessage<RouteInTurn> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<ResizePool> = true;
 template <>

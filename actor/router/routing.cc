@@ -57,7 +57,7 @@ void Lose(ActorRef router, EnvelopePtr message, DeadLetterReason reason) {
 
 // What is in a Broadcast may be meant for the runtime.
 absl::Status SendOrMark(ActorRef to, EnvelopePtr message) {
-  if (!message->type()->is_marked()) return Send(to, std::move(message));
+  if (!message->type()->is_intercepted()) return Send(to, std::move(message));
   SendMarked(to, std::move(message));
   return absl::OkStatus();
 }

@@ -163,7 +163,7 @@ Selection::Receivers Selection::Look() const {
   } else {
     receivers.meant = ToWireText();
     receivers.missing = MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
-                                  absl::StrCat("no living actor matches ", receivers.meant));
+                                  absl::StrCat("no live actor matches ", receivers.meant));
   }
   return receivers;
 }
@@ -223,7 +223,7 @@ void Selection::Deliver(EnvelopePtr message) const {
     if (identify != nullptr) {
       // A promise cannot reply to Identify; it would take Identify for its reply.
       if (!sender.IsNoOne()) fraktor::Tell(sender, ActorIdentity{.id = identify->id, .ref = to[i]});
-    } else if (one->type()->is_marked()) {
+    } else if (one->type()->is_intercepted()) {
       SendMarked(to[i], std::move(one));
     } else if (ActorWorker* const worker = ActorWorker::Current()) {
       worker->Send(to[i], one.release());
@@ -244,11 +244,11 @@ Future<ActorRef> Selection::ResolveOne(absl::Duration timeout) const {
         if (identity.ok() && !identity->ref.IsNoOne()) return identity->ref;
         if (identity.ok()) {
           return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
-                           absl::StrCat("no living actor matches ", path));
+                           absl::StrCat("no live actor matches ", path));
         }
         if (MayLive(first)) return identity.status();
         return MakeError(absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
-                         absl::StrCat(path, " has ended before it answered"));
+                         absl::StrCat(path, " ended before it replied"));
       });
 }
 

@@ -22,7 +22,7 @@ ActorRef Decoder::Ref() {
   const std::string_view bytes = Bytes();
   if (bytes.empty() || !ok()) return {};
   if (context_.refs == nullptr) {
-    Fail("it has an ActorRef in it, and who reads it has no way to read one (CodecContext::refs)");
+    Fail("it contains an ActorRef, and the reader cannot read references; set CodecContext::refs");
     return {};
   }
   absl::StatusOr<ActorRef> ref = context_.refs->Read(bytes);
@@ -49,7 +49,7 @@ size_t Decoder::Count(size_t min_bytes) {
   const uint64_t count = Varint();
   if (!ok()) return 0;
   if (count <= reader_.rest().size() / (min_bytes == 0 ? 1 : min_bytes)) return static_cast<size_t>(count);
-  Fail(absl::StrCat("it says that ", count, " elements follow, and has ", reader_.rest().size(), " bytes left"));
+  Fail(absl::StrCat("it claims that ", count, " elements follow, and has ", reader_.rest().size(), " bytes left"));
   return 0;
 }
 

@@ -23,7 +23,7 @@ void Encoder::Ref(ActorRef ref) {
   if (ref.IsNoOne()) return Varint(0);
   if (!ok()) return;
   if (context_.refs == nullptr) {
-    return Fail("it has an ActorRef in it, and what it is written to has no way to write one (CodecContext::refs)");
+    return Fail("it contains an ActorRef, and the writer cannot write references; set CodecContext::refs");
   }
   // Inserts the length before the bytes, once it is known.
   const size_t at = out_.size();

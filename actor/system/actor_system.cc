@@ -93,7 +93,7 @@ ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options)
 
 // From any thread, with the sender that it has.
 void SendAsItIs(ActorRef to, EnvelopePtr message) {
-  if (message->type()->is_marked()) {
+  if (message->type()->is_intercepted()) {
     SendMarked(to, std::move(message));
   } else if (ActorWorker* const worker = ActorWorker::Current()) {
     worker->Send(to, message.release());

@@ -117,14 +117,14 @@ TEST_F(Observation, SamplesMessagesFromOutsideToMailboxesWithALimit) {
 // SCH-11
 TEST_F(Observation, TimesNothingIfMetricsAreOff) {
   observability().enabled = false;
-  bool is_traced = true;
+  bool has_trace = true;
   const ActorRef a = Spawn("a", {.other = [&](ActorContext&, Envelope& message) {
-                             is_traced = message.is_traced();
+                             has_trace = message.has_trace();
                              return absl::OkStatus();
                            }});
   Tell(a, 7);
   Settle();
-  EXPECT_FALSE(is_traced);
+  EXPECT_FALSE(has_trace);
   const absl::Status refused = system().Observe(a);
   EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_NE(refused.message().find("ObservabilityOptions.enabled"), std::string::npos) << refused;

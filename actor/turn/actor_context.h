@@ -82,7 +82,7 @@ class ActorContext {
     EnvelopePtr question(asking.Make(ActorRef(), std::forward<M>(message)));
     FRAKTOR_ASSIGN_OR_RETURN(const ActorRef ask, OpenPromise(asking, {.timeout = timeout, .target = to}));
     question->set_sender(ask);
-    if constexpr (kIsMarkedMessage<std::decay_t<M>>) {
+    if constexpr (kIsInterceptedMessage<std::decay_t<M>>) {
       asking.SendMarked(to, question.release());
     } else {
       asking.Send(to, question.release());

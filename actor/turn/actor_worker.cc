@@ -124,7 +124,7 @@ absl::Status ActorWorker::SendElsewhere(ActorRef to, Envelope* envelope) {
   } else if ((to.word() & ActorRef::kLimited) != 0 && to.IsCurrent()) {
     return SendLimited(*this, to, envelope);
   } else if ((to.word() & ActorRef::kRouter) != 0 && to.IsCurrent()) {
-    if (!envelope->type()->is_marked()) return RouteMessage(to, EnvelopePtr(envelope));
+    if (!envelope->type()->is_intercepted()) return RouteMessage(to, EnvelopePtr(envelope));
     envelope->set_target_word(to.word() | kMarked);
     outbox.Send(*to.slot(), envelope);
   } else {

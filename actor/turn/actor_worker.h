@@ -128,7 +128,7 @@ class ActorWorker {
   // Sends a user message.
   template <class M>
   [[gnu::always_inline]] void Tell(ActorRef to, M&& message) {
-    if constexpr (kIsMarkedMessage<std::decay_t<M>>) {
+    if constexpr (kIsInterceptedMessage<std::decay_t<M>>) {
       SendMarked(to, Make(turn.self(), std::forward<M>(message)));
     } else if (looks_at_sends_) [[unlikely]] {
       TellObserved(to, std::forward<M>(message));
@@ -143,7 +143,7 @@ class ActorWorker {
   // The same; ResourceExhausted if the target's mailbox is full and says so.
   template <class M>
   absl::Status TryTell(ActorRef to, M&& message) {
-    static_assert(!kIsMarkedMessage<std::decay_t<M>>, "messages to the actor system are told, not tried");
+    static_assert(!kIsInterceptedMessage<std::decay_t<M>>, "messages to the actor system are told, not tried");
     return TrySend(to, Make(turn.self(), std::forward<M>(message)));
   }
 

@@ -26,7 +26,7 @@ void MakeReady(ActorSlot& slot) {
 
 // The same message with the time, if it is one to sample.
 EnvelopePtr Sampled(const SystemCore& core, ForeignMetrics& metrics, EnvelopePtr envelope) {
-  if (!metrics.Sample() || envelope->is_traced()) [[likely]]
+  if (!metrics.Sample() || envelope->has_trace()) [[likely]]
     return envelope;
   const std::optional<Instant> now = core.Now();
   if (!now.has_value()) return envelope;
@@ -65,7 +65,7 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
     return SendLimitedForeign(to, std::move(envelope));
   }
   if ((to.word() & ActorRef::kRouter) != 0) {
-    if (!envelope->type()->is_marked()) return RouteMessage(to, std::move(envelope));
+    if (!envelope->type()->is_intercepted()) return RouteMessage(to, std::move(envelope));
     envelope->set_target_word(to.word() | kMarked);
   }
   if (metrics != nullptr) {

@@ -49,7 +49,7 @@ void Tell(ActorRef to, M&& message) {
     worker->Tell(to, std::forward<M>(message));
   } else {
     SendForeign(to, MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)),
-                kIsMarkedMessage<std::decay_t<M>> ? kMarked : 0)
+                kIsInterceptedMessage<std::decay_t<M>> ? kMarked : 0)
         .IgnoreError();
   }
 }

@@ -74,7 +74,7 @@ uint8_t GateToKeep(const Turn& turn) {
 class Timing {
  public:
   Timing(ActorWorker& worker, const ActorSlot& slot, Envelope& message)
-      : worker_(worker), is_on_(worker.metrics != nullptr && worker.toolbox != nullptr && message.is_traced()) {
+      : worker_(worker), is_on_(worker.metrics != nullptr && worker.toolbox != nullptr && message.has_trace()) {
     if (!is_on_) return;
     type_ = slot.type.load(std::memory_order_relaxed);
     begin_ns_ = worker.toolbox->Now().nanoseconds();
@@ -227,7 +227,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
         continue;
       }
       if (envelope->target_word() == turn.word) [[likely]] {
-        const bool more = envelope->is_traced() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
+        const bool more = envelope->has_trace() ? HandleTraced(worker, slot, envelope) : Handle(worker, slot, envelope);
         // Mostly there was one message. Not if a system message has come meanwhile.
         if (!more && !turn.gated() && inbox.TryGoIdle()) return EndShortTurn(worker, slot, used - system + 1);
       } else if (!HandleMarked(worker, slot, envelope)) {

@@ -406,7 +406,7 @@ absl::Status SendQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question
   ActorRef promise;
   FRAKTOR_RETURN_IF_ERROR(OpenInTurn(worker, completion.timeout, to, &completion, promise));
   question->set_sender(promise);
-  if (question->type()->is_marked()) [[unlikely]] {
+  if (question->type()->is_intercepted()) [[unlikely]] {
     worker.SendMarked(to, question.release());
   } else {
     worker.Send(to, question.release());

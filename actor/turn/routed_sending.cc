@@ -22,7 +22,7 @@ absl::Status RouteMessage(ActorRef router, EnvelopePtr message) {
 }
 
 EnvelopePtr UnwrapRouted(EnvelopePtr message) {
-  if (!message->type()->is_marked()) return message;
+  if (!message->type()->is_intercepted()) return message;
   const UnwrapFunction unwrap = unwrapping.load(std::memory_order_acquire);
   return unwrap == nullptr ? std::move(message) : unwrap(std::move(message));
 }

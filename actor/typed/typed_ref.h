@@ -85,7 +85,7 @@ template <class M, class... Ms>
 inline constexpr bool kIsOneOf = (std::is_same_v<M, Ms> || ...);
 
 template <class M>
-inline constexpr bool kIsForAll = kIsMarkedMessage<M>;
+inline constexpr bool kIsForAll = kIsInterceptedMessage<M>;
 
 // Whoever handles Wide handles all that is in TypedRef<Ms...>.
 template <class Wide, class... Ms>

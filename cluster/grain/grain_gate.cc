@@ -136,7 +136,7 @@ std::optional<RemoteDoor::Delivery> GrainGate::TryToEnter(const Arrival& arrival
 }
 
 ActorRef GrainGate::OpenTo(const GrainCall& call) {
-  if (call.message->type()->is_marked() || HasFilters(call.key.kind())) return {};
+  if (call.message->type()->is_intercepted() || HasFilters(call.key.kind())) return {};
   if (IsAtRouter(call.key)) return {};
   const PlacementResolutionPtr known = parts_->driver->Cached(call.key);
   if (known == nullptr || known->locality != PlacementLocality::kLocal) return {};

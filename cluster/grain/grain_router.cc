@@ -160,7 +160,7 @@ absl::Status GrainRouter::Handle(ActorContext& context, Envelope& message) {
       }
       call.message = *std::move(opened);
     }
-    if (!parts_->outgoing_filters.empty() && call.hops == 0 && !call.message->type()->is_marked()) {
+    if (!parts_->outgoing_filters.empty() && call.hops == 0 && !call.message->type()->is_intercepted()) {
       if (const FilteredCalls::Entry entry =
               filtered_.Enter(context, parts_->outgoing_filters, call.key, *call.message, call.timeout);
           !entry.status.ok()) {
@@ -657,9 +657,9 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
         Keep(context, grain->second, std::move(call));
         return;
       }
-      const bool is_marked = call.message->type()->is_marked();
+      const bool is_intercepted = call.message->type()->is_intercepted();
       // One that comes back has passed them.
-      if (grain->second.filters != nullptr && !is_marked && call.ended.IsNoOne()) {
+      if (grain->second.filters != nullptr && !is_intercepted && call.ended.IsNoOne()) {
         if (const FilteredCalls::Entry entry =
                 filtered_.Enter(context, *grain->second.filters, call.key, *call.message, call.timeout);
             !entry.status.ok()) {
@@ -667,7 +667,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
           return;
         }
       }
-      if (is_marked) {
+      if (is_intercepted) {
         ActorContext::worker().SendMarked(grain->second.actor, call.message.release());
       } else {
         ActorContext::worker().Send(grain->second.actor, call.message.release());

@@ -214,7 +214,7 @@ class BatchDelivery final : public ActorRefCodec {
       });
       return;
     }
-    if (!to.ref.IsNoOne() && !envelope->type()->is_marked()) [[likely]] {
+    if (!to.ref.IsNoOne() && !envelope->type()->is_intercepted()) [[likely]] {
       burst_.Send(to.ref, std::move(envelope));
       return;
     }
