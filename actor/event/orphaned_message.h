@@ -2,8 +2,8 @@
 // ask was in the mailbox, or it came too late. Before it becomes a dead letter, a listener that
 // knows another actor for it may take it.
 //
-//   EventSubscription orphans = system.events().Listen<OrphanedMessage>([=](const OrphanedMessage& orphan) {
-//     if (orphan.recipient == former) SendForeign(successor, std::move(orphan.message)).IgnoreError();
+//   EventSubscription orphans = system.events().Listen<OrphanedMessage>([&](const OrphanedMessage& orphan) {
+//     if (orphan.recipient == former) for_successor.push_back(std::move(orphan.message));
 //   });
 //
 // A taken message is no dead letter, and its asker gets no error. Messages without an asker, such

@@ -2,9 +2,9 @@
 // because its authority is quarantined.
 //
 //   EventSubscription changes = stream.Listen<AuthorityStateChanged>(
-//       [](const AuthorityStateChanged& change) { Note(change.authority); });               // quarantines too
+//       [&](const AuthorityStateChanged& change) { Note(change.authority); });               // quarantines too
 //   EventSubscription quarantines = stream.Listen<QuarantinedEvent>(
-//       [](const QuarantinedEvent& change) { Note(change.authority); });                    // only quarantines
+//       [&](const QuarantinedEvent& change) { Note(change.authority); });                    // only quarantines
 //
 // Events are views that are valid during the publication.
 #ifndef FRAKTOR_ACTOR_REGISTRY_AUTHORITY_EVENTS_H_
