@@ -90,7 +90,7 @@ class Round {
   void Run() {
     if (ending_ == Ending::kAbruptly) ledger().SetLenient();
     const uint64_t late_before = DispatcherTable::LateDeadLetters();
-    system_ = ActorSystem::Create(StormySystem(nullptr, options_.workers)).value();
+    system_ = ActorSystem::Create(StormySystem(nullptr, Workers())).value();
     world_.Attach(*system_);
     World::Listeners listeners = world_.Listen(*system_);
     Random random(seed_);
@@ -124,6 +124,7 @@ class Round {
 
   Ledger& ledger() { return world_.ledger(); }
   World& world() { return world_; }
+  int Workers() const { return options_.workers > 0 ? options_.workers : static_cast<int>(1 + seed_ % 4); }
   int64_t Operations() const {
     int64_t sum = 0;
     for (size_t row = 0; row < 256; ++row) sum += world_.operations(row);
@@ -260,9 +261,9 @@ StormReport RunStorm(const StormOptions& options) {
     if (number == 0) before = now;
     if (options.is_verbose) {
       std::fprintf(stderr,
-                   "storm: round %d: %lld operations, %lld messages, %lld watches of which %lld ended; %zu slots and "
-                   "%zu nodes in use, %zu chunks of slots, %zu KiB of heap\n",
-                   number, static_cast<long long>(round->Operations()),
+                   "storm: round %d with %d workers: %lld operations, %lld messages, %lld watches of which %lld ended; "
+                   "%zu slots and %zu nodes in use, %zu chunks of slots, %zu KiB of heap\n",
+                   number, round->Workers(), static_cast<long long>(round->Operations()),
                    static_cast<long long>(round->ledger().handled.load() + round->ledger().dead.load()),
                    static_cast<long long>(round->ledger().watches.load()),
                    static_cast<long long>(round->ledger().terminations.load()), now.slots_in_use, now.nodes_in_use,
