@@ -108,8 +108,10 @@ class Round {
     for (std::thread& thread : threads) thread.join();
     world_.SetOver();
     if (ending_ != Ending::kAbruptly) {
-      if (!AwaitCalm()) return Abandon();
+      const bool is_calm = AwaitCalm();
+      // Also if it is not calm: an actor that waits in vain says so.
       AuditAll();
+      if (!is_calm) return Abandon();
     }
     End();
     listeners.clear();
@@ -143,12 +145,8 @@ class Round {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     ledger().Violate("every message and every ask comes to its end",
-                     absl::StrCat(ledger().in_flight(), " messages and ", ledger().open_asks.load(),
-                                  " asks are pending although nothing happens any more"));
-    for (const ActorRef actor : Living()) {
-      const std::string what = system_->tree().DescribeFromOutside(actor);
-      std::fprintf(stderr, "storm: %s %s\n", system_->PathOf(actor).c_str(), what.c_str());
-    }
+                     absl::StrCat(ledger().in_flight(), " messages, ", ledger().open_asks.load(), " asks and ",
+                                  ledger().frames.load(), " coroutines are pending although nothing happens any more"));
     return false;
   }
 
