@@ -30,6 +30,11 @@ class NotCreatedInstance final : public ActorInstance {
   absl::Status Receive(ActorContext&, Envelope&) override {
     return absl::InternalError("an actor that could not be made gets no message");
   }
+  // An ask of the instance before ends while the actor waits for the verdict on a failed start. That
+  // is no further failure: the reply is unhandled, and an error has nobody to concern.
+  absl::Status OnReply(ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) override {
+    return answer.ok() ? context.Unhandled(**answer) : absl::OkStatus();
+  }
 };
 
 // Lets a hook see the message that the actor failed on as the current one.

@@ -11,6 +11,8 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -478,6 +480,48 @@ TEST_F(Supervision, LetsAllWaitForARestartOfAllAndStopsWhoWaits) {
   Stop(boss_);
   EXPECT_FALSE(IsAlive(boss_));
   RunFor(absl::Minutes(1));
+}
+
+// SCH-7
+TEST_F(Supervision, CountsNoFailureForAnAskThatEndsWhileItsAskerWaitsForAnotherStart) {
+  int starts = 0;
+  int failures = 0;
+  const ActorRef boss = Spawn("boss", {.decide =
+                                           [&](ActorContext&, const Failure&) {
+                                             ++failures;
+                                             return Restart();
+                                           },
+                                       .strategy = Strategy({.backoff = {absl::Seconds(1), absl::Seconds(1)}})});
+  const ActorRef kid = SpawnUnder(boss, "kid", {.pre_start = [&](ActorContext&) {
+                                    return ++starts == 2 ? absl::InternalError("no start") : absl::OkStatus();
+                                  }});
+  const ActorRef silent = Spawn("silent");
+  int unhandled = 0;
+  const EventSubscription listener =
+      system().events().Listen<UnhandledMessage>([&](const UnhandledMessage&) { ++unhandled; });
+  ActorRef ask;
+  Let(kid, [&](ActorContext& context) {
+    ask = context.AskOnReply(silent, std::string("a question"), absl::Minutes(1)).value();
+    return context.AskOnReply(silent, std::string("a question"), absl::Milliseconds(1500)).status();
+  });
+  Fail(kid);
+  RunFor(absl::Seconds(1));
+  ASSERT_EQ(starts, 2);
+  ASSERT_EQ(failures, 2);
+  // The kid has no instance until its next start, in a second.
+  Tell(ask, std::string("a reply"));
+  Settle();
+  EXPECT_EQ(failures, 2);
+  EXPECT_EQ(unhandled, 1);
+  // The other ask is over.
+  RunFor(absl::Milliseconds(600));
+  EXPECT_EQ(failures, 2);
+  RunFor(absl::Milliseconds(400));
+  EXPECT_EQ(starts, 3);
+  Told();
+  Say(kid, "on");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"kid: on"}));
 }
 
 // SCH-7: an actor that fails while it waits for its children to be gone is restarted once more and no oftener.

@@ -6,7 +6,7 @@
 // FRAKTOR_STORM_SECONDS  how long the storm lasts. Without it the number of operations is fixed.
 // FRAKTOR_STORM_ROUNDS   the number of rounds, if there is no time.
 // FRAKTOR_STORM_SKIP     operations to leave out, with commas between their names: "become,ask oneself". Fewer operations
-//                        make the cause of a failure easier to find. An empty text leaves out nothing.
+//                        make the cause of a failure easier to find.
 // FRAKTOR_STORM_VERBOSE  1 prints a line for each round.
 #include "fraktor/actor/testkit/storm/storm.h"
 

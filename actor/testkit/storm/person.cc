@@ -58,8 +58,7 @@ Person::Inside::~Inside() { person_.inside_.store(outer_, std::memory_order_rela
 Person::Person(Moods& moods, const std::shared_ptr<Life>& life)
     : moods_(moods), life_(life), counted_(life->world.ledger().instances) {
   if (!world().is_over() && life_->random.Uniform(60) == 0) {
-    life_->may_have_missed_replies = true;
-    life_->asked.clear();
+    life_->MissReplies();
     throw std::runtime_error("a constructor throws");
   }
 }
@@ -72,8 +71,10 @@ absl::Status Person::PreStart(ActorContext& context) {
   Random& random = life_->random;
   switch (random.Uniform(40)) {
     case 0:
+      life_->MissReplies();
       return absl::UnavailableError("a start fails");
     case 1:
+      life_->MissReplies();
       throw std::runtime_error("a start throws");
     case 2:
     case 3:

@@ -90,7 +90,7 @@ class Round {
   void Run() {
     if (ending_ == Ending::kAbruptly) ledger().SetLenient();
     const uint64_t late_before = DispatcherTable::LateDeadLetters();
-    system_ = ActorSystem::Create(StormySystem(nullptr, options_.workers)).value();
+    system_ = ActorSystem::Create(StormySystem(nullptr, Workers())).value();
     world_.Attach(*system_);
     World::Listeners listeners = world_.Listen(*system_);
     Random random(seed_);
@@ -108,8 +108,10 @@ class Round {
     for (std::thread& thread : threads) thread.join();
     world_.SetOver();
     if (ending_ != Ending::kAbruptly) {
-      if (!AwaitCalm()) return Abandon();
+      const bool is_calm = AwaitCalm();
+      // Also if it is not calm: an actor that waits in vain says so.
       AuditAll();
+      if (!is_calm) return Abandon();
     }
     End();
     listeners.clear();
@@ -124,6 +126,7 @@ class Round {
 
   Ledger& ledger() { return world_.ledger(); }
   World& world() { return world_; }
+  int Workers() const { return options_.workers > 0 ? options_.workers : static_cast<int>(1 + seed_ % 4); }
   int64_t Operations() const {
     int64_t sum = 0;
     for (size_t row = 0; row < 256; ++row) sum += world_.operations(row);
@@ -142,12 +145,8 @@ class Round {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     ledger().Violate("every message and every ask comes to its end",
-                     absl::StrCat(ledger().in_flight(), " messages and ", ledger().open_asks.load(),
-                                  " asks are pending although nothing happens any more"));
-    for (const ActorRef actor : Living()) {
-      const std::string what = system_->tree().DescribeFromOutside(actor);
-      std::fprintf(stderr, "storm: %s %s\n", system_->PathOf(actor).c_str(), what.c_str());
-    }
+                     absl::StrCat(ledger().in_flight(), " messages, ", ledger().open_asks.load(), " asks and ",
+                                  ledger().frames.load(), " coroutines are pending although nothing happens any more"));
     return false;
   }
 
@@ -260,9 +259,9 @@ StormReport RunStorm(const StormOptions& options) {
     if (number == 0) before = now;
     if (options.is_verbose) {
       std::fprintf(stderr,
-                   "storm: round %d: %lld operations, %lld messages, %lld watches of which %lld ended; %zu slots and "
-                   "%zu nodes in use, %zu chunks of slots, %zu KiB of heap\n",
-                   number, static_cast<long long>(round->Operations()),
+                   "storm: round %d with %d workers: %lld operations, %lld messages, %lld watches of which %lld ended; "
+                   "%zu slots and %zu nodes in use, %zu chunks of slots, %zu KiB of heap\n",
+                   number, round->Workers(), static_cast<long long>(round->Operations()),
                    static_cast<long long>(round->ledger().handled.load() + round->ledger().dead.load()),
                    static_cast<long long>(round->ledger().watches.load()),
                    static_cast<long long>(round->ledger().terminations.load()), now.slots_in_use, now.nodes_in_use,

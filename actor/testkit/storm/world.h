@@ -65,6 +65,11 @@ struct Life {
     ++sent;
     return to.is_unordered ? Place() : Place{.sender = id, .number = sent};
   }
+  // The actor has no instance until it is restarted, and nobody hears of the ends of its asks.
+  void MissReplies() {
+    may_have_missed_replies = true;
+    asked.clear();
+  }
   // Checks that messages of one sender come in their order.
   void CheckPlace(const Place& place, std::string_view what);
 
@@ -75,7 +80,8 @@ struct Life {
   Random random;
   // A routee of a pool: all routees share one recipe, so a restart begins a new Life. Nothing of an earlier one is known.
   bool is_anonymous = false;
-  // An object could not be made, in a restart: a placeholder took replies in its place.
+  // A restart failed, so that the actor had no instance for a while: replies to asks of the instance
+  // before may have been unhandled.
   bool may_have_missed_replies = false;
   bool is_fifo = true;
   bool is_pinned = false;
