@@ -6,7 +6,7 @@
 //   registry->Register(cart, user, "cart");
 //   registry->RegisterAuto(worker, cart, 0);         // "$a"
 //   registry->PathOf(worker)->ToCanonical()          // "pekko://shop/user/cart/$a#5320..."
-//   registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"))  // cart
+//   registry->Find(*ActorPathParser::Parse("pekko://shop/user/cart"))  // cart
 //
 // An actor has an entry of 32 bytes with its parent and its own name: up to 7 bytes and all automatic names in place, the
 // heap for longer ones. No text of a path is kept; it is built when somebody asks. Both directions are O(1) in the
@@ -29,7 +29,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -74,13 +73,6 @@ struct ActorPathRegistryOptions {
   uint64_t uid_key = 0;
 };
 
-// What the registry knows of an actor without building a text.
-struct ActorPathHandle {
-  Pid pid;
-  uint64_t hash;  // of the path, without the uid
-  ActorUid uid;
-};
-
 class ActorPathRegistry {
  public:
   // The text of a path below the root, so that peers can still parse the whole.
@@ -113,22 +105,14 @@ class ActorPathRegistry {
   absl::Status Unregister(Pid pid, Instant now);
 
   size_t size() const { return index_.size(); }
-  bool Contains(Pid pid) const { return FindEntry(pid) != nullptr; }
 
   // pid → path. Errors: kPidUnknown, also for an actor that has ended.
-  std::optional<ActorPathHandle> HandleOf(Pid pid) const;
   absl::StatusOr<ActorPath> PathOf(Pid pid) const;  // with its uid
-  // The text alone, in one allocation: without the uid, and with it.
+  // The text alone, in one allocation, without the uid.
   absl::StatusOr<std::string> TextOf(Pid pid) const;
-  absl::StatusOr<std::string> CanonicalTextOf(Pid pid) const;
 
-  // Not valid for the root and for a pid that is no live actor.
-  Pid ParentOf(Pid pid) const;
-
-  // path → pid, for paths of this system, with or without its authority. A path with a uid means that life only.
-  // Errors: kPidUnknown.
-  absl::StatusOr<Pid> Resolve(const ActorPath& path) const;
-  // The same for callers that need no reason: an invalid Pid if there is none.
+  // path → pid, for paths of this system, with or without its authority. A path with a uid means
+  // that life only. An invalid Pid if there is none.
   Pid Find(const ActorPath& path) const;
 
   // Whether the address of a path is that of this system: without authority, or with its own.
@@ -210,7 +194,7 @@ class ActorPathRegistry {
   absl::Status UnknownPid(Pid pid) const;
   absl::Status OfAnotherSystem(const ActorPath& path) const;
   ActorUid UidOf(const Entry& entry, Pid pid) const;
-  std::string MakeText(const Entry& entry, std::string_view suffix) const;
+  std::string MakeText(const Entry& entry) const;
   ActorPath MakePath(const Entry& entry, ActorUid uid) const;
 
   const absl::Duration uid_reservation_;
