@@ -478,7 +478,7 @@ void ActorTree::OnSystemMessage(ActorWorker& worker, ActorSlot& slot, Envelope& 
     FailureCause cause = FailureCause::kReturned;
     absl::Status ran = MessageInvoker::Call(
         "a task", [&] { return RunTask(ActorContext::Of(slot), std::move(task->task)); }, &cause);
-    if (!ran.ok()) MessageInvoker::Fail(worker, slot, std::move(ran), cause, nullptr);
+    if (!ran.ok()) MessageInvoker::Fail(worker, slot, ran, cause, nullptr);
   } else if (CellState* const state = CellState::Find(slot)) {
     for (size_t i = 0; i < state->attachments.size(); ++i) {
       if (state->attachments[i].attachment->OnSystemMessage(ActorContext::Of(slot), message)) return;

@@ -48,20 +48,20 @@ TEST(ActorTree, StartsAnActorBeforeItsFirstMessageAndStopsItAfterItsLast) {
 }
 
 // SCH-5
-TEST(ActorTree, ResolvesAnIndexAsLongAsItsActorLives) {
+TEST(ActorTree, ResolvesAPidAsLongAsItsActorLives) {
   TestLog log;
   TestSystem system;
-  MailboxRegistry& mailboxes = system.scheduler().mailboxes();
   const ActorRef root = system.Spawn(*ProbeProps(log, "root"));
-  const MailboxIndex index = MailboxRegistry::IndexOf(*root.slot());
-  EXPECT_EQ(mailboxes.Resolve(index), root.slot());
+  const ActorSlot* const slot = ProcessSlots().At(ActorSlotTable::IndexOf(root.slot()));
+  ASSERT_EQ(slot, root.slot());
+  EXPECT_EQ(slot->RefAt(root.generation()), root);
   ActorTree::Stop(root);
   system.Settle();
-  EXPECT_EQ(mailboxes.Resolve(index), nullptr);
+  EXPECT_TRUE(slot->RefAt(root.generation()).IsNoOne());
   // Not even when another actor has the slot.
   std::vector<ActorRef> others;
   for (int i = 0; i < 200; ++i) others.push_back(system.Spawn(*ProbeProps(log, "other")));
-  EXPECT_EQ(mailboxes.Resolve(index), nullptr);
+  EXPECT_TRUE(slot->RefAt(root.generation()).IsNoOne());
 }
 
 TEST(ActorTree, StartsAnActorThatGetsNoMessage) {
@@ -1016,8 +1016,8 @@ TEST(ActorTree, DoesNotMixWithAnotherOfTheProcess) {
   const ActorRef third = one.Spawn(*props);
   EXPECT_EQ(first.slot()->type.load(), third.slot()->type.load());
   EXPECT_NE(two.tree().TypeName(second.slot()->type.load()).find("Probe"), std::string::npos);
-  EXPECT_EQ(one.scheduler().mailboxes().Resolve(MailboxRegistry::IndexOf(*second.slot())), nullptr);
-  EXPECT_EQ(two.scheduler().mailboxes().Resolve(MailboxRegistry::IndexOf(*second.slot())), second.slot());
+  EXPECT_FALSE(one.scheduler().mailboxes().slots().Owns(second.slot()));
+  EXPECT_TRUE(two.scheduler().mailboxes().slots().Owns(second.slot()));
   // One tells the other, which does not run yet, and ends.
   Tell(first, Do{[second](ActorContext& context) {
          context.Tell(second, std::string("hello"));

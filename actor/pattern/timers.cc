@@ -104,7 +104,7 @@ class TimersBase::Table final : public CellAttachment {
           return absl::OkStatus();
         },
         &cause);
-    if (!copied.ok()) MessageInvoker::Fail(ActorContext::worker(), context.slot(), std::move(copied), cause, nullptr);
+    if (!copied.ok()) MessageInvoker::Fail(ActorContext::worker(), context.slot(), copied, cause, nullptr);
     return true;
   }
 

@@ -1,24 +1,17 @@
-// What came of running an actor: the answer of a MessageInvoker, by which a ReadyQueueCoordinator decides whether the
-// actor is queued again.
+// How a run of an actor ends, and why and how long an actor is suspended.
 //
-//   InvokeResult result = invoker.InvokeBatch(slot, 64);
-//   if (result.kind == InvokeResult::Kind::kSuspended) Log("waits for ", ToString(result.reason));
+//   if (invoker.Run(worker, slot) == InvokeResult::kYielded) worker.Register(slot, Placement::kYield);
+//   return MiddlewareFlow::Break(SuspendReason::kRateLimit, ResumeCondition::After(delay));
 #ifndef FRAKTOR_ACTOR_READY_INVOKE_RESULT_H_
 #define FRAKTOR_ACTOR_READY_INVOKE_RESULT_H_
 
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <string_view>
-#include <utility>
 
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace fraktor::inline v0 {
-
-// What an actor is doing, seen from outside.
-enum class ActorState : uint8_t { kRunning, kSuspended, kStopping, kStopped };
 
 // Why an actor handles no user message for the time being. System messages it handles always.
 enum class SuspendReason : uint8_t {
@@ -63,39 +56,17 @@ class ResumeCondition {
   absl::Duration delay_;
 };
 
-struct InvokeResult {
-  enum class Kind : uint8_t {
-    kCompleted,  // Did what there was to do; `ready_hint` says that something has come in since.
-    kYielded,    // Used its budget with messages left.
-    kSuspended,  // Handles no user message until `resume_on`.
-    kFailed,     // A handler failed with `error`; suspended until the verdict, which comes as a system message.
-    kStopped,    // Ended; its mailbox is empty and its slot free.
-  };
-
-  static InvokeResult Completed(bool ready_hint) { return {.kind = Kind::kCompleted, .ready_hint = ready_hint}; }
-  static InvokeResult Yielded() { return {.kind = Kind::kYielded}; }
-  static InvokeResult Suspended(SuspendReason reason, ResumeCondition resume_on) {
-    return {.kind = Kind::kSuspended, .reason = reason, .resume_on = resume_on};
-  }
-  static InvokeResult Failed(absl::Status error, std::optional<absl::Duration> retry_after = std::nullopt) {
-    InvokeResult result{.kind = Kind::kFailed};
-    result.error = std::move(error);
-    result.retry_after = retry_after;
-    return result;
-  }
-  static InvokeResult Stopped() { return {.kind = Kind::kStopped}; }
-
-  Kind kind = Kind::kCompleted;
-  bool ready_hint = false;
-  SuspendReason reason = SuspendReason::kUserDefined;
-  ResumeCondition resume_on = ResumeCondition::ExternalSignal({});
-  absl::Status error = {};
-  std::optional<absl::Duration> retry_after = {};
+// How a run of an actor ends.
+enum class InvokeResult : uint8_t {
+  kCompleted,  // The mailbox is empty.
+  kYielded,    // The budget is used, and there may be messages left: the actor is to be queued again.
+  kSuspended,  // The actor handles no user message until its resume condition holds.
+  kFailed,     // A handler has failed: the actor handles no user message until the verdict of its
+               // supervisor, which comes as a system message.
+  kStopped,    // The actor has ended. Its mailbox is empty and its slot is free.
 };
 
-std::string_view ToString(ActorState state);
 std::string_view ToString(SuspendReason reason);
-std::string_view ToString(InvokeResult::Kind kind);
 
 }  // namespace fraktor::inline v0
 

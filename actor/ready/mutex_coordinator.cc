@@ -15,8 +15,7 @@ bool MutexCoordinator::RegisterReady(WorkerIndex /*worker*/, ReadyNode& node, Pl
   WorkerIndex sleeper = kForeign;
   {
     MutexLock lock(mutex_);
-    // Under the lock an unregistered node is not in the list, so it is never revived.
-    if (ReadyMembership::Enter(node) == ReadyMembership::Entry::kAlready) return false;
+    if (!ReadyMembership::Enter(node)) return false;
     ReadyMembership::set_next(node, nullptr);
     if (last_ == nullptr) {
       first_ = &node;
@@ -33,18 +32,6 @@ bool MutexCoordinator::RegisterReady(WorkerIndex /*worker*/, ReadyNode& node, Pl
   }
   if (sleeper != kForeign) waker_.WakeWorker(sleeper);
   return true;
-}
-
-bool MutexCoordinator::Unregister(ReadyNode& node) {
-  MutexLock lock(mutex_);
-  size_t position = 0;
-  for (ReadyNode* at = first_; at != nullptr; at = ReadyMembership::next(*at), ++position) {
-    if (at == &node) {
-      ReadyMembership::Leave(*TakeAt(position));
-      return true;
-    }
-  }
-  return false;
 }
 
 size_t MutexCoordinator::DrainReady(WorkerIndex /*worker*/, absl::Span<ReadyNode*> out) {

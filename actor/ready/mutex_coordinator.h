@@ -29,7 +29,6 @@ class MutexCoordinator final : public ReadyQueueCoordinator {
   MutexCoordinator(WorkerIndex workers, WorkerWaker& waker, Choice choice = nullptr);
 
   bool RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) override;
-  bool Unregister(ReadyNode& node) override;
   size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) override;
   bool BeginWait(WorkerIndex worker) override;
   void EndWait(WorkerIndex worker) override;

@@ -4,8 +4,9 @@
 //
 //   ReadyNode* batch[1];                                           // a worker
 //   while (coordinator.DrainReady(worker, batch) == 1) {
-//     InvokeResult result = Run(*batch[0]);
-//     coordinator.HandleInvokeResult(worker, *batch[0], result);
+//     if (Run(*batch[0]) == InvokeResult::kYielded) {
+//       coordinator.RegisterReady(worker, *batch[0], Placement::kYield);
+//     }
 //   }
 //   if (coordinator.BeginWait(worker)) { Park(); coordinator.EndWait(worker); }
 //
@@ -24,7 +25,6 @@
 
 #include "absl/types/span.h"
 
-#include "fraktor/actor/ready/invoke_result.h"
 #include "fraktor/utils/queue/atomics.h"
 
 namespace fraktor::inline v0 {
@@ -48,7 +48,7 @@ class BasicReadyNode {
   BasicReadyNode& operator=(const BasicReadyNode&) = delete;
 
   // Whether it is in a ready queue: what was true a moment ago, unless the caller holds the mailbox.
-  bool IsRegistered() const { return state_.load(std::memory_order_relaxed) == State::kQueued; }
+  bool IsRegistered() const { return is_queued_.load(std::memory_order_relaxed); }
 
  protected:
   ~BasicReadyNode() = default;
@@ -56,19 +56,11 @@ class BasicReadyNode {
  private:
   friend class BasicReadyMembership<Atomics>;
 
-  enum class State : uint8_t {
-    kOut,
-    kQueued,
-    kVoid,  // Unregistered, but still in a queue, which will pass it over.
-  };
-
   // The next in a list; meaningful to the queue that the node is in.
   typename Atomics::template Plain<BasicReadyNode*> next_{nullptr};
-  // Mostly the queue that the node is in orders what the holders of the mailbox did. This does where there is no queue
-  // in between: from the one that registers to the one that unregisters, from a queue that passes the node over to the
-  // one that registers it again, and from the one that registers a node which was not passed over yet to the worker
-  // that finds it. See BasicReadyMembership.
-  typename Atomics::template Atomic<State> state_{State::kOut};
+  // Relaxed. Only the holder of the mailbox writes it, and the hand-over of the mailbox orders what
+  // two holders do.
+  typename Atomics::template Atomic<bool> is_queued_{false};
 };
 
 using ReadyNode = BasicReadyNode<>;
@@ -95,11 +87,6 @@ class ReadyQueueCoordinator {
   // was there already.
   virtual bool RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) = 0;
 
-  // Takes an actor out. True if it was there: then no worker will run it, and the caller holds its mailbox. It may be
-  // registered again at once, with this coordinator. False if it is not registered, or not any more: a worker has it.
-  // Any thread.
-  virtual bool Unregister(ReadyNode& node) = 0;
-
   // Takes up to `out.size()` ready actors out, puts them into `out` and answers how many.
   virtual size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) = 0;
 
@@ -113,15 +100,6 @@ class ReadyQueueCoordinator {
 
   // The worker is awake, for whatever reason, after BeginWait answered true.
   virtual void EndWait(WorkerIndex worker) = 0;
-
-  // What came of running an actor that was drained. Yielded, and completed with more to do, put it at the back. After
-  // the others the actor is not touched: somebody else may have it already.
-  void HandleInvokeResult(WorkerIndex worker, ReadyNode& node, const InvokeResult& result) {
-    if (result.kind == InvokeResult::Kind::kYielded ||
-        (result.kind == InvokeResult::Kind::kCompleted && result.ready_hint)) {
-      RegisterReady(worker, node, Placement::kYield);
-    }
-  }
 
   // How many are ready, more or less: exact only while nothing happens. For metrics.
   virtual size_t ReadyCountHint() const = 0;
@@ -144,46 +122,19 @@ class BasicReadyMembership {
  public:
   using Node = BasicReadyNode<Atomics>;
 
-  enum class Entry : uint8_t {
-    kEnter,    // It was in no queue: the caller puts it into one now.
-    kRevived,  // It was unregistered but not passed over yet, and is registered again where it is.
-    kAlready,  // It was registered.
-  };
-
-  // By the holder of the mailbox.
-  static Entry Enter(Node& node) {
-    // Acquires the end of the queue's use of the node, if it was passed over.
-    State state = node.state_.load(std::memory_order_acquire);
-    if (state == State::kQueued) return Entry::kAlready;
-    // The worker that comes by it may be passing it over at this moment; one of the two exchanges is first. The release
-    // pairs with Leave, and with MakeVoid.
-    if (state == State::kVoid && node.state_.compare_exchange_strong(state, State::kQueued, std::memory_order_release,
-                                                                     std::memory_order_acquire)) {
-      return Entry::kRevived;
-    }
-    // The release pairs with MakeVoid; for the worker that drains it the queue does the same.
-    node.state_.store(State::kQueued, std::memory_order_release);
-    return Entry::kEnter;
+  // The holder of the mailbox calls this, and puts the node into a queue if the answer is true. False
+  // if the node is in a queue already.
+  static bool Enter(Node& node) {
+    if (node.IsRegistered()) return false;
+    node.is_queued_.store(true, std::memory_order_relaxed);
+    return true;
   }
 
-  // By the worker that took it out of its queue. False: pass it over. An exchange, since somebody may unregister it at
-  // this moment: exactly one of the two has it then.
-  static bool Leave(Node& node) {
-    return node.state_.exchange(State::kOut, std::memory_order_acq_rel) == State::kQueued;
-  }
-
-  // By any thread. True: the caller has it.
-  static bool MakeVoid(Node& node) {
-    State state = State::kQueued;
-    return node.state_.compare_exchange_strong(state, State::kVoid, std::memory_order_acquire,
-                                               std::memory_order_relaxed);
-  }
+  // The worker that has taken the node out of its queue calls this.
+  static void Leave(Node& node) { node.is_queued_.store(false, std::memory_order_relaxed); }
 
   static Node* next(const Node& node) { return node.next_; }
   static void set_next(Node& node, Node* next) { node.next_ = next; }
-
- private:
-  using State = typename Node::State;
 };
 
 using ReadyMembership = BasicReadyMembership<>;

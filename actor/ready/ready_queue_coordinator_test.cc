@@ -141,21 +141,10 @@ TEST_P(CoordinatorTest, QueuesAnActorAgainThatHasMoreToDo) {
   Register(1);
   Register(2);
   ASSERT_EQ(Drain(1), std::vector<int>({1}));
-  coordinator_->HandleInvokeResult(0, node(1), InvokeResult::Yielded());
+  EXPECT_TRUE(Register(1, 0, Placement::kYield));
   EXPECT_EQ(Drain(1), std::vector<int>({2}));  // At the back, not before the others.
-  coordinator_->HandleInvokeResult(0, node(2), InvokeResult::Completed(/*ready_hint=*/true));
+  EXPECT_TRUE(Register(2, 0, Placement::kYield));
   EXPECT_EQ(Drain(8), std::vector<int>({1, 2}));
-}
-
-TEST_P(CoordinatorTest, LeavesAnActorAloneThatIsDoneForNow) {
-  for (const InvokeResult& result :
-       {InvokeResult::Completed(/*ready_hint=*/false),
-        InvokeResult::Suspended(SuspendReason::kRateLimit, ResumeCondition::After(absl::Seconds(1))),
-        InvokeResult::Failed(absl::InternalError("broken")), InvokeResult::Stopped()}) {
-    coordinator_->HandleInvokeResult(0, node(1), result);
-    EXPECT_FALSE(node(1).IsRegistered()) << ToString(result.kind);
-  }
-  EXPECT_TRUE(Drain(8).empty());
 }
 
 // Misuse, and what looks like it.
@@ -166,37 +155,6 @@ TEST_P(CoordinatorTest, RegistersAnActorOnceHoweverOften) {
   EXPECT_FALSE(Register(1, kForeign));
   EXPECT_FALSE(Register(1, 0, Placement::kNext));
   EXPECT_EQ(Drain(8), std::vector<int>({1}));
-}
-
-TEST_P(CoordinatorTest, DoesNotGiveWhatWasUnregistered) {
-  for (int i = 0; i < 3; ++i) Register(i);
-  EXPECT_TRUE(coordinator_->Unregister(node(1)));
-  EXPECT_FALSE(node(1).IsRegistered());
-  EXPECT_FALSE(coordinator_->Unregister(node(1)));
-  EXPECT_EQ(Drain(8), std::vector<int>({0, 2}));
-}
-
-TEST_P(CoordinatorTest, PassesOverWhatAForeignThreadRegisteredAndUnregistered) {
-  for (int i = 0; i < 3; ++i) Register(i, kForeign);
-  for (int i = 0; i < 3; ++i) EXPECT_TRUE(coordinator_->Unregister(node(i)));
-  EXPECT_TRUE(Drain(8).empty());
-}
-
-TEST_P(CoordinatorTest, UnregistersNothingWhereThereIsNothing) {
-  EXPECT_FALSE(coordinator_->Unregister(node(1)));
-  Register(2);
-  EXPECT_FALSE(coordinator_->Unregister(node(1)));
-  EXPECT_EQ(Drain(8), std::vector<int>({2}));
-  EXPECT_TRUE(Register(1));
-}
-
-TEST_P(CoordinatorTest, TakesAnActorBackAfterItWasUnregistered) {
-  Register(1);
-  EXPECT_TRUE(coordinator_->Unregister(node(1)));
-  EXPECT_TRUE(Register(1));
-  EXPECT_FALSE(Register(1));
-  EXPECT_EQ(Drain(8), std::vector<int>({1}));
-  EXPECT_TRUE(Drain(8).empty());
 }
 
 TEST_P(CoordinatorTest, LetsNobodyWaitWhileSomethingIsReady) {
@@ -223,7 +181,6 @@ TEST_P(CoordinatorTest, LetsAWorkerNotWaitThatHasAnActorToRunNext) {
 TEST_P(CoordinatorTest, DoesNotGiveAWorkerWhatItHasDrainedAlready) {
   Register(1);
   ASSERT_EQ(Drain(1), std::vector<int>({1}));
-  EXPECT_FALSE(coordinator_->Unregister(node(1)));
   EXPECT_TRUE(Drain(8, 1).empty());
 }
 
@@ -335,7 +292,7 @@ TEST_P(CoordinatorStress, RunsEachRegistrationOnceAndLosesNoWakeUp) {
           auto& node = static_cast<TestNode&>(*out);
           // Every third run goes round once more, by way of this worker's own ring.
           if (++node.runs % 3 == 0) {
-            coordinator->HandleInvokeResult(me, node, InvokeResult::Yielded());
+            coordinator->RegisterReady(me, node, Placement::kYield);
             continue;
           }
           ++total;

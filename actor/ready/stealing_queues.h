@@ -61,7 +61,6 @@ class BasicStealingQueues {
   }
 
   bool RegisterReady(WorkerIndex index, Node& node, Placement placement);
-  bool Unregister(Node& node) { return Membership::MakeVoid(node); }
   size_t DrainReady(WorkerIndex index, absl::Span<Node*> out);
   // How many foreign threads have put there.
   const typename Atomics::template Atomic<size_t>& injected_count() const { return injected_.count(); }
@@ -119,8 +118,7 @@ class BasicStealingQueues {
 template <typename Atomics, typename Lock, size_t kRingCapacity, uint32_t kLookInterval>
 bool BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::RegisterReady(WorkerIndex index, Node& node,
                                                                                      Placement placement) {
-  const auto entry = Membership::Enter(node);
-  if (entry != Membership::Entry::kEnter) return entry == Membership::Entry::kRevived;
+  if (!Membership::Enter(node)) return false;
   if (index == kForeign) {
     injected_.Push(&node);
     WakeOneIfUseful();
@@ -155,7 +153,8 @@ size_t BasicStealingQueues<Atomics, Lock, kRingCapacity, kLookInterval>::DrainRe
     if (node == nullptr) break;
     // If it was searching: there may be more where this came from.
     if (idle_.EndSearch(index)) WakeOneIfUseful();
-    if (Membership::Leave(*node)) out[drained++] = node;
+    Membership::Leave(*node);
+    out[drained++] = node;
   }
   return drained;
 }

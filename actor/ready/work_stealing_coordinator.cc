@@ -10,8 +10,6 @@ bool WorkStealingCoordinator::RegisterReady(WorkerIndex worker, ReadyNode& node,
   return queues_.RegisterReady(worker, node, placement);
 }
 
-bool WorkStealingCoordinator::Unregister(ReadyNode& node) { return queues_.Unregister(node); }
-
 size_t WorkStealingCoordinator::DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) {
   return queues_.DrainReady(worker, out);
 }

@@ -39,7 +39,6 @@ class WorkStealingCoordinator final : public ReadyQueueCoordinator {
   WorkStealingCoordinator(WorkerIndex workers, WorkerWaker& waker);
 
   bool RegisterReady(WorkerIndex worker, ReadyNode& node, Placement placement) override;
-  bool Unregister(ReadyNode& node) override;
   size_t DrainReady(WorkerIndex worker, absl::Span<ReadyNode*> out) override;
   bool BeginWait(WorkerIndex worker) override;
   void EndWait(WorkerIndex worker) override;

@@ -1,6 +1,5 @@
 #include "fraktor/actor/registry/actor_path_registry.h"
 
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -183,9 +182,7 @@ absl::Status ActorPathRegistry::Unregister(Pid pid, Instant now) {
                      absl::StrCat(QuotedForText(MakePath(*entry, ActorUid()).text()), " has ", entry->child_count,
                                   " live children; unregister them first"));
   }
-  AddReservation(
-      {.path = MakeText(*entry, std::string_view()), .path_hash = entry->hash, .uid = UidOf(*entry, pid), .pid = pid},
-      now);
+  AddReservation({.path = MakeText(*entry), .path_hash = entry->hash, .uid = UidOf(*entry, pid), .pid = pid}, now);
   if (entry->has_outside_uid) outside_uids_.erase(pid);
   index_.Erase(entry->hash, pid.slot);
   if (IsRoot(*entry)) {
@@ -205,18 +202,6 @@ inline ActorUid ActorPathRegistry::UidOf(const Entry& entry, Pid pid) const {
 ActorUid ActorPathRegistry::UidOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   return entry == nullptr ? issuer_.UidOf(pid) : UidOf(*entry, pid);
-}
-
-std::optional<ActorPathHandle> ActorPathRegistry::HandleOf(Pid pid) const {
-  const Entry* const entry = FindEntry(pid);
-  if (entry == nullptr) return std::nullopt;
-  return ActorPathHandle{.pid = pid, .hash = entry->hash, .uid = UidOf(*entry, pid)};
-}
-
-Pid ActorPathRegistry::ParentOf(Pid pid) const {
-  const Entry* const entry = FindEntry(pid);
-  if (entry == nullptr || IsRoot(*entry)) return Pid();
-  return PidOf(ParentOf(*entry), entry->parent_slot);
 }
 
 ActorPath ActorPathRegistry::MakePath(const Entry& entry, ActorUid uid) const {
@@ -246,26 +231,16 @@ absl::StatusOr<ActorPath> ActorPathRegistry::PathOf(Pid pid) const {
 absl::StatusOr<std::string> ActorPathRegistry::TextOf(Pid pid) const {
   const Entry* const entry = FindEntry(pid);
   if (entry == nullptr) return UnknownPid(pid);
-  return MakeText(*entry, std::string_view());
+  return MakeText(*entry);
 }
 
-absl::StatusOr<std::string> ActorPathRegistry::CanonicalTextOf(Pid pid) const {
-  const Entry* const entry = FindEntry(pid);
-  if (entry == nullptr) return UnknownPid(pid);
-  char uid[1 + 20] = {'#'};
-  const char* const end = std::to_chars(uid + 1, uid + sizeof(uid), UidOf(*entry, pid).value()).ptr;
-  return MakeText(*entry, std::string_view(uid, static_cast<size_t>(end - uid)));
-}
-
-// Returns the path as text, with `suffix` after it unless it is the root.
-std::string ActorPathRegistry::MakeText(const Entry& entry, std::string_view suffix) const {
+std::string ActorPathRegistry::MakeText(const Entry& entry) const {
   if (IsRoot(entry)) return root_.ToString();
   const std::string_view address = root_.text().substr(0, root_.text().size() - 1);  // without its slash
   std::string text;
-  text.resize(address.size() + entry.text_size + suffix.size());
+  text.resize(address.size() + entry.text_size);
   // Writes from the end to the beginning, because an entry knows its parent.
-  char* end = text.data() + text.size() - suffix.size();
-  suffix.copy(end, suffix.size());  // not memcpy: the data of an empty suffix may be null
+  char* end = text.data() + text.size();
   for (const Entry* at = &entry; !IsRoot(*at); at = &ParentOf(*at)) {
     end = at->name.WriteWithSlashBefore(end);
   }
@@ -312,19 +287,6 @@ Pid ActorPathRegistry::Find(const ActorPath& path) const {
   const Pid pid = PidOf(entry, *slot);
   if (!path.uid().IsNone() && path.uid() != UidOf(entry, pid)) return Pid();
   return pid;
-}
-
-absl::StatusOr<Pid> ActorPathRegistry::Resolve(const ActorPath& path) const {
-  const Pid pid = Find(path);
-  if (pid.IsValid()) return pid;
-  if (!IsOurs(path)) return OfAnotherSystem(path);
-  const bool other_life = !path.uid().IsNone() && Find(path.WithoutUid()).IsValid();
-  return MakeError(
-      absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
-      absl::StrCat("no live actor has the path ", QuotedForText(path.ToCanonical()), " in ",
-                   QuotedForText(root_.text()),
-                   other_life ? "; the actor of this path has another uid: leave the uid out to mean the current actor"
-                              : "; it has ended or never existed"));
 }
 
 bool ActorPathRegistry::WasIssued(ActorUid uid) const {

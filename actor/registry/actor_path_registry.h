@@ -6,7 +6,7 @@
 //   FRAKTOR_RETURN_IF_ERROR(registry->Register(cart, user, "cart"));
 //   FRAKTOR_RETURN_IF_ERROR(registry->RegisterAuto(worker, cart, 0));  // "$a"
 //   absl::StatusOr<std::string> text = registry->TextOf(worker);       // "pekko://shop/user/cart/$a"
-//   absl::StatusOr<Pid> pid = registry->Resolve(*ActorPathParser::Parse("pekko://shop/user/cart"));
+//   Pid found = registry->Find(*ActorPathParser::Parse("pekko://shop/user/cart"));
 //
 // Each actor has an entry of 32 bytes with its parent and its own name. Names of up to 7 bytes and
 // all automatic names are in the entry; longer names are on the heap. The registry keeps no text of
@@ -30,7 +30,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -75,13 +74,6 @@ struct ActorPathRegistryOptions {
   uint64_t uid_key = 0;
 };
 
-// An actor's identity, without the text of its path.
-struct ActorPathHandle {
-  Pid pid;
-  uint64_t hash;  // hash of the path, without the uid
-  ActorUid uid;
-};
-
 class ActorPathRegistry {
  public:
   // The maximum size of a path's text below the root. Peers can still parse a path of this size.
@@ -114,22 +106,14 @@ class ActorPathRegistry {
   absl::Status Unregister(Pid pid, Instant now);
 
   size_t size() const { return index_.size(); }
-  bool Contains(Pid pid) const { return FindEntry(pid) != nullptr; }
 
   // pid → path. Errors: kPidUnknown, also for an actor that has ended.
-  std::optional<ActorPathHandle> HandleOf(Pid pid) const;
   absl::StatusOr<ActorPath> PathOf(Pid pid) const;  // with the uid
-  // The text alone, in one allocation: without the uid, or with it.
+  // The text alone, in one allocation, without the uid.
   absl::StatusOr<std::string> TextOf(Pid pid) const;
-  absl::StatusOr<std::string> CanonicalTextOf(Pid pid) const;
-
-  // Returns an invalid Pid for the root and for a pid that is no live actor.
-  Pid ParentOf(Pid pid) const;
 
   // path → pid, for paths of this system, with or without its authority. A path with a uid means
-  // that incarnation only. Errors: kPidUnknown.
-  absl::StatusOr<Pid> Resolve(const ActorPath& path) const;
-  // The same without a reason: returns an invalid Pid if there is no such actor.
+  // that incarnation only. Returns an invalid Pid if there is no such actor.
   Pid Find(const ActorPath& path) const;
 
   // Returns whether the address of a path is this system's: without an authority, or with its own.
@@ -210,7 +194,7 @@ class ActorPathRegistry {
   absl::Status UnknownPid(Pid pid) const;
   absl::Status OfAnotherSystem(const ActorPath& path) const;
   ActorUid UidOf(const Entry& entry, Pid pid) const;
-  std::string MakeText(const Entry& entry, std::string_view suffix) const;
+  std::string MakeText(const Entry& entry) const;
   ActorPath MakePath(const Entry& entry, ActorUid uid) const;
 
   const absl::Duration uid_reservation_;

@@ -83,12 +83,12 @@ TEST(RegistryAllocation, AskingForTheTextTakesOne) {
   ASSERT_TRUE(registry->Register({2, 1}, kUser, "a-rather-long-name-of-an-actor").ok());
   ASSERT_TRUE(registry->RegisterAuto({3, 1}, {2, 1}, 7).ok());
   size_t before = allocations;
-  const absl::StatusOr<std::string> text = registry->CanonicalTextOf({3, 1});
+  const absl::StatusOr<std::string> text = registry->TextOf({3, 1});
   EXPECT_EQ(allocations - before, 1u);
   before = allocations;
   const absl::StatusOr<ActorPath> path = registry->PathOf({3, 1});
   EXPECT_EQ(allocations - before, 1u);
-  EXPECT_EQ(path->ToCanonical(), *text);
+  EXPECT_EQ(path->text(), *text);
   before = allocations;
   EXPECT_EQ(registry->Find(*path), (Pid{3, 1}));
   EXPECT_EQ(allocations - before, 0u);

@@ -104,10 +104,7 @@ class WorkerExecutor::Loop final : public Worker {
         worker.turn.uncounted = CountPutBack(slot);
         worker.slice.Begin(budget, kStreak);
       }
-      const InvokeResult::Kind kind = invoker.Run(worker, *slot);
-      if (kind == InvokeResult::Kind::kYielded) worker.Register(*slot, Placement::kYield);
-      // The lifecycle knows; the next actor has nothing to do with it.
-      if (kind == InvokeResult::Kind::kFailed) worker.turn.failure = absl::OkStatus();
+      if (invoker.Run(worker, *slot) == InvokeResult::kYielded) worker.Register(*slot, Placement::kYield);
       slot = worker.outbox.TakeDeferred();
       if (slot == nullptr) continue;
       // What the last actor made ready is run at once, past those that are ready: it is warm, and needs no queue. Not
@@ -256,9 +253,7 @@ void WorkerExecutor::RunAsGuest(absl::Span<ActorSlot* const> actors) {
           break;
         }
         ++runs;
-        const InvokeResult::Kind kind = invoker_.Run(worker, *slot);
-        if (kind == InvokeResult::Kind::kYielded) DispatcherTable::RegisterOrEmpty(*slot);
-        if (kind == InvokeResult::Kind::kFailed) worker.turn.failure = absl::OkStatus();
+        if (invoker_.Run(worker, *slot) == InvokeResult::kYielded) DispatcherTable::RegisterOrEmpty(*slot);
         slot = worker.outbox.TakeDeferred();
         if (slot != nullptr) worker.turn.uncounted = worker.outbox.TakeUncounted();
       }

@@ -337,9 +337,9 @@ TEST_F(WorkerWatchTest, EndsATurnThatTakesLong) {
     ReadyNode* node = nullptr;
     ASSERT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
     worker_.slice.Begin(64, 0);
-    const InvokeResult::Kind kind = invoker.Run(worker_, slot);
+    const InvokeResult kind = invoker.Run(worker_, slot);
     EXPECT_EQ(handled, expected);
-    if (kind == InvokeResult::Kind::kYielded) worker_.Register(slot, ReadyQueueCoordinator::Placement::kYield);
+    if (kind == InvokeResult::kYielded) worker_.Register(slot, ReadyQueueCoordinator::Placement::kYield);
   }
   EXPECT_EQ(coordinator_.ReadyCountHint(), 0u);
   MailboxRegistry::Unregister(slot);

@@ -39,17 +39,17 @@ TEST(SystemState, HoldsGuardiansAsReferencesWithAFlag) {
   booting.SetGuardian(GuardianKind::kUser, RefTo(1));
   booting.SetGuardian(GuardianKind::kSystem, RefTo(2));
   const std::unique_ptr<RunningSystemState> running = std::move(booting).IntoRunning().value();
-  EXPECT_EQ(running->MarkStopped(RefTo(1)), GuardianStopped::kNow);
-  EXPECT_EQ(running->MarkStopped(RefTo(1)), GuardianStopped::kAgain);
+  running->MarkStopped(RefTo(1));
+  running->MarkStopped(RefTo(1));
   EXPECT_FALSE(running->IsAlive(GuardianKind::kUser));
   EXPECT_EQ(running->guardian(GuardianKind::kUser), RefTo(1));
   EXPECT_TRUE(running->IsAlive(GuardianKind::kSystem));
-  EXPECT_FALSE(running->IsTerminated());
+  EXPECT_TRUE(running->IsAlive(GuardianKind::kRoot));
   // GRD-5
-  EXPECT_EQ(running->MarkStopped(RefTo(3)), GuardianStopped::kUnknown);
+  running->MarkStopped(RefTo(3));
   EXPECT_EQ(unknown, (std::vector<ActorRef>{RefTo(3)}));
-  EXPECT_EQ(running->MarkStopped(RefTo(0)), GuardianStopped::kNow);
-  EXPECT_TRUE(running->IsTerminated());
+  running->MarkStopped(RefTo(0));
+  EXPECT_FALSE(running->IsAlive(GuardianKind::kRoot));
   EXPECT_TRUE(running->IsAlive(GuardianKind::kSystem));
 }
 
@@ -64,24 +64,6 @@ TEST(SystemState, DoesNotRunWithoutAllGuardians) {
     EXPECT_EQ(ErrorKindOf<BootstrapErrorKind>(refused), BootstrapErrorKind::kMissingGuardian) << refused;
     EXPECT_NE(refused.message().find(NameOf(static_cast<GuardianKind>(missing)).data()), absl::string_view::npos);
   }
-}
-
-// GRD-4
-TEST(SystemState, IsTerminatedWhileItBootsByItsRootOrIfThatIsMissingByAnother) {
-  BootingSystemState rootless;
-  rootless.SetGuardian(GuardianKind::kUser, RefTo(1));
-  EXPECT_FALSE(rootless.IsTerminated());
-  EXPECT_EQ(rootless.MarkStopped(ActorRef()), GuardianStopped::kUnknown);
-  EXPECT_EQ(rootless.MarkStopped(RefTo(1)), GuardianStopped::kNow);
-  EXPECT_TRUE(rootless.IsTerminated());
-  BootingSystemState rooted;
-  rooted.SetGuardian(GuardianKind::kRoot, RefTo(0));
-  rooted.SetGuardian(GuardianKind::kSystem, RefTo(2));
-  EXPECT_EQ(rooted.MarkStopped(RefTo(2)), GuardianStopped::kNow);
-  EXPECT_FALSE(rooted.IsTerminated());
-  EXPECT_EQ(rooted.guardian(GuardianKind::kSystem), RefTo(2));
-  EXPECT_EQ(rooted.MarkStopped(RefTo(0)), GuardianStopped::kNow);
-  EXPECT_TRUE(rooted.IsTerminated());
 }
 
 using System = SystemTest;
@@ -135,6 +117,7 @@ TEST_F(System, SaysThatItIsNotUpIfItsBootFails) {
   EXPECT_NE(failed.message().find("no disk"), absl::string_view::npos) << failed;
 }
 
+// GRD-4
 TEST_F(System, EndsThatWasToldToEndWhileItBoots) {
   options_.on_boot = [](ActorSystem& booting) {
     EXPECT_FALSE(booting.root_guardian().IsNoOne());
@@ -207,7 +190,7 @@ TEST_F(System, TellsAtOnceWhoWatchesAGuardianThatHasStopped) {
 TEST_F(System, WarnsOfAGuardianThatIsNone) {
   const ActorRef a = Spawn("a");
   auto& state = const_cast<RunningSystemState&>(system().state());
-  EXPECT_EQ(state.MarkStopped(a), GuardianStopped::kUnknown);
+  state.MarkStopped(a);
   EXPECT_EQ(Logged(), (Lines{"W : pekko://test/user/a was said to have stopped as a guardian, and is none"}));
   EXPECT_TRUE(state.IsAlive(GuardianKind::kUser));
 }

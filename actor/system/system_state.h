@@ -48,31 +48,25 @@ struct ErrorKindTraits<BootstrapErrorKind> {
 // What a system answers that is still booting, or has failed to: ActorErrorKind::kSystemNotBootstrapped.
 absl::Status SystemNotBootstrapped(std::string_view why);
 
-// Which end of a guardian it was that has been marked.
-enum class GuardianStopped : uint8_t { kUnknown, kAgain, kNow };
-
 // Called with a reference that was marked as stopped and is no guardian's.
 using UnknownGuardian = std::function<void(ActorRef actor)>;
 
 class RunningSystemState {
  public:
-  RunningSystemState(const std::array<ActorRef, kGuardianKinds>& guardians,
-                     const std::array<bool, kGuardianKinds>& alive, UnknownGuardian on_unknown);
+  RunningSystemState(const std::array<ActorRef, kGuardianKinds>& guardians, UnknownGuardian on_unknown);
 
   ActorRef guardian(GuardianKind kind) const { return guardians_[static_cast<size_t>(kind)]; }
   bool IsAlive(GuardianKind kind) const {
     // Pairs with the release in MarkStopped.
     return alive_[static_cast<size_t>(kind)].load(std::memory_order_acquire);
   }
-  // The root is down, and with it all.
-  bool IsTerminated() const { return !IsAlive(GuardianKind::kRoot); }
   // Nothing happens if it is no guardian, but that UnknownGuardian is called.
-  GuardianStopped MarkStopped(ActorRef actor);
+  void MarkStopped(ActorRef actor);
 
  private:
   const std::array<ActorRef, kGuardianKinds> guardians_;
   // Released when one goes down, acquired by IsAlive.
-  std::array<std::atomic<bool>, kGuardianKinds> alive_;
+  std::array<std::atomic<bool>, kGuardianKinds> alive_{true, true, true};
   const UnknownGuardian on_unknown_;
 };
 
@@ -80,25 +74,15 @@ class BootingSystemState {
  public:
   explicit BootingSystemState(UnknownGuardian on_unknown = nullptr) : on_unknown_(std::move(on_unknown)) {}
 
-  void SetGuardian(GuardianKind kind, ActorRef guardian) {
-    guardians_[static_cast<size_t>(kind)] = guardian;
-    alive_[static_cast<size_t>(kind)] = true;
-  }
+  void SetGuardian(GuardianKind kind, ActorRef guardian) { guardians_[static_cast<size_t>(kind)] = guardian; }
   // No one if it has not been set.
   ActorRef guardian(GuardianKind kind) const { return guardians_[static_cast<size_t>(kind)]; }
-
-  // Of one that has been set, and has not stopped since.
-  bool IsAlive(GuardianKind kind) const { return alive_[static_cast<size_t>(kind)]; }
-  // The root is down; or, if it was never set, one of the others.
-  bool IsTerminated() const;
-  GuardianStopped MarkStopped(ActorRef actor);
 
   // BootstrapErrorKind::kMissingGuardian for the first that is missing.
   absl::StatusOr<std::unique_ptr<RunningSystemState>> IntoRunning() &&;
 
  private:
   std::array<ActorRef, kGuardianKinds> guardians_;
-  std::array<bool, kGuardianKinds> alive_{};
   UnknownGuardian on_unknown_;
 };
 

@@ -18,7 +18,6 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/observe/worker_metrics.h"
-#include "fraktor/actor/ready/invoke_result.h"
 #include "fraktor/actor/ready/ready_queue_coordinator.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/turn/actor_slot.h"
@@ -48,16 +47,12 @@ struct Turn {
   // How the actor fails with the error that its code returns now. Whoever sets it returns that
   // error at once; MessageInvoker::Fail takes it.
   FailureCause cause{};
-  uint32_t dropped = 0;       // Messages that left the mailbox in this run without being handled.
-  uint32_t uncounted = 0;     // Messages that made the actor ready and that nobody has counted.
-  absl::Status failure = {};  // The last one of this run.
+  uint32_t dropped = 0;    // Messages that left the mailbox in this run without being handled.
+  uint32_t uncounted = 0;  // Messages that made the actor ready and that nobody has counted.
   // Whose code runs, if that can end before the actor does: a behaviour. Null if it is the actor's own code.
   HandlerOwner* owner = nullptr;
   // Of an actor that ends: what the lifecycle kept of it, for OnEnded.
   std::unique_ptr<LifecycleState> ended_state;
-  // Of a parked actor that a middleware has suspended.
-  SuspendReason suspended_for = SuspendReason::kUserDefined;
-  ResumeCondition resume_on = ResumeCondition::ExternalSignal({});
 
   // Whether there is anything to heed before the next user message.
   bool gated() const { return (failures | gate) != 0; }

@@ -83,7 +83,7 @@ TEST_F(BackPressureTest, DropOldestKeepsTheNewest) {
   EXPECT_EQ(told, std::vector<absl::Status>(5, absl::OkStatus()));
   EXPECT_EQ(dead_, Dead({{1, kFull}, {2, kFull}}));
   EXPECT_EQ(LimitsOf(target).depth(), 3u);
-  EXPECT_EQ(Run(target).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(target), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"3", "4", "5"}));
   EXPECT_EQ(LimitsOf(target).counters().dropped_oldest, 2u);
   EXPECT_EQ(LimitsOf(target).depth(), 0u);
@@ -94,7 +94,7 @@ TEST_F(BackPressureTest, DropOldestKeepsTheNewest) {
 TEST_F(BackPressureTest, DropOldestGoesOnAcrossRuns) {
   ActorRef target = SpawnBounded(3, OverflowStrategy::kDropOldest);
   for (int i = 1; i <= 3; ++i) Tell(target, Number{i});
-  EXPECT_EQ(Run(target, 1).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(target, 1), InvokeResult::kYielded);
   for (int i = 4; i <= 5; ++i) EXPECT_TRUE(TryTell(target, Number{i}).ok());
   EXPECT_EQ(ForeignDead(kFull), 1u) << "2 was the oldest then";
   Run(target);
@@ -110,7 +110,7 @@ TEST_F(BackPressureTest, DropOldestLeavesItsMessagesOnlyWhenTheActorStops) {
   for (int i = 1; i <= 3; ++i) Tell(target, Number{i});
   Run(target, 1);
   StopIt(target);
-  EXPECT_EQ(Run(target).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(target), InvokeResult::kStopped);
   EXPECT_EQ(dead_, Dead({{2, kStopped}, {3, kStopped}}));
   EXPECT_EQ(LimitsOf(target).depth(), 0u);
 }
@@ -128,7 +128,7 @@ TEST_F(BackPressureTest, ALateBellRingsForNobody) {
   ASSERT_EQ(second.slot(), first.slot());
   ASSERT_TRUE(second.slot()->mailbox.Post(bell.user.first));
   DispatcherTable::RegisterOrEmpty(*second.slot());
-  EXPECT_EQ(Run(second).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(second), InvokeResult::kCompleted);
   EXPECT_EQ(dead_.size(), 1u);
 }
 
@@ -206,22 +206,38 @@ TEST_F(BackPressureTest, AReserveIsKeptFromUserMessages) {
   EXPECT_EQ(log_[20], "1");
 }
 
+// SCH-3: an ask that times out tells the asker that its target is suspended, and what it waits for.
+TEST_F(BackPressureTest, TheErrorOfAnAskTellsThatItsTargetWaitsForRoom) {
+  ActorRef full = SpawnBounded(1, OverflowStrategy::kBlockProducer);
+  TellSystem(full, MakeEnvelope<Suspend>(ActorRef()));
+  ActorRef sender = SpawnDoer();
+  OrderNumbers(sender, full, 1, 2);
+  std::string heard;
+  ActorRef asker = SpawnDoer({}, nullptr, [&](ActorContext&, ActorRef, absl::StatusOr<Envelope*> reply) {
+    heard = std::string(reply.status().message());
+    return absl::OkStatus();
+  });
+  Order(asker, [&](ActorContext& context) { return context.AskOnReply(sender, Number{3}, absl::Seconds(1)).status(); });
+  RunAll();
+  Advance(absl::Seconds(1));
+  EXPECT_NE(heard.find("1 message waits in its mailbox, and it waits for room in a mailbox"), std::string::npos)
+      << heard;
+}
+
 // SCH-4: suspended after its handler, the messages held in order; it goes on when the mailbox is half empty.
 TEST_F(BackPressureTest, BlockProducerSuspendsTheSenderUntilThereIsRoom) {
   ActorRef target = SpawnBounded(4, OverflowStrategy::kBlockProducer);
   ActorRef sender = SpawnDoer("sender ");
   OrderNumbers(sender, target, 1, 6);
   Tell(sender, Number{100});
-  const InvokeResult result = Run(sender);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kSuspended);
-  EXPECT_EQ(result.reason, SuspendReason::kBackpressure);
-  EXPECT_EQ(result.resume_on, ResumeCondition::WhenCapacityAvailable());
+  EXPECT_EQ(Run(sender), InvokeResult::kSuspended);
+  EXPECT_NE(sender.slot()->gate & static_cast<uint8_t>(Gate::kBackpressure), 0);
   EXPECT_TRUE(log_.empty()) << "the next message of the sender waits";
   EXPECT_EQ(LimitsOf(target).depth(), 4u);
 
-  EXPECT_EQ(Run(target, 1).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(target, 1), InvokeResult::kYielded);
   EXPECT_TRUE(sender.slot()->mailbox.inbox.IsParked()) << "3 of 4 are more than half";
-  EXPECT_EQ(Run(target, 1).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(target, 1), InvokeResult::kYielded);
   EXPECT_FALSE(sender.slot()->mailbox.inbox.IsParked());
   EXPECT_EQ(LimitsOf(target).depth(), 4u) << "both were let in";
   RunAll();
@@ -279,7 +295,7 @@ TEST_F(BackPressureTest, BlockProducerWithoutATimeoutDoesNotWait) {
   ActorRef target = SpawnBounded(1, OverflowStrategy::kBlockProducer, {}, absl::ZeroDuration());
   ActorRef sender = SpawnDoer("sender ");
   OrderNumbers(sender, target, 1, 2);
-  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(sender), InvokeResult::kCompleted);
   EXPECT_EQ(dead_, Dead({{2, kLate}}));
 }
 
@@ -307,11 +323,11 @@ TEST_F(BackPressureTest, ATargetThatStopsLetsTheSenderGoOn) {
   Tell(sender, Number{100});
   Run(sender);
   StopIt(target);
-  EXPECT_EQ(Run(target).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(target), InvokeResult::kStopped);
   EXPECT_EQ(dead_, Dead({{3, kStopped}, {4, kStopped}, {1, kStopped}, {2, kStopped}}));
   EXPECT_EQ(LimitsOf(target).depth(), 0u);
   log_.clear();
-  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(sender), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"sender 100"}));
 }
 
@@ -321,7 +337,7 @@ TEST_F(BackPressureTest, AnActorIsNotBlockedByItself) {
   Order(actor, [](ActorContext& context) {
     for (int i = 1; i <= 10; ++i) context.Tell(context.self(), Number{i});
   });
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_.size(), 10u);
   EXPECT_EQ(LimitsOf(actor).depth(), 0u);
 }
@@ -468,7 +484,7 @@ TEST_F(BackPressureTest, ASenderThatFailsToo) {
     return absl::AbortedError("as well");
   });
   Tell(sender, Number{100});
-  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kFailed);
+  EXPECT_EQ(Run(sender), InvokeResult::kFailed);
   RunAll();
   EXPECT_EQ(log_, Log({"1", "2"})) << "there is room, but no verdict";
   ResumeIt(sender);
@@ -497,14 +513,14 @@ TEST_F(BackPressureTest, AnActorThatEndsMaySendToAFullMailbox) {
     context.Tell(target, Number{2});
   };
   StopIt(sender);
-  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(sender), InvokeResult::kStopped);
   log_.clear();
   RunAll();
   EXPECT_EQ(log_, Log({"1", "2"}));
   ActorRef heir = SpawnDoer();
   ASSERT_EQ(heir.slot(), sender.slot());
   Tell(heir, Number{3});
-  EXPECT_EQ(Run(heir).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(heir), InvokeResult::kCompleted);
 }
 
 // SCH-4: without threads nobody would make room while a caller waits.
@@ -571,7 +587,7 @@ TEST_F(BackPressureTest, WhoIsToldOfADeadLetterIsMadeReady) {
   late->set_target_word(first.word());
   ASSERT_TRUE(second.slot()->mailbox.Post(late.release()));
   DispatcherTable::RegisterOrEmpty(*second.slot());
-  EXPECT_EQ(Run(second).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(second), InvokeResult::kCompleted);
   on_dead_letter_ = nullptr;
   ASSERT_TRUE(AnythingReady());
   Run(listener);
@@ -589,7 +605,7 @@ TEST_F(BackPressureTest, ASenderGoesOnWhenTheMailboxIsEmptiedUnhandled) {
   EmptyIt(target);
   EXPECT_EQ(LimitsOf(target).depth(), 0u);
   ASSERT_TRUE(AnythingReady());
-  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(sender), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"sender 100"}));
 }
 
@@ -609,7 +625,7 @@ TEST_F(BackPressureTest, ASenderGoesOnWhenTheSystemOfTheTargetEnds) {
   ASSERT_EQ(TakeReady(), slot);
   MailboxRegistry::Discard(*slot);
   ASSERT_TRUE(AnythingReady());
-  EXPECT_EQ(Run(sender).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(sender), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"sender 100"}));
 }
 

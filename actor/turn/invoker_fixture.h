@@ -3,7 +3,7 @@
 //   TEST_F(InvokerTest, HandsOutMessagesInOrder) {
 //     ActorRef actor = SpawnLogger();
 //     Tell(actor, Number{1});
-//     EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+//     EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
 //     EXPECT_EQ(log_, Log({"1"}));
 //   }
 #ifndef FRAKTOR_ACTOR_TURN_INVOKER_FIXTURE_H_
@@ -180,24 +180,27 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
   static void StopIt(ActorRef ref) { TellSystem(ref, MakeEnvelope<StopNow>(ActorRef())); }
   static void ResumeIt(ActorRef ref) { TellSystem(ref, MakeEnvelope<Resume>(ActorRef())); }
 
+  // One turn of an actor whose mailbox the test holds, as WorkerExecutor does it.
+  InvokeResult RunHeld(ActorSlot& slot, uint32_t budget) {
+    const WorkerScope scope(worker_);
+    worker_.slice.Begin(budget, 0);
+    const InvokeResult result = invoker_.Run(worker_, slot);
+    worker_.outbox.Flush();
+    if (result == InvokeResult::kYielded) worker_.Register(slot, ReadyQueueCoordinator::Placement::kYield);
+    return result;
+  }
+
   // Runs the next ready actor, which must be `ref`'s.
   InvokeResult Run(ActorRef ref, uint32_t budget = 64) {
     ReadyNode* node = nullptr;
     EXPECT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
     EXPECT_EQ(node, ref.slot());
-    const WorkerScope scope(worker_);
-    InvokeResult result = invoker_.InvokeBatch(worker_, *ref.slot(), budget);
-    coordinator_.HandleInvokeResult(0, *ref.slot(), result);
-    return result;
+    return RunHeld(*ref.slot(), budget);
   }
 
   void RunAll() {
     ReadyNode* node = nullptr;
-    while (coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)) == 1) {
-      const WorkerScope scope(worker_);
-      auto& slot = static_cast<ActorSlot&>(*node);
-      coordinator_.HandleInvokeResult(0, slot, invoker_.InvokeBatch(worker_, slot, 64));
-    }
+    while (coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)) == 1) RunHeld(static_cast<ActorSlot&>(*node), 64);
   }
 
   bool AnythingReady() { return coordinator_.ReadyCountHint() > 0; }

@@ -36,12 +36,12 @@ class Recorder final : public InvokerMiddleware {
   explicit Recorder(std::string name) : name_(std::move(name)) {}
 
   MiddlewareFlow BeforeReceive(const Interception& at) override {
-    log->push_back(name_ + " before " + std::to_string(at.message.As<Number>().value));
+    log->push_back(name_ + " before " + TextOf(at.message));
     last_actor = at.actor;
     return before ? before(at) : MiddlewareFlow::Continue();
   }
   void AfterReceive(const Interception& at, const absl::Status& status) override {
-    log->push_back(name_ + " after " + std::to_string(at.message.As<Number>().value) +
+    log->push_back(name_ + " after " + TextOf(at.message) +
                    (status.ok() ? "" : " " + absl::StatusCodeToString(status.code())));
     if (after) after(at);
   }
@@ -56,6 +56,10 @@ class Recorder final : public InvokerMiddleware {
   std::function<void(const Interception&)> after;
 
  private:
+  static std::string TextOf(const Envelope& message) {
+    return message.Is<Number>() ? std::to_string(message.As<Number>().value) : "another";
+  }
+
   const std::string name_;
 };
 
@@ -84,7 +88,7 @@ TEST_F(MiddlewareTest, SurroundsEachMessage) {
   ActorRef actor = SpawnLogger();
   Tell(actor, Number{1});
   Tell(actor, Number{2});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"a before 1", "b before 1", "1", "b after 1", "a after 1",  //
                        "a before 2", "b before 2", "2", "b after 2", "a after 2"}));
   EXPECT_EQ(a_->last_actor, actor);
@@ -106,10 +110,7 @@ TEST_F(MiddlewareTest, ABreakLeavesTheMessageInFrontAndSuspends) {
   ActorRef actor = SpawnLogger();
   a_->before = [](const Interception&) { return BreakUntil(7); };
   for (int i = 1; i <= 3; ++i) Tell(actor, Number{i});
-  const InvokeResult result = Run(actor);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kSuspended);
-  EXPECT_EQ(result.reason, SuspendReason::kUserDefined);
-  EXPECT_EQ(result.resume_on, ResumeCondition::ExternalSignal({7}));
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_EQ(log_, Log({"a before 1"})) << "neither b nor the handler is asked, and a is not told of an end";
   EXPECT_TRUE(failures_.empty()) << "to hold back is no failure";
   EXPECT_TRUE(actor.slot()->mailbox.inbox.IsParked());
@@ -119,7 +120,7 @@ TEST_F(MiddlewareTest, ABreakLeavesTheMessageInFrontAndSuspends) {
   Tell(actor, Number{4});
   EXPECT_FALSE(AnythingReady()) << "a user message does not wake it";
   Signal(actor, {7});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   Log handled;
   for (const std::string& line : log_) {
     if (line.size() == 1) handled.push_back(line);
@@ -143,7 +144,7 @@ TEST_F(MiddlewareTest, ASignalWithAnotherKeyChangesNothing) {
   Tell(actor, Number{1});
   Run(actor);
   Signal(actor, {8});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_EQ(log_, Log({"a before 1"})) << "not asked again";
   a_->before = nullptr;
   Signal(actor, {7});
@@ -160,14 +161,14 @@ TEST_F(MiddlewareTest, ASignalThatComesBeforeTheActorIsParkedCounts) {
     return BreakUntil(7);
   };
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"a before 1", "a before 1", "b before 1", "1", "b after 1", "a after 1"}));
 }
 
 TEST_F(MiddlewareTest, ASignalToAnActorThatWaitsForNothingIsNotNoticed) {
   ActorRef actor = SpawnLogger();
   Signal(actor, {0});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_TRUE(log_.empty());
 }
 
@@ -178,10 +179,7 @@ TEST_F(MiddlewareTest, GoesOnAfterATime) {
     return MiddlewareFlow::Break(SuspendReason::kRateLimit, ResumeCondition::After(absl::Seconds(5)));
   };
   Tell(actor, Number{1});
-  const InvokeResult result = Run(actor);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kSuspended);
-  EXPECT_EQ(result.reason, SuspendReason::kRateLimit);
-  EXPECT_EQ(result.resume_on, ResumeCondition::After(absl::Seconds(5)));
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   Advance(absl::Seconds(5) - absl::Nanoseconds(1));
   EXPECT_EQ(log_, Log({"a before 1"}));
   Advance(absl::Nanoseconds(1));
@@ -189,6 +187,40 @@ TEST_F(MiddlewareTest, GoesOnAfterATime) {
   a_->before = nullptr;
   Advance(absl::Seconds(5));
   EXPECT_EQ(log_.back(), "a after 1");
+}
+
+// SCH-3: an ask that times out tells the asker why its target is suspended, and until when. A system
+// message in between changes nothing of that.
+TEST_F(MiddlewareTest, TheErrorOfAnAskTellsWhyItsTargetIsSuspended) {
+  struct Case {
+    MiddlewareFlow flow;
+    std::string text;
+  };
+  for (const Case& suspension :
+       {Case{BreakUntil(7), "until signal 7 (UserDefined)"},
+        Case{MiddlewareFlow::Break(SuspendReason::kRateLimit, ResumeCondition::After(absl::Minutes(1))),
+             "for 1m (RateLimit)"},
+        Case{MiddlewareFlow::Break(SuspendReason::kBackpressure, ResumeCondition::WhenCapacityAvailable()),
+             "until signal 0 (Backpressure)"}}) {
+    ActorRef actor = SpawnLogger();
+    std::string heard;
+    ActorRef asker = SpawnDoer({}, nullptr, [&](ActorContext&, ActorRef, absl::StatusOr<Envelope*> reply) {
+      heard = std::string(reply.status().message());
+      return absl::OkStatus();
+    });
+    a_->before = [&](const Interception& at) {
+      return at.actor == actor ? suspension.flow : MiddlewareFlow::Continue();
+    };
+    Order(asker,
+          [&](ActorContext& context) { return context.AskOnReply(actor, Number{1}, absl::Seconds(1)).status(); });
+    RunAll();
+    TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
+    Advance(absl::Seconds(1));
+    EXPECT_NE(heard.find("1 message waits in its mailbox, and a middleware suspends it " + suspension.text),
+              std::string::npos)
+        << heard;
+    a_->before = nullptr;
+  }
 }
 
 // The timer of a wait that was over early does not end the next one.
@@ -201,7 +233,7 @@ TEST_F(MiddlewareTest, AnOldTimerDoesNotEndALaterWait) {
   Run(actor);
   a_->before = [](const Interception&) { return BreakUntil(7); };
   ResumeIt(actor);
-  EXPECT_EQ(Run(actor).resume_on, ResumeCondition::ExternalSignal({7}));
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   Advance(absl::Seconds(10));
   EXPECT_EQ(log_, Log({"a before 1", "a before 1"}));
   a_->before = nullptr;
@@ -213,10 +245,10 @@ TEST_F(MiddlewareTest, WhatAMiddlewareThrowsIsTheActorsFailure) {
   b_->before = [](const Interception&) -> MiddlewareFlow { throw std::runtime_error("no ticket"); };
   Tell(actor, Number{1});
   Tell(actor, Number{2});
-  const InvokeResult result = Run(actor);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kFailed);
-  EXPECT_EQ(result.error.message().find("a middleware before a handler of "), 0u) << result.error;
-  EXPECT_NE(result.error.message().find("threw: no ticket"), std::string::npos) << result.error;
+  EXPECT_EQ(Run(actor), InvokeResult::kFailed);
+  ASSERT_EQ(failures_.size(), 1u);
+  EXPECT_EQ(failures_[0].message().find("a middleware before a handler of "), 0u) << failures_[0];
+  EXPECT_NE(failures_[0].message().find("threw: no ticket"), std::string::npos) << failures_[0];
   EXPECT_EQ(log_, Log({"a before 1", "b before 1", "a after 1 INTERNAL"}));
   EXPECT_EQ(failed_on_, std::vector<int>({1}));
 
@@ -224,7 +256,7 @@ TEST_F(MiddlewareTest, WhatAMiddlewareThrowsIsTheActorsFailure) {
   b_->after = [](const Interception&) { throw 42; };
   ResumeIt(actor);
   log_.clear();
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kFailed);
+  EXPECT_EQ(Run(actor), InvokeResult::kFailed);
   EXPECT_EQ(log_, Log({"a before 2", "b before 2", "2", "b after 2", "a after 2 INTERNAL"}));
   EXPECT_EQ(failed_on_, std::vector<int>({1, 2}));
 }
@@ -233,13 +265,15 @@ TEST_F(MiddlewareTest, WhatAMiddlewareThrowsIsTheActorsFailure) {
 TEST_F(MiddlewareTest, WhatAHandlerThrowsIsNotTakenForTheMiddlewares) {
   ActorRef actor = Spawn([](ActorContext&, Envelope&) -> absl::Status { throw std::runtime_error("gone"); });
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).error.message().find("a handler of "), 0u);
+  EXPECT_EQ(Run(actor), InvokeResult::kFailed);
+  EXPECT_EQ(failures_.back().message().find("a handler of "), 0u) << failures_.back();
 }
 
 TEST_F(MiddlewareTest, TheEndIsToldOfAHandlersFailure) {
   ActorRef actor = Spawn([](ActorContext&, Envelope&) { return absl::DataLossError("gone"); });
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).error, absl::DataLossError("gone"));
+  EXPECT_EQ(Run(actor), InvokeResult::kFailed);
+  EXPECT_EQ(failures_, std::vector<absl::Status>({absl::DataLossError("gone")}));
   EXPECT_EQ(log_, Log({"a before 1", "b before 1", "b after 1 DATA_LOSS", "a after 1 DATA_LOSS"}));
 }
 
@@ -247,10 +281,10 @@ TEST_F(MiddlewareTest, TheEndIsToldOfAHandlersFailure) {
 TEST_F(MiddlewareTest, TheBudgetHolds) {
   ActorRef actor = SpawnLogger();
   for (int i = 0; i < 5; ++i) Tell(actor, Number{i});
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
   EXPECT_EQ(log_.size(), 10u);
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kCompleted);
   EXPECT_EQ(log_.size(), 25u);
 }
 
@@ -261,12 +295,10 @@ TEST_F(MiddlewareTest, AnActorThatIsHeldBackHandlesSystemMessages) {
   Tell(actor, Number{1});
   Run(actor);
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 3));
-  const InvokeResult result = Run(actor);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kSuspended);
-  EXPECT_EQ(result.resume_on, ResumeCondition::ExternalSignal({7})) << "what it waits for has not changed";
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_EQ(log_, Log({"a before 1", "a hears 3", "b hears 3", "system 3"})) << "system messages are not held back";
   StopIt(actor);
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(dead_, Dead({{1, DeadLetterReason::kStopped}}));
 }
 
@@ -276,10 +308,10 @@ TEST_F(MiddlewareTest, AReasonThatIsTheSchedulersOwnIsEndedByASignalToo) {
     return MiddlewareFlow::Break(SuspendReason::kBackpressure, ResumeCondition::WhenCapacityAvailable());
   };
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).reason, SuspendReason::kBackpressure);
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   a_->before = nullptr;
   Signal(actor, {0});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_.back(), "a after 1");
 }
 
@@ -351,7 +383,7 @@ TEST_F(MiddlewareTest, DoesNotChangeHowTheHandlerFailed) {
   b_->after = [](const Interception&) { throw 42; };
   for (const int value : {1, 2, 3}) {
     Tell(actor, Number{value});
-    EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kFailed);
+    EXPECT_EQ(Run(actor), InvokeResult::kFailed);
     ResumeIt(actor);
     Run(actor);
   }

@@ -170,13 +170,4 @@ void MailboxRegistry::Discard(ActorSlot& slot) {
   DispatcherTable::Empty(slot);
 }
 
-MailboxIndex MailboxRegistry::IndexOf(const ActorSlot& slot) {
-  return {.slot = ActorSlotTable::IndexOf(&slot), .generation = slot.generation()};
-}
-
-ActorSlot* MailboxRegistry::Resolve(MailboxIndex index) const {
-  ActorSlot* const slot = ProcessSlots().Resolve(index);
-  return slot != nullptr && pool_->Owns(slot) ? slot : nullptr;
-}
-
 }  // namespace fraktor::inline v0

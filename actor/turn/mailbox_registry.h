@@ -1,12 +1,10 @@
-// The mailboxes of one actor system: where actors get their slots, and whom an index means.
+// The mailboxes of one actor system: where actors get their slots.
 //
 //   MailboxRegistry mailboxes(toolbox.has_threads());
 //   FRAKTOR_ASSIGN_OR_RETURN(ActorSlot* slot, mailboxes.Register(cache, {.instance = actor, .dispatcher = number}));
 //   MailboxRegistry::LetGo(*slot);                            // from now on messages make it ready
-//   MailboxIndex index = MailboxRegistry::IndexOf(*slot);
-//   mailboxes.Resolve(index)                                  // the slot, or null when the actor has ended
 //
-// An actor ends in its own turn: Unregister makes all references and indexes stale; when the mailbox has been emptied
+// An actor ends in its own turn: Unregister makes all references and pids stale; when the mailbox has been emptied
 // and is idle, Release gives the slot back.
 //
 // Thread safety: any thread; a cache belongs to one.
@@ -29,9 +27,6 @@
 #include "fraktor/utils/table/slot_table.h"
 
 namespace fraktor::inline v0 {
-
-// A mailbox by number: the slot's, and the generation.
-using MailboxIndex = SlotIndex;
 
 // What a new mailbox is for.
 struct MailboxSpec {
@@ -75,10 +70,6 @@ class MailboxRegistry {
   static void Abandon(ActorSlot& slot);
   // The same of a mailbox that the caller holds, and does not afterwards.
   static void Discard(ActorSlot& slot);
-
-  static MailboxIndex IndexOf(const ActorSlot& slot);
-  // Null if that mailbox is gone, or of another system. Any index may be asked for.
-  ActorSlot* Resolve(MailboxIndex index) const;
 
   // The number of an executor that has ended goes back when no actor of this registry can have it any more.
   void KeepDispatcher(uint16_t number);

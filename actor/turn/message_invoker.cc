@@ -137,14 +137,14 @@ inline void MessageInvoker::BeginTurn(ActorWorker& worker, ActorSlot& slot) cons
   slot.mailbox.lists.user.first = nullptr;
 }
 
-inline InvokeResult::Kind MessageInvoker::EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind) {
+inline InvokeResult MessageInvoker::EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult kind) {
   worker.CountRun(worker.turn.running()->type.load(std::memory_order_relaxed), handled);
   worker.turn.slot.store(nullptr, std::memory_order_relaxed);
   return kind;
 }
 
 // The same for an actor that has handled something and gone idle.
-inline InvokeResult::Kind MessageInvoker::EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled) {
+inline InvokeResult MessageInvoker::EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled) {
   const ObservedId type = slot.type.load(std::memory_order_relaxed);
   // Mostly it was one message, which had not waited.
   if (handled == worker.turn.uncounted) [[likely]] {
@@ -153,7 +153,7 @@ inline InvokeResult::Kind MessageInvoker::EndShortTurn(ActorWorker& worker, cons
     worker.CountRun(type, handled);
   }
   worker.turn.slot.store(nullptr, std::memory_order_relaxed);
-  return InvokeResult::Kind::kCompleted;
+  return InvokeResult::kCompleted;
 }
 
 inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
@@ -163,31 +163,12 @@ inline void MessageInvoker::WriteBack(const Turn& turn, ActorSlot& slot) {
 }
 
 // The budget is used. The caller of Run holds the mailbox, in which there may be more.
-inline InvokeResult::Kind MessageInvoker::Yield(ActorWorker& worker, ActorSlot& slot, uint32_t handled) {
+inline InvokeResult MessageInvoker::Yield(ActorWorker& worker, ActorSlot& slot, uint32_t handled) {
   WriteBack(worker.turn, slot);
-  return EndTurn(worker, handled, InvokeResult::Kind::kYielded);
+  return EndTurn(worker, handled, InvokeResult::kYielded);
 }
 
-InvokeResult MessageInvoker::InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages) {
-  worker.slice.Begin(max_messages, 0);
-  const InvokeResult::Kind kind = Run(worker, slot);
-  worker.outbox.Flush();
-  switch (kind) {
-    case InvokeResult::Kind::kYielded:
-      return InvokeResult::Yielded();
-    case InvokeResult::Kind::kStopped:
-      return InvokeResult::Stopped();
-    case InvokeResult::Kind::kSuspended:
-    case InvokeResult::Kind::kFailed:
-      return WhyParked(worker);
-    case InvokeResult::Kind::kCompleted:
-      break;
-  }
-  return InvokeResult::Completed(false);
-}
-
-InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
-  using Kind = InvokeResult::Kind;
+InvokeResult MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   BeginTurn(worker, slot);
   Turn& turn = worker.turn;
   Inbox& inbox = slot.mailbox.inbox;
@@ -201,18 +182,15 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
       const uint32_t handled = HandleSystemMessages(worker, slot, used);
       used += handled;
       system += handled;
-      if (turn.lists.system != nullptr) {
-        // A verdict comes in another turn.
-        if (!turn.failure.ok()) turn.failure = absl::OkStatus();
-        return Yield(worker, slot, used - system);
-      }
+      if (turn.lists.system != nullptr) return Yield(worker, slot, used - system);
     }
     if (turn.gated()) [[unlikely]] {
       const Step step = StepGated(worker, slot);
-      if (step == Step::kIdle) return EndTurn(worker, used - system, Kind::kCompleted);
-      if (step == Step::kEnded) return EndTurn(worker, used - system + std::exchange(turn.dropped, 0), Kind::kStopped);
+      if (step == Step::kIdle) return EndTurn(worker, used - system, InvokeResult::kCompleted);
+      if (step == Step::kEnded)
+        return EndTurn(worker, used - system + std::exchange(turn.dropped, 0), InvokeResult::kStopped);
       if (step == Step::kParked) {
-        return EndTurn(worker, used - system, turn.failure.ok() ? Kind::kSuspended : Kind::kFailed);
+        return EndTurn(worker, used - system, turn.failures == 0 ? InvokeResult::kSuspended : InvokeResult::kFailed);
       }
       look_for_system = turn.lists.system != nullptr || inbox.HasSystem();
       if (step == Step::kGoOn) continue;
@@ -220,7 +198,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
       Envelope* const envelope = turn.lists.user.PopFront();
       if (envelope == nullptr) {
         // Not if a system message is there either.
-        if (inbox.TryGoIdle()) return EndTurn(worker, used - system, Kind::kCompleted);
+        if (inbox.TryGoIdle()) return EndTurn(worker, used - system, InvokeResult::kCompleted);
         slot.system_hint.store(false, std::memory_order_relaxed);
         turn.lists.Take(inbox);
         look_for_system = turn.lists.system != nullptr;
@@ -248,7 +226,7 @@ InvokeResult::Kind MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   const bool more = !turn.lists.user.empty() || slot.mailbox.inbox.HasNodes();
   worker.outbox.EndHandler(more);
   if (!status.ok()) [[unlikely]]
-    Fail(worker, slot, std::move(status), turn.current);
+    Fail(worker, slot, status, turn.current);
   // Null if the handler has put it aside.
   if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
   return more;
@@ -285,7 +263,7 @@ void MessageInvoker::ResumeHandlers(ActorWorker& worker, ActorSlot& slot) {
     if (!status.ok()) {
       // Whoever restarts the actor may want the message.
       Envelope* const outer = std::exchange(turn.current, message.release());
-      Fail(worker, slot, std::move(status), turn.current);
+      Fail(worker, slot, status, turn.current);
       if (Envelope* const ended = std::exchange(turn.current, outer)) EndEnvelope(worker.cache(), ended);
     }
   }
@@ -334,8 +312,6 @@ uint32_t MessageInvoker::HandleSystemMessages(ActorWorker& worker, ActorSlot& sl
   slot.mailbox.lists.system = nullptr;
   slot.failures = turn.failures;
   slot.gate = GateToKeep(turn);
-  // The verdict has come in the run of the failure: there is nothing left to tell.
-  if (turn.failures == 0 && !turn.failure.ok()) turn.failure = absl::OkStatus();
   return handled;
 }
 
@@ -446,9 +422,6 @@ bool MessageInvoker::HasOrder(const ActorSlot& slot) {
 // Gives the mailbox up until a system message comes, unless there is one.
 MessageInvoker::Step MessageInvoker::Park(Turn& turn, ActorSlot& slot) {
   WriteBack(turn, slot);
-  const SlotExtension* const extension = slot.extension;
-  turn.suspended_for = extension == nullptr ? SuspendReason::kUserDefined : extension->suspended_for;
-  turn.resume_on = extension == nullptr ? ResumeCondition::ExternalSignal({}) : extension->resume_on;
   if (slot.mailbox.inbox.TryPark()) return Step::kParked;
   slot.mailbox.lists.user.first = nullptr;
   slot.system_hint.store(false, std::memory_order_relaxed);
@@ -474,7 +447,7 @@ void MessageInvoker::Start(ActorWorker& worker, ActorSlot& slot) {
   slot.gate = GateToKeep(worker.turn);  // Whoever goes idle writes nothing back.
   absl::Status started = Call("starting an actor", [&] { return lifecycle_.OnStart(worker, slot); });
   worker.outbox.EndHandler(true);
-  if (!started.ok()) Fail(worker, slot, std::move(started), FailureCause::kInitialization, nullptr);
+  if (!started.ok()) Fail(worker, slot, started, FailureCause::kInitialization, nullptr);
 }
 
 // False if a middleware has broken the chain: the message is in the mailbox again.
@@ -524,7 +497,7 @@ bool MessageInvoker::HandleIntercepted(ActorWorker& worker, ActorSlot& slot, Env
     return false;
   }
   timing.Record();
-  if (!status.ok()) Fail(worker, slot, std::move(status), turn.current);
+  if (!status.ok()) Fail(worker, slot, status, turn.current);
   if (Envelope* const ended = std::exchange(turn.current, nullptr)) EndEnvelope(worker.cache(), ended);
   return true;
 }
@@ -546,18 +519,17 @@ void MessageInvoker::Suspend(ActorWorker& worker, ActorSlot& slot, const Middlew
   if (worker.toolbox == nullptr || !worker.toolbox->ScheduleAfter(flow.resume_on().delay(), signal).ok()) signal();
 }
 
-void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message) {
+void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message) {
   const FailureCause cause = std::exchange(worker.turn.cause, FailureCause::kReturned);
-  Fail(worker, slot, std::move(error), cause, message);
+  Fail(worker, slot, error, cause, message);
 }
 
-void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, FailureCause cause,
+void MessageInvoker::Fail(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, FailureCause cause,
                           Envelope* message) {
   Turn& turn = worker.turn;
   ++turn.failures;
   worker.lifecycle.OnFailure(worker, slot, error, cause, message);
   worker.outbox.EndHandler(true);
-  if (turn.failures != 0) turn.failure = std::move(error);
 }
 
 absl::Status MessageInvoker::Call(std::string_view what, absl::FunctionRef<absl::Status()> code, FailureCause* cause) {
@@ -568,13 +540,13 @@ absl::Status MessageInvoker::Call(std::string_view what, absl::FunctionRef<absl:
 void MessageInvoker::HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer) {
   absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, &answer); },
                                 [&] { return HandlerOf(answer); }, worker.turn.cause);
-  if (!status.ok()) Fail(worker, slot, std::move(status), &answer);
+  if (!status.ok()) Fail(worker, slot, status, &answer);
 }
 
 void MessageInvoker::HandleAskFailure(ActorWorker& worker, ActorSlot& slot, ActorRef ask, absl::Status error) {
   absl::Status status = Guarded([&] { return slot.instance->OnReply(ActorContext::Of(slot), ask, std::move(error)); },
                                 [] { return std::string("a handler of a failed ask"); }, worker.turn.cause);
-  if (!status.ok()) Fail(worker, slot, std::move(status), nullptr);
+  if (!status.ok()) Fail(worker, slot, status, nullptr);
 }
 
 void MessageInvoker::CallForReply(ActorWorker& worker, ActorSlot& slot, const MessageType* question, Envelope* answer,
@@ -582,21 +554,7 @@ void MessageInvoker::CallForReply(ActorWorker& worker, ActorSlot& slot, const Me
   absl::Status status =
       Guarded([&] { return code(); },
               [&] { return absl::StrCat("a handler of the answer to ", ToAbsl(question->name())); }, worker.turn.cause);
-  if (!status.ok()) Fail(worker, slot, std::move(status), answer);
-}
-
-// The slot is parked, and may be in other hands already: only the turn, and what Park has kept of the slot, is looked
-// at.
-InvokeResult MessageInvoker::WhyParked(ActorWorker& worker) {
-  Turn& turn = worker.turn;
-  if (!turn.failure.ok()) return InvokeResult::Failed(std::exchange(turn.failure, {}));
-  if (turn.failures == 0 && turn.Has(Gate::kBackpressure)) {
-    return InvokeResult::Suspended(SuspendReason::kBackpressure, ResumeCondition::WhenCapacityAvailable());
-  }
-  if (turn.failures == 0 && (turn.gate & kSignalledGates) != 0) {
-    return InvokeResult::Suspended(turn.suspended_for, turn.resume_on);
-  }
-  return InvokeResult::Suspended(SuspendReason::kAwaitExternal, ResumeCondition::ExternalSignal({}));
+  if (!status.ok()) Fail(worker, slot, status, answer);
 }
 
 void MessageInvoker::CancelHandlers(ActorWorker& worker, ActorSlot& slot) {
@@ -620,7 +578,6 @@ void MessageInvoker::End(ActorWorker& worker, ActorSlot& slot) {
     CloseAsks(worker, slot);
     ForgetFullTargets(worker, slot);
   }
-  if (!turn.failure.ok()) turn.failure = absl::OkStatus();
   slot.gate = 0;
   slot.failures = 0;
   slot.mailbox.lists.system = nullptr;
@@ -647,12 +604,6 @@ void MessageInvoker::DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeL
     if (!envelope->is_system() && !IsMailboxBell(*envelope)) ++worker.turn.dropped;
     worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
   }
-}
-
-ActorState MessageInvoker::StateOf(const ActorSlot& slot) {
-  if (slot.generation() % 2 == 0) return ActorState::kStopped;
-  if ((slot.gate & static_cast<uint8_t>(Gate::kStopping)) != 0) return ActorState::kStopping;
-  return slot.failures != 0 || (slot.gate & kSuspendingGates) != 0 ? ActorState::kSuspended : ActorState::kRunning;
 }
 
 }  // namespace fraktor::inline v0

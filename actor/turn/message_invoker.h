@@ -2,7 +2,9 @@
 // or the worker's slice is over: so many messages, or so much time.
 //
 //   MessageInvoker invoker(lifecycle);
-//   InvokeResult result = invoker.InvokeBatch(worker, slot, 64);
+//   worker.slice.Begin(64, 0);
+//   InvokeResult result = invoker.Run(worker, slot);
+//   worker.outbox.Flush();
 //
 // The rules that it keeps:
 // - System messages go before user messages, also before the next one of a long list. They count
@@ -43,13 +45,7 @@ class MessageInvoker {
   // Runs an actor whose mailbox the caller holds, as long as the worker's slice goes, but one
   // message at least. The caller holds the mailbox afterwards only if the answer is kYielded. The
   // actor that the worker is to run next is in its outbox.
-  InvokeResult::Kind Run(ActorWorker& worker, ActorSlot& slot);
-
-  // The same with all that is known of the outcome, and without anything left in the outbox.
-  InvokeResult InvokeBatch(ActorWorker& worker, ActorSlot& slot, uint32_t max_messages);
-
-  // What the actor is doing, for the holder of its mailbox.
-  static ActorState StateOf(const ActorSlot& slot);
+  InvokeResult Run(ActorWorker& worker, ActorSlot& slot);
 
   // For the promises of asks: the asker's handlers.
   static void HandleAnswer(ActorWorker& worker, ActorSlot& slot, ActorRef ask, Envelope& answer);
@@ -58,7 +54,8 @@ class MessageInvoker {
                            absl::FunctionRef<absl::Status()> code);
 
   // In the actor's turn: the actor fails on `message`, or on none, because of `cause`.
-  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, FailureCause cause, Envelope* message);
+  static void Fail(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, FailureCause cause,
+                   Envelope* message);
   // Calls code of an actor. Something thrown becomes an error, and `cause`, unless it is null,
   // tells what was thrown: kThrown or kThrownUnknown. Otherwise `cause` stays as it is.
   static absl::Status Call(std::string_view what, absl::FunctionRef<absl::Status()> code,
@@ -69,10 +66,10 @@ class MessageInvoker {
   enum class Step : uint8_t { kGoOn, kHandled, kIdle, kParked, kEnded };
 
   void BeginTurn(ActorWorker& worker, ActorSlot& slot) const;
-  static InvokeResult::Kind EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult::Kind kind);
-  static InvokeResult::Kind EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled);
+  static InvokeResult EndTurn(ActorWorker& worker, uint32_t handled, InvokeResult kind);
+  static InvokeResult EndShortTurn(ActorWorker& worker, const ActorSlot& slot, uint32_t handled);
   static void WriteBack(const Turn& turn, ActorSlot& slot);
-  static InvokeResult::Kind Yield(ActorWorker& worker, ActorSlot& slot, uint32_t handled);
+  static InvokeResult Yield(ActorWorker& worker, ActorSlot& slot, uint32_t handled);
   uint32_t HandleSystemMessages(ActorWorker& worker, ActorSlot& slot, uint32_t used);
   bool HandleSignal(ActorWorker& worker, ActorSlot& slot, Envelope& message);
   // Of those that also reach actors that wait for nothing of the scheduler.
@@ -92,10 +89,9 @@ class MessageInvoker {
   void CancelHandlers(ActorWorker& worker, ActorSlot& slot);
   void End(ActorWorker& worker, ActorSlot& slot);
   static void DeadLetters(ActorWorker& worker, ActorSlot& slot, EnvelopeList list);
-  static InvokeResult WhyParked(ActorWorker& worker);
   // The same for an error that code of the actor has just returned or thrown: the turn knows the
   // cause.
-  static void Fail(ActorWorker& worker, ActorSlot& slot, absl::Status error, Envelope* message);
+  static void Fail(ActorWorker& worker, ActorSlot& slot, const absl::Status& error, Envelope* message);
 
   ActorLifecycle& lifecycle_;
   const MiddlewareChain middleware_;

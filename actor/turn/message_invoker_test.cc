@@ -26,8 +26,7 @@ namespace {
 TEST_F(InvokerTest, HandsOutMessagesInOrder) {
   ActorRef actor = SpawnLogger();
   for (int i = 0; i < 5; ++i) Tell(actor, Number{i});
-  InvokeResult result = Run(actor);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"0", "1", "2", "3", "4"}));
   EXPECT_FALSE(AnythingReady());
 }
@@ -43,10 +42,10 @@ TEST_F(InvokerTest, MakesAnIdleActorReadyOnceForManyMessages) {
 TEST_F(InvokerTest, GivesTheWorkerBackAfterItsBudget) {
   ActorRef actor = SpawnLogger();
   for (int i = 0; i < 5; ++i) Tell(actor, Number{i});
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
   EXPECT_EQ(log_, Log({"0", "1"}));
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kCompleted);
   EXPECT_EQ(log_.size(), 5u);
 }
 
@@ -78,11 +77,11 @@ TEST_F(InvokerTest, CountsSystemMessagesAgainstTheBudget) {
   ActorRef actor = SpawnLogger();
   Tell(actor, Number{1});
   for (int i = 0; i < 5; ++i) TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), i));
-  EXPECT_EQ(Run(actor, 3).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 3), InvokeResult::kYielded);
   EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2"}));
   // A further one comes behind those that are left, and before the user message.
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2", "system 3", "system 4", "system 5", "1"}));
   EXPECT_FALSE(AnythingReady());
 }
@@ -93,12 +92,12 @@ TEST_F(InvokerTest, LetsASuspendedActorYieldToo) {
   TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
   Tell(actor, Number{1});
   for (int i = 0; i < 3; ++i) TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), i));
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
   EXPECT_EQ(log_, Log({"system 0"}));
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kSuspended);
   EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2"}));
   ResumeIt(actor);
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kCompleted);
   EXPECT_EQ(log_.back(), "1");
 }
 
@@ -110,10 +109,10 @@ TEST_F(InvokerTest, LetsAFailedActorYieldToo) {
   ActorRef failing = Spawn([](ActorContext&, Envelope&) { return absl::InternalError("broken"); });
   ActorRef suspended = SpawnLogger();
   Tell(failing, Number{1});
-  EXPECT_EQ(Run(failing, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(failing, 2), InvokeResult::kYielded);
   TellSystem(suspended, MakeEnvelope<Suspend>(ActorRef()));
-  EXPECT_EQ(Run(failing).kind, InvokeResult::Kind::kSuspended);
-  EXPECT_EQ(Run(suspended).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(failing), InvokeResult::kFailed);
+  EXPECT_EQ(Run(suspended), InvokeResult::kSuspended);
   EXPECT_EQ(log_, Log({"system 0", "system 1", "system 2"}));
 }
 
@@ -122,22 +121,22 @@ TEST_F(InvokerTest, ASuspendedActorGetsSystemMessagesOnly) {
   ActorRef actor = SpawnLogger();
   TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_TRUE(actor.slot()->mailbox.inbox.IsParked());
 
   Tell(actor, Number{2});
   EXPECT_FALSE(AnythingReady()) << "a user message does not wake it";
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 7));
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_EQ(log_, Log({"system 7"}));
 
   TellSystem(actor, MakeEnvelope<Resume>(ActorRef()));
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"system 7", "1", "2"}));
   EXPECT_TRUE(actor.slot()->mailbox.inbox.IsIdle());
 
   Tell(actor, Number{3});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted) << "resumed for good";
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted) << "resumed for good";
   EXPECT_EQ(log_.back(), "3");
 }
 
@@ -150,9 +149,7 @@ TEST_F(InvokerTest, AFailedActorWaitsForTheVerdict) {
     return absl::OkStatus();
   });
   for (int i = 0; i < 3; ++i) Tell(actor, Number{i});
-  const InvokeResult result = Run(actor);
-  EXPECT_EQ(result.kind, InvokeResult::Kind::kFailed);
-  EXPECT_EQ(result.error, absl::AbortedError("one is too many"));
+  EXPECT_EQ(Run(actor), InvokeResult::kFailed);
   ASSERT_EQ(failures_.size(), 1u);
   EXPECT_EQ(failures_[0], absl::AbortedError("one is too many"));
   EXPECT_EQ(log_, Log({"0"}));
@@ -186,7 +183,7 @@ TEST_F(InvokerTest, AnActorThatStopsHandlesNothingFurther) {
     return absl::OkStatus();
   });
   for (int i = 0; i < 3; ++i) Tell(actor, Number{i});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(log_, Log({"0", "ending", "ended"}));
   ASSERT_EQ(dead_.size(), 2u);
   EXPECT_EQ(dead_[0], std::make_pair(1, DeadLetterReason::kStopped));
@@ -199,7 +196,7 @@ TEST_F(InvokerTest, ASuspendedActorCanBeStopped) {
   Tell(actor, Number{1});
   Run(actor);
   TellSystem(actor, MakeEnvelope<StopNow>(ActorRef()));
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(dead_.size(), 1u);
 }
 
@@ -208,11 +205,11 @@ TEST_F(InvokerTest, AnActorThatMayNotEndYetWaitsForASystemMessage) {
   ActorRef actor = SpawnLogger();
   TellSystem(actor, MakeEnvelope<StopNow>(ActorRef()));
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_TRUE(log_.empty());
   may_end_ = true;
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 7));
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(log_, Log({"system 7", "ending", "ended"}));
 }
 

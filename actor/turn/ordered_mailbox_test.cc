@@ -108,7 +108,7 @@ TEST_F(OrderedMailboxTest, AControlMessageOvertakesWhatWasSentBefore) {
       },
       &options);
   for (int i = 1; i <= 3; ++i) Tell(actor, Number{i});
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
   Tell(actor, Urgent{});
   Run(actor);
   EXPECT_EQ(log_.size(), 5u);
@@ -127,13 +127,13 @@ TEST_F(OrderedMailboxTest, GivesTheLowestRankFirstAndEqualOnesAsTheyWereSent) {
 TEST_F(OrderedMailboxTest, KeepsItsOrderOverRunsAndWakeUps) {
   ActorRef actor = SpawnReader(ByTens());
   for (int value : {31, 21, 11}) Tell(actor, Number{value});
-  EXPECT_EQ(Run(actor, 1).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 1), InvokeResult::kYielded);
   Tell(actor, Number{1});
   Tell(actor, Number{22});
   Run(actor);
   EXPECT_EQ(log_, Log({"11", "1", "21", "22", "31"}));
   Tell(actor, Number{5});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_.back(), "5");
 }
 
@@ -152,7 +152,7 @@ TEST_F(OrderedMailboxTest, KeepsItsMessagesWhileTheActorIsSuspended) {
   Tell(actor, Number{20});
   Tell(actor, Number{10});
   TellSystem(actor, MakeEnvelope<Suspend>(ActorRef()));
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kSuspended);
+  EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   Tell(actor, Number{1});
   ResumeIt(actor);
   Run(actor);
@@ -167,7 +167,7 @@ TEST_F(OrderedMailboxTest, MayHaveALimit) {
   ActorRef actor = SpawnReader(options);
   for (int value : {30, 20, 10}) EXPECT_TRUE(TryTell(actor, Number{value}).ok());
   EXPECT_EQ(TryTell(actor, Number{0}).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Run(actor, 1).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 1), InvokeResult::kYielded);
   EXPECT_TRUE(TryTell(actor, Number{1}).ok()) << "what was handled has made room, what waits in order has not";
   EXPECT_EQ(TryTell(actor, Number{2}).code(), absl::StatusCode::kResourceExhausted);
   Run(actor);
@@ -183,7 +183,7 @@ TEST_F(OrderedMailboxTest, WhatIsLeftAtTheEndAreDeadLettersInOrder) {
   for (int value : {30, 20, 10}) Tell(actor, Number{value});
   Run(actor, 1);
   StopIt(actor);
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(dead_, Dead({{20, DeadLetterReason::kStopped}, {30, DeadLetterReason::kStopped}}));
   EXPECT_EQ(actor.slot()->limits.load()->depth(), 0u);
 
@@ -202,7 +202,7 @@ TEST_F(OrderedMailboxTest, ARankThatThrowsGoesLast) {
                                   return message.As<Number>().value;
                                 }});
   for (int value : {1, 3, 2}) Tell(actor, Number{value});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"2", "3", "1"}));
 }
 

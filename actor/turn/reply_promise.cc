@@ -197,6 +197,15 @@ absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const 
 // It could take a message, or is taking one.
 bool IsIdle(const BusinessReport& report) { return !report.has_failed && !report.has_handler && report.gate == 0; }
 
+std::string TextOfSuspension(const BusinessReport& report) {
+  const ResumeCondition& resume_on = report.resume_on;
+  return absl::StrCat("a middleware suspends it ",
+                      resume_on.kind() == ResumeCondition::Kind::kAfter
+                          ? absl::StrCat("for ", absl::FormatDuration(resume_on.delay()))
+                          : absl::StrCat("until signal ", resume_on.key().value),
+                      " (", ToAbsl(ToString(report.suspended_for)), ")");
+}
+
 std::string WhatItIsAt(const BusinessReport& report) {
   const auto has = [&](Gate gate) { return (report.gate & static_cast<uint8_t>(gate)) != 0; };
   if (report.has_failed) return "it has failed and waits for the verdict of its supervisor";
@@ -207,7 +216,7 @@ std::string WhatItIsAt(const BusinessReport& report) {
         " is waiting", has(Gate::kAwaiting) ? "" : " and lets other messages in");
   }
   if (has(Gate::kBackpressure)) return "it waits for room in a mailbox that it has sent to";
-  if (has(Gate::kRateLimited) || has(Gate::kUserDefined)) return "a middleware holds it back";
+  if (has(Gate::kRateLimited) || has(Gate::kUserDefined)) return TextOfSuspension(report);
   return "none of its handlers is waiting";
 }
 
@@ -587,7 +596,9 @@ void SendReport(ActorWorker& worker, ActorSlot& slot, const DescribeBusiness& in
                         .handler = has_handler ? extension->handlers.FirstType() : nullptr,
                         .has_handler = has_handler,
                         .has_failed = turn.failures != 0,
-                        .gate = turn.gate};
+                        .gate = turn.gate,
+                        .suspended_for = extension == nullptr ? SuspendReason::kUserDefined : extension->suspended_for,
+                        .resume_on = extension == nullptr ? ResumeCondition::ExternalSignal({}) : extension->resume_on};
   TellSystem(inquiry.asker, MakeEnvelope<BusinessReport>(worker.cache(), ActorRef(), report));
 }
 

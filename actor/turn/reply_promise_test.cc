@@ -89,7 +89,7 @@ TEST_F(AskTest, OtherMessagesAreHandledMeanwhile) {
   ActorRef asker = SpawnDoer();
   OrderAsks(asker, SpawnServer(), 1, absl::Seconds(1));
   Tell(asker, Number{100});
-  EXPECT_EQ(Run(asker).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(asker), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"100"}));
   RunAll();
   EXPECT_EQ(log_, Log({"100", "reply 1"}));

@@ -57,6 +57,9 @@ struct BusinessReport {
   bool has_handler;            // Whether any handler waits.
   bool has_failed;
   uint8_t gate;  // Bits of Gate.
+  // The suspension by a middleware, if the gate has Gate::kRateLimited or Gate::kUserDefined.
+  SuspendReason suspended_for;
+  ResumeCondition resume_on;
 };
 
 // Nobody has said in time what the target of a question is at.

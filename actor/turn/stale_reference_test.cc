@@ -96,20 +96,19 @@ TEST_F(StaleReferenceTest, LeadsToNobodyWhateverTheMailboxes) {
   }
 }
 
-// SCH-5: of an index too.
-TEST_F(StaleReferenceTest, AnIndexResolvesToNothing) {
+// SCH-5: of a pid too.
+TEST_F(StaleReferenceTest, APidResolvesToNothing) {
   ActorRef first = SpawnDoer();
-  const MailboxIndex index = MailboxRegistry::IndexOf(*first.slot());
-  EXPECT_EQ(mailboxes_.Resolve(index), first.slot());
+  EXPECT_EQ(first.slot()->RefAt(first.generation()), first);
   StopIt(first);
   Run(first);
-  EXPECT_EQ(mailboxes_.Resolve(index), nullptr);
+  EXPECT_TRUE(first.slot()->RefAt(first.generation()).IsNoOne());
   ActorRef second = SpawnDoer();
   ASSERT_EQ(second.slot(), first.slot());
-  EXPECT_EQ(mailboxes_.Resolve(index), nullptr);
-  EXPECT_EQ(mailboxes_.Resolve(MailboxRegistry::IndexOf(*second.slot())), second.slot());
-  const MailboxRegistry others(/*threaded=*/false);
-  EXPECT_EQ(others.Resolve(MailboxRegistry::IndexOf(*second.slot())), nullptr) << "of another system";
+  EXPECT_TRUE(first.slot()->RefAt(first.generation()).IsNoOne());
+  EXPECT_EQ(second.slot()->RefAt(second.generation()), second);
+  MailboxRegistry others(/*threaded=*/false);
+  EXPECT_FALSE(others.slots().Owns(second.slot())) << "of another system";
 }
 
 // SCH-5: a message that was sent in time and pushed late, when nobody is in the slot.

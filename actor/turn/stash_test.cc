@@ -54,7 +54,7 @@ class StashTest : public InvokerTest {
 TEST_F(StashTest, ComesBackInFrontInItsOrder) {
   ActorRef actor = SpawnStasher();
   for (int value : {1, 2, 0, 3, 4}) Tell(actor, Number{value});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_EQ(log_, Log({"0", "1", "2", "3", "4"}));
 }
 
@@ -62,9 +62,9 @@ TEST_F(StashTest, ComesBackInFrontInItsOrder) {
 TEST_F(StashTest, OutlivesTheRun) {
   ActorRef actor = SpawnStasher();
   Tell(actor, Number{1});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   Tell(actor, Number{2});
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kCompleted);
+  EXPECT_EQ(Run(actor), InvokeResult::kCompleted);
   EXPECT_TRUE(log_.empty());
   Tell(actor, Number{0});
   Run(actor);
@@ -99,7 +99,7 @@ TEST_F(StashTest, TheBudgetHolds) {
   for (int value : {1, 2, 3}) Tell(actor, Number{value});
   Run(actor);
   Tell(actor, Number{0});
-  EXPECT_EQ(Run(actor, 2).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 2), InvokeResult::kYielded);
   EXPECT_EQ(log_, Log({"0", "1"}));
   Tell(actor, Number{4});
   Run(actor);
@@ -116,7 +116,7 @@ TEST_F(StashTest, DoesNotCountAgainstALimit) {
   EXPECT_EQ(actor.slot()->limits.load()->depth(), 0u);
   EXPECT_TRUE(TryTell(actor, Number{0}).ok());
   EXPECT_TRUE(TryTell(actor, Number{3}).ok());
-  EXPECT_EQ(Run(actor, 1).kind, InvokeResult::Kind::kYielded);
+  EXPECT_EQ(Run(actor, 1), InvokeResult::kYielded);
   EXPECT_EQ(actor.slot()->limits.load()->depth(), 1u);
   Run(actor);
   EXPECT_EQ(log_, Log({"0", "1", "2", "3"}));
@@ -141,7 +141,7 @@ TEST_F(StashTest, WhatWasUnstashedWhenTheActorStopsIsADeadLetter) {
     stashed_ = {};
     context.Stop();
   });
-  EXPECT_EQ(Run(actor).kind, InvokeResult::Kind::kStopped);
+  EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(dead_, Dead({{-1, DeadLetterReason::kStopped}}));
 }
 
