@@ -2,6 +2,7 @@
 // in snippets_test holds the two together: each paragraph of an example stands here, line by line.
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -10,6 +11,11 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
+#include "fraktor/actor/observe/gauge_table.h"
+#include "fraktor/actor/observe/metrics_snapshot.h"
+#include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/pattern/behaviors.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
@@ -110,6 +116,57 @@ TEST(HeaderExamples, ReplyLater) {
 }
 
 }  // namespace reply_later
+
+namespace overflow_policy {
+
+struct Upload { std::string bytes; };
+
+// A full mailbox refuses large uploads. Small ones wait for room.
+class RefuseLargeUploads : public OverflowPolicy {
+ public:
+  std::string_view name() const noexcept override { return "RefuseLargeUploads"; }
+  OverflowNeeds needs() const noexcept override { return OverflowNeeds::kLine; }   // for Hold
+  OverflowDecision Decide(const OverflowCase& full) const override {
+    const Upload* upload = full.message.TryAs<Upload>();
+    const bool is_large = upload != nullptr && upload->bytes.size() > 1000;
+    return is_large ? OverflowDecision::Reject("over 1000 bytes") : OverflowDecision::Hold();
+  }
+};
+
+class Store : public Actor<Store, Upload> {
+ public:
+  void On(Context&, const Upload&) {}
+};
+
+TEST(HeaderExamples, OverflowPolicy) {
+  MailboxOptions uploads{.capacity = 100, .overflow_policy = std::make_shared<RefuseLargeUploads>()};
+  EXPECT_TRUE(uploads.Validate().ok());
+  uploads.capacity = 1;
+  TestKit kit;
+  auto store = kit.Spawn<Store>(SpawnOptions{.mailbox = uploads});
+  EXPECT_TRUE(store.TryTell(Upload{"a"}).ok());
+  const absl::Status refused = store.TryTell(Upload{std::string(1001, 'a')});
+  EXPECT_EQ(refused.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.message().find("was not accepted: over 1000 bytes"), std::string::npos) << refused;
+}
+
+}  // namespace overflow_policy
+
+namespace gauge_table {
+
+TEST(HeaderExamples, GaugeTable) {
+  TestKit kit;
+  ActorSystem& system = kit.system();
+  ObservabilityHub& hub = system.hub();
+  absl::StatusOr<MetricCounter> orders = hub.AddCounter("shop.orders_total", {{"region", "eu"}});
+  absl::StatusOr<GaugeRegistration> stock = hub.AddGauge("shop.stock", {}, [] { return 12.0; });
+  orders->Add();
+  const MetricsSnapshot snapshot = hub.Snapshot(system.toolbox().Now());
+  EXPECT_EQ(snapshot.Find("shop.orders_total", {{"region", "eu"}})->value, 1);
+  EXPECT_EQ(snapshot.Find("shop.stock")->value, 12);
+}
+
+}  // namespace gauge_table
 
 namespace function_actor {
 

@@ -30,6 +30,7 @@
 #include <cstdint>
 
 #include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 #include "fraktor/utils/queue/atomics.h"
 
 namespace fraktor::inline v0 {
@@ -52,8 +53,8 @@ class BasicLimitWord {
 
   // For the next actor, while it is closed. Counted messages stay counted. `control_reserve` is the
   // room beyond the capacity that control messages alone may use.
-  void Open(uint32_t generation, uint64_t capacity, OverflowStrategy strategy, uint64_t control_reserve = 0) {
-    rules_.store(control_reserve << kReserveShift | capacity << kStrategyBits | static_cast<uint64_t>(strategy),
+  void Open(uint32_t generation, uint64_t capacity, OverflowNeeds needs, uint64_t control_reserve = 0) {
+    rules_.store(control_reserve << kReserveShift | capacity << kNeedsBits | static_cast<uint64_t>(needs),
                  std::memory_order_relaxed);
     uint64_t word = word_.load(std::memory_order_relaxed);
     assert(!IsOpen(word));
@@ -123,11 +124,11 @@ class BasicLimitWord {
 
   // With the mutex, or of an actor whose open word was seen by Look or TakenOut. Of a later one if that has ended.
   uint64_t capacity() const {
-    return rules_.load(std::memory_order_relaxed) >> kStrategyBits & ((uint64_t{1} << kCapacityBits) - 1);
+    return rules_.load(std::memory_order_relaxed) >> kNeedsBits & ((uint64_t{1} << kCapacityBits) - 1);
   }
   uint64_t control_reserve() const { return rules_.load(std::memory_order_relaxed) >> kReserveShift; }
-  OverflowStrategy strategy() const {
-    return static_cast<OverflowStrategy>(rules_.load(std::memory_order_relaxed) & ((1 << kStrategyBits) - 1));
+  OverflowNeeds needs() const {
+    return static_cast<OverflowNeeds>(rules_.load(std::memory_order_relaxed) & ((1 << kNeedsBits) - 1));
   }
   // What was true a moment ago.
   uint64_t depth() const { return DepthOf(word_.load(std::memory_order_relaxed)); }
@@ -137,10 +138,10 @@ class BasicLimitWord {
   static constexpr uint64_t kWaiting = uint64_t{1} << 30;  // The line is not empty.
   static constexpr uint64_t kOpen = uint64_t{1} << 31;
   static constexpr int kGenerationShift = 32;
-  // reserve | capacity | strategy.
-  static constexpr int kStrategyBits = 8;
+  // reserve | capacity | needs.
+  static constexpr int kNeedsBits = 8;
   static constexpr int kCapacityBits = 32;
-  static constexpr int kReserveShift = kStrategyBits + kCapacityBits;
+  static constexpr int kReserveShift = kNeedsBits + kCapacityBits;
 
   // Relaxed, as it guards no data, but for the rules: Open releases them with the generation, and who has seen the
   // generation with acquire may read them. All changes are read-modify-writes, so that the release reaches past them.

@@ -15,7 +15,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/mailbox/limit_word.h"
-#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 #include "fraktor/utils/testing/interleaving.h"
 #include "fraktor/utils/testing/model_lock.h"
 
@@ -61,7 +61,7 @@ class Mailbox {
  public:
   // `left`: messages that the actor has sent to itself, past any limit.
   Mailbox(uint32_t generation, int left) {
-    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer, kReserve);
+    word_.Open(generation, CapacityOf(generation), OverflowNeeds::kLine, kReserve);
     for (int i = 0; i < left; ++i) {
       word_.Add();
       Push(9);
@@ -109,7 +109,7 @@ class Mailbox {
     control_in_line_ = 0;
     mutex_.Unlock();
     mutex_.Lock();
-    word_.Open(generation, CapacityOf(generation), OverflowStrategy::kBlockProducer, kReserve);
+    word_.Open(generation, CapacityOf(generation), OverflowNeeds::kLine, kReserve);
     mutex_.Unlock();
   }
 

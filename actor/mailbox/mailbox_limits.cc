@@ -2,10 +2,15 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
+#include <memory>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
+#include "fraktor/actor/mailbox/overflow/overflow_strategy.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
@@ -23,6 +28,26 @@ uint32_t GenerationOf(const Envelope& envelope) { return static_cast<uint32_t>(e
 absl::Status EndedError(const Envelope& envelope) {
   return absl::UnavailableError(absl::StrCat("the actor ended before its full mailbox had room for a ",
                                              ToAbsl(envelope.type()->name()), "; look the actor up again"));
+}
+
+// The text for the exception that is being handled.
+std::string Thrown(const OverflowPolicy& policy) {
+  const std::string threw = absl::StrCat("the overflow policy ", ToAbsl(policy.name()), " threw ");
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    return absl::StrCat(threw, "an exception (", error.what(), "); it must not throw");
+  } catch (...) {
+    return absl::StrCat(threw, "something that is no std::exception; it must not throw");
+  }
+}
+
+OverflowDecision DecisionOf(const OverflowPolicy& policy, const OverflowCase& full) {
+  try {
+    return policy.Decide(full);
+  } catch (...) {
+    return OverflowDecision::Reject(Thrown(policy));
+  }
 }
 
 }  // namespace
@@ -50,18 +75,20 @@ void MailboxLimits::Configure(uint32_t generation, const MailboxOptions& options
   MutexLock lock(mutex_);
   assert(line_.empty() && kept_.empty());
   push_timeout_ = options.push_timeout;
-  word_.Open(generation, options.user_capacity(), options.overflow, options.control_reserve());
+  policy_ = options.overflow_policy;
+  built_in_.store(policy_ == nullptr ? BuiltInPolicy(options.overflow) : nullptr, std::memory_order_relaxed);
+  word_.Open(generation, options.user_capacity(), options.policy().needs(), options.control_reserve());
 }
 
 Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer producer) {
   uint64_t word = word_.Look();
   for (;;) {
     if (!LimitWord::IsFor(word, GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
-    const OverflowStrategy strategy = word_.strategy();
-    if (strategy == OverflowStrategy::kDropOldest) return Keep(envelope);
+    const OverflowNeeds needs = word_.needs();
+    if (needs == OverflowNeeds::kQueue) return Keep(envelope);
     if (envelope->type()->passes_limits()) [[unlikely]]
-      return strategy == OverflowStrategy::kBlockProducer ? Pass(envelope) : Admission{.kind = AdmissionKind::kPass};
-    const bool exempt = producer == Producer::kSelf && strategy == OverflowStrategy::kBlockProducer;
+      return needs == OverflowNeeds::kLine ? Pass(envelope) : Admission{.kind = AdmissionKind::kPass};
+    const bool exempt = producer == Producer::kSelf && needs == OverflowNeeds::kLine;
     if (exempt ? LimitWord::DepthOf(word) < LimitWord::kMaxDepth : word_.HasRoom(word)) {
       if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
       continue;
@@ -70,49 +97,125 @@ Admission MailboxLimits::Admit(Envelope* envelope, ActorRef sender, Producer pro
       if (word_.TryCount(word)) return {.kind = AdmissionKind::kPush};
       continue;
     }
-    switch (strategy) {
-      case OverflowStrategy::kDropOldest:
-        break;  // Seen to above.
-      case OverflowStrategy::kBlockProducer:
-        return Hold(envelope, sender, producer);
-      case OverflowStrategy::kDropNewest:
-        Count(dropped_newest_);
-        return {.kind = AdmissionKind::kDropped};
-      case OverflowStrategy::kReject:
-        break;
-      case OverflowStrategy::kDeadLetter:
-        Count(dead_lettered_);
-        return {.kind = AdmissionKind::kDeadLetter};
-    }
-    Count(rejected_);
-    return {.kind = AdmissionKind::kRejected};
+    return Overflow(envelope, sender, producer);
   }
 }
 
+Admission MailboxLimits::Overflow(Envelope* envelope, ActorRef sender, Producer producer) {
+  const OverflowPolicy* const policy = built_in_.load(std::memory_order_relaxed);
+  if (policy == nullptr) return {.kind = AdmissionKind::kAskPolicy};
+  const OverflowDecision decision = policy->Decide(CaseOf(*envelope, sender, producer));
+  return Apply(*policy, policy->needs(), decision, envelope, sender, producer).admission;
+}
+
+PolicyAnswer MailboxLimits::AskPolicy(Envelope* envelope, ActorRef sender, Producer producer) {
+  std::shared_ptr<const OverflowPolicy> policy;
+  OverflowNeeds needs = OverflowNeeds::kCount;
+  {
+    MutexLock lock(mutex_);
+    if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.admission = {.kind = AdmissionKind::kEnded}};
+    policy = policy_;
+    needs = word_.needs();
+  }
+  const OverflowDecision decision = DecisionOf(*policy, CaseOf(*envelope, sender, producer));
+  return Apply(*policy, needs, decision, envelope, sender, producer);
+}
+
+OverflowCase MailboxLimits::CaseOf(const Envelope& envelope, ActorRef sender, Producer producer) const {
+  return {.message = envelope,
+          .producer = producer,
+          .sending_actor = sender,
+          .is_control = IsControl(envelope),
+          .depth = word_.depth(),
+          .capacity = word_.capacity(),
+          .waiting = waiting_.load(std::memory_order_relaxed)};
+}
+
+PolicyAnswer MailboxLimits::Apply(const OverflowPolicy& policy, OverflowNeeds needs, const OverflowDecision& decision,
+                                  Envelope* envelope, ActorRef sender, Producer producer) {
+  switch (decision.answer()) {
+    case OverflowAnswer::kReject:
+      return Rejected(decision.why());
+    case OverflowAnswer::kDropNewest:
+      Count(dropped_newest_);
+      return {.admission = {.kind = AdmissionKind::kDropped}};
+    case OverflowAnswer::kDeadLetter:
+      Count(dead_lettered_);
+      return {.admission = {.kind = AdmissionKind::kDeadLetter}};
+    case OverflowAnswer::kDropOldest:
+      if (needs == OverflowNeeds::kQueue) return Replace(policy, envelope);
+      break;
+    case OverflowAnswer::kHold:
+      if (needs == OverflowNeeds::kLine) return {.admission = Hold(envelope, sender, producer)};
+      break;
+  }
+  return Rejected(absl::StrCat("the overflow policy ", ToAbsl(policy.name()), " answered ",
+                               ToAbsl(NameOf(decision.answer())), ", but its needs() are not ",
+                               decision.answer() == OverflowAnswer::kHold ? "kLine" : "kQueue"));
+}
+
+PolicyAnswer MailboxLimits::Rejected(std::string why) {
+  Count(rejected_);
+  return {.admission = {.kind = AdmissionKind::kRejected}, .why = std::move(why)};
+}
+
 Admission MailboxLimits::Keep(Envelope* envelope) {
-  Admission admission{.kind = AdmissionKind::kKept};
   MutexLock lock(mutex_);
   if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.kind = AdmissionKind::kEnded};
+  Envelope* victim = nullptr;
+  if (IsFullFor(*envelope)) {
+    const OverflowPolicy* const policy = built_in_.load(std::memory_order_relaxed);
+    if (policy == nullptr) return {.kind = AdmissionKind::kAskPolicy};
+    // DropOldest, the only built-in policy with a queue: its decision is known.
+    std::string error;
+    victim = TakeOldest(*policy, *envelope, &error);
+  }
+  return KeepLocked(envelope, victim);
+}
+
+PolicyAnswer MailboxLimits::Replace(const OverflowPolicy& policy, Envelope* envelope) {
+  std::string error;
+  MutexLock lock(mutex_);
+  if (!LimitWord::IsFor(word_.Look(), GenerationOf(*envelope))) return {.admission = {.kind = AdmissionKind::kEnded}};
+  Envelope* victim = nullptr;
+  if (IsFullFor(*envelope)) {
+    victim = TakeOldest(policy, *envelope, &error);
+    if (!error.empty()) return Rejected(std::move(error));
+    if (victim == nullptr) {
+      Count(dropped_newest_);
+      return {.admission = {.kind = AdmissionKind::kDropped}};
+    }
+  }
+  return {.admission = KeepLocked(envelope, victim)};
+}
+
+Admission MailboxLimits::KeepLocked(Envelope* envelope, Envelope* victim) {
   if (envelope->type()->passes_limits()) {
     ++kept_passing_;
-  } else if (kept_size_ == word_.capacity()) {
-    admission.victim = TakeOldest();
+  } else if (victim != nullptr) {
     Count(dropped_oldest_);
   } else {
     ++kept_size_;
     word_.Add();
   }
   kept_.PushBack(envelope);
-  admission.ring = !std::exchange(bell_rings_, true);
-  return admission;
+  return {.kind = AdmissionKind::kKept, .ring = !std::exchange(bell_rings_, true), .victim = victim};
 }
 
-// There is one that does not pass limits.
-Envelope* MailboxLimits::TakeOldest() {
-  EnvelopeList passing;
-  Envelope* oldest = kept_.PopFront();
-  for (; oldest->type()->passes_limits(); oldest = kept_.PopFront()) passing.PushBack(oldest);
-  kept_.Prepend(passing);
+Envelope* MailboxLimits::TakeOldest(const OverflowPolicy& policy, const Envelope& arriving, std::string* error) {
+  EnvelopeList skipped;
+  Envelope* oldest = nullptr;
+  try {
+    while ((oldest = kept_.PopFront()) != nullptr) {
+      if (!oldest->type()->passes_limits() && policy.MayReplace(arriving, *oldest)) break;
+      skipped.PushBack(oldest);
+    }
+  } catch (...) {
+    kept_.PushFront(std::exchange(oldest, nullptr));
+    kept_.Prepend(std::exchange(skipped, {}));  // First, since the text may throw too.
+    *error = Thrown(policy);
+  }
+  kept_.Prepend(skipped);
   return oldest;
 }
 
@@ -263,9 +366,11 @@ Envelope* MailboxLimits::TakeKept(bool* more) {
 
 Leftovers MailboxLimits::Close() {
   Leftovers left;
+  std::shared_ptr<const OverflowPolicy> ended;  // Destroyed without the lock.
   MutexLock lock(mutex_);
   left.resume.reserve(held_of_.size());
   word_.Close();
+  ended = std::exchange(policy_, nullptr);
   word_.Subtract(kept_size_);
   left.dead_letters = std::exchange(kept_, {});
   left.kept = std::exchange(kept_size_, 0) + std::exchange(kept_passing_, 0);
@@ -297,10 +402,12 @@ MailboxCounters MailboxLimits::counters() const {
 void MailboxLimits::Join(std::list<Place>& from) {
   for (const Place& place : from) control_in_line_ += place.is_control ? 1 : 0;
   line_.splice(line_.end(), from);
+  waiting_.store(line_.size(), std::memory_order_relaxed);
 }
 
 std::list<MailboxLimits::Place>::iterator MailboxLimits::Leave(std::list<Place>::iterator place) {
   control_in_line_ -= place->is_control ? 1 : 0;
+  waiting_.store(line_.size() - 1, std::memory_order_relaxed);
   return line_.erase(place);
 }
 

@@ -7,6 +7,7 @@
 //     case AdmissionKind::kPush: Push(envelope); break;                       // it was counted
 //     case AdmissionKind::kHeld: SuspendAtEndOfHandler(); break;              // the line has it
 //     case AdmissionKind::kKept: if (admission.ring) Push(bell); ... break;   // DropOldest
+//     case AdmissionKind::kAskPolicy: limits.AskPolicy(envelope, self, Producer::kActor); ... break;
 //     ...                                                                     // the others: the envelope is still ours
 //   }
 //
@@ -21,6 +22,11 @@
 // the envelope's target word tells, and it is answered kEnded. Nothing of an earlier actor is ever held for a later one
 // but the messages that were counted and not taken out yet: they stay counted until somebody does, since the count
 // belongs to the slot.
+//
+// Overflow policies. Only a message without room is put to one. A built-in policy decides within
+// Admit. A policy of the user is asked by AskPolicy, without the lock: Admit answers kAskPolicy.
+// The mailbox is of one of three kinds, which OverflowNeeds names; below, BlockProducer stands for
+// all policies with kLine, and DropOldest for all with kQueue.
 //
 // BlockProducer. A message without room joins a line, and its sender is suspended when its handler has ended. While
 // anybody is in line, everybody else's messages join it too, so that none overtakes an earlier one of its sender. When
@@ -53,8 +59,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
+#include <string>
 #include <vector>
 
+#include "absl/base/attributes.h"
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
@@ -64,18 +73,12 @@
 #include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/mailbox/limit_word.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
-
-// Who sends.
-enum class Producer : uint8_t {
-  kActor,          // An actor, which can be suspended.
-  kSelf,           // The actor whose mailbox it is.
-  kForeignThread,  // A thread that is no worker, and may block.
-};
 
 // What became of a message, and what the sender has to do.
 enum class AdmissionKind : uint8_t {
@@ -87,6 +90,7 @@ enum class AdmissionKind : uint8_t {
   kDeadLetter,  // DeadLetter: a dead letter (kMailboxFull); the sender is told OK.
   kTimedOut,    // BlockProducer with a push timeout of zero: a dead letter (kPushTimedOut).
   kWouldBlock,  // BlockProducer, foreign thread: AwaitRoom.
+  kAskPolicy,   // The mailbox is full and has a policy of the user: AskPolicy.
   kEnded,       // The actor has ended: a dead letter (kStopped).
   // The limits have the envelope.
   kKept,  // DropOldest. `ring` and `victim` say what to do.
@@ -108,6 +112,13 @@ struct Admission {
   bool first = false;
   // kHeld and kWouldBlock: how long at most.
   absl::Duration push_timeout = absl::ZeroDuration();
+};
+
+// The result of asking a policy of the user about a message.
+struct PolicyAnswer {
+  Admission admission = {};
+  // kRejected: the reason. Empty if the policy gave none.
+  std::string why = {};
 };
 
 // What was in the way when an actor ended.
@@ -150,6 +161,11 @@ class MailboxLimits {
   // May throw std::bad_alloc when it would hold a message, which is the caller's then.
   Admission Admit(Envelope* envelope, ActorRef sender, Producer producer);
 
+  // After kAskPolicy, with the same arguments: asks the policy and does what it answers. Never
+  // answers kAskPolicy itself. If the policy throws, or answers what it did not name in needs(),
+  // the message is rejected. May throw std::bad_alloc, as Admit does.
+  PolicyAnswer AskPolicy(Envelope* envelope, ActorRef sender, Producer producer);
+
   // After kWouldBlock: waits in line, up to `timeout`, with zero not at all. Never on a worker.
   // - OK: the message was counted; push it.
   // - DeadlineExceeded: no room in time; a dead letter (kPushTimedOut).
@@ -183,7 +199,7 @@ class MailboxLimits {
   // Each one is what was true a moment ago; together they need not fit.
   MailboxCounters counters() const;
   // For the holder of the mailbox.
-  OverflowStrategy strategy() const { return word_.strategy(); }
+  OverflowNeeds needs() const { return word_.needs(); }
   size_t depth() const { return word_.depth(); }
   // How many user messages there is room for. For senders: of a later actor if theirs has ended meanwhile.
   size_t capacity() const { return word_.capacity(); }
@@ -202,8 +218,27 @@ class MailboxLimits {
     bool is_control = false;
   };
 
+  // For a message without room. Not inlined, so that Admit stays small.
+  ABSL_ATTRIBUTE_NOINLINE Admission Overflow(Envelope* envelope, ActorRef sender, Producer producer);
+  OverflowCase CaseOf(const Envelope& envelope, ActorRef sender, Producer producer) const;
+  // Does what a policy with these needs has decided.
+  PolicyAnswer Apply(const OverflowPolicy& policy, OverflowNeeds needs, const OverflowDecision& decision,
+                     Envelope* envelope, ActorRef sender, Producer producer);
+  PolicyAnswer Rejected(std::string why);
+
   Admission Keep(Envelope* envelope);
-  Envelope* TakeOldest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The queue is full, and the policy has decided to drop the oldest message.
+  PolicyAnswer Replace(const OverflowPolicy& policy, Envelope* envelope);
+  // Whether `envelope` needs a place in a queue that has none left.
+  bool IsFullFor(const Envelope& envelope) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return !envelope.type()->passes_limits() && kept_size_ >= word_.capacity();
+  }
+  // Puts a message into the queue. If the queue is full, it takes the place of `victim`.
+  Admission KeepLocked(Envelope* envelope, Envelope* victim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Takes out the oldest message that counts and that may be replaced; null if there is none.
+  // `error` is the text of what the policy threw.
+  Envelope* TakeOldest(const OverflowPolicy& policy, const Envelope& arriving, std::string* error)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Admission Pass(Envelope* envelope);
   Admission Hold(Envelope* envelope, ActorRef sender, Producer producer);
   // Whether a message may use the reserve.
@@ -221,6 +256,11 @@ class MailboxLimits {
   // Whether there is room, and whether anybody is in line: that is set and cleared with the mutex.
   alignas(64) LimitWord word_;
 
+  // The policy if it is built in, and null if it is the user's. Built-in policies are never
+  // destroyed, so a late sender may read that of a later actor. Relaxed; ordered by word_, as its
+  // rules are.
+  std::atomic<const OverflowPolicy*> built_in_{nullptr};
+
   // Relaxed: sums that order nothing.
   std::atomic<uint64_t> dropped_oldest_{0};
   std::atomic<uint64_t> dropped_newest_{0};
@@ -229,9 +269,12 @@ class MailboxLimits {
   std::atomic<uint64_t> held_sum_{0};
   std::atomic<uint64_t> blocked_{0};
   std::atomic<uint64_t> timed_out_{0};
+  // The size of line_, for policies. Relaxed: a hint; it pairs with nothing.
+  std::atomic<size_t> waiting_{0};
 
   alignas(64) Mutex mutex_;
   absl::Duration push_timeout_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const OverflowPolicy> policy_ ABSL_GUARDED_BY(mutex_);  // The user's, or null.
   // BlockProducer. Whoever is in line, in the order of arrival; how many of them are messages of actors, and how many
   // each sender has there.
   std::list<Place> line_ ABSL_GUARDED_BY(mutex_);

@@ -5,8 +5,11 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -17,6 +20,7 @@
 
 #include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/queue/inbox.h"
@@ -100,6 +104,27 @@ class Mailbox {
     }
     return admission;
   }
+  // Sends, and asks the policy of the user if need be.
+  PolicyAnswer Ask(int number, uintptr_t actor, Producer producer = Producer::kActor) {
+    EnvelopePtr envelope = Message(number, static_cast<int>(actor));
+    PolicyAnswer answer;
+    answer.admission = limits.Admit(envelope.get(), Actor(actor), producer);
+    if (answer.admission.kind == AdmissionKind::kAskPolicy) {
+      answer = limits.AskPolicy(envelope.get(), Actor(actor), producer);
+    }
+    switch (answer.admission.kind) {
+      case AdmissionKind::kPush:
+        inbox.PushBack(envelope.release());
+        break;
+      case AdmissionKind::kKept:
+      case AdmissionKind::kHeld:
+        (void)envelope.release();
+        break;
+      default:
+        break;
+    }
+    return answer;
+  }
   AdmissionKind KindOf(int number, uintptr_t actor, Producer producer = Producer::kActor) {
     return Send(number, actor, producer).kind;
   }
@@ -171,6 +196,154 @@ TEST(MailboxLimits, MakeDeadLetters) {
   EXPECT_EQ(mailbox.KindOf(1, 1), AdmissionKind::kPush);
   EXPECT_EQ(mailbox.KindOf(2, 1), AdmissionKind::kDeadLetter);
   EXPECT_EQ(mailbox.limits.counters().dead_lettered, 1u);
+}
+
+// A policy that is a function.
+class Scripted : public OverflowPolicy {
+ public:
+  using Decision = std::function<OverflowDecision(const OverflowCase&)>;
+  using Replacement = std::function<bool(const Envelope&, const Envelope&)>;
+
+  Scripted(OverflowNeeds needs, Decision decide, Replacement may_replace = nullptr)
+      : needs_(needs), decide_(std::move(decide)), may_replace_(std::move(may_replace)) {}
+
+  std::string_view name() const noexcept override { return "Scripted"; }
+  OverflowNeeds needs() const noexcept override { return needs_; }
+  OverflowDecision Decide(const OverflowCase& full) const override { return decide_(full); }
+  bool MayReplace(const Envelope& arriving, const Envelope& queued) const override {
+    return may_replace_ == nullptr || may_replace_(arriving, queued);
+  }
+
+ private:
+  const OverflowNeeds needs_;
+  const Decision decide_;
+  const Replacement may_replace_;
+};
+
+MailboxOptions WithPolicy(size_t capacity, OverflowNeeds needs, Scripted::Decision decide,
+                          Scripted::Replacement may_replace = nullptr) {
+  return {.capacity = capacity,
+          .overflow_policy = std::make_shared<Scripted>(needs, std::move(decide), std::move(may_replace))};
+}
+
+// SCH-4: a policy of the user is asked only if there is no room, and hears all about the message.
+TEST(MailboxLimits, AskThePolicyOfTheUserAboutAMessageWithoutRoom) {
+  int asked = 0;
+  Mailbox mailbox(WithPolicy(2, OverflowNeeds::kCount, [&](const OverflowCase& full) {
+    ++asked;
+    EXPECT_EQ(NumberOf(full.message), 10 + asked);
+    EXPECT_EQ(full.depth, 2u);
+    EXPECT_EQ(full.capacity, 2u);
+    EXPECT_EQ(full.waiting, 0u);
+    EXPECT_FALSE(full.is_control);
+    EXPECT_EQ(full.sending_actor, Actor(7));
+    if (asked == 1) return OverflowDecision::Reject("it is too late");
+    if (asked == 2) return OverflowDecision::DropNewest();
+    return OverflowDecision::DeadLetter();
+  }));
+  EXPECT_EQ(mailbox.Ask(1, 7).admission.kind, AdmissionKind::kPush);
+  EXPECT_EQ(mailbox.Ask(2, 7).admission.kind, AdmissionKind::kPush);
+  EXPECT_EQ(asked, 0);
+  const PolicyAnswer rejected = mailbox.Ask(11, 7);
+  EXPECT_EQ(rejected.admission.kind, AdmissionKind::kRejected);
+  EXPECT_EQ(rejected.why, "it is too late");
+  EXPECT_EQ(mailbox.Ask(12, 7).admission.kind, AdmissionKind::kDropped);
+  EXPECT_EQ(mailbox.Ask(13, 7).admission.kind, AdmissionKind::kDeadLetter);
+  EXPECT_EQ(asked, 3);
+  const MailboxCounters counters = mailbox.limits.counters();
+  EXPECT_EQ(counters.rejected, 1u);
+  EXPECT_EQ(counters.dropped_newest, 1u);
+  EXPECT_EQ(counters.dead_lettered, 1u);
+  EXPECT_EQ(mailbox.ReceiveAll(), (Numbers{1, 2}));
+}
+
+// SCH-4: a policy that throws rejects the message, which is still the sender's.
+TEST(MailboxLimits, RejectIfThePolicyOfTheUserThrows) {
+  Mailbox mailbox(WithPolicy(1, OverflowNeeds::kCount, [](const OverflowCase& full) -> OverflowDecision {
+    if (NumberOf(full.message) == 2) throw std::runtime_error("no idea");
+    throw 42;
+  }));
+  mailbox.Ask(1, 7);
+  const PolicyAnswer first = mailbox.Ask(2, 7);
+  EXPECT_EQ(first.admission.kind, AdmissionKind::kRejected);
+  EXPECT_EQ(first.why, "the overflow policy Scripted threw an exception (no idea); it must not throw");
+  const PolicyAnswer second = mailbox.Ask(3, 7);
+  EXPECT_EQ(second.admission.kind, AdmissionKind::kRejected);
+  EXPECT_EQ(second.why, "the overflow policy Scripted threw something that is no std::exception; it must not throw");
+  EXPECT_EQ(mailbox.ReceiveAll(), (Numbers{1}));
+}
+
+// SCH-4
+TEST(MailboxLimits, RejectIfThePolicyOfTheUserAnswersWhatItDidNotAskFor) {
+  Mailbox hold(WithPolicy(1, OverflowNeeds::kCount, [](const OverflowCase&) { return OverflowDecision::Hold(); }));
+  hold.Ask(1, 7);
+  EXPECT_EQ(hold.Ask(2, 7).why, "the overflow policy Scripted answered hold, but its needs() are not kLine");
+  Mailbox drop(WithPolicy(1, OverflowNeeds::kLine, [](const OverflowCase&) { return OverflowDecision::DropOldest(); }));
+  drop.Ask(1, 7);
+  EXPECT_EQ(drop.Ask(2, 7).why, "the overflow policy Scripted answered drop_oldest, but its needs() are not kQueue");
+}
+
+// SCH-4
+TEST(MailboxLimits, HoldProducersIfThePolicyOfTheUserSaysSo) {
+  std::vector<size_t> waiting;
+  Mailbox mailbox(WithPolicy(2, OverflowNeeds::kLine, [&](const OverflowCase& full) {
+    waiting.push_back(full.waiting);
+    return NumberOf(full.message) < 100 ? OverflowDecision::Hold() : OverflowDecision::Reject();
+  }));
+  mailbox.Ask(1, 7);
+  mailbox.Ask(2, 7);
+  EXPECT_EQ(mailbox.Ask(3, 7).admission.kind, AdmissionKind::kHeld);
+  EXPECT_EQ(mailbox.Ask(4, 8).admission.kind, AdmissionKind::kHeld);
+  EXPECT_EQ(mailbox.Ask(100, 7).admission.kind, AdmissionKind::kRejected);
+  EXPECT_EQ(mailbox.Ask(5, 9, Producer::kSelf).admission.kind, AdmissionKind::kPush) << "it would wait for itself";
+  EXPECT_EQ(waiting, (std::vector<size_t>{0, 1, 2}));
+  EXPECT_EQ(mailbox.ReceiveAll(), (Numbers{1, 2, 5, 3, 4}));
+  EXPECT_EQ(mailbox.resumed, (Refs{Actor(7), Actor(8)}));
+}
+
+// SCH-4: the oldest message that the policy lets go makes room.
+TEST(MailboxLimits, ReplaceTheMessageThatThePolicyOfTheUserChooses) {
+  Mailbox mailbox(WithPolicy(
+      3, OverflowNeeds::kQueue, [](const OverflowCase&) { return OverflowDecision::DropOldest(); },
+      [](const Envelope& arriving, const Envelope& queued) {
+        if (NumberOf(arriving) == 666) throw std::runtime_error("no idea");
+        return arriving.As<Load>().producer == queued.As<Load>().producer;
+      }));
+  EXPECT_TRUE(mailbox.Ask(1, 7).admission.ring);
+  mailbox.Ask(2, 8);
+  mailbox.Ask(3, 8);
+  const PolicyAnswer replaced = mailbox.Ask(4, 8);
+  EXPECT_EQ(replaced.admission.kind, AdmissionKind::kKept);
+  ASSERT_NE(replaced.admission.victim, nullptr);
+  EXPECT_EQ(NumberOf(*EnvelopePtr(replaced.admission.victim)), 2);
+  EXPECT_EQ(mailbox.Ask(5, 9).admission.kind, AdmissionKind::kDropped) << "none of its own to go";
+  const PolicyAnswer thrown = mailbox.Ask(666, 8);
+  EXPECT_EQ(thrown.admission.kind, AdmissionKind::kRejected);
+  EXPECT_EQ(thrown.why, "the overflow policy Scripted threw an exception (no idea); it must not throw");
+  EXPECT_EQ(mailbox.limits.depth(), 3u);
+  Numbers left;
+  for (bool more = true; more;) {
+    EnvelopePtr kept(mailbox.limits.TakeKept(&more));
+    left.push_back(NumberOf(*kept));
+  }
+  EXPECT_EQ(left, (Numbers{1, 3, 4}));
+  EXPECT_EQ(mailbox.limits.depth(), 0u);
+}
+
+// SCH-4: a late sender is answered that the actor has ended, and the policy ends with its actor.
+TEST(MailboxLimits, LetThePolicyOfTheUserGoWhenTheActorEnds) {
+  auto policy = std::make_shared<Scripted>(OverflowNeeds::kCount, [](const OverflowCase&) {
+    ADD_FAILURE() << "nobody is there to ask for";
+    return OverflowDecision::Reject();
+  });
+  const std::weak_ptr<Scripted> lives = policy;
+  Mailbox mailbox({.capacity = 1, .overflow_policy = std::move(policy)});
+  mailbox.Ask(1, 7);
+  EnvelopePtr late = Message(2);
+  EXPECT_EQ(mailbox.limits.Admit(late.get(), Actor(7), Producer::kActor).kind, AdmissionKind::kAskPolicy);
+  mailbox.End();
+  EXPECT_TRUE(lives.expired());
+  EXPECT_EQ(mailbox.limits.AskPolicy(late.get(), Actor(7), Producer::kActor).admission.kind, AdmissionKind::kEnded);
 }
 
 MailboxOptions ControlFirst(size_t capacity, size_t reserve, OverflowStrategy overflow) {

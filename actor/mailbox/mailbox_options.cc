@@ -4,25 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
+#include "fraktor/actor/mailbox/overflow/overflow_strategy.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
-
-std::string_view ToString(OverflowStrategy strategy) {
-  switch (strategy) {
-    case OverflowStrategy::kDropOldest:
-      return "DropOldest";
-    case OverflowStrategy::kDropNewest:
-      return "DropNewest";
-    case OverflowStrategy::kBlockProducer:
-      return "BlockProducer";
-    case OverflowStrategy::kReject:
-      return "Reject";
-    case OverflowStrategy::kDeadLetter:
-      return "DeadLetter";
-  }
-  return "unknown";
-}
 
 std::string_view ToString(MessageOrder order) {
   switch (order) {
@@ -36,8 +22,12 @@ std::string_view ToString(MessageOrder order) {
   return "unknown";
 }
 
+const OverflowPolicy& MailboxOptions::policy() const {
+  return overflow_policy != nullptr ? *overflow_policy : *BuiltInPolicy(overflow);
+}
+
 absl::Status MailboxOptions::Validate() const {
-  if (static_cast<uint8_t>(overflow) > static_cast<uint8_t>(OverflowStrategy::kDeadLetter)) {
+  if (BuiltInPolicy(overflow) == nullptr) {
     return absl::InvalidArgumentError(
         absl::StrCat("MailboxOptions.overflow is ", static_cast<int>(overflow), ", which is no OverflowStrategy"));
   }
@@ -48,6 +38,21 @@ absl::Status MailboxOptions::Validate() const {
   if (!bounded() && overflow != OverflowStrategy::kReject) {
     return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.overflow is ", ToAbsl(ToString(overflow)),
                                                    ", but the mailbox is unbounded, and never full; set a capacity"));
+  }
+  if (overflow_policy != nullptr && overflow != OverflowStrategy::kReject) {
+    return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.overflow is ", ToAbsl(ToString(overflow)),
+                                                   ", but MailboxOptions.overflow_policy is ",
+                                                   ToAbsl(overflow_policy->name()), "; set one of the two"));
+  }
+  if (overflow_policy != nullptr && !bounded()) {
+    return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.overflow_policy is ",
+                                                   ToAbsl(overflow_policy->name()),
+                                                   ", but the mailbox is unbounded, and never full; set a capacity"));
+  }
+  if (overflow_policy != nullptr && overflow_policy->needs() > OverflowNeeds::kQueue) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("MailboxOptions.overflow_policy is ", ToAbsl(overflow_policy->name()), ", whose needs() are ",
+                     static_cast<int>(overflow_policy->needs()), ", which is no OverflowNeeds"));
   }
   if (!bounded() && reserve_for_system > 0) {
     return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.reserve_for_system is ", reserve_for_system,
@@ -85,10 +90,11 @@ absl::Status MailboxOptions::Validate() const {
     return absl::InvalidArgumentError(absl::StrCat("MailboxOptions.priority is set, but MailboxOptions.order is ",
                                                    ToAbsl(ToString(order)), "; set order to Priority or no function"));
   }
-  if (order != MessageOrder::kFifo && overflow == OverflowStrategy::kDropOldest) {
+  if (order != MessageOrder::kFifo && policy().needs() == OverflowNeeds::kQueue) {
     return absl::InvalidArgumentError(
-        absl::StrCat("MailboxOptions.overflow is DropOldest, but MailboxOptions.order is ", ToAbsl(ToString(order)),
-                     "; use another overflow, or the order Fifo"));
+        absl::StrCat("MailboxOptions.", overflow_policy != nullptr ? "overflow_policy" : "overflow", " is ",
+                     ToAbsl(policy().name()), ", which drops the oldest message, but MailboxOptions.order is ",
+                     ToAbsl(ToString(order)), "; use another overflow policy, or the order Fifo"));
   }
   return absl::OkStatus();
 }

@@ -18,28 +18,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string_view>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/mailbox/overflow/overflow_strategy.h"
+
 namespace fraktor::inline v0 {
 
 class Envelope;
-
-// What a full mailbox does with a further user message. Each answer is counted. A message that is lost is a dead letter
-// in any case, with the reason mailbox_full or push_timed_out; whoever sent it by TryTell is told as it says here.
-enum class OverflowStrategy : uint8_t {
-  kDropOldest,     // The oldest queued message makes room; the sender is told OK.
-  kDropNewest,     // The arriving message is dropped; the sender is told OK.
-  kBlockProducer,  // A foreign thread waits up to `push_timeout`, and is told DeadlineExceeded if that was in vain. An
-                   // actor is told OK, and suspended after its current message until there is room or the time is over:
-                   // up to user_capacity() messages wait in line, one more is told ResourceExhausted.
-  kReject,         // The sender is told ResourceExhausted.
-  kDeadLetter,     // The arriving message is a dead letter; the sender is told OK.
-};
-
-std::string_view ToString(OverflowStrategy strategy);
+class OverflowPolicy;
 
 // In which order an actor gets its user messages. System messages go before all of them in any case.
 enum class MessageOrder : uint8_t {
@@ -64,6 +54,9 @@ struct MailboxOptions {
   size_t capacity = kUnbounded;
   // Another than this needs a capacity.
   OverflowStrategy overflow = OverflowStrategy::kReject;
+  // A policy of your own (overflow/overflow_policy.h), instead of `overflow`, which must be left as
+  // it is. Needs a capacity.
+  std::shared_ptr<const OverflowPolicy> overflow_policy = nullptr;
   // How many of `capacity` no user message may use. Below `capacity`; nothing to reserve where there is no limit.
   size_t reserve_for_system = 0;
   // With kControlFirst and a capacity: how many control messages a full mailbox takes beyond its
@@ -73,9 +66,11 @@ struct MailboxOptions {
   // From 0 to kMaxControlReserve; the other orders have no such reserve and refuse another value
   // than the default.
   size_t reserve_for_control = kDefaultControlReserve;
-  // How long kBlockProducer waits. Zero never waits: the message is a dead letter at once.
+  // How long a message is held by kBlockProducer, or by a policy that holds producers. Zero never
+  // waits: the message is a dead letter at once.
   absl::Duration push_timeout = absl::Seconds(10);
-  // kDropOldest is possible with kFifo only: the oldest message is not the next one of another order.
+  // kDropOldest, and a policy with OverflowNeeds::kQueue, is possible with kFifo only: the oldest
+  // message is not the next one of another order.
   MessageOrder order = MessageOrder::kFifo;
   // For kPriority, which needs it; the others must have none.
   MessagePriority priority = {};
@@ -84,6 +79,8 @@ struct MailboxOptions {
 
   // How many user messages fit.
   size_t user_capacity() const { return capacity - reserve_for_system; }
+  // The one that `overflow_policy` or `overflow` names. The options must be valid.
+  const OverflowPolicy& policy() const;
   // How many control messages fit beyond that.
   size_t control_reserve() const { return bounded() && order == MessageOrder::kControlFirst ? reserve_for_control : 0; }
 

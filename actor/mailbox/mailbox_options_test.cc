@@ -1,8 +1,12 @@
 #include "fraktor/actor/mailbox/mailbox_options.h"
 
+#include <memory>
 #include <string>
+#include <string_view>
 
 #include "gtest/gtest.h"
+
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 
 namespace fraktor {
 namespace {
@@ -106,6 +110,37 @@ TEST(MailboxOptions, RefuseToDropTheOldestWhereTheOldestIsNotNext) {
   EXPECT_TRUE((MailboxOptions{.capacity = 5, .overflow = OverflowStrategy::kDropOldest}).Validate().ok());
 }
 
+class DropAll : public OverflowPolicy {
+ public:
+  explicit DropAll(OverflowNeeds needs = OverflowNeeds::kCount) : needs_(needs) {}
+  std::string_view name() const noexcept override { return "DropAll"; }
+  OverflowNeeds needs() const noexcept override { return needs_; }
+  OverflowDecision Decide(const OverflowCase&) const override { return OverflowDecision::DropNewest(); }
+
+ private:
+  const OverflowNeeds needs_;
+};
+
+// SCH-4: a policy of the user is an alternative to `overflow`, and needs what DropOldest needs.
+TEST(MailboxOptions, TakeAPolicyOfTheUser) {
+  const auto policy = std::make_shared<DropAll>();
+  const MailboxOptions options{.capacity = 5, .overflow_policy = policy};
+  EXPECT_TRUE(options.Validate().ok());
+  EXPECT_EQ(&options.policy(), policy.get());
+  EXPECT_EQ(MailboxOptions().policy().name(), "Reject");
+  EXPECT_EQ(Refusal({.overflow_policy = policy}),
+            "MailboxOptions.overflow_policy is DropAll, but the mailbox is unbounded, and never full; set a capacity");
+  EXPECT_EQ(Refusal({.capacity = 5, .overflow = OverflowStrategy::kDropNewest, .overflow_policy = policy}),
+            "MailboxOptions.overflow is DropNewest, but MailboxOptions.overflow_policy is DropAll; set one of the two");
+  EXPECT_EQ(Refusal({.capacity = 5, .overflow_policy = std::make_shared<DropAll>(static_cast<OverflowNeeds>(3))}),
+            "MailboxOptions.overflow_policy is DropAll, whose needs() are 3, which is no OverflowNeeds");
+  const auto queue = std::make_shared<DropAll>(OverflowNeeds::kQueue);
+  EXPECT_TRUE((MailboxOptions{.capacity = 5, .overflow_policy = queue}).Validate().ok());
+  EXPECT_EQ(Refusal({.capacity = 5, .overflow_policy = queue, .order = MessageOrder::kControlFirst}),
+            "MailboxOptions.overflow_policy is DropAll, which drops the oldest message, but MailboxOptions.order is "
+            "ControlFirst; use another overflow policy, or the order Fifo");
+}
+
 TEST(MessageOrder, HasANameForLogs) {
   EXPECT_EQ(ToString(MessageOrder::kFifo), "Fifo");
   EXPECT_EQ(ToString(MessageOrder::kControlFirst), "ControlFirst");
@@ -118,6 +153,7 @@ TEST(OverflowStrategy, HasANameForLogs) {
   EXPECT_EQ(ToString(OverflowStrategy::kBlockProducer), "BlockProducer");
   EXPECT_EQ(ToString(OverflowStrategy::kReject), "Reject");
   EXPECT_EQ(ToString(OverflowStrategy::kDeadLetter), "DeadLetter");
+  EXPECT_EQ(ToString(static_cast<OverflowStrategy>(9)), "unknown");
 }
 
 }  // namespace

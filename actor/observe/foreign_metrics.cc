@@ -7,7 +7,6 @@
 
 #include "absl/base/thread_annotations.h"
 
-#include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/utils/sync/mutex.h"
 
@@ -59,7 +58,7 @@ void ForeignMetrics::Release(ForeignMetrics* metrics) {
 
 void ForeignMetrics::Clear() {
   for (Stripe& stripe : stripes_) {
-    for (std::atomic<uint64_t>& count : stripe.dead_letters) count.store(0, std::memory_order_relaxed);
+    for (std::atomic<uint64_t>& count : stripe.runtime) count.store(0, std::memory_order_relaxed);
     for (Counts& counts : stripe.counts) {
       counts.enqueued.store(0, std::memory_order_relaxed);
       counts.handled.store(0, std::memory_order_relaxed);
@@ -81,9 +80,7 @@ void ForeignMetrics::CountHandled(ObservedId id, uint32_t messages) {
   OfThisThread().counts[id % kObservedIds].handled.fetch_add(messages, std::memory_order_relaxed);
 }
 
-void ForeignMetrics::CountDeadLetter(DeadLetterReason reason) {
-  OfThisThread().dead_letters[static_cast<size_t>(reason)].fetch_add(1, std::memory_order_relaxed);
-}
+void ForeignMetrics::Count(size_t counter) { OfThisThread().runtime[counter].fetch_add(1, std::memory_order_relaxed); }
 
 // No read-modify-write: each thread has its own count.
 bool ForeignMetrics::IsNext(uint32_t every) {
@@ -105,11 +102,9 @@ uint64_t ForeignMetrics::handled(ObservedId id) const {
   return sum;
 }
 
-uint64_t ForeignMetrics::dead_letters(DeadLetterReason reason) const {
+uint64_t ForeignMetrics::count(size_t counter) const {
   uint64_t sum = 0;
-  for (const Stripe& stripe : stripes_) {
-    sum += stripe.dead_letters[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
-  }
+  for (const Stripe& stripe : stripes_) sum += stripe.runtime[counter].load(std::memory_order_relaxed);
   return sum;
 }
 

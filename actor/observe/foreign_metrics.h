@@ -17,6 +17,7 @@
 #include <cstdint>
 
 #include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/observed_id.h"
 
 namespace fraktor::inline v0 {
@@ -35,7 +36,8 @@ class ForeignMetrics {
 
   void CountEnqueued(ObservedId id);
   void CountHandled(ObservedId id, uint32_t messages);
-  void CountDeadLetter(DeadLetterReason reason);
+  void Count(size_t counter);
+  void CountDeadLetter(DeadLetterReason reason) { Count(CounterOf(kDeadLettersTotal) + static_cast<size_t>(reason)); }
 
   // Returns true once in `sample_every` calls of a thread. A thread that sends to several systems
   // has one count for all.
@@ -47,7 +49,7 @@ class ForeignMetrics {
 
   uint64_t enqueued(ObservedId id) const;
   uint64_t handled(ObservedId id) const;
-  uint64_t dead_letters(DeadLetterReason reason) const;
+  uint64_t count(size_t counter) const;
 
  private:
   struct Counts {
@@ -56,7 +58,7 @@ class ForeignMetrics {
   };
   // Statistics; they pair with nothing.
   struct alignas(64) Stripe {
-    std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> dead_letters{};
+    std::array<std::atomic<uint64_t>, kRuntimeCounters> runtime{};
     std::array<Counts, kObservedIds> counts{};
   };
 

@@ -14,10 +14,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/prometheus_text.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -26,41 +28,57 @@ namespace {
 bool IsLetterOrUnderscore(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool IsWord(char c) { return IsLetterOrUnderscore(c) || (c >= '0' && c <= '9'); }
 
+// An error text about a metric: "metric "a b": use letters ...".
+std::string About(std::string_view name) { return absl::StrCat("metric ", QuotedForText(name), ": "); }
+
+absl::Status CheckLength(std::string_view metric, std::string_view what, size_t bytes, size_t most) {
+  if (bytes <= most) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(About(metric), ToAbsl(what), " has ", bytes, " bytes; at most ", most, " are possible"));
+}
+
 absl::Status CheckName(std::string_view name) {
+  FRAKTOR_RETURN_IF_ERROR(CheckLength(name, "the name", name.size(), GaugeTable::kMaxNameBytes));
   const bool good = !name.empty() && IsLetterOrUnderscore(name.front()) &&
                     std::all_of(name.begin(), name.end(), [](char c) { return IsWord(c) || c == '.'; });
   if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("gauge ", QuotedForText(name),
-                                                 ": use letters, digits, '_' and '.', beginning with a letter or '_'"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(About(name), "use letters, digits, '_' and '.', beginning with a letter or '_'"));
 }
 
-absl::Status CheckLabels(std::string_view gauge, const MetricLabels& labels) {
+absl::Status CheckLabels(std::string_view metric, const MetricLabels& labels) {
+  if (labels.size() > GaugeTable::kMaxLabels) {
+    return absl::InvalidArgumentError(absl::StrCat(About(metric), "it has ", labels.size(), " labels; at most ",
+                                                   GaugeTable::kMaxLabels, " are possible"));
+  }
   for (size_t i = 0; i < labels.size(); ++i) {
     const std::string_view name = labels[i].name;
+    FRAKTOR_RETURN_IF_ERROR(CheckLength(metric, "the name of a label", name.size(), GaugeTable::kMaxNameBytes));
     const bool good = !name.empty() && IsLetterOrUnderscore(name.front()) && name.substr(0, 2) != "__" &&
                       std::all_of(name.begin(), name.end(), IsWord);
     if (!good) {
       return absl::InvalidArgumentError(
-          absl::StrCat("gauge ", QuotedForText(gauge), ": label ", QuotedForText(name),
+          absl::StrCat(About(metric), "label ", QuotedForText(name),
                        ": use letters, digits and '_', beginning with a letter or a single '_'"));
     }
     if (i > 0 && name == labels[i - 1].name) {
-      return absl::InvalidArgumentError(absl::StrCat("gauge ", QuotedForText(gauge), ": label ", QuotedForText(name),
-                                                     " is given twice; give each label once"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(About(metric), "label ", QuotedForText(name), " is given twice; give each label once"));
     }
+    FRAKTOR_RETURN_IF_ERROR(CheckLength(metric, absl::StrCat("the value of label ", QuotedForText(name)),
+                                        labels[i].value.size(), GaugeTable::kMaxLabelValueBytes));
   }
   return absl::OkStatus();
 }
 
-// Returns whether the hub itself writes a metric of this name. Not kReadyQueueDepth: the owner of
-// such a queue registers it.
+// Whether the hub writes a line of that name itself.
 bool IsTakenByTheHub(std::string_view text_name) {
-  for (const std::string_view counter : {kMailboxEnqueued, kMailboxDepth, kWorkerBusyRatio, kDeadLettersTotal}) {
-    if (text_name == PrometheusName(counter)) return true;
-  }
-  for (const std::string_view histogram : {kInvokeDuration, kLatency}) {
-    const std::string own = PrometheusName(histogram);
-    for (const char* const suffix : {"", "_bucket", "_sum", "_count"}) {
+  for (const MetricRow& row : kMetricTable) {
+    if (!row.is_of_hub) continue;
+    const std::string own = PrometheusName(row.name);
+    if (text_name == own) return true;
+    if (row.kind != MetricKind::kHistogram) continue;
+    for (const char* const suffix : {"_bucket", "_sum", "_count"}) {
       if (text_name == own + suffix) return true;
     }
   }
@@ -89,42 +107,52 @@ absl::StatusOr<GaugeRegistration> GaugeTable::Add(ReadMetric metric) {
   std::sort(labels.begin(), labels.end(), [](const MetricLabel& a, const MetricLabel& b) { return a.name < b.name; });
   FRAKTOR_RETURN_IF_ERROR(CheckLabels(name, labels));
   if (metric.read == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("gauge ", QuotedForText(name), " has no function to read it"));
+    return absl::InvalidArgumentError(absl::StrCat(About(name), "it has no function that reads it; set `read`"));
   }
   if (metric.kind == MetricKind::kHistogram) {
     return absl::InvalidArgumentError(
-        absl::StrCat("gauge ", QuotedForText(name), " is a histogram; one value is read"));
+        absl::StrCat(About(name), "it is a histogram, but one value is read; use a counter or a gauge"));
   }
+  FRAKTOR_RETURN_IF_ERROR(CheckLength(name, "its help", metric.help.size(), kMaxHelpBytes));
   if (metric.help.find_first_of("\n\\") != std::string::npos) {
-    return absl::InvalidArgumentError(absl::StrCat("gauge ", QuotedForText(name), ": help ", QuotedForText(metric.help),
-                                                   ": use one line without backslashes"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(About(name), "its help is ", QuotedForText(metric.help), "; use one line without backslashes"));
   }
   std::string text_name = PrometheusName(name);
   if (IsTakenByTheHub(text_name)) {
-    return absl::AlreadyExistsError(
-        absl::StrCat("gauge ", QuotedForText(name), " has the name of a metric of the scheduler; use another one"));
+    return absl::AlreadyExistsError(absl::StrCat(About(name), "the system has a metric of that name; use another one"));
+  }
+  if (const MetricRow* const row = FindMetricRow(name)) {
+    if (metric.help.empty()) metric.help = row->help;
+    if (metric.unit.empty()) metric.unit = row->unit;
   }
   MutexLock lock(mutex_);
   if (gauges_.size() >= max_gauges_) {
     return absl::ResourceExhaustedError(
-        absl::StrCat("gauge ", QuotedForText(name), ": there are ", max_gauges_,
-                     " already; remove some, or raise ObservabilityOptions.max_gauges"));
+        absl::StrCat(About(name), "there are ", max_gauges_,
+                     " metrics already; remove some, or raise ObservabilityOptions.max_gauges"));
   }
+  size_t label_sets = 0;
   for (const auto& [number, other] : gauges_) {
     if (other.text_name != text_name) continue;
     if (other.metric.name != name) {
-      return absl::AlreadyExistsError(absl::StrCat("gauge ", QuotedForText(name), " reads like ",
-                                                   QuotedForText(other.metric.name),
+      return absl::AlreadyExistsError(absl::StrCat(About(name), "it reads like ", QuotedForText(other.metric.name),
                                                    " in Prometheus; use another name"));
     }
     if (other.metric.labels == labels) {
       return absl::AlreadyExistsError(
-          absl::StrCat("gauge ", QuotedForText(name), " exists with the same labels; use others, or remove it first"));
+          absl::StrCat(About(name), "it exists with the same labels; use others, or remove it first"));
     }
     if (other.metric.kind != metric.kind) {
       return absl::AlreadyExistsError(
-          absl::StrCat("gauge ", QuotedForText(name), " is of another kind with other labels; use another name"));
+          absl::StrCat(About(name), "it is of another kind with other labels; use another name"));
     }
+    ++label_sets;
+  }
+  if (label_sets >= max_label_sets_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(About(name), "it has ", max_label_sets_,
+                     " sets of labels already; use fewer values, or raise ObservabilityOptions.max_label_sets"));
   }
   const uint64_t number = next_number_++;
   gauges_.emplace(number, Gauge{.metric = std::move(metric), .text_name = std::move(text_name)});
@@ -142,6 +170,7 @@ void GaugeTable::AppendTo(std::vector<Metric>& metrics) const {
     row.kind = metric.kind;
     row.value = value;
     row.help = metric.help;
+    row.unit = metric.unit;
   }
 }
 

@@ -4,18 +4,8 @@
 //   const MetricsSnapshot snapshot = hub.Snapshot(toolbox.Now());
 //   const Metric* depth = snapshot.Find(kMailboxDepth, {{"type", "Greeter"}});
 //
-// | name                         | kind      | labels              | what                                               |
-// |------------------------------|-----------|---------------------|----------------------------------------------------|
-// | actor.mailbox.enqueued_total | counter   | type, perhaps actor | messages sent to actors of that type               |
-// | actor.mailbox.depth          | gauge     | type, perhaps actor | of those, the ones that have not left the mailbox  |
-// | scheduler.ready_queue.depth  | gauge     | as registered       | actors that wait for a worker                      |
-// | scheduler.worker.busy_ratio  | gauge     | worker              | not parked, since the snapshot before: from 0 to 1 |
-// | scheduler.invoke.duration_ms | histogram | type, perhaps actor | how long handlers of sampled messages ran          |
-// | scheduler.latency_ms         | histogram |                     | from sending to the handler, of sampled messages   |
-// | dead_letters_total           | counter   | reason              | messages that reached nobody                       |
-//
-// ObservabilityHub::AddGauge and AddMetric add further metrics; a node of a cluster does so
-// (fraktor/cluster/grain/cluster_metrics.h).
+// The metrics are the rows of kMetricTable (metric_table.h, docs/metrics.md), and those that others
+// have added.
 //
 // The series of a type includes all of its actors, also those that are observed alone. So a sum
 // over types must leave out the series with a label `actor`.
@@ -28,26 +18,13 @@
 #include <vector>
 
 #include "fraktor/actor/observe/duration_histogram.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {
 
-inline constexpr std::string_view kMailboxEnqueued = "actor.mailbox.enqueued_total";
-inline constexpr std::string_view kMailboxDepth = "actor.mailbox.depth";
-inline constexpr std::string_view kReadyQueueDepth = "scheduler.ready_queue.depth";
-inline constexpr std::string_view kWorkerBusyRatio = "scheduler.worker.busy_ratio";
-inline constexpr std::string_view kInvokeDuration = "scheduler.invoke.duration_ms";
-inline constexpr std::string_view kLatency = "scheduler.latency_ms";
-inline constexpr std::string_view kDeadLettersTotal = "dead_letters_total";
-
-// The type name for all types beyond the limit.
+// The type that stands for all beyond the limit.
 inline constexpr std::string_view kOtherTypesName = "other";
-
-enum class MetricKind : uint8_t {
-  kCounter,    // only goes up
-  kGauge,      //
-  kHistogram,  // has a summary and no value
-};
 
 struct MetricLabel {
   std::string name = {};
@@ -82,8 +59,10 @@ struct Metric {
   MetricKind kind = MetricKind::kGauge;
   double value = 0;
   MetricSummary summary = {};
-  // A text for people. Empty for the metrics above, and for added metrics without one.
+  // A description and a unit, for people. Either may be empty if an application has added the
+  // metric.
   std::string help = {};
+  std::string unit = {};
 };
 
 struct MetricsSnapshot {

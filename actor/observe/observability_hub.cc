@@ -15,10 +15,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/duration_histogram.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/actor/observe/gauge_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/observe/worker_metrics.h"
@@ -41,6 +41,25 @@ double Depth(uint64_t enqueued, uint64_t handled) {
   return enqueued > handled ? static_cast<double>(enqueued - handled) : 0;
 }
 
+// A metric of kMetricTable, without a value yet.
+Metric OfTable(const MetricRow& row, MetricLabels labels) {
+  return {.name = std::string(row.name),
+          .labels = std::move(labels),
+          .kind = row.kind,
+          .help = std::string(row.help),
+          .unit = std::string(row.unit)};
+}
+Metric OfTable(std::string_view name, MetricLabels labels, double value) {
+  Metric metric = OfTable(*FindMetricRow(name), std::move(labels));
+  metric.value = value;
+  return metric;
+}
+Metric OfTable(std::string_view name, MetricLabels labels, const DurationTotals& totals) {
+  Metric metric = OfTable(*FindMetricRow(name), std::move(labels));
+  metric.summary = MetricSummary::Of(totals);
+  return metric;
+}
+
 bool ComesBefore(const Metric& a, const Metric& b) {
   if (a.name != b.name) return a.name < b.name;
   return std::lexicographical_compare(a.labels.begin(), a.labels.end(), b.labels.begin(), b.labels.end(),
@@ -57,7 +76,8 @@ absl::Status ObservabilityOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(CheckRange("max_types", max_types, 1, kObservedTypes));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("max_timed_types", max_timed_types, 1, kObservedTypes));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("max_actors", max_actors, 0, kObservedActors));
-  return CheckRange("max_gauges", max_gauges, 0, 65'536);
+  FRAKTOR_RETURN_IF_ERROR(CheckRange("max_gauges", max_gauges, 0, 65'536));
+  return CheckRange("max_label_sets", max_label_sets, 1, 65'536);
 }
 
 absl::StatusOr<std::unique_ptr<ObservabilityHub>> ObservabilityHub::Make(const ObservabilityOptions& options) {
@@ -69,7 +89,7 @@ ObservabilityHub::ObservabilityHub(const ObservabilityOptions& options)
     : options_(options),
       sample_every_(options.sample_every),
       foreign_(options.enabled ? ForeignMetrics::Acquire(options.sample_every) : nullptr),
-      gauges_(options.enabled ? std::make_shared<GaugeTable>(options.max_gauges) : nullptr) {
+      gauges_(options.enabled ? std::make_shared<GaugeTable>(options.max_gauges, options.max_label_sets) : nullptr) {
   if (!options.enabled) return;
   carried_.resize(kObservedIds);
   type_names_.emplace_back(kOtherTypesName);
@@ -178,15 +198,24 @@ void ObservabilityHub::RemoveWorker(const WorkerMetrics* metrics) {
     if (durations != nullptr) durations->AddTo(CarriedDurationsLocked(id));
   }
   metrics->latency().AddTo(carried_latency_);
-  for (size_t i = 0; i < kDeadLetterReasonCount; ++i) {
-    carried_dead_letters_[i] += metrics->dead_letters(static_cast<DeadLetterReason>(i));
-  }
+  for (size_t i = 0; i < kRuntimeCounters; ++i) carried_counters_[i] += metrics->count(i);
   workers_.erase(found);
 }
 
 absl::StatusOr<GaugeRegistration> ObservabilityHub::AddGauge(std::string_view name, MetricLabels labels,
                                                              std::function<double()> read) {
   return AddMetric({.name = std::string(name), .labels = std::move(labels), .read = std::move(read)});
+}
+
+absl::StatusOr<MetricCounter> ObservabilityHub::AddCounter(std::string_view name, MetricLabels labels,
+                                                           std::string_view help) {
+  MetricCounter counter;
+  FRAKTOR_ASSIGN_OR_RETURN(counter.registration_, AddMetric({.name = std::string(name),
+                                                             .labels = std::move(labels),
+                                                             .read = counter.Reader(),
+                                                             .kind = MetricKind::kCounter,
+                                                             .help = std::string(help)}));
+  return counter;
 }
 
 absl::StatusOr<GaugeRegistration> ObservabilityHub::AddMetric(ReadMetric metric) {
@@ -210,7 +239,7 @@ MetricsSnapshot ObservabilityHub::Snapshot(Instant now) {
     AppendDurationsLocked(snapshot.metrics);
     AppendWorkersLocked(snapshot.metrics, now);
     AppendLatencyLocked(snapshot.metrics);
-    AppendDeadLettersLocked(snapshot.metrics);
+    AppendCountersLocked(snapshot.metrics);
   }
   gauges_->AppendTo(snapshot.metrics);
   std::sort(snapshot.metrics.begin(), snapshot.metrics.end(), ComesBefore);
@@ -235,14 +264,8 @@ void ObservabilityHub::AppendMailboxesLocked(std::vector<Metric>& metrics) const
   }
   for (const ObservedId id : ids) {
     if (!HasSeriesLocked(id)) continue;
-    metrics.push_back({.name = std::string(kMailboxEnqueued),
-                       .labels = LabelsLocked(id),
-                       .kind = MetricKind::kCounter,
-                       .value = static_cast<double>(enqueued[id] + passed[id])});
-    metrics.push_back({.name = std::string(kMailboxDepth),
-                       .labels = LabelsLocked(id),
-                       .kind = MetricKind::kGauge,
-                       .value = Depth(enqueued[id], handled[id])});
+    metrics.push_back(OfTable(kMailboxEnqueued, LabelsLocked(id), static_cast<double>(enqueued[id] + passed[id])));
+    metrics.push_back(OfTable(kMailboxDepth, LabelsLocked(id), Depth(enqueued[id], handled[id])));
   }
 }
 
@@ -250,11 +273,7 @@ void ObservabilityHub::AppendDurationsLocked(std::vector<Metric>& metrics) const
   std::vector<std::unique_ptr<DurationTotals>> by_type(type_names_.size());
   const auto append = [&](ObservedId id, const DurationTotals& totals) {
     mutex_.AssertHeld();
-    metrics.push_back({.name = std::string(kInvokeDuration),
-                       .labels = LabelsLocked(id),
-                       .kind = MetricKind::kHistogram,
-                       .value = 0,
-                       .summary = MetricSummary::Of(totals)});
+    metrics.push_back(OfTable(kInvokeDuration, LabelsLocked(id), totals));
   };
   for (const ObservedId id : IdsLocked()) {
     DurationTotals totals;
@@ -280,32 +299,25 @@ void ObservabilityHub::AppendWorkersLocked(std::vector<Metric>& metrics, Instant
       worker.busy_ns = busy_ns;
       worker.since = now;
     }
-    metrics.push_back({.name = std::string(kWorkerBusyRatio),
-                       .labels = {{"worker", name}},
-                       .kind = MetricKind::kGauge,
-                       .value = worker.ratio});
+    metrics.push_back(OfTable(kWorkerBusyRatio, {{"worker", name}}, worker.ratio));
   }
 }
 
 void ObservabilityHub::AppendLatencyLocked(std::vector<Metric>& metrics) const {
   DurationTotals totals = carried_latency_;
   for (const auto& [name, worker] : workers_) worker.metrics->latency().AddTo(totals);
-  metrics.push_back({.name = std::string(kLatency),
-                     .labels = {},
-                     .kind = MetricKind::kHistogram,
-                     .value = 0,
-                     .summary = MetricSummary::Of(totals)});
+  metrics.push_back(OfTable(kLatency, {}, totals));
 }
 
-void ObservabilityHub::AppendDeadLettersLocked(std::vector<Metric>& metrics) const {
-  for (size_t i = 0; i < kDeadLetterReasonCount; ++i) {
-    const auto reason = static_cast<DeadLetterReason>(i);
-    uint64_t count = carried_dead_letters_[i] + foreign_->dead_letters(reason);
-    for (const auto& [name, worker] : workers_) count += worker.metrics->dead_letters(reason);
-    metrics.push_back({.name = std::string(kDeadLettersTotal),
-                       .labels = {{"reason", std::string(NameOf(reason))}},
-                       .kind = MetricKind::kCounter,
-                       .value = static_cast<double>(count)});
+void ObservabilityHub::AppendCountersLocked(std::vector<Metric>& metrics) const {
+  size_t counter = 0;
+  for (const MetricRow& row : kMetricTable) {
+    for (size_t i = 0; i < row.label_values; ++i, ++counter) {
+      uint64_t count = carried_counters_[counter] + foreign_->count(counter);
+      for (const auto& [name, worker] : workers_) count += worker.metrics->count(counter);
+      metrics.push_back(OfTable(row, {{std::string(row.labels), std::string(row.label_value(i))}}));
+      metrics.back().value = static_cast<double>(count);
+    }
   }
 }
 

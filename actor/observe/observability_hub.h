@@ -40,10 +40,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/duration_histogram.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/actor/observe/gauge_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/observe/worker_metrics.h"
@@ -67,8 +67,10 @@ struct ObservabilityOptions {
   // The number of actors that may be observed alone at one time. At most kObservedActors. Further
   // actors are refused.
   size_t max_actors = kObservedActors;
-  // At most 65536. Further gauges are refused.
+  // Metrics of others, each set of labels counted. At most 65536. A further one is refused.
   size_t max_gauges = 1024;
+  // The sets of labels that one of those names may have. From 1 to 65536. A further one is refused.
+  size_t max_label_sets = 256;
 
   static constexpr uint32_t kMaxSampleEvery = 1'000'000'000;
 
@@ -107,13 +109,17 @@ class ObservabilityHub {
   // The counters of all other threads; null if the hub is off.
   ForeignMetrics* foreign() { return foreign_; }
 
-  // Calls `read` at each snapshot, on the thread that takes it, while the registration lives.
-  // `read` runs under a lock: it must not throw, and must not call the hub's gauges or snapshots.
-  // InvalidArgument for an invalid name, AlreadyExists if the name is taken, ResourceExhausted if
-  // there are too many. If the hub is off, the registration does nothing.
+  // Calls `read` at each snapshot, in the thread that takes it, for as long as the registration
+  // lives. It must not throw, and must not come back to the hub's gauges or snapshots: a lock is
+  // held. InvalidArgument if a name cannot be one or a text is too long (GaugeTable has the
+  // limits), AlreadyExists if it is taken, ResourceExhausted if there are too many. If the hub is
+  // off, the registration is one of nothing.
   absl::StatusOr<GaugeRegistration> AddGauge(std::string_view name, MetricLabels labels, std::function<double()> read);
-  // The same for a metric that may be a counter and has a help text. Also AlreadyExists if the name
-  // has another kind.
+  // A counter that the application increases. It is in the snapshots for as long as it lives.
+  // Errors are those of AddGauge. If the hub is off, it counts for nobody.
+  absl::StatusOr<MetricCounter> AddCounter(std::string_view name, MetricLabels labels, std::string_view help = {});
+  // Adds what the two above add, with all that a metric can say. AlreadyExists as well if the name
+  // is that of another kind.
   absl::StatusOr<GaugeRegistration> AddMetric(ReadMetric metric);
 
   // Changes ObservabilityOptions.sample_every. Workers see it within WorkerMetrics::kSampleStride
@@ -163,7 +169,7 @@ class ObservabilityHub {
   void AppendDurationsLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendWorkersLocked(std::vector<Metric>& metrics, Instant now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendLatencyLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AppendDeadLettersLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AppendCountersLocked(std::vector<Metric>& metrics) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // The ids that are or were in use.
   std::vector<ObservedId> IdsLocked() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -188,7 +194,7 @@ class ObservabilityHub {
   std::map<std::string, WorkerRecord, std::less<>> workers_ ABSL_GUARDED_BY(mutex_);
   std::vector<Carried> carried_ ABSL_GUARDED_BY(mutex_);
   DurationTotals carried_latency_ ABSL_GUARDED_BY(mutex_);
-  std::array<uint64_t, kDeadLetterReasonCount> carried_dead_letters_ ABSL_GUARDED_BY(mutex_) = {};
+  std::array<uint64_t, kRuntimeCounters> carried_counters_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace fraktor::inline v0

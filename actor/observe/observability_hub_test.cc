@@ -20,6 +20,7 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/actor/observe/gauge_table.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/observe/prometheus_text.h"
@@ -89,9 +90,16 @@ TEST(ObservabilityHub, HasEveryMetricByItsName) {
 
   std::set<std::string> names;
   for (const Metric& metric : snapshot.metrics) names.insert(metric.name);
-  EXPECT_EQ(names, (std::set<std::string>{"actor.mailbox.depth", "actor.mailbox.enqueued_total", "dead_letters_total",
-                                          "scheduler.invoke.duration_ms", "scheduler.latency_ms",
-                                          "scheduler.ready_queue.depth", "scheduler.worker.busy_ratio"}));
+  std::set<std::string> rows;
+  for (const MetricRow& row : kMetricTable) rows.insert(std::string(row.name));
+  EXPECT_EQ(names, rows);
+  for (const Metric& metric : snapshot.metrics) {
+    const MetricRow* const row = FindMetricRow(metric.name);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(metric.kind, row->kind) << metric.name;
+    EXPECT_EQ(metric.help, row->help) << metric.name;
+    EXPECT_EQ(metric.unit, row->unit) << metric.name;
+  }
 }
 
 // SCH-11
@@ -376,6 +384,88 @@ TEST(ObservabilityHub, ReadsCountersOfOthersAndSaysWhatTheyAre) {
   }
 }
 
+// SCH-11: a counter of the runtime is one row of the table.
+TEST(ObservabilityHub, CountsEveryCounterOfTheTable) {
+  const auto hub = MakeHub();
+  WorkerMetrics* const ended = *hub->AddWorker("ended", At(absl::ZeroDuration()));
+  WorkerMetrics* const worker = *hub->AddWorker("w", At(absl::ZeroDuration()));
+  for (size_t counter = 0; counter < kRuntimeCounters; ++counter) {
+    for (size_t n = 0; n <= counter; ++n) worker->Count(counter);
+    ended->Count(counter);
+    hub->foreign()->Count(counter);
+  }
+  hub->RemoveWorker(ended);
+  const MetricsSnapshot snapshot = hub->Snapshot(At(absl::Seconds(1)));
+  size_t counter = 0;
+  for (const MetricRow& row : kMetricTable) {
+    for (size_t i = 0; i < row.label_values; ++i, ++counter) {
+      EXPECT_EQ(ValueOf(snapshot, row.name, {{std::string(row.labels), std::string(row.label_value(i))}}),
+                static_cast<double>(counter + 3))
+          << row.name << " " << row.label_value(i);
+    }
+  }
+  EXPECT_EQ(counter, kRuntimeCounters);
+  EXPECT_EQ(ValueOf(snapshot, "actor.mailbox.overflow_total", {{"answer", "reject"}}),
+            static_cast<double>(CounterOf(kMailboxOverflow) + 3));
+}
+
+// SCH-11
+TEST(ObservabilityHub, HasCountersOfTheApplication) {
+  const auto hub = MakeHub();
+  {
+    MetricCounter orders = *hub->AddCounter("shop.orders_total", {{"region", "eu"}}, "Orders that were accepted.");
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&orders] {
+        for (int n = 0; n < 1'000; ++n) orders.Add();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    MetricCounter moved = std::move(orders);
+    moved.Add(5);
+    const MetricsSnapshot snapshot = hub->Snapshot(Instant());
+    const Metric* const found = snapshot.Find("shop.orders_total", {{"region", "eu"}});
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->kind, MetricKind::kCounter);
+    EXPECT_EQ(found->value, 4'005);
+    EXPECT_EQ(found->help, "Orders that were accepted.");
+    EXPECT_EQ(hub->AddCounter("shop.orders_total", {{"region", "eu"}}).status().message(),
+              "metric \"shop.orders_total\": it exists with the same labels; use others, or remove it first");
+  }
+  EXPECT_EQ(hub->Snapshot(Instant()).Find("shop.orders_total", {{"region", "eu"}}), nullptr);
+  const auto off = MakeHub({.enabled = false});
+  off->AddCounter("c", {})->Add();
+}
+
+// SCH-11
+TEST(ObservabilityHub, LimitsTheTextsAndLabelSetsOfMetrics) {
+  const auto hub = MakeHub({.max_label_sets = 2});
+  const auto message = [&](std::string_view name, MetricLabels labels) {
+    return std::string(hub->AddCounter(name, std::move(labels)).status().message());
+  };
+  const std::string name(200, 'a');
+  EXPECT_EQ(message(name, {}), "");
+  EXPECT_NE(message(name + "a", {}).find("a...\": the name has 201 bytes; at most 200 are possible"),
+            std::string::npos);
+  EXPECT_EQ(message("m", {{"l", std::string(1024, 'v')}}), "");
+  EXPECT_EQ(message("m", {{"l", std::string(1025, 'v')}}),
+            "metric \"m\": the value of label \"l\" has 1025 bytes; at most 1024 are possible");
+  MetricLabels labels;
+  for (char c = 'a'; c <= 'q'; ++c) labels.push_back({std::string(1, c), "v"});
+  EXPECT_EQ(message("m", labels), "metric \"m\": it has 17 labels; at most 16 are possible");
+  labels.pop_back();
+  EXPECT_EQ(message("m", labels), "");
+  EXPECT_EQ(hub->AddCounter("m", {}, std::string(1025, 'h')).status().message(),
+            "metric \"m\": its help has 1025 bytes; at most 1024 are possible");
+  const MetricCounter one = *hub->AddCounter("n", {{"user", "1"}});
+  const MetricCounter two = *hub->AddCounter("n", {{"user", "2"}});
+  EXPECT_EQ(message("n", {{"user", "3"}}),
+            "metric \"n\": it has 2 sets of labels already; use fewer values, or raise "
+            "ObservabilityOptions.max_label_sets");
+  EXPECT_EQ(message("actor.mailbox.overflow_total", {}),
+            "metric \"actor.mailbox.overflow_total\": the system has a metric of that name; use another one");
+}
+
 // SCH-11
 TEST(ObservabilityHub, SamplesAsOftenIfSomeMessagesAreSkipped) {
   const auto hub = MakeHub();
@@ -505,7 +595,7 @@ TEST(ObservabilityHub, RefusesGaugesThatWouldSpoilThePage) {
   EXPECT_EQ(code("a_b", {}), absl::StatusCode::kAlreadyExists);
   const GaugeRegistration second = *hub->AddGauge("a.b", {{"l", "2"}, {"k", "1"}}, [] { return 0.0; });
   EXPECT_EQ(hub->AddGauge("c", {}, [] { return 0.0; }).status().message(),
-            "gauge \"c\": there are 2 already; remove some, or raise ObservabilityOptions.max_gauges");
+            "metric \"c\": there are 2 metrics already; remove some, or raise ObservabilityOptions.max_gauges");
 }
 
 TEST(ObservabilityHub, RefusesWorkersBeyondTheLimitAndTwice) {
@@ -531,6 +621,7 @@ TEST(ObservabilityHub, RefusesOptionsOutOfRange) {
   EXPECT_EQ(refused({.max_timed_types = 0}), "ObservabilityOptions.max_timed_types is 0; it must be from 1 to 1024");
   EXPECT_EQ(refused({.max_actors = 1'025}), "ObservabilityOptions.max_actors is 1025; it must be from 0 to 1024");
   EXPECT_EQ(refused({.max_gauges = 65'537}), "ObservabilityOptions.max_gauges is 65537; it must be from 0 to 65536");
+  EXPECT_EQ(refused({.max_label_sets = 0}), "ObservabilityOptions.max_label_sets is 0; it must be from 1 to 65536");
 }
 
 // SCH-11

@@ -10,33 +10,17 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
 
-struct Help {
-  std::string_view name;
-  std::string_view text;
-};
-
-constexpr std::array<Help, 7> kHelp = {{
-    {kMailboxEnqueued, "Messages sent to actors of a type."},
-    {kMailboxDepth, "Messages that wait in the mailboxes of actors of a type."},
-    {kReadyQueueDepth, "Actors that wait for a worker."},
-    {kWorkerBusyRatio, "Part of the time since the snapshot before that a worker was not parked."},
-    {kInvokeDuration, "Milliseconds that handlers ran, of sampled messages."},
-    {kLatency, "Milliseconds from sending to the handler, of sampled messages."},
-    {kDeadLettersTotal, "Messages that reached nobody, by reason."},
-}};
-
 std::string_view HelpFor(const Metric& metric) {
-  for (const Help& help : kHelp) {
-    if (help.name == metric.name) return help.text;
-  }
   if (!metric.help.empty()) return metric.help;
-  return "A gauge of the application.";
+  if (const MetricRow* const row = FindMetricRow(metric.name)) return row->help;
+  return metric.kind == MetricKind::kCounter ? "A counter of the application." : "A gauge of the application.";
 }
 
 std::string_view TypeFor(MetricKind kind) {

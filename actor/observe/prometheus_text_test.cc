@@ -34,6 +34,7 @@ TEST(PrometheusText, WritesOneFamilyAfterTheOther) {
            .value = 2,
            .summary = {},
            .help = "What you count."},
+          {.name = "z.own_total", .labels = {}, .kind = MetricKind::kCounter, .value = 1},
       }};
   EXPECT_EQ(ToPrometheusText(snapshot),
             "# HELP actor_mailbox_depth Messages that wait in the mailboxes of actors of a type.\n"
@@ -48,7 +49,10 @@ TEST(PrometheusText, WritesOneFamilyAfterTheOther) {
             "my_own -1\n"
             "# HELP your_own_total What you count.\n"
             "# TYPE your_own_total counter\n"
-            "your_own_total 2\n");
+            "your_own_total 2\n"
+            "# HELP z_own_total A counter of the application.\n"
+            "# TYPE z_own_total counter\n"
+            "z_own_total 1\n");
 }
 
 // SCH-11

@@ -29,6 +29,7 @@
 
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/observe/duration_histogram.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/observe/observed_id.h"
 
 namespace fraktor::inline v0 {
@@ -74,7 +75,12 @@ class alignas(64) WorkerMetrics {
   void CountEnqueued(ObservedId id, uint32_t messages = 1) { Increase(CountsOf(id).enqueued, messages); }
   // Counts messages that have left the mailbox of an actor of that id.
   void CountHandled(ObservedId id, uint32_t messages) { Increase(CountsOf(id).handled, messages); }
-  void CountDeadLetter(DeadLetterReason reason) { Increase(dead_letters_[static_cast<size_t>(reason)], 1); }
+  // One more for a counter of the runtime: CounterOf(name), plus the value of its label.
+  void Count(size_t counter) {
+    assert(counter < kRuntimeCounters);
+    Increase(counters_[counter], 1);
+  }
+  void CountDeadLetter(DeadLetterReason reason) { Count(CounterOf(kDeadLettersTotal) + static_cast<size_t>(reason)); }
 
   // Returns true once in `sample_every` calls: never for 0, always for 1. It counts the calls and
   // does not draw at random, so that a program runs the same way each time.
@@ -114,8 +120,9 @@ class alignas(64) WorkerMetrics {
   uint64_t handled(ObservedId id) const { return CountsOf(id).handled.load(std::memory_order_relaxed); }
   uint64_t passed(ObservedId id) const { return passes_.of(id); }
   PassCounts& passes() { return passes_; }
+  uint64_t count(size_t counter) const { return counters_[counter].load(std::memory_order_relaxed); }
   uint64_t dead_letters(DeadLetterReason reason) const {
-    return dead_letters_[static_cast<size_t>(reason)].load(std::memory_order_relaxed);
+    return count(CounterOf(kDeadLettersTotal) + static_cast<size_t>(reason));
   }
   const DurationHistogram& latency() const { return latency_; }
   // Null while there are none.
@@ -162,7 +169,7 @@ class alignas(64) WorkerMetrics {
   std::atomic<int64_t> busy_{0};
 
   // Statistics with one writer; they pair with nothing.
-  std::array<std::atomic<uint64_t>, kDeadLetterReasonCount> dead_letters_{};
+  std::array<std::atomic<uint64_t>, kRuntimeCounters> counters_{};
   DurationHistogram latency_;
   std::array<Counts, kObservedIds> counts_{};
   PassCounts passes_;

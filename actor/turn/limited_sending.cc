@@ -4,11 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "absl/base/attributes.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/mailbox/mailbox_limits.h"
+#include "fraktor/actor/mailbox/overflow/overflow_answer.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
+#include "fraktor/actor/observe/metric_table.h"
 #include "fraktor/actor/turn/actor_lifecycle.h"
 #include "fraktor/actor/turn/dispatcher_table.h"
 #include "fraktor/actor/turn/mailing.h"
@@ -38,9 +42,11 @@ std::string FullMailbox(ActorWorker* worker, ActorRef to) {
                       ")");
 }
 
-absl::Status Full(ActorWorker* worker, ActorRef to, const Envelope& envelope) {
-  return absl::ResourceExhaustedError(absl::StrCat(FullMailbox(worker, to), ": ", ToAbsl(envelope.type()->name()),
-                                                   " was not accepted; send less, or raise MailboxOptions.capacity"));
+// `why` is the reason of a policy; empty if it gave none.
+absl::Status Full(ActorWorker* worker, ActorRef to, const Envelope& envelope, const std::string& why) {
+  return absl::ResourceExhaustedError(
+      absl::StrCat(FullMailbox(worker, to), ": ", ToAbsl(envelope.type()->name()), " was not accepted",
+                   why.empty() ? std::string("; send less, or raise MailboxOptions.capacity") : ": " + why));
 }
 
 absl::Status NoRoom(ActorRef to, const Envelope& envelope) {
@@ -115,6 +121,15 @@ void CountOut(ActorWorker* worker, const ActorSlot& slot) {
   }
 }
 
+void CountOverflow(ActorWorker* worker, const ActorSlot& slot, OverflowAnswer answer) {
+  const size_t counter = CounterOf(kMailboxOverflow) + static_cast<size_t>(answer);
+  if (worker != nullptr) {
+    if (worker->metrics != nullptr) worker->metrics->Count(counter);
+  } else if (const SystemCore* const core = SystemCore::Of(slot)) {
+    if (ForeignMetrics* const metrics = core->metrics()) metrics->Count(counter);
+  }
+}
+
 void Forget(ActorWorker& worker, SlotExtension& extension, SlotExtension::FullTarget* target) {
   if (worker.toolbox != nullptr) worker.toolbox->CancelTimer(target->timer);
   extension.full_targets.erase(target);
@@ -136,12 +151,30 @@ void LetIn(ActorWorker* worker, ActorSlot& slot) {
   }
 }
 
-absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, const Admission& admission) {
+absl::Status AskPolicy(ActorWorker* worker, ActorRef to, EnvelopePtr envelope);
+absl::Status AwaitRoom(ActorRef to, EnvelopePtr envelope, absl::Duration push_timeout);
+
+absl::Status Reject(ActorWorker* worker, ActorRef to, Envelope* envelope, const std::string& why) {
+  CountOverflow(worker, *to.slot(), OverflowAnswer::kReject);
+  absl::Status full = Full(worker, to, *envelope, why);
+  Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);
+  return full;
+}
+
+// The message was counted.
+void Push(ActorWorker* worker, ActorRef to, Envelope* envelope) {
+  CountIn(worker, *to.slot());
+  Mark(*envelope);
+  Post(worker, *to.slot(), envelope);
+}
+
+// Does what the limits of the target have decided. Takes the envelope over, unless the limits have
+// it. Not inlined: messages that find room do not come here.
+ABSL_ATTRIBUTE_NOINLINE absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope,
+                                              const Admission& admission) {
   switch (admission.kind) {
     case AdmissionKind::kPush:
-      CountIn(worker, *to.slot());
-      Mark(*envelope);
-      Post(worker, *to.slot(), envelope);
+      Push(worker, to, envelope);
       break;
     case AdmissionKind::kPass:
       CountIn(worker, *to.slot());
@@ -149,56 +182,88 @@ absl::Status Admitted(ActorWorker* worker, ActorRef to, Envelope* envelope, cons
       break;
     case AdmissionKind::kDropped:
     case AdmissionKind::kDeadLetter:
+      CountOverflow(
+          worker, *to.slot(),
+          admission.kind == AdmissionKind::kDropped ? OverflowAnswer::kDropNewest : OverflowAnswer::kDeadLetter);
       Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);
       break;
-    case AdmissionKind::kRejected: {
-      absl::Status full = Full(worker, to, *envelope);
-      Lose(worker, to, envelope, DeadLetterReason::kMailboxFull);
-      return full;
-    }
+    case AdmissionKind::kRejected:
+      return Reject(worker, to, envelope, {});
+    case AdmissionKind::kAskPolicy:
+      return AskPolicy(worker, to, EnvelopePtr(envelope));
     case AdmissionKind::kTimedOut: {
+      CountOverflow(worker, *to.slot(), OverflowAnswer::kHold);
       absl::Status late = worker == nullptr ? NoRoom(to, *envelope) : absl::OkStatus();
       Lose(worker, to, envelope, DeadLetterReason::kPushTimedOut);
       return late;
     }
-    case AdmissionKind::kEnded:
     case AdmissionKind::kWouldBlock:
+      return AwaitRoom(to, EnvelopePtr(envelope), admission.push_timeout);
+    case AdmissionKind::kEnded:
       Lose(worker, to, envelope, DeadLetterReason::kStopped);
       break;
     case AdmissionKind::kKept:
       CountIn(worker, *to.slot());
       if (admission.victim != nullptr) {
         CountOut(worker, *to.slot());
+        CountOverflow(worker, *to.slot(), OverflowAnswer::kDropOldest);
         Lose(worker, to, admission.victim, DeadLetterReason::kMailboxFull);
       }
       if (admission.ring) Ring(worker, to);
       break;
     case AdmissionKind::kHeld:
+      // One that passes limits has no timeout: no policy has decided about it.
+      if (admission.push_timeout > absl::ZeroDuration()) CountOverflow(worker, *to.slot(), OverflowAnswer::kHold);
       if (admission.first) Suspend(*worker, to, admission.push_timeout);
       break;
   }
   return absl::OkStatus();
 }
 
+Producer ProducerOf(ActorRef self, ActorRef to) { return to == self ? Producer::kSelf : Producer::kActor; }
+
+absl::Status AskPolicy(ActorWorker* worker, ActorRef to, EnvelopePtr envelope) {
+  MailboxLimits& limits = LimitsOf(*to.slot());
+  const ActorRef self = worker != nullptr ? worker->turn.self() : ActorRef();
+  const Producer producer = worker != nullptr ? ProducerOf(self, to) : Producer::kForeignThread;
+  const PolicyAnswer answer = limits.AskPolicy(envelope.get(), self, producer);
+  if (answer.admission.kind == AdmissionKind::kRejected) return Reject(worker, to, envelope.release(), answer.why);
+  return Admitted(worker, to, envelope.release(), answer.admission);
+}
+
+// A foreign thread waits for room.
+absl::Status AwaitRoom(ActorRef to, EnvelopePtr envelope, absl::Duration push_timeout) {
+  CountOverflow(nullptr, *to.slot(), OverflowAnswer::kHold);
+  const bool may_wait = SystemCore::MayBlockFor(*to.slot());
+  const absl::Status room = LimitsOf(*to.slot()).AwaitRoom(*envelope, may_wait ? push_timeout : absl::ZeroDuration());
+  if (room.ok()) {
+    Push(nullptr, to, envelope.release());
+    return absl::OkStatus();
+  }
+  if (absl::IsUnavailable(room)) return Admitted(nullptr, to, envelope.release(), {.kind = AdmissionKind::kEnded});
+  absl::Status late = NoRoom(to, *envelope);
+  Lose(nullptr, to, envelope.release(), DeadLetterReason::kPushTimedOut);
+  return late;
+}
+
 }  // namespace
 
 absl::Status SendLimited(ActorWorker& worker, ActorRef to, Envelope* envelope) {
   const ActorRef self = worker.turn.self();
-  const Producer producer = to == self ? Producer::kSelf : Producer::kActor;
   EnvelopePtr owned(envelope);  // Admit may throw.
-  const Admission admission = LimitsOf(*to.slot()).Admit(envelope, self, producer);
+  const Admission admission = LimitsOf(*to.slot()).Admit(envelope, self, ProducerOf(self, to));
+  if (admission.kind == AdmissionKind::kPush) [[likely]] {
+    Push(&worker, to, owned.release());
+    return absl::OkStatus();
+  }
   return Admitted(&worker, to, owned.release(), admission);
 }
 
 absl::Status SendLimitedForeign(ActorRef to, EnvelopePtr envelope) {
-  MailboxLimits& limits = LimitsOf(*to.slot());
-  Admission admission = limits.Admit(envelope.get(), ActorRef(), Producer::kForeignThread);
-  if (admission.kind == AdmissionKind::kWouldBlock) {
-    const bool may_wait = SystemCore::MayBlockFor(*to.slot());
-    const absl::Status room = limits.AwaitRoom(*envelope, may_wait ? admission.push_timeout : absl::ZeroDuration());
-    admission.kind = room.ok()                   ? AdmissionKind::kPush
-                     : absl::IsUnavailable(room) ? AdmissionKind::kEnded
-                                                 : AdmissionKind::kTimedOut;
+  const Admission admission = LimitsOf(*to.slot()).Admit(envelope.get(), ActorRef(), Producer::kForeignThread);
+  if (admission.kind == AdmissionKind::kPush) [[likely]] {
+    Push(nullptr, to, envelope.release());
+    return absl::OkStatus();
   }
   return Admitted(nullptr, to, envelope.release(), admission);
 }
@@ -226,7 +291,7 @@ Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope) 
 
 EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messages) {
   MailboxLimits& limits = LimitsOf(slot);
-  if (limits.strategy() == OverflowStrategy::kDropOldest) return messages;
+  if (limits.needs() == OverflowNeeds::kQueue) return messages;
   EnvelopeList readmitted;
   while (Envelope* const envelope = messages.PopFront()) {
     envelope->set_target_word(worker.turn.word);

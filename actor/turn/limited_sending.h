@@ -38,9 +38,10 @@ bool IsMailboxBell(const Envelope& envelope);
 // `envelope` has been taken out of the mailbox. What is to be handled for it: itself, or the message that it rings for;
 // null if nothing.
 Envelope* TakeLimited(ActorWorker& worker, ActorSlot& slot, Envelope* envelope);
-// Messages of its own that are to come back into the mailbox: those that it has room for, which are counted. The others,
-// from the first without room on, are dead letters. Where an actor may always send to itself, or the oldest would have
-// to go, all have room.
+// Messages of its own that are to come back into the mailbox: those that it has room for, which are
+// counted. The others, from the first without room on, are dead letters; no policy of the user is
+// asked. If an actor may always send to itself (OverflowNeeds::kLine), or the oldest would have to
+// go (kQueue), all have room.
 EnvelopeList Readmitted(ActorWorker& worker, ActorSlot& slot, EnvelopeList messages);
 // By the holder of the slot's mailbox: a message leaves it without being handled, whoever is in the
 // slot now. Lets in those that wait for the room.

@@ -1,9 +1,12 @@
 #include "fraktor/actor/testkit/storm/citizens.h"
 
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -12,6 +15,8 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/mailbox/overflow/overflow_policy.h"
+#include "fraktor/actor/mailbox/overflow/overflow_strategy.h"
 #include "fraktor/actor/pattern/behaviors.h"
 #include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/testkit/storm/person.h"
@@ -229,6 +234,38 @@ class Steward final : public ActorInstance {
   Random random_;
 };
 
+// Gives all answers in turn, also those that it must not give, and throws at times.
+class MixedPolicy : public OverflowPolicy {
+ public:
+  explicit MixedPolicy(OverflowNeeds needs) : needs_(needs) {}
+
+  std::string_view name() const noexcept override { return "MixedPolicy"; }
+  OverflowNeeds needs() const noexcept override { return needs_; }
+  OverflowDecision Decide(const OverflowCase&) const override {
+    switch (asked_.fetch_add(1, std::memory_order_relaxed) % 7) {
+      case 0:
+        return OverflowDecision::Reject("it is its turn");
+      case 1:
+        return OverflowDecision::DropNewest();
+      case 2:
+        return OverflowDecision::DeadLetter();
+      case 3:
+        throw std::runtime_error("it is its turn");
+      case 4:
+        return OverflowDecision::Hold();
+      default:
+        return OverflowDecision::DropOldest();
+    }
+  }
+  bool MayReplace(const Envelope&, const Envelope&) const override {
+    return asked_.fetch_add(1, std::memory_order_relaxed) % 3 != 0;
+  }
+
+ private:
+  const OverflowNeeds needs_;
+  mutable std::atomic<uint32_t> asked_{0};  // Relaxed: it only chooses.
+};
+
 MailboxOptions RandomMailbox(Random& random, Life* life) {
   MailboxOptions options;
   switch (random.Uniform(8)) {
@@ -249,7 +286,13 @@ MailboxOptions RandomMailbox(Random& random, Life* life) {
   if (life != nullptr) life->is_fifo = options.order == MessageOrder::kFifo;
   if (random.Uniform(3) != 0) return options;
   options.capacity = 2 + random.Uniform(20);
-  options.overflow = static_cast<OverflowStrategy>(random.Uniform(5));
+  const uint64_t overflow = random.Uniform(6);
+  if (overflow == 5) {
+    const uint64_t needs = random.Uniform(options.order == MessageOrder::kFifo ? 3 : 2);
+    options.overflow_policy = std::make_shared<MixedPolicy>(static_cast<OverflowNeeds>(needs));
+  } else {
+    options.overflow = static_cast<OverflowStrategy>(overflow);
+  }
   if (options.overflow == OverflowStrategy::kDropOldest && options.order != MessageOrder::kFifo) {
     options.overflow = OverflowStrategy::kDropNewest;
   }
