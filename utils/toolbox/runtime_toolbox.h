@@ -95,9 +95,10 @@ class RuntimeToolbox {
   // stuck; a toolbox without threads does nothing here.
   virtual void FireDueTimers() {}
 
-  // Starts a worker, which is awake. InvalidArgument for bad options, ResourceExhausted if there are too many workers
-  // or the system gives no thread, FailedPrecondition if the toolbox is being destroyed. The worker is destroyed,
-  // unused, in these cases.
+  // Starts a worker, which is awake. InvalidArgument for bad options and for CPUs that the process
+  // may not use, PermissionDenied for a nice value that it may not set, ResourceExhausted if there
+  // are too many workers or the system gives no thread, FailedPrecondition if the toolbox is being
+  // destroyed. The worker is destroyed, unused, in these cases.
   virtual absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) = 0;
 
   // Whether workers run by themselves. Otherwise nothing happens while a caller waits, so it must not.

@@ -30,6 +30,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -74,8 +75,16 @@ struct WorkerOptions {
   // Whether timers may be fired by this worker between its steps and while it is parked. Say false if steps block on
   // I/O: timers would be late.
   bool drives_timers = true;
-  // The core to run on, or any. Only toolboxes with threads heed it; all refuse a negative one.
-  std::optional<int> cpu = std::nullopt;
+  // The CPUs that the thread may run on, from 0 to 1023. Empty: those of the thread that starts the
+  // worker. A toolbox without threads checks the numbers, and ignores them.
+  std::vector<int> cpus = {};
+  // The nice value of the thread, from -20 (runs first) to 19. Not given: that of the thread that
+  // starts the worker. A toolbox without threads checks it, and ignores it.
+  //
+  // A worker that is started by a worker with `cpus` or `nice` of its own does not take them over:
+  // it gets those of the thread that has made the toolbox. Where the process may not lower a nice
+  // value, it keeps the higher one.
+  std::optional<int> nice = std::nullopt;
 };
 
 // Whether this thread is one that others wait for: a worker that drives timers, or a thread that pumps a toolbox while
