@@ -354,6 +354,14 @@ ActorRef ActorSystem::Spawn(const ActorProps& props, std::string_view name) {
   return spawn_internal::OrThrow(TrySpawn(props, name));
 }
 
+ActorRef ActorSystem::SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name) {
+  return spawn_internal::OrThrow(TrySpawnWatched(props, watcher, name));
+}
+
+ActorRef ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
+  return spawn_internal::OrThrow(TrySpawnSystemActor(props, name));
+}
+
 absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSystemOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
   std::unique_ptr<ActorSystem> system(new ActorSystem(std::make_unique<SystemParts>(options)));

@@ -127,10 +127,14 @@ class ActorSystem {
   absl::StatusOr<typename std::invoke_result_t<const Factory&>::Ref> TrySpawn(std::string_view name,
                                                                               const SpawnOptions& options,
                                                                               Factory factory);
-  // As TrySpawn, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
+  // As Spawn and TrySpawn, and `watcher` watches the actor from the beginning: it gets a Terminated
+  // when the actor ends.
+  ActorRef SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
   absl::StatusOr<ActorRef> TrySpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
-  // A child of /system: part of a runtime, which outlives the users' actors. It runs on the system pool, which users'
-  // actors cannot keep busy, unless the props choose another; its own children where their props say.
+  // As Spawn and TrySpawn, for a child of /system: part of a runtime, which outlives the users'
+  // actors. It runs on the system pool, which users' actors cannot keep busy, unless the props
+  // choose another; its own children where their props say.
+  ActorRef SpawnSystemActor(const ActorProps& props, std::string_view name = {});
   absl::StatusOr<ActorRef> TrySpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
   // Ends an actor: see ActorContext::Stop. A handler that waits in co_await is cancelled; a
