@@ -109,6 +109,24 @@ TEST(HeaderExamples, ReplyLater) {
   EXPECT_EQ(kit.AskAndWait(kitchen, Bill{})->cents, 100);
 }
 
+class Closed : public Actor<Closed, Order> {
+ public:
+  Deferred<Meal> On(Context& context, const Order&) { return Stash(context); }
+};
+class Broken : public Actor<Broken, Order> {
+ public:
+  Deferred<Meal> On(Context&, const Order&) { return absl::InternalError("the oven is broken"); }
+};
+
+TEST(HeaderExamples, ReplyLaterByAStatus) {
+  TestKit kit;
+  auto stashed = kit.system().Ask(kit.Spawn<Closed>(), Order{}, absl::Seconds(1));
+  auto failed = kit.system().Ask(kit.Spawn<Broken>(), Order{}, absl::Seconds(1));
+  kit.Settle();
+  EXPECT_FALSE(stashed.IsReady());
+  EXPECT_EQ(failed.Take().status().code(), absl::StatusCode::kInternal);
+}
+
 }  // namespace reply_later
 
 namespace function_actor {
@@ -478,7 +496,7 @@ struct Query { using Reply = Row; int id; };
 
 class Store : public Actor<Store, Connected, Query> {
  public:
-  absl::Status On(Context& context, const Query&) { return Stash(context); }       // Not yet.
+  Deferred<Row> On(Context& context, const Query&) { return Stash(context); }      // Not yet.
   void On(Context& context, const Connected&) {
     UnstashAll(context);
     context.Become<Open>();

@@ -550,7 +550,7 @@ class Failing : public Actor<Failing, Question, Break> {
 // Without a coroutine.
 class FailingAtOnce : public Actor<FailingAtOnce, Question> {
  public:
-  absl::Status On(Context&, const Question& question) {
+  Deferred<Answer> On(Context&, const Question& question) {
     if (question.value == 1) throw std::runtime_error("oh");
     return absl::OutOfRangeError("too far");
   }
@@ -689,7 +689,7 @@ TEST_F(AskTest, APoisonPillGivesUpAnInterleavingHandlerThatWaits) {
 // A38
 class AnswersInHook : public Actor<AnswersInHook, Question> {
  public:
-  absl::Status On(Context&, const Question&) { return absl::OutOfRangeError("too far"); }
+  Deferred<Answer> On(Context&, const Question&) { return absl::OutOfRangeError("too far"); }
   void PreRestart(Context& context, const absl::Status&, Envelope*) { context.Reply(Answer{7}); }
 };
 // Supervises a child whose restart it puts off.
