@@ -467,6 +467,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
         OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().promises(), *parts_->toolbox,
                        {.timeout = completion.timeout, .target = to, .completion = &completion});
     if (promise.ok()) {
+      completion.promise = *promise;
       question->set_sender(*promise);
       SendAsItIs(to, std::move(question));
       return;

@@ -157,8 +157,10 @@ class ActorSystem {
   requires requires(const Ref& ref) { ref.untyped(); }
   void StopObserving(const Ref& actor) { StopObserving(actor.untyped()); }
 
-  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and Unavailable if the system has
-  // ended. The question keeps its place among what the thread tells the actor before and after.
+  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and
+  // Unavailable if the system has ended. The ask keeps its place among the messages that the thread
+  // tells the actor before and after. A future that is dropped before it is ready ends the ask, as
+  // there.
   template <class R, class M, class Explain = AsItIs>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
     EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
@@ -216,8 +218,8 @@ class ActorSystem {
     return AskAndBlock<R>(to.untyped(), std::forward<Q>(question), timeout);
   }
 
-  // Asks as above, and the future is Cancelled as soon as a stop is requested (utils/future/with_stop.h). A reply that
-  // comes later goes nowhere. Any thread may request the stop.
+  // Asks as above, and the future is Cancelled as soon as a stop is requested
+  // (utils/future/with_stop.h), which ends the ask. Any thread may request the stop.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, std::stop_token stop) {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));

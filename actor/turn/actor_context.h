@@ -90,7 +90,9 @@ class ActorContext {
     return ask;
   }
 
-  // Sends a message, and gives the future of the answer, which is an R:
+  // Sends a message, and gives the future of the answer, which is an R. A future that is dropped,
+  // or cancelled, before it is ready ends the ask: an answer that comes later is a dead letter
+  // (late_reply).
   //
   //   auto asking = context.Ask<Sum>(adder, Add{1, 2}, absl::Seconds(1));
   //   absl::StatusOr<Sum> sum = co_await asking;
@@ -124,8 +126,8 @@ class ActorContext {
     return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
   }
 
-  // The same, and the future is Cancelled as soon as a stop is requested (utils/future/with_stop.h). A reply that comes
-  // later goes nowhere. Any thread may request the stop.
+  // The same, and the future is Cancelled as soon as a stop is requested
+  // (utils/future/with_stop.h), which ends the ask. Any thread may request the stop.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, std::stop_token stop) {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));

@@ -15,19 +15,21 @@
 // Where the two parties are known to take turns for as long as one waits for the other, as an actor and the answers to
 // its questions do, the exchanges are for nothing: PollInTurns.
 //
-// A template over the atomics (fraktor/utils/queue/atomics.h), so that a model checker can try all interleavings.
+// A template over the atomics (fraktor/utils/queue/atomics.h), so that a model checker can try all
+// interleavings. Without kTellsOfCancel there is no OnCancel, and the word is smaller.
 #ifndef FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
 #define FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/queue/atomics.h"
 
 namespace fraktor::inline v0 {
 
-template <class Atomics = StdAtomics>
+template <class Atomics = StdAtomics, bool kTellsOfCancel = true>
 class FutureWord {
  public:
   // What Complete() came to.
@@ -96,7 +98,9 @@ class FutureWord {
       // waker.
       if (word_.compare_exchange_weak(word, (word | kCancelled) & ~(kWaker | kInTurns), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
-        if ((word & kCancelWaker) != 0) static_cast<Waker>(cancel_waker_).Wake();
+        if constexpr (kTellsOfCancel) {
+          if ((word & kCancelWaker) != 0) static_cast<Waker>(cancel_waker_).Wake();
+        }
         return true;
       }
     }
@@ -107,8 +111,10 @@ class FutureWord {
   // memory.
   bool ReleaseFuture() {
     Cancel();
-    return Release(kFutureGone, kPromiseGone);
+    return ReleaseEndedFuture();
   }
+  // The same after Cancel() has returned true or false.
+  bool ReleaseEndedFuture() { return Release(kFutureGone, kPromiseGone); }
 
   // The promise side.
 
@@ -116,7 +122,7 @@ class FutureWord {
 
   // True: `waker`, and no other, will be woken once if the future side cancels or goes before the completion. False: it
   // already has.
-  bool OnCancel(const Waker& waker) {
+  bool OnCancel(const Waker& waker) requires kTellsOfCancel {
     uint32_t word = word_.load(std::memory_order_acquire);
     if ((word & kCancelWaker) != 0 && (word & kCancelled) == 0) {
       if (static_cast<Waker>(cancel_waker_) == waker) return true;
@@ -128,7 +134,7 @@ class FutureWord {
   }
 
   // As StopWaking, for the waker of OnCancel.
-  bool StopCancelWaking() {
+  bool StopCancelWaking() requires kTellsOfCancel {
     uint32_t word = word_.load(std::memory_order_acquire);
     return (word & kCancelWaker) == 0 || Clear(word, kCancelWaker, kCancelled);
   }
@@ -207,7 +213,9 @@ class FutureWord {
   // Written by the future side before it sets WAKER; read by the promise side after it set READY over WAKER.
   typename Atomics::template Plain<Waker> waker_{};
   // Written by the promise side before it sets CANCEL_WAKER; read by the future side after it set CANCELLED over that.
-  typename Atomics::template Plain<Waker> cancel_waker_{};
+  struct NoWaker {};
+  [[no_unique_address]] std::conditional_t<kTellsOfCancel, typename Atomics::template Plain<Waker>, NoWaker>
+      cancel_waker_{};
 };
 
 }  // namespace fraktor::inline v0
