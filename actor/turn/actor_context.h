@@ -10,8 +10,9 @@
 // to be used in the actor's own turns only: not on other threads, nor in callbacks, which send to
 // context.self() instead. Without NDEBUG any other use ends the program with a text that names the
 // call. With NDEBUG, calls that return a status or a future (Ask, AskOnReply, Spawn, Watch,
-// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Any other call is
-// undefined behaviour then: a check in Tell would cost each message.
+// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Functions that take a
+// context (Timers, Stash, SetReceiveTimeout, Log), and Become, fail in the same way, or do nothing.
+// Any other call is undefined behaviour then: a check in Tell would cost each message.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 
@@ -247,6 +248,14 @@ class ActorContext {
   // Ends this actor when the handler returns, or waits in co_await, where it is cancelled. No
   // further message is handled.
   void Stop() { here("Stop").turn.Set(Gate::kStopping); }
+
+  // OK in the actor's turn. Otherwise it is misuse: see the top. `call` is named in the text. For
+  // functions that take a context.
+  absl::Status CheckTurn(const char* call) const {
+    if (IsInTurn()) [[likely]]
+      return absl::OkStatus();
+    return OutOfTurn(call);
+  }
 
   static ActorWorker& worker() { return *ActorWorker::Current(); }
   static ActorLifecycle& lifecycle() { return worker().lifecycle; }

@@ -762,15 +762,16 @@ class TypedContext : public ActorContext {
   // coroutines may use its members after Become and Unbecome; what they return is still the reply.
   template <class B, class... Args>
   void Become(Args&&... args) {
-    Instance().Replace(MakeBehavior<B>(std::forward<Args>(args)...));
+    if (CheckTurn("Become").ok()) Instance().Replace(MakeBehavior<B>(std::forward<Args>(args)...));
   }
   // ResourceExhausted beyond BehaviorStack::kMaxStacked (1000): then nothing changes.
   template <class B, class... Args>
   absl::Status BecomeStacked(Args&&... args) {
+    if (absl::Status misuse = CheckTurn("BecomeStacked"); !misuse.ok()) return misuse;
     return Instance().Push(MakeBehavior<B>(std::forward<Args>(args)...));
   }
   // False if there was nothing to go back from.
-  bool Unbecome() { return Instance().Pop(); }
+  bool Unbecome() { return CheckTurn("Unbecome").ok() && Instance().Pop(); }
 
  private:
   typed_internal::TypedInstanceBase& Instance();
