@@ -88,6 +88,8 @@ void InstallHooks() {
 ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options) {
   ReadyQueueSchedulerOptions scheduler = options.scheduler;
   if (options.workers > 0) scheduler.dispatchers.default_pool.workers = options.workers;
+  std::vector<DispatcherOptions>& named = scheduler.dispatchers.named;
+  named.insert(named.end(), options.dispatchers.begin(), options.dispatchers.end());
   return scheduler;
 }
 

@@ -564,7 +564,9 @@ class MemberReply final : public AskCompletion {
 //
 //   auto sink = context.Spawn<Sink>("sink", {.dispatcher = DispatcherChoice::kPinned, .mailbox = {.capacity = 9}});
 struct SpawnOptions {
-  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
+  // Where it runs: a DispatcherChoice, or the name of a pool of ActorSystemOptions::dispatchers
+  // (dispatchers.h). Its children run on the default pool, unless their own options say otherwise.
+  DispatcherSelector dispatcher = {};
   MailboxOptions mailbox = {};
   // How it supervises its children, instead of what its class says in Supervision(). The recipe of the actor keeps a
   // copy.
