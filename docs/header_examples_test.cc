@@ -1,5 +1,7 @@
 // The examples that the public headers of actor/ begin with, so that they compile, and most of them run. header_examples
 // in snippets_test holds the two together: each paragraph of an example stands here, line by line.
+#include <pthread.h>
+
 #include <memory>
 #include <string>
 #include <string_view>
@@ -113,6 +115,24 @@ TEST(HeaderExamples, ReplyLater) {
   ASSERT_TRUE(meal.IsReady());
   EXPECT_EQ(meal.Take()->name, "soup");
   EXPECT_EQ(kit.AskAndWait(kitchen, Bill{})->cents, 100);
+}
+
+class Closed : public Actor<Closed, Order> {
+ public:
+  Deferred<Meal> On(Context& context, const Order&) { return Stash(context); }
+};
+class Broken : public Actor<Broken, Order> {
+ public:
+  Deferred<Meal> On(Context&, const Order&) { return absl::InternalError("the oven is broken"); }
+};
+
+TEST(HeaderExamples, ReplyLaterByAStatus) {
+  TestKit kit;
+  auto stashed = kit.system().Ask(kit.Spawn<Closed>(), Order{}, absl::Seconds(1));
+  auto failed = kit.system().Ask(kit.Spawn<Broken>(), Order{}, absl::Seconds(1));
+  kit.Settle();
+  EXPECT_FALSE(stashed.IsReady());
+  EXPECT_EQ(failed.Take().status().code(), absl::StatusCode::kInternal);
 }
 
 }  // namespace reply_later
@@ -535,7 +555,7 @@ struct Query { using Reply = Row; int id; };
 
 class Store : public Actor<Store, Connected, Query> {
  public:
-  absl::Status On(Context& context, const Query&) { return Stash(context); }       // Not yet.
+  Deferred<Row> On(Context& context, const Query&) { return Stash(context); }      // Not yet.
   void On(Context& context, const Connected&) {
     UnstashAll(context);
     context.Become<Open>();
@@ -745,6 +765,31 @@ struct Server {
 TEST(HeaderExamples, SystemOptions) {
   EXPECT_TRUE(Create().ok());
   EXPECT_TRUE(Configure().ok());
+}
+
+struct Where { using Reply = std::string; };
+class Orders : public Actor<Orders, Where> {
+ public:
+  std::string On(Context&, const Where&) {
+    char name[16] = {};
+    pthread_getname_np(pthread_self(), name, sizeof(name));
+    return name;
+  }
+};
+using Audit = Orders;
+using Printer = Orders;
+
+TEST(HeaderExamples, Dispatchers) {
+  ActorSystemOptions options{.config = {.system_name = "shop"}};
+  options.dispatchers = {{.name = "db", .workers = 4, .may_block = true},
+                         {.name = "reports", .budget = 16, .nice = 19}};
+  ActorSystem system(options);
+  auto orders = system.Spawn<Orders>("orders", {.dispatcher = "db"});
+  auto audit = system.Spawn<Audit>("audit", {.dispatcher = "reports"});
+  auto printer = system.Spawn<Printer>("printer", {.dispatcher = DispatcherChoice::kPinned});
+  EXPECT_EQ(system.AskAndWait(orders, Where{}, absl::Seconds(60))->substr(0, 3), "db-");
+  EXPECT_EQ(system.AskAndWait(audit, Where{}, absl::Seconds(60)).value(), "reports-0");
+  EXPECT_EQ(system.AskAndWait(printer, Where{}, absl::Seconds(60)).value(), "pinned-0-0");
 }
 
 TEST(HeaderExamples, CoordinatedShutdown) {

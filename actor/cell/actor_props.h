@@ -29,7 +29,7 @@
 namespace fraktor::inline v0 {
 
 struct PropsOptions {
-  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
+  DispatcherSelector dispatcher = {};
   MailboxOptions mailbox = {};
 };
 

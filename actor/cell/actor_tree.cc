@@ -237,9 +237,10 @@ MailboxSpec ActorTree::SpecOf(const ActorProps& props, ActorInstance* instance, 
 // A slot without an instance yet, by whatever dispatcher and options the props have.
 template <class Register>
 absl::StatusOr<ActorSlot*> ActorTree::Put(const ActorProps& props, DispatcherChoice usual, Register register_slot) {
-  const DispatcherChoice wanted = props.options().dispatcher;
-  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher,
-                           options_.dispatchers.NumberFor(wanted == DispatcherChoice::kAutomatic ? usual : wanted));
+  const DispatcherSelector& wanted = props.options().dispatcher;
+  FRAKTOR_ASSIGN_OR_RETURN(const uint16_t dispatcher, wanted == DispatcherChoice::kAutomatic
+                                                          ? options_.dispatchers.NumberFor(usual)
+                                                          : options_.dispatchers.NumberFor(wanted));
   absl::StatusOr<ActorSlot*> slot = register_slot(SpecOf(props, &NotCreated(), dispatcher));
   if (!slot.ok() && props.options().dispatcher == DispatcherChoice::kPinned) {
     options_.dispatchers.EndPinned(dispatcher);

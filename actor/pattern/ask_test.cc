@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -550,7 +553,7 @@ class Failing : public Actor<Failing, Question, Break> {
 // Without a coroutine.
 class FailingAtOnce : public Actor<FailingAtOnce, Question> {
  public:
-  absl::Status On(Context&, const Question& question) {
+  Deferred<Answer> On(Context&, const Question& question) {
     if (question.value == 1) throw std::runtime_error("oh");
     return absl::OutOfRangeError("too far");
   }
@@ -689,7 +692,7 @@ TEST_F(AskTest, APoisonPillGivesUpAnInterleavingHandlerThatWaits) {
 // A38
 class AnswersInHook : public Actor<AnswersInHook, Question> {
  public:
-  absl::Status On(Context&, const Question&) { return absl::OutOfRangeError("too far"); }
+  Deferred<Answer> On(Context&, const Question&) { return absl::OutOfRangeError("too far"); }
   void PreRestart(Context& context, const absl::Status&, Envelope*) { context.Reply(Answer{7}); }
 };
 // Supervises a child whose restart it puts off.
@@ -1114,6 +1117,91 @@ TEST_F(AskTest, APromiseCanBeWatchedAndEndsWithItsAnswer) {
   EXPECT_EQ(system_->PathOf(asked[0]), path) << "its path stays readable";
   EXPECT_EQ(system_->PathOf(asked[2]).rfind("an ask that is over (slot ", 0), 0u) << system_->PathOf(asked[2]);
   EXPECT_TRUE(forgotten.IsReady());
+}
+
+// The asker does not wait any more: the promise does not stay until the timeout.
+TEST_F(AskTest, APromiseEndsWithItsFuture) {
+  std::vector<ActorRef> asked;
+  std::vector<ActorRef> ended;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto watcher = system_->Spawn<Watcher>("watcher", &ended);
+  std::stop_source stop;
+  std::optional<Future<Answer>> dropped = system_->Ask(silent, Question{}, absl::InfiniteDuration());
+  Future<Answer> cancelled = system_->Ask(silent, Question{}, absl::InfiniteDuration());
+  Future<Answer> stopped = system_->Ask(silent, Question{}, absl::InfiniteDuration(), stop.get_token());
+  Future<Answer> kept = system_->Ask(silent, Question{}, absl::InfiniteDuration());
+  Settle();
+  ASSERT_EQ(asked.size(), 4u);
+  for (const ActorRef promise : asked) watcher.Tell(WatchIt{promise});
+  Settle();
+  EXPECT_TRUE(ended.empty());
+  dropped.reset();
+  EXPECT_TRUE(cancelled.Cancel());
+  EXPECT_TRUE(cancelled.Cancel()) << "once more";
+  stop.request_stop();
+  Settle();
+  EXPECT_EQ(ended, std::vector<ActorRef>(asked.begin(), asked.begin() + 3));
+  EXPECT_TRUE(absl::IsCancelled(cancelled.Take().status()));
+  EXPECT_TRUE(absl::IsCancelled(stopped.Take().status()));
+  EXPECT_EQ(late_replies(), 0u);
+  for (const ActorRef promise : asked) Tell(promise, Answer{4});
+  Settle();
+  EXPECT_EQ(late_replies(), 3u) << "nobody waits for them";
+  EXPECT_EQ(kept.Take()->value, 4);
+}
+
+// Asks another, and forgets that it has.
+class Forgetful : public Actor<Forgetful, Link> {
+ public:
+  void On(Context& context, const Link& link) {
+    static_cast<void>(context.Ask<Answer>(link.next, Question{}, absl::InfiniteDuration()));
+  }
+};
+
+TEST_F(AskTest, AsksWhoseFuturesAreDroppedUseTheSamePromisesAgain) {
+  constexpr int kAsks = 1000;
+  std::vector<ActorRef> asked;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto forgetful = system_->Spawn<Forgetful>("forgetful");
+  for (int i = 0; i < kAsks; ++i) {
+    static_cast<void>(system_->Ask(silent, Question{}, absl::InfiniteDuration()));
+    forgetful.Tell(Link{silent.untyped()});
+    Settle();
+  }
+  ASSERT_EQ(asked.size(), 2u * kAsks);
+  std::set<const TableSlot*> slots;
+  for (const ActorRef promise : asked) slots.insert(promise.any_slot());
+  EXPECT_LT(slots.size(), 100u) << "each of them kept its promise";
+}
+
+// Futures end on other threads than the asker's, while the replies come.
+TEST(AskThreads, FuturesAreDroppedWhileRepliesCome) {
+  constexpr int kThreads = 3;
+  constexpr int kAsks = 3000;
+  ActorSystemOptions options{.config = {.system_name = "s"}, .workers = 2};
+  options.log_level = LogLevel::kOff;
+  const auto system = ActorSystem::Create(options).value();
+  auto teller = system->Spawn<Teller>("teller");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      std::vector<Future<Answer>> kept;
+      for (int i = 0; i < kAsks; ++i) {
+        std::stop_source stop;
+        Future<Answer> asking = i % 2 == 0 ? system->Ask(teller, Question{i}, absl::Hours(1))
+                                           : system->Ask(teller, Question{i}, absl::Hours(1), stop.get_token());
+        if (i % 3 == 0) stop.request_stop();
+        if (i % 3 == 1) kept.push_back(std::move(asking));
+        // A third is dropped some asks later, when the reply may be there.
+        if (kept.size() == 16) {
+          for (size_t k = 0; k < kept.size(); k += 2) EXPECT_TRUE(kept[k].Wait().ok());
+          kept.clear();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_TRUE(system->AskAndWait(teller, Question{1}, absl::Hours(1)).ok());
 }
 
 TEST_F(AskTest, APromiseEndsWithWhoAsked) {

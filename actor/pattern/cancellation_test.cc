@@ -83,8 +83,8 @@ TEST(Cancellation, EndsTheWaitOfAHandler) {
   kit.Settle();
   ASSERT_TRUE(eating.IsReady());
   EXPECT_TRUE(absl::IsCancelled(eating.Take().status()));
-  // The reply of then goes nowhere, and the next ask is another.
-  kit.ExpectDeadLetters<Meal>(0, [&] { kitchen.Tell(Serve{}); });
+  // The ask is over: nobody waits for the reply of then, and the next ask is another.
+  kit.ExpectDeadLetters<Meal>(1, [&] { kitchen.Tell(Serve{}); });
   auto again = kit.system().Ask(guest, Eat{}, absl::Hours(2));
   kit.Settle();
   kitchen.Tell(Serve{});

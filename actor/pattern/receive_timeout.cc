@@ -161,6 +161,7 @@ class ReceiveTimeoutState final : public CellAttachment {
 }  // namespace
 
 absl::Status SetReceiveTimeout(ActorContext& context, absl::Duration timeout) {
+  FRAKTOR_RETURN_IF_ERROR(context.CheckTurn("SetReceiveTimeout"));
   if (timeout == absl::InfiniteDuration()) {
     CancelReceiveTimeout(context);
     return absl::OkStatus();
@@ -174,10 +175,12 @@ absl::Status SetReceiveTimeout(ActorContext& context, absl::Duration timeout) {
 }
 
 void CancelReceiveTimeout(ActorContext& context) {
+  if (!context.CheckTurn("CancelReceiveTimeout").ok()) return;
   if (auto* const state = FindAttachment<ReceiveTimeoutState>(context)) state->Cancel(context);
 }
 
 absl::Duration ReceiveTimeoutOf(ActorContext& context) {
+  if (!context.CheckTurn("ReceiveTimeoutOf").ok()) return absl::InfiniteDuration();
   const auto* const state = FindAttachment<ReceiveTimeoutState>(context);
   return state == nullptr ? absl::InfiniteDuration() : state->timeout();
 }

@@ -87,13 +87,18 @@ class StashedMessages final : public CellAttachment {
 
 }  // namespace
 
-absl::Status Stash(ActorContext& context) { return AttachmentOf<StashedMessages>(context).Put(context); }
+absl::Status Stash(ActorContext& context) {
+  if (absl::Status misuse = context.CheckTurn("Stash"); !misuse.ok()) return misuse;
+  return AttachmentOf<StashedMessages>(context).Put(context);
+}
 
 void UnstashAll(ActorContext& context) {
+  if (!context.CheckTurn("UnstashAll").ok()) return;
   if (auto* const stash = FindAttachment<StashedMessages>(context)) stash->TakeBack(context, stash->size());
 }
 
 bool UnstashOne(ActorContext& context) {
+  if (!context.CheckTurn("UnstashOne").ok()) return false;
   auto* const stash = FindAttachment<StashedMessages>(context);
   if (stash == nullptr || stash->size() == 0) return false;
   stash->TakeBack(context, 1);
@@ -101,14 +106,17 @@ bool UnstashOne(ActorContext& context) {
 }
 
 size_t StashSize(ActorContext& context) {
+  if (!context.CheckTurn("StashSize").ok()) return 0;
   const auto* const stash = FindAttachment<StashedMessages>(context);
   return stash == nullptr ? 0 : stash->size();
 }
 
-bool StashIsFull(ActorContext& context) { return AttachmentOf<StashedMessages>(context).is_full(); }
+bool StashIsFull(ActorContext& context) {
+  return !context.CheckTurn("StashIsFull").ok() || AttachmentOf<StashedMessages>(context).is_full();
+}
 
 void SetStashCapacity(ActorContext& context, size_t capacity) {
-  AttachmentOf<StashedMessages>(context).set_capacity(capacity);
+  if (context.CheckTurn("SetStashCapacity").ok()) AttachmentOf<StashedMessages>(context).set_capacity(capacity);
 }
 
 }  // namespace fraktor::inline v0

@@ -2,7 +2,7 @@
 //
 //   class Store : public Actor<Store, Connected, Query> {
 //    public:
-//     absl::Status On(Context& context, const Query&) { return Stash(context); }       // Not yet.
+//     Deferred<Row> On(Context& context, const Query&) { return Stash(context); }      // Not yet.
 //     void On(Context& context, const Connected&) {
 //       UnstashAll(context);
 //       context.Become<Open>();

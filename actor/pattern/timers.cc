@@ -170,30 +170,37 @@ class TimersBase::Table final : public CellAttachment {
 };
 
 absl::Status TimersBase::Start(std::string_view key, NewTimer timer) {
+  FRAKTOR_RETURN_IF_ERROR(context_.CheckTurn("Timers::Start"));
   FRAKTOR_RETURN_IF_ERROR(timer.is_periodic ? CheckTimerPeriod(Title(key), timer.period)
                                             : CheckTimerDelay(Title(key), timer.period.first()));
   return AttachmentOf<Table>(context_).Start(context_, key, std::move(timer));
 }
 
 bool TimersBase::Cancel(std::string_view key) {
+  if (!context_.CheckTurn("Timers::Cancel").ok()) return false;
   Table* const table = FindAttachment<Table>(context_);
   return table != nullptr && table->Cancel(key);
 }
 
 void TimersBase::CancelAll() {
+  if (!context_.CheckTurn("Timers::CancelAll").ok()) return;
   if (Table* const table = FindAttachment<Table>(context_)) table->CancelAll();
 }
 
 bool TimersBase::IsActive(std::string_view key) const {
+  if (!context_.CheckTurn("Timers::IsActive").ok()) return false;
   const Table* const table = FindAttachment<Table>(context_);
   return table != nullptr && table->IsActive(key);
 }
 
 size_t TimersBase::size() const {
+  if (!context_.CheckTurn("Timers::size").ok()) return 0;
   const Table* const table = FindAttachment<Table>(context_);
   return table == nullptr ? 0 : table->size();
 }
 
-void TimersBase::SetLimit(size_t limit) { AttachmentOf<Table>(context_).SetLimit(limit); }
+void TimersBase::SetLimit(size_t limit) {
+  if (context_.CheckTurn("Timers::SetLimit").ok()) AttachmentOf<Table>(context_).SetLimit(limit);
+}
 
 }  // namespace fraktor::inline v0

@@ -57,7 +57,7 @@ struct PoolOptions {
   // How the routees are supervised; none: every failure is escalated.
   std::optional<SupervisorStrategyOptions> supervision = std::nullopt;
   // Where the router itself runs; its routees run where their recipe says.
-  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
+  DispatcherSelector dispatcher = {};
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;
@@ -66,7 +66,7 @@ struct PoolOptions {
 struct GroupOptions {
   RouterStrategy strategy = RouterStrategy::RoundRobin();
   std::vector<ActorRef> routees = {};
-  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
+  DispatcherSelector dispatcher = {};
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;

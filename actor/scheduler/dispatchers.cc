@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
+#include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/utils/status/status_macros.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -18,7 +21,26 @@ absl::Status In(const char* part, const absl::Status& status) {
   return absl::Status(status.code(), absl::StrCat("DispatchersOptions.", part, ": ", status.message()));
 }
 
-// Guests come for the users' actors.
+// Names of threads and metrics must differ. Threads of pinned actors have numbered names.
+absl::Status CheckNames(const DispatchersOptions& options) {
+  const std::string numbered = absl::StrCat(options.pinned.name, "-");
+  for (auto pool = options.named.begin(); pool != options.named.end(); ++pool) {
+    const std::string& name = pool->name;
+    const auto has_name = [&](const DispatcherOptions& other) { return other.name == name; };
+    if (std::any_of(options.named.begin(), pool, has_name)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("two dispatchers have the name \"", name, "\"; each needs a name of its own"));
+    }
+    if (has_name(options.default_pool) || has_name(options.system_pool) || has_name(options.pinned) ||
+        absl::StartsWith(name, numbered)) {
+      return absl::InvalidArgumentError(absl::StrCat("a dispatcher has the name \"", name,
+                                                     "\", which belongs to a pool of the system; choose another"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Guests come for the users' actors of the default pool.
 WorkerExecutorOptions WithoutGuests(WorkerExecutorOptions pool) {
   pool.takes_guests = false;
   return pool;
@@ -38,7 +60,12 @@ absl::Status DispatchersOptions::Validate() const {
     return absl::InvalidArgumentError(
         absl::StrCat("DispatchersOptions.max_pinned is ", max_pinned, "; it must be from 0 to ", kMostPinned));
   }
-  return absl::OkStatus();
+  for (const DispatcherOptions& pool : named) {
+    if (absl::Status valid = pool.Validate(); !valid.ok()) {
+      return absl::Status(valid.code(), absl::StrCat("dispatcher \"", pool.name, "\": ", valid.message()));
+    }
+  }
+  return CheckNames(*this);
 }
 
 Dispatchers::Dispatchers(const DispatchersOptions& options) : options_(options) {}
@@ -55,7 +82,7 @@ void Dispatchers::SetStallListener(std::function<void(std::string_view worker, c
 
 WorkerExecutorOptions Dispatchers::Watched(const WorkerExecutorOptions& pool) const {
   WorkerExecutorOptions watched = pool;
-  if (watched.watch.on_stall == nullptr && stall_listener_ != nullptr) {
+  if (watched.watch.on_stall == nullptr && stall_listener_ != nullptr && !pool.may_block) {
     watched.watch.on_stall = [listener = stall_listener_, name = pool.name](const WorkerStall& stall) {
       listener(stall.worker == kForeign ? absl::StrCat(name, "-guest") : absl::StrCat(name, "-", stall.worker), stall);
     };
@@ -69,8 +96,18 @@ absl::Status Dispatchers::Start(const ExecutorServices& services) {
                            WorkerExecutor::Start(Watched(options_.default_pool), services));
   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> own,
                            WorkerExecutor::Start(WithoutGuests(Watched(options_.system_pool)), services));
+  Executors named;
+  std::vector<uint16_t> numbers;
+  for (const DispatcherOptions& pool : options_.named) {
+    FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<WorkerExecutor> executor,
+                             WorkerExecutor::Start(WithoutGuests(Watched(pool)), services));
+    numbers.push_back(executor->number());
+    named.push_back(std::move(executor));
+  }
   default_ = std::move(users);
   system_ = std::move(own);
+  named_ = std::move(named);
+  named_numbers_ = std::move(numbers);
   default_number_ = default_->number();
   system_number_ = system_->number();
   services_.emplace(services);
@@ -92,14 +129,18 @@ void Dispatchers::Stop() {
   // All stop before one goes: actors of one tell those of another.
   if (default_ != nullptr) default_->Stop();
   if (system_ != nullptr) system_->Stop();
-  for (const std::shared_ptr<WorkerExecutor>& executor : pinned) executor->Stop();
+  for (const Executors* const executors : {&named_, &pinned}) {
+    for (const std::shared_ptr<WorkerExecutor>& executor : *executors) executor->Stop();
+  }
   pinned.clear();
+  named_.clear();
   default_.reset();
   system_.reset();
 }
 
 Dispatchers::Executors Dispatchers::Snapshot() const {
   Executors all = {default_, system_};
+  all.insert(all.end(), named_.begin(), named_.end());
   MutexLock lock(mutex_);
   all.insert(all.end(), pinned_.begin(), pinned_.end());
   all.insert(all.end(), ending_.begin(), ending_.end());
@@ -145,15 +186,28 @@ bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
   }
 }
 
-absl::StatusOr<uint16_t> Dispatchers::NumberFor(DispatcherChoice choice) {
+absl::StatusOr<uint16_t> Dispatchers::NumberFor(const DispatcherSelector& selector) {
+  const DispatcherChoice choice = selector.choice();
   if (choice == DispatcherChoice::kPinned) return StartPinned();
   if (!running_.load(std::memory_order_acquire)) return NotRunning();
   if (choice == DispatcherChoice::kAutomatic) [[likely]]
     return default_number_;
   if (choice == DispatcherChoice::kSystem) return system_number_;
   if (choice == DispatcherChoice::kDefault) return default_number_;
+  if (selector.is_named()) return NumberOfNamed(selector.name());
   return absl::InvalidArgumentError(
       absl::StrCat("the option dispatcher is ", static_cast<int>(choice), ", which is no DispatcherChoice"));
+}
+
+absl::StatusOr<uint16_t> Dispatchers::NumberOfNamed(std::string_view name) const {
+  std::string known;
+  for (size_t i = 0; i < options_.named.size(); ++i) {
+    if (options_.named[i].name == name) return named_numbers_[i];
+    absl::StrAppend(&known, known.empty() ? "" : ", ", "\"", options_.named[i].name, "\"");
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("no dispatcher has the name \"", ToAbsl(name), "\"; ActorSystemOptions.dispatchers has ",
+                   known.empty() ? "none; the pools of the system are chosen by DispatcherChoice" : known));
 }
 
 absl::StatusOr<uint16_t> Dispatchers::StartPinned() {

@@ -36,6 +36,7 @@ absl::Status WorkerExecutorOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(CheckRange("budget", budget, 1, 1'000'000));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("runs_per_step", runs_per_step, 1, 1'000'000));
   FRAKTOR_RETURN_IF_ERROR(CheckRange("idle_rounds", idle_rounds, 0, 1'000'000));
+  FRAKTOR_RETURN_IF_ERROR(internal_toolbox::CheckWorkerOptions({.name = name, .cpus = cpus, .nice = nice}));
   for (const auto& middleware_part : middleware) {
     if (middleware_part == nullptr) return absl::InvalidArgumentError("WorkerExecutorOptions.middleware has a null");
   }
@@ -297,7 +298,9 @@ absl::StatusOr<std::unique_ptr<WorkerExecutor>> WorkerExecutor::Start(const Work
     FRAKTOR_ASSIGN_OR_RETURN(executor->handles_[i],
                              services.toolbox.StartWorker({.name = absl::StrCat(options.name, "-", i),
                                                            .idle_rounds = options.idle_rounds,
-                                                           .drives_timers = !options.may_block},
+                                                           .drives_timers = !options.may_block,
+                                                           .cpus = options.cpus,
+                                                           .nice = options.nice},
                                                           std::make_unique<Loop>(*executor, *executor->workers_[i])));
   }
   // Only now: a worker that finds work wakes others, for which it needs their handles.

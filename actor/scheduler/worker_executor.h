@@ -53,8 +53,15 @@ struct WorkerExecutorOptions {
   int runs_per_step = 64;
   // How often a worker looks for work before it sleeps: WorkerOptions::idle_rounds.
   int idle_rounds = 0;
-  // Its actors may wait for others: nobody else runs on these threads, which drive no timers either.
+  // Handlers may block, or wait for other actors (Future::Wait, AskAndWait): the threads fire no
+  // timers. Handlers that wait for actors of this executor may take all of its workers, and then
+  // none of them goes on.
   bool may_block = false;
+  // The CPUs that the threads may run on, from 0 to 1023; empty: any. And their nice value, from
+  // -20 (runs first) to 19; not given: the usual one. Toolboxes without threads ignore both:
+  // WorkerOptions.
+  std::vector<int> cpus = {};
+  std::optional<int> nice = std::nullopt;
   CoordinatorKind coordinator = CoordinatorKind::kWorkStealing;
   // Whether a thread that brings messages, such as one of a transport's, may run their actors itself while workers sleep:
   // guest_seat.h. Only toolboxes with threads heed it.
@@ -78,7 +85,7 @@ struct ExecutorServices {
 
 class WorkerExecutor final : private WorkerWaker, private GuestHost {
  public:
-  // Starts the workers.
+  // Starts the workers. InvalidArgument for bad options; the errors of RuntimeToolbox::StartWorker.
   static absl::StatusOr<std::unique_ptr<WorkerExecutor>> Start(const WorkerExecutorOptions& options,
                                                                const ExecutorServices& services);
   // Stops. Messages of actors that are still ready are dropped.

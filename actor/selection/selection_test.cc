@@ -88,7 +88,7 @@ class SelectionTest : public testing::Test {
     c22_ = SpawnBelow(c2_, "c22");
     SpawnBelow(c21_, "d");
     SpawnBelow(Spawn("a"), "b1");
-    probe_ = system_->TrySpawnSystemActor(*MakeProps<Node>({}, &notes_), "probe").value();
+    probe_ = system_->SpawnSystemActor(*MakeProps<Node>({}, &notes_), "probe");
   }
 
   ActorRef Spawn(std::string_view name) { return system_->TrySpawn(*MakeProps<Node>({}, &notes_), name).value(); }

@@ -88,6 +88,8 @@ void InstallHooks() {
 ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options) {
   ReadyQueueSchedulerOptions scheduler = options.scheduler;
   if (options.workers > 0) scheduler.dispatchers.default_pool.workers = options.workers;
+  std::vector<DispatcherOptions>& named = scheduler.dispatchers.named;
+  named.insert(named.end(), options.dispatchers.begin(), options.dispatchers.end());
   return scheduler;
 }
 
@@ -354,6 +356,14 @@ ActorRef ActorSystem::Spawn(const ActorProps& props, std::string_view name) {
   return spawn_internal::OrThrow(TrySpawn(props, name));
 }
 
+ActorRef ActorSystem::SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name) {
+  return spawn_internal::OrThrow(TrySpawnWatched(props, watcher, name));
+}
+
+ActorRef ActorSystem::SpawnSystemActor(const ActorProps& props, std::string_view name) {
+  return spawn_internal::OrThrow(TrySpawnSystemActor(props, name));
+}
+
 absl::StatusOr<std::unique_ptr<ActorSystem>> ActorSystem::Create(const ActorSystemOptions& options) {
   FRAKTOR_RETURN_IF_ERROR(options.Validate());
   std::unique_ptr<ActorSystem> system(new ActorSystem(std::make_unique<SystemParts>(options)));
@@ -459,6 +469,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
         OpenPromiseFor(parts_->temp, parts_->scheduler->mailboxes().promises(), *parts_->toolbox,
                        {.timeout = completion.timeout, .target = to, .completion = &completion});
     if (promise.ok()) {
+      completion.promise = *promise;
       question->set_sender(*promise);
       SendAsItIs(to, std::move(question));
       return;

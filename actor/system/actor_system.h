@@ -127,10 +127,14 @@ class ActorSystem {
   absl::StatusOr<typename std::invoke_result_t<const Factory&>::Ref> TrySpawn(std::string_view name,
                                                                               const SpawnOptions& options,
                                                                               Factory factory);
-  // As TrySpawn, and `watcher` watches it from the beginning: it gets a Terminated when it ends.
+  // As Spawn and TrySpawn, and `watcher` watches the actor from the beginning: it gets a Terminated
+  // when the actor ends.
+  ActorRef SpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
   absl::StatusOr<ActorRef> TrySpawnWatched(const ActorProps& props, ActorRef watcher, std::string_view name = {});
-  // A child of /system: part of a runtime, which outlives the users' actors. It runs on the system pool, which users'
-  // actors cannot keep busy, unless the props choose another; its own children where their props say.
+  // As Spawn and TrySpawn, for a child of /system: part of a runtime, which outlives the users'
+  // actors. It runs on the system pool, which users' actors cannot keep busy, unless the props
+  // choose another; its own children where their props say.
+  ActorRef SpawnSystemActor(const ActorProps& props, std::string_view name = {});
   absl::StatusOr<ActorRef> TrySpawnSystemActor(const ActorProps& props, std::string_view name = {});
 
   // Ends an actor: see ActorContext::Stop. A handler that waits in co_await is cancelled; a
@@ -153,8 +157,10 @@ class ActorSystem {
   requires requires(const Ref& ref) { ref.untyped(); }
   void StopObserving(const Ref& actor) { StopObserving(actor.untyped()); }
 
-  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and Unavailable if the system has
-  // ended. The question keeps its place among what the thread tells the actor before and after.
+  // Asks from any thread; in an actor, ActorContext::Ask is better. Errors as there, and
+  // Unavailable if the system has ended. The ask keeps its place among the messages that the thread
+  // tells the actor before and after. A future that is dropped before it is ready ends the ask, as
+  // there.
   template <class R, class M, class Explain = AsItIs>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, Explain explain = {}) {
     EnvelopePtr question = MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message));
@@ -212,8 +218,8 @@ class ActorSystem {
     return AskAndBlock<R>(to.untyped(), std::forward<Q>(question), timeout);
   }
 
-  // Asks as above, and the future is Cancelled as soon as a stop is requested (utils/future/with_stop.h). A reply that
-  // comes later goes nowhere. Any thread may request the stop.
+  // Asks as above, and the future is Cancelled as soon as a stop is requested
+  // (utils/future/with_stop.h), which ends the ask. Any thread may request the stop.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, std::stop_token stop) {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -14,6 +15,7 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/scheduler/dispatchers.h"
 #include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_config.h"
@@ -33,6 +35,10 @@ struct ActorSystemOptions {
   RuntimeToolbox* toolbox = nullptr;
   // Of the default pool, instead of what `scheduler` says; 0: as many as the machine has cores.
   int workers = 0;
+  // Pools of the program's own, each with another name: actors choose one by
+  // SpawnOptions::dispatcher. See fraktor/actor/scheduler/dispatchers.h. An unknown CPU, or a nice
+  // value that the process may not set, fails the boot.
+  std::vector<DispatcherOptions> dispatchers = {};
   ReadyQueueSchedulerOptions scheduler = {};
   // How /user supervises what is spawned from outside.
   SupervisorStrategyOptions guardian_strategy = {};

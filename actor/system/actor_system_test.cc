@@ -98,6 +98,9 @@ TEST_F(System, SpawnsAndResolvesNothingWhileItBoots) {
     const PropsPtr props = PropsFor("early");
     answers = {booting.TrySpawn(*props).status(), booting.TrySpawnWatched(*props, booting.user_guardian()).status(),
                booting.TrySpawnSystemActor(*props).status(), booting.Resolve("/user").status()};
+    EXPECT_THROW(booting.Spawn(*props), SpawnError);
+    EXPECT_THROW(booting.SpawnWatched(*props, booting.user_guardian()), SpawnError);
+    EXPECT_THROW(booting.SpawnSystemActor(*props), SpawnError);
     return absl::OkStatus();
   };
   system();
@@ -174,7 +177,7 @@ TEST_F(System, TellsAtOnceWhoWatchesAGuardianThatHasStopped) {
     context.Tell(context.system().system_guardian(), TerminationHookDone{});
     return absl::OkStatus();
   };
-  const ActorRef part = system().TrySpawnSystemActor(*PropsFor("part", hooks), "part").value();
+  const ActorRef part = system().SpawnSystemActor(*PropsFor("part", hooks), "part");
   Settle();
   system().Terminate();
   Settle();
@@ -201,7 +204,7 @@ TEST_F(System, SpawnsAnActorForAnotherToWatch) {
                                    ++ends;
                                    return absl::OkStatus();
                                  }});
-  const ActorRef a = system().TrySpawnWatched(*PropsFor("a"), watcher, "a").value();
+  const ActorRef a = system().SpawnWatched(*PropsFor("a"), watcher, "a");
   Settle();
   EXPECT_EQ(system().PathOf(a), "pekko://test/user/a");
   Stop(a);
@@ -214,7 +217,7 @@ TEST_F(System, SpawnsAnActorForAnotherToWatch) {
 
 // SCH-9
 TEST_F(System, SaysAtTheDeadlineWhoHasNotStopped) {
-  const ActorRef part = system().TrySpawnSystemActor(*PropsFor("part", Reluctant()), "part").value();
+  const ActorRef part = system().SpawnSystemActor(*PropsFor("part", Reluctant()), "part");
   SpawnUnder(part, "kid");
   Spawn("a");
   Told();

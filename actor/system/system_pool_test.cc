@@ -81,7 +81,7 @@ class SystemPool : public testing::Test {
 // SCH-1: the dispatchers have a pool for the system's actors, "so that a hot loop of users cannot starve heartbeats".
 TEST_F(SystemPool, RunsSystemActorsWhileUsersKeepAllWorkersBusy) {
   KeepBusy();
-  const ActorRef heart = system_->TrySpawnSystemActor(PropsOf<Heart>(), "heart").value();
+  const ActorRef heart = system_->SpawnSystemActor(PropsOf<Heart>(), "heart");
   for (int beat = 1; beat <= 100; ++beat) {
     const absl::StatusOr<Beaten> beaten = system_->AskAndWait<Beaten>(heart, Beat{}, absl::Seconds(20));
     ASSERT_TRUE(beaten.ok()) << beaten.status();
@@ -93,7 +93,7 @@ TEST_F(SystemPool, IsNotForWhoChoosesAnother) {
   for (const DispatcherChoice choice : {DispatcherChoice::kAutomatic, DispatcherChoice::kSystem,
                                         DispatcherChoice::kPinned, DispatcherChoice::kDefault}) {
     const PropsPtr props = MakeProps<Heart>({.dispatcher = choice});
-    const ActorRef heart = system_->TrySpawnSystemActor(*props).value();
+    const ActorRef heart = system_->SpawnSystemActor(*props);
     const uint16_t of_users = system_->scheduler().dispatchers().default_pool().number();
     const uint16_t of_system = system_->scheduler().dispatchers().system_pool().number();
     const uint16_t number = heart.slot()->dispatcher;

@@ -10,8 +10,9 @@
 // to be used in the actor's own turns only: not on other threads, nor in callbacks, which send to
 // context.self() instead. Without NDEBUG any other use ends the program with a text that names the
 // call. With NDEBUG, calls that return a status or a future (Ask, AskOnReply, Spawn, Watch,
-// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Any other call is
-// undefined behaviour then: a check in Tell would cost each message.
+// WatchWith, Run, Delay) fail with FailedPrecondition and the same text. Functions that take a
+// context (Timers, Stash, SetReceiveTimeout, Log), and Become, fail in the same way, or do nothing.
+// Any other call is undefined behaviour then: a check in Tell would cost each message.
 #ifndef FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 #define FRAKTOR_ACTOR_TURN_ACTOR_CONTEXT_H_
 
@@ -90,7 +91,9 @@ class ActorContext {
     return ask;
   }
 
-  // Sends a message, and gives the future of the answer, which is an R:
+  // Sends a message, and gives the future of the answer, which is an R. A future that is dropped,
+  // or cancelled, before it is ready ends the ask: an answer that comes later is a dead letter
+  // (late_reply).
   //
   //   auto asking = context.Ask<Sum>(adder, Add{1, 2}, absl::Seconds(1));
   //   absl::StatusOr<Sum> sum = co_await asking;
@@ -124,8 +127,8 @@ class ActorContext {
     return Ask<ReplyOf<Q>>(to, std::forward<Q>(question), timeout);
   }
 
-  // The same, and the future is Cancelled as soon as a stop is requested (utils/future/with_stop.h). A reply that comes
-  // later goes nowhere. Any thread may request the stop.
+  // The same, and the future is Cancelled as soon as a stop is requested
+  // (utils/future/with_stop.h), which ends the ask. Any thread may request the stop.
   template <class R, class M>
   Future<R> Ask(ActorRef to, M&& message, absl::Duration timeout, std::stop_token stop) {
     return WithStop(Ask<R>(to, std::forward<M>(message), timeout), std::move(stop));
@@ -245,6 +248,14 @@ class ActorContext {
   // Ends this actor when the handler returns, or waits in co_await, where it is cancelled. No
   // further message is handled.
   void Stop() { here("Stop").turn.Set(Gate::kStopping); }
+
+  // OK in the actor's turn. Otherwise it is misuse: see the top. `call` is named in the text. For
+  // functions that take a context.
+  absl::Status CheckTurn(const char* call) const {
+    if (IsInTurn()) [[likely]]
+      return absl::OkStatus();
+    return OutOfTurn(call);
+  }
 
   static ActorWorker& worker() { return *ActorWorker::Current(); }
   static ActorLifecycle& lifecycle() { return worker().lifecycle; }

@@ -19,6 +19,7 @@
 #include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_word.h"
+#include "fraktor/utils/queue/atomics.h"
 
 namespace fraktor::inline v0 {
 
@@ -89,7 +90,11 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
     return word_.Poll(waker);
   }
   bool StopWaking() override { return word_.StopWaking(); }
-  bool Cancel() override { return word_.Cancel(); }
+  bool Cancel() override {
+    if (!word_.Cancel()) return false;
+    WithdrawAsk(promise);
+    return true;
+  }
   bool EndWaitIfReady(bool& wake_is_owed) override { return word_.EndWaitIfReady(wake_is_owed); }
   const char* AwaitsThisThread() const override {
     const ActorWorker* const worker = ActorWorker::Current();
@@ -108,7 +113,9 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
     return result;
   }
   void Drop() noexcept override {
-    if (word_.ReleaseFuture()) delete this;
+    if (word_.Cancel()) [[unlikely]]
+      WithdrawAsk(promise);
+    if (word_.ReleaseEndedFuture()) delete this;
   }
 
   void Answer(Envelope& answer) noexcept override {
@@ -125,7 +132,8 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
 
   const ActorSlot* const asker_;
   [[no_unique_address]] const Explain explain_;
-  FutureWord<> word_;
+  // The promise side learns of a future that has gone by WithdrawAsk.
+  FutureWord<StdAtomics, /*kTellsOfCancel=*/false> word_;
   // Written before Complete(), read by the future's side when it is ready.
   std::optional<FutureResult<R>> result_;
 };

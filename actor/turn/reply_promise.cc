@@ -30,6 +30,7 @@
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/fork_guard.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -414,6 +415,7 @@ absl::Status SendQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question
     return RefuseQuestion(worker, to, std::move(question), completion);
   ActorRef promise;
   FRAKTOR_RETURN_IF_ERROR(OpenInTurn(worker, completion.timeout, to, &completion, promise));
+  completion.promise = promise;
   question->set_sender(promise);
   if (question->type()->is_intercepted()) [[unlikely]] {
     worker.SendMarked(to, question.release());
@@ -511,6 +513,18 @@ void AnswerPromise(ActorRef given, Envelope* answer) {
     return;
   }
   SendAnswer(promise, asker, answer);
+}
+
+void WithdrawAsk(ActorRef promise) noexcept {
+  // In the child of a fork nobody runs the asker, and a thread of the parent may have held any
+  // lock.
+  if (promise.IsNoOne() || IsForkedFromThreads()) return;
+  const ActorRef asker = ClaimToAnswer(promise);
+  if (asker.IsNoOne()) return;
+  // The asker frees the promise in its turn, as that of any ask that is answered. If the asker has
+  // ended, its end does.
+  EnvelopePtr withdrawn = MakeEnvelope<ErrorReply>(promise, absl::CancelledError("nobody waits for the answer"));
+  if (PostSystem(asker, withdrawn.get())) withdrawn.release();
 }
 
 void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why) {

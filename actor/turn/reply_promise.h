@@ -7,7 +7,7 @@
 //
 // A promise is a PromiseSlot, which has no mailbox. The first answer makes its generation stale, by one exchange, and goes to the
 // asker as a system message: with the same envelope, so an ask costs two messages and no more. Answers that come later,
-// and answers to a question that has timed out, are dead letters.
+// and answers to an ask that has timed out or was withdrawn, are dead letters.
 //
 // The slot of a promise belongs to the asker, who frees it in its turn: when the answer has
 // arrived, when the time is over, or when the asker ends. A thread that answers claims the promise
@@ -58,6 +58,9 @@ class AskCompletion {
 
   const MessageType* const question;
   const absl::Duration timeout;
+  // The promise of the ask, from when the message is sent. The thread that asks writes it, and the
+  // owner of the future reads it, to withdraw the ask.
+  ActorRef promise;
 
  protected:
   ~AskCompletion() = default;
@@ -119,6 +122,10 @@ void CallForReply(const MessageType* question, Envelope* answer, absl::FunctionR
 
 // Any thread. Takes the envelope over.
 void AnswerPromise(ActorRef promise, Envelope* answer);
+// Any thread. Nobody waits for the answer any more: the promise ends at once, and not when its time
+// is over, and an answer that comes later is a dead letter (late_reply). Does nothing if the
+// promise is no one, or is answered already.
+void WithdrawAsk(ActorRef promise) noexcept;
 // Any thread. Who has got `message` will not answer it: if that is a question, it fails with what `why` says, which is
 // an ErrorReply. Not if it has been answered, passed on, or asked of others too.
 void FailAsk(const Envelope& message, absl::FunctionRef<absl::Status()> why);

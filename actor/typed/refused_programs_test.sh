@@ -113,7 +113,7 @@ struct Saver : Actor<Saver, Save, Greet, Part> {
 };
 struct Later : Actor<Later, Save, Greet> {
   Deferred<Done> On(Context& context, const Save&) { return ReplyTo<Done>(context); }
-  absl::Status On(Context&, const Greet&) { return absl::OkStatus(); }
+  Deferred<Greeted> On(Context&, const Greet&) { return absl::InternalError("broken"); }
 };
 struct Through : Actor<Through, Save, Greet> {
   Forwarded<Done> On(Context& context, const Save& save) { return context.Forward(saver, save); }
@@ -160,6 +160,24 @@ struct Mute : Actor<Mute, Greet> {
   Task<> On(Context&, Greet) { co_return; }
 };
 void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "a handler that promises a reply and returns a Status" '
+struct Mute : Actor<Mute, Greet> {
+  absl::Status On(Context&, const Greet&) { return absl::OkStatus(); }
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "a coroutine that promises a reply and returns a Status" '
+struct Mute : Actor<Mute, Greet> {
+  Task<absl::Status> On(Context&, Greet) { co_return absl::OkStatus(); }
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "an interleaving coroutine that promises a reply and returns nothing" '
+struct Mute : Actor<Mute, Greet> {
+  InterleavingTask<> On(Context&, Greet) { co_return; }
+};
+void F(ActorSystem& system) { system.Spawn<Mute>("mute"); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
+check "a behaviour that promises a reply and returns a Status" '
+struct Mute { absl::Status On(TypedContext<Greet>&, const Greet&) { return absl::OkStatus(); } };
+void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"
 check "a behaviour that promises a reply and returns void" '
 struct Mute { void On(TypedContext<Greet>&, const Greet&) {} };
 void F(TypedContext<Greet>& context) { context.Become<Mute>(); }' "HandlerReturnsNoReply" "Mute" "Greet" "Greeted"

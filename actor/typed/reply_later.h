@@ -19,7 +19,11 @@
 //     std::vector<ReplyTo<Meal>> waiting_;
 //   };
 //
-// A handler that returns void, or a Task<>, for a message with a Reply does not compile (HandlerReturnsNoReply).
+// A handler that returns void, absl::Status or a Task<> for a message with a Reply does not compile
+// (HandlerReturnsNoReply). One that stashes the message, or fails, returns a Deferred too:
+//
+//   Deferred<Meal> On(Context& context, const Order&) { return Stash(context); }
+//   Deferred<Meal> On(Context&, const Order&) { return absl::InternalError("the oven is broken"); }
 #ifndef FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
 #define FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
 
@@ -75,12 +79,20 @@ class Forwarded {
   }  // NOLINT(google-explicit-constructor): the sender of an untyped message knows.
 };
 
-// The result of a handler that keeps whom to reply to, and replies later. Made of a ReplyTo or of what Forward returns.
+// The result of a handler that does not reply itself: the reply comes later, from another actor, or
+// not at all since the handler fails. Made of a ReplyTo, of what Forward returns, or of a status.
 template <class R>
 class Deferred {
  public:
   Deferred(const ReplyTo<R>&) {}    // NOLINT(google-explicit-constructor): `return reply_to;`
   Deferred(const Forwarded<R>&) {}  // NOLINT(google-explicit-constructor): `return context.Forward(...);`
+  // OK: somebody replies later. An error is a failure of the actor, which the asker gets too.
+  Deferred(absl::Status status) : status_(std::move(status)) {}  // NOLINT(google-explicit-constructor): see the top
+
+  const absl::Status& status() const { return status_; }
+
+ private:
+  absl::Status status_;
 };
 
 }  // namespace fraktor::inline v0

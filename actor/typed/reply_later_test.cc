@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/pattern/stash.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/utils/future/future.h"
@@ -119,6 +120,39 @@ TEST(ReplyLater, TakesADeferredReplyOfATaskAndOfAStatusOr) {
   EXPECT_EQ(kit.AskAndWait(slow, Order{"stew"})->name, "stew");
   EXPECT_EQ(kit.AskAndWait(slow, Bill{3})->cents, 3);
   EXPECT_EQ(kit.AskAndWait(slow, Bill{-3}).status(), absl::InvalidArgumentError("negative"));
+}
+
+// Fails on the first order, stashes the others until it is told to cook, and then replies.
+class Opening : public Actor<Opening, Order, Cooked> {
+ public:
+  Deferred<Meal> On(Context& context, const Order& order) {
+    if (order.name.empty()) return absl::OutOfRangeError("an order without a name");
+    return Stash(context);
+  }
+  void On(Context& context, const Cooked&) {
+    UnstashAll(context);
+    context.Become<Open>();
+  }
+
+ private:
+  struct Open {
+    Meal On(Context&, const Order& order) { return {order.name}; }
+    void On(Context&, const Cooked&) {}
+  };
+};
+
+TEST(ReplyLater, TakesAStatusOfAHandlerThatStashesOrFails) {
+  TestKit kit;
+  auto opening = kit.Spawn<Opening>();
+  auto stashed = kit.system().Ask(opening, Order{"stew"}, absl::Hours(1));
+  auto failed = kit.system().Ask(opening, Order{}, absl::Hours(1));
+  kit.Settle();
+  ASSERT_TRUE(failed.IsReady()) << "the asker hears of the failure at once";
+  EXPECT_EQ(failed.Take().status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_FALSE(stashed.IsReady());
+  opening.Tell(Cooked{});
+  kit.Settle();
+  EXPECT_EQ(stashed.Take()->name, "stew");
 }
 
 }  // namespace

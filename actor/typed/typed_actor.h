@@ -20,11 +20,14 @@
 //                    is kept meanwhile, so `const M&` is as good as `M`.
 //   InterleavingTask<R>   a coroutine that lets other messages in while it waits. A PoisonPill is
 //                    one of them: it ends the actor, and cancels the coroutine.
-//   Deferred<R>      the reply comes later: a ReplyTo<R> has kept the asker (reply_later.h).
+//   Deferred<R>      the reply comes later: a ReplyTo<R> has kept the asker, or the message is
+//                    stashed. An error in it is a failure of the actor (reply_later.h).
 //   Forwarded<R>     another actor replies: what context.Forward returns.
-// If the message declares its Reply, R is that, and void and Task<> do not compile. A handler that returns absl::Status
-// for such a message stashes the message, replies by context.Reply, or fails. Who tells from outside has not asked: an R goes nowhere then, while an error as the answer is a
-// dead letter, since nobody would hear of it otherwise. An actor that tells gets the answer as a message.
+// If the message declares its Reply, R is that, and void, absl::Status and Task<> do not compile: a
+// handler that replies by context.Reply, or that stashes the message, returns a Deferred<R>. A
+// thread that tells from outside has not asked: an R goes nowhere then, while an error as the reply
+// is a dead letter, since nobody would hear of it otherwise. An actor that tells gets the reply as
+// a message.
 //
 // It may also have, with the same returns, handlers for Terminated and ReceiveTimeout, and the hooks
 //   PreStart(Context&), PostStop(Context&), PreRestart(Context&, const absl::Status& reason, Envelope* message),
@@ -99,8 +102,9 @@ class InterleavingTask : public Task<T> {
 // hook is named as it should be: `hook::PreStart(TypedContext<Greet>&)`.
 template <class Actor, class Message, class Reply, class Returned>
 struct HandlerReturnsAnotherReply;
-// The handler returns void or a Task<>, so that an asker would wait until its timeout. Return the Reply, or say who
-// replies: Deferred<Reply> or Forwarded<Reply> (reply_later.h).
+// The handler returns void, absl::Status or a Task<>, so that an asker would wait until its
+// timeout. Return the Reply, or say who replies: Deferred<Reply> or Forwarded<Reply>
+// (reply_later.h).
 template <class Actor, class Message, class Reply>
 struct HandlerReturnsNoReply;
 template <class Actor, class Hook>
@@ -164,11 +168,13 @@ struct TaskValue<InterleavingTask<T>> {
 };
 // What says that the reply comes from elsewhere.
 template <class T>
-inline constexpr bool kRepliesElsewhere = false;
+inline constexpr bool kIsDeferred = false;
 template <class R>
-inline constexpr bool kRepliesElsewhere<Deferred<R>> = true;
+inline constexpr bool kIsDeferred<Deferred<R>> = true;
+template <class T>
+inline constexpr bool kIsForwarded = false;
 template <class R>
-inline constexpr bool kRepliesElsewhere<Forwarded<R>> = true;
+inline constexpr bool kIsForwarded<Forwarded<R>> = true;
 template <class T>
 inline constexpr bool kIsStatusOr = false;
 template <class T>
@@ -232,11 +238,11 @@ struct AnswerIn<Forwarded<R>> {
 
 // Whether a handler that returns R can neither reply nor say who does.
 template <class R>
-inline constexpr bool kReturnsNoReply = std::is_void_v<R>;
+inline constexpr bool kReturnsNoReply = std::is_void_v<R> || std::is_same_v<R, absl::Status>;
 template <class T>
-inline constexpr bool kReturnsNoReply<Task<T>> = std::is_void_v<T>;
+inline constexpr bool kReturnsNoReply<Task<T>> = kReturnsNoReply<T>;
 template <class T>
-inline constexpr bool kReturnsNoReply<InterleavingTask<T>> = std::is_void_v<T>;
+inline constexpr bool kReturnsNoReply<InterleavingTask<T>> = kReturnsNoReply<T>;
 
 // Without names of its own in a function: a program's may be the same, and its compiler would warn.
 template <class A, class Reply>
@@ -256,7 +262,9 @@ absl::Status Answer(ActorContext& context, R&& result) {
       return absl::OkStatus();
     }
     return Answer(context, *std::forward<R>(result));
-  } else if constexpr (kRepliesElsewhere<Result>) {
+  } else if constexpr (kIsDeferred<Result>) {
+    return result.status();
+  } else if constexpr (kIsForwarded<Result>) {
     return absl::OkStatus();
   } else {
     const ActorRef asker = context.sender();
@@ -366,7 +374,7 @@ constexpr bool CheckHandles() {
     using Returned = HandlerResult<A, C, M>;
     if constexpr (!std::is_same_v<Reply, typename M::Reply>) {
       return CheckReply<M>();
-    } else if constexpr (kReturnsNoReply<Returned>) {
+    } else if constexpr (kReturnsNoReply<std::decay_t<Returned>>) {
       return sizeof(HandlerReturnsNoReply<A, M, Reply>) > 0;
     } else if constexpr (!kMayAnswer<Returned, Reply>) {
       return sizeof(HandlerReturnsAnotherReply<A, M, Reply, Returned>) > 0;
@@ -556,7 +564,9 @@ class MemberReply final : public AskCompletion {
 //
 //   auto sink = context.Spawn<Sink>("sink", {.dispatcher = DispatcherChoice::kPinned, .mailbox = {.capacity = 9}});
 struct SpawnOptions {
-  DispatcherChoice dispatcher = DispatcherChoice::kAutomatic;
+  // Where it runs: a DispatcherChoice, or the name of a pool of ActorSystemOptions::dispatchers
+  // (dispatchers.h). Its children run on the default pool, unless their own options say otherwise.
+  DispatcherSelector dispatcher = {};
   MailboxOptions mailbox = {};
   // How it supervises its children, instead of what its class says in Supervision(). The recipe of the actor keeps a
   // copy.
@@ -754,15 +764,16 @@ class TypedContext : public ActorContext {
   // coroutines may use its members after Become and Unbecome; what they return is still the reply.
   template <class B, class... Args>
   void Become(Args&&... args) {
-    Instance().Replace(MakeBehavior<B>(std::forward<Args>(args)...));
+    if (CheckTurn("Become").ok()) Instance().Replace(MakeBehavior<B>(std::forward<Args>(args)...));
   }
   // ResourceExhausted beyond BehaviorStack::kMaxStacked (1000): then nothing changes.
   template <class B, class... Args>
   absl::Status BecomeStacked(Args&&... args) {
+    if (absl::Status misuse = CheckTurn("BecomeStacked"); !misuse.ok()) return misuse;
     return Instance().Push(MakeBehavior<B>(std::forward<Args>(args)...));
   }
   // False if there was nothing to go back from.
-  bool Unbecome() { return Instance().Pop(); }
+  bool Unbecome() { return CheckTurn("Unbecome").ok() && Instance().Pop(); }
 
  private:
   typed_internal::TypedInstanceBase& Instance();

@@ -30,7 +30,7 @@
 // (GrainGate).
 //
 //   const PropsPtr props = MakeProps<GrainRouter>({}, std::shared_ptr<const GrainRouterParts>(parts));
-//   ActorRef router = system.TrySpawnSystemActor(*props, "grains").value();
+//   ActorRef router = system.SpawnSystemActor(*props, "grains");
 //   Tell(router, GrainCall{.key = GrainKey("account", "alice"), .message = MakeEnvelope<Deposit>(ActorRef(), Deposit{10})});
 //
 // Thread safety: an actor.

@@ -933,7 +933,7 @@ TEST(Cluster, IsStartedAfterAStartThatHasFailed) {
                            .lock = store,
                            .storage = store,
                            .peers = std::make_shared<LocalGrainPeers>()};
-    ActorRef taken = sim.system().TrySpawnSystemActor(*MakeProps<SilentInstance>({}), "grains").value();
+    ActorRef taken = sim.system().SpawnSystemActor(*MakeProps<SilentInstance>({}), "grains");
     EXPECT_FALSE(Cluster::Start(sim.system(), options).ok()) << "there is an actor of that name";
     EXPECT_EQ(Cluster::Of(sim.system()), nullptr);
     sim.system().Stop(taken);

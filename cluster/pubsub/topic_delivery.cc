@@ -55,7 +55,7 @@ absl::Status TopicDelivery::PreStart(Context& context) {
   return Timers(context).StartFixedDelay("join", JoinTopics{}, {.period = options_.join_period});
 }
 
-absl::Status TopicDelivery::On(Context& context, const SubscribeToTopic& subscribe) {
+Deferred<Subscribed> TopicDelivery::On(Context& context, const SubscribeToTopic& subscribe) {
   const auto refuse = [&](absl::Status why) {
     if (!context.sender().IsNoOne()) context.Reply(ErrorReply{std::move(why)});
     return absl::OkStatus();

@@ -113,7 +113,7 @@ class TopicDelivery final : public Actor<TopicDelivery, SubscribeToTopic, Unsubs
       : cluster_(cluster), options_(options), estate_(std::move(estate)) {}
 
   absl::Status PreStart(Context& context);
-  absl::Status On(Context& context, const SubscribeToTopic& subscribe);
+  Deferred<Subscribed> On(Context& context, const SubscribeToTopic& subscribe);
   Unsubscribed On(Context& context, const UnsubscribeFromTopic& unsubscribe);
   void On(Context& context, SendToPath&& send);
   void On(Context& context, const TopicBatch& batch);

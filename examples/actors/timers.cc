@@ -28,7 +28,7 @@ class Session : public fraktor::Actor<Session, Use> {
 
 class Clock : public fraktor::Actor<Clock, Run, Tick> {
  public:
-  absl::Status On(Context& context, const Run& run) {
+  fraktor::Deferred<fraktor::Done> On(Context& context, const Run& run) {
     left_ = run.ticks;
     asker_ = context.sender();
     session_ = context.Spawn<Session>("session");

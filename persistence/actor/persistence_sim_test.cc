@@ -335,7 +335,7 @@ TEST(PersistenceSimulation, LosesNothingThatWasAcknowledged) {
     EXPECT_TRUE(persistence.AddJournal("store", {.storage = storage, .options = options}).ok());
     if (has_link) {
       const ActorRef journal = persistence.Journal("store").value();
-      const ActorRef link = sim.system().TrySpawnSystemActor(*MakeProps<LossyLink>({}, &sim, journal), "link").value();
+      const ActorRef link = sim.system().SpawnSystemActor(*MakeProps<LossyLink>({}, &sim, journal), "link");
       EXPECT_TRUE(persistence.AddJournal("remote", {.actor = link}).ok());
       world.journal = "remote";
     }

@@ -1,7 +1,7 @@
 // JournalActor: the one actor of a system that talks to a journal's storage; all others talk to it.
 //
 //   PropsPtr props = MakeProps<JournalActor>({}, std::shared_ptr<JournalStorage>(...), JournalActorOptions{});
-//   ActorRef journal = system.TrySpawnSystemActor(*props, "journal").value();
+//   ActorRef journal = system.SpawnSystemActor(*props, "journal");
 //   Tell(journal, WriteMessages{...});                        // journal_messages.h
 //
 // It serves many clients at once and waits for none: what the storage has not answered yet it keeps, and goes on. Writes

@@ -1,7 +1,7 @@
 // SnapshotActor: the one actor of a system that talks to a snapshot store; all others talk to it.
 //
 //   PropsPtr props = MakeProps<SnapshotActor>({}, std::shared_ptr<SnapshotStorage>(...), SnapshotActorOptions{});
-//   ActorRef snapshots = system.TrySpawnSystemActor(*props, "snapshots").value();
+//   ActorRef snapshots = system.SpawnSystemActor(*props, "snapshots");
 //   Tell(snapshots, SaveSnapshot{...});                       // snapshot_messages.h
 //
 // It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot that cannot be read

@@ -19,19 +19,20 @@
 // actor and the replies to its asks. Then the exchanges are unnecessary: see PollInTurns.
 //
 // The class is a template over the atomics (fraktor/utils/queue/atomics.h), so that a model checker
-// can try all interleavings.
+// can try all interleavings. Without kTellsOfCancel there is no OnCancel, and the word is smaller.
 #ifndef FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
 #define FRAKTOR_UTILS_FUTURE_FUTURE_WORD_H_
 
 #include <atomic>
 #include <cstdint>
+#include <type_traits>
 
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/queue/atomics.h"
 
 namespace fraktor::inline v0 {
 
-template <class Atomics = StdAtomics>
+template <class Atomics = StdAtomics, bool kTellsOfCancel = true>
 class FutureWord {
  public:
   // The result of Complete().
@@ -103,7 +104,9 @@ class FutureWord {
       // acquire: the promise side's waker.
       if (word_.compare_exchange_weak(word, (word | kCancelled) & ~(kWaker | kInTurns), std::memory_order_acq_rel,
                                       std::memory_order_acquire)) {
-        if ((word & kCancelWaker) != 0) static_cast<Waker>(cancel_waker_).Wake();
+        if constexpr (kTellsOfCancel) {
+          if ((word & kCancelWaker) != 0) static_cast<Waker>(cancel_waker_).Wake();
+        }
         return true;
       }
     }
@@ -114,8 +117,10 @@ class FutureWord {
   // before, so the caller frees the memory.
   bool ReleaseFuture() {
     Cancel();
-    return Release(kFutureGone, kPromiseGone);
+    return ReleaseEndedFuture();
   }
+  // The same after Cancel() has returned true or false.
+  bool ReleaseEndedFuture() { return Release(kFutureGone, kPromiseGone); }
 
   // Methods of the promise side.
 
@@ -123,7 +128,7 @@ class FutureWord {
 
   // True: `waker` will be woken once if the future side cancels or goes before the completion; it
   // has replaced the waker before it. False: that has already happened.
-  bool OnCancel(const Waker& waker) {
+  bool OnCancel(const Waker& waker) requires kTellsOfCancel {
     uint32_t word = word_.load(std::memory_order_acquire);
     if ((word & kCancelWaker) != 0 && (word & kCancelled) == 0) {
       if (static_cast<Waker>(cancel_waker_) == waker) return true;
@@ -135,7 +140,7 @@ class FutureWord {
   }
 
   // Like StopWaking, for the waker of OnCancel.
-  bool StopCancelWaking() {
+  bool StopCancelWaking() requires kTellsOfCancel {
     uint32_t word = word_.load(std::memory_order_acquire);
     return (word & kCancelWaker) == 0 || Clear(word, kCancelWaker, kCancelled);
   }
@@ -217,7 +222,9 @@ class FutureWord {
   typename Atomics::template Plain<Waker> waker_{};
   // The promise side writes it before it sets CANCEL_WAKER; the future side reads it after it has
   // set CANCELLED over that.
-  typename Atomics::template Plain<Waker> cancel_waker_{};
+  struct NoWaker {};
+  [[no_unique_address]] std::conditional_t<kTellsOfCancel, typename Atomics::template Plain<Waker>, NoWaker>
+      cancel_waker_{};
 };
 
 }  // namespace fraktor::inline v0

@@ -4,9 +4,9 @@
 //   Future<Page> page = WithStop(Fetch(url), stop.get_token());
 //   absl::StatusOr<Page> fetched = co_await page;          // Cancelled after stop.request_stop()
 //
-// A result that arrives before the stop is kept. The inner future is dropped when the whole is
-// taken or dropped; that tells its promise side. Maps of the inner future run when the whole is
-// taken. A token without a stop source never stops.
+// A result that arrives before the stop is kept. The stop cancels the inner future, which tells its
+// promise side; so does dropping the whole before it is ready. Maps of the inner future run when
+// the whole is taken. A token without a stop source never stops.
 //
 // Thread safety: as any future. Any thread may request the stop; that thread wakes the waiter.
 #ifndef FRAKTOR_UTILS_FUTURE_WITH_STOP_H_
@@ -77,7 +77,7 @@ class StopSource final : public FutureSource<T> {
     void operator()() const {
       StopSource* const waking = source;
       waking->references_.fetch_add(1, std::memory_order_relaxed);
-      waking->Win(Winner::kStop);
+      waking->Stop();
       waking->Release();
     }
     StopSource* source;
@@ -91,9 +91,20 @@ class StopSource final : public FutureSource<T> {
     source->Release();
   }
 
-  void Win(Winner winner) {
+  bool IsFirst(Winner winner) {
     Winner none = Winner::kNone;
-    if (winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel)) word_.Complete();
+    return winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel);
+  }
+  void Win(Winner winner) {
+    if (IsFirst(winner)) word_.Complete();
+  }
+
+  // The inner future belongs to this thread meanwhile: the whole is not ready yet, and who drops it
+  // waits for the callback of the stop first.
+  void Stop() {
+    if (!IsFirst(Winner::kStop)) return;
+    inner_.Cancel();
+    word_.Complete();
   }
 
   // Called by the future's side.

@@ -103,9 +103,10 @@ class RuntimeToolbox {
   // workers that may be stuck. Does nothing on a toolbox without threads.
   virtual void FireDueTimers() {}
 
-  // Starts a worker, which is awake. Returns InvalidArgument for bad options, ResourceExhausted if
-  // there are too many workers or the system gives no thread, and FailedPrecondition if the toolbox
-  // is being destroyed. In these cases the worker is destroyed unused.
+  // Starts a worker, which is awake. Returns InvalidArgument for bad options and for CPUs that the
+  // process may not use, PermissionDenied for a nice value that it may not set, ResourceExhausted
+  // if there are too many workers or the system gives no thread, and FailedPrecondition if the
+  // toolbox is being destroyed. In these cases the worker is destroyed unused.
   virtual absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) = 0;
 
   // True if workers run by themselves. If false, nothing happens while a caller waits, so a caller

@@ -151,7 +151,7 @@ absl::StatusOr<std::unique_ptr<SerialExecutor>> SerialExecutor::Make(RuntimeTool
   auto lane = std::make_shared<Lane>(options.name, static_cast<size_t>(options.capacity));
   std::unique_ptr<SerialExecutor> executor(new SerialExecutor(lane));
   absl::StatusOr<WorkerHandle> worker =
-      toolbox.StartWorker({.name = options.name, .drives_timers = false, .cpu = options.cpu},
+      toolbox.StartWorker({.name = options.name, .drives_timers = false, .cpus = options.cpus},
                           std::make_unique<LaneWorker>(lane, static_cast<size_t>(options.tasks_per_step)));
   if (!worker.ok()) return worker.status();
   lane->SetWorker(*worker);

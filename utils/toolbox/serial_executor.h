@@ -24,9 +24,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
@@ -45,8 +45,8 @@ struct SerialExecutorOptions {
   int64_t capacity = 65'536;
   // The most tasks in one step of the worker, from 1 to 65536.
   int tasks_per_step = 64;
-  // The CPU to run on; any if not given.
-  std::optional<int> cpu = std::nullopt;
+  // The CPUs to run on: WorkerOptions::cpus.
+  std::vector<int> cpus = {};
 };
 
 class SerialExecutor final : public Executor {

@@ -130,7 +130,7 @@ TYPED_TEST(SerialExecutorOn, RefusesBadOptions) {
   EXPECT_FALSE(SerialExecutor::Make(*this->toolbox_, {.capacity = int64_t{1} << 31}).ok());
   EXPECT_EQ(SerialExecutor::Make(*this->toolbox_, {.name = "x", .tasks_per_step = -1}).status().message(),
             "executor \"x\": tasks_per_step is -1; use 1 to 65536");
-  EXPECT_FALSE(SerialExecutor::Make(*this->toolbox_, {.cpu = -1}).ok());
+  EXPECT_FALSE(SerialExecutor::Make(*this->toolbox_, {.cpus = {-1}}).ok());
 }
 
 TEST(SerialExecutor, TasksLeftWhenTheToolboxEndsAreDroppedAndCounted) {

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <random>
+#include <semaphore>
 #include <string>
 #include <thread>
 #include <utility>
@@ -70,6 +72,79 @@ void RelaxTheCore() {
 #endif
 }
 
+// Where a thread runs, and how much it gives way to others.
+struct ThreadTraits {
+  cpu_set_t cpus;
+  int nice;
+};
+
+int NiceOfThisThread() {
+  // Linux has a nice value for each thread: 0 is this one. -1 is a value, and the error too.
+  errno = 0;
+  const int nice = getpriority(PRIO_PROCESS, 0);
+  return errno == 0 ? nice : 0;
+}
+
+ThreadTraits TraitsOfThisThread() {
+  ThreadTraits traits = {.cpus = {}, .nice = NiceOfThisThread()};
+  if (sched_getaffinity(0, sizeof(traits.cpus), &traits.cpus) != 0) CPU_ZERO(&traits.cpus);
+  return traits;
+}
+
+// "0-3,8".
+std::string TextOf(const cpu_set_t& cpus) {
+  std::string text;
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &cpus)) continue;
+    size_t last = cpu;
+    while (last + 1 < CPU_SETSIZE && CPU_ISSET(last + 1, &cpus)) ++last;
+    absl::StrAppend(&text, text.empty() ? "" : ",", cpu);
+    if (last > cpu) absl::StrAppend(&text, "-", last);
+    cpu = last;
+  }
+  return text;
+}
+
+// Puts this thread on the CPUs that the options name. The kernel leaves CPUs out that the process
+// may not use, without a word, unless it may use none of them.
+absl::Status SetCpus(const WorkerOptions& options, const std::string& name) {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu) CPU_SET(cpu, &all);
+  // From here on the thread may run wherever the process may.
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  if (sched_setaffinity(0, sizeof(all), &all) != 0 || sched_getaffinity(0, sizeof(usable), &usable) != 0) {
+    const int error = errno;
+    return absl::UnavailableError(absl::StrCat("worker \"", name, "\": this system does not let a process choose its ",
+                                               "CPUs (error ", error, "); give no cpus"));
+  }
+  cpu_set_t wanted;
+  CPU_ZERO(&wanted);
+  for (const int cpu : options.cpus) {
+    const auto number = static_cast<size_t>(cpu);
+    CPU_SET(number, &wanted);
+    if (CPU_ISSET(number, &usable)) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("worker \"", name, "\": cpus has ", cpu, ", and this process may use the CPUs ", TextOf(usable)));
+  }
+  if (sched_setaffinity(0, sizeof(wanted), &wanted) != 0) {
+    const int error = errno;
+    return absl::UnavailableError(
+        absl::StrCat("worker \"", name, "\": the system refuses the CPUs ", TextOf(wanted), " (error ", error, ")"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SetNice(int nice, const std::string& name) {
+  const int before = NiceOfThisThread();
+  if (setpriority(PRIO_PROCESS, 0, nice) == 0) return absl::OkStatus();
+  const int error = errno;
+  return absl::PermissionDeniedError(
+      absl::StrCat("worker \"", name, "\": nice is ", nice, ", which this process may not set (error ", error,
+                   "): use ", before, " or more, or give the process CAP_SYS_NICE or a higher RLIMIT_NICE"));
+}
+
 // The worker of the thread that drives timers when no other worker does.
 class TimerKeeper final : public Worker {
  public:
@@ -84,7 +159,9 @@ class ThreadState final : public WorkerState, public std::enable_shared_from_thi
         core(its_core),
         worker(std::move(its_worker)),
         idle_rounds(options.idle_rounds),
-        drives_timers(options.drives_timers) {}
+        drives_timers(options.drives_timers),
+        has_own_cpus(!options.cpus.empty()),
+        has_own_nice(options.nice.has_value()) {}
 
   absl::Status Join() override;
 
@@ -103,6 +180,8 @@ class ThreadState final : public WorkerState, public std::enable_shared_from_thi
   std::unique_ptr<Worker> worker;  // used by its own thread
   const int idle_rounds;
   const bool drives_timers;
+  const bool has_own_cpus;
+  const bool has_own_nice;
   pthread_t thread = {};  // written before another thread sees the state
 
   // Guarded by the mutex of the Core.
@@ -149,7 +228,7 @@ class StdToolbox::Core {
   using Wheel = TimingWheel<TimerTask>;
 
   Core(std::string name, int max_workers, std::unique_ptr<Wheel> wheel)
-      : name_(std::move(name)), max_workers_(max_workers), wheel_(std::move(wheel)) {}
+      : name_(std::move(name)), max_workers_(max_workers), usual_(TraitsOfThisThread()), wheel_(std::move(wheel)) {}
 
   // Ends and joins all threads and drops the timers. Afterwards everything is rejected.
   void Stop();
@@ -214,6 +293,8 @@ class StdToolbox::Core {
 
   const std::string name_;
   const int max_workers_;
+  // The traits of the thread that has made the toolbox.
+  const ThreadTraits usual_;
 
   // Set once, by the destructor. Pairs with PublishParking: a thread that has published reads this
   // before it sleeps, and the destructor wakes each thread after setting it.
@@ -234,11 +315,38 @@ class StdToolbox::Core {
   uint64_t started_ ABSL_GUARDED_BY(mutex_) = 0;
   bool keeper_started_ ABSL_GUARDED_BY(mutex_) = false;
 
+  // A thread that has to change where or how it runs tells the thread that starts it what came of
+  // that.
   struct ThreadStart {
     Core* core;
     std::shared_ptr<ThreadState> state;
+    WorkerOptions options;
+    bool resets_cpus;
+    bool resets_nice;
+    std::binary_semaphore is_ready{0};
+    absl::Status result = absl::OkStatus();
+
+    bool changes_traits() const {
+      return !options.cpus.empty() || options.nice.has_value() || resets_cpus || resets_nice;
+    }
+    // On the new thread.
+    absl::Status ChangeTraits() const;
   };
 };
+
+absl::Status StdToolbox::Core::ThreadStart::ChangeTraits() const {
+  if (!options.cpus.empty()) {
+    if (absl::Status set = SetCpus(options, state->name()); !set.ok()) return set;
+  } else if (resets_cpus) {
+    // The CPUs may have been taken from the process meanwhile; then the thread stays where it is.
+    sched_setaffinity(0, sizeof(core->usual_.cpus), &core->usual_.cpus);
+  }
+  if (options.nice.has_value()) return SetNice(*options.nice, state->name());
+  // A process that may not raise its priority keeps the nice value of the thread that has started
+  // this one.
+  if (resets_nice) setpriority(PRIO_PROCESS, 0, core->usual_.nice);
+  return absl::OkStatus();
+}
 
 void StdToolbox::Core::Stop() {
   std::vector<std::shared_ptr<ThreadState>> workers;
@@ -290,30 +398,33 @@ absl::StatusOr<std::shared_ptr<ThreadState>> StdToolbox::Core::StartThread(const
   const uint64_t ordinal = started_++;
   auto state = std::make_shared<ThreadState>(options.name.empty() ? absl::StrCat(name_, "-", ordinal) : options.name,
                                              this, options, std::move(worker));
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  if (options.cpu.has_value()) {
-    cpu_set_t cpus;
-    CPU_ZERO(&cpus);
-    CPU_SET(static_cast<size_t>(*options.cpu), &cpus);
-    pthread_attr_setaffinity_np(&attributes, sizeof(cpus), &cpus);
-  }
-  auto start = std::make_unique<ThreadStart>(ThreadStart{this, state});
+  // A thread begins with the CPUs and the nice value of the thread that starts it.
+  const auto start = std::make_shared<ThreadStart>();
+  start->core = this;
+  start->state = state;
+  start->options = options;
+  start->resets_cpus = current_state != nullptr && current_state->has_own_cpus;
+  start->resets_nice = current_state != nullptr && current_state->has_own_nice;
+  auto given = std::make_unique<std::shared_ptr<ThreadStart>>(start);
   internal_toolbox::CountThreadStart();
-  const int error = pthread_create(&state->thread, &attributes, &RunThread, start.get());
-  if (error != 0) internal_toolbox::CountThreadEnd();
-  pthread_attr_destroy(&attributes);
-  if (error != 0) worker = std::move(state->worker);
-  if (error == EINVAL && options.cpu.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat("worker \"", state->name(), "\": this process may not run on cpu ",
-                                                   *options.cpu, "; choose another or none"));
-  }
+  const int error = pthread_create(&state->thread, nullptr, &RunThread, given.get());
   if (error != 0) {
+    internal_toolbox::CountThreadEnd();
+    worker = std::move(state->worker);
     return absl::ResourceExhaustedError(absl::StrCat("worker \"", state->name(),
                                                      "\": the system could not start a thread (error ", error,
                                                      "); toolbox \"", name_, "\" has ", workers_.size(), " threads"));
   }
-  start.release();  // RunThread owns it now
+  given.release();  // RunThread owns it now
+  if (start->changes_traits()) {
+    // The new thread needs no lock for that.
+    start->is_ready.acquire();
+    if (!start->result.ok()) {
+      JoinThread(*state);
+      worker = std::move(state->worker);
+      return start->result;
+    }
+  }
   if (state->drives_timers) {
     ++drivers_;
     ++awake_drivers_;
@@ -332,8 +443,17 @@ void StdToolbox::Core::JoinEndedThreads() {
 }
 
 void* StdToolbox::Core::RunThread(void* start) {
-  const std::unique_ptr<ThreadStart> mine(static_cast<ThreadStart*>(start));
+  const std::unique_ptr<std::shared_ptr<ThreadStart>> given(static_cast<std::shared_ptr<ThreadStart>*>(start));
+  const std::shared_ptr<ThreadStart> mine = std::move(*given);
   ThreadState& state = *mine->state;
+  if (mine->changes_traits()) {
+    absl::Status changed = mine->ChangeTraits();
+    const bool may_run = changed.ok();
+    mine->result = std::move(changed);
+    mine->is_ready.release();
+    // The thread that starts this one joins it, and takes the worker back.
+    if (!may_run) return nullptr;
+  }
   current_state = &state;
   const internal_toolbox::WorkerThreadScope scope(state.drives_timers);
   pthread_setname_np(pthread_self(), state.name().substr(0, kThreadNameBytes).c_str());

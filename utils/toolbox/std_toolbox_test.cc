@@ -1,10 +1,15 @@
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
+#include <linux/capability.h>
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <memory>
 #include <semaphore>
@@ -14,6 +19,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -200,32 +206,131 @@ TEST(StdToolbox, TheRoughDateIsNotAheadAndNotFarBehind) {
   EXPECT_GE(roughly, before - absl::Milliseconds(20));
 }
 
-TEST(StdToolbox, NamesAndPinsItsThreads) {
-  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  ASSERT_EQ(sched_getaffinity(0, sizeof(allowed), &allowed), 0);
-  int cpu = 0;
-  while (!CPU_ISSET(cpu, &allowed)) ++cpu;
+// A thread as it sees itself.
+struct Traits {
   std::string name;
-  int cpus = 0;
-  auto look = [&] {
+  std::vector<int> cpus;
+  int nice = 0;
+
+  static Traits OfThisThread() {
+    Traits traits;
     char text[16] = {};
     pthread_getname_np(pthread_self(), text, sizeof(text));
-    name = text;
+    traits.name = text;
     cpu_set_t mine;
     CPU_ZERO(&mine);
-    sched_getaffinity(0, sizeof(mine), &mine);
-    cpus = CPU_ISSET(cpu, &mine) ? CPU_COUNT(&mine) : -1;
-    return Progress::kDone;
-  };
-  EXPECT_TRUE(toolbox->StartWorker({.name = "a name that is long", .cpu = cpu}, MakeWorker(look)).value().Join().ok());
-  EXPECT_EQ(name, "a name that is ");
-  EXPECT_EQ(cpus, 1);
-  EXPECT_TRUE(toolbox->StartWorker({}, MakeWorker(look)).value().Join().ok());
-  EXPECT_EQ(name, "shop-1");
-  absl::Status refused = toolbox->StartWorker({.name = "far", .cpu = 1023}, MakeWorker(look)).status();
-  EXPECT_EQ(refused.message(), "worker \"far\": this process may not run on cpu 1023; choose another or none");
+    EXPECT_EQ(sched_getaffinity(0, sizeof(mine), &mine), 0);
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+      if (CPU_ISSET(static_cast<size_t>(cpu), &mine)) traits.cpus.push_back(cpu);
+    }
+    traits.nice = getpriority(PRIO_PROCESS, 0);
+    return traits;
+  }
+};
+
+// The traits of the thread of a worker with these options.
+Traits TraitsOf(RuntimeToolbox& toolbox, const WorkerOptions& options) {
+  Traits traits;
+  const absl::StatusOr<WorkerHandle> worker = toolbox.StartWorker(options, MakeWorker([&] {
+                                                                    traits = Traits::OfThisThread();
+                                                                    return Progress::kDone;
+                                                                  }));
+  EXPECT_TRUE(worker.ok()) << worker.status();
+  if (worker.ok()) {
+    EXPECT_TRUE(worker->Join().ok());
+  }
+  return traits;
+}
+
+TEST(StdToolbox, NamesItsThreadsAndPutsThemOnCpus) {
+  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
+  const Traits mine = Traits::OfThisThread();
+  ASSERT_FALSE(mine.cpus.empty());
+  for (const int cpu : mine.cpus) {
+    const Traits pinned = TraitsOf(*toolbox, {.name = "a name that is long", .cpus = {cpu}});
+    EXPECT_EQ(pinned.name, "a name that is ");
+    EXPECT_EQ(pinned.cpus, std::vector<int>({cpu}));
+  }
+  EXPECT_EQ(TraitsOf(*toolbox, {.cpus = mine.cpus}).cpus, mine.cpus);
+  EXPECT_EQ(TraitsOf(*toolbox, {}).cpus, mine.cpus);
+}
+
+// The kernel would take such a set without a word, as long as it has a CPU that there is.
+TEST(StdToolbox, RefusesEachCpuThatItMayNotUse) {
+  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
+  const Traits mine = Traits::OfThisThread();
+  for (const std::vector<int>& cpus : {std::vector<int>{1023}, {mine.cpus.front(), 1023}}) {
+    auto owned = std::make_shared<int>();
+    const absl::Status refused = toolbox
+                                     ->StartWorker({.name = "far", .cpus = cpus}, MakeWorker([owned] {
+                                                     ADD_FAILURE() << "it runs";
+                                                     return Progress::kDone;
+                                                   }))
+                                     .status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+    const std::string text = "worker \"far\": cpus has 1023, and this process may use the CPUs ";
+    EXPECT_EQ(refused.message().substr(0, text.size()), text);
+    EXPECT_GT(refused.message().size(), text.size()) << refused;
+    EXPECT_EQ(owned.use_count(), 1) << "the worker is destroyed";
+  }
+  EXPECT_TRUE(TraitsOf(*toolbox, {}).name == "shop-2") << "the toolbox goes on";
+}
+
+TEST(StdToolbox, GivesThreadsANiceValue) {
+  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
+  const int mine = getpriority(PRIO_PROCESS, 0);
+  const int wanted = std::min(mine + 3, 19);
+  EXPECT_EQ(TraitsOf(*toolbox, {.nice = wanted}).nice, wanted);
+  EXPECT_EQ(TraitsOf(*toolbox, {}).nice, mine);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), mine) << "the thread that starts it keeps its own";
+}
+
+// From now on this thread, and the threads that it starts, may lower no nice value, also if root
+// runs the test.
+void GiveUpThePriority() {
+  __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+  __user_cap_data_struct none[2] = {};
+  ASSERT_EQ(syscall(SYS_capset, &header, none), 0);
+}
+
+TEST(StdToolbox, RefusesANiceValueThatTheProcessMayNotSet) {
+  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
+  rlimit limit = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NICE, &limit), 0);
+  const int mine = getpriority(PRIO_PROCESS, 0);
+  // The limit of n allows nice values down to 20 - n.
+  const int too_low = std::min<int>(mine, 20 - static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 40))) - 1;
+  if (too_low < -20) GTEST_SKIP() << "this process may set all nice values";
+  absl::Status refused;
+  std::thread([&] {
+    GiveUpThePriority();
+    refused =
+        toolbox->StartWorker({.name = "first", .nice = too_low}, MakeWorker([] { return Progress::kDone; })).status();
+  }).join();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kPermissionDenied) << refused;
+  EXPECT_EQ(refused.message(), "worker \"first\": nice is " + std::to_string(too_low) +
+                                   ", which this process may not set (error " + std::to_string(EACCES) + "): use " +
+                                   std::to_string(mine) +
+                                   " or more, or give the process CAP_SYS_NICE or a higher RLIMIT_NICE");
+}
+
+// Linux gives a new thread the CPUs and the nice value of the thread that starts it.
+TEST(StdToolbox, DoesNotHandTheCpusOfAWorkerOnToWorkersThatItStarts) {
+  auto toolbox = StdToolbox::Make({.name = "shop"}).value();
+  const Traits mine = Traits::OfThisThread();
+  Traits inner;
+  const WorkerHandle outer =
+      toolbox
+          ->StartWorker({.cpus = {mine.cpus.front()}, .nice = std::min(mine.nice + 1, 19)}, MakeWorker([&] {
+                          EXPECT_EQ(Traits::OfThisThread().cpus.size(), 1u);
+                          inner = TraitsOf(*toolbox, {});
+                          return Progress::kDone;
+                        }))
+          .value();
+  ASSERT_TRUE(outer.Join().ok());
+  EXPECT_EQ(inner.cpus, mine.cpus);
+  // Whether the nice value may be lowered again is the machine's.
+  EXPECT_TRUE(inner.nice == mine.nice || inner.nice == mine.nice + 1) << inner.nice;
 }
 
 // Stays in one step until it is told to return.

@@ -383,8 +383,10 @@ TYPED_TEST(ToolboxContract, RefusesBadWorkers) {
   RuntimeToolbox& toolbox = this->toolbox();
   EXPECT_EQ(toolbox.StartWorker({.name = "w", .idle_rounds = -1}, worker()).status().message(),
             "worker \"w\": idle_rounds is -1; use 0 to 1000000");
-  EXPECT_EQ(toolbox.StartWorker({.name = "w", .cpu = -2}, worker()).status().message(),
-            "worker \"w\": cpu is -2; use 0 to 1023 or none");
+  EXPECT_EQ(toolbox.StartWorker({.name = "w", .cpus = {0, -2}}, worker()).status().message(),
+            "worker \"w\": cpus has -2; use 0 to 1023");
+  EXPECT_EQ(toolbox.StartWorker({.name = "w", .nice = 20}, worker()).status().message(),
+            "worker \"w\": nice is 20; use -20 to 19");
   EXPECT_EQ(toolbox.StartWorker({.name = std::string(101, 'x')}, worker()).status().code(),
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(toolbox.StartWorker({.name = "w"}, nullptr).status().message(), "worker \"w\" is null");

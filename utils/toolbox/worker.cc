@@ -47,6 +47,8 @@ namespace {
 constexpr size_t kMaxNameBytes = 100;
 constexpr int kMaxIdleRounds = 1'000'000;
 constexpr int kMaxCpu = 1023;  // the limit of cpu_set_t
+constexpr int kLeastNice = -20;
+constexpr int kMostNice = 19;
 }  // namespace
 
 absl::Status CheckWorkerOptions(const WorkerOptions& options) {
@@ -58,9 +60,14 @@ absl::Status CheckWorkerOptions(const WorkerOptions& options) {
     return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\": idle_rounds is ",
                                                    options.idle_rounds, "; use 0 to ", kMaxIdleRounds));
   }
-  if (options.cpu.has_value() && (*options.cpu < 0 || *options.cpu > kMaxCpu)) {
+  for (const int cpu : options.cpus) {
+    if (cpu >= 0 && cpu <= kMaxCpu) continue;
     return absl::InvalidArgumentError(
-        absl::StrCat("worker \"", options.name, "\": cpu is ", *options.cpu, "; use 0 to ", kMaxCpu, " or none"));
+        absl::StrCat("worker \"", options.name, "\": cpus has ", cpu, "; use 0 to ", kMaxCpu));
+  }
+  if (options.nice.has_value() && (*options.nice < kLeastNice || *options.nice > kMostNice)) {
+    return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\": nice is ", *options.nice, "; use ",
+                                                   kLeastNice, " to ", kMostNice));
   }
   return absl::OkStatus();
 }

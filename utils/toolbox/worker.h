@@ -38,6 +38,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -84,9 +85,16 @@ struct WorkerOptions {
   // Whether this worker may fire timers, between its steps and while it is parked. Set false if
   // steps block on I/O: timers would be late.
   bool drives_timers = true;
-  // The CPU to run on; any if not given. Only toolboxes with threads use it; all reject a negative
-  // one.
-  std::optional<int> cpu = std::nullopt;
+  // The CPUs that the thread may run on, from 0 to 1023. Empty: those of the thread that starts the
+  // worker. A toolbox without threads checks the numbers, and ignores them.
+  std::vector<int> cpus = {};
+  // The nice value of the thread, from -20 (runs first) to 19. Not given: that of the thread that
+  // starts the worker. A toolbox without threads checks it, and ignores it.
+  //
+  // A worker that is started by a worker with `cpus` or `nice` of its own does not take them over:
+  // it gets those of the thread that has made the toolbox. Where the process may not lower a nice
+  // value, it keeps the higher one.
+  std::optional<int> nice = std::nullopt;
 };
 
 // True if other work waits for this thread: it is a worker that drives timers, or a thread that is
