@@ -1,6 +1,6 @@
 // The examples of the headers of actor/event, message, observe, path, ref, registry, selection and
-// serialization, so that they compile, and most of them run. //tools/tidy:tidy_test checks that each
-// paragraph of an example stands here, line by line.
+// serialization, so that they compile, and most of them run. //tools/tidy:tidy_test checks that
+// each paragraph of an example stands here, line by line.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -271,7 +271,8 @@ TEST(HeaderExamples, PathError) {
 
 TEST(HeaderExamples, UriParser) {
   absl::StatusOr<UriParts> uri = UriParser::Parse("pekko://shop@[2001:db8::1]:2552/user/cart?x=1#42");
-  // scheme "pekko", userinfo "shop", host "[2001:db8::1]", port 2552, path "/user/cart", query "x=1", fragment "42"
+  // scheme "pekko", userinfo "shop", host "[2001:db8::1]", port 2552, path "/user/cart", query
+  // "x=1", fragment "42"
   EXPECT_EQ(uri->host, "[2001:db8::1]");
   EXPECT_EQ(uri->fragment, "42");
 }

@@ -33,8 +33,8 @@ class HeaderExamplesTest(unittest.TestCase):
                          [["Counter counter;", "counter.Add(1);"], ["counter.Clear();"]])
 
     def test_takes_no_list_for_an_example(self):
-        self.assertEqual(header_examples.example("// - One that\n//   goes on.\n// 2. Two\n//    and on.\n//\n//   A();\n"),
-                         [["A();"]])
+        header = "// - One that\n//   goes on.\n// 2. Two\n//    and on.\n//\n//   A();\n"
+        self.assertEqual(header_examples.example(header), [["A();"]])
 
     def test_finds_an_example_in_a_source(self):
         source = "void F() {\n  Counter counter;\n  counter.Add(1);\n}\nvoid G() {\n  counter.Clear();\n}\n"
