@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/router/routing_table.h"
+#include "fraktor/actor/router/routing_plan.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -15,10 +15,10 @@ namespace fraktor::inline v0 {
 namespace {
 
 absl::Status CheckBounds(std::string_view options, int lower, int upper, uint32_t messages_per_resize) {
-  if (lower < 1 || upper < lower || static_cast<size_t>(upper) > RoutingTable::kMaxRoutees) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToAbsl(options), ": lower_bound is ", lower, " and upper_bound ", upper,
-                     "; it must be 1 <= lower_bound <= upper_bound <= ", RoutingTable::kMaxRoutees));
+  if (lower < 1 || upper < lower || static_cast<size_t>(upper) > kMaxRoutees) {
+    return absl::InvalidArgumentError(absl::StrCat(ToAbsl(options), ": lower_bound is ", lower, " and upper_bound ",
+                                                   upper,
+                                                   "; it must be 1 <= lower_bound <= upper_bound <= ", kMaxRoutees));
   }
   if (messages_per_resize == 0) {
     return absl::InvalidArgumentError(
@@ -27,7 +27,7 @@ absl::Status CheckBounds(std::string_view options, int lower, int upper, uint32_
   return absl::OkStatus();
 }
 
-// Not a number is not in the range.
+// A NaN is out of range.
 absl::Status CheckRange(std::string_view options, std::string_view name, double value, double low, double high) {
   if (value >= low && value <= high) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -106,7 +106,7 @@ int64_t ExploringResizer::Explore(int64_t size) {
   return random_.Bernoulli(options_.chance_of_ramping_down_when_full) ? -step : step;
 }
 
-// Half of the way to the best size around.
+// Moves half of the way to the best known size nearby.
 int64_t ExploringResizer::Optimize(int64_t size) const {
   const int side = options_.optimization_range / 2;
   auto first = seconds_per_message_.lower_bound(size);
@@ -131,7 +131,7 @@ int64_t ExploringResizer::Change(const Observation& seen) {
   } else if (!seconds_per_message_.empty()) {
     change = random_.Bernoulli(options_.chance_of_exploration) ? Explore(seen.size) : Optimize(seen.size);
   }
-  // What is seen next was done by so many.
+  // The next observation is that of this size.
   last_.size = std::clamp<int64_t>(seen.size + change, options_.lower_bound, options_.upper_bound);
   return last_.size - seen.size;
 }

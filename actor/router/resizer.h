@@ -3,10 +3,11 @@
 //   PoolOptions pressed{.size = 2, .resizer = PressureResizerOptions{.lower_bound = 2, .upper_bound = 15}};
 //   PoolOptions exploring{.exploring_resizer = ExploringResizerOptions{.upper_bound = 64}};
 //
-// A pool has one of the two or none. Every so many messages the pool looks at its routees, in its own turn, and grows or
-// shrinks within the bounds. What leaves is told PoisonPill a moment later.
+// A pool has one of the two or none. After each `messages_per_resize` messages the pool checks its
+// routees, in its own turn, and grows or shrinks within the bounds. A routee that leaves gets a
+// PoisonPill 100 ms later.
 //
-// Thread safety: options are values; a resizer is its pool's.
+// Thread safety: options are values; a resizer belongs to its pool.
 #ifndef FRAKTOR_ACTOR_ROUTER_RESIZER_H_
 #define FRAKTOR_ACTOR_ROUTER_RESIZER_H_
 
@@ -22,16 +23,18 @@
 
 namespace fraktor::inline v0 {
 
-// Grows when all routees are under pressure, shrinks when few are.
+// Grows when all routees are under pressure, and shrinks when few are.
 struct PressureResizerOptions {
   int lower_bound = 1;
   int upper_bound = 10;
-  // A routee is under pressure when it is busy and so many messages wait for it; 0: when it is busy. More than 1 needs
-  // routees with bounded mailboxes: how many wait in others is not known.
+  // A routee is under pressure when it is busy and this many messages wait for it. 0 means that a
+  // busy routee is under pressure. More than 1 needs routees with bounded mailboxes: an unbounded
+  // mailbox does not count its messages.
   int pressure_threshold = 1;
-  // When all are under pressure the pool grows by this part of its size, rounded up.
+  // When all routees are under pressure, the pool grows by this part of its size, rounded up.
   double rampup_rate = 0.2;
-  // When a smaller part than this is under pressure, it shrinks by `backoff_rate` of its size, rounded up. 0: never.
+  // When a smaller part than this is under pressure, the pool shrinks by `backoff_rate` of its
+  // size, rounded up. 0 means never.
   double backoff_threshold = 0.3;
   double backoff_rate = 0.1;
   uint32_t messages_per_resize = 10;
@@ -40,27 +43,30 @@ struct PressureResizerOptions {
   absl::Status Validate() const;
 };
 
-// How many routees more, or less, where `pressed` of `size` are under pressure.
+// The number of routees to add, or to remove if negative, when `pressed` of `size` are under
+// pressure.
 int64_t ChangeByPressure(const PressureResizerOptions& options, int64_t size, int64_t pressed);
 
-// Tries other sizes now and then while all routees are busy, and goes to the one by which most messages were handled.
+// Tries other sizes from time to time while all routees are busy, and moves towards the size with
+// the highest throughput.
 struct ExploringResizerOptions {
   int lower_bound = 1;
   int upper_bound = 10;
-  // How often the size may change.
+  // The shortest time between two changes of the size.
   absl::Duration action_interval = absl::Seconds(5);
-  // How often another size is tried, instead of the best one that is known.
+  // The probability that a change explores another size instead of moving to the best known one.
   double chance_of_exploration = 0.4;
-  // How often that is a smaller one.
+  // The probability that an exploration tries a smaller size.
   double chance_of_ramping_down_when_full = 0.2;
-  // By which part of the size, at most.
+  // The largest step of an exploration, as a part of the size.
   double explore_step_size = 0.1;
-  // A pool that was never fully busy for so long shrinks to `downsize_ratio` of what was busy at most.
+  // A pool that has not been fully busy for this long shrinks to `downsize_ratio` of the largest
+  // number of routees that were busy at once.
   absl::Duration downsize_after_underutilized_for = absl::Hours(72);
   double downsize_ratio = 0.8;
-  // So many sizes around the present one are compared.
+  // The number of known sizes around the present one that are compared.
   int optimization_range = 16;
-  // Of the latest measurement, against those before.
+  // The weight of the latest measurement against the earlier ones, from 0 to 1.
   double weight_of_latest_metric = 0.5;
   uint32_t messages_per_resize = 10;
 
@@ -68,20 +74,20 @@ struct ExploringResizerOptions {
   absl::Status Validate() const;
 };
 
-// What an exploring resizer knows.
+// The measurements and decisions of an exploring resizer.
 class ExploringResizer {
  public:
   ExploringResizer(const ExploringResizerOptions& options, Random random) : options_(options), random_(random) {}
 
-  // What a pool has seen.
+  // The state of a pool at one time.
   struct Observation {
     Instant now;
     int64_t size = 0;
-    int64_t busy = 0;       // Routees that are at something.
-    uint64_t messages = 0;  // That were sent on, since the beginning.
-    int64_t waiting = 0;    // For routees, as far as is known.
+    int64_t busy = 0;       // Routees that handle a message.
+    uint64_t messages = 0;  // Messages that the router has routed since its start.
+    int64_t waiting = 0;    // Messages in mailboxes of routees, as far as they are counted.
   };
-  // How many routees more, or less. Nothing before the interval is over.
+  // The number of routees to add, or to remove if negative. 0 before the interval is over.
   int64_t Change(const Observation& seen);
 
  private:
@@ -95,7 +101,7 @@ class ExploringResizer {
   Observation last_;
   Instant idle_since_ = Instant::InfiniteFuture();
   int64_t most_busy_ = 0;
-  // How long a message took, on average, by the size of the pool.
+  // The average time for a message, by the size of the pool.
   std::map<int64_t, double> seconds_per_message_;
 };
 

@@ -16,19 +16,19 @@ SupervisorStrategyOptions Escalating() {
 
 absl::Status CheckRing(const RouterStrategy& strategy, size_t routees) {
   if (strategy.kind() != RoutingKind::kConsistentHashing) return absl::OkStatus();
-  if (routees * static_cast<size_t>(strategy.virtual_nodes()) <= RoutingTable::kMaxRingPoints) return absl::OkStatus();
+  if (routees * static_cast<size_t>(strategy.virtual_nodes()) <= kMaxRingPoints) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("ConsistentHashingOptions.virtual_nodes is ", strategy.virtual_nodes(),
                                                  " for ", routees, " routees; their product is at most ",
-                                                 RoutingTable::kMaxRingPoints));
+                                                 kMaxRingPoints));
 }
 
 }  // namespace
 
 absl::Status PoolOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(strategy.Validate());
-  if (size < 1 || static_cast<size_t>(size) > RoutingTable::kMaxRoutees) {
+  if (size < 1 || static_cast<size_t>(size) > kMaxRoutees) {
     return absl::InvalidArgumentError(
-        absl::StrCat("PoolOptions.size is ", size, "; it must be from 1 to ", RoutingTable::kMaxRoutees));
+        absl::StrCat("PoolOptions.size is ", size, "; it must be from 1 to ", kMaxRoutees));
   }
   if (resizer.has_value() && exploring_resizer.has_value()) {
     return absl::InvalidArgumentError(
@@ -49,9 +49,9 @@ absl::Status PoolOptions::Validate() const {
 
 absl::Status GroupOptions::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(strategy.Validate());
-  if (routees.size() > RoutingTable::kMaxRoutees) {
+  if (routees.size() > kMaxRoutees) {
     return absl::InvalidArgumentError(
-        absl::StrCat("GroupOptions.routees are ", routees.size(), "; they are at most ", RoutingTable::kMaxRoutees));
+        absl::StrCat("GroupOptions.routees are ", routees.size(), "; they are at most ", kMaxRoutees));
   }
   for (const ActorRef routee : routees) {
     if (routee.IsNoOne()) return absl::InvalidArgumentError("GroupOptions.routees has no one among them; leave it out");

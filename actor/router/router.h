@@ -5,22 +5,25 @@
 //   TellAllRoutees(workers, Reload{});                                      // all of them do
 //   TellKeyed(workers, "alice", Job{2});                                    // the one that is responsible for "alice"
 //
-//   PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, TypedPropsOf<Worker>()).value();
+//   const PoolOptions options{.strategy = RouterStrategy::SmallestMailbox(), .size = 5};
+//   PropsPtr pool = MakePool(options, TypedPropsOf<Worker>()).value();
 //   ActorRef router = context.TrySpawn(*pool, "workers").value();              // the same without types
 //   PropsPtr group = MakeGroup({.routees = {a, b, c}}).value();             // actors that are there already
 //
-// The routees of a pool are the router's children; those of a group are anybody's. Messages are routed at once by who
-// sends them, on that thread, and do not go through the router's mailbox, so a router is no bottleneck: its reference is
-// an ActorRef as any other, and whatever can be sent to an actor can be sent to it. The sender of a routed message is
-// its sender, and answers go straight to it.
+// The routees of a pool are children of the router; those of a group have parents of their own. A
+// sender routes its message at once, on its own thread. The message does not go through the mailbox
+// of the router, so a router is no bottleneck. The reference of a router is an ActorRef as any
+// other, and takes every message that an actor takes. A routed message keeps its sender, and the
+// reply goes straight to that sender.
 //
-// The router itself watches its routees and forgets those that have ended. A pool without any ends itself, unless it has
-// a resizer; a group stays. It supervises the routees of a pool by escalating, unless its options say otherwise: then
-// its own supervisor decides, and a restart of the router restarts all routees. See router_messages.h for how it is
-// managed, and router_strategy.h for how it chooses.
+// The router watches its routees and removes those that have ended. A pool without routees stops,
+// unless it has a resizer; a group stays. A pool escalates the failures of its routees, unless its
+// options say otherwise: then the supervisor of the pool decides, and a restart of the pool
+// restarts all routees. router_messages.h has the messages that manage a router, router_strategy.h
+// the ways to choose a routee, and routing_logic.h the way to write another one.
 //
-// Cost: no lock and no allocation for a message that goes to one routee. One that goes to several is copied, but for the
-// last. Routers may be routees of others, at most 32 deep.
+// Cost: no lock and no allocation for a message to one routee. A message to several routees is
+// copied for all but the last. Routers may be routees of routers, up to 32 levels deep.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTER_H_
 #define FRAKTOR_ACTOR_ROUTER_ROUTER_H_
 
@@ -49,14 +52,14 @@ namespace fraktor::inline v0 {
 
 struct PoolOptions {
   RouterStrategy strategy = RouterStrategy::RoundRobin();
-  // How many routees there are at first; 1 to 65536, within the bounds of the resizer.
+  // The number of routees at the start: 1 to 65536, within the bounds of the resizer.
   int size = 1;
-  // At most one of them.
+  // At most one of the two.
   std::optional<PressureResizerOptions> resizer = std::nullopt;
   std::optional<ExploringResizerOptions> exploring_resizer = std::nullopt;
-  // How the routees are supervised; none: every failure is escalated.
+  // How the pool supervises its routees. Without a value it escalates every failure.
   std::optional<SupervisorStrategyOptions> supervision = std::nullopt;
-  // Where the router itself runs; its routees run where their recipe says.
+  // The dispatcher of the router itself. Routees have the dispatcher of their recipe.
   DispatcherSelector dispatcher = {};
 
   // InvalidArgument that names the option.
@@ -72,9 +75,10 @@ struct GroupOptions {
   absl::Status Validate() const;
 };
 
-// The recipe of a router whose routees are made by another recipe. InvalidArgument for bad options.
+// Returns the recipe of a router that spawns its routees by the recipe `routee`. InvalidArgument
+// for invalid options.
 absl::StatusOr<PropsPtr> MakePool(const PoolOptions& options, const ActorProps& routee);
-// The recipe of a router for actors that are there already.
+// Returns the recipe of a router for existing actors.
 absl::StatusOr<PropsPtr> MakeGroup(const GroupOptions& options);
 
 namespace router_internal {
@@ -96,14 +100,14 @@ Ref OrThrow(const absl::StatusOr<ActorRef>& spawned) {
 
 }  // namespace router_internal
 
-// A pool of typed actors A(args...), from outside or in an actor's turn: `at` is a system or a context. Throws
-// SpawnError if it cannot be, also for bad options.
+// Spawns a pool of typed actors A(args...). `at` is a system, or a context in a turn of its actor.
+// Throws SpawnError, also for invalid options.
 template <class A, class At, class... Args>
 RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name = {}, Args&&... args) {
   const PropsPtr routee = typed_internal::MakePropsOf<A>(std::forward<Args>(args)...);
   return router_internal::OrThrow<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
 }
-// The same with options of each routee: where it runs, its mailbox, how it supervises its own children.
+// The same with options for each routee: dispatcher, mailbox, supervision of its own children.
 template <class A, class At, class... Args>
 RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name, const SpawnOptions& of_routees,
                    Args&&... args) {
@@ -111,7 +115,7 @@ RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name, co
   return router_internal::OrThrow<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
 }
 
-// A group of actors that all handle the messages Ms.
+// Spawns a group of actors that all handle the messages Ms.
 template <class At, class... Ms>
 TypedRef<Ms...> SpawnGroup(At& at, GroupOptions options, const std::vector<TypedRef<Ms...>>& routees,
                            std::string_view name = {}) {
@@ -119,16 +123,18 @@ TypedRef<Ms...> SpawnGroup(At& at, GroupOptions options, const std::vector<Typed
   return router_internal::OrThrow<TypedRef<Ms...>>(router_internal::SpawnBy(at, MakeGroup(options), name));
 }
 
-// What router_messages.h has, for typed routers: with messages that the routees handle, and routees that handle what the
-// router takes. Told to a reference of one who is no router they are unhandled messages.
+// The messages of router_messages.h for typed routers: the routees must handle the message, and a
+// new routee must handle all messages of the router. An actor that is no router does not handle
+// them.
 
-// A message for all routees, whatever the strategy.
+// Sends a message to all routees, with any strategy.
 template <class... Ms, class M>
 void TellAllRoutees(TypedRef<Ms...> router, M&& message) {
   TypedRef<Ms...>::template Check<M>();
   Tell(router.untyped(), Broadcast(std::forward<M>(message)));
 }
-// A message for the routee that is responsible for a key: a number, an enum or a text. Of ConsistentHashing.
+// Sends a message to the routee that owns a key: a number, an enum or a text. For
+// ConsistentHashing, and for a RoutingLogic that uses RoutingCall::key().
 template <class... Ms, class K, class M>
 void TellKeyed(TypedRef<Ms...> router, const K& key, M&& message) {
   TypedRef<Ms...>::template Check<M>();

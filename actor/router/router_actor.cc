@@ -11,6 +11,9 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/routing_key.h"
+#include "fraktor/actor/router/consistent_hashing.h"
+#include "fraktor/actor/router/custom_routes.h"
+#include "fraktor/actor/router/routee_load.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/router/routing.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -25,37 +28,26 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// What is on its way to a routee lands before the routee ends.
+// Messages on their way to a routee arrive before the routee ends.
 constexpr absl::Duration kRetirement = absl::Milliseconds(100);
-// Streams of the toolbox's generator.
+// Streams of the toolbox's random generator.
 constexpr uint64_t kRoutingStream = 0x726f757465;
 constexpr uint64_t kResizerStream = 0x726573697a65;
 
-// The ring of consistent hashing. Points follow from the paths, so that a routee has the same ones in every run, and
-// however many others there are.
-std::vector<uint64_t> MakeRing(const ActorLifecycle& lifecycle, const std::vector<ActorRef>& routees, int per_routee) {
-  std::vector<uint64_t> ring;
-  ring.reserve(routees.size() * static_cast<size_t>(per_routee));
-  for (size_t i = 0; i < routees.size(); ++i) {
-    const uint64_t base = HashOfRoutingKey(lifecycle.PathOf(routees[i]));
-    for (int point = 0; point < per_routee; ++point) {
-      const uint64_t hash = HashOfRoutingKey(base + static_cast<uint64_t>(point) * 0x9e3779b97f4a7c15);
-      ring.push_back((hash & ~uint64_t{UINT32_MAX}) | i);
-    }
-  }
-  std::sort(ring.begin(), ring.end());
-  return ring;
-}
-
 void PublishTo(RoutingTable& table, const ActorLifecycle& lifecycle, const RouterProps& props) {
+  const RouterStrategy& strategy = props.setup().strategy;
   std::vector<uint64_t> ring;
-  if (props.setup().strategy.kind() == RoutingKind::kConsistentHashing) {
-    ring = MakeRing(lifecycle, table.routees, props.setup().strategy.virtual_nodes());
+  if (strategy.kind() == RoutingKind::kConsistentHashing) {
+    ring = MakeRing(lifecycle, table.routees, strategy.virtual_nodes());
   }
-  table.Publish(props.Plan(), table.routees, ring);
+  CustomRoutes* const custom_routes =
+      strategy.logic() == nullptr
+          ? nullptr
+          : &CustomRoutes::Make({.table = &table, .generation = table.generation()}, strategy.logic(), table.routees);
+  table.Publish(props.Plan(), table.routees, ring, custom_routes);
 }
 
-// Passes the first answer on to somebody who does not wait for it.
+// Passes the first reply on to a sender that has told instead of asked.
 class Relay final : public AskCompletion {
  public:
   Relay(const MessageType* asked, absl::Duration within, ActorRef to) : AskCompletion(asked, within), to_(to) {}
@@ -86,7 +78,7 @@ class Relay final : public AskCompletion {
     }
   }
 
-  // An answer travels as a system message.
+  // A reply travels as a system message, and must become a user message again.
   static EnvelopePtr MakeUserMessage(EnvelopePtr answer) {
     answer->set_sender(ActorRef());
     answer->UnmarkAsSystem();
@@ -123,7 +115,7 @@ int64_t RouterProps::ClampSize(int64_t size) const {
   if (setup_.exploring_resizer.has_value()) {
     return std::clamp<int64_t>(size, setup_.exploring_resizer->lower_bound, setup_.exploring_resizer->upper_bound);
   }
-  return std::clamp<int64_t>(size, 1, RoutingTable::kMaxRoutees);
+  return std::clamp<int64_t>(size, 1, kMaxRoutees);
 }
 
 RoutingPlan RouterProps::Plan() const {
@@ -133,7 +125,7 @@ RoutingPlan RouterProps::Plan() const {
   return plan;
 }
 
-// On the spawner's thread: when it has the reference, messages can be routed.
+// Runs on the thread of the spawner: as soon as the spawner has the reference, senders can route.
 void RouterProps::PrepareRouter(ActorTree& tree, ActorSlot& slot) const {
   InstallRouting(&Route, &Unwrap);
   const ActorRef router = slot.ref();
@@ -167,6 +159,11 @@ absl::Status RouterActor::PreRestart(ActorContext& context, const absl::Status& 
   return absl::OkStatus();
 }
 
+void RouterActor::PostStop(ActorContext& context) {
+  // The table lives for ever, but the logic is an object of the program and must end.
+  if (props_.setup().strategy.logic() != nullptr) TableOf(context).Publish(props_.Plan(), {}, {});
+}
+
 void RouterActor::PublishLater(ActorContext& context) {
   if (std::exchange(has_changes_, true)) return;
   context.Tell(context.self(), PublishRoutees{});
@@ -189,9 +186,13 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
   const bool changes_one = message.Is<Terminated>() || message.Is<AddRoutee>() || message.Is<RemoveRoutee>();
   if (!changes_one) PublishChanges(context);
   if (message.Is<PublishRoutees>()) {
-    // That is done.
+    // PublishChanges has done it already.
   } else if (message.Is<ResizePool>()) {
     Resize(context);
+  } else if (const auto* failed = message.TryAs<RoutingLogicFailed>()) {
+    Warn(context,
+         absl::StrCat("the routing logic failed, for ", failed->failures,
+                      " messages so far, and they became dead letters; the last time ", ToAbsl(failed->reason)));
   } else if (auto* const routed = message.TryAs<RouteInTurn>()) {
     RouteInMyTurn(context, message.sender(), std::move(routed->envelope));
   } else if (const auto* terminated = message.TryAs<Terminated>()) {
@@ -201,9 +202,9 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
     context.Reply(Routees{TableOf(context).routees});
   } else if (const auto* add = message.TryAs<AddRoutee>()) {
     if (add->routee.IsNoOne() || add->routee == context.self()) return context.Unhandled(message);
-    if (TableOf(context).routees.size() >= RoutingTable::kMaxRoutees) {
+    if (TableOf(context).routees.size() >= kMaxRoutees) {
       PublishChanges(context);
-      if (TableOf(context).routees.size() >= RoutingTable::kMaxRoutees) return context.Unhandled(message);
+      if (TableOf(context).routees.size() >= kMaxRoutees) return context.Unhandled(message);
     }
     return Add(context, add->routee);
   } else if (const auto* remove = message.TryAs<RemoveRoutee>()) {
@@ -213,7 +214,7 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
   } else if (const auto* adjust = message.TryAs<AdjustPoolSize>();
              adjust != nullptr && props_.setup().routee != nullptr) {
     const auto size = static_cast<int64_t>(TableOf(context).routees.size());
-    constexpr int64_t kMost = RoutingTable::kMaxRoutees;
+    constexpr int64_t kMost = kMaxRoutees;
     ChangeSize(context, props_.ClampSize(size + std::clamp(adjust->change, -kMost, kMost)) - size);
   } else {
     return context.Unhandled(message);
@@ -223,7 +224,7 @@ absl::Status RouterActor::Receive(ActorContext& context, Envelope& message) {
 
 absl::Status RouterActor::Add(ActorContext& context, ActorRef routee) {
   if (!members_.insert(routee).second) return absl::OkStatus();
-  // The same one may have left just now.
+  // A routee that leaves with the next publication must leave before it is added again.
   if (leaving_.contains(routee)) PublishChanges(context);
   TableOf(context).routees.push_back(routee);
   PublishLater(context);
@@ -245,6 +246,14 @@ void RouterActor::Retire(ActorContext& context, ActorRef routee) const {
   context.Tell(routee, PoisonPill{});
 }
 
+void RouterActor::Warn(ActorContext& context, absl::string_view text) const {
+  ActorSystem* const system = ActorContext::lifecycle().system();
+  if (system == nullptr) return;
+  system->log().Log(
+      LogLevel::kWarning,
+      {.at = system->toolbox().WallNow(), .path = context.Path(), .type = props_.type_name(), .text = ToStd(text)});
+}
+
 void RouterActor::EndIfEmpty(ActorContext& context) const {
   if (props_.setup().routee == nullptr || props_.has_resizer()) return;
   if (members_.empty()) context.Stop();
@@ -262,12 +271,7 @@ void RouterActor::ChangeSize(ActorContext& context, int64_t change) {
       added = context.Watch(*routee);
     }
     if (added.ok()) continue;
-    if (ActorSystem* const system = ActorContext::lifecycle().system()) {
-      system->log().Log(LogLevel::kWarning, {.at = system->toolbox().WallNow(),
-                                             .path = context.Path(),
-                                             .type = props_.type_name(),
-                                             .text = ToStd(absl::StrCat("cannot grow: ", added.message()))});
-    }
+    Warn(context, absl::StrCat("cannot grow: ", added.message()));
     break;
   }
   std::vector<ActorRef> leaving;
@@ -292,11 +296,11 @@ int64_t RouterActor::ChangeWanted(ActorContext& context, const std::vector<Actor
   const uint64_t threshold =
       1 + (setup.resizer.has_value() ? static_cast<uint64_t>(setup.resizer->pressure_threshold) : 0);
   for (const ActorRef routee : routees) {
-    const uint64_t business = BusinessOf(routee);
-    if (business == 0 || business == UINT64_MAX) continue;
+    const uint64_t load = RouteeLoad(routee);
+    if (load == 0 || load == kLoadOfEnded) continue;
     ++busy;
-    waiting += static_cast<int64_t>(business) - 1;
-    if (business >= threshold) ++pressed;
+    waiting += static_cast<int64_t>(load) - 1;
+    if (load >= threshold) ++pressed;
   }
   if (setup.resizer.has_value()) return ChangeByPressure(*setup.resizer, size, pressed);
   RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
@@ -314,11 +318,11 @@ void RouterActor::Resize(ActorContext& context) {
   table.ResizeDone();
   if (!props_.has_resizer()) return;
   const auto size = static_cast<int64_t>(table.routees.size());
-  // All of them have ended.
+  // All routees have ended.
   ChangeSize(context, size == 0 ? props_.ClampSize(0) : ChangeWanted(context, table.routees));
 }
 
-// The router asks in the place of a sender that does not.
+// The router asks in place of a sender that has told.
 void RouterActor::RouteInMyTurn(ActorContext& context, ActorRef sender, EnvelopePtr message) const {
   ActorWorker& worker = ActorContext::worker();
   if (worker.toolbox == nullptr) {

@@ -1,4 +1,5 @@
-// The actor behind a router's reference: it owns, watches and resizes what its senders route to.
+// The actor behind the reference of a router: it owns, watches and resizes the routees. It does not
+// route; senders do.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTER_ACTOR_H_
 #define FRAKTOR_ACTOR_ROUTER_ROUTER_ACTOR_H_
 
@@ -9,6 +10,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/message/envelope.h"
@@ -22,10 +24,10 @@
 
 namespace fraktor::inline v0 {
 
-// What pools and groups have in common.
+// The common options of pools and groups.
 struct RouterSetup {
   RouterStrategy strategy = RouterStrategy::RoundRobin();
-  // Of a pool; null for a group.
+  // The recipe of the routees of a pool; null for a group.
   const ActorProps* routee = nullptr;
   int size = 0;
   std::vector<ActorRef> routees = {};
@@ -44,7 +46,7 @@ class RouterProps final : public ActorProps {
   const RouterSetup& setup() const { return setup_; }
   const SupervisorStrategy& supervision() const { return supervision_; }
   bool has_resizer() const { return setup_.resizer.has_value() || setup_.exploring_resizer.has_value(); }
-  // Within the bounds of the resizer, and what a pool may have.
+  // Clamps to the bounds of the resizer, or to the limits of a pool.
   int64_t ClampSize(int64_t size) const;
   RoutingPlan Plan() const;
 
@@ -61,19 +63,20 @@ class RouterActor final : public ActorInstance {
 
   absl::Status Receive(ActorContext& context, Envelope& message) override;
   absl::Status PreStart(ActorContext& context) override;
-  // Its routees live on, and are restarted with it.
+  void PostStop(ActorContext& context) override;
+  // The routees live on, and are restarted with the router.
   absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message) override;
   const SupervisorStrategy& supervision() const override { return props_.supervision(); }
 
-  // What the spawner could not do.
+  // The error of a routee that PrepareRouter could not spawn. PreStart returns it.
   void SetStartError(absl::Status error) { start_error_ = std::move(error); }
 
  private:
   static RoutingTable& TableOf(ActorContext& context) { return RoutingTable::Bind(context.slot()); }
-  // The table has changed: publishes it when the messages that are in the mailbox now are handled.
-  // Many changes in a row so cost one copy of the table, not one for each.
+  // Publishes the changed table after the messages that are in the mailbox now. With that, a row of
+  // changes costs one copy of the table, not one each.
   void PublishLater(ActorContext& context);
-  // Publishes what has changed. Call it before anything that reads the table.
+  // Publishes pending changes. Call it before anything that reads the table.
   void PublishChanges(ActorContext& context);
   void Publish(ActorContext& context) const;
   absl::Status Add(ActorContext& context, ActorRef routee);
@@ -82,16 +85,17 @@ class RouterActor final : public ActorInstance {
   void ChangeSize(ActorContext& context, int64_t change);
   void Resize(ActorContext& context);
   void EndIfEmpty(ActorContext& context) const;
+  void Warn(ActorContext& context, absl::string_view text) const;
   void RouteInMyTurn(ActorContext& context, ActorRef sender, EnvelopePtr message) const;
   int64_t ChangeWanted(ActorContext& context, const std::vector<ActorRef>& routees);
 
   const RouterProps& props_;
   absl::Status start_error_;
-  // Those that are in the table and stay there, and those that leave it with the next publication.
+  // The routees in the table that stay there, and those that the next publication removes.
   absl::flat_hash_set<ActorRef> members_;
   absl::flat_hash_set<ActorRef> leaving_;
   bool has_changes_ = false;
-  // Made when it is needed.
+  // Null until the first resize.
   std::unique_ptr<ExploringResizer> exploring_;
 };
 

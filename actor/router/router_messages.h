@@ -5,12 +5,13 @@
 //   Tell(router, AdjustPoolSize{.change = 2});
 //   absl::StatusOr<Routees> now = system.AskAndWait<Routees>(router, GetRoutees{}, absl::Seconds(1));
 //
-// Those by which a router is managed go through its mailbox, as do PoisonPill, Kill and Identify: they are for the
-// router itself. All others are routed.
+// The messages that manage a router go through its mailbox, as PoisonPill, Kill and Identify do.
+// All other messages go to routees.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTER_MESSAGES_H_
 #define FRAKTOR_ACTOR_ROUTER_ROUTER_MESSAGES_H_
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,7 +23,7 @@
 
 namespace fraktor::inline v0 {
 
-// The answer to GetRoutees: those that messages go to now.
+// The reply to GetRoutees: the present routees.
 struct Routees {
   std::vector<ActorRef> refs;
 };
@@ -30,21 +31,22 @@ struct GetRoutees {
   using Reply = Routees;
 };
 
-// One more receiver; the router watches it, and forgets it when it ends. What is there already is not added again.
+// Adds a routee. The router watches it, and removes it when it ends. Adding a routee again does
+// nothing.
 struct AddRoutee {
   ActorRef routee;
 };
-// One receiver less. If it is a child of the router it gets a PoisonPill, a moment later, so that what is on its way to
-// it lands first.
+// Removes a routee. A child of the router gets a PoisonPill 100 ms later, so that messages on their
+// way to it arrive first.
 struct RemoveRoutee {
   ActorRef routee;
 };
-// So many routees more, or less; never fewer than one, and within the bounds of the pool's resizer. Of pools.
+// Changes the number of routees of a pool. At least one stays, and the bounds of the resizer hold.
 struct AdjustPoolSize {
   int64_t change = 0;
 };
 
-// A message for all routees.
+// Sends a message to all routees.
 struct Broadcast {
   template <class M>
   requires(!std::is_same_v<std::decay_t<M>, Broadcast>) explicit Broadcast(M&& message)
@@ -53,7 +55,7 @@ struct Broadcast {
   EnvelopePtr envelope;
 };
 
-// A message with the key by which ConsistentHashing finds its receiver: a number, an enum or a text.
+// A message with its key, for ConsistentHashing: a number, an enum or a text.
 struct Keyed {
   template <class K, class M>
   Keyed(const K& key, M&& message)
@@ -63,11 +65,20 @@ struct Keyed {
   EnvelopePtr envelope;
 };
 
-// From routers to themselves.
+// Messages from a router and its senders to the router itself.
+
+// Asks a pool to check its size.
 struct ResizePool {};
+// Asks a router to publish the changes of its routees.
 struct PublishRoutees {};
+// A message that the router must ask its routees, because the sender cannot wait for the reply.
 struct RouteInTurn {
   EnvelopePtr envelope;
+};
+// The RoutingLogic of the router has failed, for this many messages so far.
+struct RoutingLogicFailed {
+  uint64_t failures = 0;
+  std::string reason;
 };
 
 template <>
@@ -85,9 +96,13 @@ inline constexpr bool kIsInterceptedMessage<PublishRoutees> = true;
 template <>
 inline constexpr bool kIsInterceptedMessage<RouteInTurn> = true;
 template <>
+inline constexpr bool kIsInterceptedMessage<RoutingLogicFailed> = true;
+template <>
 inline constexpr bool kIsSuppressedDeadLetter<ResizePool> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<PublishRoutees> = true;
+template <>
+inline constexpr bool kIsSuppressedDeadLetter<RoutingLogicFailed> = true;
 
 }  // namespace fraktor::inline v0
 

@@ -5,6 +5,9 @@
 namespace fraktor::inline v0 {
 
 absl::Status RouterStrategy::Validate() const {
+  if (kind() == RoutingKind::kCustom && logic_ == nullptr) {
+    return absl::InvalidArgumentError("RouterStrategy::Using has a null logic; give it a RoutingLogic");
+  }
   if (virtual_nodes_ < 1 || virtual_nodes_ > 1000) {
     return absl::InvalidArgumentError(
         absl::StrCat("ConsistentHashingOptions.virtual_nodes is ", virtual_nodes_, "; it must be from 1 to 1000"));

@@ -1,8 +1,10 @@
-// How a router chooses who gets a message.
+// RouterStrategy: how a router chooses the routee for a message.
 //
 //   PoolOptions in_turn{.strategy = RouterStrategy::RoundRobin(), .size = 5};
 //   PoolOptions by_name{.strategy = RouterStrategy::ConsistentHashing({.mapping = RoutingKeyOf<Get, &Get::name>})};
 //   PoolOptions first{.strategy = RouterStrategy::TailChopping({.interval = absl::Milliseconds(20)}), .size = 3};
+//
+// A program can add a strategy of its own: see routing_logic.h.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTER_STRATEGY_H_
@@ -10,19 +12,22 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/routing_key.h"
-#include "fraktor/actor/router/routing_table.h"
+#include "fraktor/actor/router/routing_logic.h"
+#include "fraktor/actor/router/routing_plan.h"
 
 namespace fraktor::inline v0 {
 
-// A mapping for messages of type M: `part` is a data member, a member function, or a function of a const M&, which gives
-// a number, an enum or a text.
+// A mapping for messages of type M. `part` is a data member, a member function, or a function of a
+// const M&, which gives a number, an enum or a text.
 template <class M, auto part>
 std::optional<uint64_t> RoutingKeyOf(const Envelope& message) {
   const M* const typed = message.TryAs<M>();
@@ -31,54 +36,57 @@ std::optional<uint64_t> RoutingKeyOf(const Envelope& message) {
 }
 
 struct ConsistentHashingOptions {
-  // The key of a message, before the one that it may have by itself: see RoutingKeyOf. Several types: a function that
-  // tries one after the other. A plain function, since senders call it.
+  // Gives the key of a message: see RoutingKeyOf. It takes precedence over the RoutingKey() of the
+  // message. A function for several types tries one after the other. It is a plain function because
+  // senders call it, possibly after the router has ended.
   RoutingMapping mapping = nullptr;
-  // Of each routee on the ring: the more, the more evenly keys are spread. 1 to 1000.
+  // Points of each routee on the ring, 1 to 1000. More points spread the keys more evenly.
   int virtual_nodes = 64;
 };
 
 struct ScatterGatherOptions {
-  // After so long without any answer, the failure.
+  // The ask fails after this long without any reply.
   absl::Duration within = absl::Seconds(5);
 };
 
 struct TailChoppingOptions {
   absl::Duration within = absl::Seconds(5);
-  // After so long without an answer the next routee is asked too.
+  // After each interval without a reply, one more routee is asked.
   absl::Duration interval = absl::Milliseconds(10);
 };
 
 class RouterStrategy {
  public:
-  // One after the other.
+  // The routees take turns.
   static RouterStrategy RoundRobin() { return RouterStrategy(RoutingKind::kRoundRobin); }
-  // Any, by chance.
+  // Each routee is equally likely.
   static RouterStrategy Random() { return RouterStrategy(RoutingKind::kRandom); }
-  // Each message goes to all. It has to be copyable.
+  // Every routee gets a copy. The message must be copyable.
   static RouterStrategy Broadcasting() { return RouterStrategy(RoutingKind::kBroadcast); }
-  // One that has nothing to do; otherwise one that only has to end what it is at; otherwise the one for which the fewest
-  // wait. How many wait is known of bounded mailboxes; of others, only whether any do: among those it takes turns.
+  // Chooses an idle routee; otherwise one without waiting messages; otherwise the one with the
+  // fewest. Only bounded mailboxes count their messages. Routees with messages in unbounded
+  // mailboxes take turns.
   static RouterStrategy SmallestMailbox() { return RouterStrategy(RoutingKind::kSmallestMailbox); }
-  // Equal keys go to the same routee as long as the routees are the same, and mostly also when they change. The key is
-  // what the mapping gives, or the message's own RoutingKey(), or that of a Keyed. A message without a key is a dead
-  // letter.
+  // Equal keys go to the same routee while the routees stay the same, and most keys stay at their
+  // routee when the routees change. The key is that of a Keyed, or the result of the mapping, or
+  // the RoutingKey() of the message. A message without a key becomes a dead letter.
   static RouterStrategy ConsistentHashing(const ConsistentHashingOptions& options = {}) {
     RouterStrategy strategy(RoutingKind::kConsistentHashing);
     strategy.plan_.mapping = options.mapping;
     strategy.virtual_nodes_ = options.virtual_nodes;
     return strategy;
   }
-  // Each message goes to all; the sender gets the first answer, the others are dead letters. It has to be copyable.
-  // If nobody answers in time, or there is no routee, the sender gets an ErrorReply: ActorErrorKind::kAskTimeout.
-  // For questions. A message that an actor tells is asked by the router in its place, in the router's turn: somebody has
-  // to wait for the answer, which must be copyable then.
+  // Every routee gets a copy, and the sender gets the first reply. Later replies become dead
+  // letters. The message must be copyable. If no routee replies in time, or there is no routee, the
+  // sender gets an ErrorReply with ActorErrorKind::kAskTimeout. This strategy is for asks. If an
+  // actor tells instead, the router asks in its place, in its own turn, and passes the reply on,
+  // which must be copyable.
   static RouterStrategy ScatterGather(const ScatterGatherOptions& options = {}) {
     RouterStrategy strategy(RoutingKind::kScatterGather);
     strategy.within_ = options.within;
     return strategy;
   }
-  // Each message goes to one routee, by chance; if that has not answered after the interval, to one more, and so on. The
+  // The message goes to a random routee, and after each interval without a reply to one more. The
   // rest is as for ScatterGather.
   static RouterStrategy TailChopping(const TailChoppingOptions& options = {}) {
     RouterStrategy strategy(RoutingKind::kTailChopping);
@@ -87,7 +95,21 @@ class RouterStrategy {
     return strategy;
   }
 
+  // A strategy of the program: calls Logic(args...).Choose for each message (routing_logic.h).
+  template <class Logic, class... Args>
+  static RouterStrategy Using(Args&&... args) {
+    return Using(std::make_shared<const Logic>(std::forward<Args>(args)...));
+  }
+  // The same with an object that the program shares with the router. Must not be null.
+  static RouterStrategy Using(std::shared_ptr<const RoutingLogic> logic) {
+    RouterStrategy strategy(RoutingKind::kCustom);
+    strategy.logic_ = std::move(logic);
+    return strategy;
+  }
+
   RoutingKind kind() const { return plan_.kind; }
+  // Null for the built-in strategies.
+  const std::shared_ptr<const RoutingLogic>& logic() const { return logic_; }
   int virtual_nodes() const { return virtual_nodes_; }
   RoutingPlan plan() const {
     RoutingPlan plan = plan_;
@@ -103,6 +125,7 @@ class RouterStrategy {
   explicit RouterStrategy(RoutingKind kind) { plan_.kind = kind; }
 
   RoutingPlan plan_;
+  std::shared_ptr<const RoutingLogic> logic_;
   int virtual_nodes_ = 64;
   absl::Duration within_ = absl::Seconds(5);
   absl::Duration interval_ = absl::Milliseconds(10);

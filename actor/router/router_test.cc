@@ -94,7 +94,7 @@ struct TellAll {
   ActorRef router;
 };
 
-// What the workers of a test do; one thread.
+// The records of the workers of a test. One thread uses them.
 struct Book {
   std::unordered_map<ActorRef, std::vector<int>> jobs;
   std::vector<ActorRef> asked;
@@ -144,7 +144,7 @@ class Worker final : public ActorInstance {
   Book& book_;
 };
 
-// Tells a question instead of asking it, and notes what comes back.
+// Tells instead of asking, and records the reply.
 class Teller final : public ActorInstance {
  public:
   explicit Teller(Book* book) : book_(*book) {}
@@ -160,7 +160,7 @@ class Teller final : public ActorInstance {
     } else if (message.Is<Terminated>()) {
       book_.answers.push_back("terminated");
     } else if (const auto* job = message.TryAs<Job>()) {
-      // Stands for anything that an actor does with a router in its turn.
+      // Stands for any use of a router in a turn of an actor.
       context.Tell(router, Job{job->number});
     }
     return absl::OkStatus();
@@ -277,7 +277,7 @@ TEST_F(RouterTest, SmallestMailboxAvoidsABusyOne) {
   const std::vector<ActorRef> routees = RouteesOf(router);
   Tell(routees[0], Job{100});
   Tell(routees[0], Job{101});
-  // Two are idle, then they only have to end what they are at.
+  // Two are idle; then they have a message each, and no other waits.
   for (int i = 0; i < 4; ++i) Tell(router, Job{i});
   Settle();
   EXPECT_EQ(book_.jobs[routees[0]].size(), 2u);
@@ -328,12 +328,12 @@ TEST_F(RouterTest, ScatterGatherFailsWhenNobodyAnswersWithinItsTime) {
   const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(60));
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(answer.status()), ActorErrorKind::kAskTimeout) << answer.status();
   EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(2));
-  // Or when who asked does not wait as long.
+  // The ask also fails if the asker has a shorter timeout.
   EXPECT_FALSE(system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(1)).ok());
   EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(3));
 }
 
-// What a router has put aside for its own turn is a dead letter as it was sent.
+// A message that a router has queued for its own turn is a dead letter of its own type.
 TEST_F(RouterTest, WhatWaitsForARouterThatEndsIsADeadLetterOfItsOwnType) {
   const ActorRef router = SpawnPool({.strategy = RouterStrategy::ScatterGather(), .size = 3});
   Settle();
@@ -356,13 +356,13 @@ TEST_F(RouterTest, ScatterGatherGetsAnAnswerAlthoughOneOfTheRouteesHasEnded) {
   const std::vector<ActorRef> workers = SpawnWorkers(3);
   const ActorRef router = SpawnRouter(MakeGroup({.strategy = RouterStrategy::ScatterGather(), .routees = workers}));
   Settle();
-  // It ends with the question in its mailbox, before the router hears of it.
+  // It ends with the ask in its mailbox, before the router learns of its end.
   Tell(workers[0], PoisonPill{});
   const absl::StatusOr<Answer> answer = system_->AskAndWait<Answer>(router, Question{}, absl::Seconds(1));
   EXPECT_TRUE(answer.ok()) << answer.status();
 }
 
-// A108, A109: of who tells, the router asks in its place.
+// A108, A109: the router asks in place of an actor that tells.
 TEST_F(RouterTest, AnActorThatTellsGetsTheFirstAnswerOnly) {
   const ActorRef teller = system_->TrySpawn(*MakeProps<Teller>({}, &book_)).value();
   for (const RouterStrategy& strategy : {RouterStrategy::ScatterGather(), RouterStrategy::TailChopping()}) {
@@ -402,7 +402,7 @@ TEST_F(RouterTest, TailChoppingTriesTheNextAfterTheInterval) {
   ASSERT_TRUE(failing.IsReady());
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(failing.Take().status()), ActorErrorKind::kAskTimeout);
 
-  // The second one answers: the third is not asked.
+  // The second one replies: the third is not asked.
   const ActorRef first = book_.asked.front();
   book_.asked.clear();
   book_.all_silent = false;
@@ -419,7 +419,7 @@ TEST_F(RouterTest, TailChoppingTriesTheNextAfterTheInterval) {
     asked_in_all += static_cast<int>(book_.asked.size());
     book_.asked.clear();
   }
-  // By chance it is not always the first, nor always the last.
+  // The order is random: not always the first, nor always the last.
   EXPECT_GT(asked_in_all, 10);
   EXPECT_LT(asked_in_all, 30);
 }
@@ -454,7 +454,7 @@ TEST_F(RouterTest, ConsistentHashingSendsEqualKeysToTheSameRoutee) {
     EXPECT_EQ(owner_of(NamedJob{name}), owner_of(Keyed(name, Job{1})));  // by the message itself
   }
   EXPECT_GT(owners.size(), 5u);
-  // Nobody is responsible for a message without a key.
+  // A message without a key has no owner.
   Tell(router, Job{1});
   Settle();
   EXPECT_EQ(DeadLettersFor(DeadLetterReason::kNoRecipient), 1u);
@@ -555,7 +555,7 @@ TEST_F(RouterTest, AGroupStaysWithoutRouteesAndTakesNewOnes) {
   EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>{other});
 }
 
-// Routees that come and go in a row are published together: this ends in time only then.
+// The router publishes routees that come and go in a row together: only then this ends in time.
 TEST_F(RouterTest, TakesVeryManyRouteesInARow) {
   constexpr size_t kRoutees = 50'000;
   std::vector<ActorRef> workers;
@@ -638,13 +638,13 @@ TEST(PressureResizer, GrowsWhenAllAreUnderPressureAndShrinksWhenFewAre) {
 TEST_F(RouterTest, APoolGrowsUnderPressureAndShrinksAfterwards) {
   const ActorRef router = SpawnPool({.size = 1, .resizer = PressureResizerOptions{.upper_bound = 5}});
   Settle();
-  // None of them runs meanwhile: all are under pressure, whenever the router looks.
+  // None of them runs meanwhile: all are under pressure at each check.
   for (int round = 0; round < 20; ++round) {
     for (int i = 0; i < 20; ++i) Tell(router, Job{i});
     Settle();
   }
   EXPECT_EQ(RouteesOf(router).size(), 5u);
-  // One message at a time: nobody is under pressure.
+  // One message at a time: no routee is under pressure.
   for (int i = 0; i < 100; ++i) {
     Tell(router, Job{i});
     Settle();
@@ -656,7 +656,7 @@ TEST_F(RouterTest, APoolGrowsUnderPressureAndShrinksAfterwards) {
 
 TEST(ExploringResizer, FindsTheSizeThatHandlesMost) {
   ExploringResizer resizer({.upper_bound = 30, .chance_of_exploration = 0.3}, Random(1));
-  // So many messages are handled in a second: most by 12.
+  // The number of messages per second for a size: 12 routees handle most.
   const auto speed = [](int64_t size) { return std::max<int64_t>(10, 1000 - 5 * (size - 12) * (size - 12)); };
   ExploringResizer::Observation seen{.now = Instant(), .size = 3, .busy = 3};
   int64_t near = 0;
@@ -707,13 +707,13 @@ TEST_F(RouterTest, AFailureRestartsAllRouteesThroughTheParent) {
   const std::vector<ActorRef> routees = RouteesOf(router);
   Tell(routees[1], Fail{});
   Settle();
-  // The guardian restarts the router, and that restarts its routees: the same three.
+  // The guardian restarts the router, and the router restarts its routees: the same three.
   EXPECT_EQ(book_.starts, 6);
   EXPECT_EQ(RouteesOf(router), routees);
   for (int i = 0; i < 30; ++i) Tell(router, Job{i});
   Settle();
   ExpectTenEach(routees);
-  // It still hears of their ends.
+  // The router still learns of their ends.
   system_->Stop(routees[0]);
   Settle();
   EXPECT_EQ(RouteesOf(router).size(), 2u);
@@ -728,7 +728,7 @@ TEST_F(RouterTest, AStrategyOfItsOwnSpares) {
   EXPECT_EQ(book_.starts, 4);
 }
 
-// A115: what there is of configuration is the options.
+// A115: the options are the whole configuration.
 TEST_F(RouterTest, BadOptionsAreRefusedAndNamed) {
   const auto refused = [&](const PoolOptions& options) {
     const absl::StatusOr<PropsPtr> props = MakePool(options, *MakeProps<Worker>({}, &book_));
@@ -766,7 +766,7 @@ TEST_F(RouterTest, MessagesAreRoutedByTheSenderAndNotByTheRouter) {
   const ActorRef router = SpawnPool({.size = 2});
   Settle();
   const std::vector<ActorRef> routees = RouteesOf(router);
-  // Nothing runs here but this thread.
+  // Only this thread runs.
   Tell(router, Job{1});
   EXPECT_TRUE(router.slot()->mailbox.inbox.IsIdle());
   EXPECT_FALSE(routees[0].slot()->mailbox.inbox.IsIdle());
@@ -804,7 +804,7 @@ TEST_F(RouterTest, RemovedRouteesEndAMomentLater) {
   EXPECT_EQ(RouteesOf(router), std::vector<ActorRef>{routees[1]});
   ASSERT_EQ(toolbox_->Now(), before);
   RunFor(absl::Milliseconds(99));
-  // What was on its way lands.
+  // Messages on their way arrive.
   Tell(routees[0], Job{1});
   Tell(routees[2], Job{2});
   RunFor(absl::Milliseconds(1));
@@ -850,7 +850,7 @@ TEST_F(RouterTest, WhatCannotBeCopiedIsADeadLetterWhereSeveralWouldGetIt) {
   const absl::StatusOr<Answer> answer =
       system_->AskAndWait<Answer>(all, MoveOnlyJob{std::make_unique<int>(1)}, absl::Seconds(60));
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(answer.status()), ActorErrorKind::kAskTimeout);
-  // One is no reason to copy.
+  // One recipient needs no copy.
   const ActorRef one = SpawnPool({.strategy = RouterStrategy::Broadcasting(), .size = 1});
   Tell(one, MoveOnlyJob{std::make_unique<int>(1)});
   const ActorRef turns = SpawnPool({.size = 2});
@@ -888,7 +888,7 @@ TEST_F(RouterTest, AStaleReferenceToARouterReachesNobody) {
   Settle();
   system_->Stop(old);
   Settle();
-  // Others in the same slot, until one is a router again.
+  // Other actors take the same slot, until one of them is a router.
   for (int i = 0; i < 50; ++i) {
     const ActorRef next = SpawnPool({.size = 1});
     Tell(old, Job{1});
@@ -997,7 +997,7 @@ TEST_F(RouterTest, RouteesOfATypedPoolHaveTheOptionsThatItSaysAndLeaveThoughThey
   for (int i = 0; i < 6; ++i) pool.Tell(Job{i});
   Settle();
   EXPECT_EQ(book_.total(), 2u) << "for the others there was no room";
-  // When the pill comes, there is no room for it either.
+  // When the pill arrives, there is no room for it either.
   toolbox_
       ->ScheduleAfter(absl::Milliseconds(100),
                       [&] {
@@ -1010,7 +1010,7 @@ TEST_F(RouterTest, RouteesOfATypedPoolHaveTheOptionsThatItSaysAndLeaveThoughThey
   EXPECT_TRUE(IsAlive(routees[0]));
 }
 
-// Readers see one publication or another, and never a mixture.
+// Readers see one publication or the other, and never a mixture.
 TEST(RoutingTableStress, ReadersSeeWholeSnapshots) {
   struct Fake {
     ActorSlot slot;
@@ -1021,7 +1021,7 @@ TEST(RoutingTableStress, ReadersSeeWholeSnapshots) {
   RoutingTable& table = RoutingTable::Bind(fake->slot);
   table.Begin(1);
   const auto publish = [&](uint64_t round) {
-    // All words of a publication are alike, and so is the ring's only point.
+    // All words of a publication are equal, and so is the only point of the ring.
     const std::vector<ActorRef> routees(1 + round % 40, ActorRef(&fake->slot, round));
     const std::vector<uint64_t> ring(round % 7, (round << 32) | 0);
     table.Publish({.kind = RoutingKind::kConsistentHashing, .within_ns = static_cast<int64_t>(round)}, routees, ring);
@@ -1072,7 +1072,7 @@ class CountingWorker final : public ActorInstance {
   std::atomic<uint64_t>& handled_;
 };
 
-// With threads: routees come and go while many send, and nothing gets lost without a trace.
+// With threads: routees come and go while many send, and no message is lost without a dead letter.
 TEST(RouterStress, EveryMessageIsHandledOrADeadLetterWhilePoolsChange) {
   constexpr int kSenders = 3;
   const int per_sender = kIsSanitized ? 3000 : 20'000;

@@ -8,13 +8,14 @@
 #include "absl/container/flat_hash_map.h"
 
 #include "fraktor/actor/message/routing_key.h"
+#include "fraktor/actor/router/custom_routes.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
 
 constinit std::atomic<RoutingTable*> RoutingTable::buckets_[kBuckets] = {};
 
-// Memory for snapshots, by size; and the lock of those who make tables.
+// The free snapshots, by capacity.
 struct RoutingTable::Pool {
   static constexpr uint32_t kSmallest = 16;
 
@@ -57,8 +58,8 @@ RoutingTable::RoutingTable(const ActorSlot& slot) : slot_(slot), current_(&Snaps
 
 RoutingTable& RoutingTable::Bind(const ActorSlot& slot) {
   if (RoutingTable* const found = Find(slot)) return *found;
-  // One thread at a time has the slot; others may add to the same bucket.
-  auto* const made = new RoutingTable(slot);  // NOLINT: of the process.
+  // Only one thread has the slot at a time, but other threads may add to the same bucket.
+  auto* const made = new RoutingTable(slot);  // NOLINT: it belongs to the process.
   std::atomic<RoutingTable*>& bucket = Bucket(slot);
   made->next_ = bucket.load(std::memory_order_relaxed);
   while (!bucket.compare_exchange_weak(made->next_, made, std::memory_order_acq_rel, std::memory_order_relaxed)) {
@@ -70,6 +71,7 @@ void RoutingTable::Begin(uint64_t seed) {
   routees.clear();
   ticket_.store(0, std::memory_order_relaxed);
   seed_.store(seed, std::memory_order_relaxed);
+  logic_failures_.store(0, std::memory_order_relaxed);
   ResizeDone();
 }
 
@@ -78,7 +80,7 @@ uint64_t RoutingTable::RandomOf(uint64_t ticket) const {
 }
 
 void RoutingTable::Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<const ActorRef> to,
-                        absl::Span<const uint64_t> ring) const {
+                        absl::Span<const uint64_t> ring, CustomRoutes* custom_routes) const {
   const uint64_t stamp = snapshot.stamp.load(std::memory_order_relaxed);
   snapshot.stamp.store(stamp + 1, std::memory_order_relaxed);
   snapshot.generation.store(slot_.generation(), std::memory_order_release);
@@ -89,6 +91,7 @@ void RoutingTable::Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<
   snapshot.within_ns.store(plan.within_ns, std::memory_order_release);
   snapshot.interval_ns.store(plan.interval_ns, std::memory_order_release);
   snapshot.mapping.store(plan.mapping, std::memory_order_release);
+  snapshot.custom_routes.store(custom_routes, std::memory_order_release);
   std::atomic<uint64_t>* word = snapshot.words();
   for (const ActorRef routee : to) {
     (word++)->store(reinterpret_cast<uintptr_t>(routee.any_slot()), std::memory_order_release);
@@ -98,10 +101,13 @@ void RoutingTable::Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<
   snapshot.stamp.store(stamp + 2, std::memory_order_release);
 }
 
-void RoutingTable::Publish(const RoutingPlan& plan, absl::Span<const ActorRef> to, absl::Span<const uint64_t> ring) {
+void RoutingTable::Publish(const RoutingPlan& plan, absl::Span<const ActorRef> to, absl::Span<const uint64_t> ring,
+                           CustomRoutes* custom_routes) {
   Snapshot& next = Snapshots().Take(2 * to.size() + ring.size());
-  Fill(next, plan, to, ring);
+  Fill(next, plan, to, ring, custom_routes);
   Snapshots().Give(*current_.exchange(&next, std::memory_order_acq_rel));
+  // Only now: a reader that fails to acquire the routes of a snapshot finds another snapshot.
+  if (CustomRoutes* const old = std::exchange(published_routes_, custom_routes)) old->Release();
 }
 
 RoutingPlan RoutingTable::View::plan() const {
@@ -118,7 +124,7 @@ ActorRef RoutingTable::View::OwnerOf(uint64_t hash) const {
       std::min(snapshot_.ring_size.load(std::memory_order_acquire), snapshot_.capacity - 2 * routees_count);
   if (points == 0 || routees_count == 0) return {};
   const std::atomic<uint64_t>* const ring = snapshot_.words() + 2 * size_t{routees_count};
-  // The first point at or behind the hash; behind the last one comes the first.
+  // Finds the first point at or behind the hash. The first point of the ring follows the last one.
   const uint64_t wanted = hash & ~uint64_t{UINT32_MAX};
   uint32_t low = 0;
   uint32_t high = points;

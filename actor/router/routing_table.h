@@ -1,18 +1,17 @@
-// Whom a router sends to: a list that any thread reads without a lock while the router changes it.
+// RoutingTable: the routees of a router, which any thread reads without a lock while the router
+// changes them.
 //
-//   RoutingTable& table = RoutingTable::Bind(slot);                     // by the spawner or the router, for its slot
-//   table.Publish({.kind = RoutingKind::kRoundRobin}, routees, {});
-//   ...
-//   if (const RoutingTable* found = RoutingTable::Find(*ref.slot())) {  // any thread
-//     table.Read(ref.generation(), [&](const RoutingTable::View& view) { chosen = view.routee(i); });
-//   }
+// The spawner or the router calls Bind for its slot, and then Publish. A sender calls Find with the
+// slot of its reference, and Read with the generation.
 //
-// A table belongs to a slot for as long as the process lives, as slots do: a sender may come late, when the router has
-// ended or its slot is in use by another. What it reads is a snapshot that is complete when it is published, and whose
-// memory is used again for later ones, of any router, but never freed. A stamp tells a reader that this happened while
-// it read: then it reads the next. So readers write nothing, wait for nobody, and are never in the way.
+// A table belongs to a slot as long as the process lives, because a sender may come late: the
+// router may have ended, and its slot may serve another actor. A sender reads a snapshot, which is
+// complete when it is published. The memory of a snapshot is reused for later snapshots of any
+// router, but never freed. A stamp tells a reader that its snapshot was reused during the read:
+// then it reads the current one. So readers write nothing and wait for nobody.
 //
-// Thread safety: Find and Read from any thread; the rest from the router's turn, or by its spawner before it begins.
+// Thread safety: Find and Read from any thread; the rest from turns of the router, or by its
+// spawner before the first turn.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTING_TABLE_H_
 #define FRAKTOR_ACTOR_ROUTER_ROUTING_TABLE_H_
 
@@ -20,52 +19,27 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "absl/types/span.h"
 
-#include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/router/routing_plan.h"
 #include "fraktor/actor/turn/actor_slot.h"
 
 namespace fraktor::inline v0 {
 
-enum class RoutingKind : uint8_t {
-  kRoundRobin,
-  kRandom,
-  kBroadcast,
-  kSmallestMailbox,
-  kConsistentHashing,
-  kScatterGather,
-  kTailChopping,
-};
-
-// The key of a message, or none. A plain function: senders call it, perhaps when its router has ended.
-using RoutingMapping = std::optional<uint64_t> (*)(const Envelope& message);
-
-// How a router chooses; a constant of its life.
-struct RoutingPlan {
-  RoutingKind kind = RoutingKind::kRoundRobin;
-  // Every so many messages the pool looks whether its size is right; 0: never.
-  uint32_t resize_every = 0;
-  int64_t within_ns = 0;
-  int64_t interval_ns = 0;
-  RoutingMapping mapping = nullptr;
-};
+class CustomRoutes;
 
 class RoutingTable {
  private:
   struct Snapshot;
 
  public:
-  static constexpr size_t kMaxRoutees = 1 << 16;
-  static constexpr size_t kMaxRingPoints = 1 << 22;
-
   RoutingTable(const RoutingTable&) = delete;
   RoutingTable& operator=(const RoutingTable&) = delete;
 
-  // The table of a slot, made at the first call.
+  // Returns the table of a slot, and makes it at the first call.
   static RoutingTable& Bind(const ActorSlot& slot);
   // Null if the slot has never had a router.
   static RoutingTable* Find(const ActorSlot& slot) {
@@ -76,7 +50,7 @@ class RoutingTable {
     return nullptr;
   }
 
-  // What is read may be torn until Read says that it was good: so nothing here leads to memory that is not a table's.
+  // The values may be torn until Read returns. So nothing here leads to memory outside of tables.
   class View {
    public:
     RoutingPlan plan() const;
@@ -88,8 +62,11 @@ class RoutingTable {
       return ActorRef(reinterpret_cast<TableSlot*>(words[2 * i].load(std::memory_order_acquire)),  // NOLINT
                       words[2 * i + 1].load(std::memory_order_acquire));
     }
-    // The routee that is responsible for a hash, or no one if there is no ring.
+    // The routee that owns a hash, or no one if there is no ring.
     ActorRef OwnerOf(uint64_t hash) const;
+    // The routes of a router with a RoutingLogic; null for others. Call TryAcquire after Read has
+    // returned true, and read again if it fails.
+    CustomRoutes* custom_routes() const { return snapshot_.custom_routes.load(std::memory_order_acquire); }
 
    private:
     friend class RoutingTable;
@@ -97,45 +74,55 @@ class RoutingTable {
     const Snapshot& snapshot_;
   };
 
-  // Calls `read` with a view of the routees, again if they changed meanwhile: it must have no effect but on its own
-  // variables. False if the router of that generation has ended, or is not known here.
+  // Calls `read` with a view of the routees, and again if they changed meanwhile. `read` must only
+  // change its own variables. False if the router of that generation has ended, or has no table
+  // here.
   template <class Reader>
   bool Read(uint32_t generation, Reader read) const {
     for (;;) {
       // Acquire: pairs with the release of Publish.
       const Snapshot& snapshot = *current_.load(std::memory_order_acquire);
       const uint64_t stamp = snapshot.stamp.load(std::memory_order_acquire);
-      // Odd: it is being used for something else already, and there is another one.
+      // Odd: the snapshot is being reused, and there is a newer one.
       if (stamp % 2 == 1) continue;
       const bool is_known = snapshot.generation.load(std::memory_order_acquire) == generation;
       if (is_known) read(View(snapshot));
-      // The loads above acquire what Fill released: if they saw anything of the next use, this sees its stamp.
+      // The loads above pair with the release stores of Fill: if one of them saw the next use of
+      // the snapshot, this load sees its stamp.
       if (snapshot.stamp.load(std::memory_order_relaxed) == stamp) return is_known;
     }
   }
 
-  // Another number each time, for whose turn it is. Relaxed, by any thread.
+  // Returns another number at each call. Relaxed, because it orders nothing. Any thread.
   uint64_t NextTicket() const { return ticket_.fetch_add(1, std::memory_order_relaxed); }
-  // How many were taken, or a few less.
+  // The number of tickets so far. It may lag behind.
   uint64_t tickets() const { return ticket_.load(std::memory_order_relaxed); }
-  // A random number for a ticket.
+  // The random number that belongs to a ticket.
   uint64_t RandomOf(uint64_t ticket) const;
 
-  // True for the first of those who find that the pool should look at its size; until ResizeDone.
+  // True for the first sender that wants the pool to check its size; then false until ResizeDone.
   bool TryRequestResize() const {
     return !resize_requested_.load(std::memory_order_relaxed) &&
            !resize_requested_.exchange(true, std::memory_order_relaxed);
   }
   void ResizeDone() { resize_requested_.store(false, std::memory_order_relaxed); }
 
+  // Counts one failure of the RoutingLogic, and returns how many there were in the life of the
+  // router.
+  uint64_t CountLogicFailure() const { return 1 + logic_failures_.fetch_add(1, std::memory_order_relaxed); }
+
   // For the router.
 
-  // A new router: forgets the one before. Nobody is sent to until Publish.
+  uint32_t generation() const { return slot_.generation(); }
+  // Begins the life of a new router. Senders find no routees until Publish.
   void Begin(uint64_t seed);
-  // A point of the ring is the upper half of a hash, and the number of a routee below; they are sorted.
-  void Publish(const RoutingPlan& plan, absl::Span<const ActorRef> routees, absl::Span<const uint64_t> ring);
+  // `ring` is sorted. A point has the upper half of a hash, and in its lower half the number of a
+  // routee. Takes over a reference to `custom_routes`, and releases it when other ones are
+  // published.
+  void Publish(const RoutingPlan& plan, absl::Span<const ActorRef> routees, absl::Span<const uint64_t> ring,
+               CustomRoutes* custom_routes = nullptr);
 
-  // Its routees, as it knows them. Of the router, which may be restarted meanwhile.
+  // The routees as the router knows them. Only the router uses them; they survive its restarts.
   std::vector<ActorRef> routees;
 
  private:
@@ -145,19 +132,21 @@ class RoutingTable {
     std::atomic<uint64_t>* words() { return reinterpret_cast<std::atomic<uint64_t>*>(this + 1); }
     const std::atomic<uint64_t>* words() const { return reinterpret_cast<const std::atomic<uint64_t>*>(this + 1); }
 
-    // Odd while it is being filled. Everything below is stored with release after it became odd, and loaded with
-    // acquire, so that a reader who has seen something new sees a new stamp too.
+    // Odd while the snapshot is filled. Fill stores all members below with release after the stamp
+    // is odd, and readers load them with acquire. So a reader that has seen a new value sees a new
+    // stamp.
     std::atomic<uint64_t> stamp{0};
     std::atomic<uint32_t> generation{0};
     std::atomic<uint32_t> size{0};
     std::atomic<uint32_t> ring_size{0};
     std::atomic<uint32_t> resize_every{0};
     std::atomic<RoutingKind> kind{RoutingKind::kRoundRobin};
-    // So many words follow: two for each routee, then the ring. Never changes.
+    // The number of words that follow: two for each routee, then the ring. It never changes.
     const uint32_t capacity;
     std::atomic<int64_t> within_ns{0};
     std::atomic<int64_t> interval_ns{0};
     std::atomic<RoutingMapping> mapping{nullptr};
+    std::atomic<CustomRoutes*> custom_routes{nullptr};
   };
   static_assert(sizeof(Snapshot) == 64);
 
@@ -170,20 +159,27 @@ class RoutingTable {
     // Slots are 128 bytes apart.
     return buckets_[(reinterpret_cast<uintptr_t>(&slot) >> 7) % kBuckets];
   }
-  // Stored with release when the table is complete; a table stays for ever.
+  // Stored with release when a table is complete: pairs with the acquire of Find. Tables live for
+  // ever.
   static constinit std::atomic<RoutingTable*> buckets_[kBuckets];
 
   static Pool& Snapshots();
-  void Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<const ActorRef> to,
-            absl::Span<const uint64_t> ring) const;
+  void Fill(Snapshot& snapshot, const RoutingPlan& plan, absl::Span<const ActorRef> to, absl::Span<const uint64_t> ring,
+            CustomRoutes* custom_routes) const;
 
   const ActorSlot& slot_;
   RoutingTable* next_ = nullptr;
-  // Never null. Stored with release when it is complete.
+  // Never null. Stored with release when the snapshot is complete: pairs with the acquire of Read.
   std::atomic<Snapshot*> current_;
-  // A flag that orders nothing.
+  // Relaxed: the flag orders nothing.
   mutable std::atomic<bool> resize_requested_{false};
-  // Written by senders: apart from what they only read.
+  // Relaxed: the sum orders nothing.
+  mutable std::atomic<uint64_t> logic_failures_{0};
+  // The table holds a reference to the routes of the current snapshot. Null for built-in
+  // strategies.
+  CustomRoutes* published_routes_ = nullptr;
+  // Senders write these: they have a cache line apart from the members that senders only read.
+  // Relaxed: they order nothing.
   alignas(64) mutable std::atomic<uint64_t> ticket_{0};
   std::atomic<uint64_t> seed_{0};
 };

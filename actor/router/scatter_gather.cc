@@ -1,0 +1,36 @@
+// RouterStrategy::ScatterGather.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/router/broadcasting.h"
+#include "fraktor/actor/router/routee_asking.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+void FailAsk(ActorRef promise, absl::Duration within) {
+  if (!promise.IsCurrent()) return;
+  AnswerPromise(promise, MakeEnvelope<ErrorReply>(
+                             ActorRef(), MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                                                   absl::StrCat("no routee replied within the router's time limit, ",
+                                                                absl::FormatDuration(within))))
+                             .release());
+}
+
+void AskAll(RouteeAsk ask, RuntimeToolbox& toolbox) {
+  const absl::Duration within = absl::Nanoseconds(ask.all.plan.within_ns);
+  const Instant deadline = toolbox.Now() + within;
+  const bool has_routees = !ask.all.refs.empty();
+  ask.message->set_sender(ask.promise);
+  SendToAll(ask.router, ask.all.refs, std::move(ask.message)).IgnoreError();
+  // An asker with a shorter timeout needs no timer here.
+  if (!has_routees || DeadlineOf(ask.promise) <= deadline) return;
+  toolbox.ScheduleAt(deadline, [promise = ask.promise, within] { FailAsk(promise, within); }).IgnoreError();
+}
+
+}  // namespace fraktor::inline v0
