@@ -1,4 +1,4 @@
-// Behaviours of typed actors (Become, BecomeStacked, Unbecome) beside handlers that wait.
+// Behaviours of typed actors (Become, BecomeStacked, Unbecome) together with waiting handlers.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -45,7 +45,8 @@ class BehaviorTest : public testing::Test {
 struct Note {
   std::string text;
 };
-// The handler waits for a second, and replies with the name of the behaviour that the handler belongs to.
+// The handler waits for a second, and replies with the name of the behaviour that the handler
+// belongs to.
 struct WaitAndTell {
   using Reply = Note;
 };
@@ -53,7 +54,7 @@ struct WaitAndTell {
 struct WaitBeside {
   using Reply = Note;
 };
-// The handler becomes another behaviour first, and waits then.
+// The handler becomes another behaviour first, and then waits.
 struct ChangeAndWait {
   using Reply = Note;
 };
@@ -221,7 +222,7 @@ TEST_F(BehaviorTest, EndsWithItsWaitingHandlersBeforePostStop) {
 
 struct StackMany {};
 
-// Stacks behaviours until that is refused, and goes back once.
+// Stacks behaviours until the limit, and removes one.
 class Stacking : public Actor<Stacking, StackMany, Change> {
  public:
   struct Above {

@@ -1,4 +1,4 @@
-// Done: the answer of a handler that has nothing to say but that all went well. An error is the answer otherwise.
+// Done: the reply of a handler whose success has no content. A failure is an error as the reply.
 //
 //   struct Save { using Reply = Done; std::string text; };
 //
@@ -9,8 +9,8 @@
 //
 //   absl::Status saved = system.AskAndWait(file, Save{"text"}, absl::Seconds(1)).status();
 //
-// Why not `using Reply = absl::Status`: a handler that returns a Status speaks of its actor, whose failure an error is,
-// and an ask comes to a StatusOr in any case. So that does not compile.
+// `using Reply = absl::Status` does not compile: the Status that a handler returns is about its
+// actor, where an error is a failure, and an ask has a StatusOr as its result in any case.
 #ifndef FRAKTOR_ACTOR_TYPED_DONE_H_
 #define FRAKTOR_ACTOR_TYPED_DONE_H_
 

@@ -1,10 +1,11 @@
-// A function as an actor: for what has no state of its own.
+// FunctionActor: an actor that is a function, without state.
 //
 //   Pong Echo(ActorContext& context, const Ping& ping) { return {ping.number}; }
 //
 //   auto echo = system.Spawn<FunctionActor<&Echo>>("echo");      // TypedRef<Ping>
 //
-// It may return all that a handler may (typed_actor.h), so it may also be a coroutine, which takes its message by value.
+// The function may return everything that a handler may return (typed_actor.h). A coroutine takes
+// its message by value.
 #ifndef FRAKTOR_ACTOR_TYPED_FUNCTION_ACTOR_H_
 #define FRAKTOR_ACTOR_TYPED_FUNCTION_ACTOR_H_
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/actor/typed/typed_context.h"
 
 namespace fraktor::inline v0 {
 namespace typed_internal {

@@ -32,7 +32,7 @@ class Exchange : public Actor<Exchange, GetQuote> {
   Quote On(Context&, const GetQuote& get) { return {get.cents}; }
 };
 
-// The actor's own.
+// The protocol of the actor.
 struct PriceChanged {
   using Reply = Quote;
   std::unique_ptr<int> cents;  // Messages may be move-only.
@@ -54,13 +54,13 @@ class Trader : public Actor<Trader, PriceChanged, Watch, Prices, Settings, Unsta
 
   void PreStart(Context& context) {
     context.Adapt<Quote>([](const Quote&) { return PriceChanged{nullptr}; });
-    // The second takes the place of the first.
+    // The second function replaces the first.
     quotes_ = context.Adapt<Quote>([](Quote&& quote) {
       if (quote.cents < 0) throw std::runtime_error("negative price");
       return PriceChanged{std::make_unique<int>(quote.cents)};
     });
   }
-  // The exchange replies to who tells.
+  // The exchange replies to actors that tell.
   void On(Context& context, const Watch&) { context.Tell(exchange_, GetQuote{7}); }
   Task<Deferred<Quote>> On(Context& context, const PriceChanged& changed) {
     const ReplyTo<Quote> reply_to(context);
@@ -96,7 +96,7 @@ class MessageAdapterTest : public testing::Test {
  protected:
   TestKit kit_;
   RefOf<Trader> trader_ = kit_.Spawn<Trader>(kit_.Spawn<Exchange>());
-  // What Adapt has returned.
+  // The reference that Adapt has returned.
   TypedRef<Quote> quotes_ = TypedRef<Quote>::Unchecked(trader_.untyped());
 };
 

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Compiles programs that are refused, with every compiler there is, and looks at the first error of each: it names the actor and the message.
+# Compiles programs that must not compile, with every available compiler, and checks the first error
+# of each: it names the actor and the message.
 #
-# Most of the time goes to reading the headers. So all programs that are refused are one file, and all that are accepted another; each program
-# is a namespace with its own messages and actors, in which nothing is known of the others.
+# Reading the headers takes most of the time. So one file has all programs that must not compile, and
+# another one those that must. Each program is a namespace with its own messages and actors.
 set -euo pipefail
 source "$1" "$2"
 
@@ -20,7 +21,7 @@ cat >"$accepted" <<'CODE'
 using namespace fraktor;
 CODE
 cp "$accepted" "$refused"
-# What every program begins with.
+# The beginning of every program.
 read -r -d '' beginning <<'CODE' || true
 struct Greeted { std::string text; };
 struct Greet { using Reply = Greeted; std::string name; };
@@ -36,8 +37,11 @@ struct Both : Actor<Both, Greet, Part> {
 CODE
 
 names=()
-texts=()  # What the first error of each program must have, a line each; nothing for one that is accepted.
-# check NAME CODE TEXT...: the code does not compile, and its first line with "error:" has all of the texts. Without texts it compiles.
+# The texts that the first error of each program must contain, a line each; empty for a program that
+# must compile.
+texts=()
+# check NAME CODE TEXT...: the code does not compile, and its first line with "error:" has all of the
+# texts. Without texts it compiles.
 check() {
   local number=${#names[@]} code=$2 file=$accepted
   names+=("$1")
@@ -99,7 +103,7 @@ struct Converts : Actor<Converts, int, double> {
 };
 void F(ActorSystem& system) { system.Spawn<Converts>("converts"); }' "ActorDoesNotHandle<Converts, int>"
 
-# The answer
+# The reply
 
 check "answers as their messages declare them" '
 struct Save { using Reply = Done; int n; };
@@ -252,7 +256,7 @@ hooks=(
 )
 for hook in "${hooks[@]}"; do
   for kind in "" final; do
-    # Of a final class a template is not seen.
+    # The check does not see a template of a final class.
     [[ $kind == final && $hook == *template* ]] && continue
     check "the hook \`${hook#*|}\`${kind:+ of a class that is final}" "
 struct Wrong $kind : Actor<Wrong, Part> {
@@ -277,7 +281,7 @@ struct Wrong : Actor<Wrong, Part> {
 };
 void F(ActorSystem& system) { system.Spawn<Wrong>("wrong"); }' "ActorDoesNotHandle<Wrong, " "Terminated"
 
-# Questions that do not say what their answer is
+# Asks whose message declares no Reply
 
 no_reply="this message does not say what its answer is: declare \`using Reply = Answer;\`"
 check "questions whose answer is known" '
@@ -316,7 +320,7 @@ void F(ActorSystem& system, TypedContext<Part>& context) {
   context.Spawn<Named>("c", std::string("name"));
   (void)context.TrySpawn<Named>("d", SpawnOptions(), "name");
 }'
-no_constructor="the actor has no public constructor for these arguments; they are kept, and copied for each start and restart"
+no_constructor="the actor has no public constructor for these arguments; the recipe keeps copies of them"
 check "arguments that an actor cannot be made of" '
 struct Named : Actor<Named, Part> {
   explicit Named(std::string name);
@@ -336,7 +340,7 @@ struct Owner : Actor<Owner, Part> {
 };
 void F(ActorSystem& system) { system.Spawn<Owner>("a", std::make_unique<int>(7)); }' "$no_constructor"
 
-# Whatever brings an actor a message
+# All ways to send an actor a message
 
 check "a message that is tried and not handled" '
 void F(TypedContext<Part>& context, TypedRef<Greet> greeter) { context.TryTell(greeter, Part{}).IgnoreError(); }' \
@@ -388,7 +392,7 @@ check "a last message that the actor does not handle" '
 void F(ActorSystem& system, TypedRef<Greet> greeter) { (void)GracefulStop(system, greeter, absl::Seconds(1), Part{}); }' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 
-# gcc 12 destroys what is temporary in such an expression twice; there it is refused.
+# gcc 12 destroys the temporary objects of such an expression twice, so there it must not compile.
 of_gcc_12=${#names[@]}
 check "an await of a temporary, which it compiles wrongly" '
 #if !defined(__clang__) && __GNUC__ == 12
@@ -398,8 +402,9 @@ Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
 }
 #endif' "error:"
 
-# first_errors COMPILER: of what the compiler says, the first error of each program, after its number. An error that names none belongs to
-# the program that is named where the compiler says how it came there: gcc does so before the error, clang after it.
+# first_errors COMPILER: prints the first error of each program, after its number, from the output of
+# the compiler. An error that names no program belongs to the one in the instantiation notes: gcc
+# prints them before the error, clang after it.
 first_errors() {
   awk -v is_clang="$(is_clang "$1" && echo 1 || echo 0)" '
     function record(program, line) { if (!(program in first)) { first[program] = 1; print program "\t" line } }

@@ -1,4 +1,5 @@
-// How a handler of a typed actor keeps the promise of its message's Reply without returning the reply.
+// ReplyTo, Deferred, Forwarded: a handler whose message declares a Reply, and that does not return
+// it.
 //
 //   class Kitchen : public Actor<Kitchen, Order, Cooked, Bill> {
 //    public:
@@ -12,7 +13,7 @@
 //     void On(Context&, const Cooked& cooked) {
 //       for (const ReplyTo<Meal>& reply_to : std::exchange(waiting_, {})) reply_to.Reply(Meal{cooked.name});
 //     }
-//     Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }   // another replies
+//     Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }  // till_ replies
 //
 //    private:
 //     const RefOf<Till> till_;
@@ -40,23 +41,24 @@
 
 namespace fraktor::inline v0 {
 
-// The asker of a message, who waits for an R. The first reply counts; later ones are dead letters. If the actor ends
-// or restarts without a reply, the asker waits until its timeout.
+// The asker of a message, which waits for an R. The first reply counts; later ones become dead
+// letters. If the actor ends or restarts without a reply, the asker waits until its timeout.
 //
 // Thread safety: a value. Any thread may reply.
 template <class R>
 class ReplyTo {
  public:
-  // Of nobody: replies go nowhere.
+  // Has no asker: replies are dropped.
   ReplyTo() = default;
-  // The sender of the message that is being handled. In a handler.
+  // The sender of the current message. Call it in a handler.
   explicit ReplyTo(ActorContext& context) : to_(context.sender()) {}
 
-  // Goes nowhere if the message was told from outside an actor, as a reply that a handler returns does.
+  // The reply is dropped if the message was told from outside of actors, as the result of a handler
+  // is.
   void Reply(R reply) const {
     if (!to_.IsNoOne()) Tell(to_, std::move(reply));
   }
-  // An error becomes an ErrorReply; it is a dead letter if nobody has asked.
+  // An error becomes an ErrorReply, or a dead letter if there is no asker.
   void Reply(absl::StatusOr<R> reply) const {
     if (reply.ok()) return Reply(*std::move(reply));
     Fail(reply.status());
@@ -69,18 +71,19 @@ class ReplyTo {
   ActorRef to_;
 };
 
-// What Forward returns: the recipient replies with an R, or with whatever it wants if R is void.
+// The result of Forward: the recipient replies with an R, or with any type if R is void.
 template <class R>
 class Forwarded {
  public:
   Forwarded() = default;
   template <class Any>
   requires(std::is_void_v<Any> && !std::is_void_v<R>) Forwarded(Forwarded<Any>) {
-  }  // NOLINT(google-explicit-constructor): the sender of an untyped message knows.
+  }  // NOLINT(google-explicit-constructor): an untyped recipient may reply with an R.
 };
 
 // The result of a handler that does not reply itself: the reply comes later, from another actor, or
-// not at all since the handler fails. Made of a ReplyTo, of what Forward returns, or of a status.
+// not at all because the handler fails. It is made of a ReplyTo, of the result of Forward, or of a
+// status.
 template <class R>
 class Deferred {
  public:

@@ -33,7 +33,7 @@ struct Bill {
   using Reply = Sum;
   int cents;
 };
-// The first order that waits gets the meal, or an error if there is no name.
+// The first waiting order gets the meal, or an error if there is no name.
 struct Cooked {
   std::string name;
 };
@@ -96,7 +96,7 @@ TEST(ReplyLater, LetsTheRecipientOfAForwardedMessageReply) {
   EXPECT_EQ(kit.AskAndWait(kitchen, Bill{100})->cents, 200);
 }
 
-// Handlers that wait, or may fail, defer a reply too.
+// Handlers that wait or may fail can defer a reply, too.
 class Slow : public Actor<Slow, Order, Bill> {
  public:
   Task<Deferred<Meal>> On(Context& context, Order order) {

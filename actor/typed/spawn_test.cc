@@ -37,7 +37,7 @@ struct GetBalance {
 };
 struct Break {};
 
-// Neither copied nor moved.
+// Can neither be copied nor moved.
 class Account : public Actor<Account, GetBalance, Break> {
  public:
   explicit Account(std::unique_ptr<int> cents) : cents_(std::move(cents)) {}
@@ -166,7 +166,7 @@ TEST(Reference, PrintsItsPathSlotAndGeneration) {
 
 // Options
 
-// Notes what becomes of its child.
+// Records the end of its child.
 class Parent : public Actor<Parent, Break> {
  public:
   explicit Parent(Lines* lines) : lines_(*lines) {}

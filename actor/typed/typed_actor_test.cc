@@ -71,7 +71,7 @@ TEST(TypedActor, AnswersAQuestionFromAnotherThread) {
   EXPECT_EQ(system.PathOf(greeter.untyped()), "pekko://hello/user/greeter");
 }
 
-// What handlers return.
+// The results of handlers.
 
 struct Number {
   int value;
@@ -133,7 +133,8 @@ TEST_F(TypedActorTest, TakesAReturnedStatusForAFailure) {
   EXPECT_EQ(Ask(actor, Notes{})->text, "b");
 }
 
-// A60: what an actor tells to no sender is a dead letter; what a handler returns is for who has asked.
+// A60: a message that an actor tells to no sender is a dead letter; the result of a handler is for
+// the asker.
 TEST_F(TypedActorTest, DropsAnAnswerThatNobodyHasAskedFor) {
   std::vector<const void*> lost;
   const EventSubscription listening = system_->events().Listen<AllDeadLetters>(
@@ -223,7 +224,7 @@ class Stock : public Actor<Stock, Reserve> {
 class Desk : public Actor<Desk, Order, Note, Notes> {
  public:
   void PreStart(Context& context) { stock_ = context.Spawn<Stock>("stock"); }
-  // By reference: the message is kept while the handler waits.
+  // By reference: the message lives while the handler waits.
   Task<Receipt> On(Context& context, const Order& order) {
     const ActorRef sender = context.sender();
     auto asking = context.Ask(stock_, Reserve{order.item}, absl::Seconds(1));
@@ -262,7 +263,7 @@ TEST_F(TypedActorTest, AnswersWithTheErrorThatACoroutineReturns) {
 
 TEST_F(TypedActorTest, GivesWhatACoroutineThrowsToTheSupervisor) {
   auto desk = system_->Spawn<Desk>("desk");
-  // The stock restarts, and who has asked hears why.
+  // The stock restarts, and the asker receives the reason.
   const absl::Status failed = Ask(desk, Order{"bomb"}).status();
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(failed), ActorErrorKind::kThrown) << failed;
   EXPECT_EQ(Ask(desk, Order{"egg"})->id, 3);
@@ -279,7 +280,7 @@ TEST_F(TypedActorTest, EndsAHandlerThatWaitsWithItsActor) {
   EXPECT_EQ(ordering.Take().status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 
-// Asks without waiting in a handler: the answers come to a function.
+// Asks without a waiting handler: the replies come to a function.
 struct Ask1 {
   std::string item;
   absl::Duration timeout = absl::Seconds(1);
@@ -312,7 +313,7 @@ TEST_F(TypedActorTest, TakesAnswersByAFunctionAndOtherMessagesMeanwhile) {
   Lines all;
   auto stock = system_->Spawn<Stock>("stock");
   auto clerk = system_->Spawn<Clerk>("clerk", stock, &all);
-  clerk.Tell(Ask1{"milk."});  // Five letters: the failure comes after the answer.
+  clerk.Tell(Ask1{"milk."});  // Five letters: the failure comes after the reply.
   clerk.Tell(Ask1{"egg"});
   clerk.Tell(Note{"!"});
   EXPECT_EQ(Ask(clerk, Notes{})->text, "!") << "before the answers";
@@ -481,7 +482,7 @@ TEST_F(TypedActorTest, SpawnsWithOptions) {
   Settle();
   EXPECT_EQ(log.lines, (Lines{"PreStart", "a"}));
   EXPECT_EQ(system_->PathOf(narrow.untyped()), "pekko://default/user/narrow");
-  // Also if they have a name of their own, or there are no arguments.
+  // Also with a name, and without arguments.
   SpawnOptions options{.mailbox = {.capacity = 1}};
   auto second = system_->Spawn<Hooked>("second", options, &log);
   EXPECT_TRUE(second.TryTell(Note{"a"}).ok());
@@ -518,7 +519,7 @@ TEST_F(TypedActorTest, SpawnsAChildWithOptions) {
   system_.reset();  // Before the log, into which its actors write.
 }
 
-// It has no word of its own in the matter: the strategy that it was spawned with has.
+// The class has no strategy: the one of SpawnOptions counts.
 class Warden : public Actor<Warden, Fail, Check, Note> {
  public:
   explicit Warden(HookLog* log) : log_(*log) {}
@@ -605,9 +606,9 @@ TEST_F(TypedActorTest, LetsAFunctionBeAnActor) {
   EXPECT_EQ(Ask(system_->Spawn<FunctionActor<&SlowSquare>>("slow"), Twice{5})->value, 25);
 }
 
-// What goes wrong at the border
+// Mistakes of the program
 
-// An error says what it is about, with which value, and what to do.
+// An error names its subject, the value, and what to do.
 bool Says(const absl::Status& status, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     if (status.message().find(text) == absl::string_view::npos) return false;

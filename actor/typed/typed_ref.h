@@ -2,10 +2,10 @@
 //
 //   TypedRef<Add, Get> both = system.Spawn<Counter>("counter");
 //   TypedRef<Add> adder = both;                        // narrowed; the other way round does not compile
-//   adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ThisReferenceDoesNotTake<Get, ...>
+//   adder.Tell(Add{1});                                // adder.Tell(Get{}): ThisReferenceDoesNotTake<Get, ...>
 //
-// It is an ActorRef with a type: 16 bytes, trivially copyable, and may outlive its actor. Messages of the runtime
-// (PoisonPill, Kill, Identify) can be told to any.
+// It is an ActorRef with a type: 16 bytes, trivially copyable, and may outlive its actor. Every
+// reference takes the messages of the runtime (PoisonPill, Kill, Identify).
 //
 // Thread safety: a value.
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_REF_H_
@@ -25,8 +25,9 @@
 
 namespace fraktor::inline v0 {
 
-// These have no definition: they are there to be named in the error of a program that sends an actor what it does not
-// handle, or whose actor lacks a handler that it has promised.
+// These types have no definition: the error of a program that does not compile names them. It sends
+// an actor a message that the actor does not handle, or its actor has no handler for a listed
+// message.
 template <class Message, class Takes>
 struct ThisReferenceDoesNotTake;
 template <class... Messages>
@@ -34,8 +35,8 @@ struct ItTakes;
 template <class Actor, class Message>
 struct ActorDoesNotHandle;
 
-// The same for a message whose `Reply` is a Status or a StatusOr: an answer is a message, and an ask comes to a StatusOr
-// of it anyway. For nothing but success there is Done (done.h).
+// The same for a message whose `Reply` is a Status or a StatusOr: a reply is a message, and the
+// result of an ask is a StatusOr of it anyway. Done (done.h) is the reply without content.
 template <class Reply, class Message, class Instead>
 struct ReplyMustNotBe;
 namespace reply {
@@ -50,7 +51,7 @@ class TypedRef;
 
 namespace typed_internal {
 
-// What a Reply should be instead of this one.
+// The Reply that the message should declare instead.
 template <class Reply>
 struct AnswerOf {
   using Type = Reply;
@@ -68,7 +69,7 @@ struct AnswerOf<absl::StatusOr<R>> {
   using Type = R;
 };
 
-// Does not compile if M declares a Reply that cannot be one.
+// Does not compile if M declares a Status or a StatusOr as its Reply.
 template <class M>
 constexpr bool CheckReply() {
   if constexpr (requires { typename M::Reply; }) {
@@ -87,7 +88,7 @@ inline constexpr bool kIsOneOf = (std::is_same_v<M, Ms> || ...);
 template <class M>
 inline constexpr bool kIsForAll = kIsInterceptedMessage<M>;
 
-// Whoever handles Wide handles all that is in TypedRef<Ms...>.
+// Whether an actor that handles Wide handles all of Ms.
 template <class Wide, class... Ms>
 inline constexpr bool kHasAll = false;
 template <class... Wide, class... Ms>
@@ -98,9 +99,9 @@ inline constexpr bool kHasAll<TypedRef<Wide...>, Ms...> = (kIsOneOf<Ms, Wide...>
 template <class... Ms>
 class TypedRef {
  public:
-  // No one.
+  // Refers to no one.
   constexpr TypedRef() = default;
-  // For those who know what the actor handles: a mistake is an unhandled message.
+  // For callers that know what the actor handles: after a mistake the message is unhandled.
   static constexpr TypedRef Unchecked(ActorRef ref) { return TypedRef(ref); }
 
   // Fewer messages, or the same in another order.
@@ -110,14 +111,14 @@ class TypedRef {
       !std::is_same_v<
           TypedRef<Others...>,
           TypedRef>) constexpr TypedRef(TypedRef<Others...>
-                                            wider)  // NOLINT(google-explicit-constructor): narrowing is always right.
+                                            wider)  // NOLINT(google-explicit-constructor): narrowing is always safe.
       : ref_(wider.untyped()) {}
 
   template <class M>
   static constexpr bool Handles() {
     return typed_internal::kIsOneOf<std::decay_t<M>, Ms...> || typed_internal::kIsForAll<std::decay_t<M>>;
   }
-  // Does not compile unless M is handled, and what it declares as its Reply can be one.
+  // Does not compile unless the actor handles M, and the Reply of M can be a message.
   template <class M>
   static constexpr void Check() {
     if constexpr (!Handles<M>()) {
@@ -127,13 +128,13 @@ class TypedRef {
     }
   }
 
-  // The sender is the actor in whose turn this is called, or no one.
+  // The sender is the actor whose turn calls this, or no one.
   template <class M>
   void Tell(M&& message) const {
     Check<M>();
     if constexpr (Handles<M>()) fraktor::Tell(ref_, std::forward<M>(message));
   }
-  // ResourceExhausted if the mailbox is full and its options say that the sender is told.
+  // ResourceExhausted if the mailbox is full and its overflow policy rejects messages.
   template <class M>
   absl::Status TryTell(M&& message) const {
     Check<M>();
@@ -147,7 +148,7 @@ class TypedRef {
   constexpr ActorRef untyped() const { return ref_; }
   constexpr bool IsNoOne() const { return ref_.IsNoOne(); }
 
-  // As an ActorRef.
+  // Prints the reference as an ActorRef.
   friend std::ostream& operator<<(std::ostream& out, TypedRef ref) { return out << ref.ref_; }
   friend constexpr bool operator==(TypedRef a, TypedRef b) { return a.ref_ == b.ref_; }
   template <typename H>
@@ -160,6 +161,10 @@ class TypedRef {
 
   ActorRef ref_;
 };
+
+// The reference to an actor of class A: TypedRef<Greet> for a Greeter.
+template <class A>
+using RefOf = typename A::Ref;
 
 static_assert(std::is_trivially_copyable_v<TypedRef<int>> && sizeof(TypedRef<int>) == 16);
 

@@ -1,4 +1,4 @@
-// Typed actors of a system, from outside: the templates that ActorSystem declares.
+// Spawns typed actors from outside of actors: the templates that ActorSystem declares.
 //
 //   ActorSystem system("bank");
 //   auto account = system.Spawn<Account>("alice", /*balance=*/100);       // throws SpawnError if there is an "alice"
@@ -17,7 +17,9 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/turn/spawn_error.h"
+#include "fraktor/actor/typed/spawn_options.h"
 #include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/actor/typed/typed_props.h"
 
 namespace fraktor::inline v0 {
 

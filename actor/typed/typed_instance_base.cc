@@ -1,4 +1,4 @@
-#include "fraktor/actor/typed/typed_actor.h"
+#include "fraktor/actor/typed/typed_instance_base.h"
 
 #include <memory>
 #include <utility>
@@ -12,12 +12,6 @@
 #include "fraktor/actor/turn/mailing.h"
 
 namespace fraktor::inline v0::typed_internal {
-
-absl::Status AskedByAnotherClass() {
-  return absl::FailedPreconditionError(
-      "AskOnReply with a function of another class than that of the actor: name the function by the class that was "
-      "spawned");
-}
 
 void TypedInstanceBase::Replace(std::unique_ptr<TypedBehavior> behavior) {
   if (behaviors_ == nullptr) behaviors_ = std::make_unique<BehaviorStack>();
@@ -42,16 +36,18 @@ void TypedInstanceBase::Add(std::unique_ptr<MessageAdapter> adapter) {
 
 namespace {
 
-// While it lives, `adapted` is the message that is being handled, in place of the message that it was made of.
+// While this object lives, `adapted` is the current message of the turn, in place of the original
+// message.
 class CurrentMessage {
  public:
   CurrentMessage(Turn& turn, EnvelopePtr adapted)
       : turn_(turn), outer_(std::exchange(turn.current, adapted.release())) {}
   ~CurrentMessage() {
-    // Null if a handler keeps the message while it waits, or has stashed or forwarded it.
+    // Null if a waiting handler keeps the message, or if the handler stashed or forwarded it.
     const EnvelopePtr adapted(std::exchange(turn_.current, outer_));
     const bool is_settled = adapted == nullptr || (adapted->target_word() & kForwarded) != 0;
-    // Then a failure of this call is no reply to the asker, who still waits for the one that the message promises.
+    // Then a failure of this call is not the reply: the asker still waits for the reply of the
+    // handler that has the message.
     if (is_settled && outer_ != nullptr) outer_->set_target_word(outer_->target_word() | kForwarded);
   }
   CurrentMessage(const CurrentMessage&) = delete;
@@ -66,10 +62,10 @@ class CurrentMessage {
 
 absl::Status TypedInstanceBase::ReceiveOther(ActorContext& context, Envelope& message) {
   if (adapters_ == nullptr) return context.Unhandled(message);
-  // An actor knows few foreign types, and only their messages come here.
+  // A linear search is enough: an actor has few adapters, and only foreign messages come here.
   for (const std::shared_ptr<MessageAdapter>& known : *adapters_) {
     if (known->from != message.type()) continue;
-    // The function may put another one in its place.
+    // The function may call Adapt, which replaces `known`.
     const std::shared_ptr<MessageAdapter> adapter = known;
     EnvelopePtr adapted = adapter->Adapt(message.sender(), message);
     adapted->set_target_word(message.target_word());
