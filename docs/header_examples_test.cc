@@ -98,7 +98,7 @@ class Kitchen : public Actor<Kitchen, Order, Cooked, Bill> {
   void On(Context&, const Cooked& cooked) {
     for (const ReplyTo<Meal>& reply_to : std::exchange(waiting_, {})) reply_to.Reply(Meal{cooked.name});
   }
-  Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }   // another replies
+  Forwarded<Sum> On(Context& context, const Bill& bill) { return context.Forward(till_, bill); }  // till_ replies
 
  private:
   const RefOf<Till> till_;
@@ -223,7 +223,7 @@ TEST(HeaderExamples, TypedRef) {
   ActorSystem& system = kit.system();
   TypedRef<Add, Get> both = system.Spawn<Counter>("counter");
   TypedRef<Add> adder = both;                        // narrowed; the other way round does not compile
-  adder.Tell(Add{1});                                // adder.Tell(Get{}) does not: ThisReferenceDoesNotTake<Get, ...>
+  adder.Tell(Add{1});                                // adder.Tell(Get{}): ThisReferenceDoesNotTake<Get, ...>
   EXPECT_EQ(kit.AskAndWait(both, Get{})->n, 1);
 }
 
@@ -637,7 +637,8 @@ TEST(HeaderExamples, Router) {
 }
 
 [[maybe_unused]] void Use(ActorContext& context, ActorRef a, ActorRef b, ActorRef c) {
-  PropsPtr pool = MakePool({.strategy = RouterStrategy::SmallestMailbox(), .size = 5}, TypedPropsOf<Worker>()).value();
+  const PoolOptions options{.strategy = RouterStrategy::SmallestMailbox(), .size = 5};
+  PropsPtr pool = MakePool(options, TypedPropsOf<Worker>()).value();
   ActorRef router = context.TrySpawn(*pool, "workers").value();              // the same without types
   PropsPtr group = MakeGroup({.routees = {a, b, c}}).value();             // actors that are there already
 }

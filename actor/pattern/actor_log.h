@@ -1,11 +1,11 @@
-// Log: writes a line to the log of the system that the actor lives in, with the actor's path and type.
+// Log: writes a line to the log of the actor's system, with the path and the type of the actor.
 //
 //   Log(context, LogLevel::kInfo, "sold " + std::to_string(n) + " of " + item);
 //
-// One line of the program that logs too often is limited: see LogLimits. A text that costs something to make is made
-// only if somebody reads it: `if (IsLogOn(context, LogLevel::kDebug)) Log(...)`.
+// The log limits a program line that logs too often: see LogLimits. Build an expensive text only if
+// somebody reads it: `if (IsLogOn(context, LogLevel::kDebug)) Log(...)`.
 //
-// Thread safety: in the actor's turn.
+// Thread safety: the turns of the actor.
 #ifndef FRAKTOR_ACTOR_PATTERN_ACTOR_LOG_H_
 #define FRAKTOR_ACTOR_PATTERN_ACTOR_LOG_H_
 

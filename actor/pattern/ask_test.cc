@@ -1,4 +1,5 @@
-// Asks as programs use them: answers, errors, timeouts and what they say, circles of questions, promises as references.
+// Asks as programs use them: replies, errors, timeouts and their texts, circles of asks, promises
+// as references.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -72,7 +73,7 @@ bool Has(const absl::Status& status, std::string_view part) {
   return std::string_view(status.message().data(), status.message().size()).find(part) != std::string_view::npos;
 }
 
-// Keeps who asks.
+// Keeps the askers.
 class Silent : public Actor<Silent, Question, Noise> {
  public:
   explicit Silent(std::vector<ActorRef>* asked) : asked_(*asked) {}
@@ -95,7 +96,7 @@ class Teller : public Actor<Teller, Question> {
   }
 };
 
-// Answers when it is told to, the latest question first.
+// Replies on request, to the latest ask first.
 struct AnswerAll {};
 class Collector : public Actor<Collector, Question, AnswerAll> {
  public:
@@ -133,7 +134,7 @@ TEST_F(AskTest, TasksThatWaitGoOnInTheOrderInWhichTheyAreWoken) {
   }
 }
 
-// Each asks again and again, and waits for each answer.
+// Asks in a loop, and waits for each reply.
 Task<void> AskManyTimes(ActorSystem& system, Collector::Ref collector, int value, int times,
                         std::vector<int>& answers) {
   for (int i = 0; i < times; ++i) {
@@ -147,7 +148,7 @@ TEST_F(AskTest, TasksThatWaitAgainAreWokenAgain) {
   auto collector = system_->Spawn<Collector>("collector");
   for (const int count : {1, 5, 30}) {
     std::vector<int> answers;
-    // Those with even numbers are done earlier.
+    // Those with even numbers end earlier.
     for (int i = 0; i < count; ++i) system_->Run(AskManyTimes(*system_, collector, i, 2 + i % 2, answers));
     for (int round = 0; round < 4; ++round) {
       Settle();
@@ -164,7 +165,7 @@ TEST_F(AskTest, TasksThatWaitAgainAreWokenAgain) {
   }
 }
 
-// A future of one actor that another waits for: its answer comes in the turns of the first.
+// A future of one actor that another waits for: the reply comes in the turns of the first.
 struct Wait {
   Future<Answer> answer;
 };
@@ -240,12 +241,12 @@ TEST(AskWithThreads, AnotherActorMayWaitForTheAnswerOnAnotherThread) {
   for (int i = 1; i <= kQuestions; ++i) EXPECT_EQ(heard[i - 1], i);
 }
 
-// A future that outlives the handler that has waited for it, and is waited for by the next.
+// A future that outlives the handler that waited for it. The next handler waits for it again.
 class Keeps : public Actor<Keeps, Question, Noise> {
  public:
   Keeps(Collector::Ref target, std::vector<int>* heard, std::shared_ptr<Future<Answer>> asking)
       : target_(target), heard_(*heard), asking_(std::move(asking)) {}
-  // The first message asks and waits, any other waits for what there is.
+  // The first message asks and waits; any other message waits for the same future.
   InterleavingTask<Deferred<Answer>> On(Context& context, Question question) {
     if (!asking_->valid()) *asking_ = context.Ask(target_, question, absl::Hours(1));
     const absl::StatusOr<Answer> answer = co_await *asking_;
@@ -267,7 +268,7 @@ TEST_F(AskTest, AFutureMayOutliveTheHandlerThatWaitedForIt) {
   auto keeps = system_->Spawn<Keeps>("keeps", collector, &heard, asking);
   keeps.Tell(Question{1});
   Settle();
-  keeps.Tell(Noise{});  // The handler that waits ends with the object.
+  keeps.Tell(Noise{});  // The waiting handler ends with the object.
   Settle();
   keeps.Tell(Question{2});
   Settle();
@@ -277,7 +278,7 @@ TEST_F(AskTest, AFutureMayOutliveTheHandlerThatWaitedForIt) {
   EXPECT_EQ(heard, std::vector<int>({1}));
 }
 
-// A handler of the runtime's kind whose step throws when it goes on.
+// A handler as the runtime has them. Its step throws when it resumes.
 class ThrowsLater final : public AwaitingHandler {
  public:
   explicit ThrowsLater(Task<void> task) : running_(std::move(task), static_cast<TaskDriver&>(*this)) {}
@@ -376,7 +377,7 @@ TEST_F(AskTest, AnActorThatFailsWithTheErrorOfAnotherIsRestartedWhateverHappened
   }
 }
 
-// Ends because an ask of its own has timed out.
+// Ends because its own ask has timed out.
 class GivesUp : public Actor<GivesUp, Noise> {
  public:
   void On(Context& context, const Noise&) {
@@ -409,7 +410,7 @@ TEST_F(AskTest, TheFirstReplyCompletesTheFutureAndLaterOnesAreDeadLetters) {
       << "an answer of another type is an error";
 }
 
-// What comes to it, in order.
+// Records its messages in order.
 class Recorder : public Actor<Recorder, Question, Noise> {
  public:
   explicit Recorder(std::string* came) : came_(*came) {}
@@ -449,7 +450,7 @@ TEST_F(AskTest, AQuestionFromOutsideEndsWithTheSystem) {
   EXPECT_FALSE(on_its_way.Take().ok());
   Future<Answer> too_late = system_->Ask(silent, Question{}, absl::InfiniteDuration());
   EXPECT_FALSE(too_late.Take().ok());
-  // Those whose system goes with the question in its hands.
+  // Asks whose system ends while the target handles them.
   ActorSystemOptions options;
   options.toolbox = toolbox_.get();
   options.shutdown_timeout = absl::ZeroDuration();
@@ -460,7 +461,7 @@ TEST_F(AskTest, AQuestionFromOutsideEndsWithTheSystem) {
   EXPECT_FALSE(not_even_opened.Take().ok());
 }
 
-// A98; no one stands for the dead letters. There is no null: a message is a value.
+// A98; no one stands for the dead letters. There is no null, because a message is a value.
 TEST_F(AskTest, AskingNobodyFailsAtOnce) {
   std::vector<ActorRef> asked;
   auto silent = system_->Spawn<Silent>("silent", &asked);
@@ -509,7 +510,7 @@ class Stillborn : public Actor<Stillborn, Question> {
   Answer On(Context&, const Question&) { return {}; }
 };
 
-// Whether the question comes before the failure or after it.
+// The ask may arrive before the failure or after it.
 TEST_F(AskTest, AQuestionToAnActorThatCouldNotStartGetsTheCause) {
   auto early = system_->Spawn<Stillborn>("early");
   Future<Answer> waiting = system_->Ask(early, Question{}, absl::Hours(1));
@@ -525,11 +526,11 @@ TEST_F(AskTest, AQuestionToAnActorThatCouldNotStartGetsTheCause) {
   }
 }
 
-// Questions that nobody will answer.
+// Asks that nobody will answer.
 
 enum class Ending { kAtOnce, kLate, kReplyFirst, kForwardFirst, kNever };
 struct Break {};
-// Fails on questions, in one of several ways.
+// Fails on asks, in one of several ways.
 class Failing : public Actor<Failing, Question, Break> {
  public:
   explicit Failing(Ending ending, ActorRef helper = {}) : ending_(ending), helper_(helper) {}
@@ -614,7 +615,7 @@ TEST_F(AskTest, AQuestionFailsWhenTheHandlerThatWaitsForItIsGivenUp) {
   EXPECT_EQ(toolbox_->Now(), before);
 }
 
-// Notes when a handler that waits is given up, and when the actor and its child end.
+// Records when a waiting handler is cancelled, and when the actor and its child end.
 struct GiveUp {
   explicit GiveUp(std::vector<std::string>* log) : log_(*log) {}
   ~GiveUp() { log_.push_back("gave up"); }
@@ -647,7 +648,7 @@ class Waits : public Actor<Waits, Question, Noise> {
   const bool has_child_;
 };
 
-// A18: a handler that waits does not run. Its asker need not wait until the children have ended.
+// A18: a waiting handler does not run. Its asker need not wait until the children have ended.
 TEST_F(AskTest, StopGivesUpAHandlerThatWaitsBeforeItWaitsForTheChildren) {
   std::vector<std::string> log;
   auto waits = system_->Spawn<Waits>("waits", &log);
@@ -660,7 +661,7 @@ TEST_F(AskTest, StopGivesUpAHandlerThatWaitsBeforeItWaitsForTheChildren) {
   EXPECT_TRUE(Has(asked.Take().status(), "is stopped while its handler waits"));
 }
 
-// A19: the message that it waits in came before.
+// A19: the message of the waiting handler came before the stop.
 TEST_F(AskTest, APoisonPillWaitsForAHandlerThatWaits) {
   std::vector<std::string> log;
   auto waits = system_->Spawn<Waits>("waits", &log);
@@ -676,7 +677,7 @@ TEST_F(AskTest, APoisonPillWaitsForAHandlerThatWaits) {
   EXPECT_FALSE(too_late.Take().ok());
 }
 
-// It lets other messages in while it waits, and the pill is one of them.
+// The handler lets the actor handle other messages while it waits, and the pill is one of them.
 TEST_F(AskTest, APoisonPillGivesUpAnInterleavingHandlerThatWaits) {
   std::vector<std::string> log;
   auto waits = system_->Spawn<Waits>("waits", &log);
@@ -695,7 +696,7 @@ class AnswersInHook : public Actor<AnswersInHook, Question> {
   Deferred<Answer> On(Context&, const Question&) { return absl::OutOfRangeError("too far"); }
   void PreRestart(Context& context, const absl::Status&, Envelope*) { context.Reply(Answer{7}); }
 };
-// Supervises a child whose restart it puts off.
+// Supervises a child whose restart is delayed.
 struct GetChild {
   using Reply = Link;
 };
@@ -767,7 +768,7 @@ TEST_F(AskTest, ASystemThatHasEndedIsUnavailable) {
   EXPECT_EQ(spawned.message(), asked.message());
 }
 
-// Asks a target in a handler, and says what it hears.
+// Asks a target in a handler, and reports the result.
 template <class Mode>
 class Asker : public Actor<Asker<Mode>, Question, Noise> {
  public:
@@ -790,7 +791,7 @@ class Asker : public Actor<Asker<Mode>, Question, Noise> {
 using Waiting = Asker<Task<Answer>>;
 using Interleaving = Asker<InterleavingTask<Answer>>;
 
-// A99, and what the target is at.
+// A99, with the status report of the target.
 TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   std::vector<ActorRef> asked;
   std::vector<std::string> heard;
@@ -799,7 +800,7 @@ TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   auto second = system_->Spawn<Waiting>("second", first.untyped(), &heard);
   second.Tell(Question{});
   Settle();
-  // They wait behind the question that `first` is at.
+  // They wait behind the ask that `first` handles.
   for (int i = 0; i < 3; ++i) first.Tell(Noise{});
   Advance(absl::Seconds(1));
   EXPECT_TRUE(heard.empty());
@@ -819,7 +820,8 @@ TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   EXPECT_EQ(late_replies(), 2u) << "a question that has timed out is over, whatever its asker has heard";
 }
 
-// Who stands between the asker and the target may put an error in better words, but not what the target has answered.
+// An actor between asker and target may reword an error of the runtime, but not the reply of the
+// target.
 TEST_F(AskTest, AnErrorThatIsNoAnswerMayBeExplained) {
   std::vector<ActorRef> asked;
   auto silent = system_->Spawn<Silent>("silent", &asked);
@@ -857,7 +859,7 @@ TEST_F(AskTest, ManyQuestionsThatTimeOutTogetherAllFail) {
   }
 }
 
-// An asker that ends meanwhile.
+// An asker that ends during the ask.
 TEST_F(AskTest, WhoAskedMayEndBeforeTheTargetHasSaidWhatItIsAt) {
   std::vector<ActorRef> asked;
   std::vector<std::string> heard;
@@ -871,7 +873,8 @@ TEST_F(AskTest, WhoAskedMayEndBeforeTheTargetHasSaidWhatItIsAt) {
   EXPECT_FALSE(system_->Resolve("/user/asker").ok());
 }
 
-// A target in the middle of a handler cannot say anything: what can be seen from outside is said, after a moment.
+// A target in the middle of a handler cannot report: after a moment the asker learns what is
+// visible from outside.
 TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
   struct Gate {
     absl::Notification entered;
@@ -963,9 +966,9 @@ TEST(AskWithThreads, APinnedActorMayWaitForOthersButNotForItself) {
   EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());
 }
 
-// Circles.
+// Circles of asks.
 
-// Asks the next one what it was asked.
+// Passes each ask on to the next actor.
 template <class Mode>
 class Ring : public Actor<Ring<Mode>, Question, Link> {
  public:
@@ -1018,7 +1021,8 @@ TEST_F(AskTest, InterleavingHandlersMayAskAroundACircle) {
   EXPECT_TRUE(system_->AskAndWait(alone, Question{5}, absl::Hours(1)).ok());
 }
 
-// One that waits strictly in a circle of others that interleave is asked while it waits: that does not end.
+// An actor that waits exclusively, in a circle of actors that interleave, is asked while it waits:
+// that does not end.
 TEST_F(AskTest, ACircleThroughOneThatDoesNotInterleaveIsNotMissed) {
   auto strict = system_->Spawn<Strict>("strict");
   auto loose = system_->Spawn<Loose>("loose");
@@ -1029,7 +1033,7 @@ TEST_F(AskTest, ACircleThroughOneThatDoesNotInterleaveIsNotMissed) {
 }
 
 enum class Cut { kForward, kForwardMessage, kReply };
-// Lets go of its question, and then asks back.
+// Drops its ask, and then asks back.
 class Cutter : public Actor<Cutter, Question, Link> {
  public:
   Cutter(Cut cut, ActorRef helper, std::vector<std::string>* heard) : cut_(cut), helper_(helper), heard_(*heard) {}

@@ -1,4 +1,4 @@
-// An actor without types that changes how it handles messages: Become and Unbecome.
+// BehaviorActor: an untyped actor that changes how it handles messages, by Become and Unbecome.
 //
 //   class Door final : public BehaviorActor {
 //    public:
@@ -13,12 +13,13 @@
 //     absl::Status Opened(ActorContext& context, Envelope& message) { return context.Unhandled(message); }
 //   };
 //
-// Behaviours are a stack, with ReceiveInitially below all. Become replaces the one on top; BecomeStacked puts one above,
-// and Unbecome goes back to the one below. A behaviour that was replaced lives until the last handler and the last task
-// that it began have ended. A restart begins anew, with what the constructor says. Typed actors have the
-// same in their context (typed_actor.h); for states with data, timeouts and listeners there is fsm.h.
+// Behaviours form a stack above ReceiveInitially. Become replaces the one on top, BecomeStacked
+// puts one above it, and Unbecome removes it. A replaced behaviour lives until the last handler and
+// the last task that it began have ended. A restart begins with the behaviour that the constructor
+// sets. Typed actors have the same in their context (typed_context.h). fsm.h has states with data,
+// timeouts and listeners.
 //
-// Thread safety: as any actor, in its turns and its constructor.
+// Thread safety: the turns of the actor, and its constructor.
 #ifndef FRAKTOR_ACTOR_PATTERN_BEHAVIORS_H_
 #define FRAKTOR_ACTOR_PATTERN_BEHAVIORS_H_
 
@@ -41,7 +42,7 @@ using Behavior = std::function<absl::Status(ActorContext& context, Envelope& mes
 
 class BehaviorActor : public ActorInstance {
  public:
-  // The limit of behaviours on the stack. A program that exceeds it has forgotten Unbecome.
+  // The limit of the stack. A program that exceeds it has forgotten Unbecome.
   static constexpr size_t kMaxStacked = BehaviorStack::kMaxStacked;
 
   BehaviorActor() = default;
@@ -51,14 +52,14 @@ class BehaviorActor : public ActorInstance {
   absl::Status Receive(ActorContext& context, Envelope& message) final;
 
  protected:
-  // What handles messages as long as there is no other behaviour. The usual one handles none.
+  // Handles messages while the stack is empty. The default handles none.
   virtual absl::Status ReceiveInitially(ActorContext& context, Envelope& message);
 
-  // From the next message on. A handler that replaces itself runs to its end.
+  // Takes effect with the next message. A handler that replaces itself runs to its end.
   void Become(Behavior behavior);
-  // ResourceExhausted beyond kMaxStacked: then nothing changes.
+  // ResourceExhausted above kMaxStacked: then nothing changes.
   absl::Status BecomeStacked(Behavior behavior);
-  // A method of this actor.
+  // The same with a member function of this actor.
   template <class Self>
   void Become(absl::Status (Self::*method)(ActorContext&, Envelope&)) {
     Become(Bind(method));
@@ -67,7 +68,7 @@ class BehaviorActor : public ActorInstance {
   absl::Status BecomeStacked(absl::Status (Self::*method)(ActorContext&, Envelope&)) {
     return BecomeStacked(Bind(method));
   }
-  // False if there is nothing below.
+  // False if the stack is empty.
   bool Unbecome();
 
  private:

@@ -22,7 +22,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// Notes what behaves how, and changes by words.
+// Records which behaviour handled a message, and changes behaviours by text.
 class Changing final : public BehaviorActor {
  public:
   Changing(Lines* lines, bool begins_as_a) : lines_(*lines) {
@@ -50,7 +50,7 @@ class Changing final : public BehaviorActor {
       lines_.push_back(std::string(stacked.message()));
     }
     if (word == "function") {
-      // It replaces itself, and goes on with what it has captured.
+      // The function replaces itself, and goes on with its captures.
       Become([this, text = std::string(100, 'x')](ActorContext&, Envelope&) {
         Become(&Changing::A);
         lines_.push_back(absl::StrCat("function of ", text.size()));
@@ -118,7 +118,7 @@ TEST_F(BehaviorsTest, AreRefusedBeyondTheLimit) {
             Lines({"a: many", "1000 behaviours are stacked; use Become, or go back by Unbecome", "b: x"}));
 }
 
-// A coroutine uses what its function has captured, after the function was replaced.
+// A coroutine uses the captures of its function after the function was replaced.
 class Waiting final : public BehaviorActor {
  public:
   explicit Waiting(Lines* lines) : lines_(*lines) {

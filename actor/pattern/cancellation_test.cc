@@ -37,7 +37,7 @@ class Kitchen : public Actor<Kitchen, Order, Serve> {
   ReplyTo<Meal> asker_;
 };
 
-// Asks by a token, and replies with what it hears.
+// Asks with a token, and replies with the result.
 struct Eat {
   using Reply = Meal;
   std::stop_token stop;
@@ -83,7 +83,7 @@ TEST(Cancellation, EndsTheWaitOfAHandler) {
   kit.Settle();
   ASSERT_TRUE(eating.IsReady());
   EXPECT_TRUE(absl::IsCancelled(eating.Take().status()));
-  // The ask is over: nobody waits for the reply of then, and the next ask is another.
+  // The ask is over: its late reply is a dead letter, and the next ask has a promise of its own.
   kit.ExpectDeadLetters<Meal>(1, [&] { kitchen.Tell(Serve{}); });
   auto again = kit.system().Ask(guest, Eat{}, absl::Hours(2));
   kit.Settle();

@@ -73,13 +73,13 @@ class CircuitBreaker::Core : public std::enable_shared_from_this<Core> {
     Tell(news);
   }
 
-  // A call whose result nobody wants.
+  // The result of the call was dropped.
   void Forget(uint64_t epoch, bool is_trial) {
     MutexLock lock(mutex_);
     if (epoch == epoch_ && is_trial) trial_is_out_ = false;
   }
 
-  // As a call of its own that began and ended now.
+  // Counts as a call that began and ended now.
   void Report(bool success) {
     News news;
     {
@@ -98,7 +98,7 @@ class CircuitBreaker::Core : public std::enable_shared_from_this<Core> {
     return std::find(harmless.begin(), harmless.end(), status.code()) == harmless.end();
   }
 
-  // Also without anybody calling, and without the timer that brings it about.
+  // An open breaker becomes half-open by time alone, even if nobody calls and no timer fires.
   CircuitState state() {
     News news;
     CircuitState state;
@@ -128,7 +128,7 @@ class CircuitBreaker::Core : public std::enable_shared_from_this<Core> {
   const CircuitBreakerOptions& options() const { return options_; }
 
  private:
-  // What listeners are to hear when the lock is free.
+  // The events for listeners, which run when the lock is free.
   struct News {
     struct Call {
       CallOutcome outcome;
@@ -195,7 +195,8 @@ class CircuitBreaker::Core : public std::enable_shared_from_this<Core> {
   void Open(News& news) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     MoveTo(CircuitState::kOpen, news);
     open_until_ = toolbox_.Now() + next_reset_;
-    // For listeners; without a timer the next call finds out. The breaker may be gone when it fires.
+    // The timer tells listeners; without it the next call changes the state. The breaker may be
+    // gone when it fires.
     toolbox_
         .ScheduleAt(open_until_,
                     [core = weak_from_this()] {
@@ -222,7 +223,7 @@ class CircuitBreaker::Core : public std::enable_shared_from_this<Core> {
 
   Mutex mutex_;
   CircuitState state_ ABSL_GUARDED_BY(mutex_) = CircuitState::kClosed;
-  // Of the state: a call counts only in the one that it began in.
+  // The number of the state: a call counts only in the state in which it began.
   uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
   int failures_ ABSL_GUARDED_BY(mutex_) = 0;
   bool trial_is_out_ ABSL_GUARDED_BY(mutex_) = false;

@@ -1,20 +1,25 @@
-// CircuitBreaker: stops calling something that keeps failing, and tries again later.
+// CircuitBreaker: stops calling a service that keeps failing, and tries again later.
 //
 //   std::unique_ptr<CircuitBreaker> breaker = CircuitBreaker::Make(toolbox, {.max_failures = 5}).value();
 //   auto calling = breaker->Call([&] { return context.Ask<Quote>(exchange, GetQuote{}, absl::Seconds(1)); });
 //   absl::StatusOr<Quote> quote = co_await calling;                  // Unavailable, at once, while it is open
 //   absl::StatusOr<int> n = breaker->CallNow([&] { return ReadSensor(); });
 //
-// Closed: calls go through; max_failures in a row open it. A call that takes longer than call_timeout is a failure.
-// Open: calls are refused with kOpen, and the text says for how long still. After reset_timeout it is
-// Half-open: one call goes through as a trial, others are refused. If that works the breaker is closed; otherwise it is
-// open again, for backoff_factor times as long, up to max_reset_timeout.
+// Closed: calls go through. `max_failures` failures in a row open the breaker. A call that takes
+// longer than `call_timeout` is a failure.
+// Open: the breaker rejects calls with kOpen, and the text says how long it stays open. After
+// `reset_timeout` it becomes half-open.
+// Half-open: one call goes through as a trial, and others are rejected. If the trial succeeds, the
+// breaker closes. Otherwise it opens again, for `backoff_factor` times as long, up to
+// `max_reset_timeout`.
 //
-// A call that began before the last change of state changes nothing any more. The call of a future is counted when its
-// result is taken; one that is dropped is not counted, and if it was the trial, the next call is.
+// A call that began before the last change of state has no effect on the state. The call of a
+// future counts when its result is taken. A dropped future does not count; if it was the trial, the
+// next call becomes the trial.
 //
-// Thread safety: any thread. Listeners are called without a lock, on the thread that caused what they hear of: a caller,
-// or a timer. The toolbox must outlive the breaker and the futures of its calls.
+// Thread safety: any thread. Listeners run without a lock, on the thread that caused the event:
+// that of a caller or of a timer. The toolbox must outlive the breaker and the futures of its
+// calls.
 #ifndef FRAKTOR_ACTOR_PATTERN_CIRCUIT_BREAKER_H_
 #define FRAKTOR_ACTOR_PATTERN_CIRCUIT_BREAKER_H_
 
@@ -43,11 +48,11 @@ namespace fraktor::inline v0 {
 enum class CircuitState : uint8_t { kClosed, kOpen, kHalfOpen };
 std::string_view NameOf(CircuitState state);
 
-// What became of a call.
+// The result of a call.
 enum class CallOutcome : uint8_t { kSuccess, kFailure, kTimeout, kRejected };
 
 enum class CircuitBreakerErrorKind : uint8_t {
-  kOpen = 0,  // The call was refused. Detail "remaining_ns".
+  kOpen = 0,  // The breaker rejected the call. Detail "remaining_ns".
 };
 template <>
 struct ErrorKindTraits<CircuitBreakerErrorKind> {
@@ -63,9 +68,9 @@ struct CircuitBreakerOptions {
   absl::Duration reset_timeout = absl::Seconds(15);
   double backoff_factor = 1.0;
   absl::Duration max_reset_timeout = absl::Hours(24);
-  // Errors with these codes are none of the other side's faults: they count as successes.
+  // Errors with these codes are not the fault of the service: they count as successes.
   std::vector<absl::StatusCode> harmless_codes = {};
-  // Instead of that: which errors are failures.
+  // Decides which errors are failures, in place of the codes.
   std::function<bool(const absl::Status& error)> is_failure = nullptr;
 
   // InvalidArgument that names the option.
@@ -76,7 +81,7 @@ class CircuitBreakerListener {
  public:
   virtual ~CircuitBreakerListener() = default;
   virtual void OnTransition(CircuitState /*from*/, CircuitState /*to*/) {}
-  // `took` is zero for a call that was rejected.
+  // `took` is zero for a rejected call.
   virtual void OnCall(CallOutcome /*outcome*/, absl::Duration /*took*/) {}
 };
 
@@ -85,47 +90,49 @@ class CircuitBreaker {
   static absl::StatusOr<std::unique_ptr<CircuitBreaker>> Make(RuntimeToolbox& toolbox, CircuitBreakerOptions options);
   ~CircuitBreaker();
 
-  // `fn` gives a Future<T>, and is not called while the breaker is open. What it throws is an error.
+  // `fn` returns a Future<T>. It is not called while the breaker is open. An exception counts as an
+  // error.
   template <class Fn>
   auto Call(Fn&& fn) {
     return Call(std::forward<Fn>(fn), nullptr);
   }
-  // `is_failure(const absl::StatusOr<T>&)` decides instead of the options: it sees values too.
+  // `is_failure(const absl::StatusOr<T>&)` decides in place of the options: it sees values too.
   template <class Fn, class IsFailure>
   auto Call(Fn&& fn, IsFailure is_failure) -> std::invoke_result_t<Fn>;
 
-  // `fn` returns T, absl::StatusOr<T>, absl::Status or void, and is over when it returns. One that took longer than
-  // call_timeout counts as a failure, but its result is given. What it throws counts, and is thrown on.
+  // `fn` returns T, absl::StatusOr<T>, absl::Status or void, and the call ends when it returns. A
+  // call that took longer than call_timeout counts as a failure, but its result is returned. An
+  // exception counts as a failure, and is thrown on.
   template <class Fn>
   auto CallNow(Fn&& fn) -> FutureResult<std::invoke_result_t<Fn>>;
 
-  // A call that somebody else made has worked, or has not. Nothing while it is open.
+  // Reports a call that was made without the breaker. Does nothing while the breaker is open.
   void Succeed();
   void Fail();
 
   CircuitState state() const;
-  // In a row, since it was closed.
+  // The failures in a row since the breaker closed.
   int failures() const;
-  // Until it is half-open; zero unless it is open.
+  // The time until the breaker becomes half-open; zero unless it is open.
   absl::Duration remaining() const;
   void AddListener(std::shared_ptr<CircuitBreakerListener> listener);
 
  private:
   class Core;
 
-  // The right to make a call, and how it is given back.
+  // The permission for one call, with the ways to report its result.
   class Permit {
    public:
     Permit(std::shared_ptr<Core> core, uint64_t epoch, bool is_trial, Instant begin);
     Permit(Permit&&) noexcept = default;
     Permit& operator=(Permit&&) = delete;
-    // A call that was dropped.
+    // The call was dropped.
     ~Permit();
 
-    // Of a call that is over now: it may have taken too long.
+    // Ends the call now. It is a failure if it took too long.
     void End(const absl::Status& status);
     void EndAs(CallOutcome outcome);
-    // By the options.
+    // Decides by the options.
     CallOutcome OutcomeOf(const absl::Status& status) const;
     // The error of a call that took longer than call_timeout.
     absl::Status LateError() const;
@@ -166,8 +173,8 @@ auto CircuitBreaker::Call(Fn&& fn, IsFailure is_failure) -> std::invoke_result_t
   return TimedResultOf(toolbox(), std::move(inner), call_timeout())
       .MapResult([ending = *std::move(permit),
                   decide = std::move(is_failure)](absl::StatusOr<TimedResult<T>> timed) mutable -> FutureResult<T> {
-        // Whoever takes a result late has not made the call slow. Nor has a call that fails with
-        // somebody else's timeout.
+        // A caller that takes the result late has not made the call slow. Neither has a call that
+        // fails with the timeout of another service.
         if (timed.ok() && timed->is_late) {
           absl::Status late = ending.LateError();
           ending.EndAs(CallOutcome::kTimeout);

@@ -1,5 +1,5 @@
-// An actor that is a finite state machine: named states with a handler each, data that goes along, transitions that
-// others can listen to, and timeouts.
+// Fsm: an actor that is a finite state machine. It has named states with a handler each, data,
+// transitions that other actors can subscribe to, and timeouts.
 //
 //   enum class DoorState { kClosed, kOpen };
 //   struct DoorData { int opened = 0; };
@@ -22,23 +22,25 @@
 //   absl::StatusOr<Opened> opened = system.AskAndWait<Opened>(door, Push{}, absl::Seconds(1));
 //
 // The rules:
-// - PreStart goes from the first state to itself: transition handlers and subscribers hear of it. An actor that
-//   overrides PreStart or PostStop calls the ones here too.
-// - GoTo is a transition, also to the state that it is in. Stay is none.
-// - Within OnTransition, data() is what was before and next_data() what comes; elsewhere next_data() is null.
-// - Any message ends the timeout of the state, and the answer to it begins a new one, also if that is Stay: that of the
-//   state, or what ForMax says, for once. Subscriptions do not.
-// - Named timers are those of timers.h, under any key: they have nothing to do with the timeout of a state.
-// - Stop ends the actor. OnTermination is called once, with the data that Stop was given; if the actor ends otherwise,
-//   or is restarted, the reason is kShutdown. All timers are cancelled before.
-// - GoTo a state without a handler ends the actor: the reason is kFailure, and is logged.
-// - A message that neither the state's handlers nor WhenUnhandled want is unhandled (ActorContext::Unhandled), and the
-//   machine stays.
+// - PreStart makes a transition from the first state to itself: transition handlers and subscribers
+//   receive it. An actor that overrides PreStart or PostStop calls the ones here too.
+// - GoTo makes a transition, also to the present state. Stay makes none.
+// - Within OnTransition, data() is the old data and next_data() the new one; elsewhere next_data()
+//   is null.
+// - Any message ends the timeout of the state, and the result of its handler begins a new one, also
+//   if that is Stay: the timeout of the state, or once that of ForMax. Subscriptions do not.
+// - Named timers are those of timers.h, under any key. They are independent of the timeout of a
+//   state.
+// - Stop ends the actor. OnTermination runs once, with the data of Stop. If the actor ends
+//   otherwise, or is restarted, the reason is kShutdown. All timers are cancelled before.
+// - GoTo to a state without a handler ends the actor. The reason is kFailure, and is logged.
+// - A message that the handlers of the state and WhenUnhandled reject is unhandled
+//   (ActorContext::Unhandled), and the machine stays.
 //
-// A subscriber is an actor that sends SubscribeTransitions: it gets an FsmCurrentState, and an FsmTransition for each
-// transition from then on. One that has ended is forgotten.
+// An actor subscribes by sending SubscribeTransitions. It gets an FsmCurrentState at once, and an
+// FsmTransition for each transition. A subscriber that has ended is removed.
 //
-// Thread safety: as any actor, in its turns and its constructor.
+// Thread safety: the turns of the actor, and its constructor.
 #ifndef FRAKTOR_ACTOR_PATTERN_FSM_H_
 #define FRAKTOR_ACTOR_PATTERN_FSM_H_
 
@@ -67,7 +69,7 @@
 
 namespace fraktor::inline v0 {
 
-// Nothing has come for as long as the state allows. To the state's handler.
+// The message to the handler of a state when the timeout of the state has passed.
 struct FsmStateTimeout {};
 
 struct SubscribeTransitions {
@@ -77,7 +79,7 @@ struct UnsubscribeTransitions {
   ActorRef subscriber;
 };
 
-// To subscribers: first where the machine is, then how it goes on.
+// Messages to subscribers: the present state first, and then each transition.
 template <class State>
 struct FsmCurrentState {
   ActorRef fsm;
@@ -90,7 +92,7 @@ struct FsmTransition {
   State to;
 };
 
-// Why a machine has ended.
+// The reason of the end of a machine.
 struct FsmReason {
   enum class Kind : uint8_t { kNormal, kShutdown, kFailure };
 
@@ -116,27 +118,27 @@ bool HasEnded(ActorRef actor);
 
 }  // namespace fsm_internal
 
-// A State can be compared by ==; mostly it is an enum. Data is moved, and copied only for the log.
+// State has ==; it is usually an enum. Data is moved, and copied only for the log.
 template <class State, class Data>
 class Fsm : public ActorInstance {
  public:
-  // More subscribers are refused: their messages are unhandled.
+  // Further subscribers are refused: their messages are unhandled.
   static constexpr size_t kMaxSubscribers = 10'000;
 
-  // What a handler answers.
+  // The result of a handler.
   class Next {
    public:
-    // The data from now on.
+    // Sets the new data.
     Next Using(Data data) && {
       data_.emplace(std::move(data));
       return std::move(*this);
     }
-    // Instead of the state's own timeout, this time; InfiniteDuration for none.
+    // Replaces the timeout of the state this time; InfiniteDuration for none.
     Next ForMax(absl::Duration timeout) && {
       timeout_ = timeout;
       return std::move(*this);
     }
-    // An answer to the sender, when this has been accepted.
+    // Replies to the sender when the result is accepted.
     template <class M>
     Next Replying(M&& message) && {
       replies_.push_back(MakeEnvelope<std::decay_t<M>>(ActorRef(), std::forward<M>(message)));
@@ -161,11 +163,11 @@ class Fsm : public ActorInstance {
   using TerminationHandler =
       std::function<void(ActorContext& context, const FsmReason& reason, const State& state, const Data& data)>;
 
-  // One message, as the log keeps it.
+  // The log entry of one message.
   struct LogEntry {
-    State state;               // In which it came.
+    State state;               // The state in which the message came.
     std::string_view event;    // The type of the message.
-    std::optional<Data> data;  // Before it; null if Data cannot be copied.
+    std::optional<Data> data;  // The data before the message; null if Data cannot be copied.
   };
 
   absl::Status PreStart(ActorContext& context) override {
@@ -188,7 +190,7 @@ class Fsm : public ActorInstance {
     Timers(context).Cancel(fsm_internal::kStateTimeoutKey);
     Log(message);
     Next next = Unhandled();
-    // By index: a handler may add others.
+    // The loop uses an index because a handler may add others.
     for (size_t i = 0; i < handlers_.size() && next.kind_ == Next::Kind::kUnhandled; ++i) {
       if (handlers_[i].state == *state_) next = handlers_[i].handler(context, message);
     }
@@ -204,31 +206,31 @@ class Fsm : public ActorInstance {
   const Data& data() const { return *data_; }
 
  protected:
-  // In the constructor: where it begins. `timeout` instead of the state's own, for once.
+  // Sets the first state. Call it in the constructor. `timeout` replaces that of the state once.
   void StartWith(State state, Data data, std::optional<absl::Duration> timeout = std::nullopt) {
     state_.emplace(std::move(state));
     data_.emplace(std::move(data));
     first_timeout_ = timeout;
   }
 
-  // What handles messages in a state, and how long it may last without any. A state may have several: the first that
-  // does not answer Unhandled decides, and the last timeout that is not infinite counts.
+  // Adds a handler for a state, and the timeout of the state. With several handlers, the first one
+  // that does not return Unhandled decides. The last timeout that is not infinite counts.
   void When(State state, Handler handler, absl::Duration timeout = absl::InfiniteDuration()) {
     handlers_.push_back({.state = std::move(state), .handler = std::move(handler), .timeout = timeout});
   }
-  // From the next message on, instead of what When said.
+  // Replaces the timeout that When has set, from the next message on.
   void SetStateTimeout(const State& state, absl::Duration timeout) {
     for (StateHandler& each : handlers_) {
       if (each.state == state) each.timeout = timeout;
     }
   }
-  // For all states, after their own handlers.
+  // Handles messages of all states that their own handlers reject.
   void WhenUnhandled(Handler handler) { when_unhandled_ = std::move(handler); }
-  // Several are called in order.
+  // Adds a transition handler. They run in order.
   void OnTransition(TransitionHandler handler) { on_transition_.push_back(std::move(handler)); }
   void OnTermination(TerminationHandler handler) { on_termination_ = std::move(handler); }
 
-  // The answers.
+  // The results of handlers.
   Next GoTo(State state) const { return Next(Next::Kind::kGoTo, std::move(state)); }
   Next Stay() const { return Next(Next::Kind::kStay, *state_); }
   Next Unhandled() const { return Next(Next::Kind::kUnhandled, *state_); }
@@ -238,16 +240,16 @@ class Fsm : public ActorInstance {
     return next;
   }
 
-  // In OnTransition: the data that comes. Elsewhere null.
+  // In OnTransition the new data; elsewhere null.
   const Data* next_data() const { return next_data_; }
 
-  // Keeps the last `depth` messages with the states in which they came; 0, as it is at first, none.
+  // Keeps the last `depth` messages with the states in which they came. The default is 0.
   void KeepLog(size_t depth) {
     log_depth_ = depth;
     log_.clear();
     log_start_ = 0;
   }
-  // The oldest first.
+  // The oldest is first.
   std::vector<LogEntry> GetLog() const {
     std::vector<LogEntry> entries;
     entries.reserve(log_.size());
@@ -373,7 +375,7 @@ class Fsm : public ActorInstance {
     }
   }
 
-  // They stay where they are while they run, also if one adds others.
+  // Handlers keep their addresses while they run, also if one of them adds others.
   std::deque<StateHandler> handlers_;
   Handler when_unhandled_;
   std::deque<TransitionHandler> on_transition_;
@@ -385,12 +387,13 @@ class Fsm : public ActorInstance {
   const Data* next_data_ = nullptr;
   bool is_terminated_ = false;
   IndexedSet<ActorRef> subscribers_;
-  // At this size a new subscriber makes the FSM look for those that have ended. It doubles with the
-  // number of those that live, so that a subscription costs the same however many there are.
+  // At this size a new subscriber makes the FSM remove those that have ended. The size doubles with
+  // the number of living subscribers, so the cost of a subscription does not depend on their
+  // number.
   static constexpr size_t kFirstForget = 16;
   size_t forget_at_ = kFirstForget;
   size_t log_depth_ = 0;
-  size_t log_start_ = 0;  // Where the oldest is, once the log is full.
+  size_t log_start_ = 0;  // The index of the oldest entry, once the log is full.
   std::vector<LogEntry> log_;
 };
 

@@ -29,11 +29,11 @@ enum class At { kIdle, kBusy, kLost };
 
 std::string TextOf(At at) { return at == At::kIdle ? "idle" : at == At::kBusy ? "busy" : "lost"; }
 
-// A machine that does what a test says, in its constructor and by messages.
+// A machine that a test scripts, in its constructor and by messages.
 class Machine final : public Fsm<At, int> {
  public:
   using Setup = std::function<void(Machine&)>;
-  // A message: what the handler is to answer.
+  // A message with the result that the handler returns.
   struct Answer {
     std::function<Next(Machine&, ActorContext&)> what;
   };
@@ -177,7 +177,7 @@ TEST_F(FsmTest, TellsSubscribersWhereItIsAndHowItGoesOn) {
       return absl::OkStatus();
     }});
   };
-  // Who of two runs first is nobody's business.
+  // The order of the two is not specified.
   const auto take_sorted = [this] {
     Log lines = Take();
     std::sort(lines.begin(), lines.end());

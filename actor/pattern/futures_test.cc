@@ -1,5 +1,5 @@
-// What is built of futures: timeouts, tasks from outside, pipes, graceful stops, retries, circuit breakers; and lines
-// that actors log.
+// Patterns with futures: timeouts, tasks from outside, pipes, graceful stops, retries, circuit
+// breakers; and lines that actors log.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -99,7 +99,8 @@ TEST_F(PatternTest, ATimedFutureThatIsDroppedLetsGoOfTheTimerAndTheInnerOne) {
   Advance(absl::Seconds(2));
 }
 
-// Value and timer come at the same time, on two threads: one of them wins, and the other is let go.
+// Value and timer come at the same time, on two threads: one of them wins, and the other is
+// dropped.
 TEST(WithTimeoutOnThreads, RacesAreWonOnce) {
   auto toolbox = StdToolbox::Make({}).value();
   int values = 0;
@@ -283,7 +284,7 @@ TEST_F(PatternTest, AGracefulStopIsReadyWhenTheActorHasEnded) {
   EXPECT_EQ(GracefulStop(*system_, ActorRef(), absl::Seconds(1)).Take().code(), absl::StatusCode::kInvalidArgument);
 }
 
-// Is a while at 0, so that its mailbox fills.
+// Blocks for a while at 0, so that its mailbox fills.
 class Busy : public Actor<Busy, Drain, int> {
  public:
   explicit Busy(std::vector<std::string>* log) : log_(*log) {}

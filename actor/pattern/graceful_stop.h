@@ -1,10 +1,11 @@
-// GracefulStop: tells an actor to end after what it has been sent, and says when it has.
+// GracefulStop: tells an actor to end after the messages that it has, and waits until it has ended.
 //
 //   Future<void> stopping = GracefulStop(system, cart, absl::Seconds(5));
 //   absl::Status stopped = co_await stopping;                              // OK, or DeadlineExceeded
 //   Future<void> draining = GracefulStop(system, till, absl::Seconds(5), Drain{});   // instead of PoisonPill
 //
-// OK at once if the actor has ended already. If it has not in time, the future fails, but the actor has still been told.
+// The future is OK at once if the actor has ended already. After the timeout it fails, but the
+// actor still has the message.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_ACTOR_PATTERN_GRACEFUL_STOP_H_
@@ -39,7 +40,7 @@ Future<void> GracefulStop(ActorSystem& system, ActorRef actor, absl::Duration ti
                                        kIsInterceptedMessage<Message>);
 }
 
-// The same of a typed reference, which handles the message.
+// The same for a typed reference, which must take the message.
 template <class Ref, class M = PoisonPill>
 requires requires(const Ref& ref) { ref.untyped(); }
 Future<void> GracefulStop(ActorSystem& system, const Ref& actor, absl::Duration timeout, M&& message = PoisonPill()) {

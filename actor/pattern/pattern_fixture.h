@@ -1,4 +1,4 @@
-// What the tests of patterns share: a system in virtual time, and an actor that does what a test says.
+// The fixture of the tests of patterns: a system in virtual time, and an actor that a test scripts.
 #ifndef FRAKTOR_ACTOR_PATTERN_PATTERN_FIXTURE_H_
 #define FRAKTOR_ACTOR_PATTERN_PATTERN_FIXTURE_H_
 
@@ -41,7 +41,7 @@
 
 namespace fraktor {
 
-// Virtual time whose periodic timers come only at every n-th period, and say so: a clock that was held up.
+// Virtual time whose periodic timers fire only at every n-th period, and say so: a clock that lags.
 class CoarseToolbox final : public PumpedToolbox {
  public:
   explicit CoarseToolbox(int held_up = 1)
@@ -69,7 +69,7 @@ class CoarseToolbox final : public PumpedToolbox {
   Cadence last_cadence_ = Cadence::kFixedRate;
 };
 
-// A message: something to do in the actor's turn.
+// A message with a function that runs in the actor's turn.
 struct Do {
   std::function<absl::Status(ActorContext&)> what;
 };
@@ -91,12 +91,12 @@ class WaitingHandler final : public AwaitingHandler {
   RunningTask<void> running_;
 };
 
-// What a handler answers to wait so long, and to let no other message in meanwhile.
+// Makes the handler wait this long, while the actor handles no other message.
 inline absl::Status HoldUp(ActorContext& context, absl::Duration duration) {
   return RunHandler(context, std::make_unique<WaitingHandler>(WaitFor(context, duration)), AwaitMode::kExclusive);
 }
 
-// What a scripted actor does beyond Do. Shared by an actor and its restarts.
+// The handlers of a scripted actor beside Do. The actor and its restarts share them.
 struct Script {
   std::function<absl::Status(ActorContext&, Envelope&)> receive = nullptr;
   std::function<absl::Status(ActorContext&)> start = nullptr;
@@ -159,7 +159,7 @@ class PatternTest : public ::testing::Test {
     return system_->TrySpawn(*MakeProps<ScriptedActor>(options, std::make_shared<Script>(std::move(script)))).value();
   }
 
-  // Has an actor do something now. An error is its failure.
+  // Runs a function in the actor's turn now. An error is a failure of the actor.
   template <class What>
   void In(ActorRef actor, What what) {
     bool done = false;
@@ -177,7 +177,7 @@ class PatternTest : public ::testing::Test {
   }
 
   bool IsAlive(ActorRef actor) const { return actor.IsCurrent(); }
-  // Of all actors.
+  // The sum for all actors.
   double MailboxDepth() {
     double depth = 0;
     for (const Metric& metric : system_->hub().Snapshot(toolbox_->Now()).metrics) {
@@ -195,7 +195,7 @@ class PatternTest : public ::testing::Test {
 
   const std::unique_ptr<CoarseToolbox> toolbox_;
   KeptLog kept_log_;
-  Log log_;  // Actors write to it up to their end.
+  Log log_;  // Actors write to it until they end.
   std::unique_ptr<ActorSystem> system_;
 };
 

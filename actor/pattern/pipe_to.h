@@ -1,13 +1,15 @@
-// PipeTo: sends what a future comes to as a message.
+// PipeTo: sends the result of a future as a message.
 //
 //   PipeTo(context, store.Load(id), context.self());       // a Loaded, or an ErrorReply, from this actor to itself
 //   PipeTo(system, std::move(page), printer, /*sender=*/{});
 //
-// The value is the message; an error comes as an ErrorReply. The sender is the actor whose context it is, or the given
-// one. It also happens if that actor has ended or was restarted meanwhile. Maps of the future run in the caller's turn if
-// it is ready already, and on a worker otherwise; never on the thread that completes it.
+// The value is the message; an error becomes an ErrorReply. The sender is the actor of the context,
+// or the given one. The message is sent even if that actor has ended or was restarted meanwhile. If
+// the future is ready already, its Maps run in the caller's turn; otherwise they run on a worker,
+// and never on the thread that completes the future.
 //
-// Thread safety: the first belongs to the actor's turn, the second to any thread.
+// Thread safety: the overload with a context belongs to the actor's turn; the one with a system is
+// for any thread.
 #ifndef FRAKTOR_ACTOR_PATTERN_PIPE_TO_H_
 #define FRAKTOR_ACTOR_PATTERN_PIPE_TO_H_
 
@@ -30,7 +32,7 @@ namespace fraktor::inline v0 {
 
 namespace pipe_to_internal {
 
-// Sends an envelope from anywhere, with the sender that it has.
+// Sends an envelope with its sender, from any thread.
 void Send(ActorRef to, EnvelopePtr message);
 
 template <class T>
@@ -72,8 +74,8 @@ void PipeTo(ActorContext& context, Future<T> future, ActorRef to) {
   PipeTo<T>(context.system(), std::move(future), to, context.ActorContext::self());
 }
 
-// To a typed reference, which must take a T. Its actor should handle ErrorReply too: one that does not is said in the
-// log, with the error.
+// To a typed reference, which must take a T. Its actor should also handle ErrorReply. If it does
+// not, the log shows the error.
 template <class T, class Ref>
 requires requires(const Ref& ref) { ref.untyped(); }
 void PipeTo(ActorContext& context, Future<T> future, const Ref& to) {

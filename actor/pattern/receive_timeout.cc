@@ -22,7 +22,8 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// System messages to the actor itself: the handler that has set the timeout is over; its time may be over.
+// System messages of the actor to itself: the handler that set the timeout has ended; the time may
+// be over.
 struct ReceiveTimeoutBegins {
   uint64_t serial;
 };
@@ -30,8 +31,8 @@ struct ReceiveTimeoutDue {
   uint64_t serial;
 };
 
-// One timer is armed at a time. When it fires, it is armed again for what is left since the last message: so messages
-// touch no timer.
+// One timer is armed at a time. When it fires, it is armed again for the rest since the last
+// message. So messages touch no timer.
 class ReceiveTimeoutState final : public CellAttachment {
  public:
   ~ReceiveTimeoutState() override { Disarm(); }
@@ -49,7 +50,7 @@ class ReceiveTimeoutState final : public CellAttachment {
     timeout_ = timeout;
     Touch();
     WatchActivity(context, true);
-    // It counts from the end of the handler.
+    // The time counts from the end of the handler.
     TellSystem(context.self(), MakeEnvelope<ReceiveTimeoutBegins>(worker.cache(), ActorRef(), serial_));
     return absl::OkStatus();
   }
@@ -86,7 +87,7 @@ class ReceiveTimeoutState final : public CellAttachment {
     }
     queued_activity_ = activity_;
     queued_serial_ = serial_;
-    // One that is in the mailbox already will do.
+    // One ReceiveTimeout in the mailbox is enough.
     if (queued_ != nullptr) return true;
     EnvelopePtr timed_out = MakeEnvelope<ReceiveTimeout>(ActorContext::worker().cache(), ActorRef(), timeout_);
     queued_ = timed_out.get();
@@ -137,7 +138,7 @@ class ReceiveTimeoutState final : public CellAttachment {
       armed_ = *armed;
       return;
     }
-    // Better known than silently without its timeout.
+    // A failure is better than an actor that silently has no timeout.
     Cancel(context);
     MessageInvoker::Fail(
         ActorContext::worker(), context.slot(),
@@ -149,10 +150,10 @@ class ReceiveTimeoutState final : public CellAttachment {
   RuntimeToolbox* toolbox_ = nullptr;  // Set by the first timeout.
   absl::Duration timeout_ = absl::InfiniteDuration();
   TimerId armed_;
-  uint64_t serial_ = 0;    // Of the timeout that was set last.
-  uint64_t activity_ = 0;  // How often there was any.
+  uint64_t serial_ = 0;    // The number of the latest timeout.
+  uint64_t activity_ = 0;  // Counts the messages that are activity.
   Instant last_;
-  // A ReceiveTimeout in the mailbox, and what was known when it was due.
+  // A ReceiveTimeout in the mailbox, and the counts when it was due.
   const Envelope* queued_ = nullptr;
   uint64_t queued_serial_ = 0;
   uint64_t queued_activity_ = 0;

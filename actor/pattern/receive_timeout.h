@@ -1,4 +1,4 @@
-// A message for an actor that has had nothing to do for a while.
+// SetReceiveTimeout: sends an actor a ReceiveTimeout when it has handled nothing for a while.
 //
 //   class Session : public Actor<Session, Use> {
 //    public:
@@ -10,19 +10,20 @@
 //     int used_ = 0;
 //   };
 //
-// ReceiveTimeout (lifecycle_messages.h) says after how long. It comes when nothing has been handled for that time, and
-// again after each further such time, until it is switched off. It does not come after all if something was handled
-// between its being due and its turn.
+// ReceiveTimeout (lifecycle_messages.h) carries the time. It comes when the actor has handled
+// nothing for that time, and again after each further such time, until it is switched off. If the
+// actor handles a message after the timeout is due and before its turn, the ReceiveTimeout does not
+// come.
 //
-// Every message that is handled is activity, except those whose type has kLeavesReceiveTimeout,
-// such as Identify; but their handlers may set or cancel the timeout. A handler that waits
-// (co_await) and lets no other message in is activity until it is done. A restart leaves the
-// timeout as it is; the end of the actor cancels it, before PostStop.
+// Every handled message is activity, except those whose type has kLeavesReceiveTimeout, such as
+// Identify; but their handlers may set or cancel the timeout. A handler that waits (co_await),
+// while the actor handles no other message, is activity until it ends. A restart keeps the timeout.
+// The end of the actor cancels it, before PostStop.
 //
-// Costs: one timer per actor, which is not touched per message: what a message costs is a look at the clock (some
-// 22 ns), and the way of messages that are looked at one by one.
+// Cost: one timer per actor, which messages do not touch. Each message costs a look at the clock
+// (about 22 ns), and is invoked one by one instead of in a batch.
 //
-// Thread safety: in the actor's turns.
+// Thread safety: the turns of the actor.
 #ifndef FRAKTOR_ACTOR_PATTERN_RECEIVE_TIMEOUT_H_
 #define FRAKTOR_ACTOR_PATTERN_RECEIVE_TIMEOUT_H_
 
@@ -33,9 +34,10 @@
 
 namespace fraktor::inline v0 {
 
-// From the end of the current handler on; instead of an earlier one. InfiniteDuration switches it off. InvalidArgument
-// if it is not positive or beyond kMaxTimerDelay (timer_period.h), ResourceExhausted if the toolbox has no timer left,
-// FailedPrecondition if the scheduler has none at all: then the earlier one stays.
+// Takes effect at the end of the current handler, and replaces an earlier timeout. InfiniteDuration
+// switches it off. On an error the earlier one stays: InvalidArgument if the timeout is not
+// positive or above kMaxTimerDelay (timer_period.h), ResourceExhausted if the toolbox has no timer
+// left, FailedPrecondition if the dispatcher has no timers at all.
 absl::Status SetReceiveTimeout(ActorContext& context, absl::Duration timeout);
 
 void CancelReceiveTimeout(ActorContext& context);

@@ -30,7 +30,7 @@ namespace {
 
 class ReceiveTimeoutTest : public PatternTest {
  protected:
-  // Notes its timeouts; the test says what it does with a Quiet.
+  // Records its timeouts. The test decides what it does with a Quiet.
   Script Idling(absl::Duration timeout) {
     return {.receive =
                 [this](ActorContext& context, Envelope& message) {
@@ -47,7 +47,7 @@ class ReceiveTimeoutTest : public PatternTest {
   std::function<absl::Status(ActorContext&)> on_quiet_;
 };
 
-// A86, A88, SCH-10: again and again, with how long that was.
+// A86, A88, SCH-10: the timeout repeats, and carries its time.
 TEST_F(ReceiveTimeoutTest, ComesAfterEachIdleTime) {
   Spawn(Idling(absl::Seconds(2)));
   RunFor(absl::Seconds(2) - absl::Nanoseconds(1));
@@ -107,7 +107,7 @@ TEST_F(ReceiveTimeoutTest, IsCancelledBeforeTheHookOfTheEndAndLeftByARestart) {
   };
   const ActorRef actor = Spawn(std::move(script));
   In(actor, [](ActorContext&) { return absl::InternalError("broken"); });
-  // The usual PreRestart calls PostStop.
+  // The default PreRestart calls PostStop.
   EXPECT_EQ(Take(), Log({"0: PreRestart 2s", "0: PostStop 2s"}));
   In(actor, [](ActorContext& context) { context.Stop(); });
   EXPECT_EQ(Take(), Log({"0: PostStop inf"}));
@@ -127,7 +127,7 @@ TEST_F(ReceiveTimeoutTest, MayBeCancelledWhenItComes) {
   EXPECT_EQ(came, 1);
 }
 
-// A87: from others, from timers, and what the runtime answers by itself.
+// A87: from other actors, from timers, and messages that the runtime answers.
 TEST_F(ReceiveTimeoutTest, IsLeftAloneByMessagesThatSaySo) {
   const ActorRef actor = Spawn(Idling(absl::Seconds(1)));
   Settle();
@@ -172,11 +172,11 @@ TEST_F(ReceiveTimeoutTest, MayBeSetAndClearedByMessagesThatLeaveItAlone) {
   EXPECT_EQ(Take().size(), 1u);
 }
 
-// Due, and then something came before its turn: the actor was not idle after all.
+// A message arrives after the timeout is due and before its turn: the actor was not idle.
 TEST_F(ReceiveTimeoutTest, DoesNotComeAfterAMessageThatWasBeforeIt) {
   const ActorRef actor = Spawn(Idling(absl::Seconds(1)));
   In(actor, [](ActorContext& context) {
-    // Of the same moment, and armed before. While it is at the first, the others come in.
+    // Due at the same time, and armed before. While the actor handles the first, the others arrive.
     EXPECT_TRUE(Timers(context).StartSingle("q", Quiet{}, absl::Seconds(1)).ok());
     EXPECT_TRUE(Timers(context).StartSingle("w", Work{}, absl::Seconds(1)).ok());
     return SetReceiveTimeout(context, absl::Seconds(1));
@@ -187,7 +187,7 @@ TEST_F(ReceiveTimeoutTest, DoesNotComeAfterAMessageThatWasBeforeIt) {
   EXPECT_EQ(Take(), Log({"2: idle 1s"}));
 }
 
-// A handler that waits is not idle, and what it waits for counts from its end.
+// A waiting handler is activity, and the timeout counts from its end.
 TEST_F(ReceiveTimeoutTest, CountsFromTheEndOfAHandlerThatWaits) {
   const ActorRef actor = Spawn(Idling(absl::Seconds(2)));
   RunFor(absl::Seconds(1));

@@ -15,7 +15,7 @@ namespace fraktor::inline v0 {
 namespace receptionist_internal {
 namespace {
 
-// Behind the messages that are in the mailbox: sends a listing of each key that has changed.
+// Arrives behind the messages in the mailbox, and sends a listing of each key that has changed.
 struct PublishChanges {};
 
 class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService, DeregisterService, SubscribeToService,
@@ -55,7 +55,7 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
       const auto found = services_.find(key);
       if (found == services_.end()) continue;
       if (found->second.subscribers.empty()) {
-        // Nobody wants a listing, which would look at all services.
+        // Without subscribers no listing is made, which would visit all services.
         EraseIfUnused(key);
         continue;
       }
@@ -87,7 +87,8 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
       return services;
     }
 
-    // By the number of the registration, and the other way round: nothing looks at all of them but a listing.
+    // Maps in both directions between actors and registration numbers: only a listing visits all of
+    // them.
     std::map<uint64_t, ActorRef> in_order;
     absl::flat_hash_map<ActorRef, uint64_t> numbers;
     absl::flat_hash_map<ActorRef, SendListing> subscribers;
@@ -109,7 +110,7 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
     }
   }
 
-  // An actor is watched as long as it is registered or subscribed somewhere.
+  // The receptionist watches an actor as long as it is registered or subscribed under any key.
   void Join(Context& context, ActorRef actor, const Key& key) {
     absl::flat_hash_map<Key, int>& keys = keys_[actor];
     const bool is_first = keys.empty();
@@ -129,7 +130,7 @@ class ReceptionistActor final : public Actor<ReceptionistActor, RegisterService,
   }
 
   absl::flat_hash_map<Key, Service> services_;
-  // How often each actor is registered or subscribed under a key: up to twice.
+  // How often each actor is registered or subscribed under a key: up to twice per key.
   absl::flat_hash_map<ActorRef, absl::flat_hash_map<Key, int>> keys_;
   absl::flat_hash_set<Key> changed_;
   uint64_t next_number_ = 0;

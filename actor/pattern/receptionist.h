@@ -20,14 +20,15 @@
 //
 //   Future<Listing<Print>> finding = Receptionist::Of(system).Find(kPrinters, absl::Seconds(1));
 //
-// A key is a name and the messages that the service takes: the same name with other messages is another key. An actor may
-// register under many keys. The receptionist watches those who are registered or subscribed, and removes them when they
-// end. Registering or subscribing again changes nothing.
+// A key is a name and the messages of the service: the same name with other messages is another
+// key. An actor may register under many keys. The receptionist watches registered and subscribed
+// actors, and removes them when they end. Registering or subscribing again changes nothing.
 //
-// It is an actor, /system/receptionist, of this system only. Calls are messages to it, so those of one thread or actor
-// keep their order: a Find after a Register sees it. Changes that are in the mailbox together are one Listing. A Listing
-// names all services, so a change costs time in proportion to the services for each subscriber: a key that thousands of
-// actors register under, which come and go, is better asked by Find.
+// The receptionist is an actor, /system/receptionist, of this system only. Calls are messages to
+// it, so those of one thread or actor keep their order: a Find after a Register sees it. Changes
+// that are in the mailbox together become one Listing. A Listing names all services, so the cost of
+// a change is proportional to the services, for each subscriber. For a key with thousands of
+// services that come and go, use Find instead.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_ACTOR_PATTERN_RECEPTIONIST_H_
@@ -72,7 +73,7 @@ struct Listing {
 
 namespace receptionist_internal {
 
-// A key without its type, which the type of its Listing stands for.
+// A key without its type. The type of its Listing identifies the type.
 struct Key {
   std::string name;
   const MessageType* listing;
@@ -130,12 +131,12 @@ struct FindServices {
 
 class Receptionist {
  public:
-  // The receptionist of a system, which begins with the first call.
+  // Returns the receptionist of a system. The first call starts it.
   static Receptionist& Of(ActorSystem& system) { return system.Extension<Receptionist>(); }
 
   explicit Receptionist(ActorSystem& system);
 
-  // The type of the key decides: an actor that takes more messages can be registered.
+  // The key decides the type: an actor that takes more messages can register too.
   template <class... Ms>
   void Register(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Ms...>> service) {
     Tell(actor_, receptionist_internal::RegisterService{receptionist_internal::KeyOf(key), service.untyped()});
@@ -145,7 +146,7 @@ class Receptionist {
     Tell(actor_, receptionist_internal::DeregisterService{receptionist_internal::KeyOf(key), service.untyped()});
   }
 
-  // The subscriber gets the Listing of now, and a new one after each change.
+  // The subscriber gets the present Listing, and a new one after each change.
   template <class... Ms>
   void Subscribe(const ServiceKey<Ms...>& key, std::type_identity_t<TypedRef<Listing<Ms...>>> subscriber) {
     Tell(actor_, receptionist_internal::SubscribeToService{
@@ -161,7 +162,8 @@ class Receptionist {
          receptionist_internal::UnsubscribeFromService{receptionist_internal::KeyOf(key), subscriber.untyped()});
   }
 
-  // The actors that are registered now; none is an empty Listing. Errors as ActorSystem::Ask.
+  // Returns the registered actors; an empty Listing if there are none. Errors are those of
+  // ActorSystem::Ask.
   template <class... Ms>
   Future<Listing<Ms...>> Find(const ServiceKey<Ms...>& key, absl::Duration timeout) {
     return system_
@@ -174,7 +176,7 @@ class Receptionist {
 
  private:
   ActorSystem& system_;
-  // No one if the system was ending when it was asked for.
+  // No one if the system was ending at the first call of Of.
   ActorRef actor_;
 };
 

@@ -111,7 +111,7 @@ TEST_F(ReceptionistTest, TellsSubscribersOfEachChange) {
   probe.ExpectNoMessage();
 }
 
-// Registers itself, and counts the services that it hears of.
+// Registers itself, and counts the services of its listings.
 class Peer : public Actor<Peer, Print, Listing<Print>> {
  public:
   explicit Peer(const ServiceKey<Print>& key, size_t* heard) : key_(key), heard_(*heard) {}
@@ -149,7 +149,8 @@ TEST_F(ReceptionistTest, LetsAServiceSubscribeToItsOwnKey) {
   EXPECT_EQ(other_heard, 2u);
 }
 
-// Without subscribers, which get a listing of all that are left, no registration or end looks at the others.
+// Without subscribers, which would get a listing of all services, no registration or end visits the
+// others.
 TEST_F(ReceptionistTest, KeepsManyServices) {
   constexpr int kServices = 20'000;
   std::vector<RefOf<Printer>> printers;

@@ -29,7 +29,7 @@ absl::Status RetryOptions::Validate() const {
 }
 
 absl::Duration RetryOptions::DelayBefore(int retry, double chance) const {
-  // Step by step, so that it stops growing at the limit instead of overflowing.
+  // The loop stops growing at the limit, where a power would overflow.
   absl::Duration pause = delay;
   for (int i = 1; i < retry && pause < max_delay && factor > 1.0; ++i) pause = std::min(pause * factor, max_delay);
   return pause * (1.0 + jitter * chance);

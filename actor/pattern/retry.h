@@ -1,13 +1,14 @@
-// Retry: tries something again until it works.
+// Retry: repeats an attempt until it succeeds.
 //
 //   auto fetching = Retry(toolbox, {.max_retries = 3, .delay = absl::Milliseconds(100)}, [&] { return Fetch(url); });
 //   absl::StatusOr<Page> page = co_await fetching;                             // in a handler
 //   Future<Page> later = StartTask(system, Retry(toolbox, {}, [url] { return Fetch(url); }));   // from elsewhere
 //
-// It is tried once and then up to `max_retries` times more; the result is that of the last. What an attempt throws is an
-// error like others. Between two attempts there is a pause, which grows by `factor` up to `max_delay`.
+// Retry makes one attempt, and then up to `max_retries` more. The result is that of the last
+// attempt. An exception is an error like others. Between two attempts is a pause, which grows by
+// `factor` up to `max_delay`.
 //
-// The attempts run where the task runs: in a handler, in the actor's own turns.
+// The attempts run where the task runs: in a handler, in turns of its actor.
 //
 // Thread safety: a task is a value. The toolbox must outlive it.
 #ifndef FRAKTOR_ACTOR_PATTERN_RETRY_H_
@@ -31,22 +32,22 @@
 namespace fraktor::inline v0 {
 
 struct RetryOptions {
-  // After the first attempt. 0 or more.
+  // The attempts after the first one. 0 or more.
   int max_retries = 3;
-  // Before the first retry.
+  // The pause before the first retry.
   absl::Duration delay = absl::ZeroDuration();
   double factor = 1.0;
   absl::Duration max_delay = absl::InfiniteDuration();
-  // A pause is longer by up to this part of it, by chance: 0 to 1.
+  // A random part of the pause, up to this one, is added to it: 0 to 1.
   double jitter = 0.0;
-  // Whether an error is worth another attempt; null: any is.
+  // Whether an error is worth another attempt. Null means that every error is.
   std::function<bool(const absl::Status& error)> is_worth_it = nullptr;
-  // Of the toolbox's generator.
+  // The stream of the toolbox's random generator.
   uint64_t random_stream = 0x7265747279;
 
   // InvalidArgument that names the option.
   absl::Status Validate() const;
-  // How long the pause before the n-th retry is, from 1 on. `chance` is from 0 to 1.
+  // The pause before the n-th retry, from 1 on. `chance` is from 0 to 1.
   absl::Duration DelayBefore(int retry, double chance) const;
 };
 
@@ -68,13 +69,13 @@ auto Attempt(Fn& fn) -> decltype(fn()) {
   }
 }
 
-// A task that comes to a status says so by its type.
+// The result type of a task: absl::Status for void.
 template <class T>
 using TaskValue = std::conditional_t<std::is_void_v<T>, absl::Status, T>;
 
 }  // namespace retry_internal
 
-// `attempt` gives a Future<T>; the task comes to absl::StatusOr<T>, or absl::Status for void.
+// `attempt` returns a Future<T>. The result is an absl::StatusOr<T>, or absl::Status for void.
 template <class Fn>
 auto Retry(RuntimeToolbox& toolbox, RetryOptions options, Fn attempt)
     -> Task<retry_internal::TaskValue<typename std::invoke_result_t<Fn&>::value_type>> {

@@ -28,7 +28,7 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// From a task of the toolbox, which runs between actors.
+// Sends from a task of the toolbox, which runs between actors.
 void Send(ActorRef to, EnvelopePtr message, bool is_intercepted) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
     if (is_intercepted) {
@@ -46,12 +46,13 @@ bool HasEnded(ActorRef actor) { return !MayLive(actor); }
 
 }  // namespace
 
-// Everything but `core` is guarded by the core's mutex, except that whoever has set kRunning has the action.
+// The mutex of the core guards everything but `core`. The thread that has set kRunning owns the
+// action.
 struct Cancellable::Task {
   enum class State : uint8_t {
     kPending,
     kRunning,
-    kCancelledRunning,  // For the last time.
+    kCancelledRunning,  // Runs for the last time.
     kDone,
   };
 
@@ -64,10 +65,10 @@ struct Cancellable::Task {
   TimerId id;
   absl::AnyInvocable<bool()> action;
   absl::AnyInvocable<void()> on_cancel;
-  std::list<std::shared_ptr<Task>>::iterator place;  // Until it is done.
+  std::list<std::shared_ptr<Task>>::iterator place;  // Valid until the task is done.
 };
 
-// What a scheduler and its cancellables share; closed by the scheduler's end.
+// Shared by a scheduler and its cancellables. The end of the scheduler closes it.
 class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core> {
  public:
   explicit Core(ActorSystem& system) : toolbox_(&system.toolbox()), log_(system.log()) {}
@@ -80,7 +81,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     task->is_periodic = is_periodic;
     task->action = std::move(action);
     task->on_cancel = std::move(on_cancel);
-    // With the lock: a task that is due at once waits until its id is there.
+    // Under the lock: a task that is due at once waits until its id is stored.
     MutexLock lock(mutex_);
     if (is_closing_) return absl::FailedPreconditionError("scheduler: the actor system ends");
     FRAKTOR_ASSIGN_OR_RETURN(task->id, arm(*toolbox_, task));
@@ -138,7 +139,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     return task.is_cancelled;
   }
 
-  // Nothing happens any more when this has returned.
+  // No action runs after this returns.
   void Close() {
     std::vector<std::shared_ptr<Task>> cancelled;
     {
@@ -150,7 +151,7 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
         task->is_cancelled = true;
         cancelled.push_back(task);
       }
-      // Those that run end then. Without threads none does.
+      // Waits for running actions. Without threads there is none.
       is_closing_ = true;
       idle_.wait(lock, [this] {
         mutex_.AssertHeld();
@@ -171,13 +172,13 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     return task.state != Task::State::kRunning;
   }
 
-  // False if it must not happen again.
+  // Returns false if the action must not run again.
   bool Run(Task& task) {
     if (IsCancelledWhileRunning(task)) return false;
     try {
       return task.action();
     } catch (abi::__forced_unwind&) {
-      throw;  // The thread is being cancelled: not ours to stop.
+      throw;  // The thread is being cancelled: that must not be stopped here.
     } catch (const std::exception& e) {
       Log(task, absl::StrCat(" threw: ", e.what()));
     } catch (...) {
@@ -192,22 +193,22 @@ class Cancellable::Core : public std::enable_shared_from_this<Cancellable::Core>
     log_.Log(LogLevel::kError, {.at = toolbox_->WallNow(), .text = ToStd(text)});
   }
 
-  // The caller ends the action, without the lock.
+  // The caller destroys the action, without the lock.
   void End(Task& task) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     task.state = Task::State::kDone;
-    // Frees a place in the wheel; what is in it is another pointer to the task.
+    // Frees a place in the timing wheel, which holds another pointer to the task.
     toolbox_->CancelTimer(task.id);
     tasks_.erase(task.place);
   }
 
   Mutex mutex_;
   std::condition_variable_any idle_;
-  // Null, and the log gone, when all is done.
+  // Null after the end, because the log is gone then.
   RuntimeToolbox* toolbox_ ABSL_GUARDED_BY(mutex_);
   const Logger& log_ ABSL_GUARDED_BY(mutex_);
   bool is_closing_ ABSL_GUARDED_BY(mutex_) = false;
   int running_ ABSL_GUARDED_BY(mutex_) = 0;
-  // In the order in which they were scheduled.
+  // In the order of scheduling.
   std::list<std::shared_ptr<Task>> tasks_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,23 +1,25 @@
-// Things that a system does later, or again and again: sends a message to any actor, or calls a function.
+// Scheduler: sends a message to any actor, or calls a function, later or periodically.
 //
 //   Scheduler& scheduler = Scheduler::Of(system);
 //   Cancellable reminder = scheduler.ScheduleOnce(absl::Seconds(5), greeter, Greet{"again"}).value();
 //   scheduler.ScheduleAtFixedRate({.period = absl::Seconds(1)}, [&gauge] { gauge.Update(); }).value();
 //   const bool is_off = reminder.Cancel();              // true once, and only if it has not happened yet
 //
-// For an actor's own messages Timers (timers.h) are better: they end with the actor, and cancelling them is final.
+// Timers (timers.h) are better for an actor's own messages: they end with the actor, and a
+// cancelled timer never delivers.
 //
-// - Never early; late by as much as the toolbox's resolution.
-// - A fixed rate counts from when it should have happened, and makes up for what it missed, up to kMaxCatchUp at once.
-//   A fixed delay counts from the end of the last time.
-// - What is repeated ends when the function throws, which is logged, or when the actor has ended. It goes on across
-//   restarts of the actor.
-// - Functions run on a worker, between actors: they must be short and must not block. To do more, send a message.
-// - When the system ends, what is left is cancelled; a function that is just running is waited for.
+// - A delivery is never early, and late by up to the resolution of the toolbox.
+// - A fixed rate counts from the time when a delivery was due, and makes up for missed ones, up to
+//   kMaxCatchUp at once. A fixed delay counts from the end of the previous run.
+// - A periodic entry ends when the function throws, which is logged, or when the actor has ended.
+//   It goes on across restarts of the actor.
+// - Functions run on a worker, between actors. They must be short and must not block. To do more,
+//   send a message.
+// - The end of the system cancels all entries, and waits for functions that are running.
 //
-// Thread safety: any thread, functions that are running included. Of a Cancellable, copies may be used by several
-// threads at once. It may outlive the system, and cancels nothing then. On a toolbox without threads all belongs to the
-// thread that pumps it.
+// Thread safety: any thread, also from a running function. Several threads may use copies of a
+// Cancellable at once. It may outlive the system, and then cancels nothing. With a toolbox without
+// threads, everything belongs to the thread that pumps it.
 #ifndef FRAKTOR_ACTOR_PATTERN_SCHEDULER_H_
 #define FRAKTOR_ACTOR_PATTERN_SCHEDULER_H_
 
@@ -38,16 +40,16 @@
 
 namespace fraktor::inline v0 {
 
-// Something that was scheduled.
+// The handle of an entry of the scheduler.
 class Cancellable {
  public:
-  // Nothing.
+  // Refers to no entry.
   Cancellable() = default;
 
-  // True if it will not happen (again) because of this call. False if it has happened, is just happening for the only
-  // time, has ended by itself, or was cancelled before.
+  // True if this call prevents all further runs. False if the only run has happened or is
+  // happening, or the entry has ended or was cancelled before.
   bool Cancel();
-  // Whether Cancel said true once, or the system ended first.
+  // Whether a Cancel returned true, or the system ended first.
   bool IsCancelled() const;
 
  private:
@@ -60,13 +62,13 @@ class Cancellable {
 };
 
 struct ScheduleOptions {
-  // Of messages.
+  // The sender of the messages.
   ActorRef sender = {};
-  // Called by whoever cancels it, once; also when the system ends first.
+  // Called once by the thread that cancels the entry, also when the system ends first.
   absl::AnyInvocable<void()> on_cancel = nullptr;
 };
 
-// The system's own: see Of.
+// Each system has one: see Of.
 class Scheduler {
  public:
   explicit Scheduler(ActorSystem& system);
@@ -76,9 +78,9 @@ class Scheduler {
 
   static Scheduler& Of(ActorSystem& system) { return system.Extension<Scheduler>(); }
 
-  // Errors of all: InvalidArgument for a delay or period beyond kMaxTimerDelay, or a period that is not positive;
-  // ResourceExhausted if the toolbox has no timer left; FailedPrecondition when the system ends. A delay that is not
-  // positive means at once, but never within the call.
+  // All calls return InvalidArgument for a delay or period above kMaxTimerDelay, or a period that
+  // is not positive; ResourceExhausted if the toolbox has no timer left; FailedPrecondition when
+  // the system ends. A delay that is not positive means at once, but never within the call.
 
   absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, absl::AnyInvocable<void()> function,
                                            ScheduleOptions options = {}) {
@@ -93,7 +95,7 @@ class Scheduler {
     return Periodically(period, Cadence::kFixedDelay, FunctionAction(std::move(function)), std::move(options));
   }
 
-  // A single message may be move-only; one that is repeated is copied.
+  // A message that is sent once may be move-only. A periodic one is copied.
   template <class M>
   absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, ActorRef to, M&& message,
                                            ScheduleOptions options = {}) {
@@ -111,7 +113,7 @@ class Scheduler {
     return Repeat(period, Cadence::kFixedDelay, to, std::forward<M>(message), std::move(options));
   }
 
-  // The same to typed references: what the actor does not handle does not compile.
+  // The same for typed references: a message that the actor does not handle does not compile.
   template <class Ref, class M>
   requires requires(const Ref& ref) { ref.untyped(); }
   absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, const Ref& to, M&& message,
@@ -135,7 +137,7 @@ class Scheduler {
   }
 
  private:
-  // What is to happen. False: never again.
+  // The action of an entry. It returns false if it must not run again.
   using Action = absl::AnyInvocable<bool()>;
 
   template <class M>

@@ -79,7 +79,7 @@ TEST_F(SchedulerTest, IsCancelledOnceAndBeforeOnly) {
   EXPECT_FALSE(nothing.IsCancelled());
 }
 
-// What was captured goes with the cancelling, not with the end of the delay.
+// Cancelling destroys the captures at once, and not at the end of the delay.
 TEST_F(SchedulerTest, LetsGoOfAFunctionThatIsCancelled) {
   auto held = std::make_shared<int>(1);
   Cancellable once = scheduler().ScheduleOnce(absl::Hours(1), [held] {}).value();
@@ -90,7 +90,7 @@ TEST_F(SchedulerTest, LetsGoOfAFunctionThatIsCancelled) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-// A126: from within, for good.
+// A126: the function cancels itself for good.
 TEST_F(SchedulerTest, RepeatsUntilItIsCancelledFromWithin) {
   Cancellable repeated;
   int times = 0;
@@ -208,7 +208,8 @@ TEST_F(SchedulerTest, GoesOnAcrossARestartAndEndsWithTheReceiver) {
   EXPECT_EQ(system_->dead_letters().total(), 0u);
 }
 
-// A127: a delay of one turn of the wheel (64 slots on each of its levels), and the longest one, are as good as others.
+// A127: a delay of one turn of the wheel (64 slots on each of its levels), and the longest one, are
+// as good as others.
 TEST_F(SchedulerTest, RefusesDelaysThatAreTooLongAndTakesAllOthers) {
   const absl::StatusOr<Cancellable> refused =
       scheduler().ScheduleOnce(kMaxTimerDelay + absl::Nanoseconds(1), Noting("never"));
@@ -251,7 +252,8 @@ TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemEnds) {
   EXPECT_EQ(Take(), Log());
 }
 
-// Many threads schedule, cancel and end at once. What was cancelled does not happen, all else once.
+// Many threads schedule, cancel and end at once. A cancelled function does not run; all others run
+// once.
 TEST(SchedulerThreads, AgreeOnWhoCancelled) {
   constexpr int kThreads = 4;
   constexpr int kEach = 300;
@@ -285,7 +287,7 @@ TEST(SchedulerThreads, AgreeOnWhoCancelled) {
     }
     for (std::thread& thread : threads) thread.join();
   }
-  // The end of the system has cancelled the rest, and waited for who was running.
+  // The end of the system has cancelled the rest, and waited for running functions.
   EXPECT_EQ(called + callbacks, kThreads * kEach);
   EXPECT_LE(cancelled, callbacks);
   const int after = repeated;

@@ -21,7 +21,7 @@ class TaskRunner final : public ActorInstance {
 }  // namespace
 
 absl::StatusOr<ActorRef> SpawnRunner(ActorSystem& system) {
-  // What runs there is the caller's, and must not hold the workers of the system's own actors.
+  // The task is code of the caller, and must not occupy the workers of the system's own actors.
   static const PropsPtr& props = *new PropsPtr(MakeProps<TaskRunner>({.dispatcher = DispatcherChoice::kDefault}));
   absl::StatusOr<ActorRef> runner = system.TrySpawnSystemActor(*props);
   if (runner.ok()) return runner;

@@ -1,12 +1,14 @@
-// StartTask: runs a coroutine for somebody who is no actor, or beyond the life of one: in the turns of an actor of its
-// own, below /system.
+// StartTask: runs a coroutine from outside of actors, or longer than an actor lives. The coroutine
+// runs in the turns of an actor of its own, under /system.
 //
 //   Future<Receipt> buying = StartTask(system, Buy(store, order));
 //
-// Dropping or cancelling the future ends the task where it waits. An exception that leaves the task is an error
-// (StatusFromException). Cancelled if the system ends first, Unavailable if it has.
+// Dropping or cancelling the future ends the task at its present co_await. An exception that leaves
+// the task becomes an error (StatusFromException). The result is Cancelled if the system ends
+// first, Unavailable if it has ended.
 //
-// In an actor, ActorContext::Run and handlers that are coroutines are better: they may touch what the actor owns.
+// In an actor, prefer ActorContext::Run and coroutine handlers: they may use the state of the
+// actor.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_ACTOR_PATTERN_START_TASK_H_
@@ -29,13 +31,13 @@ namespace fraktor::inline v0 {
 
 namespace start_task_internal {
 
-// An actor without messages.
+// Spawns an actor without messages, which runs the task.
 absl::StatusOr<ActorRef> SpawnRunner(ActorSystem& system);
-// Runs the task in the runner's turns; it is destroyed if the runner has ended.
+// Runs the task in turns of the runner. The task is destroyed if the runner has ended.
 void RunIn(ActorRef runner, Task<void> task);
-// In the runner's turn: it ends.
+// Ends the runner. In a turn of the runner.
 void EndRunner();
-// Ends the runner, whoever calls.
+// Ends the runner, from any thread.
 Waker StopWaker(ActorRef runner);
 
 template <class T>
@@ -47,7 +49,7 @@ Task<void> RunInto(Task<T> task, Promise<FutureValue<T>> promise) {
   } catch (...) {
     result.emplace(StatusFromException(CaptureException()));
   }
-  // Before anybody hears of the result: what the task holds.
+  // The task is destroyed before anybody sees the result.
   task = Task<T>();
   promise.Set(*std::move(result));
   EndRunner();

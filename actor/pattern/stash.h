@@ -1,4 +1,4 @@
-// Messages that an actor puts aside until it can handle them.
+// Stash: an actor keeps messages back until it can handle them.
 //
 //   class Store : public Actor<Store, Connected, Query> {
 //    public:
@@ -15,18 +15,20 @@
 //     };
 //   };
 //
-// Any user message can be put aside, with its sender, also a Terminated and what comes instead of it: it is received
-// once more later. Every kind of mailbox allows it.
-// - A restart brings back the stashed messages, before the messages that wait, after PreRestart.
+// Any user message can be stashed, with its sender, also a Terminated or the message of WatchWith.
+// The actor receives it again later. Every kind of mailbox allows it.
+// - A restart brings back the stashed messages, before the messages in the mailbox, after
+//   PreRestart.
 // - When the actor ends, the stashed messages become dead letters, after PostStop. So hooks
 //   still find them.
-// - What has been put aside has left the mailbox, and makes room there. What comes back counts again: where the mailbox
-//   is full by then and does not block its senders, the newest that have no room are dead letters (mailbox_full). A
-//   mailbox of OverflowStrategy::kDropOldest takes all back and does not count them.
+// - A stashed message has left the mailbox, and makes room there. An unstashed one counts again: if
+//   the mailbox is full by then and does not block its senders, the newest messages without room
+//   become dead letters (mailbox_full). A mailbox with OverflowStrategy::kDropOldest takes all back
+//   and does not count them.
 //
-// Costs: nothing but the messages themselves, which are linked.
+// Cost: only the messages themselves, which are linked.
 //
-// Thread safety: in the actor's turns.
+// Thread safety: the turns of the actor.
 #ifndef FRAKTOR_ACTOR_PATTERN_STASH_H_
 #define FRAKTOR_ACTOR_PATTERN_STASH_H_
 
@@ -38,24 +40,25 @@
 
 namespace fraktor::inline v0 {
 
-// So many messages an actor may put aside, unless SetStashCapacity says otherwise.
+// The number of messages that an actor may stash, unless SetStashCapacity changes it.
 inline constexpr size_t kDefaultStashCapacity = 10'000;
 
-// Puts the message that is being handled aside. The handler must not touch it afterwards, and has no sender any more.
-// If there is no room, the message becomes a dead letter (stash_full), and the answer is ResourceExhausted,
-// kStashOverflow; as the handler's own answer that is a failure of the actor. Ask StashIsFull first to do otherwise.
-// FailedPrecondition if no user message is being handled, or it was put aside or forwarded before.
+// Stashes the current message. The handler must not use it afterwards, and has no sender any more.
+// If there is no room, the message becomes a dead letter (stash_full), and the result is
+// ResourceExhausted with kStashOverflow; a handler that returns it makes the actor fail. Call
+// StashIsFull first to avoid that. FailedPrecondition if no user message is being handled, or if it
+// was stashed or forwarded before.
 absl::Status Stash(ActorContext& context);
 
-// All that was put aside comes next, in the order in which it was put aside, before all other messages.
+// The actor receives all stashed messages next, in the order in which they were stashed.
 void UnstashAll(ActorContext& context);
-// The oldest of them does. False if there is none.
+// The actor receives the oldest stashed message next. False if there is none.
 bool UnstashOne(ActorContext& context);
 
 size_t StashSize(ActorContext& context);
 bool StashIsFull(ActorContext& context);
 
-// For this actor, until it ends. What is put aside already stays.
+// For this actor, until it ends. Messages that are stashed already stay.
 void SetStashCapacity(ActorContext& context, size_t capacity);
 
 }  // namespace fraktor::inline v0

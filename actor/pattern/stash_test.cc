@@ -31,7 +31,7 @@ struct Gone {};  // Instead of Terminated.
 
 class PatternStashTest : public PatternTest {
  protected:
-  // Puts everything aside until it gets Open.
+  // Stashes everything until it gets Open.
   Script Stashing() {
     return {.receive = [this](ActorContext& context, Envelope& message) -> absl::Status {
       if (message.Is<Open>()) {
@@ -65,7 +65,7 @@ TEST_F(PatternStashTest, BringsBackAllInOrderBeforeOthers) {
   EXPECT_EQ(Take(), Log({"1", "2", "3", "4", "5"}));
 }
 
-// A64: whatever the mailbox is, it can be put back in front.
+// A64: every kind of mailbox takes messages back at its front.
 TEST_F(PatternStashTest, WorksWithEveryMailbox) {
   const std::vector<MailboxOptions> all{
       {.capacity = 10, .overflow = OverflowStrategy::kDropOldest},
@@ -107,7 +107,7 @@ TEST_F(PatternStashTest, BringsBackOneAtATime) {
   EXPECT_EQ(Take(), Log({"3", "2"})) << "each goes before all others";
 }
 
-// A message may be put aside again; its sender is still there when it comes back.
+// A message may be stashed again, and keeps its sender.
 TEST_F(PatternStashTest, KeepsTheSender) {
   int times = 0;
   const ActorRef actor = Spawn({.receive = [&](ActorContext& context, Envelope& message) -> absl::Status {
@@ -130,7 +130,7 @@ TEST_F(PatternStashTest, KeepsTheSender) {
   EXPECT_EQ(times, 3);
 }
 
-// A71: the sender of what had no room hears of it too.
+// A71: the sender of a message without room is told, too.
 TEST_F(PatternStashTest, OverflowsBeyondItsCapacity) {
   Script script = Stashing();
   absl::Status overflow;
@@ -158,7 +158,7 @@ TEST_F(PatternStashTest, OverflowsBeyondItsCapacity) {
   EXPECT_EQ(Take(), Log({"1", "2"}));
 }
 
-// A71: as what a handler returns it is a failure of the actor.
+// A71: as the result of a handler it is a failure of the actor.
 TEST_F(PatternStashTest, AnOverflowThatIsReturnedFailsTheActor) {
   Script script = Stashing();
   script.pre_restart = [this](ActorContext&, Envelope*) { log_.push_back("restart"); };
@@ -179,8 +179,8 @@ TEST_F(PatternStashTest, WhatIsLeftWhenTheActorEndsIsDeadLetters) {
   EXPECT_EQ(dead_letters(DeadLetterReason::kStopped), 3u);
 }
 
-// A72: from a mailbox that takes no more; one that blocks its senders lets in what an actor sends itself, and one that
-// drops the oldest does not count what comes back.
+// A72: for a mailbox that rejects messages. One that blocks its senders accepts messages of the
+// actor to itself, and one that drops the oldest does not count messages that come back.
 TEST_F(PatternStashTest, HasNoRoomInAMailboxThatIsFullMeanwhile) {
   struct Case {
     OverflowStrategy overflow;
@@ -202,7 +202,7 @@ TEST_F(PatternStashTest, HasNoRoomInAMailboxThatIsFullMeanwhile) {
     Settle();
     EXPECT_EQ(Take(), each.received) << ToString(each.overflow);
     EXPECT_EQ(dead_letters(DeadLetterReason::kMailboxFull) - before, each.lost) << ToString(each.overflow);
-    // What came back has been counted out again: there is room for as many as before.
+    // The messages that came back have left again: there is room for as many as before.
     TellItems(actor, {4, 5, 6});
     Settle();
     EXPECT_EQ(Take(), Log({"4", "5", "6"})) << ToString(each.overflow);
@@ -280,7 +280,7 @@ TEST_F(PatternStashTest, KeepsTheDepthOfTheMailboxRight) {
   EXPECT_EQ(MailboxDepth(), 2);
 }
 
-// What is put aside goes with a system that ends without ceremony; leak checkers look.
+// Stashed messages end with a system that ends without a shutdown. Leak checkers verify it.
 TEST_F(PatternStashTest, GoesWithTheSystem) {
   const ActorRef actor = Spawn(Stashing());
   TellItems(actor, {1, 2, 3});

@@ -1,4 +1,4 @@
-// How often something is repeated, and the limits that all timers of actors and systems have.
+// TimerPeriod: the period of a repeated timer, and the limits of all timers of actors and systems.
 //
 //   Timers timers(context);
 //   timers.StartFixedRate("tick", Tick{}, {.period = absl::Seconds(1)}).IgnoreError();              // 1, 2, 3 s
@@ -19,20 +19,21 @@ namespace fraktor::inline v0 {
 struct TimerPeriod {
   // Must be positive.
   absl::Duration period = absl::ZeroDuration();
-  // Until the first time; a period if not given. At once if it is not positive.
+  // The time until the first firing; one period by default. At once if it is not positive.
   std::optional<absl::Duration> initial_delay = std::nullopt;
 
   absl::Duration first() const { return initial_delay.value_or(period); }
 };
 
-// Delays and periods beyond a hundred years are refused: they are mistakes, or meant as "never".
+// Longer delays and periods are refused: above a hundred years they are mistakes, or mean "never".
 inline constexpr absl::Duration kMaxTimerDelay = absl::Hours(24 * 36500);
 
-// A fixed rate makes up for periods that it missed, since the clock was held up, but for no more than so many at once;
-// and a periodic timer of an actor has no more than so many messages in the mailbox.
+// A fixed rate makes up for periods that it missed because the clock lagged, but for no more than
+// this number at once. A periodic timer of an actor has no more than this number of messages in the
+// mailbox.
 inline constexpr uint64_t kMaxCatchUp = 1000;
 
-// InvalidArgument that names `what`, the value and the limit.
+// InvalidArgument with `what`, the value and the limit.
 absl::Status CheckTimerDelay(std::string_view what, absl::Duration delay);
 absl::Status CheckTimerPeriod(std::string_view what, const TimerPeriod& period);
 

@@ -21,7 +21,7 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// From the toolbox to the actor, as a system message: no limit and no suspension holds it up.
+// From the toolbox to the actor, as a system message: no mailbox limit and no suspension delays it.
 struct TimerDue {
   uint64_t serial;
   uint64_t periods;
@@ -31,8 +31,8 @@ std::string Title(std::string_view key) { return absl::StrCat("timer \"", ToAbsl
 
 }  // namespace
 
-// The timers of one actor. A message on its way through the mailbox is known by its envelope: it counts if the timer
-// that it belongs to is still there when it arrives.
+// The timers of one actor. The envelope identifies a message on its way through the mailbox. The
+// message counts if its timer still exists when it arrives.
 class TimersBase::Table final : public CellAttachment {
  public:
   ~Table() override { CancelAll(); }
@@ -73,7 +73,7 @@ class TimersBase::Table final : public CellAttachment {
   size_t size() const { return timers_.size(); }
   void SetLimit(size_t limit) { limit_ = limit; }
 
-  // Before the hooks, which must not see timers that can no longer fire; and after them, since a
+  // Before the hooks, which must not see timers that can no longer fire; and after them, because a
   // hook may have started one.
   void BeforeRestart(ActorContext& /*context*/) override { CancelAll(); }
   void OnRestart(ActorContext& /*context*/) override { CancelAll(); }
@@ -84,16 +84,16 @@ class TimersBase::Table final : public CellAttachment {
     const auto* due = message.TryAs<TimerDue>();
     if (due == nullptr) return false;
     const auto found = by_serial_.find(due->serial);
-    if (found == by_serial_.end()) return true;  // Cancelled meanwhile.
+    if (found == by_serial_.end()) return true;  // The timer was cancelled meanwhile.
     Active& active = found->second->second;
     NewTimer& timer = active.timer;
     if (!timer.is_periodic) {
       Enqueue(context, std::move(timer.message), active);
       return true;
     }
-    // An actor that cannot take them does not drown in them.
+    // The limit protects an actor that cannot keep up.
     const uint64_t room = kMaxCatchUp - std::min(kMaxCatchUp, active.queued);
-    // A copy constructor is code of the actor.
+    // The copy constructor is code of the program.
     FailureCause cause = FailureCause::kReturned;
     absl::Status copied = MessageInvoker::Call(
         "the copy of a timer's message",
@@ -120,19 +120,19 @@ class TimersBase::Table final : public CellAttachment {
     --found->second->second.queued;
     const NewTimer& timer = found->second->second.timer;
     if (!timer.is_intercepted) envelope->set_target_word(ActorContext::worker().turn.word);
-    // The handler may start another of that key.
+    // The handler may start another timer under the key.
     if (!timer.is_periodic) Erase(found->second);
     return true;
   }
 
  private:
   struct Active {
-    NewTimer timer = {};  // A single one's message is gone when it is in the mailbox.
+    NewTimer timer = {};  // The message of a single timer is gone when it is in the mailbox.
     uint64_t serial = 0;
     TimerId id = {};
     uint64_t queued = 0;  // Messages in the mailbox.
   };
-  // Ordered: they are cancelled in an order that does not depend on a hash.
+  // Ordered, so that the order of cancellation does not depend on a hash.
   using Map = std::map<std::string, Active, std::less<>>;
 
   static absl::StatusOr<TimerId> Arm(RuntimeToolbox& toolbox, ActorRef self, uint64_t serial, const NewTimer& timer) {
@@ -165,7 +165,8 @@ class TimersBase::Table final : public CellAttachment {
   uint64_t next_serial_ = 0;
   Map timers_;
   absl::flat_hash_map<uint64_t, Map::iterator> by_serial_;
-  // Messages in the mailbox, and the serials of their timers. They leave it through OnMarkedMessage, or the actor ends.
+  // Messages in the mailbox, with the serials of their timers. They leave through OnMarkedMessage,
+  // or when the actor ends.
   absl::flat_hash_map<const Envelope*, uint64_t> queued_;
 };
 

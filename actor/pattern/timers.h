@@ -1,4 +1,4 @@
-// Timers of an actor: messages that it gets later, each under a key.
+// Timers: delayed messages of an actor to itself, each under a key.
 //
 //   class Clock : public Actor<Clock, Tick> {
 //    public:
@@ -13,24 +13,28 @@
 //     int ticks_ = 0;
 //   };
 //
-// A typed actor has timers for messages that it handles, and others do not compile; one without types (ActorContext) for
-// any.
+// A typed actor has timers for messages that it handles; others do not compile. An untyped actor
+// (ActorContext) has timers for any message.
 //
-// The message comes like any other, from no one, behind what is in the mailbox then, and past any limit of it.
+// A timer message has no sender. It arrives behind the messages in the mailbox, and no limit of the
+// mailbox applies to it.
 // - Starting a timer under a key that has one replaces it.
-// - No message of a timer that was cancelled or replaced is received, also if it was in the mailbox already.
-// - All timers of an actor are cancelled when it is restarted, and when it ends. PreRestart and
-//   PostStop run after that and find none. Timers that a hook starts are cancelled after it.
-// - PoisonPill and Kill do what they do if somebody sends them.
+// - The actor never receives a message of a cancelled or replaced timer, even if the message was in
+//   the mailbox already.
+// - A restart and the end of the actor cancel all timers. PreRestart and PostStop run after that
+//   and find none. Timers that a hook starts are cancelled after it.
+// - PoisonPill and Kill have their usual effect.
 // - A periodic message is copied for each period. A single one may be move-only.
-// - Never early; late by as much as the toolbox's resolution, and until the actor gets to it.
-// - A fixed rate that was held up brings the missed messages at once, up to kMaxCatchUp. A fixed delay counts from the
-//   message before, whenever that came, and misses none.
-// - A periodic timer has at most kMaxCatchUp messages in the mailbox; what comes while so many wait is left out.
+// - A message is never early. It is late by up to the resolution of the toolbox, and until the
+//   actor handles it.
+// - A fixed rate that lags delivers the missed messages at once, up to kMaxCatchUp. A fixed delay
+//   counts from the previous message, and misses none.
+// - A periodic timer has at most kMaxCatchUp messages in the mailbox, and skips further ones.
 //
-// Costs: an entry of a map and a place in the timing wheel per timer; a system message per firing.
+// Cost: an entry of a map and a place in the timing wheel per timer; a system message per firing.
 //
-// Thread safety: to be made and used in the actor's turns. It holds nothing: make one where it is needed.
+// Thread safety: the turns of the actor. The object has no state of its own: make one where you
+// need it.
 #ifndef FRAKTOR_ACTOR_PATTERN_TIMERS_H_
 #define FRAKTOR_ACTOR_PATTERN_TIMERS_H_
 
@@ -50,21 +54,21 @@
 
 namespace fraktor::inline v0 {
 
-// What does not depend on the actor's messages.
+// The part that does not depend on the messages of the actor.
 class TimersBase {
  public:
-  // So many may be active at once, unless SetLimit says otherwise.
+  // The number of timers that may be active at once, unless SetLimit changes it.
   static constexpr size_t kDefaultLimit = 1024;
 
-  // False if there is none under the key.
+  // False if the key has no timer.
   bool Cancel(std::string_view key);
   void CancelAll();
 
-  // Whether a message may still come: of a single timer, until it has been received.
+  // Whether a message may still come. For a single timer, until the message is received.
   bool IsActive(std::string_view key) const;
   size_t size() const;
 
-  // For this actor, until it ends. Timers that are there stay.
+  // For this actor, until it ends. Timers that are active already stay.
   void SetLimit(size_t limit);
 
  protected:
@@ -72,7 +76,7 @@ class TimersBase {
     EnvelopePtr message = nullptr;
     bool is_intercepted = false;
     bool is_periodic = false;
-    TimerPeriod period = {};  // Of a single one, the delay.
+    TimerPeriod period = {};  // For a single timer, the delay.
     Cadence cadence = Cadence::kFixedRate;
   };
 
@@ -86,15 +90,16 @@ class TimersBase {
   ActorContext& context_;
 };
 
-// `Timers(context)`: which Context it is need not be said.
+// `Timers(context)` deduces the Context.
 template <class Context = ActorContext>
 class Timers : public TimersBase {
  public:
   explicit Timers(Context& context) : TimersBase(context) {}
 
-  // The message comes once, after `delay`; at once if that is not positive. Errors, which leave an earlier timer of the
-  // key as it is: InvalidArgument beyond kMaxTimerDelay, ResourceExhausted if the actor has too many timers or the
-  // toolbox has none left, FailedPrecondition if the scheduler has no timers at all.
+  // Delivers the message once, after `delay`; at once if that is not positive. On an error an
+  // earlier timer of the key stays: InvalidArgument above kMaxTimerDelay, ResourceExhausted if the
+  // actor has too many timers or the toolbox has none left, FailedPrecondition if the dispatcher
+  // has no timers at all.
   template <class M>
   absl::Status StartSingle(std::string_view key, M&& message, absl::Duration delay) {
     Check<M>();
@@ -104,7 +109,8 @@ class Timers : public TimersBase {
                        .period = {.period = delay}});
   }
 
-  // The message comes again and again. Errors as above, and InvalidArgument for a period that is not positive.
+  // Delivers the message periodically. Errors as above, and InvalidArgument for a period that is
+  // not positive.
   template <class M>
   absl::Status StartFixedRate(std::string_view key, M&& message, const TimerPeriod& period) {
     return StartPeriodic(key, std::forward<M>(message), period, Cadence::kFixedRate);
@@ -115,7 +121,7 @@ class Timers : public TimersBase {
   }
 
  private:
-  // Does not compile if the context knows that its actor does not handle M.
+  // Does not compile if the actor of the context does not handle M.
   template <class M>
   static constexpr void Check() {
     if constexpr (requires { Context::template CheckOwn<M>(); }) Context::template CheckOwn<M>();

@@ -113,7 +113,7 @@ class HeldUpTimersTest : public TimersTest {
   HeldUpTimersTest() : TimersTest(std::make_unique<CoarseToolbox>(/*held_up=*/4)) {}
 };
 
-// A126: so that an actor that cannot take them does not drown in them.
+// A126: the limit protects an actor that cannot keep up.
 TEST_F(TimersTest, GatherOnlySoMuchInTheMailbox) {
   const ActorRef actor = Spawn(Noting());
   In(actor, [](ActorContext& context) {
@@ -159,7 +159,7 @@ TEST_F(TimersTest, LetAHandlerStartItsOwnTimerAgain) {
   EXPECT_EQ(Take(), Log({"0: over", "1: over", "2: over"}));
 }
 
-// A81: messages that are in the mailbox when their timer goes.
+// A81: messages that are in the mailbox when their timer is cancelled.
 TEST_F(TimersTest, DropWhatIsQueuedByThen) {
   const ActorRef actor = Spawn({.receive = [this](ActorContext& context, Envelope& message) {
     Note(message.As<Tick>().text);
@@ -209,7 +209,7 @@ TEST_F(TimersTest, AreCancelledBeforeTheHooksOfARestartAndOfAnEnd) {
     Timers timers(context);
     Note(absl::StrCat(hook, timers.IsActive("rate") ? " sees it" : " sees none", " of ", timers.size()));
     EXPECT_FALSE(timers.Cancel("rate")) << "There is nothing left to cancel.";
-    // One of the hook's own ends with the instance, too.
+    // A timer that the hook starts ends with the instance, too.
     EXPECT_TRUE(timers.StartSingle("late", Tick{"late"}, absl::Seconds(1)).ok());
   };
   script.pre_restart = [note](ActorContext& context, Envelope*) { note("PreRestart", context); };
@@ -220,7 +220,7 @@ TEST_F(TimersTest, AreCancelledBeforeTheHooksOfARestartAndOfAnEnd) {
   };
   In(actor, begin);
   In(actor, [](ActorContext&) { return absl::InternalError("broken"); });
-  // The usual PreRestart calls PostStop.
+  // The default PreRestart calls PostStop.
   EXPECT_EQ(Take(), Log({"0: PreRestart sees none of 0", "0: PostStop sees none of 1"}));
   In(actor, begin);
   In(actor, [](ActorContext& context) { context.Stop(); });
@@ -241,7 +241,7 @@ TEST_F(TimersTest, EndWithTheActorWithoutDeadLetters) {
   EXPECT_FALSE(IsAlive(actor));
   const uint64_t steps = toolbox_->steps();
   RunFor(absl::Hours(1));
-  // Not a timer fires.
+  // No timer fires.
   EXPECT_EQ(toolbox_->steps(), steps);
   EXPECT_EQ(system_->dead_letters().total(), 0u);
 }
@@ -259,7 +259,7 @@ TEST_F(TimersTest, StopTheActorByPoisonPill) {
   EXPECT_TRUE(IsAlive(spared));
 }
 
-// A81, A85: a pill that is in the mailbox when it is cancelled kills nobody.
+// A81, A85: a pill whose timer is cancelled while the pill is in the mailbox kills nobody.
 TEST_F(TimersTest, DropAQueuedPoisonPillThatIsCancelled) {
   const ActorRef actor = Spawn({.receive = [](ActorContext& context, Envelope&) {
     EXPECT_TRUE(Timers(context).Cancel("end"));
@@ -300,7 +300,7 @@ TEST_F(TimersTest, GoPastTheLimitOfAMailbox) {
   EXPECT_EQ(system_->dead_letters().total(), 0u);
 }
 
-// A65: it is the message that is ranked, not that it comes from a timer.
+// A65: the priority is that of the message, not that of its timer.
 TEST_F(TimersTest, AreRankedByTheirMessages) {
   Script script{.receive = [this](ActorContext&, Envelope& message) {
     Note(message.Is<Important>() ? "important" : message.As<Tick>().text);
@@ -394,7 +394,7 @@ TEST_F(TimersTest, KeepTheDepthOfTheMailboxRight) {
   EXPECT_EQ(MailboxDepth(), 2);
 }
 
-// A system that goes while timers are armed leaves none behind in a toolbox that stays.
+// A system that ends while timers are armed leaves none behind in a toolbox that lives on.
 TEST_F(TimersTest, GoWithTheSystem) {
   const ActorRef actor = Spawn({.stop = [](ActorContext&) {}});
   In(actor,
@@ -414,7 +414,7 @@ struct Stale {
   int count;
 };
 
-// Replaces its timer again and again, while others fire theirs on other threads.
+// Replaces its timer in a loop, while other actors fire theirs on other threads.
 class Racer final : public ActorInstance {
  public:
   static constexpr int kRounds = 500;

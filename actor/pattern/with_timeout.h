@@ -1,16 +1,17 @@
-// WithTimeout: a future that fails if another is not ready in time. SleepFor: a future that is ready later.
+// WithTimeout: a future that fails if another is not ready in time. SleepFor: a future that is
+// ready later.
 //
 //   Future<Page> page = WithTimeout(toolbox, Fetch(url), absl::Seconds(2));   // or DeadlineExceeded, kNotInTime
 //   Future<void> pause = SleepFor(toolbox, absl::Milliseconds(100));
 //   absl::Status over = co_await pause;
 //   Future<TimedResult<Page>> timed = TimedResultOf(toolbox, Fetch(url), absl::Seconds(2));
 //
-// The inner future may fail with kNotInTime itself, as one that waits for another timeout, or for
-// another node, does. Code that decides by whose time is over uses TimedResultOf, which says so
-// outside of the error.
+// The inner future may fail with kNotInTime itself, if it waits for another timeout or for another
+// node. Code that must know whose timeout has passed uses TimedResultOf, which says so outside of
+// the error.
 //
-// The inner future is dropped when the whole is taken or dropped; Maps of it run when the whole is taken. An error of
-// the toolbox, which has no timer left, is the result.
+// The inner future is dropped when the outer one is taken or dropped. Maps of the inner future run
+// when the outer one is taken. If the toolbox has no timer left, its error is the result.
 //
 // Thread safety: as any future. The toolbox must outlive the future.
 #ifndef FRAKTOR_ACTOR_PATTERN_WITH_TIMEOUT_H_
@@ -37,7 +38,7 @@
 namespace fraktor::inline v0 {
 
 enum class FutureTimeoutKind : uint8_t {
-  kNotInTime = 0,  // The timeout of a WithTimeout has passed, of this one or of one that the inner future waits for.
+  kNotInTime = 0,  // The timeout of this WithTimeout, or of one inside the inner future, has passed.
 };
 template <>
 struct ErrorKindTraits<FutureTimeoutKind> {
@@ -60,20 +61,20 @@ namespace with_timeout_internal {
 
 absl::Status NotInTime(absl::Duration timeout);
 
-// The first of the inner future and the timer completes the whole, which gives an R: a T, or a
-// TimedResult<T>.
+// The inner future or the timer completes the outer future, whichever is first. The outer future
+// gives an R: a T, or a TimedResult<T>.
 template <class T, class R>
 class TimeoutSource final : public FutureSource<R> {
  public:
   TimeoutSource(RuntimeToolbox& toolbox, Future<T> inner, absl::Duration timeout)
       : toolbox_(toolbox), inner_(std::move(inner)), timeout_(timeout) {}
 
-  // Once, when the whole has its owner.
+  // Called once, when the outer future has its owner.
   void Arm() {
     references_.fetch_add(1, std::memory_order_relaxed);
     is_polled_ = !inner_.Poll(Waker{.function = &OnInner, .target = this});
     if (!is_polled_) {
-      references_.fetch_sub(1, std::memory_order_relaxed);  // Not the last: the whole has one.
+      references_.fetch_sub(1, std::memory_order_relaxed);  // Not the last: the outer future has one.
       Win(Winner::kInner);
       return;
     }
@@ -99,7 +100,8 @@ class TimeoutSource final : public FutureSource<R> {
   }
   FutureResult<R> Take() override {
     if (word_.WasCancelled()) return future_internal::FutureCancelledError();
-    // Acquire: with what the winner wrote before, which the word has ordered already.
+    // Acquire: pairs with the acq_rel of Win. The word has ordered the writes of the winner
+    // already.
     const bool is_timer = winner_.load(std::memory_order_acquire) == Winner::kTimer;
     const bool is_late = is_timer && refused_.ok();
     FutureResult<T> result = is_late ? NotInTime(timeout_) : is_timer ? refused_ : inner_.Take();
@@ -118,7 +120,7 @@ class TimeoutSource final : public FutureSource<R> {
  private:
   enum class Winner : uint8_t { kNone, kInner, kTimer };
 
-  // What a pending timer keeps alive.
+  // A pending timer keeps this alive.
   struct Reference {
     explicit Reference(TimeoutSource& of) : source(&of) { of.references_.fetch_add(1, std::memory_order_relaxed); }
     Reference(Reference&& other) noexcept : source(std::exchange(other.source, nullptr)) {}
@@ -142,10 +144,10 @@ class TimeoutSource final : public FutureSource<R> {
     if (winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel)) word_.Complete();
   }
 
-  // By the future's side.
+  // Called by the side of the future.
   void LetGo() {
     if (std::exchange(is_polled_, false) && inner_.valid() && inner_.StopWaking()) {
-      references_.fetch_sub(1, std::memory_order_acq_rel);  // Not the last: the whole has one.
+      references_.fetch_sub(1, std::memory_order_acq_rel);  // Not the last: the outer future has one.
     }
     inner_ = Future<T>();
     if (std::exchange(has_timer_, false)) toolbox_.CancelTimer(timer_);
@@ -159,9 +161,10 @@ class TimeoutSource final : public FutureSource<R> {
   Future<T> inner_;
   const absl::Duration timeout_;
   FutureWord<> word_;
-  // Who was first. Pairs with itself: one of the two completes the word.
+  // Set by the first side. Pairs with itself: only one of the two completes the word.
   std::atomic<Winner> winner_{Winner::kNone};
-  // The whole, the inner future that has our waker, and the timer. acq_rel: pairs with itself, for the deletion.
+  // The outer future, the inner future that has our waker, and the timer. acq_rel: pairs with
+  // itself, for the deletion.
   std::atomic<int> references_{1};
   bool is_polled_ = false;
   bool has_timer_ = false;
@@ -183,7 +186,7 @@ Future<R> MakeTimed(RuntimeToolbox& toolbox, Future<T> future, absl::Duration ti
 
 }  // namespace with_timeout_internal
 
-// An infinite timeout is none.
+// An infinite timeout means none.
 template <class T>
 Future<T> WithTimeout(RuntimeToolbox& toolbox, Future<T> future, absl::Duration timeout) {
   return with_timeout_internal::MakeTimed<T>(toolbox, std::move(future), timeout);

@@ -31,7 +31,7 @@ ActorTrace::ActorTrace(SimTrace& trace) : trace_(trace) {
   trace_.DescribeKind(kSystem, message);
   trace_.DescribeKind(kDead, [this](uint64_t recipient, uint64_t sender, uint64_t hash) {
     std::string text = absl::StrCat("to ", ActorText(recipient), " from ", ActorText(sender));
-    // The reason is added to the hash.
+    // The hash includes the reason.
     for (size_t i = 0; i < kDeadLetterReasonCount; ++i) {
       const auto found = message_names_.find(hash - i);
       if (found == message_names_.end()) continue;
@@ -66,7 +66,7 @@ void ActorTrace::HashPayload(const MessageType* type, PayloadHash hash) {
 
 uint64_t ActorTrace::OrdinalOf(ActorRef actor) {
   if (actor.IsNoOne()) return 0;
-  // Whatever the flags of its references, it is the same.
+  // The flags of a reference do not matter: the actor is the same.
   const auto [found, is_new] = ordinals_.try_emplace(actor.Plain(), 0);
   if (is_new) found->second = kFirstPromise + promises_++;
   return found->second;
@@ -76,7 +76,7 @@ uint64_t ActorTrace::HashOf(const Envelope& message) {
   const uint64_t name = message.type()->name_hash();
   const auto payload = payloads_.find(message.type());
   const uint64_t hash = payload == payloads_.end() ? name : MixBits(name + MixBits(payload->second(message) + 1));
-  // As many as there are types, or payloads that are told apart, up to a limit.
+  // One for each type or traced payload, up to a limit.
   if (message_names_.size() < kMaxNames) message_names_.try_emplace(hash, message.type()->name());
   return hash;
 }

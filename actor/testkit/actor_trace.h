@@ -1,10 +1,10 @@
-// Writes what actors do into the trace of a simulation: who is spawned, who gets which message from whom, who ends, and
-// which messages are lost.
+// ActorTrace: writes the events of actors into the trace of a simulation: each spawn, each message
+// with its sender and recipient, each end, and each lost message.
 //
-// Actors are named by the number of their spawning, and the promises of asks by that of their first appearance: the
-// same in every run of a seed, wherever they are in memory.
+// Actors are named by the number of their spawning, and the promises of asks by the number of their
+// first appearance. So they have the same names in every run of a seed, at any address.
 //
-// Thread safety: the simulation's thread only.
+// Thread safety: the thread of the simulation.
 #ifndef FRAKTOR_ACTOR_TESTKIT_ACTOR_TRACE_H_
 #define FRAKTOR_ACTOR_TESTKIT_ACTOR_TRACE_H_
 
@@ -33,7 +33,7 @@ class ActorTrace final : public InvokerMiddleware, public TreeObserver {
 
   explicit ActorTrace(SimTrace& trace);
 
-  // Messages of this type go into the trace with their contents.
+  // Writes messages of this type with their contents.
   void HashPayload(const MessageType* type, PayloadHash hash);
 
   // 0 for no one; actors from 1 on, promises from 2^63 on.
@@ -49,17 +49,17 @@ class ActorTrace final : public InvokerMiddleware, public TreeObserver {
 
  private:
   uint64_t HashOf(const Envelope& message);
-  // For the tail of the trace: "actor 5 (shop::Cart)", and the type of a message.
+  // For the text of the trace: "actor 5 (shop::Cart)", and the type of a message.
   std::string ActorText(uint64_t ordinal) const;
   std::string MessageText(uint64_t hash) const;
 
   SimTrace& trace_;
   uint64_t spawned_ = 0;
   uint64_t promises_ = 0;
-  // For texts: the types of actors by their ordinals, and the names of messages by what they are hashed to.
+  // For texts: the types of actors by ordinal, and the names of messages by hash.
   std::vector<std::string_view> actor_types_;
   absl::flat_hash_map<uint64_t, std::string_view> message_names_;
-  // Looked up, never gone through: their order is one of addresses.
+  // Only looked up, never iterated: their order depends on addresses.
   absl::flat_hash_map<ActorRef, uint64_t> ordinals_;
   absl::flat_hash_map<const MessageType*, PayloadHash> payloads_;
 };

@@ -1,5 +1,6 @@
-// A40: five hundred actors that fail, stop, restart and escalate at random, also in their hooks and constructors and
-// while others decide on them. When the storm is over, all are there, nobody is left suspended, and no message was lost.
+// A40: five hundred actors fail, stop, restart and escalate at random, also in their hooks and
+// constructors, and while their supervisors decide. After the storm all actors exist, none is
+// suspended, and no message was lost.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -46,13 +47,13 @@ constexpr int kChildren = 5;
 int ParentOf(int id) { return (id - 1) / kChildren; }
 std::string NameOf(int id) { return absl::StrCat("n", id); }
 
-// What an actor is told. The error's code says what its supervisor is to decide.
+// A command for an actor. The code of the error tells its supervisor what to decide.
 struct Ping {};
 struct Fail {
   absl::StatusCode code;
   bool by_throwing;
 };
-// Of a child, instead of Terminated.
+// Comes from a child, in place of Terminated.
 struct ChildGone {
   int id;
 };
@@ -73,12 +74,12 @@ SupervisionDirective DirectiveOf(absl::StatusCode code) {
   }
 }
 
-// What the actors share.
+// The state that all actors share.
 class World {
  public:
   explicit World(Random random, bool has_delays) : with_delays(has_delays), random_(random) {}
 
-  // In the storm, with this probability.
+  // The probability of a failure during the storm.
   bool Happens(double probability) {
     if (!storm.load()) return false;
     MutexLock lock(mutex_);
@@ -163,7 +164,7 @@ class Node final : public ActorInstance {
   }
   absl::Status PostRestart(ActorContext& context, const absl::Status& reason) override {
     if (world_.Happens(0.03)) return absl::AbortedError("does not want to come back");
-    // Those that were kept are still there: PreStart makes what is missing.
+    // Children that were kept still exist: PreStart spawns the missing ones.
     return ActorInstance::PostRestart(context, reason);
   }
 
@@ -190,7 +191,7 @@ class Node final : public ActorInstance {
   int EndOfChildren() const { return std::min(kActors, id_ * kChildren + kChildren + 1); }
   bool KeepsChildren() const { return id_ % 3 == 1; }
 
-  // The child is there, and watched.
+  // The child exists, and is watched.
   absl::Status Have(ActorContext& context, int child) {
     ActorRef ref = context.Child(NameOf(child));
     if (ref.IsNoOne()) {
@@ -212,12 +213,12 @@ class Node final : public ActorInstance {
 ActorSystemOptions StormySystem() {
   ActorSystemOptions options;
   options.log_level = LogLevel::kOff;
-  // What is escalated to /user must not end the system.
+  // A failure that is escalated to /user must not end the system.
   options.guardian_strategy.decider = [](const Failure&) { return Restart(); };
   return options;
 }
 
-// One thing that happens from outside.
+// One event from outside.
 void Strike(TestKit& kit, World& world) {
   const int id = static_cast<int>(world.Draw(kActors));
   const ActorRef actor = world.RefOf(id);
@@ -230,7 +231,7 @@ void Strike(TestKit& kit, World& world) {
     const bool by_throwing = world.Draw(5) == 0;
     Tell(actor, Fail{code, by_throwing});
   } else if (id == 0) {
-    // It has nobody who would bring it back.
+    // Nobody would bring it back.
   } else if (what < 18) {
     Tell(actor, Kill{});
   } else if (what < 19) {
@@ -240,7 +241,7 @@ void Strike(TestKit& kit, World& world) {
   }
 }
 
-// What must be true when nothing happens any more.
+// The invariants when the system has come to rest.
 void CheckConsistent(TestKit& kit, World& world) {
   for (const std::string& complaint : world.complaints()) ADD_FAILURE() << complaint;
   ActorTree& tree = kit.system().tree();
@@ -302,7 +303,7 @@ TEST(FailureStorm, EndsConsistentWithEverySchedule) {
   Simulate({.seeds = 100, .twice_every = 50, .each = {.kit = {.system = StormySystem()}}}, [&](Simulation& sim) {
     World world(sim.MakeRandom("world"), /*with_delays=*/true);
     Random pauses = sim.MakeRandom("pauses");
-    // Now and then a long one.
+    // Sometimes a long one.
     RunStorm(sim, world, {.rounds = sim.seed() % 10 == 0 ? 10 : 2, .strikes = 40}, [&] {
       const uint64_t draw = pauses.Uniform(3);
       if (draw == 0) sim.Settle();
@@ -317,7 +318,7 @@ struct Order {
   std::function<absl::Status(ActorContext&)> what;
 };
 
-// Does what it is told, fails on answers, and keeps its children when it is restarted.
+// Executes commands, fails on replies, and keeps its children across restarts.
 class Keeper final : public ActorInstance {
  public:
   explicit Keeper(int* pings) : pings_(*pings) {}
@@ -336,7 +337,7 @@ class Keeper final : public ActorInstance {
   int& pings_;
 };
 
-// Takes its time to end: so many descendants go first.
+// Ends slowly, because many descendants end first.
 class Ancestor final : public ActorInstance {
  public:
   explicit Ancestor(int descendants) : descendants_(descendants) {}
@@ -349,7 +350,8 @@ class Ancestor final : public ActorInstance {
   const int descendants_;
 };
 
-// A40: a second verdict comes while a restart waits for a child to end. The children have waited for both.
+// A40: a second decision arrives while a restart waits for a child to end. The children have waited
+// for both.
 TEST(FailureStorm, TwoVerdictsInOneRestartLeaveNobodySuspended) {
   TestKit kit;
   int pings = 0;
@@ -364,7 +366,7 @@ TEST(FailureStorm, TwoVerdictsInOneRestartLeaveNobodySuspended) {
   kit.Settle();
   kit.ExpectLog({.contains = "restarts after", .path = "/user/keeper"}, 2, [&] {
     Tell(keeper, Order{[&](ActorContext& context) {
-           // Nobody answers, which comes to OnReply although the actor is suspended by then.
+           // Nobody replies. The error reaches OnReply although the actor is suspended by then.
            if (absl::Status asked = context.AskOnReply(ActorRef(), 1, absl::InfiniteDuration()).status(); !asked.ok()) {
              return asked;
            }

@@ -1,4 +1,5 @@
-// How messages reach actors, seen from the front door: order, system messages, budgets, mailboxes, dispatchers.
+// How messages reach actors, through the public API: order, system messages, budgets, mailboxes,
+// dispatchers.
 #include <signal.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ struct Text {
 struct Urgent {
   std::string text;
 };
-// Something to do in the actor's turn.
+// A function to run in the actor's turn.
 struct Do {
   std::function<absl::Status(ActorContext&)> what;
 };
@@ -65,7 +66,7 @@ inline constexpr bool kIsControlMessage<Urgent> = true;
 
 namespace {
 
-// Writes down the texts that it gets.
+// Records its texts.
 class Scribe : public Actor<Scribe, Text, Urgent, Do> {
  public:
   explicit Scribe(std::vector<std::string>* lines) : lines_(*lines) {}
@@ -79,7 +80,8 @@ class Scribe : public Actor<Scribe, Text, Urgent, Do> {
 
 using Lines = std::vector<std::string>;
 
-// Checks that each sender's numbers come in order, and that it does one thing at a time.
+// Checks that the numbers of each sender arrive in order, and that the actor handles one message at
+// a time.
 class Receiver : public Actor<Receiver, Numbered> {
  public:
   Receiver(int senders, int messages, ActorRef out)
@@ -145,7 +147,7 @@ TEST(Messaging, KeepsTheOrderOfEachForeignThread) {
   probe.Expect<Done>();
 }
 
-// A56: the stop comes when nine messages wait, and goes before them. A58: they are dead letters.
+// A56: the stop arrives when nine messages wait, and overtakes them. A58: they become dead letters.
 TEST(Messaging, SystemMessagesGoBeforeUserMessages) {
   TestKit kit;
   Lines lines;
@@ -193,7 +195,7 @@ TEST(Messaging, GivesTheThreadBackAfterItsBudget) {
   }
 }
 
-// A58: also what comes later; and a watch is answered at once.
+// A58: later messages too; and a watch is answered at once.
 TEST(Messaging, WhatAStoppedActorGetsIsADeadLetter) {
   TestKit kit;
   Lines lines;
@@ -207,7 +209,7 @@ TEST(Messaging, WhatAStoppedActorGetsIsADeadLetter) {
   });
   EXPECT_EQ(lines, Lines{"first"});
   kit.Probe().ExpectTerminated(scribe, absl::ZeroDuration());
-  // The letter says whom it was meant for, also if it never came near a mailbox.
+  // The letter names its recipient, even if it never reached a mailbox.
   const std::string recipient = kit.system().PathOf(scribe.untyped());
   kit.ExpectEvents<DeadLetter>(
       1, [&] { scribe.Tell(Text{"later"}); }, [&](const DeadLetter& letter) { return letter.recipient == recipient; });
@@ -252,7 +254,7 @@ TEST(Messaging, ControlMessagesOvertakeOthers) {
   EXPECT_EQ(lines, (Lines{"!1", "!2", "1", "2", "3"}));
 }
 
-// A65: equal ones as they were sent; there is no unstable variant.
+// A65: equal priorities keep their order; there is no unstable variant.
 TEST(Messaging, PrioritiesDecideWhatComesFirst) {
   TestKit kit;
   Lines lines;
@@ -268,7 +270,8 @@ TEST(Messaging, PrioritiesDecideWhatComesFirst) {
   EXPECT_EQ(lines, (Lines{"first", "a1", "a2", "b1", "b2", "c1", "c2"}));
 }
 
-// A66: dispatchers are chosen by a value and not by a name in a file, so there is nothing to alias, and no unknown one.
+// A66: a value chooses the dispatcher, and not a name in a file, so there are no aliases and no
+// unknown names.
 TEST(Messaging, ActorsRunOnTheDispatcherThatTheyChoose) {
   TestKitOptions options{.patience = absl::Minutes(5), .threads = 1};
   options.system.scheduler.dispatchers.max_pinned = 1;
@@ -284,7 +287,7 @@ TEST(Messaging, ActorsRunOnTheDispatcherThatTheyChoose) {
   for (size_t i = 0; i < 3; ++i) {
     Tell(spawn(choices[i], i).value(), Do{[&ran, &all, i](ActorContext&) {
            ran[i] = std::this_thread::get_id();
-           all.arrive_and_wait();  // No two of them on one thread.
+           all.arrive_and_wait();  // No two of them share a thread.
            return absl::OkStatus();
          }});
   }
@@ -324,7 +327,8 @@ class Echo : public Actor<Echo, Text> {
   ActorRef out_;
 };
 
-// A67: there is no dispatcher with one mailbox for all; instead idle workers take over what a busy one has made ready.
+// A67: there is no dispatcher with one mailbox for all; idle workers steal the actors that a busy
+// one has scheduled.
 TEST(Messaging, ASlowActorHoldsUpNobodyElse) {
   TestKit kit({.patience = absl::Minutes(5), .threads = 2});
   auto probe = kit.Probe();
@@ -335,14 +339,14 @@ TEST(Messaging, ASlowActorHoldsUpNobodyElse) {
   auto slow = kit.Spawn<Blocker>(&begun, &go_on, others);
   slow.Tell(Go{0});
   begun.acquire();
-  // Those that it has told, and those that somebody else tells.
+  // Both the recipients of the busy actor and those of another sender.
   for (const ActorRef other : others) Tell(other, Text{"y"});
   for (size_t i = 0; i < 2 * others.size(); ++i) probe.Expect<Text>();
   go_on.release();
   kit.Settle();
 }
 
-// A68: a signal, as an interrupt, is nothing to a worker either.
+// A68: a signal, as an interrupt, does not disturb a worker.
 TEST(Messaging, NothingThatIsThrownEndsAWorker) {
   struct sigaction quiet = {};
   quiet.sa_handler = [](int) {};
@@ -366,7 +370,7 @@ TEST(Messaging, NothingThatIsThrownEndsAWorker) {
     probe.Expect<Text>();
     kit.Settle();
     for (const auto& scribe : scribes) EXPECT_TRUE(kit.IsAlive(scribe));
-    // Escalated to /user, which ends the system.
+    // The failure is escalated to /user, which ends the system.
     std::binary_semaphore ended{0};
     ASSERT_TRUE(kit.system().OnTermination([&] { ended.release(); }).ok());
     scribes[0].Tell(Do{[](ActorContext&) -> absl::Status { throw 1; }});

@@ -1,4 +1,4 @@
-// Where a probe's actor puts what it gets, and a test finds it.
+// ProbeInbox: the actor of a probe stores its messages here, and the test takes them.
 #ifndef FRAKTOR_ACTOR_TESTKIT_PROBE_INBOX_H_
 #define FRAKTOR_ACTOR_TESTKIT_PROBE_INBOX_H_
 
@@ -21,7 +21,7 @@
 
 namespace fraktor::inline v0::testkit_internal {
 
-// Any thread.
+// Thread safety: any thread.
 class ProbeInbox {
  public:
   explicit ProbeInbox(TestMonitor& monitor) : monitor_(monitor) {}
@@ -31,7 +31,7 @@ class ProbeInbox {
   EnvelopePtr Take();
   size_t size() const;
   void Ignore(const MessageType* type);
-  // The types of those that are there, the first few of them.
+  // The types of the first few messages.
   std::string Describe() const;
 
  private:
@@ -41,7 +41,7 @@ class ProbeInbox {
   std::vector<const MessageType*> ignored_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Something that a test has a probe do in its turn.
+// A function of the test that the probe runs in its turn.
 struct ProbeDo {
   std::function<void(ActorContext&)> what;
 };

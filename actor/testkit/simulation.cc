@@ -32,7 +32,7 @@ constexpr bool kIsSanitized = false;
 constexpr bool kIsSanitized = false;
 #endif
 
-// The line that runs this test with one seed again.
+// The line that repeats this test with one seed.
 std::string ReplayLine(uint64_t seed) {
   const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
   const std::string filter = test == nullptr ? std::string() : absl::StrCat(test->test_suite_name(), ".", test->name());
@@ -44,7 +44,7 @@ std::string ReplayLine(uint64_t seed) {
                       filter.empty() ? "" : absl::StrCat(" --gtest_filter=", filter));
 }
 
-// How many expectations of the running test have failed.
+// The number of failed expectations of the running test.
 int FailedExpectations() {
   const testing::TestInfo* const test = testing::UnitTest::GetInstance()->current_test_info();
   if (test == nullptr) return 0;
@@ -101,7 +101,7 @@ Run RunOnce(const SimulationOptions& options, absl::FunctionRef<void(Simulation&
   try {
     scenario(sim);
   } catch (const testing::AssertionException&) {
-    run.failed = true;  // It was told already.
+    run.failed = true;  // The failure was reported already.
   } catch (const std::exception& e) {
     run.failed = true;
     ReportFailure(at, absl::StrCat("the scenario threw: ", e.what(), sim.Surroundings()));
@@ -121,7 +121,7 @@ void Simulation::Trace(TestKitOptions& kit, const std::shared_ptr<ActorTrace>& a
   DispatchersOptions& dispatchers = kit.system.scheduler.dispatchers;
   for (WorkerExecutorOptions* const pool : {&dispatchers.default_pool, &dispatchers.system_pool, &dispatchers.pinned}) {
     pool->middleware.insert(pool->middleware.begin(), actors);
-    // Timers and other workers have their chance after each run.
+    // Timers and other workers may run after each run.
     pool->runs_per_step = 1;
   }
   kit.system.tree_observer = actors.get();
@@ -161,7 +161,7 @@ void Simulation::Finish() {
 }
 
 TestKit& Simulation::AddSystem(TestKitOptions options) {
-  // Protected, so that a kit on somebody else's toolbox is only made here.
+  // The constructor is protected, so that only this function makes a kit on a foreign toolbox.
   struct OtherKit final : TestKit {
     OtherKit(const TestKitOptions& its_options, const Simulation& its_simulation)
         : TestKit(its_options, nullptr, &its_simulation.toolbox()), simulation(its_simulation) {}
@@ -230,7 +230,7 @@ SimulateReport Simulate(const SimulateOptions& options, absl::FunctionRef<void(S
       }
     }
     if (!report.ok) {
-      // Once, whatever has failed.
+      // Once, for any number of failures.
       ReportFailure(at, absl::StrCat("replay: ", ReplayLine(each.seed)));
       return report;
     }

@@ -1,4 +1,4 @@
-// Simulate: a test that is run with many schedules, each of which can be run again.
+// Simulate: runs a test with many schedules. Each schedule can be repeated.
 //
 //   TEST(Transfer, NeverLosesMoney) {
 //     Simulate({.seeds = 100}, [](Simulation& sim) {
@@ -10,21 +10,23 @@
 //     });
 //   }
 //
-// A Simulation is a TestKit on a SimToolbox: one thread, virtual time, and a seed that chooses who of those that are
-// ready runs next, on how many workers, and for how many messages. Everything that happens goes into a trace: the same
-// seed gives the same trace hash, in every process. Each seed is run twice, and a difference is a failure that says
-// where the two runs part: then the scenario, or an actor, depends on something that is not the seed's (an address, the
-// order of a hash table, the real clock, std::shuffle, two draws in one argument list).
+// A Simulation is a TestKit on a SimToolbox: one thread, virtual time, and a seed. The seed chooses
+// which of the ready actors runs next, on how many workers, and for how many messages. All events
+// go into a trace. The same seed gives the same trace hash, in every process. Each seed runs twice,
+// and a difference is a failure that says where the two runs part. Then the scenario, or an actor,
+// depends on something outside of the seed (an address, the order of a hash table, the real clock,
+// std::shuffle, two draws in one argument list).
 //
-// The first seed that fails ends the test, with the one line that runs it again:
+// The first seed that fails ends the test, and prints the line that repeats it:
 //
 //   FRAKTOR_SIM_SEED=17 bazel-bin/bank/transfer_test --gtest_filter=Transfer.NeverLosesMoney
 //
-// FRAKTOR_SIM_SEED runs that seed alone. FRAKTOR_SIM_SEEDS runs so many instead of what the test says: 1000 on request.
-// With sanitizers it is a tenth of what the test says, 1 at least, unless the variable is set.
+// FRAKTOR_SIM_SEED runs that seed alone. FRAKTOR_SIM_SEEDS sets the number of seeds in place of the
+// test. With sanitizers the number is a tenth of that of the test, at least 1, unless the variable
+// is set.
 //
-// Parts of the world (a network, a disk) are SimulationParts: they take chance from MakeRandom or Happens, time from
-// the toolbox, and write what they do into trace().
+// Other parts of the world (a network, a disk) are SimulationParts: they take chance from
+// MakeRandom or Happens, time from the toolbox, and write their events into trace().
 //
 // Thread safety: one thread.
 #ifndef FRAKTOR_ACTOR_TESTKIT_SIMULATION_H_
@@ -56,22 +58,23 @@ namespace fraktor::inline v0 {
 
 class Simulation;
 
-// Something besides actors that takes part. It ends when all systems have, and before the toolbox.
+// A part of the simulation that is no actor. It ends after all systems, and before the toolbox.
 class SimulationPart {
  public:
   virtual ~SimulationPart() = default;
-  // For the text of a failure: what it has done, in a line; empty for nothing.
+  // A line for the text of a failure: what the part has done. Empty for nothing.
   virtual std::string Describe() const { return {}; }
 };
 
 struct SimulationOptions {
   uint64_t seed = 1;
-  // Of the default pool, and how many messages an actor handles in a row; 0: the seed says.
+  // The workers of the default dispatcher, and the messages that an actor handles in a row. 0 lets
+  // the seed choose.
   int workers = 0;
   int budget = 0;
-  // Steps that one call may take: see SimToolbox.
+  // The limit of steps in one call: see SimToolbox.
   int64_t max_steps = 1'000'000;
-  // So many events are kept to find out where two runs part.
+  // The number of events that are kept to find where two runs part.
   size_t history = size_t{1} << 20;
   TestKitOptions kit = {};
 };
@@ -86,15 +89,16 @@ class Simulation final : public TestKit {
   SimTrace& trace() const { return toolbox().trace(); }
   ActorTrace& actors() { return *actors_; }
 
-  // A generator for one purpose. Others draw from others, so that a new one changes nothing for them.
+  // Returns a generator for one purpose. Each purpose has its own, so a new one does not change
+  // others.
   Random MakeRandom(std::string_view purpose) const { return toolbox().MakeRandom(TraceKind(purpose)); }
 
-  // Whether a fault happens now, which it does with this probability. Each name draws from a generator of its own; what
-  // happens goes into the trace, and is counted for the text of a failure.
+  // Decides whether a fault happens now, with this probability. Each name has a generator of its
+  // own. A fault goes into the trace, and is counted for the text of a failure.
   bool Happens(std::string_view fault, double probability);
 
-  // Messages of type M go into the trace with their contents: of integers, enums and strings by themselves, of others
-  // by what `hash` says, which must be the same in every run.
+  // Writes messages of type M into the trace with their contents. Integers, enums and strings need
+  // no `hash`; for other types it must return the same value in every run.
   template <class M>
   void TracePayload() {
     static_assert(std::is_integral_v<M> || std::is_enum_v<M> || std::is_same_v<M, std::string>,
@@ -114,7 +118,8 @@ class Simulation final : public TestKit {
     });
   }
 
-  // Another system in the same simulation, as on another machine. Ends with the simulation, the latest first.
+  // Makes another system in the same simulation, as on another machine. The systems end with the
+  // simulation, the latest first.
   TestKit& AddSystem(TestKitOptions options);
 
   template <class Part, class... Args>
@@ -125,7 +130,7 @@ class Simulation final : public TestKit {
     return added;
   }
 
-  // Ends all systems; then the trace is complete. Further calls do nothing.
+  // Ends all systems, and completes the trace. Further calls do nothing.
   void Finish();
 
   std::string Surroundings() const override;
@@ -138,7 +143,7 @@ class Simulation final : public TestKit {
     uint64_t asked = 0;
     uint64_t happened = 0;
   };
-  // What the first system is made of.
+  // The parts of the first system.
   struct Beginning {
     std::unique_ptr<SimToolbox> own;
     SimToolbox* toolbox;
@@ -160,16 +165,16 @@ class Simulation final : public TestKit {
 struct SimulateOptions {
   int seeds = 100;
   uint64_t first_seed = 1;
-  // Each seed twice, and their traces compared.
+  // Runs each seed twice, and compares the traces.
   bool twice = true;
-  // If so, then only the first seed and those that are multiples of this: for a scenario that takes long.
+  // Compares only the first seed and the multiples of this number: for a scenario that takes long.
   uint64_t twice_every = 1;
-  // The rest of what each simulation is like; its seed is set.
+  // The other options of each simulation. Simulate sets the seed.
   SimulationOptions each = {};
 };
 
 struct SimulateReport {
-  // Of the seeds that were run, in order.
+  // The hashes of the seeds, in the order of their runs.
   std::vector<uint64_t> hashes;
   // No expectation failed, and no seed gave two traces.
   bool ok = true;

@@ -38,7 +38,7 @@ struct Work {
 };
 struct Dismiss {};
 
-// Takes its time, fails now and then, and asks its neighbour.
+// Waits, fails from time to time, and asks its neighbour.
 class Clerk : public Actor<Clerk, Work, int, std::string> {
  public:
   explicit Clerk(ActorRef out) : out_(out) {}
@@ -112,21 +112,22 @@ class Watcher : public Actor<Watcher, Watchlist> {
   void On(Context&, const Terminated&) {}
 };
 
-// Wants to be asked before the system ends.
+// Must be asked before the system ends.
 class Hook : public Actor<Hook, TerminationHook> {
  public:
   void PreStart(Context& context) { context.Tell(context.system().system_guardian(), RegisterTerminationHook{}); }
   TerminationHookDone On(Context&, const TerminationHook&) { return {}; }
 };
 
-// Everything at once: questions, timers, failures, restarts with a delay, watchers, names. What came out, in order.
+// All features at once: asks, timers, failures, delayed restarts, watchers, names. Returns the
+// results in order.
 std::string RunOffice(Simulation& sim) {
   sim.TracePayload<int>();
   sim.TracePayload<std::string>();
   sim.TracePayload<Work>([](const Work& work) { return static_cast<uint64_t>(work.number); });
   auto probe = sim.Probe();
   auto office = sim.SpawnNamed<Office>("office", probe.ref());
-  // What is done for all of a set is done in an order that has nothing to do with addresses.
+  // The order of an operation on all members of a set must not depend on addresses.
   auto watcher = sim.Spawn<Watcher>();
   Watchlist list;
   for (int i = 0; i < 8; ++i) {
@@ -223,7 +224,7 @@ TEST(Simulation, SaysWhoNeverComesToRestInWhicheverSystem) {
 }
 
 TEST(Simulation, TriesDifferentOrdersOfTheSameEvents) {
-  // Two actors that are told at the same time: who is first is the seed's choice.
+  // Two actors get messages at the same time: the seed chooses which runs first.
   int first_wins = 0;
   constexpr int kSeeds = 40;
   SimulateOptions options{.seeds = kSeeds, .twice = false};
@@ -343,7 +344,7 @@ std::string ReadAll(const std::string& path) {
   return text.str();
 }
 
-// Runs one test of this program; its output goes to a file. What it ended with.
+// Runs one test of this program, with its output in a file. Returns its exit status.
 int RunAnotherProcess(const std::string& filter, const std::vector<std::string>& variables, const std::string& output) {
   std::vector<std::string> environment = variables;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -379,7 +380,7 @@ SimulateReport SimulateOffice() {
 TEST(SimulationChild, WritesItsHashes) {
   const char* const path = std::getenv(kChildVariable);
   if (path == nullptr) return;
-  // Others are here before us, so that slots and nodes are used ones.
+  // Other actors come first, so that slots and nodes are reused ones.
   {
     Simulation sim({.seed = 99});
     RunOffice(sim);
@@ -417,7 +418,7 @@ TEST(SimulationChild, DependsOnAnAddress) {
   int runs = 0;
   Simulate({.seeds = 100}, [&](Simulation& sim) {
     auto probe = sim.Probe();
-    // What an address would do.
+    // Depends on an address.
     Tell(probe.ref(), 1);
     if (++runs % 2 == 0) Tell(probe.ref(), std::string("x"));
     sim.Settle();
@@ -433,7 +434,7 @@ TEST(Simulation, PrintsTheLineThatReplaysAFailure) {
   const std::string on = absl::StrCat(kChildVariable, "=1");
   EXPECT_EQ(RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on}, output), 1);
   std::string text = ReadAll(output);
-  // The last seed that was run is the one that failed, and the line names it.
+  // The last seed is the one that failed, and the line names it.
   const size_t last = text.rfind("\nseed ");
   ASSERT_NE(last, std::string::npos) << text;
   const std::string seed = text.substr(last + 6, text.find('\n', last + 1) - last - 6);
@@ -441,13 +442,13 @@ TEST(Simulation, PrintsTheLineThatReplaysAFailure) {
                                         " /proc/self/exe --gtest_filter=SimulationChild.FailsForSomeSeeds\n");
   EXPECT_NE(text.find(line), std::string::npos) << text;
   EXPECT_EQ(text.find("replay: "), text.rfind("replay: ")) << "once: " << text;
-  // As the line says: that seed alone fails.
+  // The line repeats that seed alone, which fails.
   EXPECT_EQ(
       RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on, absl::StrCat("FRAKTOR_SIM_SEED=", seed)}, output), 1);
   text = ReadAll(output);
   EXPECT_EQ(text.find("\nseed "), text.rfind("\nseed ")) << text;
   EXPECT_NE(text.find(absl::StrCat("\nseed ", seed, "\n")), std::string::npos) << text;
-  // A test may be run with more or fewer seeds than it says.
+  // The variable sets another number of seeds than the test.
   EXPECT_EQ(RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on, "FRAKTOR_SIM_SEEDS=0"}, output), 0);
   EXPECT_EQ(RunAnotherProcess("SimulationChild.FailsForSomeSeeds", {on, "FRAKTOR_SIM_SEEDS=x"}, output), 1);
   EXPECT_NE(ReadAll(output).find("FRAKTOR_SIM_SEEDS is \"x\"; use a number"), std::string::npos);

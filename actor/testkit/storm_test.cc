@@ -1,12 +1,12 @@
-// A storm over everything that actor systems can do: see storm/storm.h for the operations' rules and the invariants.
+// A storm of all operations of actor systems: see storm/storm.h for the operations and the invariants.
 //
 //   FRAKTOR_STORM_SEED=7 FRAKTOR_STORM_SECONDS=600 bazel run --config=tsan //actor/testkit:storm_test
 //
-// FRAKTOR_STORM_SEED     the seed; a failure prints the one that it had. Without it a fixed seed is used.
-// FRAKTOR_STORM_SECONDS  how long the storm lasts. Without it the number of operations is fixed.
+// FRAKTOR_STORM_SEED     the seed; a failure prints the one that it had. The default is a fixed seed.
+// FRAKTOR_STORM_SECONDS  how long the storm lasts. The default is a fixed number of operations.
 // FRAKTOR_STORM_ROUNDS   the number of rounds, if there is no time.
-// FRAKTOR_STORM_SKIP     operations to leave out, with commas between their names: "become,ask oneself". Fewer operations
-//                        make the cause of a failure easier to find.
+// FRAKTOR_STORM_SKIP     operations to leave out, with commas between their names: "become,ask
+//                        oneself". Fewer operations make the cause of a failure easier to find.
 // FRAKTOR_STORM_VERBOSE  1 prints a line for each round.
 #include "fraktor/actor/testkit/storm/storm.h"
 

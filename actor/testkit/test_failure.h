@@ -1,4 +1,5 @@
-// How the test kit fails a test: at the line that expected something, with a text that says what came instead.
+// How the test kit fails a test: at the line of the expectation, with a text about the actual
+// events.
 #ifndef FRAKTOR_ACTOR_TESTKIT_TEST_FAILURE_H_
 #define FRAKTOR_ACTOR_TESTKIT_TEST_FAILURE_H_
 
@@ -16,11 +17,11 @@ struct TestLocation {
   int line;
 };
 
-// A failure of the test that runs, which goes on.
+// Fails the running test, which goes on.
 void ReportFailure(TestLocation at, const std::string& text);
 
-// The same, and ends the test: by the exception that GoogleTest takes for a failure that was told already. Simulate
-// and the body of a test catch it; so it must not be called in an actor.
+// Fails the running test and ends it, by the exception that GoogleTest takes for a reported
+// failure. Simulate and the body of a test catch it. So an actor must not call it.
 [[noreturn]] void EndTest(TestLocation at, const std::string& text);
 
 }  // namespace fraktor::inline v0

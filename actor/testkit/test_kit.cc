@@ -22,10 +22,10 @@ namespace fraktor::inline v0 {
 namespace {
 
 constexpr size_t kLogTail = 20;
-// How long a kit with threads waits for the rest to come to rest.
+// How long a kit with threads waits for the system to come to rest.
 constexpr absl::Duration kQuietTimeout = absl::Minutes(1);
 
-// So many of the actors that have something to do are named.
+// The number of busy actors that a text names.
 constexpr size_t kNamed = 10;
 
 }  // namespace
@@ -87,7 +87,7 @@ void TestKit::Boot() {
   system.log_sink = &log_;
   if (options_.threads > 0) system.workers = options_.threads;
   if (pumped_ != nullptr) {
-    // So that max_steps counts runs of actors.
+    // One run per step, so that max_steps counts runs of actors.
     DispatchersOptions& dispatchers = system.scheduler.dispatchers;
     for (WorkerExecutorOptions* pool : {&dispatchers.default_pool, &dispatchers.system_pool, &dispatchers.pinned}) {
       pool->runs_per_step = 1;
@@ -142,7 +142,7 @@ void TestKit::EndOnOtherClass(ActorRef actor, std::string_view wanted, TestLocat
 TestProbe TestKit::Probe(std::string_view name, TestLocation at) {
   const std::string given = name.empty() ? absl::StrCat("probe-", ++probes_) : std::string(name);
   auto inbox = std::make_shared<testkit_internal::ProbeInbox>(monitor_);
-  // Among those that it stands for.
+  // The probe runs on the dispatcher of the actors that it stands for.
   const PropsOptions options{.dispatcher = DispatcherChoice::kDefault};
   const absl::StatusOr<ActorRef> ref =
       system_->TrySpawnSystemActor(*MakeProps<testkit_internal::ProbeActor>(options, inbox), given);
@@ -200,7 +200,7 @@ bool TestKit::RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, Te
   if (pumped_ == nullptr) return monitor_.Await(*toolbox_, done, within);
   const absl::Status ran = pumped_->RunUntil(done, within);
   if (ran.ok()) return true;
-  // Over, or nothing is left that could happen; anything else is a mistake.
+  // The time is over, or nothing is left to run; any other error is a mistake.
   if (ran.code() == absl::StatusCode::kResourceExhausted || (!done() && pumped_->RunUntilIdle() != absl::OkStatus())) {
     EndPumping(at, ran);
   }

@@ -1,4 +1,4 @@
-// TestKit: a system of actors for a test, in virtual time.
+// TestKit: an actor system for a test, in virtual time.
 //
 //   TEST(Session, ExpiresAfterAnHour) {
 //     TestKit kit;                                          // one thread, a clock that moves when the test says so
@@ -12,15 +12,16 @@
 //   kit.ExpectDeadLetters<Order>(2, [&] { for (int i = 0; i < 2; ++i) ended.Tell(Order{}); });
 //   kit.ExpectLog({.level = LogLevel::kWarning, .contains = "restarts"}, 1, [&] { worker.Tell(Fail{}); });
 //
-// Nothing runs between the calls of a test: actors run in Settle, Advance, AskAndWait, and while a probe or a filter
-// waits. A kit with threads (TestKitOptions::threads) has real workers and the real clock instead.
+// Nothing runs between the calls of a test: actors run in Settle, Advance, AskAndWait, and while a
+// probe or a filter waits. A kit with threads (TestKitOptions::threads) has real workers and the
+// real clock.
 //
-// At its end the kit ends the system, and actors that do not end are a failure of the test. So is what an expectation
-// does not find; that ends the test at once.
+// The destructor ends the system, and actors that do not end fail the test. An expectation that is
+// not met fails the test too, and ends it at once.
 //
-// The log goes nowhere but into the text of failures; simulation.h runs a test with many schedules.
+// The log appears only in the texts of failures. simulation.h runs a test with many schedules.
 //
-// For tests only: it needs GoogleTest, whoever has the main function.
+// The kit is for tests only: it needs GoogleTest, with any main function.
 //
 // Thread safety: the thread of the test.
 #ifndef FRAKTOR_ACTOR_TESTKIT_TEST_KIT_H_
@@ -68,31 +69,31 @@
 namespace fraktor::inline v0 {
 
 struct TestKitOptions {
-  // How long expectations wait where they say nothing else.
+  // The default time limit of expectations.
   absl::Duration patience = absl::Seconds(3);
-  // 0: virtual time, and one thread. Otherwise so many workers, and the real clock; then patience should be long, since
-  // a machine may be busy.
+  // 0 means virtual time and one thread. Otherwise the number of workers, with the real clock; then
+  // the patience should be long, because a machine may be busy.
   int threads = 0;
-  // In virtual time: so many steps, each of which is one run of one actor or one timer, may a call such as Settle or
-  // Advance take. Then the test fails, and says who still has something to do: something never comes to rest. A
-  // Simulation has an option of its own.
+  // The limit of steps in virtual time for one call such as Settle or Advance. A step is one run of
+  // one actor or one timer. Beyond it the test fails, and names the actors that are still busy:
+  // they never come to rest. A Simulation has an option of its own.
   int64_t max_steps = 1'000'000;
-  // What the system is like; `toolbox` and `log_sink` are the kit's.
+  // Options of the system. The kit sets `toolbox` and `log_sink`.
   ActorSystemOptions system = {};
-  // Actors that do not end with the kit are a failure.
+  // Actors that do not end with the kit fail the test.
   bool must_end = true;
 };
 
 namespace testkit_internal {
 
-// How often something has happened.
+// Counts events.
 class EventTally {
  public:
   explicit EventTally(TestMonitor& monitor) : monitor_(monitor) {}
 
   void Count(bool fits, std::string what);
   int count() const;
-  // What has happened, a line each, with a mark at those that fit.
+  // The events, one line each. A mark stands at those that match.
   std::string Describe() const;
 
  private:
@@ -120,11 +121,11 @@ struct ContextOf<TypedRef<Ms...>> {
   using Type = TypedContext<Ms...>;
 };
 
-// In the turn of the actor that a `Ref` refers to.
+// Runs in a turn of the actor that a `Ref` refers to.
 template <class Ref, class Function>
 Task<void> CallInTurn(Function function, std::shared_ptr<EventTally> called) {
   ActorContext& context = ActorContext::Of(*ActorContext::worker().turn.running());
-  // Also if it throws: the test goes on, and sees what the actor does.
+  // Counts even if the function throws: the test goes on, and sees what the actor does.
   const absl::Cleanup count = [&] { called->Count(true, "called"); };
   function(static_cast<typename ContextOf<Ref>::Type&>(context));
   co_return;
@@ -150,7 +151,7 @@ class TestKit {
   const TestKitOptions& options() const { return options_; }
   TestLogSink& log() { return log_; }
 
-  // A child of /user without a name, made of `args`.
+  // Spawns an A(args...) under /user, without a name.
   template <class A, class... Args>
   typename A::Ref Spawn(Args&&... args) {
     return system_->Spawn<A>({}, std::forward<Args>(args)...);
@@ -167,7 +168,7 @@ class TestKit {
   typename A::Ref SpawnNamed(std::string_view name, const SpawnOptions& options, Args&&... args) {
     return system_->Spawn<A>(name, options, std::forward<Args>(args)...);
   }
-  // An actor that `factory()` makes, again for each restart: see TypedContext::Spawn.
+  // Spawns an actor that `factory()` makes, again for each restart: see TypedContext::Spawn.
   template <int&... kDeduced, ActorFactory Factory>
   RefOf<MadeBy<Factory>> Spawn(Factory factory) {
     return system_->Spawn({}, std::move(factory));
@@ -176,34 +177,35 @@ class TestKit {
   RefOf<MadeBy<Factory>> SpawnNamed(std::string_view name, Factory factory) {
     return system_->Spawn(name, std::move(factory));
   }
-  // By its recipe. The test fails if it cannot be.
+  // Spawns an actor by its recipe. A failure to spawn fails the test.
   ActorRef Spawn(const ActorProps& props, std::string_view name = {}, TestLocation at = TestLocation::Here());
 
-  // A probe that takes anything, or says that it takes these messages. Without a name it is "probe-1" and so on.
-  // The test fails if it cannot have the name.
+  // Spawns a probe that takes any message, or one whose reference takes these messages. The default
+  // names are "probe-1" and so on. The test fails if the name is taken.
   TestProbe Probe(std::string_view name = {}, TestLocation at = TestLocation::Here());
   template <class M, class... Ms>
   TypedProbe<M, Ms...> Probe(std::string_view name = {}, TestLocation at = TestLocation::Here()) {
     return TypedProbe<M, Ms...>(Probe(name, at));
   }
 
-  // Lets everything happen that can happen now. In virtual time no time passes. Actors that never come to rest, such as
-  // one that tells itself something in each turn, are a failure: see TestKitOptions::max_steps.
+  // Runs everything that can run now. In virtual time no time passes. Actors that never come to
+  // rest, such as one that sends itself a message in each turn, fail the test: see
+  // TestKitOptions::max_steps.
   void Settle(TestLocation at = TestLocation::Here());
-  // Lets so much virtual time pass, and all happen that comes with it.
+  // Lets virtual time pass, and runs everything that is due.
   void Advance(absl::Duration duration, TestLocation at = TestLocation::Here());
-  // Virtual time since the kit was made; the real one in a kit with threads.
+  // The virtual time since the kit was made; the real time in a kit with threads.
   absl::Duration Elapsed() const;
 
-  // Lets things happen, and time pass, until `done` says true; fails the test if that takes longer. In a kit with
-  // threads it is asked when something has come to a probe, the log or a filter.
+  // Runs actors, and lets time pass, until `done` returns true. The test fails after `within`. A
+  // kit with threads calls `done` after each event of a probe, the log or a filter.
   void AwaitThat(std::string_view what, absl::FunctionRef<bool()> done, absl::Duration within = TestProbe::kPatience,
                  TestLocation at = TestLocation::Here());
-  // The same without failing: false if it takes longer.
+  // The same, but returns false after `within` instead of failing the test.
   bool RunUntil(absl::FunctionRef<bool()> done, absl::Duration within, TestLocation at = TestLocation::Here());
 
-  // Lets things happen, and time pass, until the future is ready, and takes its result. The test
-  // fails if that takes longer. Future::Wait would have no end where time is virtual.
+  // Runs actors, and lets time pass, until the future is ready, and takes its result. The test
+  // fails after `within`. Future::Wait would never return where time is virtual.
   template <class T>
   FutureResult<T> Await(Future<T> future, absl::Duration within = TestProbe::kPatience,
                         TestLocation at = TestLocation::Here()) {
@@ -211,7 +213,7 @@ class TestKit {
     return future.Take();
   }
 
-  // Asks, and waits for the answer: as ActorSystem::AskAndWait, with the kit's patience.
+  // Asks, and waits for the reply: as ActorSystem::AskAndWait, with the patience of the kit.
   template <class Ref, class Q>
   auto AskAndWait(const Ref& to, Q&& question) {
     return system_->AskAndWait(to, std::forward<Q>(question), options_.patience);
@@ -221,21 +223,23 @@ class TestKit {
     return system_->AskAndWait<R>(to, std::forward<Q>(question), options_.patience);
   }
 
-  // Calls `function(context)` in a turn of the actor, before the messages that wait in its mailbox, and waits until it
-  // has returned: with a TypedContext<Ms...> for a TypedRef<Ms...>, otherwise with an ActorContext. What it throws is a
-  // failure of the actor. The test fails if the actor has ended, or does not come to a turn in time.
+  // Calls `function(context)` in a turn of the actor, before the messages in its mailbox, and waits
+  // until it has returned. The context is a TypedContext<Ms...> for a TypedRef<Ms...>, otherwise an
+  // ActorContext. An exception is a failure of the actor. The test fails if the actor has ended, or
+  // has no turn in time.
   template <class Ref, class Function>
   void RunIn(const Ref& actor, Function function, TestLocation at = TestLocation::Here()) {
     AwaitTask(testkit_internal::Untyped(actor), at, [&](std::shared_ptr<testkit_internal::EventTally> called) {
       return testkit_internal::CallInTurn<Ref>(std::move(function), std::move(called));
     });
   }
-  // The same with the object of the actor: `function(actor, context)`. The test fails if the actor is of another class.
+  // The same with the object of the actor: `function(actor, context)`. The test fails if the actor
+  // is of another class.
   //
   //   kit.RunIn<Account>(account, [](Account& object, Account::Context&) { EXPECT_EQ(object.balance(), 100); });
   template <class A, class Function>
   void RunIn(const typename A::Ref& actor, Function function, TestLocation at = TestLocation::Here()) {
-    // Not the test's: a function that comes too late for the test may still be called.
+    // It must not belong to the test: a function that is late may run after the test.
     const auto is_of_class = std::make_shared<bool>(false);
     RunIn(
         actor,
@@ -253,8 +257,8 @@ class TestKit {
     return IsAliveRef(testkit_internal::Untyped(actor));
   }
 
-  // Runs the block, and then waits until exactly `times` events of this type have been published that match. The test
-  // fails if there are fewer in time, or more.
+  // Runs the block, and waits until exactly `times` matching events of this type have been
+  // published. The test fails if there are fewer in time, or more.
   template <class Event>
   void ExpectEvents(int times, absl::FunctionRef<void()> block, std::function<bool(const Event&)> matches = nullptr,
                     TestLocation at = TestLocation::Here()) {
@@ -266,7 +270,7 @@ class TestKit {
     AwaitTally(tally, Event::kEvent.name, times, at);
   }
 
-  // The same for messages that reached nobody, for whatever reason.
+  // The same for messages that became dead letters, for any reason.
   template <class M>
   void ExpectDeadLetters(int times, absl::FunctionRef<void()> block, std::function<bool(const M&)> matches = nullptr,
                          TestLocation at = TestLocation::Here()) {
@@ -277,7 +281,7 @@ class TestKit {
         },
         at);
   }
-  // And for messages that their receiver does not handle.
+  // The same for messages that their recipient does not handle.
   template <class M>
   void ExpectUnhandled(int times, absl::FunctionRef<void()> block, std::function<bool(const M&)> matches = nullptr,
                        TestLocation at = TestLocation::Here()) {
@@ -293,17 +297,17 @@ class TestKit {
   void ExpectLog(const LogFilter& filter, int times, absl::FunctionRef<void()> block,
                  TestLocation at = TestLocation::Here());
 
-  // What a failure's text ends with: the time, and the last lines of the log.
+  // The end of a failure's text: the time, and the last lines of the log.
   virtual std::string Surroundings() const;
-  // The paths of the actors that have something to do now, parents before their children; those of all systems in a
-  // simulation. A snapshot that is a little blurred in a kit with threads.
+  // The paths of the busy actors, parents before their children; those of all systems in a
+  // simulation. In a kit with threads the snapshot is not exact.
   virtual std::vector<std::string> BusyActors() const;
 
  protected:
-  // On a toolbox that is pumped, which the kit owns or not.
+  // For a kit on a pumped toolbox, with or without ownership of it.
   TestKit(const TestKitOptions& options, std::unique_ptr<PumpedToolbox> own, PumpedToolbox* pumped);
 
-  // Ends the system, once. A failure unless all actors end.
+  // Ends the system, once. The test fails unless all actors end.
   void EndSystem();
 
  private:
@@ -311,15 +315,15 @@ class TestKit {
 
   bool IsAliveRef(ActorRef actor) const;
   void AwaitReady(FutureNode& future, absl::Duration within, TestLocation at);
-  // Runs a task in the actor's turns, and waits until it has counted something.
+  // Runs a task in turns of the actor, and waits until it has counted something.
   void AwaitTask(ActorRef actor, TestLocation at,
                  absl::FunctionRef<Task<void>(std::shared_ptr<testkit_internal::EventTally> called)> make);
   [[noreturn]] void EndOnOtherClass(ActorRef actor, std::string_view wanted, TestLocation at) const;
   void AwaitTally(const testkit_internal::EventTally& tally, std::string_view what, int times, TestLocation at);
   void Boot();
-  // For the text of a failure: who does not come to rest.
+  // For the text of a failure: the actors that do not come to rest.
   std::string DescribeBusy() const;
-  // Fails the test with what pumping came to.
+  // Fails the test with the error of the toolbox.
   [[noreturn]] void EndPumping(TestLocation at, const absl::Status& ran);
 
   const TestKitOptions options_;

@@ -44,7 +44,7 @@ class Greeter : public Actor<Greeter, Greet, Fail> {
 
 struct Expired {};
 
-// Says that it has expired, an hour after its start.
+// Sends Expired an hour after its start.
 class Session : public Actor<Session, Greet> {
  public:
   explicit Session(ActorRef owner) : owner_(owner) {}
@@ -61,7 +61,8 @@ class Session : public Actor<Session, Greet> {
   ActorRef owner_;
 };
 
-// What a test that fails says. The failing expectation also ends the test, which would be ours.
+// Returns the text of a failing test. The failing expectation also ends the test, which would be
+// this one.
 void Ended(const std::function<void()>& test) {
   try {
     test();
@@ -102,7 +103,7 @@ TEST(TestKit, SaysWhoNeverComesToRest) {
     wait(kit);
   };
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), "has not come to rest after 1000 steps");
-  // And nobody else.
+  // No other actor is named.
   constexpr char kWho[] = "these have something to do:\n    pekko://default/user/spinner\n  look whether";
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), kWho);
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Advance(absl::Seconds(1)); }), kWho);
@@ -245,7 +246,7 @@ TEST(TestKit, FailuresSayWhatWasExpectedAndWhatCame) {
   EXPECT_TEST_ENDS(probe.FishFor<Greeted>(), "none came within 3s; dropped: fraktor::(anonymous namespace)::Fail");
   EXPECT_TEST_ENDS(probe.ExpectTerminated(greeter), "expected Terminated of pekko://default/user/greeter, but nothing");
   Tell(greeter.untyped(), Fail{});
-  EXPECT_TEST_ENDS(probe.Expect<Greeted>(), "out of words");  // The log's last lines.
+  EXPECT_TEST_ENDS(probe.Expect<Greeted>(), "out of words");  // From the last lines of the log.
   EXPECT_TEST_ENDS(kit.AwaitThat("pigs fly", [] { return false; }), "this did not happen within 3s: pigs fly");
 }
 
@@ -286,7 +287,7 @@ TEST(TestKit, CountsDeadLettersAndUnhandledMessages) {
   kit.ExpectUnhandled<Expired>(1, [&] { Tell(greeter.untyped(), Expired{}); });
   kit.ExpectDeadLetters<Greet>(
       0, [&] { greeter.Tell(Greet{"a"}); }, [](const Greet& greet) { return greet.name == "z"; });
-  // Its answer goes nowhere: nobody has asked.
+  // The reply is dropped: nobody has asked.
   kit.ExpectEvents<DeadLetter>(0, [&] { greeter.Tell(Greet{"a"}); });
   EXPECT_TEST_ENDS(kit.ExpectDeadLetters<Greet>(2, [&] { gone.Tell(Greet{"a"}); }),
                    "expected 2 of AllDeadLetters, but there were 1; seen:\n  counted: fraktor::(anonymous "
@@ -374,7 +375,7 @@ TEST(TestKit, WithThreadsAwaitsAFutureByTheRealClock) {
                    "this did not happen within 1ms: a future is ready");
 }
 
-// Nothing would run while the thread of the test waits.
+// No actor would run while the thread of the test waits.
 TEST(TestKit, RefusesAnEndlessWaitOnTheThreadThatDrivesVirtualTime) {
   TestKit kit;
   auto greeter = kit.Spawn<Greeter>();
@@ -397,7 +398,7 @@ TEST(TestKit, ASystemThatDoesNotEndIsAFailure) {
   EXPECT_NONFATAL_FAILURE(
       {
         TestKit kit;
-        // /system waits for an answer that does not come.
+        // /system waits for a reply that does not come.
         kit.Probe("mute").Send(kit.system().system_guardian(), RegisterTerminationHook{});
       },
       "the test is over, but these actors have not ended within 10s:\n  pekko://default/system/mute");

@@ -1,4 +1,5 @@
-// The log of a system under test: kept, so that tests can expect lines and failures can show the last ones.
+// TestLogSink: keeps the log of a system under test. Tests expect lines, and failures show the last
+// ones.
 //
 // Thread safety: any thread.
 #ifndef FRAKTOR_ACTOR_TESTKIT_TEST_LOG_H_
@@ -20,11 +21,11 @@
 
 namespace fraktor::inline v0 {
 
-// Which lines of a log are meant; what is empty fits all.
+// Selects lines of a log. An empty member matches all lines.
 struct LogFilter {
-  LogLevel level = LogLevel::kDebug;  // And those above it.
-  std::string contains = {};          // In the text.
-  std::string path = {};              // At the end of the actor's path: "/user/cart".
+  LogLevel level = LogLevel::kDebug;  // The lowest level.
+  std::string contains = {};          // A part of the text.
+  std::string path = {};              // The end of the actor's path: "/user/cart".
 };
 
 class TestLogSink final : public LogSink {
@@ -36,11 +37,11 @@ class TestLogSink final : public LogSink {
 
   void Write(const LogRecord& record) override;
 
-  // So many lines have been written.
+  // The number of lines so far.
   uint64_t written() const;
-  // Those from the `first` on that fit, as they would have been printed.
+  // The matching lines from number `first` on, as they would be printed.
   std::vector<std::string> Find(uint64_t first, const LogFilter& filter) const;
-  // Of the last so many, one per line, indented; empty if there are none.
+  // The last lines, one per line, indented; empty if there are none.
   std::string Tail(size_t lines) const;
 
  private:

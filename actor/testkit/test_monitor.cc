@@ -13,7 +13,7 @@ void TestMonitor::NotifyChanged() {
 }
 
 bool TestMonitor::Await(const RuntimeToolbox& clock, absl::FunctionRef<bool()> done, absl::Duration within) {
-  // What a clock can add.
+  // An infinite time would overflow the clock.
   const Instant deadline = clock.Now() + std::min(within, absl::Hours(24));
   for (;;) {
     uint64_t seen = 0;

@@ -1,4 +1,4 @@
-// What happens in a system under test, for the thread that tests it: a wait for "something has changed".
+// TestMonitor: wakes the thread of a test when something changes in the system under test.
 //
 // Thread safety: any thread may notify; one waits.
 #ifndef FRAKTOR_ACTOR_TESTKIT_TEST_MONITOR_H_
@@ -20,7 +20,8 @@ class TestMonitor {
  public:
   void NotifyChanged();
 
-  // Blocks until `done`, which is asked after each change, without a lock, says true. False after `within`.
+  // Blocks until `done` returns true. It is called after each change, without a lock. False after
+  // `within`.
   bool Await(const RuntimeToolbox& clock, absl::FunctionRef<bool()> done, absl::Duration within);
 
  private:

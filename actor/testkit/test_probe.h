@@ -1,4 +1,4 @@
-// A probe: an actor whose messages a test looks at.
+// TestProbe: an actor whose messages a test inspects.
 //
 //   TestKit kit;
 //   auto probe = kit.Probe();
@@ -11,13 +11,14 @@
 //   kit.system().Stop(session);
 //   probe.ExpectTerminated(session);
 //
-// What is expected comes in the order of arrival: an expectation takes the next message, whatever it is, and fails the
-// test if it is not the one. The test ends then, with a text that names the probe, what it expected and what it got.
-// Waiting means virtual time, which moves as far as it takes; in a kit with threads it is the real clock.
+// Expectations follow the order of arrival: each takes the next message, and fails the test if that
+// is not the expected one. The test ends then, with a text that names the probe, the expectation
+// and the actual message. Waiting means virtual time, which moves as far as necessary; in a kit
+// with threads it is the real clock.
 //
-// A probe lives below /system, so it sees the users' actors end.
+// A probe lives under /system, so it sees the actors under /user end.
 //
-// Thread safety: the thread of the test. Messages come from any.
+// Thread safety: the thread of the test. Messages come from any thread.
 #ifndef FRAKTOR_ACTOR_TESTKIT_TEST_PROBE_H_
 #define FRAKTOR_ACTOR_TESTKIT_TEST_PROBE_H_
 
@@ -63,7 +64,7 @@ ActorRef Untyped(const Ref& ref) {
 
 class TestProbe {
  public:
-  // As long as the kit's patience.
+  // Means the patience of the kit.
   static constexpr absl::Duration kPatience = -absl::InfiniteDuration();
 
   TestProbe(TestProbe&&) noexcept = default;
@@ -72,7 +73,7 @@ class TestProbe {
   ActorRef ref() const { return ref_; }
   std::string Path() const;
 
-  // The next message, which must be an M.
+  // Takes the next message, which must be an M.
   template <class M>
   M Expect(absl::Duration within = kPatience, TestLocation at = TestLocation::Here()) {
     Envelope& message = TakeNext(MessageTypeOf<M>()->name(), within, at);
@@ -80,7 +81,7 @@ class TestProbe {
     return Read<M>(message);
   }
 
-  // The same, and it must be equal to `expected`.
+  // The same, and the message must equal `expected`.
   template <class M>
   M ExpectMessage(const M& expected, absl::Duration within = kPatience, TestLocation at = TestLocation::Here()) {
     M message = Expect<M>(within, at);
@@ -88,7 +89,7 @@ class TestProbe {
     return message;
   }
 
-  // The next message, which must be one of several types.
+  // Takes the next message, which must have one of several types.
   template <class... Ms>
   std::variant<Ms...> ExpectOneOf(absl::Duration within = kPatience, TestLocation at = TestLocation::Here()) {
     const std::string expected = OneOf({MessageTypeOf<Ms>()->name()...});
@@ -100,7 +101,7 @@ class TestProbe {
     return std::move(*found);
   }
 
-  // The next M for which `wanted` says true; what comes before it is dropped.
+  // Takes the next M for which `wanted` returns true, and drops the messages before it.
   template <class M>
   M FishFor(absl::FunctionRef<bool(const M&)> wanted, absl::Duration within = kPatience,
             TestLocation at = TestLocation::Here()) {
@@ -113,19 +114,21 @@ class TestProbe {
     return FishFor<M>([](const M&) { return true; }, within, at);
   }
 
-  // The next message, whatever it is; null if none comes in time.
+  // Takes the next message of any type; null if none comes in time.
   EnvelopePtr Receive(absl::Duration within = kPatience);
 
-  // Nothing comes for so long; with nothing given, in all that can happen now.
+  // Expects that no message comes for this time. Without a time, none from everything that can run
+  // now.
   void ExpectNoMessage(absl::Duration duration = absl::ZeroDuration(), TestLocation at = TestLocation::Here());
 
-  // The next message is the news that an actor has ended. Watches it, if that was not done before.
+  // Expects the Terminated of an actor as the next message. Watches the actor if it is not watched
+  // yet.
   template <class Ref>
   void ExpectTerminated(const Ref& actor, absl::Duration within = kPatience, TestLocation at = TestLocation::Here()) {
     ExpectTerminatedOf(testkit_internal::Untyped(actor), within, at);
   }
 
-  // The probe watches an actor from now on, or no longer.
+  // Watches an actor from now on, or no longer.
   template <class Ref>
   void Watch(const Ref& actor) {
     WatchActor(testkit_internal::Untyped(actor));
@@ -135,7 +138,7 @@ class TestProbe {
     UnwatchActor(testkit_internal::Untyped(actor));
   }
 
-  // Sends a message of which the probe is the sender.
+  // Sends a message with the probe as its sender.
   template <class M>
   void Send(ActorRef to, M&& message) {
     using Message = std::decay_t<M>;
@@ -148,19 +151,21 @@ class TestProbe {
     Send(to.untyped(), std::forward<M>(message));
   }
 
-  // Of the message that was taken last; no one if it had none, or there is no message.
+  // The sender of the latest message that was taken; no one if it had none, or no message was
+  // taken.
   ActorRef LastSender() const { return last_ == nullptr ? ActorRef() : last_->sender(); }
-  // Answers it.
+  // Replies to that sender.
   template <class M>
   void Reply(M&& message) {
     Send(LastSender(), std::forward<M>(message));
   }
-  // Passes it on, as if its sender had sent it there. Not if it cannot be copied and was taken by Expect.
+  // Forwards that message with its sender. Not possible if it was taken by Expect and cannot be
+  // copied.
   void Forward(ActorRef to, TestLocation at = TestLocation::Here());
 
-  // Messages that are there and were not taken.
+  // The number of messages that were not taken yet.
   size_t pending() const;
-  // Messages of this type are dropped from now on.
+  // Drops messages of this type from now on.
   template <class M>
   void Ignore() {
     IgnoreType(MessageTypeOf<M>());
@@ -172,7 +177,7 @@ class TestProbe {
   TestProbe(TestKit& kit, std::shared_ptr<testkit_internal::ProbeInbox> inbox, ActorRef ref)
       : kit_(&kit), inbox_(std::move(inbox)), ref_(ref) {}
 
-  // A copy if there can be one, so that the message can still be passed on.
+  // A copy if the type has one, so that the message can still be forwarded.
   template <class M>
   M Read(Envelope& message) {
     if constexpr (std::is_copy_constructible_v<M>) {
@@ -203,11 +208,11 @@ class TestProbe {
   ActorRef ref_;
   EnvelopePtr last_;
   bool was_moved_ = false;
-  // What they were called when they lived.
+  // The paths of watched actors, for texts after their end.
   std::vector<std::pair<ActorRef, std::string>> watched_;
 };
 
-// A probe that says which messages it is for: its reference can be given where such a one is wanted.
+// A probe whose reference has a type.
 template <class... Ms>
 class TypedProbe : public TestProbe {
  public:

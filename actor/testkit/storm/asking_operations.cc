@@ -25,7 +25,7 @@ Question MakeQuestion(Deed& deed, const Acquaintance& to) {
 }
 
 absl::Status AskOnReply(Deed& deed) {
-  // A typed actor has another form of it.
+  // A typed actor has another form of AskOnReply.
   if (deed.person.life().is_typed) return absl::OkStatus();
   const Acquaintance to = deed.Anybody();
   absl::StatusOr<ActorRef> ask = deed.context.AskOnReply(to.ref, MakeQuestion(deed, to), RandomTimeout(deed.random));
@@ -56,7 +56,7 @@ absl::Status BeginAsk(Deed& deed, const Acquaintance& to, Then then) {
 
 absl::Status AskInATask(Deed& deed) { return BeginAsk(deed, deed.Anybody(), Then::kNothing); }
 absl::Status AskAgainAndAgain(Deed& deed) { return BeginAsk(deed, deed.Anybody(), Then::kAskAgain); }
-// The error of another actor becomes one's own failure.
+// The error of another actor becomes the failure of this one.
 absl::Status AskAndFailWithIt(Deed& deed) { return BeginAsk(deed, deed.Anybody(), Then::kFail); }
 absl::Status AskOneself(Deed& deed) { return BeginAsk(deed, {deed.context.self()}, Then::kNothing); }
 
@@ -77,7 +77,7 @@ absl::Status AskAndKeep(Deed& deed) {
 
 absl::Status AskThroughTheSystem(Deed& deed) {
   const Acquaintance to = deed.Anybody();
-  // By /temp, and not by this actor: the order is another one.
+  // The sender is /temp, and not this actor: the message has no place in this actor's order.
   Question question = MakeQuestion(deed, to);
   question.place = {};
   if (deed.random.Bernoulli(0.5)) {
@@ -117,7 +117,7 @@ absl::Status PipeTask(Deed& deed) {
   return absl::OkStatus();
 }
 
-// Threads for work that blocks, of the system.
+// The threads of the system for blocking work.
 struct Errands {
   explicit Errands(ActorSystem& system)
       : pool(BlockingPool::Start({.name = "errands", .max_threads = 2}, system.toolbox()).value()) {}

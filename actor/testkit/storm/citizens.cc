@@ -26,7 +26,7 @@
 namespace fraktor::storm {
 namespace {
 
-// How an actor finds the state of its life: it is in the recipe, or, of a routee, made by the actor.
+// The way to the state of an actor's life: the recipe has it, or a routee makes it.
 struct LifeSource {
   World* world = nullptr;
   std::shared_ptr<Life> life;
@@ -39,7 +39,7 @@ struct LifeSource {
   }
 };
 
-// Without types.
+// An untyped actor.
 class Citizen final : public BehaviorActor, private Moods {
  public:
   explicit Citizen(const LifeSource& source) : person_(*this, source.Get()) {}
@@ -81,7 +81,7 @@ class Citizen final : public BehaviorActor, private Moods {
 #define FRAKTOR_STORM_MESSAGES Letter, Bulky, Urgent, Act, Question, Answer, Tick, Piped, WatchNote, Gust, Calm, Audit
 using Context = TypedContext<FRAKTOR_STORM_MESSAGES>;
 
-// Waits for a moment, or for somebody else, in the middle of a handler.
+// Waits for some time, or for another actor, in the middle of a handler.
 Task<void> WaitAWhile(Person* person, Context* context, uint64_t seed, absl::Status* outcome) {
   const Counted frame(person->world().ledger().frames);
   Random random(MixBits(seed));
@@ -100,7 +100,8 @@ Task<void> WaitAWhile(Person* person, Context* context, uint64_t seed, absl::Sta
   }
 }
 
-// The handlers of a typed actor, which its behaviours have too. `Handling` is Task or InterleavingTask.
+// The handlers of a typed actor, which its behaviours have too. `Handling` is Task or
+// InterleavingTask.
 template <class Self, template <class> class Handling>
 class Handlers {
  public:
@@ -131,7 +132,7 @@ class Handlers {
       Task<void> waiting = WaitAWhile(&person(), &context, seed, &status);
       static_cast<void>(co_await waiting);
       const Person::Inside inside(person());
-      // What the behaviour owns is still there, also if another has replaced it meanwhile.
+      // The members of the behaviour still exist, also if another one has replaced it meanwhile.
       self().Touch();
       // The error of another actor becomes this one's failure.
       if (seed % 16 == 0) co_return status;
@@ -197,7 +198,7 @@ class TypedCitizen final : public Actor<TypedCitizen<Handling>, FRAKTOR_STORM_ME
       case Change::kBecome:
         return typed.Become<Mood>(this);
       case Change::kBecomeStacked:
-        // One too many is refused.
+        // The behaviour above the limit is refused.
         return typed.template BecomeStacked<Mood>(this).IgnoreError();
       case Change::kUnbecome:
         typed.Unbecome();
@@ -274,7 +275,7 @@ MailboxOptions RandomMailbox(Random& random, Life* life) {
       break;
     case 1:
       options.order = MessageOrder::kPriority;
-      // What ends the storm comes last, so that it finds everything done.
+      // The messages that end the storm come last, so that they find everything done.
       options.priority = [](const Envelope& envelope) {
         if (envelope.Is<Letter>()) return static_cast<int>(envelope.As<Letter>().place.number % 3);
         return envelope.Is<Audit>() ? 100 : envelope.Is<Calm>() ? 99 : 1;

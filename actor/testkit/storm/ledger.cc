@@ -15,7 +15,7 @@ constexpr size_t kMostKept = 20;
 
 thread_local uint16_t operation_of_this_thread = 0;
 
-// By the row; rows never change their names, so whoever stores first or last stores the same.
+// Indexed by row. Rows never change their names, so the order of the stores does not matter.
 std::array<std::atomic<const char*>, 256> operation_names{};
 
 std::string NameOfOperation(uint16_t row) {

@@ -6,9 +6,9 @@
 //   letter.token.Handle();                       // by the recipient; or Die(), by the listener of dead letters
 //   EXPECT_EQ(ledger.in_flight(), 0);
 //
-// A message of the storm holds a Token. An owed token is settled exactly once: its recipient handles it, or it is
-// published as a dead letter or as an unhandled message. A token that is settled twice, or that is destroyed without
-// being settled, is a violation at that very moment.
+// A message of the storm holds a Token. An owed token is settled exactly once: its recipient
+// handles it, or it is published as a dead letter or as an unhandled message. A token that is
+// settled twice, or that is destroyed without being settled, is a violation at that very moment.
 //
 // Thread safety: any thread may call anything.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_LEDGER_H_
@@ -30,8 +30,9 @@ namespace fraktor::storm {
 
 class Ledger {
  public:
-  // All counters are statistics that pair with nothing, unless they say otherwise. A check reads them after all threads
-  // that write them have been joined, or repeats until it sees the value it waits for.
+  // All counters are statistics that pair with nothing, unless they say otherwise. A check reads
+  // them after all threads that write them have been joined, or repeats until it sees the value it
+  // waits for.
   using Count = std::atomic<int64_t>;
 
   Ledger() = default;
@@ -74,14 +75,15 @@ class Ledger {
   std::vector<std::string> violations_ ABSL_GUARDED_BY(mutex_);
 };
 
-// The operation that this thread performs: a row of World::CountOperation. A token remembers which one made it.
+// The operation that this thread performs: a row of World::CountOperation. A token remembers which
+// one made it.
 void SetOperationOfThisThread(uint16_t row, std::string_view name);
 
 class Token {
  public:
   enum class Duty : uint8_t {
     kOwed,  // Somebody must settle it.
-    kFree,  // It is settled once at most, and may end anywhere: as the message of a cancelled timer does.
+    kFree,  // It is settled at most once, and may end unsettled, as the message of a cancelled timer does.
   };
 
   Token(Ledger& ledger, Duty duty) : Token(&ledger, duty == Duty::kOwed) {}

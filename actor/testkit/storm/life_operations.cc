@@ -12,7 +12,7 @@ absl::Status SpawnChild(Deed& deed) {
   return absl::OkStatus();
 }
 
-// As somebody outside would, in a turn: perhaps of an actor of another system.
+// Spawns as code outside of the system does, but in a turn, possibly of an actor of another system.
 absl::Status SpawnAtTheTop(Deed& deed) {
   SpawnCitizen(deed.world(), deed.random, deed.world().system()).IgnoreError();
   return absl::OkStatus();
@@ -55,7 +55,7 @@ absl::Status SpawnAndFail(Deed& deed) {
   return absl::AbortedError("an actor failed after it had spawned a child");
 }
 
-// Of actors that are no one there is nothing to hear.
+// A watch of no one never ends.
 bool MayWatch(Deed& deed, ActorRef actor) { return !actor.IsNoOne() && actor != deed.context.self(); }
 
 absl::Status WatchSomebody(Deed& deed, ActorRef actor) {

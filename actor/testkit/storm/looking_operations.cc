@@ -1,4 +1,4 @@
-// What an actor may look at: paths, relatives, metrics.
+// Operations of an actor that only read: paths, relatives, metrics.
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/selection/selection.h"
 #include "fraktor/actor/testkit/storm/citizens.h"

@@ -14,7 +14,8 @@
 
 namespace fraktor::storm {
 
-// Where a message stands among those of its sender. A recipient with a FIFO mailbox sees the numbers of one sender grow.
+// The place of a message among those of its sender. A recipient with a FIFO mailbox sees the
+// numbers of one sender grow.
 struct Place {
   uint32_t sender = 0;  // 0: the order is not checked.
   uint32_t number = 0;
@@ -53,7 +54,7 @@ struct Answer {
 };
 struct Question {
   using Reply = Answer;
-  Token token;  // Not owed: an ask that cannot be sent says so, and its question is gone.
+  Token token;  // Not owed: an ask that cannot be sent fails, and its message ends.
   Place place;
   uint64_t seed = 0;  // Decides how the recipient replies.
 
@@ -73,9 +74,9 @@ struct Piped {
   Token token;
 };
 
-// The operations are over: the recipient takes back what it has stashed, and cancels its timers.
+// The operations are over: the recipient unstashes its messages, and cancels its timers.
 struct Calm {};
-// The recipient checks that everything it waits for is still to come.
+// The recipient checks that nothing it waits for has happened already.
 struct Audited {};
 struct Audit {
   using Reply = Audited;
@@ -88,7 +89,8 @@ struct Gust {
   uint64_t force = 0;
 };
 
-// The token of an owed message in an envelope, also if it is wrapped for a router; null if there is none.
+// The token of an owed message in an envelope, also if it is wrapped for a router; null if there is
+// none.
 const Token* TokenIn(const MessageType* type, const void* message);
 
 }  // namespace fraktor::storm

@@ -1,4 +1,4 @@
-// What actors send: letters of all sizes, acts, events, and messages that end their recipient.
+// Messages of actors: letters of all sizes, acts, events, and messages that end their recipient.
 #include <stdexcept>
 
 #include "fraktor/actor/cell/actor_subscriber.h"
@@ -11,7 +11,7 @@ namespace {
 
 absl::Status TellLetters(Deed& deed) {
   const Acquaintance to = deed.Anybody();
-  // More than an outbox chains, now and then.
+  // Sometimes more than an outbox chains.
   const uint64_t count = 1 + deed.random.Uniform(deed.random.Uniform(20) == 0 ? 100 : 4);
   for (uint64_t i = 0; i < count; ++i) {
     deed.context.Tell(to.ref, Letter{deed.world().MakeToken(to), deed.person.life().NextPlace(to)});

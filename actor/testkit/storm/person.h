@@ -7,8 +7,8 @@
 //     Person person_;
 //   };
 //
-// A Person is a member of the actor object: it is made again at each restart. The state of the actor's whole life is in
-// its Life. Every entry checks that no other thread is inside.
+// A Person is a member of the actor object: it is made again at each restart. The state of the
+// actor's whole life is in its Life. Every entry checks that no other thread is inside.
 //
 // Thread safety: in the actor's turns.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_PERSON_H_
@@ -83,9 +83,9 @@ class Person {
   absl::Status On(ActorContext& context, const ActorIdentity&);
   absl::Status On(ActorContext& context, const ErrorReply&);
 
-  // A question has arrived: for handlers that reply by what they return.
+  // An ask has arrived. For handlers that return the reply.
   void CheckQuestion(Question& question);
-  // Every watch that has not ended is of an actor that lives. When nothing happens any more.
+  // Checks that the target of every open watch lives. Call it when all is quiet.
   void CheckWaits(ActorContext& context);
 
   // ActorContext::StopChildren ends the watches of children.
@@ -116,17 +116,18 @@ class Person {
   absl::Status OnMail(ActorContext& context, Mail& mail, std::string_view what);
   // Replies that this actor owes go out with the next message.
   void PayReplies(ActorContext& context);
-  // Whether the message is put aside.
+  // Whether the message was stashed.
   bool MayStash(ActorContext& context);
 
   Moods& moods_;
   const std::shared_ptr<Life> life_;
   const Counted counted_;
   std::vector<Future<Answer>> kept_;
-  // The thread that is inside, or 0. Relaxed: the runtime orders the turns of an actor, and this check must not add an
-  // order of its own, which would hide a race from ThreadSanitizer.
+  // The thread that is inside, or 0. Relaxed: the runtime orders the turns of an actor, and this
+  // check must not add an order of its own, which would hide a race from ThreadSanitizer.
   std::atomic<uint64_t> inside_{0};
-  // Written in every turn without any protection: ThreadSanitizer reports turns that are not ordered.
+  // Written in every turn without any protection: ThreadSanitizer reports turns that are not
+  // ordered.
   int64_t turns_ = 0;
 };
 

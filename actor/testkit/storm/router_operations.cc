@@ -11,8 +11,8 @@
 namespace fraktor::storm {
 namespace {
 
-// One that asks its routees one after the other keeps a copy for the next one. One that asks at all does so in its own
-// turn if an actor tells it.
+// A router that asks its routees one after the other keeps a copy for the next one. If an actor
+// tells a router that asks, the router asks in its own turn.
 Acquaintance AsAcquaintance(Deed& deed, ActorRef router, const RouterStrategy& strategy) {
   const bool is_chopping = strategy.kind() == RoutingKind::kTailChopping;
   return {.ref = router,

@@ -161,7 +161,7 @@ Task<void> AskInTask(World* world, Acquaintance to, Place place, uint64_t seed) 
 
 void RunTask(Stranger& stranger) {
   World& world = stranger.world();
-  // The task asks in its own turn: it has no place among what this thread sends.
+  // The task asks in its own turn: the message has no place in the order of this thread.
   Task<void> task = AskInTask(&world, stranger.Anybody(), {}, stranger.random().Next());
   if (stranger.random().Bernoulli(0.5)) {
     world.system().Run(std::move(task));
@@ -194,7 +194,7 @@ void ResolvePath(Stranger& stranger) {
   ActorSystem& system = stranger.world().system();
   const absl::StatusOr<ActorRef> found = system.Resolve(system.PathOf(stranger.Anybody().ref));
   if (!found.ok()) return;
-  // Nobody remembers of which kind a router is.
+  // The kind of the router is not known here.
   const bool is_router = (found->word() & ActorRef::kRouter) != 0;
   stranger.world().Meet(stranger.random(), {.ref = *found, .is_free = is_router, .is_unordered = is_router});
 }
@@ -288,7 +288,7 @@ void Stranger::Keep(Future<Answer> future) {
   world_.ledger().asks.fetch_add(1, std::memory_order_relaxed);
   asks_.push_back(std::move(future));
   if (asks_.size() < 64) return;
-  // Some are taken, and the others are dropped when they are not there yet.
+  // Some futures are taken. The others are dropped, if they are not ready yet.
   for (Future<Answer>& ask : asks_) {
     if (ask.IsReady()) ask.Take().IgnoreError();
   }
@@ -322,7 +322,7 @@ ActorSystemOptions StormySystem(RuntimeToolbox* toolbox, int workers) {
   options.log_level = LogLevel::kOff;
   options.dead_letters.log_limit = 0;
   options.shutdown_timeout = kLongEnough;
-  // A failure that comes up to /user must not end the system.
+  // A failure that reaches /user must not end the system.
   options.guardian_strategy.decider = [](const Failure& failure) {
     return failure.error.code() == absl::StatusCode::kDataLoss ? Stop() : Restart();
   };

@@ -32,7 +32,7 @@ class Stranger {
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;
 
-  // One operation of the table, by chance.
+  // Performs one random operation of the table.
   void DoSomething();
   // Ends the systems that it has begun, and waits for its asks.
   void Finish();
@@ -48,7 +48,7 @@ class Stranger {
   Question MakeQuestion(const Acquaintance& to) { return {world_.FreeToken(), NextPlace(to), random_.Next()}; }
   void Keep(Future<Answer> future);
 
-  // A system beside the one under test, whose actors everybody may meet.
+  // A system beside the one under test. All actors may send to its actors.
   void BeginSystem();
   void EndSystem();
 
