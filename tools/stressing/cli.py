@@ -74,7 +74,8 @@ def tests_with_threads(patterns):
     """The labels of the tests of some target patterns that have threads."""
     chosen = " + ".join(f'tests("{pattern}")' for pattern in patterns)
     # The libraries of the repository come along: a fixture may start the threads.
-    all_rules = threaded_tests.rules(_query(f'{chosen} + kind("cc_library rule", //...)', "--output=xml"))
+    libraries = 'kind("(cc_library|fraktor_cc_umbrella) rule", //...)'
+    all_rules = threaded_tests.rules(_query(f"{chosen} + {libraries}", "--output=xml"))
     wanted = set(_query(chosen).split())
     return [label for label in threaded_tests.threaded(all_rules, _text_of) if label in wanted]
 
