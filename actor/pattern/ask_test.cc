@@ -1175,7 +1175,8 @@ TEST_F(AskTest, AsksWhoseFuturesAreDroppedUseTheSamePromisesAgain) {
   ASSERT_EQ(asked.size(), 2u * kAsks);
   std::set<const TableSlot*> slots;
   for (const ActorRef promise : asked) slots.insert(promise.any_slot());
-  EXPECT_LT(slots.size(), 100u) << "each of them kept its promise";
+  // Workers and the system have some free promises at hand, and take turns with them.
+  EXPECT_LT(slots.size(), kAsks / 2u) << "each of them kept its promise";
 }
 
 // Futures end on other threads than the asker's, while the replies come.
