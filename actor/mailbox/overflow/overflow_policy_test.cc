@@ -201,7 +201,8 @@ TEST(OverflowPolicy, HoldsActorsAndRejectsOthersUnderThreads) {
     }
     done.acquire();
     EXPECT_EQ(Overflows(system, OverflowAnswer::kReject), refused.load());
-    EXPECT_EQ(Overflows(system, OverflowAnswer::kReject) + Overflows(system, OverflowAnswer::kHold), policy->asked());
+    // A message that is to be held goes in at once if the receiver has made room meanwhile.
+    EXPECT_LE(Overflows(system, OverflowAnswer::kReject) + Overflows(system, OverflowAnswer::kHold), policy->asked());
   }
   EXPECT_EQ(large.load() + refused.load(), kProducers * kParcels);
 }
