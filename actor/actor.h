@@ -24,9 +24,9 @@
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/actor/typed/typed_system.h"

@@ -11,11 +11,11 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/routee_load.h"
 #include "fraktor/actor/router/router.h"
 #include "fraktor/actor/router/routing_logic.h"
-#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/typed/interleaving_task.h"
 #include "fraktor/actor/typed/spawn_options.h"

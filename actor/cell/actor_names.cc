@@ -8,15 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/cell/child_list.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/path/guardian_segments.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/pid.h"
+#include "fraktor/actor/slot/promise_slot.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/turn/promise_slot.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"

@@ -27,7 +27,7 @@
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/registry/actor_path_registry.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/time/timer_id.h"

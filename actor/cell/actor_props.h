@@ -20,11 +20,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/message/type_name.h"
-#include "fraktor/actor/scheduler/dispatcher_choice.h"
-#include "fraktor/actor/turn/actor_instance.h"
 
 namespace fraktor::inline v0 {
 
@@ -56,7 +56,7 @@ class ActorProps {
   // Whether an actor has anything to do before its first message.
   bool has_start() const { return layout_.has_start; }
 
-  // Whether what is sent to the actor goes to others (see turn/routed_sending.h).
+  // Whether what is sent to the actor goes to others (see send/routed_sending.h).
   bool is_router() const { return layout_.is_router; }
   // For a router, which has its place, name and instance, but has not begun: before anybody can send to it.
   virtual void PrepareRouter(ActorTree& tree, ActorSlot& slot) const;

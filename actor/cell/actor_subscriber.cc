@@ -7,9 +7,9 @@
 
 #include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 namespace {

@@ -21,7 +21,8 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/cell/tree_fixture.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor {
 namespace {

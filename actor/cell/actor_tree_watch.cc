@@ -4,12 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/cell_state.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/send/promise_sending.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 

@@ -3,11 +3,11 @@
 #include <atomic>
 #include <utility>
 
+#include "fraktor/actor/await/slot_extension.h"
 #include "fraktor/actor/cell/cell_state.h"
 #include "fraktor/actor/observe/worker_metrics.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor::inline v0 {
 

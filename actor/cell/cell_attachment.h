@@ -10,8 +10,8 @@
 
 #include <memory>
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_context.h"
 
 namespace fraktor::inline v0 {
 

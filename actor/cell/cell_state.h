@@ -9,12 +9,12 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 
+#include "fraktor/actor/await/slot_extension.h"
 #include "fraktor/actor/cell/cell_attachment.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/slot_extension.h"
 #include "fraktor/utils/table/indexed_set.h"
 
 namespace fraktor::inline v0 {

@@ -23,7 +23,7 @@
 #include <optional>
 
 #include "fraktor/actor/registry/path_index.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 

@@ -10,7 +10,7 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor {
 namespace {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "fraktor/actor/context/actor_context.h"
+
 namespace fraktor::inline v0 {
 namespace {
 

@@ -14,7 +14,7 @@
 #include "fraktor/actor/cell/child_index.h"
 #include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 

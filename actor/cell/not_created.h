@@ -2,7 +2,7 @@
 #ifndef FRAKTOR_ACTOR_CELL_NOT_CREATED_H_
 #define FRAKTOR_ACTOR_CELL_NOT_CREATED_H_
 
-#include "fraktor/actor/turn/actor_instance.h"
+#include "fraktor/actor/context/actor_instance.h"
 
 namespace fraktor::inline v0 {
 

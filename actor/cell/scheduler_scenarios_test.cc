@@ -15,7 +15,7 @@
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/child_list.h"
 #include "fraktor/actor/cell/tree_fixture.h"
-#include "fraktor/actor/turn/invoker_middleware.h"
+#include "fraktor/actor/dispatch/invoker_middleware.h"
 
 namespace fraktor {
 namespace {

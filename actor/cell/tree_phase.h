@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 

@@ -9,12 +9,12 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observability_hub.h"
+#include "fraktor/actor/send/actor_worker.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor {

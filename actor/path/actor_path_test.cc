@@ -18,8 +18,6 @@
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_path_validator.h"
-#include "fraktor/actor/path/actor_selection.h"
-#include "fraktor/actor/path/actor_selection_resolver.h"
 #include "fraktor/actor/path/actor_uid.h"
 #include "fraktor/actor/path/auto_name.h"
 #include "fraktor/actor/path/guardian_segments.h"
@@ -29,6 +27,8 @@
 #include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/path/uri_parser.h"
+#include "fraktor/actor/selection/actor_selection.h"
+#include "fraktor/actor/selection/actor_selection_resolver.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 

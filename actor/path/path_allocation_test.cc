@@ -13,10 +13,10 @@
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_formatter.h"
 #include "fraktor/actor/path/actor_path_parser.h"
-#include "fraktor/actor/path/actor_selection.h"
-#include "fraktor/actor/path/actor_selection_resolver.h"
 #include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/uri_parser.h"
+#include "fraktor/actor/selection/actor_selection.h"
+#include "fraktor/actor/selection/actor_selection_resolver.h"
 
 namespace {
 

@@ -15,11 +15,11 @@
 #include "fraktor/actor/path/actor_path_formatter.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/actor_path_validator.h"
-#include "fraktor/actor/path/actor_selection.h"
-#include "fraktor/actor/path/actor_selection_resolver.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/path/path_segment.h"
 #include "fraktor/actor/path/uri_parser.h"
+#include "fraktor/actor/selection/actor_selection.h"
+#include "fraktor/actor/selection/actor_selection_resolver.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 

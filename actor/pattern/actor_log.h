@@ -11,8 +11,8 @@
 
 #include <string_view>
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/turn/actor_context.h"
 
 namespace fraktor::inline v0 {
 

@@ -11,7 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/scheduler/blocking_pool.h"
+#include "fraktor/actor/dispatch/blocking_pool.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/with_stop.h"

@@ -36,9 +36,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/pattern/with_timeout.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
+#include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"

@@ -9,12 +9,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/context/misuse.h"
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/stash.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/misuse.h"
 
 namespace fraktor {
 namespace {

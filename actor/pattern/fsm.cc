@@ -4,8 +4,8 @@
 
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::fsm_internal {

@@ -59,11 +59,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/table/indexed_set.h"
 

@@ -15,12 +15,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/pattern_fixture.h"
 #include "fraktor/actor/pattern/timers.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor {
 namespace {

@@ -1,6 +1,6 @@
 #include "fraktor/actor/pattern/pipe_to.h"
 
-#include "fraktor/actor/turn/actor_worker.h"
+#include "fraktor/actor/send/actor_worker.h"
 
 namespace fraktor::inline v0::pipe_to_internal {
 

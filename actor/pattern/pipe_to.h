@@ -18,13 +18,13 @@
 
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/start_task.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
 

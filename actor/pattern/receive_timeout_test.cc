@@ -9,11 +9,11 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/pattern_fixture.h"
 #include "fraktor/actor/pattern/timers.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor {
 namespace {

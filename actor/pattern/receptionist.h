@@ -44,8 +44,8 @@
 
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/utils/future/future.h"
 

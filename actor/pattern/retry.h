@@ -23,10 +23,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/pattern/with_timeout.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {

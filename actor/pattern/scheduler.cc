@@ -16,9 +16,9 @@
 
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/node_pool.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"

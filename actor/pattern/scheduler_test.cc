@@ -15,13 +15,13 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/pattern_fixture.h"
 #include "fraktor/actor/pattern/timer_period.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {

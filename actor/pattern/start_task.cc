@@ -5,10 +5,10 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor::inline v0::start_task_internal {
 namespace {

@@ -11,10 +11,10 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/observe/worker_metrics.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/limited_sending.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/limited_sending.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 

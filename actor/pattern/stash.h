@@ -36,7 +36,7 @@
 
 #include "absl/status/status.h"
 
-#include "fraktor/actor/turn/actor_context.h"
+#include "fraktor/actor/context/actor_context.h"
 
 namespace fraktor::inline v0 {
 

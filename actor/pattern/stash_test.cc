@@ -11,13 +11,13 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/pattern_fixture.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {

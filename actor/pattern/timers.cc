@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/cell_attachment.h"
+#include "fraktor/actor/dispatch/message_invoker.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure_cause.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/message_invoker.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/time/timer_id.h"

@@ -46,10 +46,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/timer_period.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/time/timing_wheel.h"
 
 namespace fraktor::inline v0 {

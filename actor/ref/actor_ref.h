@@ -39,9 +39,9 @@
 
 namespace fraktor::inline v0 {
 
-class ActorSlot;    // fraktor/actor/turn/actor_slot.h
-class PromiseSlot;  // fraktor/actor/turn/promise_slot.h
-class RemoteSlot;   // fraktor/actor/turn/remote_sending.h
+class ActorSlot;    // fraktor/actor/slot/actor_slot.h
+class PromiseSlot;  // fraktor/actor/slot/promise_slot.h
+class RemoteSlot;   // fraktor/actor/send/remote_sending.h
 
 class ActorRef {
  public:

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_path_validator.h"
@@ -23,7 +24,6 @@
 #include "fraktor/actor/path/path_hash.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/registry/compact_name.h"
-#include "fraktor/actor/system/actor_system_config.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"

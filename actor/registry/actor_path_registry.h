@@ -41,13 +41,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/event/event_type.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_uid.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/registry/compact_name.h"
 #include "fraktor/actor/registry/path_index.h"
-#include "fraktor/actor/system/actor_system_config.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {

@@ -10,10 +10,10 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/registry/actor_path_registry.h"
-#include "fraktor/actor/system/actor_system_config.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace {

@@ -62,12 +62,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/config/remoting_config.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/authority_events.h"
-#include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/time/instant.h"
 

@@ -16,12 +16,12 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/config/remoting_config.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/authority_events.h"
-#include "fraktor/actor/system/remoting_config.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/time/instant.h"

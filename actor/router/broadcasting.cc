@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/actor/send/remote_sending.h"
 
 namespace fraktor::inline v0 {
 namespace {

@@ -17,7 +17,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/routee_sending.h"
 #include "fraktor/actor/router/routing_table.h"
-#include "fraktor/actor/turn/actor_lifecycle.h"
+#include "fraktor/actor/slot/actor_lifecycle.h"
 
 namespace fraktor::inline v0 {
 

@@ -11,16 +11,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/router/broadcasting.h"
 #include "fraktor/actor/router/custom_routes.h"
 #include "fraktor/actor/router/routee_sending.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/router/routing_logic.h"
-#include "fraktor/actor/turn/actor_lifecycle.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/reply_promise.h"
-#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/send/promise_sending.h"
+#include "fraktor/actor/send/system_core.h"
+#include "fraktor/actor/slot/actor_lifecycle.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {

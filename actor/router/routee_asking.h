@@ -12,6 +12,7 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/routee_sending.h"
 #include "fraktor/actor/router/routing_table.h"
+#include "fraktor/actor/send/promise_sending.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {

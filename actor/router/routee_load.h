@@ -11,7 +11,7 @@
 
 #include "fraktor/actor/mailbox/mailbox_limits.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/actor/send/system_core.h"
 
 namespace fraktor::inline v0 {
 

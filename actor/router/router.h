@@ -36,15 +36,15 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/resizer.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/router/router_strategy.h"
-#include "fraktor/actor/scheduler/dispatcher_choice.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/actor/typed/typed_ref.h"
 

@@ -13,14 +13,14 @@
 #include "absl/strings/string_view.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/resizer.h"
 #include "fraktor/actor/router/router_strategy.h"
 #include "fraktor/actor/router/routing_table.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 
 namespace fraktor::inline v0 {
 

@@ -12,8 +12,8 @@
 #include "fraktor/actor/router/routee_sending.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/router/smallest_mailbox.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor::inline v0 {
 namespace {

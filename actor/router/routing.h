@@ -11,7 +11,7 @@
 
 namespace fraktor::inline v0 {
 
-// The RouteFunction of all routers (actor/turn/routed_sending.h). Any thread.
+// The RouteFunction of all routers (actor/send/routed_sending.h). Any thread.
 absl::Status Route(ActorRef router, EnvelopePtr message);
 // The UnwrapFunction of all routers.
 EnvelopePtr Unwrap(EnvelopePtr message);

@@ -30,9 +30,9 @@
 #include "fraktor/actor/router/router.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/router/router_strategy.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/mailing.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define FRAKTOR_SANITIZED 1

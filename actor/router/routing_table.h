@@ -25,7 +25,7 @@
 
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/routing_plan.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 

@@ -4,10 +4,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/router/broadcasting.h"
 #include "fraktor/actor/router/routee_asking.h"
+#include "fraktor/actor/send/promise_sending.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/instant.h"
 

@@ -7,9 +7,10 @@
 
 #include "absl/time/time.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/message/routing_key.h"
 #include "fraktor/actor/router/routee_asking.h"
-#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/send/promise_sending.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {

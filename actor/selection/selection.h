@@ -5,7 +5,7 @@
 //   auto finding = Select(context, "/user/till").ResolveOne(absl::Seconds(1));
 //   absl::StatusOr<ActorRef> till = co_await finding;
 //
-// path/actor_selection.h defines the text: `/user/a` starts at the root, `a/b` starts at the actor
+// selection/actor_selection.h defines the text: `/user/a` starts at the root, `a/b` starts at the actor
 // that selects (at the root for a system), and `pekko://shop/user/a` has an address. `*` matches
 // any run of characters, `?` matches one. `..` never leads above the guardian.
 //
@@ -42,12 +42,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/path/actor_path.h"
-#include "fraktor/actor/path/actor_selection.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/future/future.h"
 
 namespace fraktor::inline v0 {

@@ -17,6 +17,8 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
@@ -26,12 +28,10 @@
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/registry/path_failure.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 

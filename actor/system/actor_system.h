@@ -38,9 +38,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/ask/ask_source.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/ask_source.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/future/with_stop.h"

@@ -12,13 +12,13 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/config/actor_system_config.h"
+#include "fraktor/actor/dispatch/dispatchers.h"
+#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/scheduler/dispatchers.h"
-#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
-#include "fraktor/actor/system/actor_system_config.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -36,7 +36,7 @@ struct ActorSystemOptions {
   // Of the default pool, instead of what `scheduler` says; 0: as many as the machine has cores.
   int workers = 0;
   // Pools of the program's own, each with another name: actors choose one by
-  // SpawnOptions::dispatcher. See fraktor/actor/scheduler/dispatchers.h. An unknown CPU, or a nice
+  // SpawnOptions::dispatcher. See fraktor/actor/dispatch/dispatchers.h. An unknown CPU, or a nice
   // value that the process may not set, fails the boot.
   std::vector<DispatcherOptions> dispatchers = {};
   ReadyQueueSchedulerOptions scheduler = {};

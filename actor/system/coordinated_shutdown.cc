@@ -7,11 +7,11 @@
 
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/pattern/with_timeout.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/termination_signal.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/when_all.h"
+#include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"

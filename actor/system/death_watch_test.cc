@@ -13,9 +13,9 @@
 #include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
-#include "fraktor/actor/turn/mailing.h"
 
 namespace fraktor {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/utils/table/indexed_set.h"
 
 namespace fraktor::inline v0 {

@@ -12,11 +12,11 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/send/dispatcher_table.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
-#include "fraktor/actor/turn/dispatcher_table.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/reply_promise.h"
 
 namespace fraktor {
 namespace {

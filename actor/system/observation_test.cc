@@ -13,9 +13,9 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observability_hub.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/system_fixture.h"
-#include "fraktor/actor/turn/mailing.h"
 
 namespace fraktor {
 namespace {

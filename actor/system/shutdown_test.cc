@@ -10,12 +10,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/sync/mutex.h"
 

@@ -10,16 +10,16 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
+#include "fraktor/actor/send/dispatcher_table.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/dispatcher_table.h"
 
 namespace fraktor {
 namespace {

@@ -13,12 +13,12 @@
 
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/system_fixture.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 

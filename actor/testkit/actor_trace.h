@@ -18,11 +18,11 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/cell/tree_observer.h"
+#include "fraktor/actor/dispatch/invoker_middleware.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/invoker_middleware.h"
 #include "fraktor/utils/toolbox/sim_trace.h"
 
 namespace fraktor::inline v0 {

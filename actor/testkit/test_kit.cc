@@ -10,9 +10,9 @@
 
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/actor/testkit/probe_inbox.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"

@@ -44,6 +44,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
@@ -56,7 +57,6 @@
 #include "fraktor/actor/testkit/test_log.h"
 #include "fraktor/actor/testkit/test_monitor.h"
 #include "fraktor/actor/testkit/test_probe.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/actor/typed/typed_system.h"

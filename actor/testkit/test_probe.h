@@ -39,8 +39,8 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/testkit/test_failure.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/typed/typed_ref.h"
 
 namespace fraktor::inline v0 {

@@ -10,12 +10,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/await/awaiting_handler.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/awaiting_handler.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/handler_checks.h"
 #include "fraktor/utils/future/task.h"
 

@@ -9,13 +9,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/ask/ask_source.h"
+#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/dispatch/message_invoker.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/message/pooled_memory.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/ask_source.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/future_result.h"
 
 namespace fraktor::inline v0 {

@@ -34,10 +34,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor::inline v0 {
 

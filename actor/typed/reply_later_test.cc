@@ -11,6 +11,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/stash.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/actor/typed/typed_actor.h"

@@ -9,8 +9,8 @@
 
 #include <optional>
 
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
-#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 
 namespace fraktor::inline v0 {

@@ -15,13 +15,13 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/context/spawn_error.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/spawn_error.h"
 #include "fraktor/actor/typed/typed_actor.h"
 
 namespace fraktor {

@@ -12,11 +12,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/typed/function_actor.h"

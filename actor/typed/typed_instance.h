@@ -6,12 +6,12 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/await/awaiting_handler.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/awaiting_handler.h"
 #include "fraktor/actor/typed/handler_checks.h"
 #include "fraktor/actor/typed/handler_dispatch.h"
 #include "fraktor/actor/typed/member_reply.h"

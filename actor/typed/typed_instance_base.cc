@@ -6,10 +6,10 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
 
 namespace fraktor::inline v0::typed_internal {
 

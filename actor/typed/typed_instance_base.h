@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/context/behavior_stack.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/behavior_stack.h"
 #include "fraktor/actor/typed/message_adapter.h"
 
 namespace fraktor::inline v0 {

@@ -16,8 +16,8 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/typed/spawn_options.h"
 #include "fraktor/actor/typed/typed_context.h"
 #include "fraktor/actor/typed/typed_instance.h"

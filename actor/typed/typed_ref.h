@@ -20,7 +20,7 @@
 
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/typed/done.h"
 
 namespace fraktor::inline v0 {

@@ -15,9 +15,9 @@
 #include "absl/types/span.h"
 #include "benchmark/benchmark.h"
 
-#include "fraktor/actor/ready/mutex_coordinator.h"
-#include "fraktor/actor/ready/ready_queue_coordinator.h"
-#include "fraktor/actor/ready/work_stealing_coordinator.h"
+#include "fraktor/actor/run_queue/mutex_coordinator.h"
+#include "fraktor/actor/run_queue/ready_queue_coordinator.h"
+#include "fraktor/actor/run_queue/work_stealing_coordinator.h"
 
 namespace fraktor {
 namespace {

@@ -25,10 +25,10 @@
 #include "absl/strings/str_cat.h"
 #include "benchmark/benchmark.h"
 
+#include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/pid.h"
 #include "fraktor/actor/registry/actor_path_registry.h"
-#include "fraktor/actor/system/actor_system_config.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {

@@ -11,8 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 

@@ -49,10 +49,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/utils/time/instant.h"
 

@@ -14,9 +14,9 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/path/path_authority.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/decoder.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_router.h"
 #include "fraktor/cluster/identity/cluster_topology.h"
 #include "fraktor/cluster/identity/member.h"

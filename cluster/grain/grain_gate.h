@@ -38,8 +38,8 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/actor/send/remote_sending.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/visitor_count.h"
 #include "fraktor/cluster/identity/grain_key.h"

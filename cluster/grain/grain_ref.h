@@ -39,13 +39,13 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/ask/ask_source.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/ask_source.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
 

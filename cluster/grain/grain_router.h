@@ -54,6 +54,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/envelope.h"
@@ -61,8 +63,6 @@
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/grain_filter.h"
 #include "fraktor/cluster/grain/grain_kind.h"

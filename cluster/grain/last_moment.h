@@ -11,8 +11,8 @@
 
 #include "absl/time/time.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor::inline v0 {

@@ -7,12 +7,12 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/time/instant.h"
 

@@ -12,10 +12,10 @@
 
 #include <string>
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {

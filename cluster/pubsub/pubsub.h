@@ -54,10 +54,10 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/pubsub/topic_delivery.h"

@@ -16,6 +16,7 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/serialization/message_codec.h"

@@ -31,10 +31,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/pubsub/topic_messages.h"

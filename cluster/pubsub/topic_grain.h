@@ -34,9 +34,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/grain_key.h"

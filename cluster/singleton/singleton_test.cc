@@ -17,11 +17,11 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/mailing.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/cluster/grain/cluster_fixture.h"
 #include "fraktor/cluster/grain/grain_kind.h"

@@ -20,7 +20,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/identity/grain_key.h"
 #include "fraktor/cluster/testing/cluster_scenarios.h"

@@ -8,9 +8,9 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/dispatch/blocking_pool.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/observe/prometheus_text.h"
-#include "fraktor/actor/scheduler/blocking_pool.h"
 
 // The threads for what blocks. An extension of the system is made at the first use and ends after all actors.
 struct Printers {

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/message/error_reply.h"
 
 namespace bank {
 namespace {

@@ -17,10 +17,10 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/examples/bank/transfer.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"

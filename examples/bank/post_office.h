@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/cluster/grain/cluster.h"
 #include "fraktor/examples/bank/transfer.h"

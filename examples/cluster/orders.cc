@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system_options.h"

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/persistence/actor/persistence_extension.h"

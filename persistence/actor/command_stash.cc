@@ -5,12 +5,12 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/await/slot_extension.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/reply_promise.h"
-#include "fraktor/actor/turn/slot_extension.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 namespace {

@@ -20,9 +20,9 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/mailbox/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_context.h"
 
 namespace fraktor::inline v0 {
 

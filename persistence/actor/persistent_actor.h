@@ -39,7 +39,7 @@
 // - A write fails: OnPersistFailure, those whose commands wait, or who ask shortly after, hear the cause, and the actor
 //   stops. Whether the event is
 //   stored nobody knows; a new one finds out. A BackoffSupervisor starts it, with BackoffTrigger::kOnStop and after a pause
-//   (fraktor/actor/supervision/backoff_supervisor.h), as after a recovery that has failed because a store was away.
+//   (fraktor/actor/pattern/backoff_supervisor.h), as after a recovery that has failed because a store was away.
 // - An event is rejected (it has no codec, or is too large): OnPersistRejected, and the actor goes on without it. Its
 //   number is used up.
 // - A command fails: what it has persisted is stored all the same. A handler of an event fails: with a verdict to resume
@@ -77,12 +77,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/context/behavior_stack.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/supervision/failure_cause.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/behavior_stack.h"
 #include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/actor/persistent_actor_options.h"
 #include "fraktor/persistence/actor/persistent_actor_state.h"

@@ -21,11 +21,11 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 
 namespace fraktor::inline v0 {
 

@@ -15,8 +15,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/memory/memory_journal.h"

@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/system/actor_system_config.h"
+#include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"

@@ -14,6 +14,8 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
@@ -23,7 +25,6 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
 #include "fraktor/persistence/journal/journal_storage.h"

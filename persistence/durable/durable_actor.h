@@ -46,11 +46,11 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/journal/persistent_repr.h"

@@ -7,9 +7,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/state/state_storage.h"

@@ -13,10 +13,10 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/store_breaker.h"

@@ -10,9 +10,9 @@
 
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/message_type.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -3,8 +3,8 @@
 #include <atomic>
 
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/slot/actor_slot.h"
 
 namespace fraktor::inline v0 {
 

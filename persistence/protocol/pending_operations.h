@@ -22,9 +22,9 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/waker.h"

@@ -22,10 +22,10 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/protocol/store_breaker.h"

@@ -12,8 +12,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/utils/future/future.h"

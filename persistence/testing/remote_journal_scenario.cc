@@ -17,11 +17,11 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/codec.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/journal/event_batch.h"

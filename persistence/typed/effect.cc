@@ -5,14 +5,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/actor_worker.h"
-#include "fraktor/actor/turn/reply_promise.h"
+#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::typed_internal {

@@ -29,12 +29,12 @@
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/message/type_name.h"
-#include "fraktor/actor/turn/actor_context.h"
-#include "fraktor/actor/turn/actor_instance.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/typed_actor.h"
 
 namespace fraktor::inline v0 {

@@ -71,10 +71,10 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"

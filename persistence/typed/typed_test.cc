@@ -17,6 +17,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/supervision/failure.h"

@@ -19,7 +19,7 @@
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/registry/authority_events.h"
 #include "fraktor/actor/selection/selection.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/actor/send/system_core.h"
 
 namespace fraktor::inline v0 {
 

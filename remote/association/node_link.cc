@@ -7,7 +7,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/turn/system_core.h"
+#include "fraktor/actor/send/system_core.h"
 #include "fraktor/remote/association/outgoing_message.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/utils/status/status_macros.h"

@@ -24,7 +24,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/turn/remote_sending.h"
+#include "fraktor/actor/send/remote_sending.h"
 #include "fraktor/remote/association/core_handle.h"
 #include "fraktor/remote/wire/frame_header.h"
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/path/actor_selection.h"
+#include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 

@@ -94,7 +94,7 @@ struct RemoteOptions {
   size_t max_held_notices = 1024;
 
   // The thread that brings a frame of at most so many bytes runs the actors that it makes ready itself, while workers
-  // sleep (scheduler/guest_seat.h); larger ones wake workers, so that the next frame is read meanwhile. 0: all do. The
+  // sleep (dispatch/guest_seat.h); larger ones wake workers, so that the next frame is read meanwhile. 0: all do. The
   // default has room for 64 short questions to grains: with half of it, they wake a worker each time.
   size_t max_guest_frame_bytes = 8192;
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_join.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/remote/wire/control_codec.h"

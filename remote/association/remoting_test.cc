@@ -12,6 +12,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/actor/registry/path_failure.h"
@@ -20,7 +21,6 @@
 #include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/remote_provider.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -8,7 +8,7 @@
 #include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/path/actor_path_parser.h"
-#include "fraktor/actor/turn/mailing.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/remote/wire/protocol_version.h"
 #include "fraktor/utils/strings/string_view.h"

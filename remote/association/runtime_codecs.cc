@@ -4,6 +4,8 @@
 
 #include "absl/status/status.h"
 
+#include "fraktor/actor/message/error_reply.h"
+
 namespace fraktor::inline v0 {
 
 void Codec<ErrorReply>::Encode(const ErrorReply& reply, Encoder& out) { out.Status(reply.status); }

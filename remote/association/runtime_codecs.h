@@ -15,11 +15,11 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/actor/typed/done.h"
 
 namespace fraktor::inline v0 {

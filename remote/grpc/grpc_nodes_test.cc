@@ -21,11 +21,11 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/send/actor_worker.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
-#include "fraktor/actor/turn/actor_worker.h"
 #include "fraktor/remote/association/remoting.h"
 #include "fraktor/remote/grpc/grpc_test_ends.h"
 #include "fraktor/remote/grpc/grpc_transport.h"

@@ -6,12 +6,12 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
+#include "fraktor/actor/dispatch/blocking_pool.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/start_task.h"
-#include "fraktor/actor/pattern/with_timeout.h"
-#include "fraktor/actor/scheduler/blocking_pool.h"
 #include "fraktor/actor/testkit/storm/person.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_timeout.h"
 
 namespace fraktor::storm {
 namespace {

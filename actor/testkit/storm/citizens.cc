@@ -14,11 +14,12 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 #include "fraktor/actor/mailbox/overflow/overflow_strategy.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/behaviors.h"
-#include "fraktor/actor/scheduler/dispatcher_choice.h"
 #include "fraktor/actor/testkit/storm/person.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/world.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::storm {

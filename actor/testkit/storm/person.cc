@@ -6,12 +6,13 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/stash.h"
 #include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
-#include "fraktor/actor/turn/actor_slot.h"
-#include "fraktor/actor/turn/reply_promise.h"
 #include "fraktor/utils/future/task.h"
 
 namespace fraktor::storm {

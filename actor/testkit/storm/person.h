@@ -25,13 +25,14 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"
 #include "fraktor/actor/testkit/storm/world.h"
-#include "fraktor/actor/turn/actor_context.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 

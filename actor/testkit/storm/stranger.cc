@@ -9,21 +9,21 @@
 
 #include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/dispatch/guest_seat.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
 #include "fraktor/actor/pattern/start_task.h"
-#include "fraktor/actor/pattern/with_timeout.h"
 #include "fraktor/actor/router/router_messages.h"
-#include "fraktor/actor/scheduler/guest_seat.h"
 #include "fraktor/actor/selection/selection.h"
+#include "fraktor/actor/send/foreign_burst.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
 #include "fraktor/actor/testkit/storm/person.h"
-#include "fraktor/actor/turn/foreign_burst.h"
-#include "fraktor/actor/turn/mailing.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_timeout.h"
 
 namespace fraktor::storm {
 namespace {

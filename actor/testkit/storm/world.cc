@@ -2,9 +2,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
-#include "fraktor/actor/scheduler/ready_queue_scheduler.h"
-#include "fraktor/actor/turn/actor_slot.h"
+#include "fraktor/actor/slot/actor_slot.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::storm {

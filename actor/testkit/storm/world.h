@@ -21,9 +21,9 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/dispatch/guest_seat.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/scheduler/guest_seat.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"

@@ -1,0 +1,16 @@
+// ErrorReply: a reply that tells the asker why there is no other reply.
+#ifndef FRAKTOR_ACTOR_MESSAGE_ERROR_REPLY_H_
+#define FRAKTOR_ACTOR_MESSAGE_ERROR_REPLY_H_
+
+#include "absl/status/status.h"
+
+namespace fraktor::inline v0 {
+
+// An answer that says why there is none.
+struct ErrorReply {
+  absl::Status status;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_MESSAGE_ERROR_REPLY_H_
