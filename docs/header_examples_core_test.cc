@@ -271,8 +271,6 @@ TEST(HeaderExamples, PathError) {
 
 TEST(HeaderExamples, UriParser) {
   absl::StatusOr<UriParts> uri = UriParser::Parse("pekko://shop@[2001:db8::1]:2552/user/cart?x=1#42");
-  // scheme "pekko", userinfo "shop", host "[2001:db8::1]", port 2552, path "/user/cart", query
-  // "x=1", fragment "42"
   EXPECT_EQ(uri->host, "[2001:db8::1]");
   EXPECT_EQ(uri->fragment, "42");
 }

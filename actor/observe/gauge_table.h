@@ -1,5 +1,5 @@
-// GaugeTable: metrics that others add: a name, labels, and a function that a snapshot calls.
-// Internal to the hub; use ObservabilityHub::AddGauge and AddMetric.
+// MetricCounter and GaugeRegistration: metrics that an application adds to a hub. GaugeTable keeps
+// them and is internal to the hub.
 //
 //   ObservabilityHub& hub = system.hub();
 //   absl::StatusOr<MetricCounter> orders = hub.AddCounter("shop.orders_total", {{"region", "eu"}});

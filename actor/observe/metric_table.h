@@ -23,7 +23,7 @@ namespace fraktor::inline v0 {
 
 enum class MetricKind : uint8_t {
   kCounter,    // only goes up
-  kGauge,      //
+  kGauge,      // goes up and down
   kHistogram,  // has a summary, and no value
 };
 

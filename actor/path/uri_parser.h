@@ -1,7 +1,9 @@
 // UriParser: splits a URI of RFC 2396 into its parts, without deciding what they mean.
 //
 //   absl::StatusOr<UriParts> uri = UriParser::Parse("pekko://shop@[2001:db8::1]:2552/user/cart?x=1#42");
-//   // scheme "pekko", userinfo "shop", host "[2001:db8::1]", port 2552, path "/user/cart", query "x=1", fragment "42"
+//
+// The parts are scheme "pekko", userinfo "shop", host "[2001:db8::1]", port 2552, path
+// "/user/cart", query "x=1" and fragment "42".
 //
 // The parser decodes and changes nothing: all parts are views of the input and live as long as it.
 // An authority that is not `[userinfo@]host[:port]` is no error, because RFC 2396 also knows

@@ -27,8 +27,8 @@
 
 namespace fraktor::inline v0 {
 
-// The kinds of errors of actors and asks, for programs that inspect the error of an ask or of a spawn.
-// The kind is a payload of the status, so it stays with an error that an actor passes on.
+// The kinds of errors of actors and asks, for programs that inspect the error of an ask or of a
+// spawn. The kind is a payload of the status, so it stays with an error that an actor passes on.
 enum class ActorErrorKind : uint8_t {
   kInitialization = 0,          // The constructor or PreStart failed.
   kKilled = 1,                  // It received Kill.
