@@ -99,7 +99,7 @@ class Scheduler {
   template <class M>
   absl::StatusOr<Cancellable> ScheduleOnce(absl::Duration delay, ActorRef to, M&& message,
                                            ScheduleOptions options = {}) {
-    return Once(delay, SingleMessageAction(to, Make(options.sender, std::forward<M>(message)), kIsMarked<M>),
+    return Once(delay, SingleMessageAction(to, Make(options.sender, std::forward<M>(message)), kIsIntercepted<M>),
                 std::move(options));
   }
   template <class M>
@@ -141,7 +141,7 @@ class Scheduler {
   using Action = absl::AnyInvocable<bool()>;
 
   template <class M>
-  static constexpr bool kIsMarked = kIsInterceptedMessage<std::decay_t<M>>;
+  static constexpr bool kIsIntercepted = kIsInterceptedMessage<std::decay_t<M>>;
 
   template <class M>
   static EnvelopePtr Make(ActorRef sender, M&& message) {
@@ -153,7 +153,7 @@ class Scheduler {
     static_assert(std::is_copy_constructible_v<std::decay_t<M>>,
                   "a message that is repeated is copied each time: give it a copy constructor");
     return Periodically(period, cadence,
-                        MessageAction(to, Make(options.sender, std::forward<M>(message)), kIsMarked<M>),
+                        MessageAction(to, Make(options.sender, std::forward<M>(message)), kIsIntercepted<M>),
                         std::move(options));
   }
 

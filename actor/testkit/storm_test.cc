@@ -1,8 +1,8 @@
-// A storm of all operations of actor systems: see storm/storm.h for the operations and the invariants.
+// A storm of all operations of actor systems: storm/storm.h has the operations and the invariants.
 //
 //   FRAKTOR_STORM_SEED=7 FRAKTOR_STORM_SECONDS=600 bazel run --config=tsan //actor/testkit:storm_test
 //
-// FRAKTOR_STORM_SEED     the seed; a failure prints the one that it had. The default is a fixed seed.
+// FRAKTOR_STORM_SEED     the seed; a failure prints the one that it had. The default is fixed.
 // FRAKTOR_STORM_SECONDS  how long the storm lasts. The default is a fixed number of operations.
 // FRAKTOR_STORM_ROUNDS   the number of rounds, if there is no time.
 // FRAKTOR_STORM_SKIP     operations to leave out, with commas between their names: "become,ask

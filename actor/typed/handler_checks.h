@@ -30,8 +30,8 @@ namespace fraktor::inline v0 {
 // appears with the signature that it should have: `hook::PreStart(TypedContext<Greet>&)`.
 template <class Actor, class Message, class Reply, class Returned>
 struct HandlerReturnsAnotherReply;
-// The handler returns void, absl::Status or a Task<>, so an asker would wait until its timeout. Return
-// the Reply, or Deferred<Reply> or Forwarded<Reply> (reply_later.h).
+// The handler returns void, absl::Status or a Task<>, so an asker would wait until its timeout.
+// Return the Reply, or Deferred<Reply> or Forwarded<Reply> (reply_later.h).
 template <class Actor, class Message, class Reply>
 struct HandlerReturnsNoReply;
 template <class Actor, class Hook>

@@ -28,9 +28,9 @@
 //   Forwarded<R>     another actor replies: the result of context.Forward.
 // If the message declares its Reply, R must be that type, and void, absl::Status and Task<> do not
 // compile: a handler that replies by context.Reply, or that stashes the message, returns a
-// Deferred<R>. A sender outside of actors that tells has not asked: its R is dropped, while an error
-// as the reply becomes a dead letter, because nobody would notice the error otherwise. An actor that
-// tells receives the reply as a message.
+// Deferred<R>. A sender outside of actors that tells has not asked: its R is dropped, while an
+// error as the reply becomes a dead letter, because nobody would notice the error otherwise. An
+// actor that tells receives the reply as a message.
 //
 // The class may also have, with the same results, handlers for Terminated, ReceiveTimeout,
 // ActorIdentity and ErrorReply, and the hooks
