@@ -30,7 +30,7 @@ namespace fraktor::storm {
 
 struct StormOptions {
   uint64_t seed = 1;
-  int rounds = 4;
+  int rounds = 8;
   // Ends after the round in which so much time has passed, instead of after `rounds`. Zero: after `rounds`.
   absl::Duration time = absl::ZeroDuration();
   // Threads besides the workers, and the operations that each of them performs in a round.
