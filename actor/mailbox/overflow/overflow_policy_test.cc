@@ -94,10 +94,8 @@ TEST(OverflowPolicy, KeepsTheNewestReadingOfEachSensorUnderThreads) {
 
   const absl::Status other = station.TryTell(Pause{});
   EXPECT_EQ(other.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(
-      other.message(),
-      "the mailbox of pekko://weather/user/station is full (4 messages): Pause was not accepted: only readings are "
-      "kept");
+  EXPECT_EQ(other.message().find("the mailbox of pekko://weather/user/station is full (4 messages): "), 0u) << other;
+  EXPECT_NE(other.message().find("Pause was not accepted: only readings are kept"), std::string::npos) << other;
 
   std::vector<std::thread> threads;
   for (int sensor = 0; sensor < kSensors; ++sensor) {
@@ -257,9 +255,10 @@ TEST(OverflowPolicy, RejectsIfItThrows) {
   ASSERT_TRUE(adder.TryTell(Number{2}).ok());
   const absl::Status thrown = adder.TryTell(Number{4});
   EXPECT_EQ(thrown.code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_NE(thrown.message().find("is full (2 messages): Number was not accepted: the overflow policy Throws threw an "
-                                  "exception (no idea); it must not throw"),
-            std::string::npos)
+  EXPECT_NE(
+      thrown.message().find("Number was not accepted: the overflow policy Throws threw an exception (no idea); it "
+                            "must not throw"),
+      std::string::npos)
       << thrown;
   kit.Settle();
   EXPECT_EQ(told, thrown);
