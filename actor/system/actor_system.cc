@@ -322,7 +322,8 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
 }
 
 void SystemParts::OnRootEnded(ActorRef root) {
-  if (running != nullptr) running->MarkStopped(root);
+  // Not `running`, which Boot may be about to set on another thread.
+  if (is_running.load(std::memory_order_acquire)) running->MarkStopped(root);
   CompleteTermination();
 }
 
