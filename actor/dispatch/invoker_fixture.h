@@ -23,6 +23,7 @@
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/dispatch/mailbox_registry.h"
@@ -30,6 +31,7 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/observe/worker_metrics.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/run_queue/mutex_coordinator.h"
@@ -100,6 +102,17 @@ class Doer final : public ActorInstance {
   std::vector<std::string>& log_;
   const std::string name_;
   const Replied replied_;
+};
+
+// An ask whose error a test reads.
+class ErrorOfAsk final : public AskCompletion {
+ public:
+  explicit ErrorOfAsk(absl::Duration waits) : AskCompletion(MessageTypeOf<Number>(), waits) {}
+
+  void Answer(Envelope& /*answer*/) noexcept override {}
+  void Fail(absl::Status error) noexcept override { text = std::string(error.message()); }
+
+  std::string text;
 };
 
 struct InvokerTestOptions {

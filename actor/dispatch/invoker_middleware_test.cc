@@ -203,22 +203,19 @@ TEST_F(MiddlewareTest, TheErrorOfAnAskTellsWhyItsTargetIsSuspended) {
         Case{MiddlewareFlow::Break(SuspendReason::kBackpressure, ResumeCondition::WhenCapacityAvailable()),
              "until signal 0 (Backpressure)"}}) {
     ActorRef actor = SpawnLogger();
-    std::string heard;
-    ActorRef asker = SpawnDoer({}, nullptr, [&](ActorContext&, ActorRef, absl::StatusOr<Envelope*> reply) {
-      heard = std::string(reply.status().message());
-      return absl::OkStatus();
-    });
+    ErrorOfAsk error(absl::Seconds(1));
+    ActorRef asker = SpawnDoer();
     a_->before = [&](const Interception& at) {
       return at.actor == actor ? suspension.flow : MiddlewareFlow::Continue();
     };
     Order(asker,
-          [&](ActorContext& context) { return context.AskOnReply(actor, Number{1}, absl::Seconds(1)).status(); });
+          [&](ActorContext&) { return SendQuestion(worker_, actor, MakeEnvelope<Number>(ActorRef(), 1), error); });
     RunAll();
     TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
     Advance(absl::Seconds(1));
-    EXPECT_NE(heard.find("1 message waits in its mailbox, and a middleware suspends it " + suspension.text),
+    EXPECT_NE(error.text.find("1 message waits in its mailbox, and a middleware suspends it " + suspension.text),
               std::string::npos)
-        << heard;
+        << error.text;
     a_->before = nullptr;
   }
 }

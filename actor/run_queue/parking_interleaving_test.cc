@@ -516,9 +516,5 @@ TEST(ParkingInterleaving, FailsIfAnyMemoryOrderOfTheInjectionQueueIsWeaker) {
   ExpectAllNoticed(QueueCases(), "injection_queue.h", 6);
 }
 
-TEST(ParkingInterleaving, FailsIfAnyMemoryOrderOfReadyNodesIsWeaker) {
-  ExpectAllNoticed(QueueCases(), "ready_queue_coordinator.h", 7);
-}
-
 }  // namespace
 }  // namespace fraktor
