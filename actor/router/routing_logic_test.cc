@@ -138,6 +138,8 @@ class RoutingLogicTest : public testing::Test {
   }
 
   Diary diary_;
+  // The living objects of CountedLogic. The last ones end with the kit.
+  std::atomic<int> living_{0};
   TestKit kit_;
 };
 
@@ -161,9 +163,8 @@ TEST_F(RoutingLogicTest, ChoosesOneOfAPool) {
 TEST_F(RoutingLogicTest, ChoosesOneOfAGroup) {
   std::vector<ClerkRef> members;
   for (int i = 0; i < 3; ++i) members.push_back(kit_.Spawn<Clerk>(&diary_));
-  std::atomic<int> living{0};
   const ClerkRef group =
-      SpawnGroup(kit_.system(), {.strategy = RouterStrategy::Using<CountedLogic>(&living)}, members, "group");
+      SpawnGroup(kit_.system(), {.strategy = RouterStrategy::Using<CountedLogic>(&living_)}, members, "group");
   for (int i = 0; i < 6; ++i) group.Tell(Note{i});
   kit_.Settle();
   EXPECT_EQ(Handlers({members[0].untyped(), members[1].untyped(), members[2].untyped()}),
@@ -291,11 +292,10 @@ TEST_F(RoutingLogicTest, WorksWithAResizer) {
 }
 
 TEST_F(RoutingLogicTest, SurvivesRestartsOfItsRouter) {
-  std::atomic<int> living{0};
-  const ClerkRef clerks = SpawnClerks(RouterStrategy::Using<CountedLogic>(&living), 3);
+  const ClerkRef clerks = SpawnClerks(RouterStrategy::Using<CountedLogic>(&living_), 3);
   kit_.Settle();
   const std::vector<ActorRef> routees = RouteesOf(clerks);
-  EXPECT_EQ(living.load(), 1);
+  EXPECT_EQ(living_.load(), 1);
   // A pool escalates: the guardian restarts the router, and with it all routees.
   Tell(routees[1], Break{});
   kit_.Settle();
@@ -304,13 +304,12 @@ TEST_F(RoutingLogicTest, SurvivesRestartsOfItsRouter) {
   for (int i = 0; i < 6; ++i) clerks.Tell(Note{i});
   kit_.Settle();
   EXPECT_EQ(Handlers(routees), (std::vector<size_t>{0, 1, 2, 0, 1, 2}));
-  EXPECT_EQ(living.load(), 1) << "the same object serves the restarted router";
+  EXPECT_EQ(living_.load(), 1) << "the same object serves the restarted router";
 }
 
 TEST_F(RoutingLogicTest, EndsWithItsLastRouterAndRecipe) {
-  std::atomic<int> living{0};
   {
-    const PropsPtr props = MakePool({.strategy = RouterStrategy::Using<CountedLogic>(&living), .size = 2},
+    const PropsPtr props = MakePool({.strategy = RouterStrategy::Using<CountedLogic>(&living_), .size = 2},
                                     *typed_internal::MakePropsOf<Clerk>(&diary_))
                                .value();
     const ActorRef first = kit_.Spawn(*props);
@@ -324,16 +323,16 @@ TEST_F(RoutingLogicTest, EndsWithItsLastRouterAndRecipe) {
     Tell(second, Note{3});
     kit_.Settle();
     EXPECT_EQ(diary_.notes.size(), 3u) << "the other router goes on";
-    EXPECT_EQ(living.load(), 1);
+    EXPECT_EQ(living_.load(), 1);
     kit_.system().Stop(second);
     kit_.Settle();
-    EXPECT_EQ(living.load(), 1) << "the recipe can still make routers";
+    EXPECT_EQ(living_.load(), 1) << "the recipe can still make routers";
     const uint64_t lost = DeadLetters(DeadLetterReason::kStopped);
     Tell(second, Note{4});
     kit_.Settle();
     EXPECT_EQ(DeadLetters(DeadLetterReason::kStopped), lost + 1) << "a stale reference leads nowhere";
   }
-  EXPECT_EQ(living.load(), 0);
+  EXPECT_EQ(living_.load(), 0);
 }
 
 TEST_F(RoutingLogicTest, AnIndexOutOfRangeIsADeadLetterAndAnErrorForTheAsker) {
