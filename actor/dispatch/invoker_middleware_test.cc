@@ -189,8 +189,8 @@ TEST_F(MiddlewareTest, GoesOnAfterATime) {
   EXPECT_EQ(log_.back(), "a after 1");
 }
 
-// SCH-3: an ask that times out tells the asker why its target is suspended, and until when. A system
-// message in between changes nothing of that.
+// SCH-3: an ask that times out tells the asker why its target is suspended, and until when. A
+// system message in between changes nothing of that.
 TEST_F(MiddlewareTest, TheErrorOfAnAskTellsWhyItsTargetIsSuspended) {
   struct Case {
     MiddlewareFlow flow;

@@ -1,4 +1,4 @@
-// What the asks of one actor cost, counted in steps, and the order in which they are due.
+// The cost of the asks of one actor, counted in steps, and the order in which they are due.
 #include "fraktor/actor/slot/open_asks.h"
 
 #include <algorithm>

@@ -36,7 +36,7 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// What the thread of a handler is like.
+// The properties of the thread that runs a handler.
 struct Thread {
   std::string name;
   std::vector<int> cpus;

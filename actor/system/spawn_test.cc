@@ -61,7 +61,8 @@ TEST(FailedSpawn, LeavesASlotThatALateMessageDoesNotStart) {
     const uint32_t generation = slot.generation();
     if (generation == before[i] || generation % 2 != 0) continue;
     ++used;
-    // A thread has found the child under its parent, and has seen that it lives. It pushes its message only now.
+    // A thread has found the child under its parent, and has seen that it lives. It pushes its
+    // message only now.
     EnvelopePtr late = MakeEnvelope<Late>(ActorRef());
     late->set_target_word(generation - 1);
     if (slot.mailbox.Post(late.release())) DispatcherTable::RegisterOrEmpty(slot);
