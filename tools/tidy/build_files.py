@@ -34,7 +34,7 @@ def _value(node, variables):
         return None
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = _value(node.left, variables), _value(node.right, variables)
-        # A list with a part that is no literal, such as a select, is the rest of it.
+        # A list with a part that is no literal is the rest of it.
         if isinstance(left, list) or isinstance(right, list):
             return (left if isinstance(left, list) else []) + (right if isinstance(right, list) else [])
         return left + right if isinstance(left, str) and isinstance(right, str) else None
@@ -42,7 +42,16 @@ def _value(node, variables):
         patterns = _value(node.args[0], variables) if node.args else None
         excluded = next((_value(k.value, variables) for k in node.keywords if k.arg == "exclude"), None) or []
         return Glob(patterns or [], excluded)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "select":
+        return _selected(node, variables)
     return None
+
+
+def _selected(node, variables):
+    """All that a select may give: the lists of its branches, one after the other."""
+    branches = node.args[0].values if node.args and isinstance(node.args[0], ast.Dict) else []
+    values = [_value(branch, variables) for branch in branches]
+    return [entry for value in values if isinstance(value, list) for entry in value]
 
 
 class Glob(list):

@@ -1,6 +1,7 @@
 """Folders include each other in one direction only: no folder reaches itself through the includes of others.
 
-Tests may include anything, so they and test-only headers do not count.
+A folder and its `internal` folder are one folder here. Tests may include anything, so they and
+test-only headers do not count.
 """
 
 import posixpath
@@ -11,6 +12,11 @@ from tidy import build_files
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"fraktor/([^"]+)/[^"/]+"', re.MULTILINE)
 
 
+def _folder(path):
+    """The folder that a path counts for: `a/b` for `a/b/internal`, too."""
+    return path.removesuffix("/internal")
+
+
 def edges(tree):
     """The folders that each folder includes: a dictionary of folder to {other folder: a file that includes it}."""
     test_only = build_files.test_only_files(tree)
@@ -18,8 +24,8 @@ def edges(tree):
     for path in tree.with_suffix(".h", ".cc"):
         if path.endswith("_test.cc") or path in test_only:
             continue
-        folder = posixpath.dirname(path)
-        for other in _INCLUDE.findall(tree.text(path)):
+        folder = _folder(posixpath.dirname(path))
+        for other in map(_folder, _INCLUDE.findall(tree.text(path))):
             if other != folder:
                 found.setdefault(folder, {}).setdefault(other, path)
     return found

@@ -26,6 +26,21 @@ class IncludeCyclesTest(unittest.TestCase):
         self.assertIn("3 folders include each other: a, b, c", found[0])
         self.assertIn("c -> a, for example in c/c.h", found[0])
 
+    def test_takes_a_folder_and_its_internal_folder_for_one(self):
+        tree = source_tree.FakeTree({
+            "a/a.h": '#include "fraktor/a/internal/b.h"\n',
+            "a/internal/b.h": '#include "fraktor/a/c.h"\n',
+            "a/c.h": '#include "fraktor/d/internal/d.h"\n',
+            "d/internal/d.h": "",
+        })
+        self.assertEqual(list(include_cycles.check(tree, [])), [])
+        tree = source_tree.FakeTree({
+            "a/internal/b.h": '#include "fraktor/d/d.h"\n',
+            "a/c.h": "",
+            "d/internal/d.h": '#include "fraktor/a/c.h"\n',
+        })
+        self.assertEqual(len(list(include_cycles.check(tree, []))), 1)
+
     def test_lets_a_known_cycle_be(self):
         self.assertEqual(list(include_cycles.check(_tree(a="b", b="a"), [["b", "a"]])), [])
 

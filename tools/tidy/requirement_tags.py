@@ -6,10 +6,11 @@ A test carries the id in a comment, in its body or directly before it:
   // SCH-4, A62
   TEST(MailboxLimits, RefusesWhatIsAboveTheCapacity) {
 
-Each id has a row in the page: the id, a sentence, and some tests that prove it. The sentence is written by hand;
-`tools/tidy/requirement_tags.py` fills in the tests of rows that name none, or one that is gone.
+Each id has a row in the page: the id, a sentence, and some tests that prove it. The sentence is written by hand.
+`tools/tidy/requirement_tags.py` without arguments fills in the tests of rows that name none, or one that is gone.
 """
 
+import argparse
 import bisect
 import dataclasses
 import pathlib
@@ -141,9 +142,12 @@ def filled(tree):
     return "\n".join(lines) + "\n"
 
 
-def main():
-    """Fills in the tests of the page."""
-    root = pathlib.Path(__file__).resolve().parents[2]
+def main(arguments=None, root=pathlib.Path(__file__).resolve().parents[2]):
+    """Fills in the tests of the page below `root`. Takes no arguments but --help."""
+    argparse.ArgumentParser(
+        prog="tools/tidy/requirement_tags.py",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter).parse_args(arguments)
     tree = source_tree.SourceTree(root)
     (root / PAGE).write_text(filled(tree), encoding="utf-8")
 

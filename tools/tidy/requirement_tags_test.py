@@ -1,5 +1,9 @@
 """Tests of requirement_tags.py."""
 
+import contextlib
+import io
+import pathlib
+import tempfile
 import unittest
 
 from tidy import requirement_tags
@@ -87,6 +91,23 @@ class RequirementTagsTest(unittest.TestCase):
 
     def test_wants_the_page(self):
         self.assertEqual(list(requirement_tags.check(source_tree.FakeTree({}))), ["docs/requirements.md is missing"])
+
+    def test_writes_the_page_only_without_arguments(self):
+        page = _PAGE.replace("`Last.One`", "`Old.Name`")
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for path, text in {"a/store_test.cc": _TEST, requirement_tags.PAGE: page}.items():
+                (root / path).parent.mkdir(exist_ok=True)
+                (root / path).write_text(text, encoding="utf-8")
+            for arguments, code in ((["--help"], 0), (["--check"], 2), (["docs"], 2)):
+                with contextlib.redirect_stdout(io.StringIO()) as printed, contextlib.redirect_stderr(printed):
+                    with self.assertRaises(SystemExit) as exited:
+                        requirement_tags.main(arguments, root)
+                self.assertEqual(exited.exception.code, code)
+                self.assertIn("usage: tools/tidy/requirement_tags.py", printed.getvalue())
+                self.assertEqual((root / requirement_tags.PAGE).read_text(encoding="utf-8"), page)
+            requirement_tags.main([], root)
+            self.assertEqual((root / requirement_tags.PAGE).read_text(encoding="utf-8"), _PAGE)
 
 
 if __name__ == "__main__":

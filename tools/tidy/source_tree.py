@@ -19,6 +19,7 @@ class SourceTree:
         self.root = pathlib.Path(root)
         self._texts = {}
         self.paths = sorted(self._walk())
+        self._known = None
 
     def _walk(self):
         for folder, folders, files in os.walk(self.root):
@@ -42,6 +43,12 @@ class SourceTree:
         """The lines of a file without their ends."""
         return self.text(path).splitlines()
 
+    def __contains__(self, path):
+        """Whether there is a source of that path."""
+        if self._known is None:
+            self._known = frozenset(self.paths)
+        return path in self._known
+
     def exists(self, path):
         """Whether there is a file or folder of that path, a source or not."""
         return (self.root / path).exists()
@@ -57,6 +64,7 @@ class FakeTree(SourceTree):
     def __init__(self, texts):  # pylint: disable=super-init-not-called
         self._texts = dict(texts)
         self.paths = sorted(self._texts)
+        self._known = None
 
     def exists(self, path):
         return path in self._texts or any(other.startswith(path.rstrip("/") + "/") for other in self._texts)

@@ -25,9 +25,11 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 # pylint: disable=wrong-import-position
+from tidy import direct_deps
 from tidy import header_examples
 from tidy import header_owners
 from tidy import include_cycles
+from tidy import internal_headers
 from tidy import line_length
 from tidy import markdown_links
 from tidy import one_definition
@@ -43,6 +45,8 @@ COUNTED = {
     "line_length": line_length.check,
     "words": words.check,
     "header_owners": header_owners.check,
+    "internal_headers": internal_headers.check,
+    "direct_deps": direct_deps.check,
     "header_examples": header_examples.check,
     "markdown_links": markdown_links.check,
     "one_definition": one_definition.check,

@@ -20,6 +20,7 @@ class TidyTest(unittest.TestCase):
             "b/b.h": '#include "fraktor/a/a.h"\nnamespace n {\nstruct T {};\n}\n',
             "b/c.h": "namespace n {\nstruct T {};\n}\n",
             "a/BUILD.bazel": 'cc_library(name = "a", hdrs = ["a.h"])\ncc_library(name = "b", hdrs = ["a.h"])\n',
+            "c/BUILD.bazel": 'cc_library(name = "c", hdrs = ["internal/c.h"], visibility = ["//visibility:public"])\n',
             "a/a.md": "[nowhere](nowhere.md)\n",
             "a/a_test.cc": "// SCH-99\nTEST(A, B) {}\n",
         })

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Wraps comments and Markdown at 100 columns, where a line is longer.
 
-  tools/tidy/wrap.py actor/cell/actor_tree.h CHANGELOG.md     some files
+  tools/tidy/wrap.py actor/tree/internal/actor_tree.h CHANGELOG.md     some files
   tools/tidy/wrap.py actor utils/queue                        the sources below some folders
   tools/tidy/wrap.py --since main actor                       comments with lines that changed since a revision
 

@@ -14,7 +14,7 @@
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/fork_guard.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0::future_internal {
 namespace {

@@ -436,7 +436,9 @@ class [[nodiscard]] Future {
   // For Task coroutines: see task.h.
   auto operator co_await() & noexcept;
 #if FRAKTOR_AWAIT_TEMPORARIES_MISCOMPILE
-  void operator co_await() && = delete;  // give the future a name first: see the top of this file
+  // Without a definition: the error of a program that does not compile names it.
+  struct GiveTheFutureANameFirst;
+  GiveTheFutureANameFirst operator co_await() && = delete;  // `auto asking = Ask(...); auto reply = co_await asking;`
 #else
   auto operator co_await() && noexcept;
 #endif

@@ -20,7 +20,7 @@
 #include "fraktor/utils/future/test_executors.h"
 #include "fraktor/utils/future/waker.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
 namespace {

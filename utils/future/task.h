@@ -252,7 +252,9 @@ class [[nodiscard]] Task {
   // Runs the task as part of the task that awaits it. Returns its result, or throws its exception.
   future_internal::TaskAwaiter<T> operator co_await() & noexcept { return {*this}; }
 #if FRAKTOR_AWAIT_TEMPORARIES_MISCOMPILE
-  void operator co_await() && = delete;  // give the task a name first: see the top of this file
+  // Without a definition: the error of a program that does not compile names it.
+  struct GiveTheTaskANameFirst;
+  GiveTheTaskANameFirst operator co_await() && = delete;  // `auto paying = Pay(...); auto paid = co_await paying;`
 #else
   future_internal::TaskAwaiter<T> operator co_await() && noexcept { return {*this}; }
 #endif

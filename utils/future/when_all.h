@@ -52,6 +52,8 @@ class AllSource : public FutureSource<T> {
     LetGoOfParts();
     return true;
   }
+  // The whole is as late as its last part.
+  const char* AwaitsThisThread() const final { return word_.IsReady() ? nullptr : PartAwaitsThisThread(); }
   FutureResult<T> Take() final {
     if (word_.WasCancelled()) return FutureCancelledError();
     return TakeParts();
@@ -72,6 +74,8 @@ class AllSource : public FutureSource<T> {
   // Takes the waker back from each part that was not marked, and drops all parts. Returns how many
   // will not call it.
   virtual size_t DropParts() = 0;
+  // The reason of the first part that awaits this thread, or null. Not called after DropParts.
+  virtual const char* PartAwaitsThisThread() const = 0;
   virtual FutureResult<T> TakeParts() = 0;
 
   // The constructor of a derived class calls this once, after it has set up the parts.
@@ -121,7 +125,7 @@ class AllSource : public FutureSource<T> {
 // One part: its future, and whether the future holds a waker of the whole.
 template <class T>
 struct AllPart {
-  explicit AllPart(Future<T> f) : future(std::move(f)) {}
+  explicit AllPart(Future<T> f) : future(std::move(f)), node(&future.node()) {}
 
   // Returns 1 if it is ready.
   size_t Poll(const Waker& waker) {
@@ -136,7 +140,11 @@ struct AllPart {
     return returned;
   }
 
+  // The part must not have been dropped.
+  const char* AwaitsThisThread() const { return node->IsReady() ? nullptr : node->AwaitsThisThread(); }
+
   Future<T> future;
+  const FutureNode* node;
   bool is_waiting = false;
 };
 
@@ -160,6 +168,12 @@ class AllOfVector : public AllSource<Whole> {
     size_t returned = 0;
     for (AllPart<T>& part : parts_) returned += part.Drop();
     return returned;
+  }
+  const char* PartAwaitsThisThread() const override {
+    for (const AllPart<T>& part : parts_) {
+      if (const char* const why = part.AwaitsThisThread()) return why;
+    }
+    return nullptr;
   }
 
   std::vector<AllPart<T>> parts_;
@@ -232,6 +246,11 @@ class AllOfTuple final : public AllSource<std::tuple<TupleElement<Ts>...>> {
   }
   size_t DropParts() override {
     return std::apply([](auto&... part) { return (size_t{0} + ... + part.Drop()); }, parts_);
+  }
+  const char* PartAwaitsThisThread() const override {
+    const char* why = nullptr;
+    std::apply([&](const auto&... part) { ((why = why != nullptr ? why : part.AwaitsThisThread()), ...); }, parts_);
+    return why;
   }
   absl::StatusOr<Whole> TakeParts() override {
     // Braces instead of parentheses, so that the parts are taken from left to right.

@@ -17,7 +17,6 @@
 #ifndef FRAKTOR_UTILS_FUTURE_WITH_TIMEOUT_H_
 #define FRAKTOR_UTILS_FUTURE_WITH_TIMEOUT_H_
 
-#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -29,8 +28,7 @@
 
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
-#include "fraktor/utils/future/future_word.h"
-#include "fraktor/utils/future/waker.h"
+#include "fraktor/utils/future/race_source.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -55,74 +53,44 @@ struct TimedResult {
   bool is_late = false;
 };
 
+// Ready after `duration`. A future that is dropped or cancelled before cancels its timer.
 Future<void> SleepFor(RuntimeToolbox& toolbox, absl::Duration duration);
 
 namespace with_timeout_internal {
 
 absl::Status NotInTime(absl::Duration timeout);
 
-// The inner future or the timer completes the outer future, whichever is first. The outer future
-// gives an R: a T, or a TimedResult<T>.
+// The inner future races against a timer. The outer future gives an R: a T, or a TimedResult<T>.
 template <class T, class R>
-class TimeoutSource final : public FutureSource<R> {
+class TimeoutSource final : public RaceSource<TimeoutSource<T, R>, T, R> {
  public:
   TimeoutSource(RuntimeToolbox& toolbox, Future<T> inner, absl::Duration timeout)
-      : toolbox_(toolbox), inner_(std::move(inner)), timeout_(timeout) {}
+      : RaceSource<TimeoutSource, T, R>(std::move(inner)), toolbox_(toolbox), timeout_(timeout) {}
 
   // Called once, when the outer future has its owner.
   void Arm() {
-    references_.fetch_add(1, std::memory_order_relaxed);
-    is_polled_ = !inner_.Poll(Waker{.function = &OnInner, .target = this});
-    if (!is_polled_) {
-      references_.fetch_sub(1, std::memory_order_relaxed);  // Not the last: the outer future has one.
-      Win(Winner::kInner);
-      return;
-    }
-    if (timeout_ == absl::InfiniteDuration()) return;
+    if (!this->Race() || timeout_ == absl::InfiniteDuration()) return;
     absl::StatusOr<TimerId> timer =
-        toolbox_.ScheduleAfter(timeout_, [reference = Reference(*this)] { reference.source->Win(Winner::kTimer); });
+        toolbox_.ScheduleAfter(timeout_, [reference = Reference(*this)] { reference.source->Win(); });
     if (timer.ok()) {
       timer_ = *timer;
       has_timer_ = true;
     } else {
       refused_ = timer.status();
-      Win(Winner::kTimer);
+      Win();
     }
   }
 
-  bool IsReady() const override { return word_.IsReady(); }
-  bool Poll(const Waker& waker) override { return word_.Poll(waker); }
-  bool StopWaking() override { return word_.StopWaking(); }
-  bool Cancel() override {
-    if (!word_.Cancel()) return false;
-    LetGo();
-    return true;
-  }
-  FutureResult<R> Take() override {
-    if (word_.WasCancelled()) return future_internal::FutureCancelledError();
-    // Acquire: pairs with the acq_rel of Win. The word has ordered the writes of the winner
-    // already.
-    const bool is_timer = winner_.load(std::memory_order_acquire) == Winner::kTimer;
-    const bool is_late = is_timer && refused_.ok();
-    FutureResult<T> result = is_late ? NotInTime(timeout_) : is_timer ? refused_ : inner_.Take();
-    if constexpr (std::is_same_v<R, T>) {
-      return result;
-    } else {
-      return R{.result = std::move(result), .is_late = is_late};
-    }
-  }
-  void Drop() noexcept override {
-    word_.Cancel();
-    LetGo();
-    Release();
+  const char* AwaitsThisThread() const override {
+    return timeout_ == absl::InfiniteDuration() ? this->InnerAwaitsThisThread() : nullptr;
   }
 
  private:
-  enum class Winner : uint8_t { kNone, kInner, kTimer };
+  friend class RaceSource<TimeoutSource, T, R>;
 
   // A pending timer keeps this alive.
   struct Reference {
-    explicit Reference(TimeoutSource& of) : source(&of) { of.references_.fetch_add(1, std::memory_order_relaxed); }
+    explicit Reference(TimeoutSource& of) : source(&of) { of.AddReference(); }
     Reference(Reference&& other) noexcept : source(std::exchange(other.source, nullptr)) {}
     Reference& operator=(Reference&&) = delete;
     ~Reference() {
@@ -133,48 +101,29 @@ class TimeoutSource final : public FutureSource<R> {
 
   ~TimeoutSource() override = default;
 
-  static void OnInner(void* target, uint64_t, uint64_t) noexcept {
-    auto* const source = static_cast<TimeoutSource*>(target);
-    source->Win(Winner::kInner);
-    source->Release();
+  void Win() {
+    this->WinAsRival([] {});
   }
-
-  void Win(Winner winner) {
-    Winner none = Winner::kNone;
-    if (winner_.compare_exchange_strong(none, winner, std::memory_order_acq_rel)) word_.Complete();
-  }
-
-  // Called by the side of the future.
-  void LetGo() {
-    if (std::exchange(is_polled_, false) && inner_.valid() && inner_.StopWaking()) {
-      references_.fetch_sub(1, std::memory_order_acq_rel);  // Not the last: the outer future has one.
-    }
-    inner_ = Future<T>();
+  void DropRival() {
     if (std::exchange(has_timer_, false)) toolbox_.CancelTimer(timer_);
   }
-
-  void Release() {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  FutureResult<R> TakeFrom(bool timer_won) {
+    const bool is_late = timer_won && refused_.ok();
+    FutureResult<T> result = is_late ? NotInTime(timeout_) : timer_won ? refused_ : this->inner().Take();
+    if constexpr (std::is_same_v<R, T>) {
+      return result;
+    } else {
+      return R{.result = std::move(result), .is_late = is_late};
+    }
   }
 
   RuntimeToolbox& toolbox_;
-  Future<T> inner_;
   const absl::Duration timeout_;
-  FutureWord<> word_;
-  // Set by the first side. Pairs with itself: only one of the two completes the word.
-  std::atomic<Winner> winner_{Winner::kNone};
-  // The outer future, the inner future that has our waker, and the timer. acq_rel: pairs with
-  // itself, for the deletion.
-  std::atomic<int> references_{1};
-  bool is_polled_ = false;
   bool has_timer_ = false;
   TimerId timer_;
+  // The error of the toolbox, if it had no timer left.
   absl::Status refused_;
 };
-
-}  // namespace with_timeout_internal
-
-namespace with_timeout_internal {
 
 template <class R, class T>
 Future<R> MakeTimed(RuntimeToolbox& toolbox, Future<T> future, absl::Duration timeout) {

@@ -139,8 +139,8 @@ class BasicInbox {
   // Methods for any thread.
 
   // Pushes a user node. Returns kQueued or kClaimed; a parked owner stays parked. After kClaimed,
-  // `node->next` is null.
-  InboxPush Push(Node* node);
+  // `node->next` is null. Inlined in every program: each message of an actor comes this way.
+  [[gnu::always_inline]] InboxPush Push(Node* node);
 
   // Pushes a node that a parked owner must see too, and sets the system flag unless the inbox was
   // idle. Returns any of the three values.

@@ -197,8 +197,8 @@ SlotPool<T, kChunkBytes, Atomics>::~SlotPool() {
     for (size_t i = 0; i < Table::kSlotsPerChunk; ++i) {
       T* const slot = chunk->slot(i);
       const uint32_t generation = slot->generation();
-      if (generation % 2 == 0) continue;
-      Deactivate({slot, generation});
+      // A thread that claims a slot, as a late reply does, may be faster.
+      if (generation % 2 == 0 || !TryDeactivate({slot, generation})) continue;
       if (table_.IsUsedUp(generation + 1)) table_.CountRetired();
     }
     table_.ReturnChunk(chunk);

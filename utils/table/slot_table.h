@@ -1,14 +1,13 @@
-// SlotTable: a table of slots whose references are plain values: an address or an index, and a
-// generation. A reference may outlive its slot's use, and even the owner of the slot; it then
-// resolves to null.
+// SlotTable: a table of slots whose references are plain values: an address and a generation. A
+// reference may outlive its slot's use, and even the owner of the slot; it then resolves to null.
 //
 //   struct Cell : TableSlot { Inbox inbox; };
 //
 //   static auto& table = *new SlotTable<Cell>({.max_chunks = 1024});       // one per process, never destroyed
 //   SlotPool<Cell> pool(table, &system);                                   // slot_pool.h: the slots of one owner
 //   SlotHandle<Cell> handle = pool.Allocate().value();
-//   SlotIndex index = table.IndexOf(handle);                               // 8 bytes, fits in a wire format
-//   Cell* cell = table.Resolve(index);                                     // null forever after pool.Free(handle)
+//   Cell* cell = table.Resolve(handle);                                    // null forever after pool.Free(handle)
+//   uint32_t number = table.IndexOf(handle.slot);                          // table.At(number) is the same slot
 //
 // Slots live in chunks of 1 MiB. A table reserves addresses for max_chunks chunks, which costs no
 // memory. A chunk gets memory when it is needed, and stays at its address until the table is
@@ -64,16 +63,6 @@ struct SlotHandle {
   }
 };
 
-// A reference by number. The default SlotIndex() resolves to null.
-struct SlotIndex {
-  uint32_t slot = 0;
-  uint32_t generation = 0;
-
-  friend bool operator==(const SlotIndex& a, const SlotIndex& b) {
-    return a.slot == b.slot && a.generation == b.generation;
-  }
-};
-
 // How large a table may grow.
 struct SlotTableOptions {
   // The most chunks, of 1 MiB each: 4096 chunks are 33 million slots of 128 bytes.
@@ -125,21 +114,12 @@ class SlotTable {
     return handle.slot;
   }
 
-  // The same for an index. Any index is allowed, also one that was never issued.
-  T* Resolve(SlotIndex index) const {
-    T* const slot = At(index.slot);
-    if (slot == nullptr || index.generation % 2 == 0) return nullptr;
-    // Acquire: pairs with the release of Activate.
-    return slot->generation_.load(std::memory_order_acquire) == index.generation ? slot : nullptr;
-  }
-
   // The number of a slot of this table. It never changes.
   static uint32_t IndexOf(const T* slot) {
     const Chunk* const chunk = ChunkOf(slot);
     const auto offset = static_cast<size_t>(reinterpret_cast<const std::byte*>(slot) - chunk->slots());
     return chunk->number << kSlotBits | static_cast<uint32_t>(offset / kSlotBytes);
   }
-  static SlotIndex IndexOf(Handle handle) { return {IndexOf(handle.slot), handle.generation}; }
 
   // The slot with that number, of any generation, or null if there is none yet.
   T* At(uint32_t slot) const {
@@ -200,8 +180,18 @@ class SlotTable {
     return std::launder(reinterpret_cast<Chunk*>(chunks_ + number * kChunkBytes));
   }
 
+  // A table with many chunks gets its memory in huge pages: page faults one by one take several
+  // times as long. The first chunks get small pages, so that a small table stays small.
+  static constexpr size_t kHugePageBytes = size_t{2} << 20;
+  static constexpr size_t kChunksPerHugePage = std::max<size_t>(kHugePageBytes / kChunkBytes, 1);
+  static constexpr size_t kChunksInSmallPages = kChunksPerHugePage * 4;
+  static constexpr size_t kAlignment = std::max(kChunkBytes, kHugePageBytes);
+
   // Sets chunks_, or reserve_error_.
   void Reserve();
+
+  // Makes the memory of chunk `number` accessible. Returns false and sets errno if that fails.
+  bool MakeAccessible(uint32_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // For the pool: returns a chunk without an owner, new or used before. Its slots are free or
   // retired.
@@ -227,6 +217,8 @@ class SlotTable {
   typename Atomics::template Atomic<uint64_t> retired_{0};
 
   Mutex mutex_;
+  // The number of chunks whose memory is accessible: all mapped ones, and up to a huge page more.
+  size_t accessible_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<Chunk*> unowned_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -247,21 +239,36 @@ SlotTable<T, kChunkBytes, Atomics>::~SlotTable() {
 template <typename T, size_t kChunkBytes, typename Atomics>
 void SlotTable<T, kChunkBytes, Atomics>::Reserve() {
   if (max_chunks_ == 0) return;
-  // The kernel aligns to pages only: reserve one chunk more, and return the parts outside of the
-  // aligned range.
+  // The kernel aligns to small pages only: reserve kAlignment more, and return the parts outside of
+  // the aligned range.
   const size_t bytes = max_chunks_ * kChunkBytes;
   void* const reserved =
-      mmap(nullptr, bytes + kChunkBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+      mmap(nullptr, bytes + kAlignment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (reserved == MAP_FAILED) {
     reserve_error_ = errno;
     return;
   }
   const auto begin = reinterpret_cast<uintptr_t>(reserved);
-  const uintptr_t aligned = (begin + kChunkBytes - 1) & ~(uintptr_t{kChunkBytes} - 1);
+  const uintptr_t aligned = (begin + kAlignment - 1) & ~(uintptr_t{kAlignment} - 1);
   const size_t before = aligned - begin;
   if (before > 0) munmap(reserved, before);
-  munmap(reinterpret_cast<void*>(aligned + bytes), kChunkBytes - before);
+  munmap(reinterpret_cast<void*>(aligned + bytes), kAlignment - before);
   chunks_ = reinterpret_cast<std::byte*>(aligned);
+}
+
+template <typename T, size_t kChunkBytes, typename Atomics>
+bool SlotTable<T, kChunkBytes, Atomics>::MakeAccessible(uint32_t number) {
+  if (number < accessible_) return true;
+  std::byte* const memory = chunks_ + number * kChunkBytes;
+  const bool is_huge = number >= kChunksInSmallPages && max_chunks_ - number >= kChunksPerHugePage;
+  const size_t chunks = is_huge ? kChunksPerHugePage : 1;
+  if (mprotect(memory, chunks * kChunkBytes, PROT_READ | PROT_WRITE) != 0) return false;
+#ifdef MADV_HUGEPAGE
+  // A kernel without huge pages refuses; the chunks then get small pages.
+  if (is_huge) madvise(memory, chunks * kChunkBytes, MADV_HUGEPAGE);
+#endif
+  accessible_ = number + chunks;
+  return true;
 }
 
 template <typename T, size_t kChunkBytes, typename Atomics>
@@ -284,13 +291,12 @@ auto SlotTable<T, kChunkBytes, Atomics>::TakeChunk(void* owner) -> absl::StatusO
         "slot table: reserving addresses for max_chunks = ", max_chunks_, " chunks of ", kChunkBytes,
         " bytes failed: ", std::strerror(reserve_error_), "; lower max_chunks or raise the limit on address space"));
   }
-  std::byte* const memory = chunks_ + number * kChunkBytes;
-  if (mprotect(memory, kChunkBytes, PROT_READ | PROT_WRITE) != 0) {
+  if (!MakeAccessible(number)) {
     return absl::ResourceExhaustedError(absl::StrCat("slot table: memory for chunk ", number, " of ", kChunkBytes,
                                                      " bytes failed: ", std::strerror(errno),
                                                      "; free memory or lower max_chunks"));
   }
-  auto* const chunk = new (memory) Chunk(number);
+  auto* const chunk = new (chunks_ + number * kChunkBytes) Chunk(number);
   for (size_t i = 0; i < kSlotsPerChunk; ++i) make_(chunk->slots() + i * kSlotBytes);
   chunk->owner.store(owner, std::memory_order_relaxed);  // The next line publishes it.
   mapped_.store(number + 1, std::memory_order_release);

@@ -35,6 +35,14 @@ using Handle = SlotHandle<Cell>;
 int system_a = 0;
 int system_b = 0;
 
+// A reference by number, which names a slot and its generation.
+struct Index {
+  uint32_t slot = 0;
+  uint32_t generation = 0;
+};
+Index IndexOf(const Handle& handle) { return {Table::IndexOf(handle.slot), handle.generation}; }
+Cell* Resolve(const Table& table, Index index) { return Table::Resolve({table.At(index.slot), index.generation}); }
+
 TEST(SlotPool, FreesAHandleOnce) {
   SlotTable<Cell, 4096> table;
   int owner = 0;
@@ -103,8 +111,8 @@ TEST(SlotTable, ResolvesWhatWasAllocatedByHandleAndByIndex) {
   Pool pool(table, &system_a);
   const Handle handle = pool.Allocate().value();
   EXPECT_EQ(Table::Resolve(handle), handle.slot);
-  const SlotIndex index = Table::IndexOf(handle);
-  EXPECT_EQ(table.Resolve(index), handle.slot);
+  const Index index = IndexOf(handle);
+  EXPECT_EQ(Resolve(table, index), handle.slot);
   EXPECT_EQ(index.generation, handle.generation);
   EXPECT_TRUE(handle.slot->IsAt(handle.generation));
 }
@@ -115,28 +123,26 @@ TEST(SlotTable, ResolvesNothingThatWasFreed) {
   const Handle handle = pool.Allocate().value();
   pool.Free(handle);
   EXPECT_EQ(Table::Resolve(handle), nullptr);
-  EXPECT_EQ(table.Resolve(Table::IndexOf(handle)), nullptr);
+  EXPECT_EQ(Resolve(table, IndexOf(handle)), nullptr);
   const Handle again = pool.Allocate().value();
   ASSERT_EQ(again.slot, handle.slot);
   EXPECT_GT(again.generation, handle.generation);
   EXPECT_EQ(Table::Resolve(handle), nullptr);
   EXPECT_EQ(Table::Resolve(again), again.slot);
-  EXPECT_EQ(table.Resolve(Table::IndexOf(again)), again.slot);
+  EXPECT_EQ(Resolve(table, IndexOf(again)), again.slot);
 }
 
 TEST(SlotTable, ResolvesNothingThatWasNeverIssued) {
   Table table({.max_chunks = 3});
-  EXPECT_EQ(table.Resolve(SlotIndex{0, 1}), nullptr);  // No chunk yet.
+  EXPECT_EQ(Resolve(table, Index{0, 1}), nullptr);  // No chunk yet.
   Pool pool(table, &system_a);
   const Handle handle = pool.Allocate().value();
   EXPECT_EQ(Table::Resolve(Handle()), nullptr);
-  EXPECT_EQ(table.Resolve(SlotIndex()), nullptr);
-  EXPECT_EQ(table.Resolve(SlotIndex{Table::IndexOf(handle.slot) + 1, 0}), nullptr);  // Free, and its generation is 0.
-  EXPECT_EQ(table.Resolve(SlotIndex{Table::IndexOf(handle.slot) + 1, 1}), nullptr);
-  EXPECT_EQ(table.Resolve(SlotIndex{63, 1}), nullptr);  // Between two chunks.
-  EXPECT_EQ(table.Resolve(SlotIndex{64, 1}), nullptr);  // In a chunk that is not mapped.
-  EXPECT_EQ(table.Resolve(SlotIndex{3 * 64, 1}), nullptr);
-  EXPECT_EQ(table.Resolve(SlotIndex{0xffffffff, 0xffffffff}), nullptr);
+  EXPECT_EQ(Resolve(table, Index{Table::IndexOf(handle.slot) + 1, 1}), nullptr);
+  EXPECT_EQ(Resolve(table, Index{63, 1}), nullptr);  // Between two chunks.
+  EXPECT_EQ(Resolve(table, Index{64, 1}), nullptr);  // In a chunk that is not mapped.
+  EXPECT_EQ(Resolve(table, Index{3 * 64, 1}), nullptr);
+  EXPECT_EQ(Resolve(table, Index{0xffffffff, 0xffffffff}), nullptr);
 }
 
 TEST(SlotTable, TurnsSlotsIntoIndexesAndBack) {
@@ -206,7 +212,7 @@ TEST(SlotTable, RetiresASlotWhoseGenerationWouldWrap) {
   size_t left = 0;
   while (pool.Allocate().ok()) ++left;
   EXPECT_EQ(left, Table::kSlotsPerChunk - 1);
-  EXPECT_EQ(table.Resolve(SlotIndex{Table::IndexOf(first), 7}), nullptr);
+  EXPECT_EQ(Resolve(table, Index{Table::IndexOf(first), 7}), nullptr);
 }
 
 TEST(SlotTable, RetiresAtTheEndOfThirtyTwoBitsByDefault) { EXPECT_EQ(SlotTableOptions().max_generation, 0xfffffffeu); }
@@ -223,6 +229,22 @@ TEST(SlotTable, LeavesRetiredSlotsOutForLaterOwnersToo) {
   size_t left = 0;
   while (pool.Allocate().ok()) ++left;
   EXPECT_EQ(left, Table::kSlotsPerChunk - 5);
+}
+
+// From some number of chunks on the table gets memory for several chunks at once. The last ones may
+// be too few for that.
+TEST(SlotTable, UsesAllChunksWhetherTheyComeAloneOrInHugePages) {
+  for (const size_t chunks : {8, 9, 10, 11}) {
+    SlotTable<Cell> table({.max_chunks = chunks});
+    SlotPool<Cell> pool(table, &system_a);
+    size_t allocated = 0;
+    for (absl::StatusOr<Handle> slot = pool.Allocate(); slot.ok(); slot = pool.Allocate()) {
+      slot->slot->value = 1;
+      ++allocated;
+    }
+    EXPECT_EQ(allocated, chunks * SlotTable<Cell>::kSlotsPerChunk);
+    EXPECT_EQ(table.chunks(), chunks);
+  }
 }
 
 TEST(SlotTable, MapsFullSizedChunksWithoutWaste) {
@@ -274,7 +296,7 @@ TEST(SlotPool, ReservesWithoutMakingAHandleThatResolves) {
   Pool pool(table, &system_a);
   const Handle handle = pool.Reserve().value();
   EXPECT_EQ(Table::Resolve(handle), nullptr);
-  EXPECT_EQ(table.Resolve(Table::IndexOf(handle)), nullptr);
+  EXPECT_EQ(Resolve(table, IndexOf(handle)), nullptr);
   Pool::Activate(handle);
   EXPECT_EQ(Table::Resolve(handle), handle.slot);
   Pool::Deactivate(handle);
@@ -299,7 +321,7 @@ TEST(SlotPool, ShowsWhatWasWrittenBeforeActivateToWhoeverResolves) {
     });
     while (!told.load(std::memory_order_relaxed)) std::this_thread::yield();
     Cell* cell = nullptr;
-    while (cell == nullptr) cell = by_index ? table.Resolve(Table::IndexOf(handle)) : Table::Resolve(handle);
+    while (cell == nullptr) cell = by_index ? Resolve(table, IndexOf(handle)) : Table::Resolve(handle);
     EXPECT_EQ(cell->value, 7);
     maker.join();
   }
@@ -347,7 +369,7 @@ TEST(SlotTableStress, AHandleThatResolvesNamesTheUseThatItWasIssuedFor) {
   constexpr int kUses = 30'000;
   Table table({.max_chunks = 8});
   Pool pool(table, &system_a);
-  const auto pack = [](SlotIndex index) { return uint64_t{index.slot} << 32 | index.generation; };
+  const auto pack = [](Index index) { return uint64_t{index.slot} << 32 | index.generation; };
   std::vector<std::atomic<uint64_t>> published(kPlaces);
   std::atomic<int> writing{2};
   std::atomic<uint64_t> wrong{0};
@@ -362,7 +384,7 @@ TEST(SlotTableStress, AHandleThatResolvesNamesTheUseThatItWasIssuedFor) {
         const int place = static_cast<int>(random >> 33) % kPlaces;
         if (mine[place].slot != nullptr) cache.Free(mine[place]);
         const Handle handle = cache.Reserve().value();
-        const uint64_t packed = pack(Table::IndexOf(handle));
+        const uint64_t packed = pack(IndexOf(handle));
         // Release: a reader that sees this stamp sees that the slot's earlier use has ended.
         handle.slot->stamp.store(packed, std::memory_order_release);
         Pool::Activate(handle);
@@ -378,8 +400,10 @@ TEST(SlotTableStress, AHandleThatResolvesNamesTheUseThatItWasIssuedFor) {
   threads.emplace_back([&] {
     for (int place = 0; writing.load() > 0; place = (place + 1) % kPlaces) {
       const uint64_t packed = published[place].load(std::memory_order_relaxed);
-      const SlotIndex index{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
-      Cell* const cell = table.Resolve(index);
+      // Nobody has published to the place yet: generation 0 is that of a slot that was never used.
+      if (packed == 0) continue;
+      const Index index{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
+      Cell* const cell = Resolve(table, index);
       if (cell == nullptr) continue;
       const uint64_t stamp = cell->stamp.load(std::memory_order_acquire);
       if (stamp != packed && cell->IsAt(index.generation)) wrong.fetch_add(1);
@@ -388,7 +412,7 @@ TEST(SlotTableStress, AHandleThatResolvesNamesTheUseThatItWasIssuedFor) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0u);
   for (const std::atomic<uint64_t>& packed : published) {
-    EXPECT_EQ(table.Resolve(SlotIndex{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)}), nullptr);
+    EXPECT_EQ(Resolve(table, Index{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)}), nullptr);
   }
 }
 
@@ -411,11 +435,12 @@ class Actors {
       random = random * 6364136223846793005u + 1442695040888963407u;
       std::atomic<uint64_t>& place = published_[(random >> 33) % published_.size()];
       const uint64_t packed = place.load(std::memory_order_relaxed);
-      const SlotIndex index{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
+      const Index index{static_cast<uint32_t>(packed >> 32), static_cast<uint32_t>(packed)};
       Cell* const cell = table_.At(index.slot);
       // Half of the late senders check first. The others act as if the actor had ended between
-      // check and push.
-      if (cell == nullptr || (!cell->IsAt(index.generation) && (random & (1u << 20)) != 0)) {
+      // check and push. A place that nobody has published to has no reference: generation 0 is the
+      // one of a slot that was never used.
+      if (packed == 0 || cell == nullptr || (!cell->IsAt(index.generation) && (random & (1u << 20)) != 0)) {
         Spawn(cache, place);
         continue;
       }
@@ -442,7 +467,7 @@ class Actors {
     }
     handle.slot->value = static_cast<int>(handle.generation);
     Pool::Activate(handle);
-    const SlotIndex index = Table::IndexOf(handle);
+    const Index index = IndexOf(handle);
     place.store(uint64_t{index.slot} << 32 | index.generation, std::memory_order_relaxed);
     if (!handle.slot->inbox.TryGoIdle()) Run(cache, *handle.slot, handle.slot->inbox.TakeAll().first);
   }

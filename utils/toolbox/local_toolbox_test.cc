@@ -14,12 +14,12 @@
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/toolbox_under_test.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
 namespace {
 
-using Progress = Worker::Progress;
+using Progress = ToolboxWorker::Progress;
 
 TEST(LocalToolbox, TimeMovesOnlyWhenItIsTold) {
   auto toolbox = LocalToolbox::Make({.wall_start = absl::FromUnixSeconds(1000)}).value();

@@ -88,7 +88,7 @@ TEST(ParkingWord, ANudgeNeitherWakesNorHidesAWake) {
 }
 
 TEST(ParkingWord, WorkThatIsOnlyReleasedCanBeMissed) {
-  // Shows the mistake that the header of worker.h warns of: a plain store, and a worker that checks
+  // Shows the mistake that toolbox_worker.h warns of: a plain store, and a worker that checks
   // with a plain load.
   ModelResult result = CheckInterleavings({}, [](Model& model) {
     auto& worker = model.Make<Worker>();

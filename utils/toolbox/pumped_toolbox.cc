@@ -22,7 +22,7 @@
 #include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -35,8 +35,8 @@ constexpr size_t kMaxNameBytes = 80;
 
 class PumpedToolbox::PumpedState final : public internal_toolbox::WorkerState {
  public:
-  PumpedState(std::string name, uint64_t its_ordinal, std::unique_ptr<Worker> its_worker, PumpedToolbox* its_toolbox,
-              std::shared_ptr<const std::function<void(uint64_t)>> on_woken)
+  PumpedState(std::string name, uint64_t its_ordinal, std::unique_ptr<ToolboxWorker> its_worker,
+              PumpedToolbox* its_toolbox, std::shared_ptr<const std::function<void(uint64_t)>> on_woken)
       : WorkerState(std::move(name)),
         ordinal(its_ordinal),
         worker(std::move(its_worker)),
@@ -53,7 +53,7 @@ class PumpedToolbox::PumpedState final : public internal_toolbox::WorkerState {
   internal_toolbox::ParkingWord& word() { return word_; }
 
   const uint64_t ordinal;
-  std::unique_ptr<Worker> worker;
+  std::unique_ptr<ToolboxWorker> worker;
   PumpedToolbox* toolbox;
   bool was_parked = false;  // AfterPark must be called
 
@@ -107,7 +107,8 @@ absl::Status PumpedToolbox::CheckAlive() const {
   return absl::FailedPreconditionError(absl::StrCat("toolbox \"", limits_.name, "\" is being destroyed"));
 }
 
-absl::StatusOr<WorkerHandle> PumpedToolbox::StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+absl::StatusOr<WorkerHandle> PumpedToolbox::StartWorker(const WorkerOptions& options,
+                                                        std::unique_ptr<ToolboxWorker> worker) {
   absl::Status checked = internal_toolbox::CheckWorkerOptions(options);
   if (checked.ok()) checked = CheckAlive();
   if (!checked.ok()) return checked;
@@ -153,11 +154,11 @@ bool PumpedToolbox::CancelTimer(TimerId id) {
 
 void PumpedToolbox::StepWorker(PumpedState& state) {
   if (std::exchange(state.was_parked, false)) state.worker->AfterPark();
-  Worker::Progress progress = state.worker->RunSome();
-  if (progress == Worker::Progress::kIdle) {
+  ToolboxWorker::Progress progress = state.worker->RunSome();
+  if (progress == ToolboxWorker::Progress::kIdle) {
     state.word().PublishParking();
     progress = state.worker->BeforePark();
-    if (progress == Worker::Progress::kIdle) {
+    if (progress == ToolboxWorker::Progress::kIdle) {
       state.was_parked = true;
       state.word().FallAsleep();  // fails if a Wake came first: the worker stays awake
     } else {
@@ -165,7 +166,7 @@ void PumpedToolbox::StepWorker(PumpedState& state) {
     }
   }
   OnTurn({.is_timer = false, .ordinal = state.ordinal, .outcome = static_cast<uint64_t>(progress)});
-  if (progress != Worker::Progress::kDone) return;
+  if (progress != ToolboxWorker::Progress::kDone) return;
   state.worker.reset();
   state.word().Finish();
   std::erase_if(workers_, [&](const std::shared_ptr<PumpedState>& other) { return other.get() == &state; });

@@ -31,7 +31,7 @@
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 
@@ -44,7 +44,8 @@ class PumpedToolbox : public RuntimeToolbox {
   absl::Time WallNow() const override { return wall_start_ + (Now() - Instant()); }
   bool CancelTimer(TimerId id) override;
   bool has_threads() const override { return false; }
-  absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
+  absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options,
+                                           std::unique_ptr<ToolboxWorker> worker) override;
 
   // Each Run method takes steps. A step is one RunSome of a worker, or one task of a timer. After
   // max_steps it stops and returns ResourceExhausted: some worker or timer never comes to rest.

@@ -42,7 +42,7 @@
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/random.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 
@@ -107,7 +107,8 @@ class RuntimeToolbox {
   // process may not use, PermissionDenied for a nice value that it may not set, ResourceExhausted
   // if there are too many workers or the system gives no thread, and FailedPrecondition if the
   // toolbox is being destroyed. In these cases the worker is destroyed unused.
-  virtual absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) = 0;
+  virtual absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options,
+                                                   std::unique_ptr<ToolboxWorker> worker) = 0;
 
   // True if workers run by themselves. If false, nothing happens while a caller waits, so a caller
   // must not wait.

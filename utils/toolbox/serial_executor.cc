@@ -15,7 +15,7 @@
 
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -106,7 +106,7 @@ class SerialExecutor::Lane final : public ExecutorLane {
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
-class SerialExecutor::LaneWorker final : public Worker {
+class SerialExecutor::LaneWorker final : public ToolboxWorker {
  public:
   LaneWorker(std::shared_ptr<Lane> lane, size_t tasks_per_step)
       : lane_(std::move(lane)), tasks_per_step_(tasks_per_step) {}

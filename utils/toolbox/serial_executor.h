@@ -34,7 +34,7 @@
 
 #include "fraktor/utils/toolbox/executor.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 

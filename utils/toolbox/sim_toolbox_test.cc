@@ -24,12 +24,12 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/sim_trace.h"
 #include "fraktor/utils/toolbox/toolbox_under_test.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
 namespace {
 
-using Progress = Worker::Progress;
+using Progress = ToolboxWorker::Progress;
 
 // A small program with everything in it: workers that wake each other at random, one-shot and
 // periodic timers, some cancelled, and records of its own.

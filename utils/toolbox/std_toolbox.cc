@@ -37,7 +37,7 @@
 #include "fraktor/utils/toolbox/futex.h"
 #include "fraktor/utils/toolbox/parking_word.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 namespace {
@@ -146,7 +146,7 @@ absl::Status SetNice(int nice, const std::string& name) {
 }
 
 // The worker of the thread that drives timers when no other worker does.
-class TimerKeeper final : public Worker {
+class TimerKeeper final : public ToolboxWorker {
  public:
   Progress RunSome() override { return Progress::kIdle; }
 };
@@ -154,7 +154,8 @@ class TimerKeeper final : public Worker {
 // The thread of a worker.
 class ThreadState final : public WorkerState, public std::enable_shared_from_this<ThreadState> {
  public:
-  ThreadState(std::string name, const void* its_core, const WorkerOptions& options, std::unique_ptr<Worker> its_worker)
+  ThreadState(std::string name, const void* its_core, const WorkerOptions& options,
+              std::unique_ptr<ToolboxWorker> its_worker)
       : WorkerState(std::move(name)),
         core(its_core),
         worker(std::move(its_worker)),
@@ -176,8 +177,8 @@ class ThreadState final : public WorkerState, public std::enable_shared_from_thi
     ended_.notify_all();
   }
 
-  const void* const core;          // only compared
-  std::unique_ptr<Worker> worker;  // used by its own thread
+  const void* const core;                 // only compared
+  std::unique_ptr<ToolboxWorker> worker;  // used by its own thread
   const int idle_rounds;
   const bool drives_timers;
   const bool has_own_cpus;
@@ -233,7 +234,7 @@ class StdToolbox::Core {
   // Ends and joins all threads and drops the timers. Afterwards everything is rejected.
   void Stop();
 
-  absl::StatusOr<WorkerHandle> Start(const WorkerOptions& options, std::unique_ptr<Worker> worker);
+  absl::StatusOr<WorkerHandle> Start(const WorkerOptions& options, std::unique_ptr<ToolboxWorker> worker);
 
   // `arm` inserts a timer into the wheel that it receives.
   template <typename ArmTask>
@@ -260,7 +261,7 @@ class StdToolbox::Core {
   }
   void Run(ThreadState& state);
   // Sleeps if there is nothing to do. Returns kBusy when the worker is awake again.
-  Worker::Progress Park(ThreadState& state);
+  ToolboxWorker::Progress Park(ThreadState& state);
   void SleepDriving(ThreadState& state);
   void SleepOnly(ThreadState& state);
   void Leave(ThreadState& state);
@@ -281,7 +282,7 @@ class StdToolbox::Core {
 
   // Takes `worker` only on success. Otherwise the caller destroys it, without the lock.
   absl::StatusOr<std::shared_ptr<ThreadState>> StartThread(const WorkerOptions& options,
-                                                           std::unique_ptr<Worker>& worker)
+                                                           std::unique_ptr<ToolboxWorker>& worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void JoinEndedThreads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status KeepTimers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -374,7 +375,8 @@ void StdToolbox::Core::Stop() {
   wheel.reset();
 }
 
-absl::StatusOr<WorkerHandle> StdToolbox::Core::Start(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+absl::StatusOr<WorkerHandle> StdToolbox::Core::Start(const WorkerOptions& options,
+                                                     std::unique_ptr<ToolboxWorker> worker) {
   // Before the lock, which a thread of the parent may have held.
   if (IsForkedFromThreads()) return ForkedError(absl::StrCat("to start worker \"", options.name, "\""));
   absl::StatusOr<std::shared_ptr<ThreadState>> state = absl::UnknownError("");
@@ -387,7 +389,7 @@ absl::StatusOr<WorkerHandle> StdToolbox::Core::Start(const WorkerOptions& option
 }
 
 absl::StatusOr<std::shared_ptr<ThreadState>> StdToolbox::Core::StartThread(const WorkerOptions& options,
-                                                                           std::unique_ptr<Worker>& worker) {
+                                                                           std::unique_ptr<ToolboxWorker>& worker) {
   if (stopping()) return Stopping();
   JoinEndedThreads();
   const size_t limit = static_cast<size_t>(max_workers_) + (keeper_started_ ? 1 : 0);
@@ -469,24 +471,24 @@ void StdToolbox::Core::Run(ThreadState& state) {
   int idle = 0;
   while (!stopping()) {
     if (state.drives_timers) FireIfDue();
-    Worker::Progress progress = state.worker->RunSome();
-    if (progress == Worker::Progress::kIdle) {
+    ToolboxWorker::Progress progress = state.worker->RunSome();
+    if (progress == ToolboxWorker::Progress::kIdle) {
       if (idle++ < state.idle_rounds) {
         RelaxTheCore();
         continue;
       }
       progress = Park(state);
     }
-    if (progress == Worker::Progress::kDone) return;
+    if (progress == ToolboxWorker::Progress::kDone) return;
     idle = 0;
   }
 }
 
-Worker::Progress StdToolbox::Core::Park(ThreadState& state) {
+ToolboxWorker::Progress StdToolbox::Core::Park(ThreadState& state) {
   state.word().PublishParking();
-  if (stopping()) return Worker::Progress::kBusy;
-  const Worker::Progress progress = state.worker->BeforePark();
-  if (progress != Worker::Progress::kIdle) {
+  if (stopping()) return ToolboxWorker::Progress::kBusy;
+  const ToolboxWorker::Progress progress = state.worker->BeforePark();
+  if (progress != ToolboxWorker::Progress::kIdle) {
     state.word().StayAwake();
     return progress;
   }
@@ -496,7 +498,7 @@ Worker::Progress StdToolbox::Core::Park(ThreadState& state) {
     SleepOnly(state);
   }
   if (!stopping()) state.worker->AfterPark();
-  return Worker::Progress::kBusy;
+  return ToolboxWorker::Progress::kBusy;
 }
 
 void StdToolbox::Core::SleepOnly(ThreadState& state) {
@@ -565,7 +567,7 @@ void StdToolbox::Core::Leave(ThreadState& state) {
 
 absl::Status StdToolbox::Core::KeepTimers() {
   keeper_started_ = true;
-  std::unique_ptr<Worker> worker = std::make_unique<TimerKeeper>();
+  std::unique_ptr<ToolboxWorker> worker = std::make_unique<TimerKeeper>();
   absl::StatusOr<std::shared_ptr<ThreadState>> keeper = StartThread({.name = absl::StrCat(name_, "-timers")}, worker);
   keeper_started_ = keeper.ok();
   return keeper.status();
@@ -609,6 +611,8 @@ bool StdToolbox::Core::Cancel(TimerId id) {
 
 void StdToolbox::Core::Fire() {
   if (firing_) return;
+  // All timers wait for the task that runs, on any thread: no task may block.
+  const internal_toolbox::WorkerThreadScope scope(true);
   firing_ = true;
   wheel_->Expire(SteadyNow());
   while (!stopping()) {
@@ -618,8 +622,8 @@ void StdToolbox::Core::Fire() {
     due->payload(TimerFiring{.id = due->id, .deadline = due->deadline, .periods = due->periods});
     if (!due->periodic) due.reset();
     mutex_.Lock();
-    if (!due.has_value() || stopping() || wheel_->Rearm(*due, SteadyNow())) continue;
-    // Cancelled while it ran.
+    if (!due.has_value() || (!stopping() && wheel_->Rearm(*due, SteadyNow()))) continue;
+    // Cancelled while it ran, or the toolbox ends.
     mutex_.Unlock();
     due.reset();
     mutex_.Lock();
@@ -679,7 +683,8 @@ void StdToolbox::FireDueTimers() { core_->FireIfDue(); }
 
 bool StdToolbox::CancelTimer(TimerId id) { return core_->Cancel(id); }
 
-absl::StatusOr<WorkerHandle> StdToolbox::StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) {
+absl::StatusOr<WorkerHandle> StdToolbox::StartWorker(const WorkerOptions& options,
+                                                     std::unique_ptr<ToolboxWorker> worker) {
   absl::Status checked = internal_toolbox::CheckWorkerOptions(options);
   if (!checked.ok()) return checked;
   if (worker == nullptr) return absl::InvalidArgumentError(absl::StrCat("worker \"", options.name, "\" is null"));

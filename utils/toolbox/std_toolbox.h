@@ -37,7 +37,7 @@
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 
@@ -72,7 +72,8 @@ class StdToolbox final : public RuntimeToolbox {
   bool CancelTimer(TimerId id) override;
   bool has_threads() const override { return true; }
   void FireDueTimers() override;
-  absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options, std::unique_ptr<Worker> worker) override;
+  absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options,
+                                           std::unique_ptr<ToolboxWorker> worker) override;
 
  protected:
   absl::StatusOr<TimerId> Arm(Instant deadline, TimerTask task) override;

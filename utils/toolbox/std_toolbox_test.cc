@@ -28,15 +28,15 @@
 #include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/toolbox_under_test.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
 namespace {
 
-using Progress = Worker::Progress;
+using Progress = ToolboxWorker::Progress;
 
 // Parks at once, reports on which thread it runs, and is done when told.
-class Sleeper : public Worker {
+class Sleeper : public ToolboxWorker {
  public:
   struct Signs {
     std::atomic<bool> stop = false;
@@ -196,14 +196,15 @@ TEST(StdToolbox, MissedPeriodsAreOneFiringThatSaysHowMany) {
   }
 }
 
-// A tick of the system is at most 10 ms.
+// A tick of the system is at most 10 ms. But on a virtual machine the CPU that counts the ticks may
+// wait for a CPU of the host, while this thread runs on another one.
 TEST(StdToolbox, TheRoughDateIsNotAheadAndNotFarBehind) {
   const std::unique_ptr<StdToolbox> toolbox = StdToolbox::Make({}).value();
   const absl::Time before = toolbox->WallNow();
   const absl::Time roughly = toolbox->WallNowRoughly();
   const absl::Time after = toolbox->WallNow();
   EXPECT_LE(roughly, after);
-  EXPECT_GE(roughly, before - absl::Milliseconds(20));
+  EXPECT_GE(roughly, before - absl::Seconds(10));
 }
 
 // A thread as it sees itself.
@@ -334,7 +335,7 @@ TEST(StdToolbox, DoesNotHandTheCpusOfAWorkerOnToWorkersThatItStarts) {
 }
 
 // Stays in one step until it is told to return.
-class Stuck : public Worker {
+class Stuck : public ToolboxWorker {
  public:
   struct Signs {
     Tally in;
@@ -376,7 +377,7 @@ TEST(StdToolbox, AnybodyMayFireTheTimersOfAWorkerThatIsStuck) {
 // fires hands them back.
 TEST(StdToolbox, TimersOfAStuckWorkerAreDrivenAgainWhenItParks) {
   // Stuck in its first step, then parks.
-  class StuckOnce : public Worker {
+  class StuckOnce : public ToolboxWorker {
    public:
     StuckOnce(Tally& in, std::binary_semaphore& out, Tally& parking) : in_(in), out_(out), parking_(parking) {}
     Progress RunSome() override {
@@ -437,6 +438,27 @@ TEST(StdToolbox, KnowsThreadsThatMustNotBlock) {
   blocking.out.release();
 }
 
+// All timers wait for the one that fires, on any thread.
+TEST(StdToolbox, AThreadThatFiresTimersMustNotBlockMeanwhile) {
+  Stuck::Signs signs;
+  auto toolbox = StdToolbox::Make({}).value();
+  toolbox->StartWorker({}, std::make_unique<Stuck>(signs)).value();
+  signs.in.WaitFor(1);
+  std::atomic<bool> fired = false;
+  bool is_worker_thread = false;
+  toolbox
+      ->ScheduleAfter(absl::ZeroDuration(),
+                      [&] {
+                        is_worker_thread = IsWorkerThread();
+                        fired = true;
+                      })
+      .value();
+  while (!fired) toolbox->FireDueTimers();
+  EXPECT_TRUE(is_worker_thread);
+  EXPECT_FALSE(IsWorkerThread()) << "only while it fires";
+  signs.out.release();
+}
+
 TEST(StdToolbox, RefusesBadOptions) {
   EXPECT_EQ(StdToolbox::Make({.name = ""}).status().message(), "toolbox: the name has 0 bytes; use 1 to 80");
   EXPECT_EQ(StdToolbox::Make({.max_workers = -3}).status().message(),
@@ -473,6 +495,32 @@ TEST(StdToolbox, EndsWhileEverythingIsInMotion) {
     toolbox.reset();
     for (WorkerHandle& worker : workers) EXPECT_TRUE(worker.done());
   }
+}
+
+// The task may own the last reference to an object whose destructor calls the toolbox.
+TEST(StdToolbox, DestroysAPeriodicTaskThatRunsWhenItEnds) {
+  struct UsesTheToolbox {
+    explicit UsesTheToolbox(StdToolbox& used) : toolbox(used) {}
+    ~UsesTheToolbox() { EXPECT_FALSE(toolbox.CancelTimer(TimerId())); }
+    StdToolbox& toolbox;
+  };
+  auto toolbox = StdToolbox::Make({}).value();
+  StdToolbox& raw = *toolbox;  // `toolbox` is null while the toolbox ends
+  Tally running;
+  toolbox
+      ->SchedulePeriodic({.period = absl::Milliseconds(1)},
+                         [&raw, &running, owned = std::make_shared<UsesTheToolbox>(raw)] {
+                           running.Add();
+                           // A toolbox that ends refuses timers.
+                           for (;;) {
+                             const absl::StatusOr<TimerId> timer = raw.ScheduleAfter(absl::Hours(1), [] {});
+                             if (!timer.ok()) break;
+                             raw.CancelTimer(*timer);
+                           }
+                         })
+      .value();
+  running.WaitFor(1);
+  toolbox.reset();
 }
 
 TEST(StdToolboxDeathTest, CannotBeDestroyedByItsOwnWorker) {

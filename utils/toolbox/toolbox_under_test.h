@@ -16,11 +16,11 @@
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/pumped_toolbox.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
 
-class FunctionWorker : public Worker {
+class FunctionWorker : public ToolboxWorker {
  public:
   explicit FunctionWorker(absl::AnyInvocable<Progress()> run_some) : run_some_(std::move(run_some)) {}
   Progress RunSome() override { return run_some_(); }
@@ -29,7 +29,7 @@ class FunctionWorker : public Worker {
   absl::AnyInvocable<Progress()> run_some_;
 };
 
-inline std::unique_ptr<Worker> MakeWorker(absl::AnyInvocable<Worker::Progress()> run_some) {
+inline std::unique_ptr<ToolboxWorker> MakeWorker(absl::AnyInvocable<ToolboxWorker::Progress()> run_some) {
   return std::make_unique<FunctionWorker>(std::move(run_some));
 }
 

@@ -1,7 +1,7 @@
-// Worker: the work of a thread of the runtime, divided into steps. WorkerHandle: wakes a worker and
-// waits for its end.
+// ToolboxWorker: the work of a thread of the runtime, divided into steps. WorkerHandle: wakes a
+// worker and waits for its end.
 //
-//   class Printer : public Worker {
+//   class Printer : public ToolboxWorker {
 //    public:
 //     explicit Printer(Lines& lines) : lines_(lines) {}
 //     Progress RunSome() override {
@@ -29,8 +29,8 @@
 // sees that the worker is parking. This is Dekker's argument, and it needs one total order. Publish
 // work by a sequentially consistent operation, or under a mutex that RunSome and BeforePark take
 // too, and check for it in BeforePark in the same way. A relaxed or release store is not enough.
-#ifndef FRAKTOR_UTILS_TOOLBOX_WORKER_H_
-#define FRAKTOR_UTILS_TOOLBOX_WORKER_H_
+#ifndef FRAKTOR_UTILS_TOOLBOX_TOOLBOX_WORKER_H_
+#define FRAKTOR_UTILS_TOOLBOX_TOOLBOX_WORKER_H_
 
 #include <atomic>
 #include <memory>
@@ -49,7 +49,7 @@ namespace fraktor::inline v0 {
 // The toolbox calls all methods from one thread at a time, which is the worker's own on a toolbox
 // with threads. They must not throw. The toolbox destroys the worker, on the same thread, as soon
 // as it is done.
-class Worker {
+class ToolboxWorker {
  public:
   enum class Progress {
     kBusy,  // did something, or there may be more: call again soon
@@ -57,7 +57,7 @@ class Worker {
     kDone,  // never call again
   };
 
-  virtual ~Worker() = default;
+  virtual ~ToolboxWorker() = default;
 
   // Does a bounded amount of work. On a toolbox with threads, due timers and the end of the toolbox
   // wait for it to return.
@@ -98,7 +98,7 @@ struct WorkerOptions {
 };
 
 // True if other work waits for this thread: it is a worker that drives timers, or a thread that is
-// pumping a toolbox. Such a thread must not block.
+// pumping a toolbox or firing timers. Such a thread must not block.
 bool IsWorkerThread();
 
 // True if this thread drives virtual time: it has made, or was the last to pump, a toolbox without
@@ -203,4 +203,4 @@ class WorkerHandle {
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_UTILS_TOOLBOX_WORKER_H_
+#endif  // FRAKTOR_UTILS_TOOLBOX_TOOLBOX_WORKER_H_

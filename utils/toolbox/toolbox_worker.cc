@@ -1,4 +1,4 @@
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 #include <atomic>
 #include <cstddef>
