@@ -1,4 +1,4 @@
-// The front door: typed actors, and the system that they live in.
+// Typed actors, and the actor system that they live in: the header that programs begin with.
 //
 //   #include "fraktor/actor/actor.h"
 //
@@ -17,8 +17,9 @@
 //     std::cout << reply.value().text << "\n";
 //   }
 //
-// More: fraktor/actor/typed/typed_actor.h (what handlers and hooks are), fraktor/actor/system/actor_system.h,
-// fraktor/actor/pattern/ (timers, stash, FSM, circuit breaker), fraktor/actor/router/, fraktor/actor/testkit/.
+// More: fraktor/actor/typed/typed_actor.h (handlers and hooks),
+// fraktor/actor/system/actor_system.h, fraktor/actor/pattern/ (timers, stash, FSM, circuit
+// breaker), fraktor/actor/router/, fraktor/actor/testkit/.
 #ifndef FRAKTOR_ACTOR_ACTOR_H_
 #define FRAKTOR_ACTOR_ACTOR_H_
 

@@ -25,13 +25,10 @@
 #include "fraktor/actor/pattern/fsm.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
-#include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/receptionist.h"
 #include "fraktor/actor/pattern/retry.h"
-#include "fraktor/actor/pattern/scheduler.h"
 #include "fraktor/actor/pattern/start_task.h"
 #include "fraktor/actor/pattern/stash.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/router/router.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
@@ -40,6 +37,9 @@
 #include "fraktor/actor/system/termination_signal.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/timer/receive_timeout.h"
+#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/typed/function_actor.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/with_timeout.h"
@@ -805,7 +805,7 @@ TEST(HeaderExamples, CoordinatedShutdown) {
 }
 
 [[maybe_unused]] void Listen(RuntimeToolbox& toolbox, ActorSystem& system) {
-  std::unique_ptr<TerminationSignal> signal = TerminationSignal::Listen(toolbox, [&] { system.Terminate(); }).value();
+  auto signal = TerminationSignal::Listen(toolbox, [&] { system.Terminate(); }).value();
 }
 
 }  // namespace system_examples

@@ -30,7 +30,6 @@
 #include "fraktor/utils/future/when_all.h"
 #include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/queue/atomics.h"
-#include "fraktor/utils/queue/bounded_ring.h"
 #include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/queue/work_stealing_ring.h"
 #include "fraktor/utils/shared/shared.h"
@@ -57,7 +56,7 @@
 #include "fraktor/utils/toolbox/sim_toolbox.h"
 #include "fraktor/utils/toolbox/sim_trace.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 // The examples are formatted as in the headers.
 // clang-format off
@@ -301,19 +300,6 @@ TEST(HeaderExamples, Atomics) { Flag().Set(1); }
 
 namespace queue_example {
 
-struct Job { int number; };
-void Refuse(Job) { FAIL() << "the ring is not full"; }
-
-TEST(HeaderExamples, BoundedRing) {
-  std::vector<int> done;
-  const auto Do = [&](const Job& job) { done.push_back(job.number); };
-  Job job{7};
-  absl::StatusOr<std::unique_ptr<BoundedRing<Job>>> ring = BoundedRing<Job>::Create(1024);
-  if (!(*ring)->TryPush(std::move(job))) Refuse(std::move(job));      // full: `job` is unchanged
-  while (std::optional<Job> next = (*ring)->TryPop()) Do(*next);
-  EXPECT_EQ(done, std::vector<int>{7});
-}
-
 struct Owner {
   Inbox inbox;
   InboxNode* private_list = nullptr;
@@ -388,11 +374,12 @@ TEST(HeaderExamples, SlotTable) {
   static auto& table = *new SlotTable<Cell>({.max_chunks = 1024});       // one per process, never destroyed
   SlotPool<Cell> pool(table, &system);                                   // slot_pool.h: the slots of one owner
   SlotHandle<Cell> handle = pool.Allocate().value();
-  SlotIndex index = table.IndexOf(handle);                               // 8 bytes, fits in a wire format
-  Cell* cell = table.Resolve(index);                                     // null forever after pool.Free(handle)
+  Cell* cell = table.Resolve(handle);                                    // null forever after pool.Free(handle)
+  uint32_t number = table.IndexOf(handle.slot);                          // table.At(number) is the same slot
   EXPECT_EQ(cell, handle.slot);
+  EXPECT_EQ(table.At(number), handle.slot);
   pool.Free(handle);
-  EXPECT_EQ(table.Resolve(index), nullptr);
+  EXPECT_EQ(table.Resolve(handle), nullptr);
 }
 
 TEST(HeaderExamples, SlotPool) {
@@ -617,7 +604,7 @@ TEST(HeaderExamples, SerialExecutor) {
   EXPECT_EQ(file.appended, 1);
 }
 
-class Till : public Worker {
+class Till : public ToolboxWorker {
  public:
   Progress RunSome() override { return Progress::kIdle; }
 };
@@ -646,7 +633,7 @@ class Lines {
   SharedAccess<std::vector<std::string>> lines_;
 };
 
-class Printer : public Worker {
+class Printer : public ToolboxWorker {
  public:
   explicit Printer(Lines& lines) : lines_(lines) {}
   Progress RunSome() override {
@@ -660,7 +647,7 @@ class Printer : public Worker {
   Lines& lines_;        // guarded by a mutex
 };
 
-TEST(HeaderExamples, Worker) {
+TEST(HeaderExamples, ToolboxWorker) {
   const std::unique_ptr<LocalToolbox> owner = LocalToolbox::Make({}).value();
   RuntimeToolbox& toolbox = *owner;
   Lines lines;

@@ -16,23 +16,34 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/dispatch/invoker_fixture.h"
+#include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/run_queue/invoke_result.h"
+#include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/send/system_core.h"
-#include "fraktor/actor/slot/actor_slot.h"
-#include "fraktor/actor/slot/scheduler_signals.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/actor/slot/internal/scheduler_signals.h"
+#include "fraktor/actor/slot/internal/turn.h"
 
 namespace fraktor {
+
+using actor_internal::ActorWorker;
+using actor_internal::AskDeadlineReached;
+using actor_internal::InvokerTest;
+using actor_internal::Number;
+using actor_internal::PromiseSlot;
+using actor_internal::Suspend;
+using actor_internal::Turn;
+using actor_internal::WorkerScope;
+
 namespace {
 
 struct Parcel {
   std::unique_ptr<int> content;
 };
-// A message that cannot be made.
+// A message whose copy constructor throws.
 struct Unmakeable {
   Unmakeable() = default;
   Unmakeable(Unmakeable&&) noexcept {}
@@ -41,21 +52,21 @@ struct Unmakeable {
 
 class AskTest : public InvokerTest {
  protected:
-  // Answers each number with the next.
+  // Replies to each number with the next one.
   ActorRef SpawnServer() {
     return Spawn([](ActorContext& context, Envelope& message) {
       context.Tell(context.sender(), Number{message.As<Number>().value + 1});
       return absl::OkStatus();
     });
   }
-  // Keeps who asked, and answers nobody.
+  // Keeps the promises, and does not reply.
   ActorRef SpawnSilent() {
     return Spawn([this](ActorContext& context, Envelope&) {
       asked_.push_back(context.sender());
       return absl::OkStatus();
     });
   }
-  // Has `asker` ask `target` so many numbers, from 0 on.
+  // Lets `asker` ask `target` `count` numbers, from 0 on.
   void OrderAsks(ActorRef asker, ActorRef target, int count, absl::Duration timeout) {
     Order(asker, [=, this](ActorContext& context) {
       for (int i = 0; i < count; ++i) asks_.push_back(*context.AskOnReply(target, Number{i}, timeout));
@@ -81,7 +92,7 @@ TEST_F(AskTest, AnAnswerComesUnderTheNameOfTheQuestion) {
   EXPECT_EQ(named, asks_[0]);
   EXPECT_NE(named, asker);
   Advance(absl::Seconds(2));
-  EXPECT_EQ(log_, Log({"1"})) << "a question that was answered does not fail";
+  EXPECT_EQ(log_, Log({"1"})) << "an ask that has got its reply does not fail";
   EXPECT_TRUE(dead_.empty());
 }
 
@@ -95,7 +106,7 @@ TEST_F(AskTest, OtherMessagesAreHandledMeanwhile) {
   EXPECT_EQ(log_, Log({"100", "reply 1"}));
 }
 
-// An answer reaches an actor that handles no user messages.
+// A reply reaches a suspended actor, which handles no user messages.
 TEST_F(AskTest, AnAnswerReachesASuspendedActor) {
   ActorRef asker = SpawnDoer();
   OrderAsks(asker, SpawnServer(), 1, absl::Seconds(1));
@@ -129,13 +140,13 @@ TEST_F(AskTest, AnAnswerAfterTheTimeoutIsADeadLetter) {
   EXPECT_EQ(dead_, Dead({{5, DeadLetterReason::kLateReply}}));
   EXPECT_EQ(log_.size(), 1u);
 
-  // By a foreign thread it is counted under the same name.
+  // A late reply of a foreign thread is counted under the same reason.
   Tell(asked_[0], Number{6});
   EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kLateReply), 1u);
   EXPECT_EQ(mailboxes_.core().foreign_dead_letters(DeadLetterReason::kStopped), 0u);
 }
 
-// SCH-10: as far as asks go, timeouts come from the timing wheel, as system messages.
+// SCH-10: the timeouts of asks come from the timing wheel, as system messages.
 TEST_F(AskTest, ATimeoutIsNeverEarlyAndTheEarliestIsFirst) {
   ActorRef silent = SpawnSilent();
   std::vector<ActorRef> failed;
@@ -183,11 +194,12 @@ TEST_F(AskTest, AnAnswerThatIsInTheMailboxWhenTheTimeIsUpCounts) {
   EXPECT_TRUE(dead_.empty());
 }
 
-// The timers of a toolbox are limited: one actor has one for its questions, whatever their timeouts.
+// The timers of a toolbox are limited: all asks of an actor share one, also if their timeouts
+// differ.
 TEST_F(AskTest, OneTimerServesAllQuestionsOfAnActor) {
   ActorRef asker = SpawnDoer();
   ActorRef server = SpawnServer();
-  // Timers that are left behind would fire, each in a step of its own.
+  // Timers that were left behind would fire, each in a step of its own.
   for (int round = 0; round < 100; ++round) {
     for (int seconds : {1000, 100, 10}) OrderAsks(asker, server, 10, absl::Seconds(seconds));
     RunAll();
@@ -210,7 +222,7 @@ TEST_F(AskTest, QuestionsWithDecreasingTimeoutsHaveOneTimer) {
   EXPECT_EQ(toolbox_->steps() - before, 100u);
 }
 
-// A timer that had fired when an earlier one took its place.
+// The message of a timer that fired just before an earlier one replaced it.
 TEST_F(AskTest, AnOldTimerArmsNoSecondOne) {
   ActorRef asker = SpawnDoer();
   OrderAsks(asker, SpawnSilent(), 1, absl::Seconds(10));
@@ -237,7 +249,7 @@ TEST_F(AskTest, AnActorThatEndsLeavesNoTimer) {
   EXPECT_EQ(toolbox_->steps() - before, 0u);
 }
 
-// Slots of promises are used again: the table does not grow with the questions.
+// The slots of promises are used again: the table does not grow with the number of asks.
 TEST_F(AskTest, PromisesAreRecycledHoweverTheyEnd) {
   ActorRef server = SpawnServer();
   ActorRef silent = SpawnSilent();
@@ -260,7 +272,7 @@ TEST_F(AskTest, PromisesAreRecycledHoweverTheyEnd) {
     instances_.pop_back();
     for (ActorRef ask : asks_) slots.insert(ask.promise_slot());
   }
-  EXPECT_LT(slots.size(), 200u) << "two magazines and what is in use";
+  EXPECT_LT(slots.size(), 200u) << "two magazines, and the promises in use";
 }
 
 TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
@@ -283,20 +295,20 @@ TEST_F(AskTest, AnAnswerThatMeetsTheEndOfTheAskerFreesItsPromise) {
   EXPECT_EQ(dead_.back(), std::make_pair(1, DeadLetterReason::kStopped));
 }
 
-// Does something in the last turn of an actor, when its references are stale and its asks are still
-// open.
+// Calls a function in the last turn of an actor, when its references are stale and its asks are
+// still open.
 class AskOfEndingTest : public AskTest {
  protected:
-  void OnEnding(ActorWorker& worker, ActorSlot& slot) override {
-    AskTest::OnEnding(worker, slot);
+  void OnEnding(Turn turn) override {
+    AskTest::OnEnding(turn);
     if (on_stale_) on_stale_();
   }
 
   std::function<void()> on_stale_;
 };
 
-// A promise whose answer finds the asker gone is still among the asker's asks: no other worker may
-// use it.
+// A promise whose reply comes after the asker has ended still belongs to the asker: no other worker
+// may use it.
 TEST_F(AskOfEndingTest, AnAnswerThatIsLostLeavesThePromiseToTheAsker) {
   ActorWorker other({.coordinator = coordinator_,
                      .lifecycle = *this,
@@ -342,7 +354,7 @@ TEST_F(AskOfEndingTest, AnAnswerOfAForeignThreadThatIsLostFreesThePromise) {
   EXPECT_LT(slots.size(), 200u);
 }
 
-// What an actor asks in its last hook nobody waits for.
+// The ask of an actor in its last hook is closed when the actor ends.
 TEST_F(AskTest, AQuestionOfAnActorThatEndsIsClosed) {
   ActorRef silent = SpawnSilent();
   std::set<PromiseSlot*> slots;
@@ -381,7 +393,7 @@ TEST_F(AskTest, AnAnswerToAnAskerThatHasEndedIsADeadLetter) {
   EXPECT_EQ(log_, Log({"ending", "ended"}));
 }
 
-// The slot is another promise's by now.
+// Another promise uses the slot by then.
 TEST_F(AskTest, AStalePromiseDoesNotReachTheNextUserOfItsSlot) {
   ActorRef silent = SpawnSilent();
   ActorRef asker = SpawnDoer();
@@ -405,7 +417,7 @@ TEST_F(AskTest, AForeignThreadMayAnswer) {
   OrderAsks(asker, silent, 100, absl::Seconds(1));
   RunAll();
   std::vector<std::thread> threads;
-  // All of them answer every question: one of them is in time.
+  // All threads reply to every ask: one of them is first.
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([this] {
       for (ActorRef ask : asked_) Tell(ask, Number{1});
@@ -496,7 +508,7 @@ TEST_F(AskTest, AnAnswersHandlerMayAsk) {
   EXPECT_EQ(log_, Log({"1", "2", "3", "4", "5"}));
 }
 
-// Also when the time of several is up at once.
+// The same when several asks time out at once.
 TEST_F(AskTest, AFailedQuestionMayBeAskedAgain) {
   ActorRef silent = SpawnSilent();
   int failed = 0;
@@ -534,7 +546,7 @@ TEST_F(AskTest, AQuestionToNobodyFailsByItsTimeout) {
   EXPECT_EQ(log_, Log({"DEADLINE_EXCEEDED"}));
 }
 
-// A promise may be passed on like any reference.
+// A promise may be sent to others like any reference.
 TEST_F(AskTest, AThirdActorMayAnswer) {
   ActorRef server = SpawnServer();
   ActorRef relay = Spawn([=](ActorContext& context, Envelope& message) {

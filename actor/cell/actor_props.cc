@@ -1,6 +1,10 @@
 #include "fraktor/actor/cell/actor_props.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorSlot;
+using actor_internal::ActorTree;
+
 namespace {
 
 bool FitsNode(size_t size, size_t alignment) {
@@ -18,7 +22,7 @@ ActorProps::ActorProps(const Layout& layout, const PropsOptions& options, bool i
     : layout_(layout),
       options_(options),
       is_static_(is_static),
-      // Options that make no sense are not plain: the slow way refuses them.
+      // Invalid options are not plain: the slow path of a spawn refuses them.
       has_plain_mailbox_(!options.mailbox.bounded() && options.mailbox.order == MessageOrder::kFifo &&
                          !layout.is_router && options.mailbox.Validate().ok()),
       is_pooled_(FitsNode(layout.size, layout.alignment)),
@@ -42,7 +46,7 @@ ActorInstance* ActorProps::Make(NodeCache& cache) const {
 }
 
 void ActorProps::Unmake(NodeCache& cache, ActorInstance* instance) const noexcept {
-  // The most derived object is what the memory is of; ActorInstance may not be its first base.
+  // The memory is that of the most derived object. ActorInstance need not be its first base.
   void* const memory = dynamic_cast<void*>(instance);
   instance->~ActorInstance();
   if (is_pooled_) {

@@ -1,12 +1,15 @@
-// How an actor is made, and made again when it is restarted: a recipe that many actors share.
+// ActorProps: the recipe of an actor. The runtime makes the instance from it, and again at each
+// restart. Many actors may share a recipe.
 //
-//   const ActorProps& counters = PropsOf<Counter>();                         // Counter has a constructor without arguments
-//   PropsPtr greeters = MakeProps<Greeter>({.mailbox = {.capacity = 100}}, "hello");   // Greeter(std::string)
-//   tree.Spawn(context, *greeters);
+//   const ActorProps& counters = PropsOf<Counter>();                                  // Counter()
+//   PropsPtr greeters = MakeProps<Greeter>({.mailbox = {.capacity = 100}}, "hello");  // Greeter(std::string)
+//   ActorRef counter = system.Spawn(counters);
+//   ActorRef greeter = system.Spawn(*greeters, "greeter");
 //
-// Arguments are kept, and copied for each actor. Instances live in pooled nodes if they have up to 192 bytes.
+// The recipe keeps the arguments and copies them for each instance. Instances of up to 192 bytes
+// live in pooled nodes.
 //
-// Thread safety: a recipe is a constant, but for the count of its users and what it remembers of the last tree.
+// Thread safety: any thread may use a recipe.
 #ifndef FRAKTOR_ACTOR_CELL_ACTOR_PROPS_H_
 #define FRAKTOR_ACTOR_CELL_ACTOR_PROPS_H_
 
@@ -23,25 +26,27 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
-#include "fraktor/actor/message/node_pool.h"
-#include "fraktor/actor/message/type_name.h"
+#include "fraktor/actor/message/internal/node_pool.h"
+#include "fraktor/actor/message/internal/type_name.h"
 
 namespace fraktor::inline v0 {
+
+namespace actor_internal {
+class ActorTree;
+}  // namespace actor_internal
 
 struct PropsOptions {
   DispatcherSelector dispatcher = {};
   MailboxOptions mailbox = {};
 };
 
-// A function without arguments that makes a typed actor.
+// A function without arguments that returns a typed actor.
 template <class F>
 concept ActorFactory = requires {
   typename std::invoke_result_t<const F&>::Ref;
 };
 template <class F>
 using MadeBy = std::invoke_result_t<const F&>;
-
-class ActorTree;
 
 class ActorProps {
  public:
@@ -51,30 +56,33 @@ class ActorProps {
 
   std::string_view type_name() const { return layout_.type_name; }
   const PropsOptions& options() const { return options_; }
-  // Whether an actor is spawned in the quick way, as most are.
+  // Whether the mailbox is unbounded and first in, first out. Most are, and a spawn is faster then.
   bool has_plain_mailbox() const { return has_plain_mailbox_; }
-  // Whether an actor has anything to do before its first message.
+  // Whether the actor has a PreStart. Without one it has no turn before its first message.
   bool has_start() const { return layout_.has_start; }
 
-  // Whether what is sent to the actor goes to others (see send/routed_sending.h).
+  // Whether messages to the actor go to its routees (see send/routed_sending.h).
   bool is_router() const { return layout_.is_router; }
-  // For a router, which has its place, name and instance, but has not begun: before anybody can send to it.
-  virtual void PrepareRouter(ActorTree& tree, ActorSlot& slot) const;
+  // Called by the spawner of a router, when the router has its name and its instance, and before
+  // another thread can send to it.
+  virtual void PrepareRouter(actor_internal::ActorTree& tree, actor_internal::ActorSlot& slot) const;
 
-  // Throws what the constructor throws, and std::bad_alloc.
+  // Makes an instance. Throws the exceptions of its constructor, and std::bad_alloc.
   ActorInstance* Make(NodeCache& cache) const;
   void Unmake(NodeCache& cache, ActorInstance* instance) const noexcept;
 
-  // A recipe lives as long as it has users; one of PropsOf for ever.
+  // Counts the users of a recipe: actors and PropsPtr. The last one deletes it. Recipes of PropsOf
+  // are never deleted.
   void AddUser() const {
     if (!is_static_) users_.fetch_add(1, std::memory_order_relaxed);
   }
   void RemoveUser() const {
-    // Release, and acquire by the last: what others did with the recipe is before its end.
+    // Release: pairs with the acquire of the last user, which deletes the recipe.
     if (!is_static_ && users_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
 
-  // A place for one tree to remember something; see ActorTree::TypeOf. Relaxed: a value that makes sense by itself.
+  // The number of the type in the tree that used the recipe last: see ActorTypes. Relaxed: pairs
+  // with nothing, since the value also names the tree.
   std::atomic<uint64_t>& memo() const { return memo_; }
 
  protected:
@@ -103,19 +111,19 @@ class ActorProps {
 struct PropsUserEnder {
   void operator()(const ActorProps* props) const { props->RemoveUser(); }
 };
-// A user of a recipe.
+// A recipe, which lives at least as long as this pointer.
 using PropsPtr = std::unique_ptr<const ActorProps, PropsUserEnder>;
 
 namespace props_internal {
 
-// Whether T has a PreStart of its own: also if that cannot be named here, since it is private or one of several.
+// Whether T has a PreStart of its own. True also if it cannot be named here: private or overloaded.
 template <class T, class = void>
 inline constexpr bool kHasStart = true;
 template <class T>
 inline constexpr bool kHasStart<T, std::void_t<decltype(&T::PreStart)>> =
     !std::is_same_v<decltype(&T::PreStart), decltype(&ActorInstance::PreStart)>;
 
-// An instance that only bridges to another class says itself whether that has one.
+// A bridge to another class says in kHasStart whether that class has a PreStart.
 template <class T>
 constexpr bool HasStart() {
   if constexpr (requires { T::kHasStart; }) {
@@ -146,7 +154,7 @@ class PropsWithArguments final : public ActorProps {
 
 }  // namespace props_internal
 
-// The recipe for T, with the usual options.
+// The recipe of T with the default options. The same object at each call.
 template <class T>
 const ActorProps& PropsOf() {
   static const auto& props =
@@ -154,13 +162,14 @@ const ActorProps& PropsOf() {
   return props;
 }
 
-// The recipe for an Instance, which is shown as an A.
+// A recipe of Instance whose type name is that of A.
 template <class A, class Instance, class... Args>
 PropsPtr MakePropsFor(const PropsOptions& options, Args&&... args) {
   return PropsPtr(new props_internal::PropsWithArguments<Instance, std::decay_t<Args>...>(
       TypeName<A>(), options, /*is_static=*/false, std::forward<Args>(args)...));
 }
 
+// A recipe of T with options and the arguments of its constructor.
 template <class T, class... Args>
 PropsPtr MakeProps(const PropsOptions& options, Args&&... args) {
   return MakePropsFor<T, T>(options, std::forward<Args>(args)...);

@@ -5,17 +5,21 @@
 
 #include "absl/status/status.h"
 
-#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorWorker;
+using actor_internal::SubscribedToEvents;
+
 namespace {
 
 bool Deliver(const EventSubscriber& self, const EventRef& event) {
-  // NOLINTNEXTLINE(performance-no-int-to-ptr): a subscriber's words are made of whatever it is
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a subscriber is two words, here a slot and a word
   const ActorRef actor(reinterpret_cast<TableSlot*>(static_cast<uintptr_t>(self.word0)), self.word1);
   if (!actor.IsCurrent()) return false;
   EnvelopePtr message = event.ToMessage();
@@ -35,12 +39,14 @@ EventSubscriber EventSubscriberOf(ActorRef actor) {
 }
 
 absl::StatusOr<bool> SubscribeActor(EventStream& stream, ActorRef actor, const EventType& type) {
-  if (actor.IsNoOne()) return absl::InvalidArgumentError("no one cannot be subscribed to events");
+  if (actor.IsNoOne()) {
+    return absl::InvalidArgumentError("Subscribe got a reference to no one, such as a default ActorRef; pass an actor");
+  }
   const EventSubscriber subscriber = EventSubscriberOf(actor);
   absl::StatusOr<bool> subscribed = stream.Subscribe(subscriber, type);
   if (!subscribed.ok() || !*subscribed) return subscribed;
-  // Its end is to be the end of the subscription. If that comes first, what is told here ends as a dead letter of the
-  // system's own, and with it the subscription.
+  // The actor ends the subscription when it ends. If it has ended before this message arrives, the
+  // tree handles the lost message, and ends the subscription.
   if (TellSystem(actor, MakeEnvelope<SubscribedToEvents>(ActorRef())) == nullptr) return true;
   stream.UnsubscribeAll(subscriber);
   return false;

@@ -1,11 +1,10 @@
-// Actors that get the events of a stream as messages.
+// SubscribeActor: an actor receives the events of a stream as messages.
 //
-//   SubscribeActor<DeadLetter>(context.system().events(), context.self());      // brings a DeadLetterNotice each
-//   SubscribeActor<NodeEvent>(system.events(), observer);                       // and what derives from NodeEvent
-//   UnsubscribeActor<NodeLeft>(system.events(), observer);                      // but for those
+//   SubscribeActor<AllDeadLetters>(system.events(), observer).value();  // a DeadLetterNotice for each
+//   UnsubscribeActor<Dropped>(system.events(), observer);               // except those of full mailboxes
 //
-// What an actor gets is what the event says about that: see event_type.h. An event comes once, however many of its
-// bases the actor has subscribed to. An actor that ends is subscribed to nothing any more.
+// The event defines the message (ToMessage, see event_type.h). Each event comes once, however many
+// of its bases the actor has subscribed to. The end of an actor ends its subscriptions.
 //
 // Thread safety: any thread may call anything.
 #ifndef FRAKTOR_ACTOR_CELL_ACTOR_SUBSCRIBER_H_
@@ -19,18 +18,18 @@
 
 namespace fraktor::inline v0 {
 
-// An actor as the stream knows it.
+// The actor as a subscriber of the stream.
 EventSubscriber EventSubscriberOf(ActorRef actor);
 
-// True if that changes what the actor gets: not if it got all of it already, nor if it has ended. ResourceExhausted if
-// the stream has its max_subscriptions, InvalidArgument for no one.
+// Returns false if nothing changes: the actor receives all of these events already, or has ended.
+// Errors: ResourceExhausted if the stream has max_subscriptions, InvalidArgument for no one.
 absl::StatusOr<bool> SubscribeActor(EventStream& stream, ActorRef actor, const EventType& type);
 template <class Event>
 absl::StatusOr<bool> SubscribeActor(EventStream& stream, ActorRef actor) {
   static_assert(kActorsGetEvent<Event>, "the event does not say what an actor gets of it: see event_type.h");
   return SubscribeActor(stream, actor, EventTypeOf<Event>());
 }
-// Only an actor that takes the message of the event.
+// For typed references: compiles only if the actor handles the message of the event.
 template <class Event, class Ref>
 requires requires(const Ref& ref) { ref.untyped(); }
 absl::StatusOr<bool> SubscribeActor(EventStream& stream, const Ref& actor) {
@@ -38,7 +37,7 @@ absl::StatusOr<bool> SubscribeActor(EventStream& stream, const Ref& actor) {
   return SubscribeActor<Event>(stream, actor.untyped());
 }
 
-// As EventStream::Unsubscribe. What is in the mailbox already still comes.
+// See EventStream::Unsubscribe. Messages that are already in the mailbox still come.
 template <class Event>
 bool UnsubscribeActor(EventStream& stream, ActorRef actor) {
   return stream.Unsubscribe<Event>(EventSubscriberOf(actor));

@@ -1,8 +1,8 @@
-// Messages that the runtime itself understands or sends, whatever an actor's own messages are.
+// The messages that the runtime itself handles or sends.
 //
-//   context.Tell(child, PoisonPill{});          // it ends after what has been sent before
-//   context.Watch(child);                       // brings a Terminated
-//   context.Tell(child, Identify{.id = 7});     // brings an ActorIdentity
+//   context.Tell(child, PoisonPill{});          // the child ends after the messages before it
+//   context.Watch(child).IgnoreError();         // a Terminated comes when the child has ended
+//   context.Tell(child, Identify{.id = 7});     // an ActorIdentity comes back
 #ifndef FRAKTOR_ACTOR_CELL_LIFECYCLE_MESSAGES_H_
 #define FRAKTOR_ACTOR_CELL_LIFECYCLE_MESSAGES_H_
 
@@ -16,9 +16,9 @@
 
 namespace fraktor::inline v0 {
 
-// The receiver ends after the messages before it, which it handles to their end: a handler that
-// waits in co_await finishes first, unless it lets other messages in meanwhile (InterleavingTask, a
-// task of its own). Then it is cancelled, as by Stop. A full mailbox takes the pill, too.
+// The recipient handles the messages before the pill to their end, and then ends: a handler that
+// waits in co_await finishes first. A handler that lets other messages in meanwhile
+// (InterleavingTask) and a task of its own are cancelled, as by Stop. A full mailbox accepts it.
 struct PoisonPill {};
 template <>
 inline constexpr bool kIsInterceptedMessage<PoisonPill> = true;
@@ -27,31 +27,31 @@ inline constexpr bool kPassesMailboxLimits<PoisonPill> = true;
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<PoisonPill> = true;
 
-// The receiver fails with ActorErrorKind::kKilled when its turn comes: the usual strategy stops it. A full mailbox takes
-// it too.
+// The recipient fails with ActorErrorKind::kKilled when it comes to this message: the default
+// strategy stops it. A full mailbox accepts it.
 struct Kill {};
 template <>
 inline constexpr bool kIsInterceptedMessage<Kill> = true;
 template <>
 inline constexpr bool kPassesMailboxLimits<Kill> = true;
 
-// An actor that this one has watched has ended.
+// To a watcher: the watched actor has ended.
 struct Terminated {
   ActorRef actor;
-  // False if nobody knows whether there ever was such an actor.
+  // False if it is not known whether the actor ever existed.
   bool existence_confirmed = true;
-  // The node that it lived on is gone.
+  // The node of the actor is gone.
   bool address_terminated = false;
-  // What its path was. If it had ended before it was watched, it may be that only its number is known.
+  // The path that the actor had. A text with its slot if it ended before the watch began.
   std::string path = {};
 };
 template <>
 inline constexpr bool kIsInterceptedMessage<Terminated> = true;
-// Who has watched may end before it hears of it: a router that stops with its routees mostly does.
+// A watcher may end before its Terminated arrives, as a router does that stops with its routees.
 template <>
 inline constexpr bool kIsSuppressedDeadLetter<Terminated> = true;
 
-// Asks whether somebody is there, who answers by itself, also if its handlers know nothing of it.
+// Asks whether the recipient lives. The runtime replies for every actor with an ActorIdentity.
 struct Identify {
   uint64_t id = 0;
 };
@@ -60,13 +60,13 @@ inline constexpr bool kIsInterceptedMessage<Identify> = true;
 template <>
 inline constexpr bool kLeavesReceiveTimeout<Identify> = true;
 
-// The answer: no one, if there is nobody.
+// The reply to Identify. `ref` is no one if there is no such actor.
 struct ActorIdentity {
   uint64_t id = 0;
   ActorRef ref;
 };
 
-// Nothing has come for as long as the receiver said: see receive_timeout.h.
+// No message has come for the receive timeout of the actor: see receive_timeout.h.
 struct ReceiveTimeout {
   absl::Duration after;
 };

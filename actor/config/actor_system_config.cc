@@ -9,10 +9,9 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/config/remoting_config.h"
-#include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parts.h"
-#include "fraktor/actor/path/actor_path_validator.h"
-#include "fraktor/actor/path/guardian_segments.h"
+#include "fraktor/actor/path/internal/actor_path_validator.h"
+#include "fraktor/actor/path/internal/guardian_segments.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -63,11 +62,6 @@ absl::StatusOr<ActorPathParts> ActorSystemConfig::CanonicalParts() const {
   FRAKTOR_ASSIGN_OR_RETURN(PathAuthority authority,
                            PathAuthority::Create(scheme, remoting->canonical_hostname, remoting->canonical_port));
   return ActorPathParts::Remote(system_name, std::move(authority));
-}
-
-absl::StatusOr<ActorPath> ActorSystemConfig::DefaultGuardianPath() const {
-  FRAKTOR_ASSIGN_OR_RETURN(const ActorPathParts parts, LocalParts());
-  return ActorPath::Of(parts, default_guardian);
 }
 
 }  // namespace fraktor::inline v0

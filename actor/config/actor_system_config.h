@@ -1,4 +1,5 @@
-// How an actor system is set up, as far as its paths are concerned. Options are values of a program, never a file.
+// ActorSystemConfig: the name, paths and address of an actor system. The program sets the options;
+// no file is read.
 //
 //   ActorSystemConfig config{
 //       .system_name = "shop",
@@ -6,7 +7,7 @@
 //   };
 //   FRAKTOR_RETURN_IF_ERROR(config.Validate());
 //
-// Whatever takes a config validates it first, and refuses to be made of one that is wrong.
+// Every class that takes a config validates it first and returns the error of a bad one.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_CONFIG_ACTOR_SYSTEM_CONFIG_H_
@@ -21,47 +22,48 @@
 #include "absl/time/time.h"
 
 #include "fraktor/actor/config/remoting_config.h"
-#include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parts.h"
-#include "fraktor/actor/path/guardian_segments.h"
+#include "fraktor/actor/path/internal/guardian_segments.h"
 
 namespace fraktor::inline v0 {
 
 struct ActorSystemConfig {
   static constexpr size_t kMaxSystemNameLength = 255;
 
-  // A letter or digit, then letters, digits, `-` and `_`; at most 255 bytes, since it is part of every path.
+  // Begins with a letter or digit, followed by letters, digits, `-` and `_`. At most 255 bytes,
+  // because every path contains it.
   std::string system_name = "default";
 
   // The scheme of this system's paths: `pekko` or `pekko.tcp`.
   std::string scheme = "pekko";
 
-  // Where actors go that are spawned without another word: /user, or /system for a runtime's own system.
+  // The parent of actors that are spawned without naming one: /user, or /system for a system that
+  // only a runtime uses.
   Guardian default_guardian = Guardian::kUser;
 
   // How long the path and uid of an actor with a name stay reserved after its end. Until then a
   // path with that uid means the actor that has ended (kUidReserved), and its reference still has a
-  // path. At least one second; absl::InfiniteDuration() is as long as max_uid_reservations lasts.
+  // path. At least one second. absl::InfiniteDuration() means until max_uid_reservations is
+  // reached.
   absl::Duration uid_reservation = absl::Hours(5 * 24);
 
-  // The number of reservations that are kept, some 200 bytes each. Beyond that the oldest goes,
-  // with an event UidReservationEvicted.
+  // The largest number of reservations, of about 200 bytes each. Above it the system drops the
+  // oldest one and publishes an event UidReservationEvicted.
   size_t max_uid_reservations = 65'536;
 
-  // Set if the system can be reached by others. Its host and port are then part of the paths that leave the system.
+  // Set if other systems can reach this one. Paths that leave the system then contain its host and
+  // port.
   std::optional<RemotingConfig> remoting = std::nullopt;
 
-  // OK, or what is wrong with which option.
+  // Returns OK, or an error that names the bad option.
   absl::Status Validate() const;
 
-  // The address of the system for its own paths: without authority, as all local paths are.
+  // Returns the address that the system's own paths begin with. Like all local paths it has no
+  // authority.
   absl::StatusOr<ActorPathParts> LocalParts() const;
 
-  // The address that others know; the local one without remoting.
+  // Returns the address by which other systems know this one. Without remoting, the local one.
   absl::StatusOr<ActorPathParts> CanonicalParts() const;
-
-  // pekko://shop/user.
-  absl::StatusOr<ActorPath> DefaultGuardianPath() const;
 };
 
 }  // namespace fraktor::inline v0

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/path/actor_path_validator.h"
+#include "fraktor/actor/path/internal/actor_path_validator.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/status/status_macros.h"
 
@@ -15,7 +15,7 @@ namespace fraktor::inline v0 {
 absl::Status RemotingConfig::Validate() const {
   FRAKTOR_RETURN_IF_ERROR(
       Annotate(ActorPathValidator::ValidateHost(canonical_hostname), "RemotingConfig.canonical_hostname"));
-  // What we write into a path, a peer must be able to read.
+  // A peer must be able to read the host in a path.
   if (path_internal::FindHostError(canonical_hostname, path_internal::HostRule::kUri) != std::string_view::npos) {
     return path_internal::PathError(
         ActorPathErrorKind::kUnsupportedAuthority,

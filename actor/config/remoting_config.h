@@ -1,4 +1,4 @@
-// How a system is reached by others, and how it treats them.
+// RemotingConfig: the address by which other systems reach this one, and its limits for them.
 //
 //   RemotingConfig remoting{.canonical_hostname = "10.0.0.7", .canonical_port = 2552};
 //   remoting.quarantine_duration = absl::Hours(1);
@@ -17,26 +17,29 @@
 namespace fraktor::inline v0 {
 
 struct RemotingConfig {
-  // The host that others use to reach this system: a name, an IPv4 address, or an IPv6 address in brackets. It goes
-  // into paths, so it has to be one that every parser of paths takes, ours and Pekko's: `_` is not allowed. (Pekko starts
-  // with `a_b.org`, and then peers cannot read its refs.)
+  // The host that other systems use to reach this one: a name, an IPv4 address, or an IPv6 address
+  // in brackets. Paths contain it, so every parser of paths must accept it, ours and Pekko's: `_`
+  // is not allowed. (Pekko starts with `a_b.org`, and then peers cannot read its references.)
   std::string canonical_hostname = "localhost";
 
-  // 0 until the port that was picked is known.
+  // The port that other systems use to reach this one. 0 means that it is not known yet; remoting
+  // does not start with it.
   uint16_t canonical_port = 0;
 
-  // How long a peer is refused once it is in quarantine. At least one second; absl::InfiniteDuration() is until it is
-  // restarted or overridden.
+  // How long the system refuses a peer that is in quarantine. At least one second.
+  // absl::InfiniteDuration() means until the peer is restarted or the quarantine is overridden.
   absl::Duration quarantine_duration = absl::Hours(5 * 24);
 
-  // So many messages wait for one authority to be connected; further ones are dead letters.
+  // The largest number of messages that wait for the connection to one authority. Further ones
+  // become dead letters.
   size_t max_deferred_per_authority = 1000;
 
-  // So many authorities are known at once. When there is no more room, one that is not connected and has nothing
-  // waiting makes place; if there is none, messages to a further one are dead letters.
+  // The largest number of authorities that the system knows at once. When it is reached, the system
+  // forgets an authority that is not connected and has no messages waiting. If there is none,
+  // messages to further authorities become dead letters.
   size_t max_authorities = 4096;
 
-  // OK, or what is wrong with which option.
+  // Returns OK, or an error that names the bad option.
   absl::Status Validate() const;
 };
 

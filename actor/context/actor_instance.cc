@@ -31,8 +31,8 @@ SupervisionDirective ActorInstance::OnChildFailure(ActorContext&, const Failure&
 
 absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
   if (!answer.ok()) return answer.status();
-  return absl::UnimplementedError(absl::StrCat("an answer came, ", ToAbsl((*answer)->type()->name()),
-                                               ", but the actor asks without overriding OnReply"));
+  return absl::UnimplementedError(absl::StrCat("the answer ", ToAbsl((*answer)->type()->name()),
+                                               " of AskOnReply arrived, but the actor does not override OnReply"));
 }
 
 }  // namespace fraktor::inline v0

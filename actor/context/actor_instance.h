@@ -1,4 +1,4 @@
-// What runs in an ActorSlot: the object that gets the messages.
+// ActorInstance: the object that receives the messages of an actor.
 //
 //   class Counter final : public ActorInstance {
 //     absl::Status Receive(ActorContext& context, Envelope& message) override {
@@ -8,9 +8,10 @@
 //     int64_t sum_ = 0;
 //   };
 //
-// This is the lowest form of an actor, without types: the runtime's own. Its methods run in one thread at a time, and
-// what they wrote is visible to the next run, wherever that is. An error that they return, and anything that they
-// throw, is the actor's failure: it goes to supervision and never further.
+// This is the untyped form of an actor, which the runtime uses. Programs usually write typed actors
+// (actor/typed/typed_actor.h). The methods run on one thread at a time, and each sees what earlier
+// ones have written, on whichever thread they ran. An error that a method returns, and an exception
+// that it throws, is a failure of the actor: its supervisor decides what happens.
 #ifndef FRAKTOR_ACTOR_CONTEXT_ACTOR_INSTANCE_H_
 #define FRAKTOR_ACTOR_CONTEXT_ACTOR_INSTANCE_H_
 
@@ -33,46 +34,46 @@ class ActorInstance {
  public:
   virtual ~ActorInstance() = default;
 
-  // `message` is a user message; it ends after the call. Its payload may be moved out.
+  // Handles a user message, which is destroyed after the call. The payload may be moved out.
   virtual absl::Status Receive(ActorContext& context, Envelope& message) = 0;
 
-  // Before the first message. An error is an initialization error, for which the usual strategy stops the actor.
+  // Called before the first message. An error is an initialization error, for which the default
+  // strategy stops the actor.
   virtual absl::Status PreStart(ActorContext& context);
 
-  // After the last message, when all children have ended. Its handlers that waited have been
-  // cancelled, and its timers; its stash is still there. An exception is logged and goes no
-  // further.
+  // Called after the last message, when all children have ended. Waiting handlers and timers have
+  // been cancelled before; the stash still has its messages. An exception is logged.
   virtual void PostStop(ActorContext& context);
 
-  // Called for the old instance, before a new one takes its place because of `reason`. Handlers
-  // that waited and timers are cancelled before, as for PostStop. `message` is the one that it
-  // failed on; null if there was none. The usual one stops all children, and calls PostStop:
-  // `context.StopChildren(); PostStop(context);`. One that does not stop the children has them
-  // restarted with it, under the names that they have. An exception, or
-  // an error that it returns, is logged.
+  // Called for the old instance, before a new one replaces it because of `reason`. Waiting handlers
+  // and timers have been cancelled before. `message` is the one that the instance failed on; null
+  // if there was none. The default stops all children and calls PostStop: `context.StopChildren();
+  // PostStop(context);`. Children that it does not stop are restarted with the actor, and keep
+  // their names. An exception, or an error that it returns, is logged.
   virtual absl::Status PreRestart(ActorContext& context, const absl::Status& reason, Envelope* message);
 
-  // Of the new instance. The usual one calls PreStart. An error is a new failure.
+  // Called for the new instance. The default calls PreStart. An error is a new failure.
   virtual absl::Status PostRestart(ActorContext& context, const absl::Status& reason);
 
   // How this actor supervises its children. The strategy must live as long as the actor.
   virtual const SupervisorStrategy& supervision() const;
 
-  // What becomes of a child that has failed; the sender is the child. The usual one asks the strategy. What it throws
-  // is a failure of this actor.
+  // Decides what happens to a child that has failed. context.sender() is the child. The default
+  // asks the strategy. An exception is a failure of this actor.
   virtual SupervisionDirective OnChildFailure(ActorContext& context, const Failure& failure);
 
-  // The answer to a question of ActorContext::AskOnReply, by which it is named; or why there is none: DeadlineExceeded.
-  // The envelope ends after the call.
+  // Receives the reply to an AskOnReply, or DeadlineExceeded if none arrived in time. `ask` is the
+  // reference that AskOnReply has returned. The envelope is destroyed after the call.
   virtual absl::Status OnReply(ActorContext& context, ActorRef ask, absl::StatusOr<Envelope*> answer);
 
-  // Whether a PoisonPill comes to Receive now, as other messages do, and the actor ends by itself when it is done
-  // (ActorContext::Stop). The usual one ends at once: all that was sent before has been handled. An actor that is not done
-  // with a message when its handler returns, as one that waits for a store, says yes as long as it is not.
+  // True if Receive gets a PoisonPill like other messages, and the actor stops itself when it is
+  // done (ActorContext::Stop). By default the PoisonPill stops the actor: all earlier messages have
+  // been handled. An actor that goes on working on a message after its handler has returned, as
+  // while it waits for a store, returns true meanwhile.
   virtual bool TakesPoisonPill() const { return false; }
 
-  // The object of a class, which is named by the address of something that only it has, if this is the instance of such
-  // an actor; null otherwise.
+  // The object of the class that the address `type` stands for, if this instance holds one; null
+  // otherwise. For typed actors and test kits.
   virtual void* ObjectOf(const void* /*type*/) { return nullptr; }
 };
 

@@ -1,4 +1,5 @@
-// SpawnError: what Spawn throws if it cannot spawn. TrySpawn returns the same status instead.
+// SpawnError: the exception that Spawn throws if it cannot spawn. TrySpawn returns the same status
+// instead.
 //
 //   try {
 //     system.Spawn<Account>("alice");
@@ -6,7 +7,7 @@
 //     std::cerr << error.status() << "\n";                 // AlreadyExists: the name is taken
 //   }
 //
-// In a handler it is a failure of the actor, as anything that a handler throws.
+// A SpawnError that leaves a handler is a failure of the actor, like any exception.
 #ifndef FRAKTOR_ACTOR_CONTEXT_SPAWN_ERROR_H_
 #define FRAKTOR_ACTOR_CONTEXT_SPAWN_ERROR_H_
 

@@ -1,4 +1,4 @@
-// Messages that a handler puts aside and takes back.
+// ActorContext::Stash and Unstash.
 #include <string>
 #include <vector>
 
@@ -8,10 +8,10 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/dispatch/invoker_fixture.h"
+#include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/event/dead_letters.h"
-#include "fraktor/actor/mailbox/envelope_list.h"
-#include "fraktor/actor/mailbox/mailbox_limits.h"
+#include "fraktor/actor/mailbox/internal/envelope_list.h"
+#include "fraktor/actor/mailbox/internal/mailbox_limits.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
@@ -19,6 +19,12 @@
 #include "fraktor/actor/send/mailing.h"
 
 namespace fraktor {
+
+using actor_internal::EnvelopeList;
+using actor_internal::InvokerTest;
+using actor_internal::Mark;
+using actor_internal::Number;
+
 namespace {
 
 class StashTest : public InvokerTest {
@@ -27,7 +33,7 @@ class StashTest : public InvokerTest {
     while (Envelope* const envelope = stashed_.PopFront()) EnvelopePtr ended(envelope);
   }
 
-  // Puts numbers aside until it gets 0, and unstashes all of them then.
+  // Stashes numbers until it gets 0, and then unstashes all of them.
   ActorRef SpawnStasher(const MailboxOptions* options = nullptr) {
     return Spawn(
         [this](ActorContext& context, Envelope& message) {
@@ -50,7 +56,7 @@ class StashTest : public InvokerTest {
   bool open_ = false;
 };
 
-// A64, A69: before what came later, in their order.
+// A64, A69: unstashed messages keep their order and come before later messages.
 TEST_F(StashTest, ComesBackInFrontInItsOrder) {
   ActorRef actor = SpawnStasher();
   for (int value : {1, 2, 0, 3, 4}) Tell(actor, Number{value});
@@ -58,7 +64,7 @@ TEST_F(StashTest, ComesBackInFrontInItsOrder) {
   EXPECT_EQ(log_, Log({"0", "1", "2", "3", "4"}));
 }
 
-// A69: over several runs, when the mailbox was idle in between.
+// A69: the same over several turns, between which the mailbox is idle.
 TEST_F(StashTest, OutlivesTheRun) {
   ActorRef actor = SpawnStasher();
   Tell(actor, Number{1});
@@ -93,7 +99,7 @@ TEST_F(StashTest, WhatIsUnstashedStaysBehindSystemMessages) {
   EXPECT_EQ(log_, Log({"0", "system 7", "1"}));
 }
 
-// A57: what comes back counts against the budget like any other.
+// A57: an unstashed message counts against the budget of a turn like any other.
 TEST_F(StashTest, TheBudgetHolds) {
   ActorRef actor = SpawnStasher();
   for (int value : {1, 2, 3}) Tell(actor, Number{value});
@@ -106,7 +112,7 @@ TEST_F(StashTest, TheBudgetHolds) {
   EXPECT_EQ(log_, Log({"0", "1", "2", "3", "4"}));
 }
 
-// SCH-4: what is put aside is no longer in the mailbox, and comes back without counting.
+// SCH-4: a stashed message does not count against the mailbox limit, nor does it when it returns.
 TEST_F(StashTest, DoesNotCountAgainstALimit) {
   const MailboxOptions options{.capacity = 2, .overflow = OverflowStrategy::kReject};
   ActorRef actor = SpawnStasher(&options);
@@ -145,7 +151,7 @@ TEST_F(StashTest, WhatWasUnstashedWhenTheActorStopsIsADeadLetter) {
   EXPECT_EQ(dead_, Dead({{-1, DeadLetterReason::kStopped}}));
 }
 
-// An answer is no message of the mailbox: it cannot be put aside, and ends after the call.
+// A reply is no user message: it cannot be stashed, and is destroyed after the call.
 TEST_F(StashTest, IsForUserMessagesOnly) {
   bool has_stashed = true;
   ActorRef asker = SpawnDoer({}, nullptr, [&](ActorContext& context, ActorRef, absl::StatusOr<Envelope*> answer) {

@@ -1,6 +1,6 @@
-// StopBecause: an actor ends itself because it cannot go on, and its askers get the cause.
+// StopBecause: an actor stops itself because of an error, and its askers get that error.
 //
-//   StopBecause(context, Annotate(status, "the journal cannot be read"));      // in the actor's turn
+//   StopBecause(context, absl::DataLossError("the journal cannot be read"));      // in a handler
 #ifndef FRAKTOR_ACTOR_CONTEXT_STOP_BECAUSE_H_
 #define FRAKTOR_ACTOR_CONTEXT_STOP_BECAUSE_H_
 
@@ -10,8 +10,9 @@
 
 namespace fraktor::inline v0 {
 
-// Ends the actor after this message, as context.Stop() does. Those who ask get `cause` without its
-// ActorErrorKind, which would tell of another actor, that the cause has come from.
+// Stops the actor after the current message, as context.Stop() does. Asks in its mailbox, and later
+// asks, fail with `cause`, without its ActorErrorKind: that would tell the asker what happened to
+// the actor that the cause came from, not to this one. Must be called in the actor's turn.
 void StopBecause(ActorContext& context, const absl::Status& cause);
 
 }  // namespace fraktor::inline v0

@@ -6,10 +6,13 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorWorker;
+
 namespace {
 
 constexpr size_t kMaxNameBytes = 80;
@@ -31,7 +34,7 @@ absl::Status BlockingPoolOptions::Validate() const {
   return CheckRange("max_queued", max_queued, 1, 1'000'000);
 }
 
-class BlockingPool::Thread final : public Worker {
+class BlockingPool::Thread final : public ToolboxWorker {
  public:
   Thread(BlockingPool& pool, size_t number) : pool_(pool), number_(number) {}
 
@@ -46,7 +49,7 @@ class BlockingPool::Thread final : public Worker {
       ++pool_.working_;
     }
     Run(work);
-    work = nullptr;  // What it holds goes before the thread counts as free.
+    work = nullptr;  // Destroyed before the thread counts as free.
     MutexLock lock(pool_.mutex_);
     --pool_.working_;
     return Progress::kBusy;
@@ -66,7 +69,7 @@ class BlockingPool::Thread final : public Worker {
   }
 
  private:
-  // An exception ends the program here: nobody else could be told.
+  // An exception ends the program: no caller could receive it.
   static void Run(Work& work) noexcept { work(); }
 
   BlockingPool& pool_;
@@ -85,7 +88,7 @@ absl::StatusOr<std::unique_ptr<BlockingPool>> BlockingPool::Start(const Blocking
 BlockingPool::~BlockingPool() { Stop(); }
 
 absl::Status BlockingPool::StartThread() {
-  // Under the lock: the thread looks for its seat, which it finds when the lock is free.
+  // The caller holds the lock until the seat is there, which the new thread looks for.
   const size_t number = seats_.size();
   FRAKTOR_ASSIGN_OR_RETURN(WorkerHandle handle, toolbox_.StartWorker({.name = absl::StrCat(options_.name, "-", number),
                                                                       .drives_timers = false},
@@ -101,18 +104,18 @@ absl::Status BlockingPool::Submit(Work work) {
     if (stopped_) {
       return absl::FailedPreconditionError(absl::StrCat("blocking pool \"", options_.name, "\" has been stopped"));
     }
-    // A thread that neither works nor sleeps looks at the queue before it sleeps.
+    // A thread that neither works nor sleeps checks the queue before it sleeps.
     const size_t free_threads = seats_.size() - working_;
     if (queue_.size() >= free_threads && seats_.size() < static_cast<size_t>(options_.max_threads)) {
       absl::Status started = StartThread();
-      // Without a new thread those that are there will do.
+      // Without a new thread, the existing ones run the work.
       if (!started.ok() && seats_.empty()) return started;
     }
     const size_t waiting = queue_.size() - std::min(queue_.size(), seats_.size() - working_);
     if (waiting >= static_cast<size_t>(options_.max_queued)) {
       return absl::ResourceExhaustedError(
-          absl::StrCat("blocking pool \"", options_.name, "\" works on ", working_, " and ", queue_.size(),
-                       " wait, its limit; raise max_queued or max_threads, or submit less at a time"));
+          absl::StrCat("blocking pool \"", options_.name, "\" is full: ", working_, " pieces of work run and ",
+                       queue_.size(), " wait; raise max_queued or max_threads, or submit less at a time"));
     }
     queue_.push_back(std::move(work));
     const auto sleeper = std::find_if(seats_.begin(), seats_.end(), [](const Seat& seat) { return seat.sleeps; });
@@ -134,7 +137,7 @@ void BlockingPool::Stop() {
     dropped.swap(queue_);
     for (const Seat& seat : seats_) handles.push_back(seat.handle);
   }
-  dropped.clear();  // Without the lock: whom it tells may submit, and is refused.
+  dropped.clear();  // Without the lock: a waiter that is told may call Submit, which refuses.
   for (const WorkerHandle& handle : handles) handle.Wake();
   for (const WorkerHandle& handle : handles) handle.Join().IgnoreError();
 }
@@ -151,7 +154,7 @@ size_t BlockingPool::queued() const {
 
 void BlockingPool::FlushSender() {
   ActorWorker* const worker = ActorWorker::Current();
-  if (worker != nullptr && worker->turn.self() != ActorRef()) worker->outbox.Flush();
+  if (worker != nullptr && worker->turn_state.self() != ActorRef()) worker->outbox.Flush();
 }
 
 namespace blocking_pool_internal {
@@ -161,9 +164,7 @@ absl::Status StatusOfException() {
       absl::StrCat("work on a blocking pool ended by an ", StatusFromException(CaptureException()).message()));
 }
 
-absl::Status StoppedError() {
-  return absl::CancelledError("the blocking pool was stopped before it came to this work");
-}
+absl::Status StoppedError() { return absl::CancelledError("the blocking pool was stopped before it ran this work"); }
 
 }  // namespace blocking_pool_internal
 

@@ -1,29 +1,29 @@
-// Threads for work that blocks, so that no worker ever does: files, DNS, a library that only knows how to wait.
+// BlockingPool: threads for work that blocks, such as files, DNS or a library with blocking calls,
+// so that workers never block.
 //
-//   FRAKTOR_ASSIGN_OR_RETURN(auto pool, BlockingPool::Start({.name = "files"}, toolbox));
-//   Future<std::string> text = RunBlocking(*pool, [path] { return ReadWholeFile(path); });
-//
-// Actors that use a pool must not outlive it, nor it the toolbox of their system. An extension of the system has both:
-// it is made at the first use, and ends after all actors.
-//
+//   // An extension is made at its first use and ends after all actors of the system.
 //   struct Files {
 //     explicit Files(ActorSystem& system) : pool(BlockingPool::Start({.name = "files"}, system.toolbox()).value()) {}
 //     std::unique_ptr<BlockingPool> pool;
 //   };
 //
-//   Task<std::string> On(Context& context, Read read) {                     // takes no other message meanwhile
-//     auto reading = RunBlocking(*context.system().Extension<Files>().pool,
-//                                [path = read.path] { return ReadWholeFile(path); });
-//     absl::StatusOr<std::string> text = co_await reading;
-//     co_return text.ok() ? *text : std::string(text.status().message());
-//   }
+//   struct Reader : Actor<Reader, Read> {
+//     Task<std::string> On(Context& context, Read read) {  // takes no other message meanwhile
+//       auto reading = RunBlocking(*context.system().Extension<Files>().pool,
+//                                  [path = read.path] { return ReadWholeFile(path); });
+//       absl::StatusOr<std::string> text = co_await reading;
+//       co_return text.ok() ? *text : std::string(text.status().message());
+//     }
+//   };
 //
-// Threads are started as they are needed and kept for the next work. Work that finds no free thread waits its turn,
-// first in first out; where too much waits, it is refused. On a toolbox without threads the work runs when the toolbox
-// is pumped, one piece in a step: it must not wait for something that the same toolbox does.
+// A pool must outlive the actors that use it, and the toolbox must outlive the pool.
 //
-// Thread safety: any thread; Stop and the destructor not within work of the pool. On a toolbox without threads
-// everything belongs to the thread that pumps it.
+// The pool starts threads when it needs them and keeps them. Work that finds no free thread waits,
+// first in, first out, up to a limit. On a toolbox without threads, each step of the toolbox runs
+// one piece of work; that must not wait for something that the same toolbox does.
+//
+// Thread safety: any thread, except that work of the pool must not call Stop or the destructor. On
+// a toolbox without threads, only the thread that pumps it.
 #ifndef FRAKTOR_ACTOR_DISPATCH_BLOCKING_POOL_H_
 #define FRAKTOR_ACTOR_DISPATCH_BLOCKING_POOL_H_
 
@@ -46,16 +46,16 @@
 #include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 
 struct BlockingPoolOptions {
-  // In names of threads and errors. From 1 to 80 bytes.
+  // Part of names of threads and of error texts. From 1 to 80 bytes.
   std::string name = "blocking";
-  // From 1 to 1024.
+  // The largest number of threads. From 1 to 1024.
   int max_threads = 16;
-  // How much work may wait for a thread, besides what runs. From 1 to 1'000'000.
+  // The largest number of pieces of work that wait for a thread. From 1 to 1'000'000.
   int max_queued = 1024;
 
   // InvalidArgument that names the option.
@@ -66,28 +66,29 @@ class BlockingPool {
  public:
   using Work = absl::AnyInvocable<void()>;
 
-  // `toolbox` must outlive the pool. No thread is started yet.
+  // `toolbox` must outlive the pool. Starts no thread yet.
   static absl::StatusOr<std::unique_ptr<BlockingPool>> Start(const BlockingPoolOptions& options,
                                                              RuntimeToolbox& toolbox);
-  // Stops.
+  // Calls Stop.
   ~BlockingPool();
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // Runs `work`, which must not throw, on a thread of the pool. ResourceExhausted if max_queued wait already, or if
-  // there is no thread and the toolbox gives none; FailedPrecondition after Stop. Then it is destroyed without being
-  // run.
+  // Runs `work`, which must not throw, on a thread of the pool. ResourceExhausted if max_queued
+  // pieces wait already, or if there is no thread and the toolbox gives none. FailedPrecondition
+  // after Stop. On an error the work is destroyed without being run.
   absl::Status Submit(Work work);
 
-  // Waits for the work that runs, and destroys without running it what waits.
+  // Waits for the work that runs. Destroys waiting work without running it.
   void Stop();
 
-  // How many threads there are, and how much work waits: at this moment.
+  // The numbers of threads and of waiting pieces of work. They may be out of date at once.
   size_t threads() const;
   size_t queued() const;
   const BlockingPoolOptions& options() const { return options_; }
 
-  // If this thread is in an actor's turn: what the actor has sent so far is delivered, since it may wait for the pool.
+  // If this thread is in an actor's turn, delivers the messages that the actor has sent so far: the
+  // work may depend on them.
   static void FlushSender();
 
  private:
@@ -98,7 +99,7 @@ class BlockingPool {
   };
 
   BlockingPool(const BlockingPoolOptions& options, RuntimeToolbox& toolbox);
-  // Adds a seat.
+  // Starts a thread and adds its seat.
   absl::Status StartThread() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const BlockingPoolOptions options_;
@@ -107,7 +108,7 @@ class BlockingPool {
   mutable Mutex mutex_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Work> queue_ ABSL_GUARDED_BY(mutex_);
-  // By the number of the thread.
+  // The index is the number of the thread.
   std::vector<Seat> seats_ ABSL_GUARDED_BY(mutex_);
   size_t working_ ABSL_GUARDED_BY(mutex_) = 0;
 };
@@ -117,7 +118,8 @@ namespace blocking_pool_internal {
 absl::Status StatusOfException();
 absl::Status StoppedError();
 
-// A function and whom its result is for. Told also if it is destroyed without having been run.
+// A function and the promise of its result. If it is destroyed without having run, the promise gets
+// an error.
 template <class F, class T>
 class PromisedWork {
  public:
@@ -129,7 +131,7 @@ class PromisedWork {
   }
 
   void operator()() {
-    if (promise_.IsCancelled()) return;  // Nobody wants it any more.
+    if (promise_.IsCancelled()) return;  // The future is gone.
     Promise<T> promise = std::move(promise_);
     promise.Set(Result());
   }
@@ -154,9 +156,9 @@ class PromisedWork {
 
 }  // namespace blocking_pool_internal
 
-// Runs `f` on the pool. The future's result is what `f` returns (T, absl::StatusOr<T>, absl::Status or void); Internal
-// if it throws; Cancelled if the pool was stopped before its turn; and what Submit answers if the pool did not take it.
-// If the future is dropped before its turn, `f` does not run.
+// Runs `f` on the pool. The future gets the result of `f` (T, absl::StatusOr<T>, absl::Status or
+// void); Internal if `f` throws; Cancelled if the pool is stopped before `f` runs; and the error of
+// Submit if the pool refuses it. If the future is dropped before `f` runs, `f` does not run.
 template <class F>
 auto RunBlocking(BlockingPool& pool, F f) -> Future<FutureValue<std::invoke_result_t<F>>> {
   using T = FutureValue<std::invoke_result_t<F>>;
@@ -168,8 +170,9 @@ auto RunBlocking(BlockingPool& pool, F f) -> Future<FutureValue<std::invoke_resu
   return std::move(pair.future);
 }
 
-// The same for `f(stop)`, which looks at the token now and then. As soon as a stop is requested, the future is Cancelled;
-// if that is before the turn of `f`, it does not run. An `f` that runs is not interrupted.
+// The same for `f(stop)`, which checks the token from time to time. The future is Cancelled as soon
+// as a stop is requested. If that is before `f` runs, it does not run. An `f` that runs is not
+// interrupted.
 template <class F>
 auto RunBlocking(BlockingPool& pool, std::stop_token stop, F f)
     -> Future<FutureValue<std::invoke_result_t<F, std::stop_token>>> {

@@ -17,11 +17,11 @@
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
-#include "fraktor/actor/dispatch/each_toolbox.h"
-#include "fraktor/actor/dispatch/mailbox_registry.h"
-#include "fraktor/actor/dispatch/message_invoker.h"
-#include "fraktor/actor/dispatch/scripted_actor.h"
-#include "fraktor/actor/dispatch/worker_executor.h"
+#include "fraktor/actor/dispatch/internal/each_toolbox.h"
+#include "fraktor/actor/dispatch/internal/mailbox_registry.h"
+#include "fraktor/actor/dispatch/internal/message_invoker.h"
+#include "fraktor/actor/dispatch/internal/scripted_actor.h"
+#include "fraktor/actor/dispatch/internal/worker_executor.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
@@ -31,6 +31,18 @@
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
+
+using actor_internal::ActorSlot;
+using actor_internal::EachToolbox;
+using actor_internal::Go;
+using actor_internal::MailboxRegistry;
+using actor_internal::MakeToolbox;
+using actor_internal::NameOfToolbox;
+using actor_internal::NoLifecycle;
+using actor_internal::Scripted;
+using actor_internal::ToolboxKind;
+using actor_internal::WorkerExecutor;
+
 namespace {
 
 class BlockingPoolTest : public testing::TestWithParam<ToolboxKind> {
@@ -79,7 +91,7 @@ TEST_P(BlockingPoolTest, TellsWhatWasThrown) {
 
 TEST_P(BlockingPoolTest, RunsInOrderOnOneThread) {
   auto pool = BlockingPool::Start({.max_threads = 1}, *toolbox_).value();
-  std::vector<int> order;  // Of the one thread, and read after the last.
+  std::vector<int> order;  // The one thread writes it; the test reads it after the last work.
   std::vector<Future<void>> futures;
   for (int i = 0; i < 100; ++i) futures.push_back(RunBlocking(*pool, [&order, i] { order.push_back(i); }));
   for (Future<void>& future : futures) EXPECT_TRUE(ResultOf(std::move(future)).ok());
@@ -116,7 +128,7 @@ TEST_P(BlockingPoolTest, RefusesWhatItHasNoRoomFor) {
   const auto work = [&go_on, blocks] {
     if (blocks) go_on.acquire();
   };
-  // Two that run, or are about to, and three that wait.
+  // Two pieces of work run, or are about to, and three wait.
   for (int i = 0; i < 5; ++i) futures.push_back(RunBlocking(*pool, work));
   for (const Future<void>& future : futures) EXPECT_FALSE(future.IsReady());
   Future<void> refused = RunBlocking(*pool, work);
@@ -147,7 +159,7 @@ TEST_P(BlockingPoolTest, CancelsWhatWaitsWhenItIsStopped) {
   }
   std::vector<Future<void>> waiting;
   for (int i = 0; i < 3; ++i) waiting.push_back(RunBlocking(*pool, [&] { ran.fetch_add(1); }));
-  // Whoever is told of the first cancellation lets the running work go on: Stop waits for it.
+  // The callback of the first cancellation releases the running work, for which Stop waits.
   Future<void> told = std::move(waiting[0]).MapResult([](absl::Status status) { return status; });
   std::thread stopping;
   if (has_threads()) {
@@ -205,7 +217,7 @@ TEST_P(BlockingPoolTest, SaysWhenTheToolboxHasNoThread) {
   const std::unique_ptr<RuntimeToolbox> small = MakeToolbox(GetParam(), /*max_workers=*/1);
   auto first = BlockingPool::Start({.max_threads = 2}, *small).value();
   auto second = BlockingPool::Start({}, *small).value();
-  // The first does with the one thread that it got.
+  // The first pool works with the one thread that it has.
   std::vector<Future<int>> futures;
   for (int i = 0; i < 3; ++i) futures.push_back(RunBlocking(*first, [i] { return i; }));
   EXPECT_EQ(first->threads(), 1u);
@@ -237,7 +249,7 @@ TEST_P(BlockingForActorsTest, LeavesTheWorkersToTheActors) {
   auto pool = BlockingPool::Start({.max_threads = 2}, *toolbox_).value();
   std::counting_semaphore<> go_on{0};
   const bool blocks = has_threads();
-  std::vector<Future<void>> blocked;  // Of the actor, and read when it has run.
+  std::vector<Future<void>> blocked;  // The actor writes it; the test reads it after its run.
   std::atomic<int> handled{0};
   std::binary_semaphore over{0};
   const ActorRef other = Spawn(*executor, [&](ActorContext&) {
@@ -263,7 +275,7 @@ TEST_P(BlockingForActorsTest, LeavesTheWorkersToTheActors) {
   executor->Stop();
 }
 
-// Messages that a handler has chained, or actors that it has not made ready yet, would otherwise wait for its end.
+// Chained messages and deferred actors would otherwise wait for the end of the handler.
 TEST_P(BlockingForActorsTest, HasWhatTheActorSentBeforeDelivered) {
   auto executor = WorkerExecutor::Start({}, {*toolbox_, lifecycle_, mailboxes_}).value();
   auto pool = BlockingPool::Start({}, *toolbox_).value();

@@ -1,4 +1,5 @@
-// The pool of workers that an actor runs on: one of the system's, or one of the program's own.
+// DispatcherSelector: the pool of workers that an actor runs on. It is a pool that every system has
+// (DispatcherChoice), or a pool of the program, by its name.
 //
 //   ActorSystemOptions options{.config = {.system_name = "shop"}};
 //   options.dispatchers = {{.name = "db", .workers = 4, .may_block = true},
@@ -23,14 +24,13 @@ namespace fraktor::inline v0 {
 // The pools that every system has.
 enum class DispatcherChoice : uint8_t {
   kAutomatic,  // As kDefault; for ActorSystem::SpawnSystemActor as kSystem.
-  kSystem,     // On the workers that are kept free for the runtime's own actors.
-  kPinned,     // On a thread of its own, where it may block.
-  kDefault,    // On the default pool: also parts of a runtime that do much, or do what users want.
+  kSystem,     // The system pool, which is reserved for the runtime's own actors.
+  kPinned,     // A thread of its own, where the actor may block.
+  kDefault,    // The default pool, also for an actor that SpawnSystemActor spawns.
 };
 
-// Where an actor runs: one of the choices above, or a pool of the program's own, by its name.
-// Children do not inherit it: a child runs on the default pool, unless its own options say
-// otherwise.
+// One of the choices above, or the name of a pool of the program. Children do not inherit it: a
+// child runs on the default pool, unless its own options say otherwise.
 //
 // Thread safety: a value.
 class DispatcherSelector {
@@ -44,12 +44,12 @@ class DispatcherSelector {
       : choice_(kNamed), name_(std::string_view(name)) {}
 
   bool is_named() const { return choice_ == kNamed; }
-  // One of the enum, if this one is not named.
+  // A value of the enum, unless is_named().
   DispatcherChoice choice() const { return choice_; }
-  // Empty if this one is not named.
+  // Empty unless is_named().
   const std::string& name() const { return name_; }
 
-  // False for one that is named.
+  // False if `selector` is named.
   friend bool operator==(const DispatcherSelector& selector, DispatcherChoice choice) {
     return selector.choice_ == choice;
   }

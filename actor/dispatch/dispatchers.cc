@@ -12,6 +12,13 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorSlot;
+using actor_internal::ExecutorServices;
+using actor_internal::kForeign;
+using actor_internal::WorkerExecutor;
+using actor_internal::WorkerExecutorOptions;
+
 namespace {
 
 constexpr int kMostPinned = 10'000;
@@ -40,7 +47,7 @@ absl::Status CheckNames(const DispatchersOptions& options) {
   return absl::OkStatus();
 }
 
-// Guests come for the users' actors of the default pool.
+// Guests run only actors of the default pool.
 WorkerExecutorOptions WithoutGuests(WorkerExecutorOptions pool) {
   pool.takes_guests = false;
   return pool;
@@ -73,7 +80,8 @@ Dispatchers::Dispatchers(const DispatchersOptions& options) : options_(options) 
 Dispatchers::~Dispatchers() { Stop(); }
 
 absl::Status Dispatchers::NotRunning() {
-  return absl::FailedPreconditionError("the dispatchers do not run: actors are spawned between Start and Stop");
+  return absl::FailedPreconditionError(
+      "the dispatchers do not run; an actor can be spawned only while its system runs");
 }
 
 void Dispatchers::SetStallListener(std::function<void(std::string_view worker, const WorkerStall& stall)> listener) {
@@ -126,12 +134,27 @@ void Dispatchers::Stop() {
     std::move(ending_.begin(), ending_.end(), std::back_inserter(pinned));
     ending_.clear();
   }
-  // All stop before one goes: actors of one tell those of another.
-  if (default_ != nullptr) default_->Stop();
-  if (system_ != nullptr) system_->Stop();
-  for (const Executors* const executors : {&named_, &pinned}) {
-    for (const std::shared_ptr<WorkerExecutor>& executor : *executors) executor->Stop();
+  // A pool that stops lets its workers end the runs that they are in. So the order decides which
+  // actors still run while such a handler needs them:
+  // - Pools whose handlers may block stop first. Such a handler may wait for a reply from an actor
+  //   of another pool, which must still run.
+  // - The default pool stops last. Late messages for pinned actors that have ended go there
+  //   (StopSoonFor), and the senders, on other pools, get Terminated or an error from there.
+  // A handler that waits for an actor of a pool that has stopped before gets no reply. It goes on
+  // at its timeout.
+  Executors order = pinned;
+  order.insert(order.end(), named_.begin(), named_.end());
+  for (const std::shared_ptr<WorkerExecutor>& executor : {system_, default_}) {
+    if (executor != nullptr) order.push_back(executor);
   }
+  std::stable_partition(order.begin(), order.end(), [](const auto& executor) { return executor->options().may_block; });
+  // Without threads no handler blocks, and a wait for one pool would run the actors of the others.
+  if (services_.has_value() && !services_->toolbox.has_threads()) {
+    for (const std::shared_ptr<WorkerExecutor>& executor : order) executor->StopSoon();
+  }
+  for (const std::shared_ptr<WorkerExecutor>& executor : order) executor->Stop();
+  // All have stopped before the first is destroyed: actors of one pool send to those of another.
+  order.clear();
   pinned.clear();
   named_.clear();
   default_.reset();
@@ -163,7 +186,7 @@ bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
   };
   const Instant deadline = toolbox.Now() + timeout;
   for (;;) {
-    // Without the lock: a pinned actor that ends meanwhile needs it.
+    // Without the lock, which a pinned actor that ends meanwhile needs.
     const Executors all = Snapshot();
     const auto count_runs = [&] {
       uint64_t runs = 0;
@@ -172,15 +195,16 @@ bool Dispatchers::AwaitQuiet(absl::Duration timeout) {
     };
     const uint64_t runs = count_runs();
     const bool was_quiet = std::all_of(all.begin(), all.end(), is_quiet);
-    // One may have given another something to do after that was looked at. If nobody has begun a run since then, there
-    // was nobody left who could when all had been looked at, and what was given is seen now.
+    // A pool that was still busy may have sent to one that was checked before. If no run has ended
+    // since then, every pool was quiet when the last one was checked, and the second check sees
+    // everything that was sent.
     if (was_quiet && std::all_of(all.begin(), all.end(), is_quiet) && count_runs() == runs && Snapshot() == all) {
       return true;
     }
     const absl::Duration left = deadline - toolbox.Now();
     if (left <= absl::ZeroDuration() || !toolbox.has_threads()) return false;
     for (const std::shared_ptr<WorkerExecutor>& executor : all) {
-      // One that was stopped with its actor answers false at once.
+      // The executor of a pinned actor that has ended returns false at once.
       executor->AwaitQuiet(std::max(deadline - toolbox.Now(), absl::ZeroDuration()));
     }
   }

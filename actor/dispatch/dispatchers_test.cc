@@ -1,6 +1,7 @@
 #include "fraktor/actor/dispatch/dispatchers.h"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <semaphore>
@@ -12,9 +13,18 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/cell/tree_fixture.h"
+#include "fraktor/actor/tree/internal/tree_fixture.h"
 
 namespace fraktor {
+
+using actor_internal::ActorTree;
+using actor_internal::Do;
+using actor_internal::ProbeProps;
+using actor_internal::TellText;
+using actor_internal::TestLog;
+using actor_internal::TestSystem;
+using actor_internal::Threads;
+
 namespace {
 
 void ExpectRefused(const DispatchersOptions& options, const char* name) {
@@ -59,7 +69,7 @@ TEST(Dispatchers, RefuseWhatIsNoChoice) {
             system.dispatchers().NumberFor(DispatcherChoice::kAutomatic).value());
 }
 
-// All workers of the default pool are in handlers that wait.
+// A system in which all workers of the default pool are in handlers that block.
 class StuckSystem {
  public:
   StuckSystem() : system(Threads(), {}) {
@@ -74,12 +84,14 @@ class StuckSystem {
   }
   ~StuckSystem() { go_on_.release(2); }
 
-  TestLog log;
-  TestSystem system;
-
  private:
+  // The handlers use them until the system has ended.
   std::counting_semaphore<> stuck_{0};
   std::counting_semaphore<> go_on_{0};
+
+ public:
+  TestLog log;
+  TestSystem system;
 };
 
 TEST(Dispatchers, RunTheSystemPoolWhileAllWorkersOfTheDefaultPoolAreStuck) {
@@ -122,7 +134,7 @@ TEST(Dispatchers, AreNotQuietWhileSomebodyIsStuck) {
   EXPECT_FALSE(stuck.system.dispatchers().AwaitQuiet(absl::Milliseconds(1)));
 }
 
-// A ball that goes between actors of the three kinds: at any moment some pools are quiet, but never all.
+// A ball goes between actors of three pools. At any time some pools are quiet, but never all.
 TEST(Dispatchers, AreNotQuietAsLongAsOneGivesAnotherSomethingToDo) {
   constexpr int kRounds = kIsSanitized ? 200 : 1000;
   constexpr int kHops = 30;
@@ -170,6 +182,73 @@ TEST(Dispatchers, DoNotWaitWhereNobodyElseRuns) {
   system.Settle();
   TellText(actor, "a");
   EXPECT_FALSE(system.dispatchers().AwaitQuiet(absl::InfiniteDuration()));
+}
+
+// A system that is being stopped: Stop waits for the end of a handler on one of the pools.
+class StoppingSystem {
+ public:
+  explicit StoppingSystem(const DispatcherSelector& busy)
+      : system(Threads(),
+               {.scheduler = {.dispatchers = {.named = {{.name = "db", .may_block = true}, {.name = "reports"}}}}}),
+        busy_(busy) {}
+  ~StoppingSystem() {
+    finish_.release();
+    if (stopper_.joinable()) stopper_.join();
+  }
+
+  void BeginStop() {
+    Tell(system.Spawn(*ProbeProps(log, "busy", {}, {.dispatcher = busy_})), Do{[this](ActorContext&) {
+           running_.release();
+           finish_.acquire();
+           return absl::OkStatus();
+         }});
+    running_.acquire();
+    stopper_ = std::thread([this] { system.dispatchers().Stop(); });
+    while (system.dispatchers().NumberFor(DispatcherChoice::kDefault).ok()) std::this_thread::yield();
+  }
+
+  TestLog log;
+  TestSystem system;
+
+ private:
+  const DispatcherSelector busy_;
+  std::binary_semaphore running_{0};
+  std::binary_semaphore finish_{0};
+  std::thread stopper_;
+};
+
+// Only a test that fails waits this long.
+constexpr std::chrono::seconds kTooLong(20);
+
+bool IsServedWhileStopping(const DispatcherSelector& busy, const DispatcherSelector& serving) {
+  constexpr int kRounds = 1000;
+  std::binary_semaphore served{0};
+  StoppingSystem stopping(busy);
+  const ActorRef server = stopping.system.Spawn(*ProbeProps(stopping.log, "server", {}, {.dispatcher = serving}));
+  stopping.BeginStop();
+  for (int round = 0; round < kRounds; ++round) {
+    Tell(server, Do{[&served](ActorContext&) {
+           served.release();
+           return absl::OkStatus();
+         }});
+    if (!served.try_acquire_for(kTooLong)) return false;
+  }
+  return true;
+}
+
+// A handler that blocks may wait for any actor.
+TEST(Dispatchers, StopPoolsThatMayBlockBeforeThoseThatTheyWaitFor) {
+  for (const DispatcherSelector& busy : {DispatcherSelector(DispatcherChoice::kPinned), DispatcherSelector("db")}) {
+    ASSERT_TRUE(IsServedWhileStopping(busy, DispatcherChoice::kDefault)) << busy.name();
+    ASSERT_TRUE(IsServedWhileStopping(busy, DispatcherChoice::kSystem)) << busy.name();
+    ASSERT_TRUE(IsServedWhileStopping(busy, "reports")) << busy.name();
+  }
+}
+
+// Late messages for pinned actors go to the default pool.
+TEST(Dispatchers, StopTheDefaultPoolLast) {
+  ASSERT_TRUE(IsServedWhileStopping(DispatcherChoice::kSystem, DispatcherChoice::kDefault));
+  ASSERT_TRUE(IsServedWhileStopping("reports", DispatcherChoice::kDefault));
 }
 
 TEST(Dispatchers, LetThreadsSpawnWhileTheyStop) {

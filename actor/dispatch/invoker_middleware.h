@@ -1,20 +1,34 @@
-// What is done around each user message: logging, rate limits, tests. Of system messages it only hears.
+// InvokerMiddleware: code of the program that runs before and after each user message of a pool,
+// for logging, rate limits and tests.
 //
-//   class Throttle : public InvokerMiddleware {
-//     MiddlewareFlow BeforeReceive(const Interception& at) override {
-//       if (bucket_.TryTake()) return MiddlewareFlow::Continue();
-//       return MiddlewareFlow::Break(SuspendReason::kRateLimit, ResumeCondition::After(bucket_.next()));
+//   // At most `limit` messages in flight; an actor beyond that waits a millisecond.
+//   class LimitHandlers : public InvokerMiddleware {
+//    public:
+//     explicit LimitHandlers(int limit) : free_(limit) {}
+//     MiddlewareFlow BeforeReceive(const Interception&) override {
+//       if (free_.fetch_sub(1) > 0) return MiddlewareFlow::Continue();
+//       free_.fetch_add(1);
+//       return MiddlewareFlow::Break(SuspendReason::kRateLimit, ResumeCondition::After(absl::Milliseconds(1)));
 //     }
-//     void AfterReceive(const Interception& at, const absl::Status& status) override {}
+//     void AfterReceive(const Interception&, const absl::Status&) override { free_.fetch_add(1); }
+//
+//    private:
+//     std::atomic<int> free_;
 //   };
 //
-// BeforeReceive is called in the order of the chain, AfterReceive in reverse, and only for those whose BeforeReceive
-// has said Continue. A break leaves the message in the mailbox, in front, and suspends the actor until the condition
-// holds: then BeforeReceive is asked again. What a middleware throws is a failure of the actor, as if its handler had
-// thrown. A handler that puts its message aside (ActorContext::Stash) has not ended it: there is no AfterReceive, and
-// when the message comes back BeforeReceive is asked again.
+//   ActorSystemOptions options{.config = {.system_name = "shop"}};
+//   options.scheduler.dispatchers.default_pool.middleware = {std::make_shared<LimitHandlers>(100)};
 //
-// Thread safety: one chain serves all workers at once, so a middleware must be thread-safe.
+// The worker calls BeforeReceive in the order of the chain, then the handler, then AfterReceive in
+// reverse order for each middleware whose BeforeReceive returned Continue. Break leaves the message
+// at the front of the mailbox and suspends the actor until the condition holds; then BeforeReceive
+// is called again. If a middleware throws, the actor fails, as if its handler had thrown. If the
+// handler stashes its message (ActorContext::Stash), AfterReceive is not called, and BeforeReceive
+// is called again when the message is unstashed. A middleware sees system messages too
+// (OnSystemMessage), but cannot stop them.
+//
+// Thread safety: all workers of the pool use one chain at the same time, so a middleware must be
+// thread-safe.
 #ifndef FRAKTOR_ACTOR_DISPATCH_INVOKER_MIDDLEWARE_H_
 #define FRAKTOR_ACTOR_DISPATCH_INVOKER_MIDDLEWARE_H_
 
@@ -29,7 +43,7 @@
 
 namespace fraktor::inline v0 {
 
-// A message that is about to be handled, or was.
+// A message that is about to be handled or was handled, and its actor.
 struct Interception {
   ActorRef actor;
   Envelope& message;
@@ -38,7 +52,8 @@ struct Interception {
 class MiddlewareFlow {
  public:
   static MiddlewareFlow Continue() { return MiddlewareFlow(false); }
-  // WhenCapacityAvailable is for full mailboxes only, and is taken as an external signal with the key 0.
+  // Suspends the actor. WhenCapacityAvailable is only for full mailboxes; here it means an external
+  // signal with the key 0.
   static MiddlewareFlow Break(SuspendReason reason, ResumeCondition resume_on) {
     MiddlewareFlow flow(true);
     flow.reason_ = reason;
@@ -64,12 +79,12 @@ class InvokerMiddleware {
 
   virtual MiddlewareFlow BeforeReceive(const Interception& at) = 0;
 
-  // `status` is what the handler returned; Aborted if a later middleware broke the chain, and the message was not
-  // handled.
+  // `status` is the result of the handler. It is Aborted if a later middleware returned Break and
+  // the message was not handled.
   virtual void AfterReceive(const Interception& at, const absl::Status& status) = 0;
 
-  // A system message is about to be handled, such as an answer or a verdict. It cannot be held back, and nothing may be
-  // thrown.
+  // A system message, such as a reply or a decision of the supervisor, is about to be handled. The
+  // middleware cannot stop it and must not throw.
   virtual void OnSystemMessage(const Interception& /*at*/) {}
 };
 

@@ -13,24 +13,32 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/dispatch/invoker_fixture.h"
-#include "fraktor/actor/mailbox/envelope_list.h"
-#include "fraktor/actor/mailbox/mailbox_limits.h"
+#include "fraktor/actor/dispatch/internal/invoker_fixture.h"
+#include "fraktor/actor/mailbox/internal/envelope_list.h"
+#include "fraktor/actor/mailbox/internal/mailbox_limits.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/observe/duration_histogram.h"
-#include "fraktor/actor/observe/worker_metrics.h"
+#include "fraktor/actor/observe/internal/worker_metrics.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/run_queue/invoke_result.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/supervision/failure_cause.h"
 
 namespace fraktor {
+
+using actor_internal::EnvelopeList;
+using actor_internal::ErrorOfAsk;
+using actor_internal::InvokerTest;
+using actor_internal::Mark;
+using actor_internal::Number;
+
 namespace {
 
-// Writes down what it is asked, and does what the test says.
+// Logs its calls, and returns what the test says.
 class Recorder final : public InvokerMiddleware {
  public:
   explicit Recorder(std::string name) : name_(std::move(name)) {}
@@ -94,7 +102,7 @@ TEST_F(MiddlewareTest, SurroundsEachMessage) {
   EXPECT_EQ(a_->last_actor, actor);
 }
 
-// SCH-6: system messages are not held back, also not from an actor that is; the chain only hears of them.
+// SCH-6: a middleware sees system messages but cannot stop them, even if the actor is suspended.
 TEST_F(MiddlewareTest, HearsOfSystemMessages) {
   ActorRef actor = SpawnLogger();
   a_->before = [](const Interception&) { return BreakUntil(7); };
@@ -105,7 +113,7 @@ TEST_F(MiddlewareTest, HearsOfSystemMessages) {
   EXPECT_EQ(log_, Log({"a before 1", "a hears 5", "b hears 5", "system 5"}));
 }
 
-// SCH-6: the message stays in front, and the invoker answers Suspended.
+// SCH-6: the message stays at the front, and the invoker returns kSuspended.
 TEST_F(MiddlewareTest, ABreakLeavesTheMessageInFrontAndSuspends) {
   ActorRef actor = SpawnLogger();
   a_->before = [](const Interception&) { return BreakUntil(7); };
@@ -152,7 +160,7 @@ TEST_F(MiddlewareTest, ASignalWithAnotherKeyChangesNothing) {
   EXPECT_EQ(log_.back(), "a after 1");
 }
 
-// A signal that comes between the decision to wait and the waiting is not lost.
+// A signal that comes between the decision to suspend and the suspension is not lost.
 TEST_F(MiddlewareTest, ASignalThatComesBeforeTheActorIsParkedCounts) {
   ActorRef actor = SpawnLogger();
   a_->before = [&](const Interception& at) {
@@ -189,8 +197,8 @@ TEST_F(MiddlewareTest, GoesOnAfterATime) {
   EXPECT_EQ(log_.back(), "a after 1");
 }
 
-// SCH-3: an ask that times out tells the asker why its target is suspended, and until when. A
-// system message in between changes nothing of that.
+// SCH-3: an ask that times out reports why its target is suspended, and until when. A system
+// message in between does not change the report.
 TEST_F(MiddlewareTest, TheErrorOfAnAskTellsWhyItsTargetIsSuspended) {
   struct Case {
     MiddlewareFlow flow;
@@ -220,7 +228,7 @@ TEST_F(MiddlewareTest, TheErrorOfAnAskTellsWhyItsTargetIsSuspended) {
   }
 }
 
-// The timer of a wait that was over early does not end the next one.
+// The timer of a suspension that ended early does not end the next one.
 TEST_F(MiddlewareTest, AnOldTimerDoesNotEndALaterWait) {
   ActorRef actor = SpawnLogger();
   a_->before = [](const Interception&) {
@@ -312,7 +320,8 @@ TEST_F(MiddlewareTest, AReasonThatIsTheSchedulersOwnIsEndedByASignalToo) {
   EXPECT_EQ(log_.back(), "a after 1");
 }
 
-// A message that was put aside has not been handled: nobody is told of an end, and it is intercepted when it is back.
+// A stashed message has not been handled: AfterReceive is not called, and BeforeReceive is called
+// again when the message is unstashed.
 TEST_F(MiddlewareTest, AMessageThatIsPutAsideIsInterceptedAgain) {
   EnvelopePtr stashed;
   ActorRef actor = Spawn([&](ActorContext& context, Envelope& message) {
@@ -370,7 +379,7 @@ TEST_F(MiddlewareTest, ABreakDoesNotCountAMessageTwice) {
   EXPECT_EQ(log_.back(), "a after 2");
 }
 
-// The first error counts, and how the actor failed is told of that.
+// The first error and its cause are reported.
 TEST_F(MiddlewareTest, DoesNotChangeHowTheHandlerFailed) {
   using enum FailureCause;
   ActorRef actor = Spawn([](ActorContext&, Envelope& message) -> absl::Status {
@@ -403,7 +412,7 @@ class MeasuredMiddlewareTest : public MiddlewareTest {
   }
 };
 
-// SCH-11: sampled messages are timed, with middleware too.
+// SCH-11: sampled messages are measured, with middleware too.
 TEST_F(MeasuredMiddlewareTest, SampledMessagesAreTimed) {
   ActorRef sink = SpawnLogger();
   ActorRef source = Spawn([&](ActorContext& context, Envelope&) {
@@ -417,7 +426,7 @@ TEST_F(MeasuredMiddlewareTest, SampledMessagesAreTimed) {
   EXPECT_EQ(Timed(), before + 1);
 }
 
-// SCH-11: a message that is held back is still in its mailbox.
+// SCH-11: a message that a middleware stops is still in its mailbox.
 TEST_F(MeasuredMiddlewareTest, AMessageThatIsHeldBackIsNotCountedAsHandled) {
   ActorRef actor = SpawnLogger();
   a_->before = [](const Interception&) { return BreakUntil(7); };

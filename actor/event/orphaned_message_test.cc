@@ -13,7 +13,7 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/observability_hub.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/utils/future/future.h"
 

@@ -121,7 +121,7 @@ class DropAll : public OverflowPolicy {
   const OverflowNeeds needs_;
 };
 
-// SCH-4: a policy of the user is an alternative to `overflow`, and needs what DropOldest needs.
+// SCH-4: a policy of the user replaces `overflow`. With kQueue it needs kFifo, as DropOldest does.
 TEST(MailboxOptions, TakeAPolicyOfTheUser) {
   const auto policy = std::make_shared<DropAll>();
   const MailboxOptions options{.capacity = 5, .overflow_policy = policy};

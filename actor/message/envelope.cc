@@ -5,8 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/node_pool.h"
 
 namespace fraktor::inline v0 {
 

@@ -31,8 +31,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/queue/inbox.h"
 

@@ -6,7 +6,7 @@
 
 namespace fraktor::inline v0 {
 
-// An answer that says why there is none.
+// Sent in place of a reply. An ask fails with `status`, which must not be OK.
 struct ErrorReply {
   absl::Status status;
 };

@@ -29,9 +29,9 @@
 #include <type_traits>
 #include <utility>
 
-#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/message/internal/node_pool.h"
+#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/routing_key.h"
-#include "fraktor/actor/message/type_name.h"
 
 namespace fraktor::inline v0 {
 

@@ -10,8 +10,8 @@
 
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/message/node_pool.h"
-#include "fraktor/actor/message/type_name.h"
+#include "fraktor/actor/message/internal/node_pool.h"
+#include "fraktor/actor/message/internal/type_name.h"
 
 namespace shop {
 struct Order {

@@ -1,6 +1,6 @@
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/internal/plugin_message_for_test.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/plugin_message_for_test.h"
 #include "fraktor/actor/ref/actor_ref.h"
 
 #define FRAKTOR_PLUGIN_EXPORT extern "C" __attribute__((visibility("default")))

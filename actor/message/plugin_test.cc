@@ -6,9 +6,9 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/internal/node_pool.h"
+#include "fraktor/actor/message/internal/plugin_message_for_test.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/node_pool.h"
-#include "fraktor/actor/message/plugin_message_for_test.h"
 #include "fraktor/actor/ref/actor_ref.h"
 
 namespace fraktor {

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/testing/counted_allocations.h"

@@ -1,20 +1,26 @@
 #include "fraktor/actor/observe/gauge_table.h"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/observe/metric_table.h"
+#include "fraktor/actor/observe/internal/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/observe/prometheus_text.h"
 #include "fraktor/actor/path/path_error.h"
@@ -70,6 +76,56 @@ absl::Status CheckLabels(std::string_view metric, const MetricLabels& labels) {
   }
   return absl::OkStatus();
 }
+
+// A read function that runs without the lock of the table, because it is code of the program and
+// may take locks of the program. Its own lock lets End wait for it.
+class Reading {
+ public:
+  explicit Reading(std::function<double()> read) : read_(std::move(read)) {}
+
+  // Nothing after End, and if the function throws. Not inside the function itself.
+  std::optional<double> Read() ABSL_LOCKS_EXCLUDED(mutex_) {
+    MutexLock lock(mutex_);
+    if (has_ended_) return std::nullopt;
+    const Reading* const outer = std::exchange(read_by_this_thread_, this);
+    const absl::Cleanup done = [outer] { read_by_this_thread_ = outer; };
+    try {
+      return read_();
+    } catch (abi::__forced_unwind&) {
+      throw;  // The thread is being cancelled.
+    } catch (...) {
+      return std::nullopt;
+    }
+  }
+
+  // When it returns, the function does not run and will not run again. A function may end itself:
+  // then that is its last run.
+  void End() ABSL_NO_THREAD_SAFETY_ANALYSIS {
+    if (read_by_this_thread_ == this) {
+      has_ended_ = true;  // Read holds the lock, on this thread.
+      return;
+    }
+    std::function<double()> ended;  // Destroyed without the lock.
+    MutexLock lock(mutex_);
+    has_ended_ = true;
+    ended = std::move(read_);
+  }
+
+ private:
+  static constinit inline thread_local const Reading* read_by_this_thread_ = nullptr;
+
+  Mutex mutex_;
+  std::function<double()> read_ ABSL_GUARDED_BY(mutex_);
+  bool has_ended_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+// The function of a metric in the table: a reference to its Reading, which copies share.
+struct SharedReading {
+  std::shared_ptr<Reading> reading;
+  double operator()() const { return reading->Read().value_or(0); }
+};
+
+Reading& ReadingOf(const ReadMetric& metric) { return *metric.read.target<SharedReading>()->reading; }
 
 // Whether the hub writes a line of that name itself.
 bool IsTakenByTheHub(std::string_view text_name) {
@@ -154,33 +210,42 @@ absl::StatusOr<GaugeRegistration> GaugeTable::Add(ReadMetric metric) {
         absl::StrCat(About(name), "it has ", max_label_sets_,
                      " sets of labels already; use fewer values, or raise ObservabilityOptions.max_label_sets"));
   }
+  metric.read = SharedReading{std::make_shared<Reading>(std::move(metric.read))};
   const uint64_t number = next_number_++;
   gauges_.emplace(number, Gauge{.metric = std::move(metric), .text_name = std::move(text_name)});
   return GaugeRegistration(shared_from_this(), number);
 }
 
 void GaugeTable::AppendTo(std::vector<Metric>& metrics) const {
-  MutexLock lock(mutex_);
-  for (const auto& [number, gauge] : gauges_) {
-    const ReadMetric& metric = gauge.metric;
-    const double value = metric.read();
+  std::vector<ReadMetric> all;
+  {
+    MutexLock lock(mutex_);
+    all.reserve(gauges_.size());
+    for (const auto& [number, gauge] : gauges_) all.push_back(gauge.metric);
+  }
+  for (ReadMetric& metric : all) {
+    const std::optional<double> value = ReadingOf(metric).Read();
+    if (!value.has_value()) continue;  // Removed meanwhile, or its function has thrown.
     Metric& row = metrics.emplace_back();
-    row.name = metric.name;
-    row.labels = metric.labels;
+    row.name = std::move(metric.name);
+    row.labels = std::move(metric.labels);
     row.kind = metric.kind;
-    row.value = value;
-    row.help = metric.help;
-    row.unit = metric.unit;
+    row.value = *value;
+    row.help = std::move(metric.help);
+    row.unit = std::move(metric.unit);
   }
 }
 
 void GaugeTable::Remove(uint64_t number) {
-  std::function<double()> ended;  // destroyed without the lock
-  MutexLock lock(mutex_);
-  const auto found = gauges_.find(number);
-  if (found == gauges_.end()) return;
-  ended = std::move(found->second.metric.read);
-  gauges_.erase(found);
+  ReadMetric ended;
+  {
+    MutexLock lock(mutex_);
+    const auto found = gauges_.find(number);
+    if (found == gauges_.end()) return;
+    ended = std::move(found->second.metric);
+    gauges_.erase(found);
+  }
+  ReadingOf(ended).End();
 }
 
 }  // namespace fraktor::inline v0

@@ -25,7 +25,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include "fraktor/actor/observe/metric_table.h"
+#include "fraktor/actor/observe/internal/metric_table.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/utils/sync/mutex.h"
 
@@ -47,7 +47,8 @@ struct ReadMetric {
 };
 
 // Reads a gauge until it is destroyed. When the destructor returns, the function does not run and
-// will not run again. May outlive the hub.
+// will not run again. A function may destroy its own registration: then that is its last run. May
+// outlive the hub.
 class GaugeRegistration {
  public:
   GaugeRegistration() = default;
@@ -105,7 +106,7 @@ class GaugeTable : public std::enable_shared_from_this<GaugeTable> {
   // See ObservabilityHub::AddGauge.
   absl::StatusOr<GaugeRegistration> Add(ReadMetric metric);
 
-  // Calls all functions while it holds the lock.
+  // Calls all functions, without the lock of the table.
   void AppendTo(std::vector<Metric>& metrics) const;
 
  private:

@@ -41,12 +41,12 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/observe/duration_histogram.h"
-#include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/actor/observe/gauge_table.h"
-#include "fraktor/actor/observe/metric_table.h"
+#include "fraktor/actor/observe/internal/foreign_metrics.h"
+#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/internal/observed_id.h"
+#include "fraktor/actor/observe/internal/worker_metrics.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
-#include "fraktor/actor/observe/observed_id.h"
-#include "fraktor/actor/observe/worker_metrics.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/time/instant.h"
 
@@ -110,13 +110,14 @@ class ObservabilityHub {
   ForeignMetrics* foreign() { return foreign_; }
 
   // Calls `read` at each snapshot, in the thread that takes it, for as long as the registration
-  // lives. It must not throw, and must not come back to the hub's gauges or snapshots: a lock is
-  // held. InvalidArgument if a name cannot be one or a text is too long (GaugeTable has the
-  // limits), AlreadyExists if it is taken, ResourceExhausted if there are too many. If the hub is
-  // off, the registration is one of nothing.
+  // lives. If `read` throws, that snapshot does not have the metric. `read` must not take a
+  // snapshot itself. It may add and remove other metrics: no lock of the hub is held. Errors:
+  // InvalidArgument for an invalid name or a text that is too long (GaugeTable has the limits),
+  // AlreadyExists if the name is taken with these labels, ResourceExhausted if there are too many.
+  // If the hub is off, the registration is empty.
   absl::StatusOr<GaugeRegistration> AddGauge(std::string_view name, MetricLabels labels, std::function<double()> read);
   // A counter that the application increases. It is in the snapshots for as long as it lives.
-  // Errors are those of AddGauge. If the hub is off, it counts for nobody.
+  // Errors are those of AddGauge. If the hub is off, no snapshot has it.
   absl::StatusOr<MetricCounter> AddCounter(std::string_view name, MetricLabels labels, std::string_view help = {});
   // Adds what the two above add, with all that a metric can say. AlreadyExists as well if the name
   // is that of another kind.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -14,17 +15,18 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/event/dead_letters.h"
-#include "fraktor/actor/observe/foreign_metrics.h"
 #include "fraktor/actor/observe/gauge_table.h"
-#include "fraktor/actor/observe/metric_table.h"
+#include "fraktor/actor/observe/internal/foreign_metrics.h"
+#include "fraktor/actor/observe/internal/metric_table.h"
+#include "fraktor/actor/observe/internal/observed_id.h"
+#include "fraktor/actor/observe/internal/worker_metrics.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
-#include "fraktor/actor/observe/observed_id.h"
 #include "fraktor/actor/observe/prometheus_text.h"
-#include "fraktor/actor/observe/worker_metrics.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {
@@ -58,6 +60,8 @@ TEST(ObservabilityHub, HasEveryMetricByItsName) {
   const auto hub = MakeHub();
   WorkerMetrics* const worker = *hub->AddWorker("w-0", At(absl::ZeroDuration()));
   const GaugeRegistration gauge = *hub->AddGauge("scheduler.ready_queue.depth", {}, [] { return 7.0; });
+  const GaugeRegistration late = *hub->AddMetric(
+      {.name = std::string(kLateDeadLettersTotal), .read = [] { return 2.0; }, .kind = MetricKind::kCounter});
   const ObservedId greeter = hub->TypeId("Greeter");
   worker->BeginBusy(0);
   for (int i = 0; i < 5; ++i) worker->CountEnqueued(greeter, 1);
@@ -564,6 +568,70 @@ TEST(ObservabilityHub, ReadsGaugesUntilTheyAreRemoved) {
   EXPECT_EQ(snapshot.Find(kReadyQueueDepth, {{"dispatcher", "system"}}), nullptr);
   b.Reset();
   EXPECT_EQ(hub->Snapshot(At(absl::Seconds(1))).Find(kReadyQueueDepth, {{"dispatcher", "default"}}), nullptr);
+}
+
+TEST(ObservabilityHub, LeavesOutAGaugeWhoseFunctionThrows) {
+  const auto hub = MakeHub();
+  bool throws = true;
+  const GaugeRegistration bad = *hub->AddGauge("bad", {}, [&] {
+    if (throws) throw std::runtime_error("no value");
+    return 1.0;
+  });
+  const GaugeRegistration good = *hub->AddGauge("good", {}, [] { return 2.0; });
+  const MetricsSnapshot without = hub->Snapshot(At(absl::Seconds(1)));
+  EXPECT_EQ(without.Find("bad", {}), nullptr);
+  EXPECT_EQ(ValueOf(without, "good", {}), 2);
+  throws = false;
+  EXPECT_EQ(ValueOf(hub->Snapshot(At(absl::Seconds(2))), "bad", {}), 1);
+}
+
+// A gauge takes a lock of the program, and a thread that holds that lock registers a metric.
+TEST(ObservabilityHub, DoesNotHoldItsLockWhileAGaugeIsRead) {
+  const auto hub = MakeHub();
+  absl::Notification added;
+  GaugeRegistration other;
+  std::thread adder;
+  const GaugeRegistration gauge = *hub->AddGauge("slow", {}, [&] {
+    // Stands for the wait for the lock.
+    adder = std::thread([&] {
+      other = *hub->AddGauge("other", {}, [] { return 1.0; });
+      added.Notify();
+    });
+    return added.WaitForNotificationWithTimeout(absl::Seconds(20)) ? 1.0 : 0.0;
+  });
+  EXPECT_EQ(ValueOf(hub->Snapshot(At(absl::Seconds(1))), "slow"), 1);
+  adder.join();
+}
+
+TEST(ObservabilityHub, WaitsForTheReadOfAGaugeThatIsRemoved) {
+  const auto hub = MakeHub();
+  absl::Notification reading;
+  std::atomic<bool> is_reading{false};
+  GaugeRegistration gauge = *hub->AddGauge("slow", {}, [&] {
+    is_reading.store(true);
+    reading.Notify();
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    is_reading.store(false);
+    return 1.0;
+  });
+  std::thread reader([&] { hub->Snapshot(At(absl::Seconds(1))); });
+  reading.WaitForNotification();
+  gauge.Reset();
+  EXPECT_FALSE(is_reading.load());
+  reader.join();
+}
+
+TEST(ObservabilityHub, LetsAGaugeRemoveItself) {
+  const auto hub = MakeHub();
+  int reads = 0;
+  GaugeRegistration gauge;
+  gauge = *hub->AddGauge("once", {}, [&] {
+    gauge.Reset();
+    return static_cast<double>(++reads);
+  });
+  EXPECT_EQ(ValueOf(hub->Snapshot(At(absl::Seconds(1))), "once"), 1);
+  EXPECT_EQ(hub->Snapshot(At(absl::Seconds(1))).Find("once", {}), nullptr);
+  EXPECT_EQ(reads, 1);
 }
 
 TEST(ObservabilityHub, MayEndBeforeARegistration) {

@@ -10,9 +10,9 @@
 
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/actor_uid.h"
-#include "fraktor/actor/path/guardian_segments.h"
+#include "fraktor/actor/path/internal/guardian_segments.h"
+#include "fraktor/actor/path/internal/path_hash.h"
 #include "fraktor/actor/path/path_authority.h"
-#include "fraktor/actor/path/path_hash.h"
 
 namespace fraktor::inline v0 {
 namespace {

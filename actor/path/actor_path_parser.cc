@@ -11,11 +11,11 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/path/actor_path.h"
-#include "fraktor/actor/path/actor_path_validator.h"
 #include "fraktor/actor/path/actor_uid.h"
+#include "fraktor/actor/path/internal/actor_path_validator.h"
+#include "fraktor/actor/path/internal/uri_parser.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/path/uri_parser.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {

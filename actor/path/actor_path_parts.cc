@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/path/actor_path_validator.h"
+#include "fraktor/actor/path/internal/actor_path_validator.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"

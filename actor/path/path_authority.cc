@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/path/actor_path_validator.h"
+#include "fraktor/actor/path/internal/actor_path_validator.h"
 #include "fraktor/actor/path/path_error.h"
 #include "fraktor/utils/status/status_macros.h"
 

@@ -11,9 +11,9 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/path/actor_path.h"
-#include "fraktor/actor/path/actor_path_comparator.h"
-#include "fraktor/actor/path/actor_path_formatter.h"
 #include "fraktor/actor/path/actor_path_parser.h"
+#include "fraktor/actor/path/internal/actor_path_comparator.h"
+#include "fraktor/actor/path/internal/actor_path_formatter.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor {

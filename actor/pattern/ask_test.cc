@@ -19,7 +19,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/await/awaiting_handler.h"
+#include "fraktor/actor/await/internal/awaiting_handler.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
@@ -32,11 +32,19 @@
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/when_all.h"
+#include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
+
+using actor_internal::AwaitingHandler;
+using actor_internal::AwaitMode;
+using actor_internal::Gate;
+using actor_internal::RunHandler;
+
 namespace {
 
 struct Answer {
@@ -188,22 +196,24 @@ class OtherWaits : public Actor<OtherWaits, Wait, Noise> {
 };
 class HandsOver : public Actor<HandsOver, Question> {
  public:
-  HandsOver(Collector::Ref target, OtherWaits::Ref waits) : target_(target), waits_(waits) {}
+  HandsOver(Collector::Ref target, OtherWaits::Ref waits, absl::Duration timeout)
+      : target_(target), waits_(waits), timeout_(timeout) {}
   Deferred<Answer> On(Context& context, const Question& question) {
-    context.Tell(waits_, Wait{context.Ask(target_, question, absl::Seconds(1))});
+    context.Tell(waits_, Wait{context.Ask(target_, question, timeout_)});
     return ReplyTo<Answer>(context);  // Nobody waits.
   }
 
  private:
   const Collector::Ref target_;
   const OtherWaits::Ref waits_;
+  const absl::Duration timeout_;
 };
 
 TEST_F(AskTest, AnotherActorMayWaitForTheAnswer) {
   std::vector<int> heard;
   auto collector = system_->Spawn<Collector>("collector");
   auto waits = system_->Spawn<OtherWaits>("waits", &heard);
-  auto hands_over = system_->Spawn<HandsOver>("hands-over", collector, waits);
+  auto hands_over = system_->Spawn<HandsOver>("hands-over", collector, waits, absl::Seconds(1));
   hands_over.Tell(Question{7});
   Settle();
   waits.Tell(Noise{});
@@ -233,7 +243,7 @@ TEST(AskWithThreads, AnotherActorMayWaitForTheAnswerOnAnotherThread) {
   };
   auto echo = system->Spawn<Echo>("echo");
   auto waits = system->Spawn<OtherWaits>("waits", &heard, int{kQuestions}, &done);
-  auto hands_over = system->Spawn<HandsOver>("hands-over", echo, waits);
+  auto hands_over = system->Spawn<HandsOver>("hands-over", echo, waits, absl::InfiniteDuration());
   for (int i = 1; i <= kQuestions; ++i) hands_over.Tell(Question{i});
   done.WaitForNotification();
   EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());
@@ -805,11 +815,12 @@ TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   Advance(absl::Seconds(1));
   EXPECT_TRUE(heard.empty());
   Advance(absl::Seconds(1));
-  ASSERT_EQ(heard.size(), 2u) << "exactly when the time is over: the targets can say what they are at";
+  ASSERT_EQ(heard.size(), 2u) << "exactly when the time is over: the targets report at once";
   EXPECT_EQ(heard[0],
             "ask timed out: pekko://s/user/silent has not answered fraktor::(anonymous namespace)::Question of "
             "pekko://s/user/first within 2s; no message waits in its mailbox, and none of its handlers is waiting: if "
-            "it has handled the question, it has forgotten to answer (what a handler returns, or context.Reply)");
+            "it has handled the message, it has forgotten to answer (return the reply from the handler, or call "
+            "context.Reply)");
   EXPECT_NE(heard[1].find("pekko://s/user/first has not answered"), std::string::npos) << heard[1];
   EXPECT_NE(heard[1].find("3 messages wait in its mailbox, and its handler of "), std::string::npos) << heard[1];
   EXPECT_NE(heard[1].find("Question is waiting"), std::string::npos) << heard[1];
@@ -859,8 +870,32 @@ TEST_F(AskTest, ManyQuestionsThatTimeOutTogetherAllFail) {
   }
 }
 
+// The toolbox has a timer for each of the two targets, and none for a further status request.
+TEST(AskWithTwoTimers, AsksOfTwoTargetsInTurnShareOneStatusRequestForEach) {
+  const auto toolbox = LocalToolbox::Make({.max_timers = 2}).value();
+  ActorSystemOptions options;
+  options.config.system_name = "s";
+  options.toolbox = toolbox.get();
+  options.log_level = LogLevel::kOff;
+  const auto system = ActorSystem::Create(options).value();
+  std::vector<ActorRef> asked;
+  auto silent = system->Spawn<Silent>("silent", &asked);
+  auto other = system->Spawn<Silent>("other", &asked);
+  std::vector<Future<Answer>> answers;
+  for (int i = 0; i < 6; ++i) {
+    answers.push_back(system->Ask(i % 2 == 0 ? other : silent, Question{i}, absl::Seconds(1)));
+  }
+  ASSERT_TRUE(toolbox->RunFor(absl::Seconds(2)).ok());
+  for (size_t i = 0; i < answers.size(); ++i) {
+    ASSERT_TRUE(answers[i].IsReady()) << i;
+    const absl::Status status = answers[i].Take().status();
+    EXPECT_TRUE(Has(status, i % 2 == 0 ? "/user/other" : "/user/silent")) << status;
+    EXPECT_TRUE(Has(status, "none of its handlers is waiting")) << i << ": " << status;
+  }
+}
+
 // An asker that ends during the ask.
-TEST_F(AskTest, WhoAskedMayEndBeforeTheTargetHasSaidWhatItIsAt) {
+TEST_F(AskTest, AnAskerMayEndBeforeTheTargetHasReported) {
   std::vector<ActorRef> asked;
   std::vector<std::string> heard;
   auto silent = system_->Spawn<Silent>("silent", &asked);
@@ -873,6 +908,68 @@ TEST_F(AskTest, WhoAskedMayEndBeforeTheTargetHasSaidWhatItIsAt) {
   EXPECT_FALSE(system_->Resolve("/user/asker").ok());
 }
 
+// The timer that waits for the first target's report is the last one of the toolbox. So the second
+// target cannot be asked for a report, and the error describes it from outside.
+TEST(AskWithOneTimer, ATimeoutSaysThatATargetWithoutAReportIsIdle) {
+  const auto toolbox = LocalToolbox::Make({.max_timers = 1}).value();
+  ActorSystemOptions options;
+  options.config.system_name = "s";
+  options.toolbox = toolbox.get();
+  options.log_level = LogLevel::kOff;
+  const auto system = ActorSystem::Create(options).value();
+  std::vector<ActorRef> asked;
+  auto reports = system->Spawn<Silent>("reports", &asked);
+  auto idle = system->Spawn<Silent>("idle", &asked);
+  Future<Answer> first = system->Ask(reports, Question{}, absl::Seconds(1));
+  Future<Answer> second = system->Ask(idle, Question{}, absl::Seconds(1));
+  ASSERT_TRUE(toolbox->RunFor(absl::Seconds(2)).ok());
+  ASSERT_TRUE(first.IsReady() && second.IsReady());
+  const absl::Status of_report = first.Take().status();
+  EXPECT_TRUE(Has(of_report, "no message waits in its mailbox, and none of its handlers is waiting")) << of_report;
+  const absl::Status from_outside = second.Take().status();
+  EXPECT_TRUE(Has(from_outside, "; it is idle, and no message waits in its mailbox")) << from_outside;
+}
+
+struct Description {
+  std::string text;
+};
+// Describes an actor from outside, after a message to it if `tells`.
+struct Describe {
+  using Reply = Description;
+  ActorRef actor;
+  bool tells = false;
+};
+class Observer : public Actor<Observer, Describe> {
+ public:
+  Description On(Context& context, const Describe& describe) {
+    if (describe.tells) Tell(describe.actor, Question{});
+    context.Flush();
+    return {ActorContext::lifecycle().DescribeFromOutside(describe.actor)};
+  }
+};
+
+TEST_F(AskTest, AnActorIsDescribedFromOutsideByItsState) {
+  std::vector<ActorRef> asked;
+  std::vector<std::string> heard;
+  auto silent = system_->Spawn<Silent>("silent", &asked);
+  auto waiting = system_->Spawn<Waiting>("waiting", silent.untyped(), &heard);
+  auto observer = system_->Spawn<Observer>("observer");
+  const auto describe = [&](ActorRef actor, bool tells = false) {
+    return system_->AskAndWait(observer, Describe{actor, tells}, absl::Seconds(1))->text;
+  };
+  Settle();
+  EXPECT_EQ(describe(silent.untyped()), "it is idle, and no message waits in its mailbox");
+  EXPECT_EQ(describe(silent.untyped(), true), "messages wait in its mailbox, and it waits for a worker");
+  EXPECT_EQ(describe(observer.untyped()),
+            "it is in a handler that has not returned, so how many messages wait in its mailbox is not known");
+  waiting.Tell(Question{});
+  Settle();
+  EXPECT_EQ(describe(waiting.untyped(), true), "it is suspended, and handles no messages");
+  system_->Stop(silent);
+  Settle();
+  EXPECT_EQ(describe(silent.untyped()), "it has ended");
+}
+
 // A target in the middle of a handler cannot report: after a moment the asker learns what is
 // visible from outside.
 TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
@@ -883,8 +980,8 @@ TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
   static Gate* gate = nullptr;
   class Stuck : public Actor<Stuck, Question> {
    public:
-    Deferred<Answer> On(Context& context, const Question&) {
-      gate->entered.Notify();
+    Deferred<Answer> On(Context& context, const Question& question) {
+      if (question.value > 0) gate->entered.Notify();
       gate->leave.WaitForNotification();
       return ReplyTo<Answer>(context);
     }
@@ -897,10 +994,11 @@ TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
   options.log_level = LogLevel::kOff;
   auto system = ActorSystem::Create(options).value();
   auto stuck = system->Spawn<Stuck>("stuck");
-  const absl::Status status = system->AskAndWait(stuck, Question{}, absl::Milliseconds(50)).status();
+  const Future<Answer> first = system->Ask(stuck, Question{1}, absl::InfiniteDuration());
+  here.entered.WaitForNotification();
+  const absl::Status status = system->AskAndWait(stuck, Question{}, absl::Milliseconds(1)).status();
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(status), ActorErrorKind::kAskTimeout);
   EXPECT_TRUE(Has(status, "it is in a handler that has not returned")) << status;
-  EXPECT_TRUE(here.entered.HasBeenNotified());
   here.leave.Notify();
   EXPECT_TRUE(system->Shutdown(absl::Seconds(30)).ok());
 }
@@ -910,6 +1008,10 @@ TEST(AskWithThreads, ATimeoutSaysThatTheTargetIsInAHandler) {
 struct WaitResults {
   absl::Status of_context;
   absl::Status of_system;
+  absl::Status of_all;
+  absl::Status of_tuple;
+  absl::Status with_timeout;
+  absl::Status of_all_of_system;
   absl::Status of_end;
   absl::Status of_ready;
 };
@@ -924,6 +1026,23 @@ class Blocking : public Actor<Blocking, WaitForAll> {
     WaitResults results;
     results.of_context = context.Ask(teller_, Question{1}, absl::Seconds(60)).Wait().status();
     results.of_system = context.system().Ask(teller_, Question{1}, absl::Seconds(60)).Wait().status();
+    std::vector<Future<Answer>> asks;
+    asks.push_back(MakeReadyFuture<Answer>(Answer{1}));
+    asks.push_back(context.Ask(teller_, Question{1}, absl::Seconds(60)));
+    results.of_all = WhenAll(std::move(asks)).Wait().status();
+    results.of_tuple = WhenAll(MakeReadyFuture<Answer>(Answer{1}), context.Ask(teller_, Question{1}, absl::Seconds(60)))
+                           .Wait()
+                           .status();
+    results.with_timeout = WithTimeout(context.system().toolbox(), context.Ask(teller_, Question{1}, absl::Seconds(60)),
+                                       absl::InfiniteDuration())
+                               .Wait()
+                               .status();
+    results.of_all_of_system =
+        WhenAll(context.system().Ask(teller_, Question{1}, absl::Seconds(60)),
+                WithTimeout(context.system().toolbox(), context.system().Ask(teller_, Question{1}, absl::Seconds(60)),
+                            absl::InfiniteDuration()))
+            .Wait()
+            .status();
     results.of_end = context.system().WhenTerminated().Wait();
     results.of_ready = MakeReadyFuture().Wait();
     return results;
@@ -941,7 +1060,8 @@ TEST(AskWithThreads, AWorkerThatWaitsIsToldInsteadOfHanging) {
   auto blocking = system->Spawn<Blocking>("blocking", teller);
   const absl::StatusOr<WaitResults> waited = system->AskAndWait(blocking, WaitForAll{}, absl::Seconds(60));
   ASSERT_TRUE(waited.ok()) << waited.status();
-  for (const absl::Status& status : {waited->of_context, waited->of_system, waited->of_end}) {
+  for (const absl::Status& status : {waited->of_context, waited->of_system, waited->of_all, waited->of_tuple,
+                                     waited->with_timeout, waited->of_all_of_system, waited->of_end}) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
     EXPECT_TRUE(Has(status, "Wait blocks the worker")) << status;
     EXPECT_TRUE(Has(status, "co_await")) << status;
@@ -959,8 +1079,11 @@ TEST(AskWithThreads, APinnedActorMayWaitForOthersButNotForItself) {
   const absl::StatusOr<WaitResults> waited = system->AskAndWait(blocking, WaitForAll{}, absl::Seconds(60));
   ASSERT_TRUE(waited.ok()) << waited.status();
   EXPECT_TRUE(waited->of_system.ok()) << waited->of_system;
-  EXPECT_EQ(waited->of_context.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_TRUE(Has(waited->of_context, "context.system().Ask")) << waited->of_context;
+  EXPECT_TRUE(waited->of_all_of_system.ok()) << waited->of_all_of_system;
+  for (const absl::Status& status : {waited->of_context, waited->of_all, waited->of_tuple, waited->with_timeout}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_TRUE(Has(status, "context.system().Ask")) << status;
+  }
   EXPECT_EQ(waited->of_end.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_TRUE(Has(waited->of_end, "the end of the system")) << waited->of_end;
   EXPECT_TRUE(system->Shutdown(absl::Seconds(60)).ok());

@@ -2,32 +2,37 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/send/promise_sending.h"
+#include "fraktor/actor/send/internal/promise_sending.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/timer/timer_period.h"
+#include "fraktor/actor/timer/timers.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/time/instant.h"
-#include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/random.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorTree;
+using actor_internal::FailAsk;
+
 namespace {
 
-// The supervisor's timers send these messages to the supervisor.
+// The messages of the supervisor's timers.
 struct StartChild {};
 // Resets the count unless there was another restart meanwhile.
 struct ResetIfQuiet {
@@ -103,11 +108,6 @@ class BackoffSupervisor final : public ActorInstance {
 
   absl::Status PreStart(ActorContext& context) override { return Start(context); }
 
-  void PostStop(ActorContext& context) override {
-    context.system().toolbox().CancelTimer(start_timer_);
-    context.system().toolbox().CancelTimer(reset_timer_);
-  }
-
   SupervisionDirective OnChildFailure(ActorContext&, const Failure& failure) override {
     const SupervisionDirective decided =
         options_->decider == nullptr ? SupervisorStrategy::DecideByDefault(failure) : options_->decider(failure);
@@ -138,13 +138,17 @@ class BackoffSupervisor final : public ActorInstance {
   }
 
  private:
+  // The keys of the timers. Their messages arrive although the mailbox is full.
+  static constexpr std::string_view kStart = "start";
+  static constexpr std::string_view kReset = "reset";
+
   absl::Status Start(ActorContext& context) {
     FRAKTOR_ASSIGN_OR_RETURN(child_, context.TrySpawn(*options_->child, options_->child_name));
     last_child_ = child_;
     FRAKTOR_RETURN_IF_ERROR(context.Watch(child_));
     const absl::Duration quiet = options_->auto_reset.value_or(options_->min_backoff);
     if (restarts_ == 0 || quiet == absl::InfiniteDuration()) return absl::OkStatus();
-    return Arm(context, reset_timer_, quiet, ResetIfQuiet{restarts_});
+    return Timers(context).StartSingle(kReset, ResetIfQuiet{restarts_}, std::min(quiet, kMaxTimerDelay));
   }
 
   absl::Status OnChildEnded(ActorContext& context) {
@@ -156,24 +160,17 @@ class BackoffSupervisor final : public ActorInstance {
       return absl::OkStatus();
     }
     if (options_->max_restarts >= 0 && restarts_ >= options_->max_restarts) {
-      ActorTree::Of(context).Log(
+      ActorTree::Of(context).log().Log(
           LogLevel::kError, context.self(),
-          ToStd(absl::StrCat("stops: its child has been restarted ", restarts_, " times in a row")), LogSite::Here());
+          ToStd(absl::StrCat("stops: its child has been restarted ", restarts_, " times in a row")));
       context.Stop();
       return absl::OkStatus();
     }
-    context.system().toolbox().CancelTimer(reset_timer_);
+    Timers(context).Cancel(kReset);
     const absl::Duration pause =
         BackoffAfter(*options_, restarts_++, context.system().Extension<BackoffChance>().Next());
     starts_at_ = context.system().toolbox().Now() + pause;
-    return Arm(context, start_timer_, pause, StartChild{});
-  }
-
-  template <class M>
-  absl::Status Arm(ActorContext& context, TimerId& timer, absl::Duration delay, M message) {
-    FRAKTOR_ASSIGN_OR_RETURN(timer, context.system().toolbox().ScheduleAfter(
-                                        delay, [self = context.self(), message] { Tell(self, message); }));
-    return absl::OkStatus();
+    return Timers(context).StartSingle(kStart, StartChild{}, std::min(pause, kMaxTimerDelay));
   }
 
   // Passes on a message that is not for the supervisor.
@@ -221,8 +218,6 @@ class BackoffSupervisor final : public ActorInstance {
   // The child has failed, is being stopped, and will start again.
   bool is_restarting_ = false;
   bool is_final_ = false;
-  TimerId start_timer_;
-  TimerId reset_timer_;
 };
 
 }  // namespace

@@ -21,8 +21,7 @@
 // to `jitter` of it. The count starts again when the child has lived for auto_reset, or on
 // ResetBackoff if auto_reset is infinite.
 //
-// The target is //actor/supervision:backoff_supervisor. It is not part of //actor/supervision,
-// because the actor system depends on that target.
+// The target is //actor/pattern:backoff_supervisor.
 //
 // Thread safety: that of any actor.
 #ifndef FRAKTOR_ACTOR_PATTERN_BACKOFF_SUPERVISOR_H_

@@ -14,6 +14,7 @@
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
@@ -154,6 +155,28 @@ TEST_F(BackoffTest, OnFailureAChildThatFailsComesAgainAfterAPause) {
     EXPECT_EQ(TakeLog(), Log({"starts"}));
   }
   EXPECT_EQ(Restarts(), 2);
+}
+
+// The mailbox of the supervisor is full when the pause is over.
+TEST_F(BackoffTest, AFullMailboxDoesNotKeepTheChildAway) {
+  parent_.Tell(Give{MakeBackoffProps(Options(BackoffTrigger::kOnFailure),
+                                     {.mailbox = {.capacity = 1, .overflow = OverflowStrategy::kReject}})
+                        .value()});
+  EXPECT_EQ(TakeLog(), Log({"starts"}));
+  // Due with the start of the child, and armed before it.
+  bool is_full = false;
+  toolbox_
+      ->ScheduleAfter(absl::Seconds(1),
+                      [&] {
+                        EXPECT_TRUE(TryTell(supervisor_, Ping{1}).ok());
+                        is_full = !TryTell(supervisor_, Ping{2}).ok();
+                      })
+      .value();
+  Tell(supervisor_, Fail{});
+  EXPECT_EQ(TakeLog(), Log({"stops"}));
+  Advance(absl::Seconds(1));
+  EXPECT_TRUE(is_full);
+  EXPECT_EQ(TakeLog(), Log({"starts"}));
 }
 
 // A118

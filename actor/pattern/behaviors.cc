@@ -3,6 +3,9 @@
 #include <memory>
 
 namespace fraktor::inline v0 {
+
+using actor_internal::HandlerOwner;
+
 namespace {
 
 struct OwnedBehavior final : HandlerOwner {

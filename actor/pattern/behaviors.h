@@ -32,7 +32,7 @@
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
-#include "fraktor/actor/context/behavior_stack.h"
+#include "fraktor/actor/context/internal/behavior_stack.h"
 #include "fraktor/actor/message/envelope.h"
 
 namespace fraktor::inline v0 {

@@ -13,7 +13,7 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/pattern/pattern_fixture.h"
+#include "fraktor/actor/pattern/internal/pattern_fixture.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/utils/future/task.h"
 
@@ -115,7 +115,7 @@ TEST_F(BehaviorsTest, MayBeFunctionsThatReplaceThemselves) {
 
 TEST_F(BehaviorsTest, AreRefusedBeyondTheLimit) {
   EXPECT_EQ(Say(SpawnChanging(true), {"many", "x"}),
-            Lines({"a: many", "1000 behaviours are stacked; use Become, or go back by Unbecome", "b: x"}));
+            Lines({"a: many", "1000 behaviours are stacked already; use Become, or remove some by Unbecome", "b: x"}));
 }
 
 // A coroutine uses the captures of its function after the function was replaced.

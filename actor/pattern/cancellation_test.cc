@@ -97,14 +97,17 @@ TEST(Cancellation, ReachesBlockingWorkAndDropsWorkThatWaits) {
   auto pool = BlockingPool::Start({.max_threads = 1}, *toolbox).value();
   std::stop_source stop;
   absl::Notification begun;
+  absl::Notification seen;
+  absl::Notification release;
   bool has_run = false;
-  auto seen = std::make_shared<absl::Notification>();
-  auto running = RunBlocking(*pool, stop.get_token(), [&begun, seen](std::stop_token token) {
+  // The work sees the stop and goes on until it is released: the future must not wait for it.
+  auto running = RunBlocking(*pool, stop.get_token(), [&](std::stop_token token) {
     begun.Notify();
     absl::Notification stopped;
     const std::stop_callback on_stop(token, [&] { stopped.Notify(); });
     stopped.WaitForNotification();
-    seen->Notify();
+    seen.Notify();
+    release.WaitForNotification();
     return 1;
   });
   auto waiting = RunBlocking(*pool, stop.get_token(), [&](std::stop_token) { has_run = true; });
@@ -112,7 +115,8 @@ TEST(Cancellation, ReachesBlockingWorkAndDropsWorkThatWaits) {
   stop.request_stop();
   EXPECT_TRUE(absl::IsCancelled(running.Wait().status())) << "at once";
   EXPECT_TRUE(absl::IsCancelled(waiting.Wait()));
-  seen->WaitForNotification();
+  seen.WaitForNotification();
+  release.Notify();
   pool->Stop();
   EXPECT_FALSE(has_run);
 }

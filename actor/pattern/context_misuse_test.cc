@@ -9,31 +9,43 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/context/misuse.h"
+#include "fraktor/actor/context/internal/misuse.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/stash.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/timer/receive_timeout.h"
+#include "fraktor/actor/timer/timers.h"
 
 namespace fraktor {
 namespace {
 
 struct Tick {};
+struct Put {};
+struct Leak;
+using LeakyContext = TypedContext<Tick, Put, Leak>;
 struct Leak {
-  TypedContext<Tick, Leak>** context;
+  LeakyContext** context;
 };
 
-class Leaky : public Actor<Leaky, Tick, Leak> {
+class Leaky : public Actor<Leaky, Tick, Put, Leak> {
  public:
-  void On(Context&, const Tick&) { ++ticks_; }
+  void On(Context&, const Tick&) {}
+  void On(Context& context, const Put&) { EXPECT_TRUE(Stash(context).ok()); }
   void On(Context& context, const Leak& leak) { *leak.context = &context; }
+};
+// Counts what it handles.
+struct Counting {
+  explicit Counting(int* handled) : handled_(*handled) {}
+  void On(Leaky::Context&, const Tick&) { ++handled_; }
+  void On(Leaky::Context&, const Put&) { ++handled_; }
+  void On(Leaky::Context&, const Leak&) {}
 
  private:
-  int ticks_ = 0;
+  int& handled_;
 };
 struct Quiet {
   void On(Leaky::Context&, const Tick&) {}
+  void On(Leaky::Context&, const Put&) {}
   void On(Leaky::Context&, const Leak&) {}
 };
 
@@ -60,10 +72,21 @@ TEST_F(ContextMisuse, IsNamedWhereItEndsTheProgram) {
 #endif
 }
 
-// As in a program that was compiled with NDEBUG.
+// As in a program that was compiled with NDEBUG. The actor has a timer, a stashed message, a
+// receive timeout and a stacked behaviour: a call that is not refused would find them, or change
+// them.
 TEST_F(ContextMisuse, IsRefusedAndChangesNothing) {
   const RefusedMisuse as_with_ndebug;
   ASSERT_NE(kept_, nullptr);
+  int handled = 0;
+  leaky_.Tell(Put{});
+  kit_.Settle();
+  kit_.RunIn(leaky_, [&](Leaky::Context& context) {
+    EXPECT_TRUE(Timers(context).StartSingle("t", Tick{}, absl::Hours(1)).ok());
+    EXPECT_TRUE(SetReceiveTimeout(context, absl::Hours(2)).ok());
+    EXPECT_TRUE(context.BecomeStacked<Counting>(&handled).ok());
+    EXPECT_EQ(StashSize(context), 1u);
+  });
   const auto misuse = [&] {
     const std::vector<std::pair<std::string, absl::Status>> refused = {
         {"Stash", Stash(*kept_)},
@@ -91,16 +114,25 @@ TEST_F(ContextMisuse, IsRefusedAndChangesNothing) {
     EXPECT_FALSE(IsLogOn(*kept_, LogLevel::kError));
     Log(*kept_, LogLevel::kError, "nobody logs this");
   };
-  misuse();
-  std::thread(misuse).join();
   auto other = kit_.Spawn<Leaky>();
-  kit_.RunIn(other, [&](Leaky::Context&) { misuse(); });
-  // The actor is as it was: its own turns may do all that.
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "nobody logs this"}, 0, [&] {
+    misuse();
+    std::thread(misuse).join();
+    kit_.RunIn(other, [&](Leaky::Context&) { misuse(); });
+  });
+  // The actor is as it was, and its own turns may call all of them.
+  leaky_.Tell(Tick{});
+  kit_.Settle();
+  EXPECT_EQ(handled, 1) << "the stacked behaviour handles the Tick; the stashed message is still stashed";
   kit_.RunIn(leaky_, [&](Leaky::Context& context) {
+    EXPECT_TRUE(context.Unbecome());
     EXPECT_FALSE(context.Unbecome());
+    EXPECT_EQ(StashSize(context), 1u);
     EXPECT_FALSE(StashIsFull(context));
-    EXPECT_TRUE(Timers(context).StartSingle("t", Tick{}, absl::Seconds(1)).ok());
-    EXPECT_EQ(Timers(context).size(), 1u);
+    EXPECT_EQ(ReceiveTimeoutOf(context), absl::Hours(2));
+    EXPECT_TRUE(Timers(context).IsActive("t"));
+    EXPECT_TRUE(Timers(context).StartSingle("u", Tick{}, absl::Hours(1)).ok());
+    EXPECT_EQ(Timers(context).size(), 2u);
     EXPECT_TRUE(IsLogOn(context, LogLevel::kError));
   });
 }

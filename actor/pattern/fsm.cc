@@ -3,12 +3,18 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/send/actor_worker.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::fsm_internal {
+
+using actor_internal::ActorWorker;
+using actor_internal::MayLive;
 
 std::string NumberOfState(int64_t number) { return absl::StrCat("number ", number); }
 
@@ -28,10 +34,22 @@ void LogFailure(ActorContext& context, const absl::Status& error) {
   }
 }
 
+void LogThrown(ActorContext& context) {
+  const absl::Status thrown = StatusFromException(CaptureException());
+  if (IsLogOn(context, LogLevel::kError)) {
+    Log(context, LogLevel::kError, absl::StrCat("OnTermination of a state machine threw: ", thrown.message()));
+  }
+}
+
 void SendReply(ActorRef to, EnvelopePtr reply) {
   ActorWorker& worker = ActorContext::worker();
-  reply->set_sender(worker.turn.self());
+  reply->set_sender(worker.turn_state.self());
   worker.Send(to, reply.release());
+}
+
+void FailAsk(ActorContext& context, const absl::Status& error) {
+  if (!error.ok() && context.sender().IsPromise())
+    SendReply(context.sender(), MakeEnvelope<ErrorReply>(ActorRef(), error));
 }
 
 bool HasEnded(ActorRef actor) { return !MayLive(actor); }

@@ -32,7 +32,8 @@
 // - Named timers are those of timers.h, under any key. They are independent of the timeout of a
 //   state.
 // - Stop ends the actor. OnTermination runs once, with the data of Stop. If the actor ends
-//   otherwise, or is restarted, the reason is kShutdown. All timers are cancelled before.
+//   otherwise, or is restarted, the reason is kShutdown. All timers are cancelled before. An
+//   exception of OnTermination is logged, and the actor ends all the same.
 // - GoTo to a state without a handler ends the actor. The reason is kFailure, and is logged.
 // - A message that the handlers of the state and WhenUnhandled reject is unhandled
 //   (ActorContext::Unhandled), and the machine stays.
@@ -62,8 +63,8 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/table/indexed_set.h"
 
@@ -98,7 +99,7 @@ struct FsmReason {
 
   static FsmReason Normal() { return {}; }
   static FsmReason Shutdown() { return {.kind = Kind::kShutdown}; }
-  // `error` is logged.
+  // `error` is logged. If the message is an ask and the handler has not replied, the asker gets it.
   static FsmReason Failure(absl::Status error) { return {.kind = Kind::kFailure, .error = std::move(error)}; }
 
   Kind kind = Kind::kNormal;
@@ -113,7 +114,11 @@ std::string NumberOfState(int64_t number);
 absl::Status NoSuchState(ActorContext& context, std::string_view state);
 absl::Status NotStarted(ActorContext& context);
 void LogFailure(ActorContext& context, const absl::Status& error);
+// Logs the exception of OnTermination. Called in a handler that catches everything.
+void LogThrown(ActorContext& context);
 void SendReply(ActorRef to, EnvelopePtr reply);
+// Replies with the error if the message of this turn is an ask.
+void FailAsk(ActorContext& context, const absl::Status& error);
 bool HasEnded(ActorRef actor);
 
 }  // namespace fsm_internal
@@ -303,12 +308,16 @@ class Fsm : public ActorInstance {
     const bool is_stop = next.kind_ == Next::Kind::kStop;
     if (!is_stop && !Exists(next.state_)) {
       const absl::Status error = fsm_internal::NoSuchState(context, NameOf(next.state_));
+      fsm_internal::FailAsk(context, error);
       Terminate(context, FsmReason::Failure(error));
       context.Stop();
       return absl::OkStatus();
     }
     for (EnvelopePtr& reply : next.replies_) fsm_internal::SendReply(context.sender(), std::move(reply));
     if (is_stop) {
+      if (next.reason_.kind == FsmReason::Kind::kFailure && next.replies_.empty()) {
+        fsm_internal::FailAsk(context, next.reason_.error);
+      }
       if (next.data_.has_value()) data_ = std::move(next.data_);
       Terminate(context, next.reason_);
       context.Stop();
@@ -361,7 +370,13 @@ class Fsm : public ActorInstance {
     is_terminated_ = true;
     Timers(context).CancelAll();
     if (reason.kind == FsmReason::Kind::kFailure) fsm_internal::LogFailure(context, reason.error);
-    if (on_termination_ != nullptr) on_termination_(context, reason, *state_, *data_);
+    if (on_termination_ == nullptr) return;
+    try {
+      on_termination_(context, reason, *state_, *data_);
+    } catch (...) {
+      // The machine ends all the same.
+      fsm_internal::LogThrown(context);
+    }
   }
 
   void Log(const Envelope& message) {

@@ -18,9 +18,9 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/pattern/pattern_fixture.h"
-#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/pattern/internal/pattern_fixture.h"
 #include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/timer/timers.h"
 
 namespace fraktor {
 namespace {
@@ -64,6 +64,7 @@ class Machine final : public Fsm<At, int> {
   using Fsm::GoTo;
   using Fsm::KeepLog;
   using Fsm::next_data;
+  using Fsm::OnTermination;
   using Fsm::OnTransition;
   using Fsm::SetStateTimeout;
   using Fsm::StartWith;
@@ -245,6 +246,48 @@ TEST_F(FsmTest, EndsWithAnErrorIfTheNextStateDoesNotExist) {
   EXPECT_NE(kept_log_.lines.back().find(" goes to state number 2, which has no handler; give it one by When"),
             std::string::npos)
       << kept_log_.lines.back();
+}
+
+// A79: the asker does not wait for its whole timeout.
+TEST_F(FsmTest, RepliesWithTheErrorThatEndsIt) {
+  const auto ask = [&](std::function<Machine::Next(Machine&, ActorContext&)> what) {
+    const ActorRef machine = SpawnMachine();
+    auto asking = system_->Ask<std::string>(machine, Machine::Answer{std::move(what)}, absl::Hours(1));
+    Settle();
+    EXPECT_FALSE(IsAlive(machine));
+    return asking.IsReady() ? asking.Take().status() : absl::UnknownError("no reply");
+  };
+  const absl::Status lost = ask([](Machine& m, ActorContext&) { return m.GoTo(At::kLost); });
+  EXPECT_EQ(lost.code(), absl::StatusCode::kInternal) << lost;
+  EXPECT_NE(lost.message().find("has no handler; give it one by When"), std::string::npos) << lost;
+  const absl::Status failed =
+      ask([](Machine& m, ActorContext&) { return m.Stop(FsmReason::Failure(absl::DataLossError("no disk"))); });
+  EXPECT_EQ(failed, absl::DataLossError("no disk"));
+  const absl::Status replied = ask([](Machine& m, ActorContext&) {
+    return m.Stop(FsmReason::Failure(absl::DataLossError("no disk"))).Replying(std::string("a reply"));
+  });
+  EXPECT_EQ(replied, absl::OkStatus());
+}
+
+TEST_F(FsmTest, EndsAlthoughTheTerminationHandlerThrows) {
+  const auto setup = [this](Machine& m) {
+    m.OnTermination([this](ActorContext&, const FsmReason&, At, int) {
+      Note("terminated");
+      throw std::runtime_error("no way");
+    });
+  };
+  const ActorRef stopped = SpawnMachine(setup);
+  const ActorRef lost = SpawnMachine(setup);
+  Take();
+  Have(stopped, [](Machine& m, ActorContext&) { return m.Stop(); });
+  EXPECT_EQ(Take(), Log({"0: terminated"}));
+  EXPECT_FALSE(IsAlive(stopped));
+  ASSERT_FALSE(kept_log_.lines.empty());
+  EXPECT_NE(kept_log_.lines.back().find("OnTermination of a state machine threw: exception: no way"), std::string::npos)
+      << kept_log_.lines.back();
+  Have(lost, [](Machine& m, ActorContext&) { return m.GoTo(At::kLost); });
+  EXPECT_EQ(Take(), Log({"0: terminated"}));
+  EXPECT_FALSE(IsAlive(lost));
 }
 
 TEST_F(FsmTest, CannotBeginWithoutAFirstState) {

@@ -101,6 +101,72 @@ TEST_F(PatternTest, ATimedFutureThatIsDroppedLetsGoOfTheTimerAndTheInnerOne) {
 
 // Value and timer come at the same time, on two threads: one of them wins, and the other is
 // dropped.
+// Futures that are dropped leave no timer behind: the toolbox has ten.
+TEST(SleepFor, CancelsItsTimerWhenTheFutureIsDropped) {
+  auto toolbox = LocalToolbox::Make({.max_timers = 10}).value();
+  for (int i = 0; i < 100; ++i) {
+    Future<void> dropped = SleepFor(*toolbox, absl::Hours(1));
+    ASSERT_FALSE(dropped.IsReady()) << i << ": " << dropped.Take();
+    Future<void> cancelled = SleepFor(*toolbox, absl::Hours(1));
+    EXPECT_TRUE(cancelled.Cancel());
+    EXPECT_EQ(cancelled.Take().code(), absl::StatusCode::kCancelled);
+  }
+  std::vector<Future<void>> sleeping;
+  for (int i = 0; i < 10; ++i) sleeping.push_back(SleepFor(*toolbox, absl::Hours(1)));
+  EXPECT_EQ(SleepFor(*toolbox, absl::Hours(1)).Take().code(), absl::StatusCode::kResourceExhausted);
+  ASSERT_TRUE(toolbox->RunFor(absl::Hours(1)).ok());
+  EXPECT_TRUE(sleeping.back().Take().ok());
+  sleeping.pop_back();
+  Future<void> last = SleepFor(*toolbox, absl::Hours(1));
+  toolbox.reset();
+  EXPECT_EQ(last.Take().code(), absl::StatusCode::kCancelled) << "the toolbox has ended";
+}
+
+TEST(SleepForOnThreads, FiresOrIsDropped) {
+  auto toolbox = StdToolbox::Make({}).value();
+  for (int i = 0; i < 2000; ++i) {
+    Future<void> future = SleepFor(*toolbox, absl::Microseconds(i % 50));
+    if (i % 3 == 0) {
+      EXPECT_TRUE(future.Wait().ok());
+    } else if (i % 3 == 1 && !future.Cancel()) {
+      EXPECT_TRUE(future.Take().ok());
+    }
+  }
+}
+
+struct Doze {};
+class Dozing : public Actor<Dozing, Doze> {
+ public:
+  explicit Dozing(absl::Status* ended) : ended_(*ended) {}
+  Task<> On(Context& context, const Doze&) {
+    Future<void> delay = context.Delay(absl::Hours(1));
+    ended_ = delay.IsReady() ? delay.Take() : absl::OkStatus();
+    if (!ended_.ok()) co_return;
+    ended_ = co_await delay;
+  }
+
+ private:
+  absl::Status& ended_;
+};
+
+// A handler that waits in Delay ends with its actor, and so does its timer.
+TEST(Delay, LeavesNoTimerOfAnActorThatHasEnded) {
+  auto toolbox = LocalToolbox::Make({.max_timers = 100}).value();
+  ActorSystemOptions options;
+  options.toolbox = toolbox.get();
+  options.log_level = LogLevel::kOff;
+  auto system = ActorSystem::Create(options).value();
+  for (int i = 0; i < 1000; ++i) {
+    absl::Status ended;
+    auto dozing = system->Spawn<Dozing>("", &ended);
+    dozing.Tell(Doze{});
+    ASSERT_TRUE(toolbox->RunUntilIdle().ok());
+    ASSERT_TRUE(ended.ok()) << i << ": " << ended;
+    system->Stop(dozing.untyped());
+    ASSERT_TRUE(toolbox->RunUntilIdle().ok());
+  }
+}
+
 TEST(WithTimeoutOnThreads, RacesAreWonOnce) {
   auto toolbox = StdToolbox::Make({}).value();
   int values = 0;

@@ -10,12 +10,15 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/time/timer_id.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::MayLive;
+
 namespace {
 
 struct BeginStop {
@@ -59,7 +62,7 @@ class StopAwaiter final : public ActorInstance {
     promise_ = std::move(begin.promise);
     FRAKTOR_RETURN_IF_ERROR(context.Watch(actor_));
     if (begin.is_intercepted) {
-      ActorContext::worker().SendMarked(actor_, begin.message.release());
+      ActorContext::worker().SendIntercepted(actor_, begin.message.release());
     } else {
       ActorContext::worker().Send(actor_, begin.message.release());
     }
@@ -85,7 +88,10 @@ class StopAwaiter final : public ActorInstance {
 
 Future<void> graceful_stop_internal::Begin(ActorSystem& system, ActorRef actor, absl::Duration timeout,
                                            EnvelopePtr message, bool is_intercepted) {
-  if (actor.IsNoOne()) return MakeReadyFuture<void>(absl::InvalidArgumentError("no one cannot be stopped"));
+  if (actor.IsNoOne()) {
+    return MakeReadyFuture<void>(absl::InvalidArgumentError(
+        "GracefulStop got a reference to no one, such as a default ActorRef; pass an actor"));
+  }
   if (!MayLive(actor)) return MakeReadyFuture();
   const absl::StatusOr<ActorRef> awaiter = system.TrySpawnSystemActor(PropsOf<StopAwaiter>());
   if (!awaiter.ok()) return MakeReadyFuture<void>(awaiter.status());

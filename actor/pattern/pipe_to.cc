@@ -1,8 +1,10 @@
 #include "fraktor/actor/pattern/pipe_to.h"
 
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 
 namespace fraktor::inline v0::pipe_to_internal {
+
+using actor_internal::ActorWorker;
 
 void Send(ActorRef to, EnvelopePtr message) {
   if (ActorWorker* const worker = ActorWorker::Current()) {

@@ -1,6 +1,8 @@
 #include "fraktor/actor/pattern/receptionist.h"
 
+#include <latch>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -8,6 +10,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
+#include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
 
 namespace fraktor {
@@ -163,6 +166,37 @@ TEST_F(ReceptionistTest, KeepsManyServices) {
   for (const RefOf<Printer>& printer : printers) kit_.system().Stop(printer);
   kit_.Settle();
   EXPECT_EQ(Find(key_), Printers());
+}
+
+// Several threads call Of for the first time at once.
+TEST(ReceptionistOnThreads, IsStartedOnce) {
+  for (int round = 0; round < 30; ++round) {
+    ActorSystemOptions options;
+    options.workers = 1;
+    options.log_level = LogLevel::kOff;
+    auto system = ActorSystem::Create(options).value();
+    const ServiceKey<Print> key("printers");
+    constexpr int kThreads = 4;
+    std::vector<RefOf<Printer>> printers;
+    for (int t = 0; t < kThreads; ++t) printers.push_back(system->Spawn<Printer>());
+    std::latch all(kThreads);
+    std::vector<std::thread> threads;
+    for (const RefOf<Printer>& printer : printers) {
+      threads.emplace_back([&] {
+        all.arrive_and_wait();
+        Receptionist& receptionist = Receptionist::Of(*system);
+        receptionist.Register(key, printer);
+        const absl::StatusOr<Listing<Print>> found = receptionist.Find(key, absl::InfiniteDuration()).Wait();
+        EXPECT_TRUE(found.ok()) << found.status();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    // All have registered with the same receptionist.
+    const absl::StatusOr<Listing<Print>> found = Receptionist::Of(*system).Find(key, absl::InfiniteDuration()).Wait();
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->services.size(), size_t{kThreads});
+    EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
+  }
 }
 
 }  // namespace

@@ -3,14 +3,19 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/cell/actor_tree.h"
-#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
 
 namespace fraktor::inline v0::start_task_internal {
+
+using actor_internal::ActorSlot;
+using actor_internal::ActorTree;
+using actor_internal::TaskForActor;
+
 namespace {
 
 class TaskRunner final : public ActorInstance {
@@ -32,7 +37,7 @@ void RunIn(ActorRef runner, Task<void> task) {
   TellSystem(runner, MakeEnvelope<TaskForActor>(ActorRef(), std::move(task)));
 }
 
-void EndRunner() { ActorContext::Of(*ActorContext::worker().turn.running()).Stop(); }
+void EndRunner() { ActorContext::Of(*ActorContext::worker().turn_state.running()).Stop(); }
 
 Waker StopWaker(ActorRef runner) {
   return {.function = [](void* slot, uint64_t word,

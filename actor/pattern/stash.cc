@@ -5,20 +5,30 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/cell_attachment.h"
+#include "fraktor/actor/cell/internal/cell_attachment.h"
 #include "fraktor/actor/event/dead_letters.h"
-#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/observe/observed_id.h"
-#include "fraktor/actor/observe/worker_metrics.h"
-#include "fraktor/actor/send/actor_worker.h"
-#include "fraktor/actor/send/limited_sending.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/observe/internal/observed_id.h"
+#include "fraktor/actor/observe/internal/worker_metrics.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/send/internal/limited_sending.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorSlot;
+using actor_internal::ActorWorker;
+using actor_internal::AttachmentOf;
+using actor_internal::CellAttachment;
+using actor_internal::EnvelopeList;
+using actor_internal::FindAttachment;
+using actor_internal::kLimitedFlag;
+using actor_internal::Readmitted;
+
 namespace {
 
 class StashedMessages final : public CellAttachment {
@@ -70,7 +80,7 @@ class StashedMessages final : public CellAttachment {
   static void GiveBack(ActorContext& context, EnvelopeList list) {
     ActorWorker& worker = ActorContext::worker();
     ActorSlot& slot = context.slot();
-    if ((slot.flags() & kLimitedFlag) != 0) list = Readmitted(worker, slot, list);
+    if ((slot.flags() & kLimitedFlag) != 0) list = Readmitted(worker.turn(), list);
     if (worker.metrics != nullptr) {
       const ObservedId type = slot.type.load(std::memory_order_relaxed);
       for (const Envelope* at = list.first; at != nullptr; at = Envelope::Of(at->next)) {

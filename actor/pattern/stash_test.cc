@@ -15,7 +15,7 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/pattern/pattern_fixture.h"
+#include "fraktor/actor/pattern/internal/pattern_fixture.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/utils/status/typed_error.h"

@@ -39,9 +39,11 @@
 
 namespace fraktor::inline v0 {
 
-class ActorSlot;    // fraktor/actor/slot/actor_slot.h
-class PromiseSlot;  // fraktor/actor/slot/promise_slot.h
-class RemoteSlot;   // fraktor/actor/send/remote_sending.h
+namespace actor_internal {
+class ActorSlot;    // fraktor/actor/slot/internal/actor_slot.h
+class PromiseSlot;  // fraktor/actor/slot/internal/promise_slot.h
+class RemoteSlot;   // fraktor/actor/send/internal/remote_sending.h
+}  // namespace actor_internal
 
 class ActorRef {
  public:
@@ -83,9 +85,9 @@ class ActorRef {
 
   // The slot by its kind; call each only for references of that kind. slot() of no one is null. The
   // header of each kind of slot defines its function; see above.
-  inline ActorSlot* slot() const;
-  inline PromiseSlot* promise_slot() const;
-  inline RemoteSlot* remote_slot() const;
+  inline actor_internal::ActorSlot* slot() const;
+  inline actor_internal::PromiseSlot* promise_slot() const;
+  inline actor_internal::RemoteSlot* remote_slot() const;
 
   // An envelope carries this word, so that the recipient's slot can check the generation.
   constexpr uint64_t word() const { return word_; }

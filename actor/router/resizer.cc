@@ -48,15 +48,17 @@ absl::Status PressureResizerOptions::Validate() const {
   return CheckRange(kName, "backoff_rate", backoff_rate, 0, 1);
 }
 
-int64_t ChangeByPressure(const PressureResizerOptions& options, int64_t size, int64_t pressed) {
-  const auto whole = static_cast<double>(size);
+int64_t ChangeByPressure(const PressureResizerOptions& options, const PoolPressure& pool) {
+  const int64_t known = pool.size - pool.unknown;
+  const auto whole = static_cast<double>(pool.size);
   int64_t change = 0;
-  if (pressed >= size) {
+  if (known > 0 && pool.pressed >= known) {
     change = static_cast<int64_t>(std::ceil(options.rampup_rate * whole));
-  } else if (options.backoff_threshold > 0 && static_cast<double>(pressed) / whole < options.backoff_threshold) {
+  } else if (known > 0 && options.backoff_threshold > 0 &&
+             static_cast<double>(pool.pressed) / static_cast<double>(known) < options.backoff_threshold) {
     change = static_cast<int64_t>(std::floor(-options.backoff_rate * whole));
   }
-  return std::clamp<int64_t>(size + change, options.lower_bound, options.upper_bound) - size;
+  return std::clamp<int64_t>(pool.size + change, options.lower_bound, options.upper_bound) - pool.size;
 }
 
 absl::Status ExploringResizerOptions::Validate() const {
@@ -78,7 +80,7 @@ absl::Status ExploringResizerOptions::Validate() const {
 }
 
 void ExploringResizer::Learn(const Observation& seen) {
-  const bool is_full = seen.busy >= seen.size;
+  const bool is_full = seen.size > seen.unknown && seen.busy >= seen.size - seen.unknown;
   const bool was_full = idle_since_ == Instant::InfiniteFuture();
   if (is_full && was_full && has_seen_ && seen.size == last_.size) {
     const int64_t handled = static_cast<int64_t>(seen.messages - last_.messages) + last_.waiting - seen.waiting;
@@ -126,7 +128,7 @@ int64_t ExploringResizer::Change(const Observation& seen) {
   if (idle_since_ != Instant::InfiniteFuture()) {
     if (idle_since_ + options_.downsize_after_underutilized_for <= seen.now) {
       const auto enough = static_cast<int64_t>(static_cast<double>(most_busy_) * options_.downsize_ratio);
-      change = std::min<int64_t>(enough - seen.size, 0);
+      change = std::min<int64_t>(enough + seen.unknown - seen.size, 0);
     }
   } else if (!seconds_per_message_.empty()) {
     change = random_.Bernoulli(options_.chance_of_exploration) ? Explore(seen.size) : Optimize(seen.size);

@@ -7,6 +7,9 @@
 // routees, in its own turn, and grows or shrinks within the bounds. A routee that leaves gets a
 // PoisonPill 100 ms later.
 //
+// The load of a remote routee is not known here. A resizer judges a pool by the other routees, and
+// keeps the size of a pool whose routees are all remote.
+//
 // Thread safety: options are values; a resizer belongs to its pool.
 #ifndef FRAKTOR_ACTOR_ROUTER_RESIZER_H_
 #define FRAKTOR_ACTOR_ROUTER_RESIZER_H_
@@ -43,9 +46,14 @@ struct PressureResizerOptions {
   absl::Status Validate() const;
 };
 
-// The number of routees to add, or to remove if negative, when `pressed` of `size` are under
-// pressure.
-int64_t ChangeByPressure(const PressureResizerOptions& options, int64_t size, int64_t pressed);
+// The state of a pool for a PressureResizer.
+struct PoolPressure {
+  int64_t size = 0;
+  int64_t unknown = 0;  // Routees of `size` whose load is not known: remote actors.
+  int64_t pressed = 0;  // Routees under pressure, of those whose load is known.
+};
+// The number of routees to add, or to remove if negative.
+int64_t ChangeByPressure(const PressureResizerOptions& options, const PoolPressure& pool);
 
 // Tries other sizes from time to time while all routees are busy, and moves towards the size with
 // the highest throughput.
@@ -83,7 +91,8 @@ class ExploringResizer {
   struct Observation {
     Instant now;
     int64_t size = 0;
-    int64_t busy = 0;       // Routees that handle a message.
+    int64_t unknown = 0;    // Routees of `size` whose load is not known: remote actors.
+    int64_t busy = 0;       // Routees that handle a message, of those whose load is known.
     uint64_t messages = 0;  // Messages that the router has routed since its start.
     int64_t waiting = 0;    // Messages in mailboxes of routees, as far as they are counted.
   };

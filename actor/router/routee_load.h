@@ -9,9 +9,9 @@
 #include <atomic>
 #include <cstdint>
 
-#include "fraktor/actor/mailbox/mailbox_limits.h"
+#include "fraktor/actor/mailbox/internal/mailbox_limits.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 
 namespace fraktor::inline v0 {
 
@@ -23,9 +23,9 @@ inline constexpr uint64_t kUnknownLoad = UINT64_MAX - 1;
 // more for each message that waits. With an unbounded one, 2 if any messages wait: nobody counts
 // them.
 inline uint64_t RouteeLoad(ActorRef actor) {
-  if (!MayLive(actor)) return kLoadOfEnded;
+  if (!actor_internal::MayLive(actor)) return kLoadOfEnded;
   if (!actor.IsActor()) return kUnknownLoad;
-  const ActorSlot& slot = *actor.slot();
+  const actor_internal::ActorSlot& slot = *actor.slot();
   if (slot.mailbox.inbox.IsIdle()) return 0;
   // Acquire: pairs with the release that publishes the limits of a mailbox.
   if ((actor.word() & ActorRef::kLimited) != 0) return 1 + slot.limits.load(std::memory_order_acquire)->depth();

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/router/router_actor.h"
+#include "fraktor/actor/router/internal/router_actor.h"
 #include "fraktor/utils/status/status_macros.h"
 
 namespace fraktor::inline v0 {
@@ -54,7 +54,10 @@ absl::Status GroupOptions::Validate() const {
         absl::StrCat("GroupOptions.routees are ", routees.size(), "; they are at most ", kMaxRoutees));
   }
   for (const ActorRef routee : routees) {
-    if (routee.IsNoOne()) return absl::InvalidArgumentError("GroupOptions.routees has no one among them; leave it out");
+    if (routee.IsNoOne()) {
+      return absl::InvalidArgumentError(
+          "GroupOptions.routees contains a reference to no one, such as a default ActorRef; remove it");
+    }
   }
   return CheckRing(strategy, routees.size());
 }

@@ -21,11 +21,13 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/router/internal/router_fixture.h"
 #include "fraktor/actor/router/routee_load.h"
 #include "fraktor/actor/router/router.h"
 #include "fraktor/actor/router/router_messages.h"
@@ -33,20 +35,7 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/test_kit.h"
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-#define FRAKTOR_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#define FRAKTOR_SANITIZED 1
-#endif
-#endif
-
-#ifdef FRAKTOR_SANITIZED
-constexpr bool kIsSanitized = true;
-#else
-constexpr bool kIsSanitized = false;
-#endif
+#include "fraktor/utils/testing/sanitized.h"
 
 namespace fraktor {
 namespace {
@@ -119,9 +108,7 @@ class RoutingLogicTest : public testing::Test {
   ClerkRef SpawnScripted(ScriptedLogic::Script script, int size = 3) {
     return SpawnClerks(RouterStrategy::Using<ScriptedLogic>(std::move(script)), size);
   }
-  std::vector<ActorRef> RouteesOf(ClerkRef router) {
-    return kit_.system().AskAndWait<Routees>(router.untyped(), GetRoutees{}, absl::Seconds(1)).value().refs;
-  }
+  std::vector<ActorRef> RouteesOf(ClerkRef router) { return AskForRoutees(kit_.system(), router.untyped()); }
   // The routee that handled each note, by its number in `routees`, in the order of the notes.
   std::vector<size_t> Handlers(const std::vector<ActorRef>& routees) const {
     auto notes = diary_.notes;
@@ -335,6 +322,20 @@ TEST_F(RoutingLogicTest, EndsWithItsLastRouterAndRecipe) {
   EXPECT_EQ(living_.load(), 0);
 }
 
+// A pool whose routees cannot be spawned does not start, and has no PostStop.
+TEST_F(RoutingLogicTest, EndsWithARouterThatCannotStart) {
+  {
+    const PropsPtr props = MakePool({.strategy = RouterStrategy::Using<CountedLogic>(&living_), .size = 2},
+                                    *MakeTypedProps<Clerk>({.dispatcher = "missing"}, &diary_))
+                               .value();
+    const ActorRef router = kit_.Spawn(*props);
+    kit_.Settle();
+    EXPECT_FALSE(kit_.IsAlive(router));
+    EXPECT_EQ(living_.load(), 1);
+  }
+  EXPECT_EQ(living_.load(), 0);
+}
+
 TEST_F(RoutingLogicTest, AnIndexOutOfRangeIsADeadLetterAndAnErrorForTheAsker) {
   const ClerkRef clerks = SpawnScripted([](const RoutingCall& call) {
     const auto* const serve = call.message().TryAs<Serve>();
@@ -419,11 +420,7 @@ TEST(RoutingLogicStress, RoutersEndWhileManySend) {
     void On(Context&, const Note&) { count.fetch_add(1, std::memory_order_relaxed); }
     std::atomic<uint64_t>& count;
   };
-  ActorSystemOptions options;
-  options.config.system_name = "stress";
-  options.log_level = LogLevel::kOff;
-  options.workers = 2;
-  const auto system = ActorSystem::Create(options).value();
+  const std::unique_ptr<ActorSystem> system = MakeStressSystem();
   std::atomic<uint64_t> lost{0};
   const EventSubscription subscription = system->events().Listen<DeadLetter>([&](const DeadLetter& letter) {
     if (letter.message.type == MessageTypeOf<Note>()) lost.fetch_add(1);
@@ -449,6 +446,9 @@ TEST(RoutingLogicStress, RoutersEndWhileManySend) {
     system->Stop(pool.untyped());
     for (std::thread& sender : senders) sender.join();
   }
+  // A late message may wait in the mailbox of an actor that has ended. A dead letter that is found
+  // after the workers have stopped is not published.
+  ASSERT_TRUE(system->scheduler().dispatchers().AwaitQuiet(absl::InfiniteDuration()));
   EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
   EXPECT_EQ(living.load(), 0);
   EXPECT_EQ(handled.load() + lost.load(), uint64_t{kSenders} * kPerSender * static_cast<uint64_t>(rounds));

@@ -1,7 +1,8 @@
-// How a run of an actor ends, and why and how long an actor is suspended.
+// How a run of an actor ends (InvokeResult), and why and how long an actor is suspended
+// (SuspendReason, ResumeCondition). MessageInvoker::Run returns an InvokeResult to the worker. A
+// middleware (invoker_middleware.h, with an example) chooses a reason and a condition.
 //
-//   if (invoker.Run(worker, slot) == InvokeResult::kYielded) worker.Register(slot, Placement::kYield);
-//   return MiddlewareFlow::Break(SuspendReason::kRateLimit, ResumeCondition::After(delay));
+// Thread safety: values.
 #ifndef FRAKTOR_ACTOR_RUN_QUEUE_INVOKE_RESULT_H_
 #define FRAKTOR_ACTOR_RUN_QUEUE_INVOKE_RESULT_H_
 
@@ -13,21 +14,21 @@
 
 namespace fraktor::inline v0 {
 
-// Why an actor handles no user message for the time being. System messages it handles always.
+// Why an actor handles no user messages for now. It always handles system messages.
 enum class SuspendReason : uint8_t {
   kBackpressure,   // It has sent to a full mailbox.
-  kAwaitExternal,  // It waits for something outside: a future, a verdict of its supervisor.
-  kRateLimit,      // It has used what it may use for now.
-  kUserDefined,    // A middleware said so.
+  kAwaitExternal,  // It waits for a future, or for the decision of its supervisor.
+  kRateLimit,      // It has used up its rate.
+  kUserDefined,    // A middleware has suspended it for a reason of its own.
 };
 
-// Names what an actor waits for, when it waits for a signal. Chosen by who suspends; opaque to the scheduler.
+// The name of a signal that an actor waits for. The middleware that suspends the actor chooses it.
 struct SignalKey {
   uint64_t value = 0;
   friend auto operator<=>(const SignalKey&, const SignalKey&) = default;
 };
 
-// When a suspended actor goes on.
+// When a suspended actor resumes.
 class ResumeCondition {
  public:
   enum class Kind : uint8_t { kExternalSignal, kAfter, kWhenCapacityAvailable };
@@ -59,10 +60,10 @@ class ResumeCondition {
 // How a run of an actor ends.
 enum class InvokeResult : uint8_t {
   kCompleted,  // The mailbox is empty.
-  kYielded,    // The budget is used, and there may be messages left: the actor is to be queued again.
+  kYielded,    // The budget is used up and messages may be left: the worker must queue the actor again.
   kSuspended,  // The actor handles no user message until its resume condition holds.
-  kFailed,     // A handler has failed: the actor handles no user message until the verdict of its
-               // supervisor, which comes as a system message.
+  kFailed,     // A handler has failed: the actor handles no user message until its supervisor has
+               // decided, which it learns by a system message.
   kStopped,    // The actor has ended. Its mailbox is empty and its slot is free.
 };
 

@@ -9,28 +9,35 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_names.h"
-#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/internal/actor_names.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/path_failure.h"
-#include "fraktor/actor/selection/actor_selection_resolver.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/registry/internal/path_failure.h"
+#include "fraktor/actor/selection/internal/actor_selection_resolver.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/send/internal/promise_sending.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/send/promise_sending.h"
-#include "fraktor/actor/send/remote_sending.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/system/internal/remote_provider.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorWorker;
+using actor_internal::AnswerPromise;
+using actor_internal::FailRemoteAsk;
+using actor_internal::MayLive;
+using actor_internal::SharedSender;
+
 namespace {
 
 // The maximum number of actors that one selection visits. A text of a few bytes could otherwise
@@ -115,7 +122,7 @@ Selection Select(ActorContext& context, std::string_view text) {
 
 ActorRef Selection::SenderNow() {
   const ActorWorker* const worker = ActorWorker::Current();
-  return worker == nullptr ? ActorRef() : worker->turn.self();
+  return worker == nullptr ? ActorRef() : worker->turn_state.self();
 }
 
 std::string Selection::ToString() const {
@@ -225,7 +232,7 @@ void Selection::Deliver(EnvelopePtr message) const {
       // A promise cannot reply to Identify; it would take Identify for its reply.
       if (!sender.IsNoOne()) fraktor::Tell(sender, ActorIdentity{.id = identify->id, .ref = to[i]});
     } else if (one->type()->is_intercepted()) {
-      SendMarked(to[i], std::move(one));
+      SendIntercepted(to[i], std::move(one));
     } else if (ActorWorker* const worker = ActorWorker::Current()) {
       worker->Send(to[i], one.release());
     } else {

@@ -5,9 +5,9 @@
 //   auto finding = Select(context, "/user/till").ResolveOne(absl::Seconds(1));
 //   absl::StatusOr<ActorRef> till = co_await finding;
 //
-// selection/actor_selection.h defines the text: `/user/a` starts at the root, `a/b` starts at the actor
-// that selects (at the root for a system), and `pekko://shop/user/a` has an address. `*` matches
-// any run of characters, `?` matches one. `..` never leads above the guardian.
+// selection/actor_selection.h defines the text: `/user/a` starts at the root, `a/b` starts at the
+// actor that selects (at the root for a system), and `pekko://shop/user/a` has an address. `*`
+// matches any run of characters, `?` matches one. `..` never leads above the guardian.
 //
 // Each message looks up its recipients anew, on the sender's thread, and goes straight to their
 // mailboxes. An actor receives it once. Each recipient except the last receives a copy. If there is

@@ -3,20 +3,31 @@
 #include <optional>
 #include <utility>
 
-#include "fraktor/actor/send/dispatcher_table.h"
-#include "fraktor/actor/send/limited_sending.h"
-#include "fraktor/actor/send/promise_sending.h"
-#include "fraktor/actor/send/remote_sending.h"
-#include "fraktor/actor/send/routed_sending.h"
-#include "fraktor/actor/send/system_core.h"
-#include "fraktor/actor/slot/actor_slot.h"
-#include "fraktor/actor/slot/scheduler_signals.h"
+#include "fraktor/actor/send/internal/dispatcher_table.h"
+#include "fraktor/actor/send/internal/limited_sending.h"
+#include "fraktor/actor/send/internal/promise_sending.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
+#include "fraktor/actor/send/internal/routed_sending.h"
+#include "fraktor/actor/send/internal/system_core.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/actor/slot/internal/scheduler_signals.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorSlot;
+using actor_internal::ActorWorker;
+using actor_internal::AnswerPromise;
+using actor_internal::DispatcherTable;
+using actor_internal::RouteMessage;
+using actor_internal::SendLimitedForeign;
+using actor_internal::SendRemote;
+using actor_internal::SignalArrived;
+using actor_internal::SystemCore;
+
 namespace {
 
-// Makes an actor ready whose mailbox the caller holds.
-void MakeReady(ActorSlot& slot) {
+// Schedules an actor whose mailbox the caller holds.
+void Schedule(ActorSlot& slot) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
     worker->outbox.MakeReady(slot);
   } else {
@@ -24,7 +35,7 @@ void MakeReady(ActorSlot& slot) {
   }
 }
 
-// The same message with the time, if it is one to sample.
+// Returns the message, with the current time if it is sampled.
 EnvelopePtr Sampled(const SystemCore& core, ForeignMetrics& metrics, EnvelopePtr envelope) {
   if (!metrics.Sample() || envelope->has_trace()) [[likely]]
     return envelope;
@@ -35,10 +46,10 @@ EnvelopePtr Sampled(const SystemCore& core, ForeignMetrics& metrics, EnvelopePtr
 
 }  // namespace
 
-absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
+absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t flags) {
   if (to.IsRemote()) return SendRemote(to, std::move(envelope));
-  // First: a dead letter says whom it was meant for.
-  envelope->set_target_word(to.word() | mark);
+  // Set first: a dead letter names its target by it.
+  envelope->set_target_word(to.word() | flags);
   if (!to.IsCurrent()) {
     const bool is_answer = to.IsPromise();
     const bool is_of_ended_system = !to.IsNoOne() && SystemCore::Of(to) == nullptr;
@@ -46,7 +57,7 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
                             to.IsNoOne() ? DeadLetterReason::kNoRecipient
                             : is_answer  ? DeadLetterReason::kLateReply
                                          : DeadLetterReason::kStopped);
-    if (is_of_ended_system) return absl::UnavailableError("the actor system of the actor has ended");
+    if (is_of_ended_system) return absl::UnavailableError("the actor system of the target has ended");
     return absl::OkStatus();
   }
   if (to.IsPromise()) {
@@ -57,7 +68,8 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   const SystemCore* const core = SystemCore::Of(*slot);
   if (core == nullptr || !core->is_open()) {
     SystemCore::LoseForeign(to, std::move(envelope), DeadLetterReason::kShutdown);
-    return absl::UnavailableError("the actor system is shutting down and takes no messages from outside");
+    return absl::UnavailableError(
+        "the actor system of the target is shutting down and accepts no messages from other threads");
   }
   ForeignMetrics* const metrics = core->metrics();
   if ((to.word() & ActorRef::kLimited) != 0) {
@@ -66,7 +78,7 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   }
   if ((to.word() & ActorRef::kRouter) != 0) {
     if (!envelope->type()->is_intercepted()) return RouteMessage(to, std::move(envelope));
-    envelope->set_target_word(to.word() | kMarked);
+    envelope->set_target_word(to.word() | kIntercepted);
   }
   if (metrics != nullptr) {
     metrics->CountEnqueued(slot->type.load(std::memory_order_relaxed));
@@ -76,11 +88,11 @@ absl::Status SendForeign(ActorRef to, EnvelopePtr envelope, uint64_t mark) {
   return absl::OkStatus();
 }
 
-void SendMarked(ActorRef to, EnvelopePtr envelope) {
+void SendIntercepted(ActorRef to, EnvelopePtr envelope) {
   if (ActorWorker* const worker = ActorWorker::Current()) {
-    worker->SendMarked(to, envelope.release());
+    worker->SendIntercepted(to, envelope.release());
   } else {
-    SendForeign(to, std::move(envelope), kMarked).IgnoreError();
+    SendForeign(to, std::move(envelope), kIntercepted).IgnoreError();
   }
 }
 
@@ -99,7 +111,7 @@ bool PostSystem(ActorRef to, Envelope* envelope) {
   if (slot.mailbox.PostSystem(envelope) == InboxPush::kQueued) {
     slot.system_hint.store(true, std::memory_order_relaxed);
   } else {
-    MakeReady(slot);
+    Schedule(slot);
   }
   return true;
 }

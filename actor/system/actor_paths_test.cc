@@ -1,5 +1,6 @@
-// Names and paths of the actors of a whole system: automatic names, and how paths lead back to actors.
+// The names and paths of the actors of a system: automatic names, and lookups by path.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,14 +10,15 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/cell/child_list.h"
+#include "fraktor/actor/cell/internal/child_list.h"
 #include "fraktor/actor/event/event_stream.h"
-#include "fraktor/actor/path/auto_name.h"
+#include "fraktor/actor/path/internal/auto_name.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/actor_path_registry.h"
+#include "fraktor/actor/registry/internal/actor_path_registry.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/testing/sanitized.h"
 
 namespace fraktor {
 namespace {
@@ -34,7 +36,7 @@ class ActorPaths : public SystemTest {
     EXPECT_TRUE(child.ok()) << child.status();
     return child.ok() ? *child : ActorRef();
   }
-  // Why nobody is found by a path.
+  // The error of a path without an actor.
   PathResolutionErrorKind WhyNobodyHas(const std::string& path) {
     const absl::Status why = system().Resolve(path).status();
     EXPECT_FALSE(why.ok()) << path;
@@ -46,7 +48,7 @@ class ActorPaths : public SystemTest {
   static std::string OtherPath(const std::string& canonical) {
     return "pekko://test/user/other" + canonical.substr(canonical.rfind('#'));
   }
-  // As if the actor had spawned so many children already.
+  // Sets the number of the next child, as if the actor had spawned that many.
   static void SetNextNumber(ActorRef parent, uint64_t number) { parent.slot()->kin.children->next_number = number; }
 };
 
@@ -98,7 +100,7 @@ TEST_F(ActorPaths, ReservesThePathAndUidOfAnEndedActorForAWhile) {
   const ActorRef first = Spawn("a");
   const std::string first_life = system().CanonicalPathOf(first);
   Stop(first);
-  // The name is free at once, and the next life has another uid.
+  // The name is free at once, and the next incarnation has another uid.
   const ActorRef second = Spawn("a");
   EXPECT_EQ(system().Resolve("/user/a").value_or(ActorRef()), second);
   const std::string second_life = system().CanonicalPathOf(second);
@@ -116,7 +118,7 @@ TEST_F(ActorPaths, ReservesThePathAndUidOfAnEndedActorForAWhile) {
   EXPECT_EQ(WhyNobodyHas(second_life), PathResolutionErrorKind::kUidReserved);
   RunFor(absl::Minutes(30));
   EXPECT_EQ(WhyNobodyHas(second_life), PathResolutionErrorKind::kPidUnknown);
-  // Also after there was none left for a while.
+  // Also after all reservations had expired.
   const ActorRef third = Spawn("a");
   const std::string third_life = system().CanonicalPathOf(third);
   RunFor(absl::Hours(2));
@@ -130,7 +132,7 @@ TEST_F(ActorPaths, ReservesThePathAndUidOfAnEndedActorForAWhile) {
 TEST_F(ActorPaths, ReservesSoManyUidsAtMostAndSaysWhichOneHadToGo) {
   options_.config.max_uid_reservations = 2;
   std::vector<std::string> evicted;
-  // A listener may look at paths.
+  // A subscriber may look up paths.
   const EventSubscription listening =
       system().events().Listen<UidReservationEvicted>([&](const UidReservationEvicted& event) {
         evicted.push_back(std::string(event.path) + "#" + std::to_string(event.uid.value()) + " " +
@@ -161,7 +163,7 @@ TEST_F(ActorPaths, RemembersThePathOfAnEndedActorAsLongAsItsUidIsReserved) {
   RunFor(absl::Hours(1));
   EXPECT_EQ(system().PathOf(first).find("an actor that has ended (slot "), 0u) << system().PathOf(first);
   EXPECT_EQ(system().CanonicalPathOf(first), "");
-  // An automatic name is not remembered, since it is never given to another actor.
+  // The system does not remember automatic names: no other actor ever gets one.
   const ActorRef unnamed = SpawnUnnamed(second);
   EXPECT_NE(system().CanonicalPathOf(unnamed), "");
   Stop(unnamed);
@@ -182,6 +184,38 @@ TEST_F(ActorPaths, LooksForAPathOfManyAutomaticNames) {
   std::string path = "/user/parent";
   while (path.size() < 60'000) path += "/$a";
   EXPECT_EQ(WhyNobodyHas(path), PathResolutionErrorKind::kPidUnknown);
+}
+
+// A named child gives paths to all of its ancestors, and here the path is too long.
+TEST_F(ActorPaths, NamesNoActorBelowVeryManyLevelsAndSaysWhy) {
+  // An actor that ends leaves the text of its path for a while. The texts of 20 000 levels take
+  // sanitizers too long, so there the path is not too long.
+  constexpr int kLevels = kIsSanitized ? 3'000 : 100'000;
+  const PropsPtr props = PropsFor("unnamed");
+  ActorRef deepest;
+  std::function<absl::Status(ActorContext&)> dig;
+  int levels = 0;
+  dig = [&](ActorContext& context) {
+    deepest = context.self();
+    if (++levels < kLevels) context.Tell(context.Spawn(*props), Act{dig});
+    return absl::OkStatus();
+  };
+  const ActorRef top = Spawn("top");
+  Let(top, dig);
+  ASSERT_EQ(levels, kLevels);
+  absl::Status named;
+  Let(deepest, [&](ActorContext& context) {
+    named = context.TrySpawn(*props, "name").status();
+    return absl::OkStatus();
+  });
+  if (kIsSanitized) {
+    EXPECT_EQ(named, absl::OkStatus());
+  } else {
+    EXPECT_EQ(named.code(), absl::StatusCode::kResourceExhausted);
+    EXPECT_NE(named.message().find("use shorter names or a flatter tree"), absl::string_view::npos);
+  }
+  Stop(top);
+  EXPECT_FALSE(IsAlive(deepest));
 }
 
 }  // namespace

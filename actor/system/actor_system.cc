@@ -2,36 +2,43 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 
+#include "fraktor/actor/ask/ask_completion.h"
 #include "fraktor/actor/ask/reply_promise.h"
-#include "fraktor/actor/cell/actor_names.h"
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/cell/actor_tree.h"
-#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/cell/internal/actor_names.h"
+#include "fraktor/actor/cell/internal/child_links.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/context/spawn_error.h"
-#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
-#include "fraktor/actor/message/pooled_memory.h"
+#include "fraktor/actor/message/internal/pooled_memory.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/actor_path_registry.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/registry/internal/actor_path_registry.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_lifecycle.h"
+#include "fraktor/actor/slot/internal/actor_lifecycle.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/system/guardians.h"
-#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
+#include "fraktor/actor/tree/internal/actor_types.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -40,9 +47,23 @@
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorLifecycle;
+using actor_internal::ActorNames;
+using actor_internal::ActorTree;
+using actor_internal::ActorTreeOptions;
+using actor_internal::ActorTypes;
+using actor_internal::ActorWorker;
+using actor_internal::ExpectForeignChildren;
+using actor_internal::FindLiving;
+using actor_internal::ReadyQueueScheduler;
+using actor_internal::SchedulerState;
+using actor_internal::TaskForActor;
+
 namespace {
 
-// The end of a system, for which none of its actors may wait in a handler: it ends after them.
+// The future of WhenTerminated. A handler of one of the system's actors must not wait for it: the
+// system ends after its actors.
 class TerminationSource final : public FutureSource<void> {
  public:
   TerminationSource(const ActorSystem& system, Future<void> inner) : system_(system), inner_(std::move(inner)) {}
@@ -53,7 +74,7 @@ class TerminationSource final : public FutureSource<void> {
   bool Cancel() override { return inner_.Cancel(); }
   const char* AwaitsThisThread() const override {
     const ActorWorker* const worker = ActorWorker::Current();
-    if (worker == nullptr || worker->turn.running() == nullptr || worker->lifecycle.system() != &system_)
+    if (worker == nullptr || worker->turn_state.running() == nullptr || worker->lifecycle.system() != &system_)
       return nullptr;
     return "Wait for the end of the system in a handler of one of its actors, which the system waits for, would have "
            "no "
@@ -70,15 +91,15 @@ class TerminationSource final : public FutureSource<void> {
 };
 
 constexpr size_t kMaxReported = 1000;
-// Streams of the toolbox's generator.
+// The stream of the toolbox's random numbers for the key of uids.
 constexpr uint64_t kUidKeyStream = 0x756964;
 
-// Coroutines of actors come from the pool of nodes.
+// Installs the functions that utils/future calls. Coroutine frames come from the pool of nodes.
 void InstallHooks() {
   static constexpr TaskFrames kFrames{.allocate = &AllocatePooled, .free = &FreePooled};
   static const bool installed = InstallTaskFrames(kFrames);
   static_cast<void>(installed);
-  // What an actor has sent before it waits, as a pinned one may, must not wait with it.
+  // A pinned actor may block. Its pending messages are sent before.
   future_internal::InstallBeforeBlocking([] {
     ActorWorker* const worker = ActorWorker::Current();
     if (worker != nullptr) worker->outbox.Flush();
@@ -93,10 +114,10 @@ ReadyQueueSchedulerOptions SchedulerOptionsOf(const ActorSystemOptions& options)
   return scheduler;
 }
 
-// From any thread, with the sender that it has.
+// Sends an envelope from any thread. The envelope keeps its sender.
 void SendAsItIs(ActorRef to, EnvelopePtr message) {
   if (message->type()->is_intercepted()) {
-    SendMarked(to, std::move(message));
+    SendIntercepted(to, std::move(message));
   } else if (ActorWorker* const worker = ActorWorker::Current()) {
     worker->Send(to, message.release());
   } else {
@@ -124,7 +145,7 @@ absl::Status ActorSystemOptions::Validate() const {
   return SchedulerOptionsOf(*this).Validate();
 }
 
-// What a system is made of, in the order in which it goes.
+// The parts of a system, in the order in which they are made.
 class SystemParts {
  public:
   explicit SystemParts(const ActorSystemOptions& given)
@@ -136,7 +157,7 @@ class SystemParts {
   ~SystemParts() {
     if (scheduler != nullptr) scheduler->ForceStop();
     shutdown.reset();
-    // The latest first, and without the lock: one may still use the others.
+    // The latest first, and without the lock: an extension may use the earlier ones.
     for (bool more = true; more;) {
       Extension last;
       MutexLock lock(mutex);
@@ -153,18 +174,18 @@ class SystemParts {
   absl::Status Boot(ActorSystem& system);
   void OnRootEnded(ActorRef root);
 
-  // Whose children the actors are that are spawned from outside.
+  // The parent of actors that are spawned from outside.
   ActorRef UserParent() const {
     const bool in_system = options.config.default_guardian == Guardian::kSystem;
     return running->guardian(in_system ? GuardianKind::kSystem : GuardianKind::kUser);
   }
 
-  // Also while it boots; no one if there is none yet.
+  // Also while the system boots; no one before the guardian has started.
   ActorRef GuardianOf(GuardianKind kind) const {
     return is_running.load(std::memory_order_acquire) ? running->guardian(kind) : booting.guardian(kind);
   }
 
-  // The guardians only wait for the others; they are named if there is nobody else.
+  // Names the guardians only if no other actor lives: they wait for the others.
   void ReportLiving(ShutdownReport& report) const {
     const ActorRef root = running->guardian(GuardianKind::kRoot);
     const auto is_guardian = [&](ActorRef actor) {
@@ -172,14 +193,14 @@ class SystemParts {
              actor == running->guardian(GuardianKind::kSystem) || actor == temp;
     };
     std::vector<std::string> guardians;
-    for (const ActorRef actor : tree->Living(root, kMaxReported + kGuardianKinds + 1)) {
+    for (const ActorRef actor : FindLiving(root, kMaxReported + kGuardianKinds + 1)) {
       (is_guardian(actor) ? guardians : report.not_stopped).push_back(tree->PathOf(actor));
     }
     if (report.not_stopped.empty()) report.not_stopped = std::move(guardians);
     if (report.not_stopped.size() > kMaxReported) report.not_stopped.resize(kMaxReported);
   }
 
-  // Completes what waits for the end.
+  // Calls the callbacks of OnTermination, and completes the futures of WhenTerminated.
   void CompleteTermination() {
     std::vector<std::function<void()>> callbacks;
     std::vector<Promise<void>> waiting;
@@ -189,12 +210,21 @@ class SystemParts {
       callbacks.swap(termination_callbacks);
       waiting.swap(termination_promises);
     }
-    for (auto callback = callbacks.rbegin(); callback != callbacks.rend(); ++callback) (*callback)();
+    for (auto callback = callbacks.rbegin(); callback != callbacks.rend(); ++callback) {
+      try {
+        (*callback)();
+      } catch (...) {
+        const absl::Status thrown = StatusFromException(CaptureException());
+        log.Log(LogLevel::kError,
+                {.at = toolbox->WallNow(),
+                 .text = ToStd(absl::StrCat("a callback of ActorSystem::OnTermination threw: ", thrown.message()))});
+      }
+    }
     const absl::Status why = EndedBy();
     for (Promise<void>& promise : waiting) promise.Set(why);
   }
 
-  // A guardian has failed, and the system ends with it.
+  // A guardian has failed, which ends the system.
   void OnGuardianFailed(ActorRef guardian, const absl::Status& error) {
     {
       MutexLock lock(mutex);
@@ -213,7 +243,7 @@ class SystemParts {
     return ended_by;
   }
 
-  // The log hears of listeners that throw, unless somebody else does.
+  // Exceptions of subscribers are logged, unless the options say otherwise.
   EventStreamOptions StreamOptions() {
     EventStreamOptions stream = options.events;
     if (stream.on_throw == nullptr) {
@@ -237,28 +267,60 @@ class SystemParts {
   std::unique_ptr<CoordinatedShutdown> shutdown;
   ActorRef temp;
   BootingSystemState booting{[this](ActorRef actor) {
-    log.Log(LogLevel::kWarning,
-            {.at = toolbox->WallNow(),
-             .text = ToStd(absl::StrCat(tree->PathOf(actor), " was said to have stopped as a guardian, and is none"))});
+    log.Log(
+        LogLevel::kWarning,
+        {.at = toolbox->WallNow(),
+         .text = ToStd(absl::StrCat(tree->PathOf(actor), " was reported as a stopped guardian, and is no guardian"))});
   }};
   std::unique_ptr<RunningSystemState> running;
-  // Whether `running` is there, and the boot is over. Released at the end of the boot.
+  // Whether the boot is over, and `running` is set. Release at the end of the boot: pairs with the
+  // acquire of all readers.
   std::atomic<bool> is_running{false};
-  // Released with what it is.
+  // Release in SetRemoteProvider: pairs with the acquire in remote_provider.
   std::atomic<RemoteProvider*> remote{nullptr};
-  // Set once; release, with what the actors did before.
+  // Set once. Release in CompleteTermination: pairs with the acquire in IsTerminated.
   std::atomic<bool> is_terminated{false};
 
   Mutex mutex;
   std::vector<std::function<void()>> termination_callbacks ABSL_GUARDED_BY(mutex);
   std::vector<Promise<void>> termination_promises ABSL_GUARDED_BY(mutex);
-  // The failure of the first guardian that has failed.
+  // The error of the first guardian that failed.
   absl::Status ended_by ABSL_GUARDED_BY(mutex);
   struct Extension {
     const void* key = nullptr;
     std::shared_ptr<void> object = nullptr;
   };
   std::vector<Extension> extensions ABSL_GUARDED_BY(mutex);
+  // The extensions that threads are making, and those that threads wait for meanwhile.
+  struct ExtensionInWork {
+    std::thread::id thread;
+    const void* key = nullptr;
+  };
+  std::vector<ExtensionInWork> extensions_in_making ABSL_GUARDED_BY(mutex);
+  std::vector<ExtensionInWork> extensions_awaited ABSL_GUARDED_BY(mutex);
+  // Signals each change of `extensions_in_making`.
+  std::condition_variable_any extension_done;
+
+  // Null if nobody makes it.
+  static const ExtensionInWork* FindInWork(const std::vector<ExtensionInWork>& all, const void* key) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.key == key; });
+    return found == all.end() ? nullptr : &*found;
+  }
+  // Returns whether this thread makes the extension, or one that the maker of the extension waits
+  // for, and so on: then nobody could finish it.
+  bool ExtensionAwaitsThisThread(const void* key) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    while (const ExtensionInWork* const maker = FindInWork(extensions_in_making, key)) {
+      if (maker->thread == std::this_thread::get_id()) return true;
+      const auto awaited = std::find_if(extensions_awaited.begin(), extensions_awaited.end(),
+                                        [&](const auto& one) { return one.thread == maker->thread; });
+      if (awaited == extensions_awaited.end()) return false;
+      key = awaited->key;
+    }
+    return false;
+  }
+  static void Erase(std::vector<ExtensionInWork>& from, const ExtensionInWork& one) {
+    std::erase_if(from, [&](const auto& other) { return other.thread == one.thread && other.key == one.key; });
+  }
 };
 
 absl::Status SystemParts::Boot(ActorSystem& system) {
@@ -303,15 +365,15 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
         OnGuardianFailed(guardian, error);
       })));
   FRAKTOR_RETURN_IF_ERROR(names->RegisterRoot(*root.slot()));
-  ActorTree::ExpectForeignChildren(root);
+  ExpectForeignChildren(root);
   booting.SetGuardian(GuardianKind::kRoot, root);
   FRAKTOR_ASSIGN_OR_RETURN(const ActorRef user,
                            tree->SpawnChildOf(root, *MakeProps<UserGuardian>(on_system_pool, &strategy), "user"));
-  ActorTree::ExpectForeignChildren(user);
+  ExpectForeignChildren(user);
   booting.SetGuardian(GuardianKind::kUser, user);
   FRAKTOR_ASSIGN_OR_RETURN(const ActorRef guardian,
                            tree->SpawnChildOf(root, *MakeProps<SystemGuardian>(on_system_pool), "system"));
-  ActorTree::ExpectForeignChildren(guardian);
+  ExpectForeignChildren(guardian);
   booting.SetGuardian(GuardianKind::kSystem, guardian);
   FRAKTOR_ASSIGN_OR_RETURN(temp, tree->SpawnChildOf(root, *MakeProps<TempGuardian>(on_system_pool), "temp"));
   if (options.on_boot != nullptr) FRAKTOR_RETURN_IF_ERROR(options.on_boot(system));
@@ -322,7 +384,7 @@ absl::Status SystemParts::Boot(ActorSystem& system) {
 }
 
 void SystemParts::OnRootEnded(ActorRef root) {
-  // Not `running`, which Boot may be about to set on another thread.
+  // `running` alone is not enough: Boot may be setting it on another thread.
   if (is_running.load(std::memory_order_acquire)) running->MarkStopped(root);
   CompleteTermination();
 }
@@ -346,7 +408,7 @@ std::unique_ptr<SystemParts> MakeParts(const ActorSystemOptions& options) {
 
 ActorSystem::ActorSystem(std::string_view name) : ActorSystem(UsualOptions(name)) {}
 
-// By another constructor, so that the destructor ends what a failed boot has begun.
+// Delegates to another constructor, so that the destructor runs after a failed boot.
 ActorSystem::ActorSystem(const ActorSystemOptions& options) : ActorSystem(MakeParts(options)) {
   if (absl::Status booted = parts_->Boot(*this); !booted.ok()) {
     throw ActorSystemError(SystemNotBootstrapped(ToStd(booted.message())));
@@ -380,16 +442,16 @@ bool ActorSystem::IsLeftBehind() const {
 
 ActorSystem::~ActorSystem() {
   if (parts_ == nullptr) return;
-  // Nothing of it may be destroyed: that would wait for threads of the parent, and touch files that
-  // the parent uses.
+  // The child of a fork destroys nothing: the destructors would wait for threads of the parent
+  // process, and touch files that it uses.
   if (IsLeftBehind()) {
     internal_toolbox::KeepForEver(parts_.release());
     return;
   }
-  // It would wait for the very turn that it is in.
+  // The destructor would wait for the turn that calls it.
   if (const ActorWorker* const worker = ActorWorker::Current();
       worker != nullptr && worker->lifecycle.system() == this) {
-    const ActorRef self = worker->turn.self();
+    const ActorRef self = worker->turn_state.self();
     const std::string where = self.IsNoOne() ? std::string("on one of its workers, as in a callback")
                                              : absl::StrCat("in a turn of ", parts_->tree->PathOf(self));
     std::fprintf(stderr,
@@ -439,7 +501,7 @@ absl::StatusOr<ActorRef> ActorSystem::TrySpawnSystemActor(const ActorProps& prop
 }
 
 absl::StatusOr<ActorRef> ActorSystem::OrEnded(absl::StatusOr<ActorRef> spawned) const {
-  // The system may end between the check before the spawn and the spawn.
+  // The system may end between the check of the caller and the spawn.
   return spawned.ok() || !IsTerminated() ? spawned : Ended();
 }
 
@@ -450,9 +512,9 @@ absl::Status ActorSystem::Ended() const {
 
 void ActorSystem::Stop(ActorRef actor) { ActorTree::Stop(actor); }
 
-absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->Observe(actor); }
+absl::Status ActorSystem::Observe(ActorRef actor) { return parts_->tree->types().Observe(actor); }
 
-void ActorSystem::StopObserving(ActorRef actor) { ActorTree::StopObserving(actor); }
+void ActorSystem::StopObserving(ActorRef actor) { ActorTypes::StopObserving(actor); }
 
 void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& completion) {
   if (IsLeftBehind()) {
@@ -487,7 +549,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
 absl::Status ActorSystem::MayWait() const {
   if (IsLeftBehind()) return ForkedError("AskAndWait");
   if (!IsWorkerThread()) return absl::OkStatus();
-  const ActorRef self = ActorWorker::Current() == nullptr ? ActorRef() : ActorWorker::Current()->turn.self();
+  const ActorRef self = ActorWorker::Current() == nullptr ? ActorRef() : ActorWorker::Current()->turn_state.self();
   return absl::FailedPreconditionError(absl::StrCat(
       "AskAndWait in ", self.IsNoOne() ? std::string("a worker") : parts_->tree->PathOf(self),
       ": a worker must not wait for an actor, since others could not run meanwhile; use context.Ask and co_await"));
@@ -550,7 +612,14 @@ Future<void> ActorSystem::WhenTerminated() {
   MutexLock lock(parts_->mutex);
   if (parts_->is_terminated.load(std::memory_order_acquire)) return MakeReadyFuture<void>(parts_->ended_by);
   auto [promise, future] = MakePromise<void>();
-  parts_->termination_promises.push_back(std::move(promise));
+  std::vector<Promise<void>>& promises = parts_->termination_promises;
+  // Promises whose futures were dropped go when the vector would grow, so it holds at most about
+  // twice as many promises as there are futures.
+  if (promises.size() == promises.capacity()) {
+    std::erase_if(promises, [](const Promise<void>& one) { return one.IsCancelled(); });
+    promises.reserve(std::max<size_t>(16, 2 * promises.size()));
+  }
+  promises.push_back(std::move(promise));
   return Future<void>::FromSource(*new TerminationSource(*this, std::move(future)));
 }
 
@@ -568,7 +637,7 @@ absl::Status ActorSystem::OnTermination(std::function<void()> callback) {
 ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   ShutdownReport report;
   if (IsLeftBehind()) {
-    // Nobody can say more: a thread of the parent may have held any lock of the tree.
+    // Another thread of the parent process may hold any lock of the tree, so no actor can be named.
     report.not_stopped.push_back(absl::StrCat("pekko://", ToAbsl(name()), "/"));
     return report;
   }
@@ -594,7 +663,7 @@ ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   if (parts_->options.coordinated_shutdown.run_by_terminate) {
     Future<void> down = parts_->shutdown->Run(ShutdownReason::ActorSystemTerminate());
     await(down);
-    // A phase that does not recover has ended it.
+    // A phase with `recover` off has ended the shutdown early.
     if (down.IsReady() && !terminated.IsReady()) ActorTree::Stop(user_guardian());
   } else {
     Terminate();
@@ -602,7 +671,7 @@ ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   await(terminated);
   if (!terminated.IsReady()) {
     parts_->ReportLiving(report);
-    // Only with threads there may be handlers to wait for.
+    // Without threads no handler runs now.
     if (!report.ok() && parts_->toolbox->has_threads()) {
       parts_->log.Log(LogLevel::kWarning,
                       {.at = parts_->toolbox->WallNow(),
@@ -611,7 +680,7 @@ ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
                                             "; the shutdown goes on when the handlers that run have returned")});
     }
   }
-  // Nobody runs from here on.
+  // No worker runs from here on.
   parts_->scheduler->Shutdown(absl::ZeroDuration()).IgnoreError();
   if (!terminated.IsReady()) parts_->CompleteTermination();
   for (const GuardianKind kind : {GuardianKind::kUser, GuardianKind::kSystem, GuardianKind::kRoot}) {
@@ -653,46 +722,39 @@ bool ActorSystem::IsElsewhere(const ActorPath& path) const {
   return !ours.ok() || path.parts() != *ours;
 }
 
+// Each extension is made once: other threads wait for the one that makes it. It is made without the
+// lock, because an extension may need others.
 void* ActorSystem::FindOrMakeExtension(const void* key, std::shared_ptr<void> (*make)(ActorSystem& system)) {
-  const auto find = [&]() -> void* {
-    MutexLock lock(parts_->mutex);
-    for (const SystemParts::Extension& extension : parts_->extensions) {
-      if (extension.key == key) return extension.object.get();
-    }
-    return nullptr;
-  };
-  if (void* const found = find()) return found;
-  // Those that this thread is making, the latest first: one that needs itself would be made for ever.
-  struct Making {
-    const ActorSystem* system;
-    const void* key;
-    const Making* outer;
-  };
-  thread_local constinit const Making* being_made = nullptr;
-  for (const Making* making = being_made; making != nullptr; making = making->outer) {
-    if (making->system != this || making->key != key) continue;
-    std::fprintf(stderr,
-                 "fraktor: an extension of the actor system \"%s\" asks for itself in its constructor, or for another "
-                 "that needs it there: do that later, when it is used\n",
-                 std::string(name()).c_str());
-    std::abort();
-  }
-  const Making making{.system = this, .key = key, .outer = being_made};
-  const struct Scope {
-    explicit Scope(const Making& now) { being_made = &now; }
-    ~Scope() { being_made = outer; }
-    const Making* const outer = being_made;
-  } scope(making);
-  // Without the lock: an extension may need others. Of two that are made at once the first stays.
-  std::shared_ptr<void> made = make(*this);
+  const SystemParts::ExtensionInWork mine{.thread = std::this_thread::get_id(), .key = key};
   {
     MutexLock lock(parts_->mutex);
-    for (const SystemParts::Extension& extension : parts_->extensions) {
-      if (extension.key == key) return extension.object.get();
+    for (;;) {
+      for (const SystemParts::Extension& extension : parts_->extensions) {
+        if (extension.key == key) return extension.object.get();
+      }
+      if (SystemParts::FindInWork(parts_->extensions_in_making, key) == nullptr) break;
+      if (parts_->ExtensionAwaitsThisThread(key)) {
+        std::fprintf(stderr,
+                     "fraktor: an extension of the actor system \"%s\" asks for itself in its constructor, or for "
+                     "another that needs it there: do that later, when it is used\n",
+                     std::string(name()).c_str());
+        std::abort();
+      }
+      parts_->extensions_awaited.push_back(mine);
+      parts_->extension_done.wait(lock);
+      SystemParts::Erase(parts_->extensions_awaited, mine);
     }
-    parts_->extensions.push_back({.key = key, .object = made});
+    parts_->extensions_in_making.push_back(mine);
   }
-  return made.get();
+  // Also if the constructor throws: then the next thread tries.
+  const absl::Cleanup done = [&] {
+    MutexLock lock(parts_->mutex);
+    SystemParts::Erase(parts_->extensions_in_making, mine);
+    parts_->extension_done.notify_all();
+  };
+  std::shared_ptr<void> made = make(*this);
+  MutexLock lock(parts_->mutex);
+  return parts_->extensions.emplace_back(SystemParts::Extension{.key = key, .object = std::move(made)}).object.get();
 }
 
 }  // namespace fraktor::inline v0

@@ -1,4 +1,4 @@
-// How an actor system is set up.
+// ActorSystemOptions: the settings of an ActorSystem.
 //
 //   ActorSystemOptions options{.config = {.system_name = "shop"}, .workers = 4};
 //   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<ActorSystem> system, ActorSystem::Create(options));
@@ -14,7 +14,7 @@
 
 #include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/dispatch/dispatchers.h"
-#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
@@ -24,45 +24,53 @@
 
 namespace fraktor::inline v0 {
 
+namespace actor_internal {
+class TreeObserver;
+}  // namespace actor_internal
+
+// The type of ActorSystemOptions::scheduler.
+using actor_internal::ReadyQueueSchedulerOptions;
+
 class ActorSystem;
 class CodecRegistry;
-class TreeObserver;
 
 struct ActorSystemOptions {
-  // Name, scheme and paths.
+  // The name, the scheme and the paths.
   ActorSystemConfig config = {};
-  // Where time, threads and chance come from; must outlive the system. Null: threads and the real clock.
+  // Gives time, threads and random numbers. Must outlive the system. Null: threads and the real
+  // clock.
   RuntimeToolbox* toolbox = nullptr;
-  // Of the default pool, instead of what `scheduler` says; 0: as many as the machine has cores.
+  // The workers of the default pool, in place of the number in `scheduler`. 0: one per core.
   int workers = 0;
-  // Pools of the program's own, each with another name: actors choose one by
-  // SpawnOptions::dispatcher. See fraktor/actor/dispatch/dispatchers.h. An unknown CPU, or a nice
-  // value that the process may not set, fails the boot.
+  // Further pools, each with a name of its own. Actors choose one by SpawnOptions::dispatcher. See
+  // fraktor/actor/dispatch/dispatchers.h. An unknown CPU, or a nice value that the process may not
+  // set, fails the boot.
   std::vector<DispatcherOptions> dispatchers = {};
   ReadyQueueSchedulerOptions scheduler = {};
-  // How /user supervises what is spawned from outside.
+  // How /user supervises its children.
   SupervisorStrategyOptions guardian_strategy = {};
-  // Must outlive the system; null: stderr.
+  // Receives the log. Must outlive the system. Null: stderr.
   LogSink* log_sink = nullptr;
   LogLevel log_level = LogLevel::kInfo;
-  // Of one place in a program.
+  // Limits the lines of one place in a program.
   LogLimits log_limits = {};
-  // Which dead letters are logged; `log` is set by the system.
+  // Which dead letters are logged. The system sets `log` if it is null.
   DeadLetterOptions dead_letters = {};
   EventStreamOptions events = {};
-  // What can be stored and sent: see fraktor/actor/serialization/codec_registry.h. Null: numbers and texts.
+  // The messages that can be stored and sent: see fraktor/actor/serialization/codec_registry.h.
+  // Null: numbers and texts.
   std::shared_ptr<const CodecRegistry> codecs = nullptr;
-  // Is told of actors as they come and go; must outlive the system. Null: nobody is.
-  TreeObserver* tree_observer = nullptr;
-  // How the system goes down, with the program around it.
+  // Hears of each actor that is spawned or ends. Must outlive the system. Null: there is none.
+  actor_internal::TreeObserver* tree_observer = nullptr;
+  // The phases of the shutdown, and SIGTERM.
   CoordinatedShutdownOptions coordinated_shutdown = {};
   // How long the destructor waits for actors to end.
   absl::Duration shutdown_timeout = absl::Seconds(10);
-  // Runs on the booting thread when the guardians are there, before the system takes anything from others. An error
-  // fails the boot.
+  // Called on the booting thread after the guardians have started, and before other threads can
+  // spawn or resolve. An error fails the boot.
   std::function<absl::Status(ActorSystem& system)> on_boot = nullptr;
 
-  // InvalidArgument that names the option.
+  // Returns InvalidArgument with the name of the invalid option.
   absl::Status Validate() const;
 };
 

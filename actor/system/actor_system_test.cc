@@ -1,4 +1,4 @@
-// How systems boot, run and end; and how their actors get events.
+// The boot, the life and the end of a system, and the events that its actors receive.
 #include "fraktor/actor/system/actor_system.h"
 
 #include <memory>
@@ -13,19 +13,23 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_subscriber.h"
-#include "fraktor/actor/cell/tree_observer.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/event_type.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/guardians.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/actor/system/system_state.h"
+#include "fraktor/actor/tree/internal/tree_observer.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using actor_internal::ActorSlot;
+using actor_internal::TreeObserver;
+
 namespace {
 
 ActorSlot slots_for_test[4];
@@ -158,7 +162,38 @@ TEST_F(System, EndsUsersThenItsOwnThenTheRootAndTellsWhoWaits) {
   EXPECT_EQ(Logged(), Lines());
 }
 
-// An actor that keeps the system from ending until it is told something.
+Task<void> FailingTask() {
+  throw std::runtime_error("broken");
+  co_return;
+}
+
+TEST_F(System, GoesOnAfterATaskThatFailsDuringTheBoot) {
+  options_.on_boot = [](ActorSystem& booting) {
+    booting.Run(FailingTask());
+    return absl::OkStatus();
+  };
+  const ActorRef a = Spawn("a");
+  EXPECT_EQ(Logged(), Lines{"W pekko://test/temp: resumes after: a task threw: broken"});
+  EXPECT_EQ(system().AskAndWait<ActorIdentity>(a, Identify{}, absl::Seconds(1)).status(), absl::OkStatus());
+  Future<void> terminated = system().WhenTerminated();
+  system().Terminate();
+  Settle();
+  ASSERT_TRUE(terminated.IsReady());
+  EXPECT_EQ(terminated.Take(), absl::OkStatus());
+}
+
+TEST_F(System, CallsEachCallbackOfTheEndAlthoughOneThrows) {
+  ASSERT_TRUE(system().OnTermination([this] { diary_.Add("first"); }).ok());
+  ASSERT_TRUE(system().OnTermination([] { throw std::runtime_error("no way"); }).ok());
+  Future<void> terminated = system().WhenTerminated();
+  system().Terminate();
+  Settle();
+  EXPECT_TRUE(terminated.IsReady());
+  EXPECT_EQ(Told(), Lines{"first"});
+  EXPECT_EQ(Logged(), Lines{"E : a callback of ActorSystem::OnTermination threw: exception: no way"});
+}
+
+// An actor that keeps the system from ending until it gets a message.
 Hooks Reluctant() {
   return {.pre_start =
               [](ActorContext& context) {
@@ -194,7 +229,7 @@ TEST_F(System, WarnsOfAGuardianThatIsNone) {
   const ActorRef a = Spawn("a");
   auto& state = const_cast<RunningSystemState&>(system().state());
   state.MarkStopped(a);
-  EXPECT_EQ(Logged(), (Lines{"W : pekko://test/user/a was said to have stopped as a guardian, and is none"}));
+  EXPECT_EQ(Logged(), (Lines{"W : pekko://test/user/a was reported as a stopped guardian, and is no guardian"}));
   EXPECT_TRUE(state.IsAlive(GuardianKind::kUser));
 }
 
@@ -209,7 +244,7 @@ TEST_F(System, SpawnsAnActorForAnotherToWatch) {
   EXPECT_EQ(system().PathOf(a), "pekko://test/user/a");
   Stop(a);
   EXPECT_EQ(ends, 1);
-  // Also if it is over before the watcher looks.
+  // Also if the guardian ends before the watch.
   ASSERT_TRUE(system().TrySpawnWatched(*PropsFor("b", {.construct = [] { throw 1; }}), watcher, "b").ok());
   Settle();
   EXPECT_EQ(ends, 2);
@@ -229,7 +264,7 @@ TEST_F(System, SaysAtTheDeadlineWhoHasNotStopped) {
   EXPECT_EQ(toolbox_->Now() - before, absl::Seconds(7));
   EXPECT_FALSE(report.ok());
   EXPECT_EQ(report.not_stopped, (Lines{"pekko://test/system/part", "pekko://test/system/part/kid"}));
-  // The users' actors had the time to go; these end without their hooks.
+  // The actors of /user had time to end. Those of /system end without their hooks.
   EXPECT_EQ(Told(), (Lines{"a PostStop"}));
   EXPECT_TRUE(system().IsTerminated());
   EXPECT_TRUE(terminated.IsReady());
@@ -263,7 +298,7 @@ TEST_F(System, GoesOnAfterATaskThatFailed) {
   Settle();
   const Lines logged = Logged();
   ASSERT_EQ(logged.size(), 1u);
-  EXPECT_EQ(logged[0].find("W pekko://test/temp: goes on after: "), 0u) << logged[0];
+  EXPECT_EQ(logged[0].find("W pekko://test/temp: resumes after: "), 0u) << logged[0];
   EXPECT_NE(logged[0].find("lost"), std::string::npos) << logged[0];
   const ActorRef a = Spawn("a", {.other = [](ActorContext& context, Envelope&) {
                              context.Reply(8);
@@ -330,7 +365,7 @@ class EventTest : public SystemTest {
                    return absl::OkStatus();
                  }});
   }
-  // In a turn of the runtime, as most events are.
+  // Published in a turn of the runtime, as most events are.
   void Publish(const auto& event) { system().events().Publish(event); }
 };
 
@@ -376,11 +411,11 @@ TEST_F(EventTest, ForgetAnActorThatEnds) {
   ASSERT_TRUE(SubscribeActor<Rain>(events, b).value());
   EXPECT_EQ(events.subscriber_count(), 2u);
   Stop(a);
-  // Without a publication.
+  // Without an event in between.
   EXPECT_EQ(events.subscriber_count(), 1u);
   EXPECT_FALSE(SubscribeActor<Rain>(events, a).value());
   EXPECT_EQ(events.subscriber_count(), 1u);
-  // One that ends before it has heard of its subscription.
+  // An actor that ends before the message of its subscription arrives.
   ASSERT_TRUE(SubscribeActor<Snow>(events, b).value());
   system().Stop(b);
   ASSERT_FALSE(SubscribeActor<Snow>(events, b).value());

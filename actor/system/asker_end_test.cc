@@ -51,7 +51,7 @@ struct Meeting {
   std::binary_semaphore may_go_on{0};
 };
 
-// Its object is destroyed when its references are stale already.
+// The destructor of the instance runs after the references have become stale.
 class Asker final : public ActorInstance {
  public:
   explicit Asker(Meeting* meeting) : meeting_(*meeting) {}
@@ -83,7 +83,7 @@ class Replier final : public ActorInstance {
     } else if (const auto* now = message.TryAs<AnswerAndAsk>()) {
       meeting_.asker_ends.acquire();
       context.Tell(asker_, Answer{});
-      // The promise of the first ask is free, and the next ask of this worker has it.
+      // The slot of the first promise is free, and the next ask of this worker takes it.
       asking_ = context.Ask<Answer>(now->other, Question{}, absl::Hours(1));
       meeting_.may_go_on.release();
     } else if (message.Is<GetState>()) {

@@ -5,10 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/termination_signal.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/when_all.h"
 #include "fraktor/utils/future/with_timeout.h"
@@ -19,6 +19,9 @@
 #include "fraktor/utils/toolbox/serial_executor.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorTree;
+
 namespace {
 
 Future<void> Begun(const CoordinatedShutdown::TaskFunction& task) {
@@ -62,14 +65,18 @@ absl::StatusOr<std::vector<ShutdownPhase>> OrderShutdownPhases(const std::vector
     return std::find_if(phases.begin(), phases.end(), [&](const ShutdownPhase& phase) { return phase.name == name; });
   };
   for (const ShutdownPhase& phase : phases) {
-    if (phase.name.empty()) return absl::InvalidArgumentError("a shutdown phase has no name");
+    if (phase.name.empty()) {
+      return absl::InvalidArgumentError("a phase of CoordinatedShutdownOptions.phases has no name; give it one");
+    }
     if (&*find(phase.name) != &phase) {
-      return absl::InvalidArgumentError(absl::StrCat("two shutdown phases are called \"", phase.name, "\""));
+      return absl::InvalidArgumentError(
+          absl::StrCat("two shutdown phases are called \"", phase.name, "\"; give each its own name"));
     }
     for (const std::string& other : phase.depends_on) {
       if (find(other) == phases.end()) {
         return absl::InvalidArgumentError(
-            absl::StrCat("shutdown phase \"", phase.name, "\" depends on \"", other, "\", which there is not"));
+            absl::StrCat("shutdown phase \"", phase.name, "\" depends on \"", other,
+                         "\", which does not exist; add that phase, or remove the dependency"));
       }
     }
   }
@@ -139,7 +146,7 @@ CoordinatedShutdown::~CoordinatedShutdown() {
   }
   changed_.notify_all();
   signal_.reset();
-  // What has been woken still runs; what waits is ended.
+  // Woken tasks still run. Waiting tasks are cancelled.
   executor_.reset();
   run_ = Future<void>();
   Finish(absl::CancelledError("the actor system has ended before its shutdown was over"));
@@ -162,7 +169,7 @@ void CoordinatedShutdown::OnSigterm() {
   };
   log(LogLevel::kInfo, "SIGTERM: the actor system shuts down");
   static_cast<void>(Run(ShutdownReason::Signal()));
-  // Here, and not by a timer: those belong to the workers, and they may be what is stuck.
+  // This thread waits itself: workers fire timers, and they may be stuck.
   if (AwaitEnd(options_.sigterm_deadline)) return;
   std::string phase = "none";
   {
@@ -186,7 +193,7 @@ bool CoordinatedShutdown::AwaitEnd(absl::Duration timeout) {
     mutex_.AssertHeld();
     return is_leaving_ || (result_.has_value() && (is_terminated_ || !options_.terminate_actor_system));
   };
-  // What is too long for the clock is for ever.
+  // A time beyond the range of the clock is infinite.
   if (timeout > absl::Hours(24 * 365)) {
     changed_.wait(lock, is_over);
     return true;
@@ -218,8 +225,8 @@ absl::StatusOr<CoordinatedShutdown::TaskId> CoordinatedShutdown::AddTask(std::st
   const std::optional<size_t> at = Find(phase);
   if (!at.has_value()) return NoSuchPhase(phase);
   if (name.empty() || task == nullptr) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("a task of shutdown phase \"", ToAbsl(phase), "\" has no ", name.empty() ? "name" : "function"));
+    return absl::InvalidArgumentError(absl::StrCat("a task of shutdown phase \"", ToAbsl(phase), "\" has no ",
+                                                   name.empty() ? "name" : "function", "; pass one to AddTask"));
   }
   MutexLock lock(mutex_);
   if (result_.has_value() || *at < begun_) {
@@ -264,7 +271,7 @@ Future<void> CoordinatedShutdown::Run(ShutdownReason reason, std::string_view fr
       reason_ = std::move(reason);
       begun_ = first;
       for (const std::vector<ShutdownTask>& tasks : tasks_) has_tasks = has_tasks || !tasks.empty();
-      // Then there is nothing but the end of the system.
+      // Without tasks, the only step left is the end of the system.
       if (!has_tasks) begun_ = phases_.size();
     }
   }
@@ -311,7 +318,7 @@ std::vector<CoordinatedShutdown::ShutdownTask> CoordinatedShutdown::Enter(size_t
 Future<void> CoordinatedShutdown::TerminateSystem() {
   Future<void> terminated = system_.WhenTerminated();
   ActorTree::Stop(system_.user_guardian());
-  // Why it has ended is no failure of the shutdown.
+  // The error that ended the system is no failure of the shutdown.
   return std::move(terminated).MapResult([](const absl::Status&) { return absl::OkStatus(); });
 }
 

@@ -56,7 +56,7 @@ class ShutdownTest : public testing::Test {
     system_ = ActorSystem::Create(options).value();
     shutdown_ = &system_->coordinated_shutdown();
   }
-  // A task that says so and is ready.
+  // A task that logs its name and is ready at once.
   CoordinatedShutdown::TaskFunction Says(std::string line) {
     return [this, line = std::move(line)] {
       log_.push_back(line);
@@ -110,8 +110,11 @@ TEST(ShutdownPhases, DependenciesDecideAndCirclesAreErrors) {
   EXPECT_EQ(order({Named("a", {"c"}), Named("b", {"a"}), Named("c", {"b"}), Named("d", {})}),
             Lines({"shutdown phases depend on each other in a circle: a, b, c"}));
   EXPECT_EQ(order({Named("a", {"a"})}), Lines({"shutdown phases depend on each other in a circle: a"}));
-  EXPECT_EQ(order({Named("a", {"x"})}), Lines({"shutdown phase \"a\" depends on \"x\", which there is not"}));
-  EXPECT_EQ(order({Named("a", {}), Named("a", {})}), Lines({"two shutdown phases are called \"a\""}));
+  EXPECT_EQ(
+      order({Named("a", {"x"})}),
+      Lines({"shutdown phase \"a\" depends on \"x\", which does not exist; add that phase, or remove the dependency"}));
+  EXPECT_EQ(order({Named("a", {}), Named("a", {})}),
+            Lines({"two shutdown phases are called \"a\"; give each its own name"}));
 }
 
 // A128
@@ -369,7 +372,8 @@ TEST_F(ShutdownTest, UserActorsEndBeforeSystemActorsAndThenTheRoot) {
   EXPECT_EQ(system_->OnTermination([] {}).code(), absl::StatusCode::kFailedPrecondition);
 }
 
-// SIGTERM, in a process of its own: this test again, with a variable that makes it the program.
+// SIGTERM, in another process: this test itself, with an environment variable that makes it the
+// program.
 
 constexpr char kProgramVariable[] = "FRAKTOR_SIGTERM_PROGRAM";
 
@@ -378,7 +382,7 @@ void Print(const char* line) {
   std::fflush(stdout);
 }
 
-// Takes a message, and never comes back.
+// Its handler never returns.
 class Stuck final : public ActorInstance {
  public:
   absl::Status Receive(ActorContext&, Envelope&) override {
@@ -415,7 +419,8 @@ struct Ended {
   std::string output;
 };
 
-// Starts the program, sends it SIGTERM when it has said `when`, and gives what it said and how it ended.
+// Starts the program, sends it SIGTERM after it has printed `when`, and returns its output and exit
+// status.
 Ended RunAndSendSigterm(const std::string& kind, const char* when) {
   Ended ended;
   int ends[2];
@@ -423,7 +428,7 @@ Ended RunAndSendSigterm(const std::string& kind, const char* when) {
   std::vector<char*> variables;
   std::string program = std::string(kProgramVariable) + "=" + kind;
   for (char** variable = environ; *variable != nullptr; ++variable) {
-    // What belongs to the test that runs, and not to its program.
+    // The variables of this test do not concern the program.
     const std::string text = *variable;
     if (text.rfind("GTEST_", 0) == 0 || text.rfind("TEST_", 0) == 0 || text.rfind("XML_OUTPUT", 0) == 0) continue;
     variables.push_back(*variable);
@@ -517,7 +522,7 @@ TEST(Sigterm, IsAsItWasWhenNobodyListensAnyMore) {
   EXPECT_EQ(after.sa_handler, before.sa_handler);
 }
 
-// The program that the first of these starts; nothing by itself.
+// The program that the tests above start. Does nothing in a usual run.
 TEST(SigtermProgram, Runs) {
   const char* const kind = std::getenv(kProgramVariable);
   if (kind == nullptr) GTEST_SKIP();

@@ -1,4 +1,4 @@
-// Who hears of whose end, through the public API.
+// Death watch, through the public API.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,30 +8,38 @@
 #include "absl/status/statusor.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/cell/child_list.h"
+#include "fraktor/actor/cell/internal/child_list.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/cell/tree_signals.h"
-#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/observe/metrics_snapshot.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 
 namespace fraktor {
+
+using actor_internal::ActorEnded;
+using actor_internal::ActorTree;
+using actor_internal::CountChildren;
+using actor_internal::EnvelopeList;
+using actor_internal::UnwatchActor;
+using actor_internal::WatchActor;
+
 namespace {
 
 struct Gone {
   int number;
   friend bool operator==(const Gone&, const Gone&) = default;
 };
-// Not to be compared.
+// A message without operator==.
 struct Lost {
   int number;
 };
 
 class DeathWatch : public SystemTest {
  protected:
-  // "w heard of a": a watcher that notes of whom it hears.
+  // A watcher that notes each Terminated: "w heard of a".
   ActorRef SpawnWatcher(const std::string& name) {
     return Spawn(name, {.terminated =
                             [this, name](ActorContext& context, const Terminated& ended) {
@@ -90,14 +98,14 @@ TEST_F(DeathWatch, TellsEachWatcherOnceOfAnEndAndNothingOfARestart) {
   EXPECT_EQ(heard, (Lines{"one heard of a", "two heard of a"}));
 }
 
-// A45: a reference here is always one to an actor that has existed.
+// A45: every local reference is that of an actor that exists or has existed.
 TEST_F(DeathWatch, TellsAtOnceOfAnActorThatHasEnded) {
   const ActorRef a = SpawnNamed("a");
   const ActorRef watcher = SpawnWatcher("w");
   Stop(a);
   Watch(watcher, a);
   EXPECT_EQ(Heard(), (Lines{"w heard of a"}));
-  // Each time it asks.
+  // At each watch.
   Watch(watcher, a);
   EXPECT_EQ(Heard(), (Lines{"w heard of a"}));
   absl::Status no_one;
@@ -115,7 +123,7 @@ TEST_F(DeathWatch, TellsWhoWatchesAnActorInItsLastMoment) {
     const std::string name = limited ? "limited" : "free";
     PropsOptions options;
     if (limited) options.mailbox.capacity = 10;
-    // What another thread would send a moment too late.
+    // The message that another thread sends too late.
     const ActorRef a = SpawnNamed(name,
                                   {.post_stop =
                                        [&](ActorContext& context) {
@@ -140,7 +148,7 @@ TEST_F(DeathWatch, IgnoresEndsOfActorsThatAreNotWatched) {
   TellSystem(watcher, MakeEnvelope<ActorEnded>(ActorRef(), a, true, false));
   Settle();
   EXPECT_EQ(Heard(), Lines());
-  // Nor is it believed before the end, or heard when it is no longer wanted.
+  // A forged Terminated is ignored before the end. A real one is ignored after Unwatch.
   Watch(watcher, a);
   Tell(watcher, Terminated{.actor = a});
   Settle();
@@ -227,7 +235,7 @@ TEST_F(DeathWatch, RefusesToWatchForTwoThings) {
     EXPECT_TRUE(context.Watch(b).ok());
     EXPECT_TRUE(context.Watch(b).ok());
     EXPECT_EQ(context.WatchWith(b, Gone{1}).code(), absl::StatusCode::kFailedPrecondition);
-    // What cannot be compared is taken for the same.
+    // Messages without operator== count as equal.
     context.Unwatch(b);
     EXPECT_TRUE(context.WatchWith(b, Lost{1}).ok());
     EXPECT_TRUE(context.WatchWith(b, Lost{2}).ok());
@@ -245,7 +253,7 @@ TEST_F(DeathWatch, DoesNothingForWhoWatchesItself) {
   Watch(watcher, watcher);
   Stop(watcher);
   EXPECT_EQ(Heard(), Lines());
-  EXPECT_EQ(system().tree().dead_letters(), 0u);
+  EXPECT_EQ(system().dead_letters().total(), 0u);
 }
 
 // A53
@@ -262,12 +270,12 @@ TEST_F(DeathWatch, EndsInOrder) {
                                    return absl::OkStatus();
                                  }});
   kid = SpawnUnder(parent, "kid", {.post_stop = [&](ActorContext& context) {
-                     // It is still there; but what is sent to it now comes too late.
+                     // The actor still runs its last hook, but messages to it come too late.
                      EXPECT_TRUE(context.system().Resolve("/user/parent/kid").ok());
                      context.Tell(context.self(), 1);
                    }});
   Watch(watcher, kid);
-  // It watches somebody itself, who need not remember that.
+  // The ended actor watches another one, which forgets it.
   Watch(kid, friendly);
   Told();
   Stop(kid);
@@ -304,7 +312,7 @@ TEST_F(DeathWatch, DoesNotOvertakeWhatWasSentBefore) {
   EXPECT_EQ(Heard(), (Lines{"w got 2", "w got 3", "w got 4", "w got 1", "w heard of a"}));
 }
 
-// Watches an actor from its start, and counts how often it hears of the end.
+// Watches an actor from its start, and counts its Terminated messages.
 class Onlooker final : public ActorInstance {
  public:
   Onlooker(ActorRef watched, int* heard) : watched_(watched), heard_(*heard) {}
@@ -340,7 +348,7 @@ TEST_F(DeathWatch, HasVeryManyWatchers) {
   EXPECT_EQ(heard, kWatchers / 2);
 }
 
-// SCH-11: what tells of an end is counted when it goes into the mailbox, as it is when it leaves.
+// SCH-11: metrics count a Terminated when it enters the mailbox and when it leaves.
 TEST_F(DeathWatch, KeepsTheDepthOfTheMailboxRight) {
   const ActorRef watcher = SpawnWatcher("w");
   for (const char* name : {"a", "b", "c"}) {
@@ -352,16 +360,23 @@ TEST_F(DeathWatch, KeepsTheDepthOfTheMailboxRight) {
     });
   }
   EXPECT_EQ(Heard().size(), 3u);
-  double depth = 0;
+  const auto depth = [&] {
+    double sum = 0;
+    for (const Metric& metric : system_->hub().Snapshot(toolbox_->Now()).metrics) {
+      if (metric.name == kMailboxDepth) sum += metric.value;
+    }
+    return sum;
+  };
+  EXPECT_EQ(depth(), 0) << "each Terminated has left";
+  double depth_in_turn = 0;
   Let(watcher, [&](ActorContext& context) {
     for (int i = 0; i < 3; ++i) context.Tell(context.self(), Gone{i});
     context.Flush();
-    for (const Metric& metric : system_->hub().Snapshot(toolbox_->Now()).metrics) {
-      if (metric.name == kMailboxDepth) depth += metric.value;
-    }
+    depth_in_turn = depth();
     return absl::OkStatus();
   });
-  EXPECT_GE(depth, 3);
+  // The message of this turn counts until its end.
+  EXPECT_GE(depth_in_turn, 3);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
-// How many turns each actor of a busy system gets. A turn is one message here: the budget of the
-// pool is 1.
+// The turns of each actor of a busy system. A turn is one message here: the budget of the pool is
+// 1.
 //
 // Ratios are checked in virtual time, where one thread runs all workers and every run is the same.
 // With threads the machine decides how often a worker runs, so there it is checked only that
-// everybody gets turns; latencies are printed.
+// all actors get turns; latencies are printed.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -21,7 +21,6 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/cell/tree_fixture.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
@@ -29,6 +28,7 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/tree/internal/tree_fixture.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {
@@ -44,9 +44,9 @@ struct Turns {
   explicit Turns(size_t actors, Until until = Until::kAllHaveTurns)
       : of(actors), most(until == Until::kTold ? UINT64_MAX : actors * kTurns * 40) {}
 
-  // In a turn of actor `number`. True: it goes on.
+  // Called in a turn of actor `number`. Returns whether the test goes on.
   bool Count(size_t number) {
-    // Relaxed: sums that order nothing.
+    // Relaxed: sums that pair with nothing.
     if (of[number].fetch_add(1, std::memory_order_relaxed) + 1 == kTurns) {
       satisfied.fetch_add(1, std::memory_order_relaxed);
     }
@@ -55,10 +55,10 @@ struct Turns {
     return !end.load(std::memory_order_relaxed);
   }
 
-  // Whether everybody has had kTurns.
+  // Whether all actors have had kTurns.
   bool IsOver() const { return satisfied.load(std::memory_order_relaxed) == of.size(); }
 
-  // How many times the turns of the one with the fewest the one with the most has had.
+  // The most turns of an actor divided by the fewest.
   double Unfairness() const {
     std::vector<uint64_t> turns;
     for (const auto& one : of) turns.push_back(one.load(std::memory_order_relaxed));
@@ -70,7 +70,7 @@ struct Turns {
   std::vector<std::atomic<uint64_t>> of;
   std::atomic<uint64_t> total{0};
   std::atomic<size_t> satisfied{0};
-  // All have had kTurns turns, or somebody will never get them: `most` have been had.
+  // Whether all actors have had kTurns turns, or `most` turns are over.
   std::atomic<bool> end{false};
   const uint64_t most;
 };
@@ -111,7 +111,7 @@ class Player final : public ActorInstance {
   const ActorRef partner_;
 };
 
-// Sets the others off, as a worker.
+// Sends the first message to each of the others, on a worker.
 class Seeder final : public ActorInstance {
  public:
   absl::Status Receive(ActorContext& context, Envelope& message) override {
@@ -124,7 +124,7 @@ struct Question {
   using Reply = uint64_t;
 };
 
-// Answers how many turns others have had.
+// Replies with the turns of the others.
 class Oracle final : public ActorInstance {
  public:
   explicit Oracle(Turns* turns) : turns_(*turns) {}
@@ -154,7 +154,7 @@ class LocalSystem {
     system_ = ActorSystem::Create(options).value();
   }
 
-  // Runs until all have had their turns, and then until nothing happens any more.
+  // Runs until all have had their turns, and then until no message is left.
   double Unfairness(Turns& turns) {
     EXPECT_TRUE(toolbox_->RunUntil([&] { return turns.end.load(); }, absl::Hours(1)).ok());
     const double unfairness = turns.Unfairness();
@@ -243,7 +243,7 @@ class LateServer final : public ActorInstance {
   std::vector<ActorRef> askers_;
 };
 
-// Asks so often at once, and counts the replies.
+// Sends many asks at once, and counts the replies.
 class ManyAsker final : public ActorInstance {
  public:
   ManyAsker(size_t asks, ActorRef server, uint64_t* replies) : asks_(asks), server_(server), replies_(*replies) {}

@@ -1,15 +1,13 @@
-// The fencing token of an actor: which of several that were made for the same thing is the latest. Whoever makes an actor
-// for the only one of its kind (a grain of a cluster) gives it a token that only grows, and what the actor writes to
-// refuses a lower one than it has seen.
+// FencingTokenScope: gives an actor its fencing token while it is constructed.
 //
-//   const FencingTokenScope scope(token);                     // while the actor is constructed
-//   ::new (memory) Account(...);
-//   ...
-//   PersistentActor::PersistentActor() : fencing_token_(CurrentFencingToken()) {}
+//   const FencingTokenScope scope(7);              // around the constructor of the actor
+//   const uint64_t token = CurrentFencingToken();  // 7, in that constructor
 //
-// It belongs to the context of an actor and not to its arguments, so that actors need not pass it on.
+// A cluster may activate a grain on two nodes for a short time. Each activation gets a higher token
+// than the ones before, and a journal rejects writes with a lower token than it has seen. The token
+// is not an argument of the actor, so actors need not pass it on.
 //
-// Thread safety: of each thread.
+// Thread safety: each thread has its own token.
 #ifndef FRAKTOR_ACTOR_SYSTEM_FENCING_TOKEN_H_
 #define FRAKTOR_ACTOR_SYSTEM_FENCING_TOKEN_H_
 
@@ -17,10 +15,10 @@
 
 namespace fraktor::inline v0 {
 
-// Of the actor that is being constructed on this thread; 0 if it has none, or none is.
+// The token of the actor that this thread constructs; 0 if there is none.
 uint64_t CurrentFencingToken();
 
-// Scopes end in the reverse order of their beginnings.
+// Scopes of a thread nest.
 class FencingTokenScope {
  public:
   explicit FencingTokenScope(uint64_t token);

@@ -89,7 +89,7 @@ class ForkTest : public testing::Test {
     actor_ = system_->Spawn(PropsOf<Answerer>());
     ASSERT_TRUE(system_->AskAndWait<Answer>(actor_, Question{}, absl::Minutes(5)).ok());
   }
-  // The parent goes on as if nothing had happened.
+  // The parent process is not affected.
   void TearDown() override {
     if (!system_.has_value()) return;
     EXPECT_FALSE(IsForkedFromThreads());
@@ -169,7 +169,7 @@ TEST_F(ForkTest, DoesNotWaitForRoomInAMailbox) {
 
 TEST_F(ForkTest, ToolboxesDoNotWaitForTheirThreads) {
   auto toolbox = StdToolbox::Make({}).value();
-  class Idle final : public Worker {
+  class Idle final : public ToolboxWorker {
    public:
     Progress RunSome() override { return Progress::kIdle; }
   };
@@ -189,7 +189,7 @@ TEST_F(ForkTest, ToolboxesDoNotWaitForTheirThreads) {
             "destroyed");
 }
 
-// When the last system has ended there is nothing to lose, and the child has whole systems.
+// After the last system has ended, a child process can make systems.
 TEST(ForkWithoutSystemsTest, LeavesAChildInWhichEverythingWorks) {
 #ifdef FRAKTOR_TEST_CANNOT_FORK
   GTEST_SKIP() << "ThreadSanitizer starts no threads after a fork()";

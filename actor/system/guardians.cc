@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/path/internal/guardian_segments.h"
 #include "fraktor/actor/system/system_state.h"
 #include "fraktor/utils/status/status_macros.h"
 
@@ -22,18 +23,18 @@ absl::Status RootGuardian::Receive(ActorContext& context, Envelope& message) {
     context.Tell(state_->guardian(GuardianKind::kSystem), EndSystemActors{});
   }
   if (!state_->IsAlive(GuardianKind::kUser) && !state_->IsAlive(GuardianKind::kSystem)) context.Stop();
-  // Without /system nothing works any more.
+  // The actors of /user need /system, so /user ends too.
   if (terminated->actor == state_->guardian(GuardianKind::kSystem)) {
     context.Stop(state_->guardian(GuardianKind::kUser));
   }
   return absl::OkStatus();
 }
 
-// /user and /system end by their failure, and with them the system. /temp goes on: what failed there was one task of
-// somebody's.
+// A failure of /user or /system ends it, and the system. /temp goes on after a failure, which was
+// that of one task.
 SupervisionDirective RootGuardian::OnChildFailure(ActorContext& context, const Failure& failure) {
-  const bool is_temp = state_ != nullptr && failure.child != state_->guardian(GuardianKind::kUser) &&
-                       failure.child != state_->guardian(GuardianKind::kSystem);
+  // A task may fail before GuardiansReady: on_boot can run one.
+  const bool is_temp = failure.child == context.Child(GuardianSegments::NameOf(Guardian::kTemp));
   if (is_temp) return Resume();
   on_guardian_failed_(failure.child, failure.error);
   return ActorInstance::OnChildFailure(context, failure);

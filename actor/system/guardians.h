@@ -1,4 +1,5 @@
-// The actors that all others descend from: / above /user, /system and /temp.
+// The guardians: the root, /user, /system and /temp, of which all other actors are descendants.
+// ActorSystem spawns them. Internal, except for the termination hooks of /system.
 #ifndef FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 #define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 
@@ -19,22 +20,22 @@ namespace fraktor::inline v0 {
 
 class RunningSystemState;
 
-// From an actor to /system, by which it wants to be asked before that ends: it gets a TerminationHook, and answers
-// TerminationHookDone when it is ready, or ends.
+// An actor sends this to /system to delay its end: when /system is about to end, the actor gets a
+// TerminationHook. It replies TerminationHookDone when it is ready, or ends.
 struct RegisterTerminationHook {};
 struct TerminationHook {};
 struct TerminationHookDone {};
 
-// To the root: the system runs from now on.
+// To the root: the boot is over.
 struct GuardiansReady {
   RunningSystemState* state;
 };
-// To /system: the users' actors have ended.
+// To /system: /user has ended.
 struct EndSystemActors {};
 
 class RootGuardian final : public ActorInstance {
  public:
-  // In its turn: /user or /system has failed, and ends.
+  // Called in the turn of the root: /user or /system has failed, and ends.
   using OnGuardianFailed = std::function<void(ActorRef guardian, const absl::Status& error)>;
 
   explicit RootGuardian(OnGuardianFailed on_guardian_failed) : on_guardian_failed_(std::move(on_guardian_failed)) {}
@@ -66,12 +67,12 @@ class SystemGuardian final : public ActorInstance {
  private:
   void EndIfReady(ActorContext& context);
 
-  // In the order of their arrival, which is the order in which they are asked.
+  // The actors that have registered, in that order. They get their hooks in the same order.
   IndexedSet<ActorRef> hooks_;
   bool is_ending_ = false;
 };
 
-// Asks and runs tasks for those who are no actors.
+// Asks, and runs tasks, on behalf of threads outside of actors.
 class TempGuardian final : public ActorInstance {
  public:
   absl::Status Receive(ActorContext& context, Envelope& message) override { return context.Unhandled(message); }

@@ -1,5 +1,6 @@
-// How actors begin, are restarted and end, through the public API.
+// Starts, restarts and ends of actors, through the public API.
 #include <atomic>
+#include <latch>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -8,23 +9,36 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
-#include "fraktor/actor/context/misuse.h"
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/context/internal/misuse.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
+#include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
+
+using actor_internal::ChildFailed;
+using actor_internal::TaskForActor;
+
 namespace {
 
 using LifeCycle = SystemTest;
@@ -50,7 +64,7 @@ TEST_F(LifeCycle, CallsTheRestartHooksOfTheOldAndTheNewInstance) {
 TEST_F(LifeCycle, StopsChildrenAndStartsAnewIfTheRestartHooksAreTheUsual) {
   const ActorRef a = Spawn("a");
   const ActorRef kid = SpawnUnder(a, "kid");
-  // It handles no Terminated: had the child not been unwatched, that would be a death pact.
+  // The actor handles no Terminated: without the unwatch, the end of the child would fail it.
   Let(a, [&](ActorContext& context) { return context.Watch(kid); });
   Told();
   Fail(a);
@@ -102,7 +116,7 @@ TEST_F(LifeCycle, CallsAFailedConstructorOrStartAnInitializationErrorThatNamesTh
   EXPECT_NE(errors[0].message().find("cannot be made"), absl::string_view::npos) << errors[0];
   EXPECT_NE(errors[1].message().find("pekko://test/user/boss/failing"), absl::string_view::npos) << errors[1];
   EXPECT_EQ(errors[1].code(), absl::StatusCode::kNotFound);
-  // The usual verdict.
+  // The default verdict.
   EXPECT_FALSE(IsAlive(thrower));
   EXPECT_FALSE(IsAlive(failing));
   EXPECT_TRUE(IsAlive(boss));
@@ -123,7 +137,7 @@ TEST_F(LifeCycle, TriesAgainToCreateAnActorThatNeverBeganWhetherItIsResumedOrRes
                         [made] {
                           if (++*made == 1) throw 1;
                         },
-                    // What a failed start has spawned is gone before the next one.
+                    // The children of a failed start have ended before the next start.
                     .pre_start =
                         [&, started](ActorContext& context) {
                           if (absl::Status kid = context.TrySpawn(*grandchild, "kid").status(); !kid.ok()) {
@@ -180,8 +194,8 @@ TEST_F(LifeCycle, TakesAFailureOfTheNewInstanceForANewFailure) {
              if (++made == 2) throw std::runtime_error("second");
            },
        .post_restart = [](ActorContext&, const absl::Status&) { return absl::InternalError("after the restart"); }});
-  Fail(a);  // Then the second instance cannot be made. The third starts: it never was one that is restarted.
-  Fail(a);  // The fourth fails in PostRestart, which is the last that the supervisor takes.
+  Fail(a);  // The second constructor throws. The third instance starts by PreStart.
+  Fail(a);  // The fourth instance fails in PostRestart, and the supervisor stops the actor.
   EXPECT_EQ(initializations, (std::vector<bool>{false, true, false, true}));
   EXPECT_FALSE(IsAlive(a));
 }
@@ -207,7 +221,68 @@ TEST_F(LifeCycle, FreesWhatTheOldInstanceHoldsBeforeTheNewOneIsMade) {
   EXPECT_EQ(alive.load(), 0);
 }
 
-// A11: a constructor has no context here; what is spawned at the start takes its place.
+// A1: system messages that arrive during the restart wait for the start of the new instance.
+TEST_F(LifeCycle, StartsTheNewInstanceOfARestartBeforeAReplyReachesIt) {
+  ActorRef promise;
+  const ActorRef asked = Spawn("asked", {.other = [&](ActorContext& context, Envelope&) {
+                                 promise = context.sender();
+                                 return absl::OkStatus();
+                               }});
+  const ActorRef a = Spawn("a", {.pre_restart =
+                                     [&](ActorContext& context, const absl::Status&, Envelope*) {
+                                       context.Tell(promise, std::string("reply"));
+                                       return absl::OkStatus();
+                                     },
+                                 .reply =
+                                     [&](ActorContext&, const absl::StatusOr<Envelope*>& reply) {
+                                       diary_.Add("a gets the " + (*reply)->As<std::string>());
+                                       return absl::OkStatus();
+                                     }});
+  Let(a, [&](ActorContext& context) { return context.AskOnReply(asked, 1, absl::Minutes(1)).status(); });
+  Told();
+  Fail(a);
+  EXPECT_EQ(Told(), (Lines{"a PreRestart", "a made", "a PostRestart", "a PreStart", "a gets the reply"}));
+}
+
+// A1: the failure of a child arrives while the parent restarts.
+TEST_F(LifeCycle, StartsTheNewInstanceOfARestartBeforeItDecidesOnAChild) {
+  ActorRef kid;
+  const ActorRef a =
+      Spawn("a", {.pre_restart =
+                      [&](ActorContext& context, const absl::Status&, Envelope*) {
+                        TellSystem(context.self(), MakeEnvelope<ChildFailed>(kid, absl::InternalError("broken kid"),
+                                                                             FailureCause::kReturned));
+                        return absl::OkStatus();
+                      },
+                  .decide =
+                      [&](ActorContext&, const Failure& failure) {
+                        EXPECT_EQ(failure.child, kid);
+                        diary_.Add("a decides");
+                        return Resume();
+                      }});
+  kid = SpawnUnder(a, "kid");
+  Told();
+  Fail(a);
+  Lines lines = Told();
+  ASSERT_GE(lines.size(), 5u);
+  lines.resize(5);
+  EXPECT_EQ(lines, (Lines{"a PreRestart", "a made", "a PostRestart", "a PreStart", "a decides"}));
+}
+
+Task<void> WriteInto(Diary* diary, std::string line) {
+  diary->Add(std::move(line));
+  co_return;
+}
+
+// A3: system messages may arrive before the first turn.
+TEST_F(LifeCycle, StartsAnActorBeforeATaskRunsInIt) {
+  const ActorRef a = system().TrySpawn(*PropsFor("a"), "a").value();
+  ASSERT_EQ(TellSystem(a, MakeEnvelope<TaskForActor>(ActorRef(), WriteInto(&diary_, "a task"))), nullptr);
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"a made", "a PreStart", "a task"}));
+}
+
+// A11: a constructor has no context, so PreStart spawns the children.
 TEST_F(LifeCycle, SpawnsTheChildrenOfAStartAgainAfterARestart) {
   const PropsPtr kid_props = PropsFor("kid");
   ActorRef kid;
@@ -297,8 +372,8 @@ TEST_F(LifeCycle, RefusesChildrenOfWhoEndsItsChildrenForGood) {
   }
 }
 
-// A17: a context is of use in the actor's own turns. The last of them has it whole; whatever comes later holds
-// references, which never dangle.
+// A17: a context is valid in the actor's own turns, up to the last one. References are valid for
+// ever.
 TEST_F(LifeCycle, KeepsTheContextWholeInTheLastHookAndReferencesForEver) {
   const ActorRef friendly = Spawn("friend");
   ActorRef self;
@@ -343,7 +418,7 @@ TEST_F(LifeCycle, FinishesTheMessageInWhichAnActorStopsItself) {
   EXPECT_EQ(Told(), (Lines{"still there", "a PostStop"}));
 }
 
-// A17: anything else is a mistake, which is told.
+// A17: any other use ends the program with a text.
 TEST_F(LifeCycle, DoesNotLetAContextBeUsedOutsideOfItsTurns) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const ActorRef a = Spawn("a");
@@ -357,7 +432,7 @@ TEST_F(LifeCycle, DoesNotLetAContextBeUsedOutsideOfItsTurns) {
 #ifndef NDEBUG
   EXPECT_DEATH(kept->Tell(b, 1),
                "Tell of the context of pekko://test/user/a was called outside of its turns, on a thread that is");
-  EXPECT_DEATH(static_cast<void>(kept->Watch(b)), "keep context.self\\(\\) instead");
+  EXPECT_DEATH(static_cast<void>(kept->Watch(b)), "keep context.self\\(\\), which any thread may send to");
   Let(b, [&](ActorContext&) {
     EXPECT_DEATH(static_cast<void>(kept->self()), "in a turn of pekko://test/user/b");
     return absl::OkStatus();
@@ -378,7 +453,7 @@ TEST_F(LifeCycle, DoesNotLetAnActorDestroyItsSystem) {
                  "and call Terminate\\(\\) in handlers");
     return absl::OkStatus();
   });
-  // One of another system's may.
+  // A turn of another system's actor may destroy a system.
   std::unique_ptr<ActorSystem> other = ActorSystem::Create({.config = {.system_name = "other"}}).value();
   Let(Spawn("b"), [&](ActorContext&) {
     other.reset();
@@ -397,9 +472,110 @@ TEST_F(LifeCycle, DoesNotLetAnExtensionAskForItselfInItsConstructor) {
   EXPECT_DEATH(system().Extension<Narcissus>(), "an extension of the actor system \"test\" asks for itself");
 }
 
+// The first constructor lasts until there is a second one, or for a while.
+class MadeOnce {
+ public:
+  explicit MadeOnce(ActorSystem&) {
+    if (made.fetch_add(1) > 0) {
+      second.Notify();
+    } else {
+      first.Notify();
+      second.WaitForNotificationWithTimeout(absl::Milliseconds(100));
+    }
+  }
+  static inline std::atomic<int> made{0};
+  static inline absl::Notification first;
+  static inline absl::Notification second;
+};
+
+TEST_F(LifeCycle, MakesAnExtensionOnceForThreadsThatAskAtOnce) {
+  ActorSystem& system = this->system();
+  const MadeOnce* other = nullptr;
+  std::thread maker([&] { other = &system.Extension<MadeOnce>(); });
+  MadeOnce::first.WaitForNotification();
+  const MadeOnce* const mine = &system.Extension<MadeOnce>();
+  maker.join();
+  EXPECT_EQ(MadeOnce::made.load(), 1);
+  EXPECT_EQ(mine, other);
+}
+
+// An extension whose first constructor throws.
+class MadeAgain {
+ public:
+  explicit MadeAgain(ActorSystem&) {
+    if (tries++ == 0) throw std::runtime_error("not yet");
+  }
+  static inline int tries = 0;
+};
+
+TEST_F(LifeCycle, MakesAnExtensionAgainIfItsConstructorThrew) {
+  EXPECT_THROW(system().Extension<MadeAgain>(), std::runtime_error);
+  EXPECT_EQ(&system().Extension<MadeAgain>(), &system().Extension<MadeAgain>());
+  EXPECT_EQ(MadeAgain::tries, 2);
+}
+
+// Two threads make an extension each at once. Both extensions need the same third one.
+struct Needed {
+  explicit Needed(ActorSystem&) { made.fetch_add(1); }
+  static inline std::atomic<int> made{0};
+};
+std::latch& BothNeed() {
+  static auto& latch = *new std::latch(2);
+  return latch;
+}
+template <int kNumber>
+struct Needs {
+  explicit Needs(ActorSystem& system) {
+    BothNeed().arrive_and_wait();
+    system.Extension<Needed>();
+  }
+};
+
+TEST_F(LifeCycle, MakesExtensionsThatNeedTheSameOne) {
+  ActorSystem& system = this->system();
+  std::thread maker([&] { system.Extension<Needs<1>>(); });
+  system.Extension<Needs<2>>();
+  maker.join();
+  EXPECT_EQ(Needed::made.load(), 1);
+}
+
+// Each of two threads makes an extension that needs the other one.
+std::latch& BothBegun() {
+  static auto& latch = *new std::latch(2);
+  return latch;
+}
+class NeedsRight;
+class NeedsLeft {
+ public:
+  explicit NeedsLeft(ActorSystem& system);
+};
+class NeedsRight {
+ public:
+  explicit NeedsRight(ActorSystem& system) {
+    BothBegun().arrive_and_wait();
+    system.Extension<NeedsLeft>();
+  }
+};
+NeedsLeft::NeedsLeft(ActorSystem& system) {
+  BothBegun().arrive_and_wait();
+  system.Extension<NeedsRight>();
+}
+
+TEST_F(LifeCycle, DoesNotLetExtensionsOfTwoThreadsWaitForEachOther) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ActorSystem& system = this->system();
+  EXPECT_DEATH(
+      {
+        std::thread maker([&] { system.Extension<NeedsLeft>(); });
+        system.Extension<NeedsRight>();
+        maker.join();
+      },
+      "an extension of the actor system \"test\" asks for itself in its constructor, or for another that needs it");
+}
+
 Task<void> DoNothing() { co_return; }
 
-// A17: and if the program must not end, it is refused.
+// A17: with NDEBUG, the call fails instead.
 TEST_F(LifeCycle, RefusesAContextOutsideOfItsTurnsIfTheProgramGoesOn) {
   const RefusedMisuse as_with_ndebug;
   const ActorRef a = Spawn("a");
@@ -437,7 +613,7 @@ TEST_F(LifeCycle, RefusesAContextOutsideOfItsTurnsIfTheProgramGoesOn) {
   EXPECT_TRUE(IsAlive(a) && IsAlive(b));
 }
 
-// A11: what is usual can be had by who has a hook of its own.
+// A11: a PreRestart can call the default one.
 TEST_F(LifeCycle, StopsChildrenInAPreRestartThatAsksForIt) {
   for (const bool stops : {true, false}) {
     const ActorRef a = Spawn("a", {.pre_restart = [&](ActorContext& context, const absl::Status&, Envelope*) {
@@ -492,9 +668,9 @@ TEST_F(LifeCycle, TakesAPoisonPillIntoAFullMailboxBehindWhatIsThere) {
       }
       EXPECT_FALSE(IsAlive(a));
       const Lines told = Told();
-      // One that waits in line is before the pill, which does not overtake it.
+      // A held message comes before the pill.
       const bool waits = overflow == OverflowStrategy::kBlockProducer && from_actor;
-      // Two are thrown out, and none of them is a pill.
+      // Two messages are dropped, and neither is the pill.
       const bool drops = overflow == OverflowStrategy::kDropOldest;
       EXPECT_EQ(told, waits   ? (Lines{"a: 1", "a: 2", "a: 3", "a PostStop"})
                       : drops ? (Lines{"a: 3", "a PostStop"})
@@ -591,7 +767,7 @@ TEST_F(LifeCycle, LetsTheHooksAnswerTheMessageThatTheActorFailedOn) {
   EXPECT_EQ(system().AskAndWait<std::string>(stopped, fraktor::Fail(), absl::Seconds(1)).value(), "stopped");
 }
 
-// A39: what would be recreated while the parent ends is refused to the caller.
+// A39: a spawn fails while the parent ends.
 TEST_F(LifeCycle, LetsAnActorSpawnAChildAgainWhenItHearsOfItsEnd) {
   const PropsPtr kid_props = PropsFor("kid");
   int ends = 0;
@@ -615,7 +791,7 @@ TEST_F(LifeCycle, LetsAnActorSpawnAChildAgainWhenItHearsOfItsEnd) {
   EXPECT_EQ(ErrorKindOf<ActorErrorKind>(while_ending), ActorErrorKind::kTerminating) << while_ending;
 }
 
-// A41: also the spawner of a top-level actor is told.
+// A41: the spawner of a top-level actor gets the error too.
 TEST_F(LifeCycle, TellsTheSpawnerOfAMailboxThatCannotBe) {
   const PropsOptions bad{.mailbox = {.capacity = 2, .reserve_for_system = 2}};
   const PropsPtr props = PropsFor("bad", {}, bad);
@@ -630,7 +806,7 @@ TEST_F(LifeCycle, TellsTheSpawnerOfAMailboxThatCannotBe) {
   });
   EXPECT_EQ(child, top);
   EXPECT_TRUE(IsAlive(a));
-  // Nothing is left of them.
+  // The failed spawns leave nothing behind.
   Told();
   EXPECT_TRUE(system().TrySpawn(*PropsFor("bad"), "bad").ok());
 }
@@ -648,7 +824,7 @@ TEST_F(LifeCycle, PublishesWhatNobodyHandlesAlsoOfGuardians) {
   Settle();
   EXPECT_EQ(unhandled, (Lines{"pekko://test/ int", "pekko://test/user int", "pekko://test/system int",
                               "pekko://test/user/a int"}));
-  EXPECT_EQ(system().tree().dead_letters(), 0u);
+  EXPECT_EQ(system().dead_letters().total(), system().dead_letters().count(DeadLetterReason::kUnhandled));
   EXPECT_FALSE(system().IsTerminated());
 }
 
@@ -692,7 +868,7 @@ TEST_F(LifeCycle, PublishesSuppressedDeadLettersApart) {
       [&](const SuppressedDeadLetter& letter) { suppressed.push_back(text(letter)); });
   const EventSubscription three = events.Listen<AllDeadLetters>([&](const AllDeadLetters&) { ++all; });
   const ActorRef a = Spawn("a");
-  // What is in the mailbox of an actor that ends has its path still.
+  // Dead letters from the mailbox of an ending actor have its path.
   Tell(a, PoisonPill{});
   Tell(a, PoisonPill{});
   Tell(a, 7);
@@ -702,6 +878,43 @@ TEST_F(LifeCycle, PublishesSuppressedDeadLettersApart) {
   ASSERT_EQ(suppressed.size(), 1u);
   EXPECT_NE(suppressed[0].find("PoisonPill to pekko://test/user/a"), std::string::npos) << suppressed[0];
   EXPECT_EQ(all, 2);
+}
+
+// Begins a task in each of its last hooks, and says when it is destroyed itself.
+class BusyToTheEnd final : public ActorInstance {
+ public:
+  explicit BusyToTheEnd(Diary* diary) : diary_(*diary) {}
+  ~BusyToTheEnd() override { diary_.Add("the actor is destroyed"); }
+
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::InternalError("broken"); }
+  absl::Status PreRestart(ActorContext& context, const absl::Status&, Envelope*) override {
+    return context.Run(WaitInTask(context));
+  }
+  void PostStop(ActorContext& context) override { EXPECT_TRUE(context.Run(WaitInTask(context)).ok()); }
+
+ private:
+  Task<void> WaitInTask(ActorContext& context) {
+    const absl::Cleanup ended = [this] { diary_.Add("the task ends"); };
+    Future<void> delay = context.Delay(absl::Seconds(1));
+    static_cast<void>(co_await delay);
+    diary_.Add("the task goes on");
+  }
+
+  Diary& diary_;
+};
+
+TEST_F(LifeCycle, EndsTasksOfTheLastHooksBeforeTheActorThatTheyBelongTo) {
+  const ActorRef a = system().TrySpawn(*MakeProps<BusyToTheEnd>({}, &diary_), "a").value();
+  Say(a, "fail");
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"the task ends", "the actor is destroyed"}));
+  EXPECT_TRUE(IsAlive(a));
+  RunFor(absl::Seconds(2));
+  EXPECT_EQ(Told(), Lines());
+  Stop(a);
+  EXPECT_EQ(Told(), (Lines{"the task ends", "the actor is destroyed"}));
+  RunFor(absl::Seconds(2));
+  EXPECT_EQ(Told(), Lines());
 }
 
 }  // namespace

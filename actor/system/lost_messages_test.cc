@@ -1,4 +1,4 @@
-// What threads that are no workers are told of messages that reach nobody, and where these go.
+// The messages of foreign threads that reach no actor: errors, events and log lines.
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -13,17 +13,21 @@
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/error_reply.h"
-#include "fraktor/actor/send/dispatcher_table.h"
+#include "fraktor/actor/observe/observability_hub.h"
+#include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 
 namespace fraktor {
+
+using actor_internal::DispatcherTable;
+
 namespace {
 
 class LostMessages : public SystemTest {
  protected:
-  // "no_recipient int to no one", of a system.
+  // The dead letters of a system as texts: "no_recipient int to no one".
   EventSubscription Listen(ActorSystem& system, Lines& lines) {
     return system.events().Listen<AllDeadLetters>([&lines](const AllDeadLetters& letter) {
       lines.push_back(std::string(NameOf(letter.reason)) + " " + std::string(letter.message.type_name) + " to " +
@@ -68,14 +72,14 @@ TEST_F(LostMessages, ToAnActorThatHasEndedNameItsPath) {
   const EventSubscription lost = Listen(system(), lines);
   Tell(a, 7);
   EXPECT_EQ(lines, (Lines{"stopped int to pekko://test/user/a"}));
-  // Not for ever.
+  // The system forgets old paths.
   for (int i = 0; i < 110; ++i) system().Stop(system().TrySpawn(*PropsFor("x"), "x" + std::to_string(i)).value());
   Settle();
   EXPECT_EQ(system().PathOf(a).find("an actor that has ended (slot "), 0u) << system().PathOf(a);
   EXPECT_EQ(system().PathOf(next), "pekko://test/user/a");
 }
 
-// Nobody knows whom it was meant for; one hears of it, as long as there is one.
+// A message to no one belongs to no system. The oldest system publishes it.
 TEST_F(LostMessages, OfAThreadToNoOneAreOfTheOldestSystem) {
   Lines first;
   EventSubscription of_first = Listen(system(), first);
@@ -95,7 +99,7 @@ TEST_F(LostMessages, OfAThreadToNoOneAreOfTheOldestSystem) {
   EXPECT_EQ(second.size(), 1u);
 }
 
-// A listener that loses another message.
+// A subscriber that loses another message.
 TEST_F(LostMessages, OfListenersAreCountedOnly) {
   int heard = 0;
   const EventSubscription lost = system().events().Listen<AllDeadLetters>([&](const AllDeadLetters&) {
@@ -106,7 +110,7 @@ TEST_F(LostMessages, OfListenersAreCountedOnly) {
   EXPECT_EQ(heard, 1);
 }
 
-// SCH-4: who is told that a mailbox is full is told which, and how much it holds.
+// SCH-4: the error of a full mailbox names the actor and the capacity.
 TEST_F(LostMessages, NameTheFullMailboxAndItsCapacity) {
   const ActorRef full =
       Spawn("full", {}, {.mailbox = {.capacity = 5, .overflow = OverflowStrategy::kReject, .reserve_for_system = 2}});
@@ -122,7 +126,7 @@ TEST_F(LostMessages, NameTheFullMailboxAndItsCapacity) {
     EXPECT_EQ(context.TryTell(full, 3).message(), expected);
     return absl::OkStatus();
   });
-  // Within a listener the thread has nobody to ask for the name.
+  // A subscriber of dead letters holds the lock of the lifecycle, so the path is not known.
   std::string nested;
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(TryTell(full, i).ok());
   const EventSubscription lost = system().events().Listen<AllDeadLetters>(
@@ -165,7 +169,7 @@ class TellingSink final : public LogSink {
   Lines lines;
 };
 
-// Of a worker: the writer leaves lines in its mailbox, and the log writes of each to the writer.
+// On a worker: the writer ends with lines in its mailbox, and the log of each goes to the writer.
 TEST_F(LostMessages, OfALogSinkAreNotLogged) {
   TellingSink sink;
   options_.log_sink = &sink;
@@ -181,7 +185,7 @@ TEST_F(LostMessages, OfALogSinkAreNotLogged) {
   ASSERT_FALSE(IsAlive(writer));
   EXPECT_EQ(sink.lines.size(), 2u);
   EXPECT_EQ(system().dead_letters().count(DeadLetterReason::kStopped), 4u);
-  // Of a thread.
+  // On a foreign thread.
   Say(writer, "late");
   EXPECT_EQ(sink.lines.size(), 3u);
   sink.to = ActorRef();
@@ -200,7 +204,7 @@ TEST_F(LostMessages, AreHeardOfByOthersIfAListenerThrows) {
   Settle();
   EXPECT_TRUE(IsAlive(a));
   EXPECT_EQ(Logged(), (Lines{"E : a listener of UnhandledMessage threw: deaf; listeners must catch it"}));
-  // Of a worker: what an actor leaves behind.
+  // On a worker: the messages in the mailbox of an ending actor.
   Tell(a, Act{[](ActorContext& context) {
          context.Stop();
          return absl::OkStatus();
@@ -208,7 +212,7 @@ TEST_F(LostMessages, AreHeardOfByOthersIfAListenerThrows) {
   Say(a, "left");
   Settle();
   EXPECT_EQ(Logged(), (Lines{"E : a listener of DeadLetter threw: broken ear; listeners must catch it"}));
-  // Of a thread, twice: the first leaves nothing behind that keeps the second quiet.
+  // On a foreign thread, twice: the second is published too.
   for (int i = 0; i < 2; ++i) {
     EXPECT_NO_THROW(Tell(a, 7));
     EXPECT_EQ(Logged().size(), 1u);
@@ -230,7 +234,12 @@ TEST_F(LostMessages, ToASystemThatHasEndedAreRefused) {
   const absl::Status sent = TryTell(gone, 7);
   EXPECT_EQ(sent.code(), absl::StatusCode::kUnavailable) << sent;
   EXPECT_EQ(DispatcherTable::LateDeadLetters(), before + 1);
-  // An actor that has ended is no system that has.
+  // Each system of the process reports the count.
+  const MetricsSnapshot snapshot = system().hub().Snapshot(system().toolbox().Now());
+  const Metric* const late = snapshot.Find(kLateDeadLettersTotal);
+  ASSERT_NE(late, nullptr);
+  EXPECT_EQ(late->value, static_cast<double>(before + 1));
+  // The end of an actor does not end its system.
   Stop(a);
   EXPECT_TRUE(TryTell(a, 7).ok());
 }

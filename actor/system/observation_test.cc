@@ -1,4 +1,4 @@
-// What a user sees of the metrics of a system: also of messages from outside, and of one actor alone.
+// The metrics of a system: of its actors, of messages from outside, and of a single actor.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -15,12 +15,12 @@
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 
 namespace fraktor {
 namespace {
 
-// For what is moved and not copied.
+// A message that can be moved and not copied.
 struct Parcel {
   std::unique_ptr<std::string> contents;
 };
@@ -31,7 +31,7 @@ class Observation : public SystemTest {
 
   MetricsSnapshot Snapshot() { return system().hub().Snapshot(system().toolbox().Now()); }
 
-  // Of all puppets, or of one.
+  // The metrics of all puppets, or of one.
   MetricLabels Labels(const std::string& name = "") {
     MetricLabels labels;
     if (!name.empty()) labels.push_back({"actor", "pekko://test/user/" + name});
@@ -142,7 +142,7 @@ TEST_F(Observation, CountsForAnActorAloneAndForItsType) {
   Settle();
   SayTo(a, 3);
   SayTo(b, 2);
-  // From a worker too.
+  // Also on a worker.
   Let(b, [&](ActorContext& context) {
     context.Tell(a, std::string("from b"));
     return absl::OkStatus();
@@ -183,7 +183,7 @@ TEST_F(Observation, EndsWithTheActor) {
   EXPECT_EQ(Enqueued(), before);
   EXPECT_EQ(Depth(), 0);
 
-  // One that ends before it has heard of it.
+  // An actor that ends before the message arrives.
   system().Stop(b);
   EXPECT_TRUE(system().Observe(b).ok());
   Settle();
@@ -235,15 +235,15 @@ TEST_F(Observation, IsRefusedToWhatIsNoActorOfTheSystem) {
   EXPECT_EQ(other->Observe(system().user_guardian()).code(), absl::StatusCode::kInvalidArgument);
 }
 
-// What names types, such as a line in the log, does so for an actor that is observed too.
+// Log lines name the type of an observed actor too.
 TEST_F(Observation, LeavesTheNameOfTheType) {
   const ActorRef a = Spawn("a");
-  const std::string type = system().tree().TypeName(a.slot()->type.load(std::memory_order_relaxed));
+  const std::string type = system().tree().types().NameOf(a.slot()->type.load(std::memory_order_relaxed));
   EXPECT_EQ(type, PropsFor("any")->type_name());
   ASSERT_TRUE(system().Observe(a).ok());
   Settle();
   EXPECT_TRUE(IsObservedActor(a.slot()->type.load(std::memory_order_relaxed)));
-  EXPECT_EQ(system().tree().TypeName(a.slot()->type.load(std::memory_order_relaxed)), type);
+  EXPECT_EQ(system().tree().types().NameOf(a.slot()->type.load(std::memory_order_relaxed)), type);
 }
 
 TEST_F(Observation, CountsMessagesThatAnActorDoesNotHandle) {

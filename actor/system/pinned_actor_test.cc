@@ -15,22 +15,27 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/cell/tree_signals.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/dispatcher_table.h"
+#include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/queue/inbox.h"
 
 namespace fraktor {
+
+using actor_internal::DispatcherTable;
+using actor_internal::UnwatchActor;
+using actor_internal::WatchActor;
+
 namespace {
 
 struct Question {};
@@ -133,7 +138,7 @@ struct WatchIt {
   ActorRef actor;
 };
 
-// Watches what it is told to, and says when it has heard of an end.
+// Watches the actors that it is told, and signals each Terminated.
 class Watcher final : public ActorInstance {
  public:
   explicit Watcher(std::counting_semaphore<>* heard) : heard_(*heard) {}
@@ -173,7 +178,7 @@ TEST(PinnedActorStress, AnswersEverybodyInTheMomentOfItsEnd) {
 
   std::binary_semaphore begin{0};
   std::binary_semaphore end{0};
-  ActorRef pinned;  // Ordered by the semaphores.
+  ActorRef pinned;  // The semaphores order the accesses.
   absl::StatusOr<Answer> answer = absl::UnknownError("");
   std::thread asker([&] {
     for (int round = 0; round < kRounds; ++round) {

@@ -1,4 +1,4 @@
-// Shutdowns of systems with threads: handlers that hold them up, and handlers that ask for them.
+// Shutdowns of systems with threads: handlers that delay them, and handlers that call them.
 #include <memory>
 #include <semaphore>
 #include <string>
@@ -45,7 +45,7 @@ class Member final : public ActorInstance {
   }
 };
 
-// Lets go whoever holds up the shutdown, as soon as the log says so.
+// Releases the blocked handler as soon as the log says that the shutdown waits for it.
 class LettingGo final : public LogSink {
  public:
   void Write(const LogRecord& record) override {
@@ -83,7 +83,7 @@ class Shutdown : public testing::Test {
   std::unique_ptr<ActorSystem> system_;
 };
 
-// SCH-9: the report is of the deadline, and not of when the last handler has returned.
+// SCH-9: the report shows the state at the deadline, not after the last handler.
 TEST_F(Shutdown, NamesWhoHoldsItUpWhileItWaits) {
   for (const DispatcherChoice choice : {DispatcherChoice::kAutomatic, DispatcherChoice::kPinned}) {
     const PropsPtr props = MakeProps<Member>({.dispatcher = choice});

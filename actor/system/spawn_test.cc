@@ -1,4 +1,4 @@
-// Where the slot of an actor comes from, and what a spawn that fails leaves behind.
+// The slots of new actors, and spawns that fail.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,21 +12,26 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
-#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/dispatcher_table.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/send/internal/dispatcher_table.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 
 namespace fraktor {
+
+using actor_internal::ActorSlot;
+using actor_internal::ActorSlotTable;
+using actor_internal::DispatcherTable;
+
 namespace {
 
 struct Late {};
 
-// Has something to do before its first message.
+// An actor with a PreStart.
 class Starter final : public ActorInstance {
  public:
   absl::Status PreStart(ActorContext&) override { return absl::OkStatus(); }
@@ -36,7 +41,7 @@ class Starter final : public ActorInstance {
 std::vector<ActorSlot*> AllSlots() {
   std::vector<ActorSlot*> slots;
   const ActorSlotTable& table = ProcessSlots();
-  // More than a chunk has: numbers that name no slot are left out.
+  // More than a chunk has. Numbers without a slot are skipped.
   const size_t most = table.chunks() << 14;
   for (size_t number = 0; number < most; ++number) {
     if (ActorSlot* const slot = table.At(static_cast<uint32_t>(number))) slots.push_back(slot);

@@ -1,4 +1,4 @@
-// What becomes of actors that fail, through the public API.
+// Supervision of actors that fail, through the public API.
 #include <algorithm>
 #include <memory>
 #include <stdexcept>
@@ -11,14 +11,18 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/coordinated_shutdown.h"
-#include "fraktor/actor/system/system_fixture.h"
+#include "fraktor/actor/system/internal/system_fixture.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 
@@ -27,14 +31,14 @@ namespace {
 
 class Supervision : public SystemTest {
  protected:
-  // Three children of a boss with that strategy, whose hooks do not stop their children.
+  // Spawns a boss with that strategy, and three children of it.
   void SpawnFamily(SupervisorStrategyOptions options) {
     boss_ = Spawn("boss", {.strategy = Strategy(std::move(options))});
     for (const char* name : {"x", "y", "z"}) kids_.push_back(SpawnUnder(boss_, name));
     Told();
   }
 
-  // How many of the lines are that one.
+  // How often `line` is among the lines.
   static int Count(const Lines& lines, const std::string& line) {
     int count = 0;
     for (const std::string& each : lines) count += each == line ? 1 : 0;
@@ -56,7 +60,7 @@ TEST_F(Supervision, ConcernsOneChildOrAllOfThem) {
 // A23
 TEST_F(Supervision, RestartsAllForOne) {
   SpawnFamily({.scope = SupervisionScope::kAllForOne});
-  // The others keep their mailboxes.
+  // The siblings keep their mailboxes.
   Tell(kids_[0], fraktor::Fail());
   Say(kids_[1], "kept");
   Settle();
@@ -80,14 +84,14 @@ TEST_F(Supervision, StopsAllForOne) {
   EXPECT_TRUE(IsAlive(boss_));
 }
 
-// A23: resume concerns the one that failed, whatever the scope.
+// A23: a resume concerns only the failed child, also with an all-for-one strategy.
 TEST_F(Supervision, ResumesOneOfAll) {
   SpawnFamily({.scope = SupervisionScope::kAllForOne, .decider = [](const Failure&) { return Resume(); }});
   Fail(kids_[1]);
   for (const ActorRef kid : kids_) Say(kid, "on");
   Settle();
   EXPECT_EQ(Told(), (Lines{"x: on", "y: on", "z: on"}));
-  EXPECT_EQ(Logged(), (Lines{"W pekko://test/user/boss/y: goes on after: broken"}));
+  EXPECT_EQ(Logged(), (Lines{"W pekko://test/user/boss/y: resumes after: broken"}));
 }
 
 // A24
@@ -118,7 +122,7 @@ TEST_F(Supervision, DecidesByTheKindOfTheErrorIfNobodyElseDoes) {
   Let(bereft, [&](ActorContext& context) { return context.Watch(killed); });
   EXPECT_FALSE(IsAlive(bereft));
   Told();
-  // The rest is escalated: the boss fails too, and is restarted by who is above it.
+  // Other errors are escalated: the boss fails too, and its parent restarts it.
   const ActorRef odd = SpawnUnder(boss, "odd");
   Tell(odd, act([] { throw 7; }));
   Settle();
@@ -272,7 +276,7 @@ TEST_F(Supervision, RunsNothingOfAFailedActorAndItsDescendantsBeforeTheVerdict) 
   const Lines lines = Told();
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0], "verdict");
-  // What it knew it still knows, and goes on with the next message.
+  // The actor keeps its state, and goes on with the next message.
   EXPECT_EQ(state, 8);
 }
 
@@ -331,6 +335,53 @@ TEST_F(Supervision, RestartsTheChildrenThatSurviveTheirParentsRestart) {
   EXPECT_EQ(Told(), (Lines{"middle: after", "kid: after", "leaf: after"}));
 }
 
+// A34: while the parent waits for another child to end, its restart has begun, and its old instance
+// has run its last hook.
+TEST_F(Supervision, RestartsASurvivorThatFailsDuringTheRestartOfItsParent) {
+  ActorRef slow;
+  ActorRef promise;
+  const ActorRef asked = Spawn("asked", {.other = [&](ActorContext& context, Envelope&) {
+                                 promise = context.sender();
+                                 return absl::OkStatus();
+                               }});
+  const ActorRef parent = Spawn("parent", {.pre_restart =
+                                               [&](ActorContext& context, const absl::Status&, Envelope*) {
+                                                 context.Stop(slow);
+                                                 context.Tell(promise, std::string("reply"));
+                                                 return absl::OkStatus();
+                                               },
+                                           .decide =
+                                               [&](ActorContext&, const Failure&) {
+                                                 diary_.Add("parent decides");
+                                                 return Resume();
+                                               }});
+  // A reply reaches a suspended actor, so the survivor can fail during the restart.
+  const ActorRef survivor = SpawnUnder(parent, "survivor", {.reply = [&](ActorContext&, absl::StatusOr<Envelope*>) {
+                                         diary_.Add("survivor fails");
+                                         return absl::InternalError("broken survivor");
+                                       }});
+  Let(survivor, [&](ActorContext& context) { return context.AskOnReply(asked, 1, absl::Minutes(1)).status(); });
+  slow = SpawnUnder(parent, "slow");
+  // The end of each descendant takes a turn.
+  ActorRef last = slow;
+  for (int i = 0; i < 10; ++i) last = SpawnUnder(last, "descendant");
+  Told();
+  Fail(parent);
+  const Lines lines = Told();
+  const auto at = [&](const char* line) { return std::find(lines.begin(), lines.end(), line) - lines.begin(); };
+  ASSERT_LT(at("survivor fails"), at("slow PostStop"));
+  ASSERT_LT(at("slow PostStop"), at("parent PreStart"));
+  EXPECT_EQ(Count(lines, "parent decides"), 0);
+  EXPECT_EQ(Count(lines, "survivor PreRestart"), 1);
+  EXPECT_EQ(Count(lines, "survivor PreStart"), 1);
+  for (const ActorRef actor : {parent, survivor}) {
+    EXPECT_EQ(actor.slot()->failures, 0);
+    Say(actor, "on");
+  }
+  Settle();
+  EXPECT_EQ(Told(), (Lines{"parent: on", "survivor: on"}));
+}
+
 // A35
 TEST_F(Supervision, ShowsTheDeciderTheFailedChildAsTheSender) {
   ActorRef sender;
@@ -367,7 +418,7 @@ TEST_F(Supervision, LosesNoSystemMessageWhenADeciderThrows) {
                                    return absl::OkStatus();
                                  }});
   Told();
-  // All of these are there before the supervisor looks at the first.
+  // All of these messages are in the mailbox before the supervisor handles the first.
   Tell(boss, Act{[&](ActorContext& context) {
          context.Tell(one, fraktor::Fail());
          context.Tell(two, fraktor::Fail());
@@ -399,7 +450,7 @@ TEST_F(Supervision, EndsTheSystemWhenAFailureReachesTheGuardianOfUsers) {
   Future<void> terminated = system().WhenTerminated();
   Fail(a, absl::DataLossError("broken"));
   EXPECT_TRUE(system().IsTerminated());
-  // Who waits for the end learns why, also too late.
+  // WhenTerminated returns the error, also after the end.
   for (Future<void>* const future : {&terminated, &late}) {
     if (future == &late) late = system().WhenTerminated();
     ASSERT_TRUE(future->IsReady());
@@ -466,7 +517,7 @@ TEST_F(Supervision, LetsAllWaitForARestartOfAllAndStopsWhoWaits) {
   for (const ActorRef kid : kids_) Say(kid, "later");
   RunFor(absl::Seconds(9));
   EXPECT_EQ(Told(), Lines());
-  // One that waits can be stopped.
+  // A child that waits for its restart can be stopped.
   Stop(kids_[1]);
   EXPECT_EQ(Told(), (Lines{"y PostStop"}));
   RunFor(absl::Seconds(1));
@@ -475,7 +526,7 @@ TEST_F(Supervision, LetsAllWaitForARestartOfAllAndStopsWhoWaits) {
     EXPECT_EQ(Count(lines, std::string(name) + " PostRestart"), 1) << name;
     EXPECT_EQ(Count(lines, std::string(name) + ": later"), 1) << name;
   }
-  // So can their parent.
+  // The parent can be stopped, too.
   Fail(kids_[0]);
   Stop(boss_);
   EXPECT_FALSE(IsAlive(boss_));
@@ -513,7 +564,7 @@ TEST_F(Supervision, CountsNoFailureForAnAskThatEndsWhileItsAskerWaitsForAnotherS
   Settle();
   EXPECT_EQ(failures, 2);
   EXPECT_EQ(unhandled, 1);
-  // The other ask is over.
+  // The other ask times out.
   RunFor(absl::Milliseconds(600));
   EXPECT_EQ(failures, 2);
   RunFor(absl::Milliseconds(400));
@@ -524,7 +575,7 @@ TEST_F(Supervision, CountsNoFailureForAnAskThatEndsWhileItsAskerWaitsForAnotherS
   EXPECT_EQ(Told(), (Lines{"kid: on"}));
 }
 
-// SCH-7: an actor that fails while it waits for its children to be gone is restarted once more and no oftener.
+// SCH-7: an actor that fails while it waits for its children to end is restarted once more.
 TEST_F(Supervision, KeepsCountOfFailuresThatCross) {
   const ActorRef top = Spawn("top");
   const ActorRef boss =
@@ -548,6 +599,26 @@ TEST_F(Supervision, KeepsCountOfFailuresThatCross) {
   Settle();
   const Lines lines = Told();
   for (const char* name : {"boss", "x", "y", "z"}) EXPECT_EQ(Count(lines, std::string(name) + ": on"), 1) << name;
+}
+
+// Decides itself, and has no strategy to look at.
+class WithoutStrategy final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext& context, Envelope& message) override {
+    return message.Is<Act>() ? message.As<Act>().what(context) : absl::OkStatus();
+  }
+  const SupervisorStrategy& supervision() const override { throw std::runtime_error("no strategy"); }
+  SupervisionDirective OnChildFailure(ActorContext&, const Failure&) override { return Restart(); }
+};
+
+TEST_F(Supervision, FailsASupervisorWhoseStrategyThrows) {
+  const ActorRef boss = system().TrySpawn(PropsOf<WithoutStrategy>(), "boss").value();
+  const ActorRef kid = SpawnUnder(boss, "kid");
+  Logged();
+  Fail(kid);
+  EXPECT_TRUE(IsAlive(boss));
+  EXPECT_FALSE(IsAlive(kid));
+  EXPECT_EQ(Logged(), Lines{"W pekko://test/user/boss: restarts after: a decider threw: no strategy"});
 }
 
 }  // namespace

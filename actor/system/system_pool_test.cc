@@ -1,4 +1,4 @@
-// The system's own actors run however busy those of the users are.
+// The actors of /system run, however busy the actors of /user are.
 #include <atomic>
 #include <memory>
 #include <semaphore>
@@ -67,7 +67,7 @@ class SystemPool : public testing::Test {
   }
   ~SystemPool() override { is_over_.store(true, std::memory_order_relaxed); }
 
-  // All workers of the users, for the rest of the test.
+  // Keeps all workers of the default pool busy for the rest of the test.
   void KeepBusy() {
     for (int i = 0; i < kWorkers; ++i) Tell(system_->TrySpawn(PropsOf<User>()).value(), Spin{&is_over_, &spinning_});
     for (int i = 0; i < kWorkers; ++i) spinning_.acquire();
@@ -78,7 +78,8 @@ class SystemPool : public testing::Test {
   std::unique_ptr<ActorSystem> system_;
 };
 
-// SCH-1: the dispatchers have a pool for the system's actors, "so that a hot loop of users cannot starve heartbeats".
+// SCH-1: the dispatchers have a pool for the system's actors, "so that a hot loop of users cannot
+// starve heartbeats".
 TEST_F(SystemPool, RunsSystemActorsWhileUsersKeepAllWorkersBusy) {
   KeepBusy();
   const ActorRef heart = system_->SpawnSystemActor(PropsOf<Heart>(), "heart");
@@ -100,7 +101,7 @@ TEST_F(SystemPool, IsNotForWhoChoosesAnother) {
     EXPECT_EQ(number == of_users, choice == DispatcherChoice::kDefault) << static_cast<int>(choice);
     EXPECT_EQ(number == of_system, choice == DispatcherChoice::kAutomatic || choice == DispatcherChoice::kSystem)
         << static_cast<int>(choice);
-    // Those of the users are where they were.
+    // The actors of /user have not run.
     const ActorRef user = system_->TrySpawn(*props).value();
     EXPECT_EQ(user.slot()->dispatcher == of_users,
               choice == DispatcherChoice::kAutomatic || choice == DispatcherChoice::kDefault);

@@ -1,16 +1,10 @@
-// The guardians of a system, while it boots and while it runs.
+// BootingSystemState and RunningSystemState: the guardians of a system while it boots, and while it
+// runs. ActorSystem sets the guardians of a booting state one by one. IntoRunning makes a running
+// state of it, which has all three.
 //
-//   BootingSystemState booting;
-//   booting.SetGuardian(GuardianKind::kRoot, root);
-//   ...
-//   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<RunningSystemState> running, std::move(booting).IntoRunning());
-//   running->guardian(GuardianKind::kUser)          // there is one: the type says so
-//   running->MarkStopped(user)                      // its flag goes down, its reference stays
+// A guardian is a reference and a flag. The state does not own the actors.
 //
-// A guardian is a reference and a flag, and nothing else: cells are reached through the registry only, so nothing here
-// keeps one alive.
-//
-// Thread safety: a booting state belongs to one thread; a running one to any.
+// Thread safety: a booting state belongs to one thread; any thread may use a running state.
 #ifndef FRAKTOR_ACTOR_SYSTEM_SYSTEM_STATE_H_
 #define FRAKTOR_ACTOR_SYSTEM_SYSTEM_STATE_H_
 
@@ -35,7 +29,7 @@ enum class GuardianKind : uint8_t { kRoot, kUser, kSystem };
 inline constexpr size_t kGuardianKinds = 3;
 std::string_view NameOf(GuardianKind kind);
 
-// Why a system did not come up.
+// Why the boot of a system failed.
 enum class BootstrapErrorKind : uint8_t {
   kMissingGuardian = 0,  // Detail "guardian".
 };
@@ -45,10 +39,10 @@ struct ErrorKindTraits<BootstrapErrorKind> {
   static constexpr BootstrapErrorKind kLast = BootstrapErrorKind::kMissingGuardian;
 };
 
-// What a system answers that is still booting, or has failed to: ActorErrorKind::kSystemNotBootstrapped.
+// The error of a system that boots, or whose boot failed: ActorErrorKind::kSystemNotBootstrapped.
 absl::Status SystemNotBootstrapped(std::string_view why);
 
-// Called with a reference that was marked as stopped and is no guardian's.
+// Called if MarkStopped gets a reference that is no guardian.
 using UnknownGuardian = std::function<void(ActorRef actor)>;
 
 class RunningSystemState {
@@ -60,12 +54,12 @@ class RunningSystemState {
     // Pairs with the release in MarkStopped.
     return alive_[static_cast<size_t>(kind)].load(std::memory_order_acquire);
   }
-  // Nothing happens if it is no guardian, but that UnknownGuardian is called.
+  // Clears the flag of a guardian. Calls UnknownGuardian for any other reference.
   void MarkStopped(ActorRef actor);
 
  private:
   const std::array<ActorRef, kGuardianKinds> guardians_;
-  // Released when one goes down, acquired by IsAlive.
+  // Release in MarkStopped: pairs with the acquire in IsAlive.
   std::array<std::atomic<bool>, kGuardianKinds> alive_{true, true, true};
   const UnknownGuardian on_unknown_;
 };
@@ -75,10 +69,10 @@ class BootingSystemState {
   explicit BootingSystemState(UnknownGuardian on_unknown = nullptr) : on_unknown_(std::move(on_unknown)) {}
 
   void SetGuardian(GuardianKind kind, ActorRef guardian) { guardians_[static_cast<size_t>(kind)] = guardian; }
-  // No one if it has not been set.
+  // No one before SetGuardian.
   ActorRef guardian(GuardianKind kind) const { return guardians_[static_cast<size_t>(kind)]; }
 
-  // BootstrapErrorKind::kMissingGuardian for the first that is missing.
+  // Error: BootstrapErrorKind::kMissingGuardian for the first guardian that is missing.
   absl::StatusOr<std::unique_ptr<RunningSystemState>> IntoRunning() &&;
 
  private:

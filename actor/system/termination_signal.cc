@@ -23,14 +23,15 @@
 namespace fraktor::inline v0 {
 namespace {
 
-// What the handler writes to: the descriptor of each listener plus one, or 0 for none. Release by who listens, acquire by
-// the handler. Lock-free, as a handler needs it.
+// The descriptor of each listener plus one, or 0 for none. The signal handler writes to them.
+// Release by the listener: pairs with the acquire in the signal handler. Lock-free, as a handler
+// needs it.
 constinit std::array<std::atomic<int>, TerminationSignal::kMaxListeners> listening = {};
 static_assert(std::atomic<int>::is_always_lock_free);
 
 struct Places {
   Mutex mutex;
-  // Never closed, and used again: the handler may be late.
+  // Descriptors are never closed, but used again: the handler may write late.
   std::array<int, TerminationSignal::kMaxListeners> descriptors ABSL_GUARDED_BY(mutex) = {};
   size_t listeners ABSL_GUARDED_BY(mutex) = 0;
   struct sigaction before ABSL_GUARDED_BY(mutex) = {};
@@ -43,11 +44,11 @@ Places& AllPlaces() {
 
 void Ring(int descriptor) {
   const uint64_t one = 1;
-  // Nothing can be done about an error; a full counter is an event too.
+  // An error is ignored. A full counter is an event too.
   [[maybe_unused]] const ssize_t written = write(descriptor, &one, sizeof one);
 }
 
-// Async-signal-safe: loads and writes.
+// Async-signal-safe: it only loads and writes.
 extern "C" void FraktorOnTermination(int /*signal*/) {
   const int error = errno;
   for (const std::atomic<int>& place : listening) {
@@ -57,7 +58,7 @@ extern "C" void FraktorOnTermination(int /*signal*/) {
   errno = error;
 }
 
-// True for an event; false for an error, after which there are none.
+// Returns true for an event, and false for an error, after which no event comes.
 bool AwaitRing(int descriptor) {
   for (;;) {
     uint64_t count = 0;
@@ -77,13 +78,13 @@ absl::StatusOr<size_t> Occupy() {
     return absl::ResourceExhaustedError(
         absl::StrCat("SIGTERM has ", TerminationSignal::kMaxListeners, " listeners already"));
   }
-  // 0 stands for none yet: a process whose standard input is an event counter is not worth another word.
+  // 0 means none: no process has an event counter as its standard input.
   int& descriptor = places.descriptors[place];
   if (descriptor <= 0) descriptor = eventfd(0, EFD_CLOEXEC);
   if (descriptor <= 0) {
     return absl::ResourceExhaustedError(absl::StrCat("no descriptor for SIGTERM: ", std::strerror(errno)));
   }
-  // What came when the listener before was about to go.
+  // Drops events that came for the previous listener of the descriptor.
   for (pollfd left{.fd = descriptor, .events = POLLIN, .revents = 0}; poll(&left, 1, 0) > 0;) AwaitRing(descriptor);
   listening[place].store(descriptor + 1, std::memory_order_release);
   if (++places.listeners == 1) {
@@ -101,7 +102,7 @@ void Vacate(size_t place) {
   MutexLock lock(places.mutex);
   listening[place].store(0, std::memory_order_release);
   if (--places.listeners != 0) return;
-  // Unless somebody else has taken it meanwhile, or it has been used up.
+  // Unless another listener has taken it meanwhile, or SIGTERM has come.
   struct sigaction now = {};
   sigaction(SIGTERM, nullptr, &now);
   if (now.sa_handler == &FraktorOnTermination) sigaction(SIGTERM, &places.before, nullptr);
@@ -143,6 +144,8 @@ void TerminationSignal::EndProcess() {
   raise(SIGTERM);
   std::_Exit(128 + SIGTERM);
 }
+
+TerminationSignal::TerminationSignal(size_t place) : place_(place) {}
 
 TerminationSignal::~TerminationSignal() {
   const int descriptor = DescriptorAt(place_);

@@ -1,11 +1,13 @@
 // TerminationSignal: calls a function when the process gets SIGTERM, on an ordinary thread.
 //
-//   std::unique_ptr<TerminationSignal> signal = TerminationSignal::Listen(toolbox, [&] { system.Terminate(); }).value();
+//   auto signal = TerminationSignal::Listen(toolbox, [&] { system.Terminate(); }).value();
 //
-// The first SIGTERM is taken; then the usual disposition is back, so that a second one ends the process. When the last
-// listener has gone, the disposition is what it was before the first. Several listeners, of several systems, all hear it.
+// The first SIGTERM calls the functions of all listeners, also of several systems, and restores the
+// default disposition, so that a second SIGTERM ends the process. The end of the last listener
+// restores the disposition from before the first.
 //
-// Thread safety: any thread may listen. The destructor waits for a call that is under way, so it must not be in one.
+// Thread safety: any thread may listen. The destructor waits for a running call, so the function
+// must not call it.
 #ifndef FRAKTOR_ACTOR_SYSTEM_TERMINATION_SIGNAL_H_
 #define FRAKTOR_ACTOR_SYSTEM_TERMINATION_SIGNAL_H_
 
@@ -24,25 +26,25 @@ class SerialExecutor;
 
 class TerminationSignal {
  public:
-  // At one time in the process.
+  // How many listeners a process may have at a time.
   static constexpr size_t kMaxListeners = 16;
 
-  // FailedPrecondition on a toolbox without threads, ResourceExhausted if there are too many listeners or the system
-  // gives no descriptor or thread.
+  // Errors: FailedPrecondition on a toolbox without threads; ResourceExhausted beyond
+  // kMaxListeners, or if the operating system has no descriptor or thread left.
   static absl::StatusOr<std::unique_ptr<TerminationSignal>> Listen(RuntimeToolbox& toolbox,
                                                                    std::function<void()> on_signal);
   ~TerminationSignal();
   TerminationSignal(const TerminationSignal&) = delete;
   TerminationSignal& operator=(const TerminationSignal&) = delete;
 
-  // Ends the process as SIGTERM does where nobody listens.
+  // Ends the process by SIGTERM with the default disposition.
   [[noreturn]] static void EndProcess();
 
  private:
-  explicit TerminationSignal(size_t place) : place_(place) {}
+  explicit TerminationSignal(size_t place);
 
   const size_t place_;
-  // Release by the destructor, before it wakes the thread; acquire by the thread.
+  // Release in the destructor, before it wakes the thread: pairs with the acquire of the thread.
   std::atomic<bool> is_ending_{false};
   std::unique_ptr<SerialExecutor> executor_;
 };

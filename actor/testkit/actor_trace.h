@@ -17,17 +17,17 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 
-#include "fraktor/actor/cell/tree_observer.h"
 #include "fraktor/actor/dispatch/invoker_middleware.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/tree/internal/tree_observer.h"
 #include "fraktor/utils/toolbox/sim_trace.h"
 
 namespace fraktor::inline v0 {
 
-class ActorTrace final : public InvokerMiddleware, public TreeObserver {
+class ActorTrace final : public InvokerMiddleware, public actor_internal::TreeObserver {
  public:
   using PayloadHash = std::function<uint64_t(const Envelope&)>;
 

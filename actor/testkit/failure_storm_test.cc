@@ -21,14 +21,14 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/internal/child_links.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -39,6 +39,11 @@
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor {
+
+using actor_internal::FindLiving;
+using actor_internal::FindParent;
+using actor_internal::kSuspendingGates;
+
 namespace {
 
 constexpr int kActors = 500;
@@ -244,8 +249,7 @@ void Strike(TestKit& kit, World& world) {
 // The invariants when the system has come to rest.
 void CheckConsistent(TestKit& kit, World& world) {
   for (const std::string& complaint : world.complaints()) ADD_FAILURE() << complaint;
-  ActorTree& tree = kit.system().tree();
-  const std::vector<ActorRef> living = tree.Living(kit.system().user_guardian(), 10 * kActors);
+  const std::vector<ActorRef> living = FindLiving(kit.system().user_guardian(), 10 * kActors);
   EXPECT_EQ(living.size(), size_t{kActors + 1});
   EXPECT_EQ(world.instances.load(), kActors);
   for (const ActorRef actor : living) {
@@ -256,7 +260,7 @@ void CheckConsistent(TestKit& kit, World& world) {
   for (int id = 0; id < kActors; ++id) {
     const ActorRef actor = world.RefOf(id);
     ASSERT_TRUE(kit.IsAlive(actor)) << "actor " << id;
-    ASSERT_EQ(tree.ParentOf(actor), id == 0 ? kit.system().user_guardian() : world.RefOf(ParentOf(id)));
+    ASSERT_EQ(FindParent(actor), id == 0 ? kit.system().user_guardian() : world.RefOf(ParentOf(id)));
   }
   const int64_t handled_before = world.handled.load();
   const int64_t on_the_way = world.sent.load() - handled_before - world.lost.load();
@@ -294,7 +298,7 @@ void RunStorm(TestKit& kit, World& world, const StormOptions& options, const std
   probe.ExpectTerminated(top);
   kit.Settle();
   EXPECT_EQ(world.instances.load(), 0);
-  EXPECT_EQ(kit.system().tree().Living(kit.system().user_guardian(), kActors).size(), 1u);
+  EXPECT_EQ(FindLiving(kit.system().user_guardian(), kActors).size(), 1u);
 }
 
 // A40

@@ -15,6 +15,9 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::WorkerExecutorOptions;
+
 namespace {
 
 constexpr char kSeedVariable[] = "FRAKTOR_SIM_SEED";

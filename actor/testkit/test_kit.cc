@@ -8,17 +8,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-#include "fraktor/actor/cell/actor_tree.h"
-#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/cell/internal/child_links.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
-#include "fraktor/actor/testkit/probe_inbox.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/actor/testkit/internal/probe_inbox.h"
 #include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::FindLiving;
+using actor_internal::TaskForActor;
+using actor_internal::WorkerExecutorOptions;
+
 namespace {
 
 constexpr size_t kLogTail = 20;
@@ -164,10 +169,9 @@ void TestKit::Settle(TestLocation at) {
 
 std::vector<std::string> TestKit::BusyActors() const {
   std::vector<std::string> busy;
-  ActorTree& tree = system_->tree();
-  for (const ActorRef actor : tree.Living(system_->root_guardian(), SIZE_MAX)) {
+  for (const ActorRef actor : FindLiving(system_->root_guardian(), SIZE_MAX)) {
     const Inbox& inbox = actor.slot()->mailbox.inbox;
-    if (!inbox.IsIdle() && !inbox.IsParked()) busy.push_back(tree.PathOf(actor));
+    if (!inbox.IsIdle() && !inbox.IsParked()) busy.push_back(system_->PathOf(actor));
   }
   return busy;
 }

@@ -48,14 +48,14 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/testkit/internal/test_log.h"
+#include "fraktor/actor/testkit/internal/test_monitor.h"
 #include "fraktor/actor/testkit/test_failure.h"
-#include "fraktor/actor/testkit/test_log.h"
-#include "fraktor/actor/testkit/test_monitor.h"
 #include "fraktor/actor/testkit/test_probe.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/actor/typed/typed_ref.h"
@@ -124,7 +124,7 @@ struct ContextOf<TypedRef<Ms...>> {
 // Runs in a turn of the actor that a `Ref` refers to.
 template <class Ref, class Function>
 Task<void> CallInTurn(Function function, std::shared_ptr<EventTally> called) {
-  ActorContext& context = ActorContext::Of(*ActorContext::worker().turn.running());
+  ActorContext& context = ActorContext::Of(*ActorContext::worker().turn_state.running());
   // Counts even if the function throws: the test goes on, and sees what the actor does.
   const absl::Cleanup count = [&] { called->Count(true, "called"); };
   function(static_cast<typename ContextOf<Ref>::Type&>(context));

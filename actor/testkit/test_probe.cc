@@ -5,7 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
-#include "fraktor/actor/testkit/probe_inbox.h"
+#include "fraktor/actor/testkit/internal/probe_inbox.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/utils/strings/string_view.h"
 
@@ -177,8 +177,8 @@ void TestProbe::Forward(ActorRef to, TestLocation at) {
     EndTest(at, absl::StrCat(Path(), " has no message to pass on: ",
                              was_moved_ ? "it cannot be copied, and the test has it" : "none was taken"));
   }
-  const uint64_t mark = last_->target_word() & kMarked;
-  SendForeign(to, std::move(last_), mark).IgnoreError();
+  const uint64_t flags = last_->target_word() & kIntercepted;
+  SendForeign(to, std::move(last_), flags).IgnoreError();
 }
 
 size_t TestProbe::pending() const { return inbox_->size(); }

@@ -142,7 +142,8 @@ class TestProbe {
   template <class M>
   void Send(ActorRef to, M&& message) {
     using Message = std::decay_t<M>;
-    SendForeign(to, MakeEnvelope<Message>(ref_, std::forward<M>(message)), kIsInterceptedMessage<Message> ? kMarked : 0)
+    SendForeign(to, MakeEnvelope<Message>(ref_, std::forward<M>(message)),
+                kIsInterceptedMessage<Message> ? kIntercepted : 0)
         .IgnoreError();
   }
   template <class... Ms, class M>

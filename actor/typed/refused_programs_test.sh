@@ -2,8 +2,8 @@
 # Compiles programs that must not compile, with every available compiler, and checks the first error
 # of each: it names the actor and the message.
 #
-# Reading the headers takes most of the time. So one file has all programs that must not compile, and
-# another one those that must. Each program is a namespace with its own messages and actors.
+# Reading the headers takes most of the time. So one file has all programs that must not compile,
+# and another one those that must. Each program is a namespace with its own messages and actors.
 set -euo pipefail
 source "$1" "$2"
 
@@ -15,8 +15,8 @@ cat >"$accepted" <<'CODE'
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
 #include "fraktor/actor/pattern/pipe_to.h"
-#include "fraktor/actor/pattern/scheduler.h"
-#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/timer/scheduler.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/actor/router/router.h"
 using namespace fraktor;
 CODE
@@ -40,8 +40,8 @@ names=()
 # The texts that the first error of each program must contain, a line each; empty for a program that
 # must compile.
 texts=()
-# check NAME CODE TEXT...: the code does not compile, and its first line with "error:" has all of the
-# texts. Without texts it compiles.
+# check NAME CODE TEXT...: the code does not compile, and its first line with "error:" has all of
+# the texts. Without texts it compiles.
 check() {
   local number=${#names[@]} code=$2 file=$accepted
   names+=("$1")
@@ -65,7 +65,9 @@ check "a message that the actor does not handle" '
 void F(TypedRef<Greet> greeter) { greeter.Tell(Part{}); }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a question that the actor does not handle" '
 struct Quiz { using Reply = int; };
-void F(ActorSystem& system, RefOf<Greeter> greeter) { system.AskAndWait(greeter, Quiz{}, absl::Seconds(1)).IgnoreError(); }' \
+void F(ActorSystem& system, RefOf<Greeter> greeter) {
+  system.AskAndWait(greeter, Quiz{}, absl::Seconds(1)).IgnoreError();
+}' \
   "ThisReferenceDoesNotTake<Quiz, " "ItTakes<Greet>"
 check "an actor without a handler that it promises" '
 struct Silent : Actor<Silent, Greet, Part> {
@@ -147,12 +149,18 @@ struct Save { using Reply = absl::Status; };
 struct Saver : Actor<Saver, Save> {
   absl::Status On(Context&, const Save&) { return absl::OkStatus(); }
 };
-void F(ActorSystem& system) { system.Spawn<Saver>("saver"); }' "ReplyMustNotBe" "Status" "Of<Save>" "DeclareInstead<" "Done>"
+void F(ActorSystem& system) {
+  system.Spawn<Saver>("saver");
+}' "ReplyMustNotBe" "Status" "Of<Save>" "DeclareInstead<" "Done>"
 check "a StatusOr as a Reply" '
 struct Load { using Reply = absl::StatusOr<Greeted>; };
-void F(TypedRef<Load> loader) { loader.Tell(Load{}); }' "ReplyMustNotBe" "StatusOr<Greeted>" "Of<Load>" "DeclareInstead<Greeted>"
+void F(TypedRef<Load> loader) {
+  loader.Tell(Load{});
+}' "ReplyMustNotBe" "StatusOr<Greeted>" "Of<Load>" "DeclareInstead<Greeted>"
 check "a Status that is asked for" '
-void F(ActorSystem& system, ActorRef saver) { (void)system.AskAndWait<absl::Status>(saver, Part{}, absl::Seconds(1)); }' \
+void F(ActorSystem& system, ActorRef saver) {
+  (void)system.AskAndWait<absl::Status>(saver, Part{}, absl::Seconds(1));
+}' \
   "AskAndWait<R>" "Done"
 check "a handler that promises a reply and returns void" '
 struct Mute : Actor<Mute, Greet> {
@@ -212,15 +220,21 @@ check "an answer of another type in a StatusOr" '
 struct Liar : Actor<Liar, Greet> {
   absl::StatusOr<std::string> On(Context&, const Greet&) { return std::string(); }
 };
-void F(ActorSystem& system) { system.Spawn<Liar>("liar"); }' "HandlerReturnsAnotherReply<Liar, Greet, Greeted, " "string"
+void F(ActorSystem& system) {
+  system.Spawn<Liar>("liar");
+}' "HandlerReturnsAnotherReply<Liar, Greet, Greeted, " "string"
 check "an answer of another type by a coroutine" '
 struct Liar : Actor<Liar, Greet> {
   Task<Part> On(Context&, Greet) { co_return Part{}; }
 };
-void F(ActorSystem& system) { system.Spawn<Liar>("liar"); }' "HandlerReturnsAnotherReply<Liar, Greet, Greeted, " "Task<Part>"
+void F(ActorSystem& system) {
+  system.Spawn<Liar>("liar");
+}' "HandlerReturnsAnotherReply<Liar, Greet, Greeted, " "Task<Part>"
 check "a behaviour that answers with another type" '
 struct Liar { int On(TypedContext<Greet>&, const Greet&) { return 1; } };
-void F(TypedContext<Greet>& context) { context.Become<Liar>(); }' "HandlerReturnsAnotherReply<Liar, Greet, Greeted, int>"
+void F(TypedContext<Greet>& context) {
+  context.Become<Liar>();
+}' "HandlerReturnsAnotherReply<Liar, Greet, Greeted, int>"
 
 # Hooks
 
@@ -283,7 +297,7 @@ void F(ActorSystem& system) { system.Spawn<Wrong>("wrong"); }' "ActorDoesNotHand
 
 # Asks whose message declares no Reply
 
-no_reply="this message does not say what its answer is: declare \`using Reply = Answer;\`"
+no_reply="this message declares no reply type: declare \`using Reply = Answer;\`"
 check "questions whose answer is known" '
 Task<> F(TypedContext<Greet, Part>& context, ActorContext& untyped, TypedRef<Greet, Part> greeter) {
   auto declared = context.Ask(greeter, Greet{}, absl::Seconds(1));
@@ -299,13 +313,17 @@ absl::Status G(ActorSystem& system, TypedRef<Greet, Part> greeter) {
   return system.AskAndWait(greeter.untyped(), Greet{}, absl::Seconds(1)).status();
 }'
 check "a question without a Reply" '
-void F(ActorSystem& system, TypedRef<Part> part) { (void)system.AskAndWait(part, Part{}, absl::Seconds(1)); }' "$no_reply"
+void F(ActorSystem& system, TypedRef<Part> part) {
+  (void)system.AskAndWait(part, Part{}, absl::Seconds(1));
+}' "$no_reply"
 check "a question without a Reply, whose future is asked for" '
 void F(ActorSystem& system, TypedRef<Part> part) { (void)system.Ask(part, Part{}, absl::Seconds(1)); }' "$no_reply"
 check "a question without a Reply to an actor without a type" '
 void F(ActorSystem& system, ActorRef part) { (void)system.AskAndWait(part, Part{}, absl::Seconds(1)); }' "$no_reply"
 check "a question without a Reply of an actor" '
-void F(TypedContext<Greet>& context, TypedRef<Part> part) { (void)context.Ask(part, Part{}, absl::Seconds(1)); }' "$no_reply"
+void F(TypedContext<Greet>& context, TypedRef<Part> part) {
+  (void)context.Ask(part, Part{}, absl::Seconds(1));
+}' "$no_reply"
 
 # Arguments of actors
 
@@ -338,7 +356,8 @@ struct Owner : Actor<Owner, Part> {
   explicit Owner(std::unique_ptr<int> owned);
   void On(Context&, const Part&) {}
 };
-void F(ActorSystem& system) { system.Spawn<Owner>("a", std::make_unique<int>(7)); }' "$no_constructor"
+void F(ActorSystem& system) { system.Spawn<Owner>("a", std::make_unique<int>(7)); }' "$no_constructor" \
+  "for arguments that cannot be copied, pass a factory"
 
 # All ways to send an actor a message
 
@@ -346,13 +365,16 @@ check "a message that is tried and not handled" '
 void F(TypedContext<Part>& context, TypedRef<Greet> greeter) { context.TryTell(greeter, Part{}).IgnoreError(); }' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a message for all routees that they do not handle" '
-void F(TypedRef<Greet> greeters) { TellAllRoutees(greeters, Part{}); }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
+void F(TypedRef<Greet> greeters) {
+  TellAllRoutees(greeters, Part{});
+}' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a routee that does not handle what its router takes" '
 void F(TypedRef<Greet> greeters, TypedRef<Part> part) { AddRouteeTo(greeters, part); }' \
   "ThisReferenceDoesNotTake<Greet, " "ItTakes<Part>"
 
 check "messages that come in other ways, and are handled" '
-absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef<Greet> greeter, ActorContext& untyped) {
+absl::Status F(ActorSystem& system, TypedContext<Greet, Part>& context, TypedRef<Greet> greeter,
+               ActorContext& untyped) {
   context.Forward(greeter, Greet{});
   context.TryTell(greeter, Greet{}).IgnoreError();
   context.TryTell(greeter.untyped(), Part{}).IgnoreError();
@@ -389,7 +411,9 @@ void F(ActorSystem& system, TypedRef<Greet> greeter) {
   Scheduler::Of(system).ScheduleOnce(absl::Seconds(1), greeter, Part{}).IgnoreError();
 }' "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 check "a last message that the actor does not handle" '
-void F(ActorSystem& system, TypedRef<Greet> greeter) { (void)GracefulStop(system, greeter, absl::Seconds(1), Part{}); }' \
+void F(ActorSystem& system, TypedRef<Greet> greeter) {
+  (void)GracefulStop(system, greeter, absl::Seconds(1), Part{});
+}' \
   "ThisReferenceDoesNotTake<Part, " "ItTakes<Greet>"
 
 # gcc 12 destroys the temporary objects of such an expression twice, so there it must not compile.
@@ -400,10 +424,10 @@ Task<Greeted> F(TypedContext<Part>& context, TypedRef<Greet> greeter) {
   auto reply = co_await context.Ask(greeter, Greet{"world"}, absl::Seconds(1));
   co_return reply;
 }
-#endif' "error:"
+#endif' "GiveTheFutureANameFirst"
 
-# first_errors COMPILER: prints the first error of each program, after its number, from the output of
-# the compiler. An error that names no program belongs to the one in the instantiation notes: gcc
+# first_errors COMPILER: prints the first error of each program, after its number, from the output
+# of the compiler. An error that names no program belongs to the one in the instantiation notes: gcc
 # prints them before the error, clang after it.
 first_errors() {
   awk -v is_clang="$(is_clang "$1" && echo 1 || echo 0)" '

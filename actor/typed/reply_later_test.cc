@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -89,6 +90,25 @@ TEST(ReplyLater, DropsAReplyThatNobodyWaitsForButNotAnError) {
   kit.ExpectDeadLetters<Meal>(0, [&] { kitchen.Tell(Cooked{"soup"}); });
   kitchen.Tell(Order{});
   kit.ExpectDeadLetters<ErrorReply>(1, [&] { kitchen.Tell(Cooked{}); });
+}
+
+// Fails an order without an error.
+class Careless : public Actor<Careless, Order> {
+ public:
+  Deferred<Meal> On(Context& context, const Order&) {
+    const ReplyTo<Meal> reply_to(context);
+    reply_to.Fail(absl::OkStatus());
+    return reply_to;
+  }
+};
+
+TEST(ReplyLater, NamesAnErrorReplyWithoutAnError) {
+  TestKit kit;
+  const absl::Status status = kit.AskAndWait(kit.Spawn<Careless>(), Order{}).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInternal);
+  EXPECT_TRUE(
+      absl::EndsWith(status.message(), "Order is an ErrorReply whose status is OK; send an error, or the reply itself"))
+      << status;
 }
 
 TEST(ReplyLater, LetsTheRecipientOfAForwardedMessageReply) {

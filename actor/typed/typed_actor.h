@@ -55,12 +55,12 @@
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 #define FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
 
-#include "fraktor/actor/typed/handler_checks.h"
 #include "fraktor/actor/typed/interleaving_task.h"
+#include "fraktor/actor/typed/internal/handler_checks.h"
+#include "fraktor/actor/typed/internal/typed_props.h"
 #include "fraktor/actor/typed/reply_later.h"
 #include "fraktor/actor/typed/spawn_options.h"
 #include "fraktor/actor/typed/typed_context.h"
-#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/actor/typed/typed_ref.h"
 
 namespace fraktor::inline v0 {

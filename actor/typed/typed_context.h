@@ -20,20 +20,20 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/ask_source.h"
+#include "fraktor/actor/ask/internal/ask_source.h"
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/spawn_error.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/actor_worker.h"
-#include "fraktor/actor/typed/handler_checks.h"
-#include "fraktor/actor/typed/handler_dispatch.h"
-#include "fraktor/actor/typed/member_reply.h"
-#include "fraktor/actor/typed/message_adapter.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/typed/internal/handler_checks.h"
+#include "fraktor/actor/typed/internal/handler_dispatch.h"
+#include "fraktor/actor/typed/internal/member_reply.h"
+#include "fraktor/actor/typed/internal/message_adapter.h"
+#include "fraktor/actor/typed/internal/typed_instance_base.h"
 #include "fraktor/actor/typed/reply_later.h"
 #include "fraktor/actor/typed/spawn_options.h"
-#include "fraktor/actor/typed/typed_instance_base.h"
 #include "fraktor/actor/typed/typed_ref.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/with_stop.h"
@@ -56,7 +56,7 @@ class TypedContext : public ActorContext {
 
   using ActorContext::Tell;
   template <class... Os, class M>
-  void Tell(TypedRef<Os...> to, M&& message) {
+  [[gnu::always_inline]] void Tell(TypedRef<Os...> to, M&& message) {
     TypedRef<Os...>::template Check<M>();
     if constexpr (TypedRef<Os...>::template Handles<M>()) ActorContext::Tell(to.untyped(), std::forward<M>(message));
   }
@@ -76,7 +76,7 @@ class TypedContext : public ActorContext {
   template <int&... kDeduced, class... Os, class Q>
   Future<ReplyOf<Q>> Ask(TypedRef<Os...> to, Q&& question, absl::Duration timeout) {
     TypedRef<Os...>::template Check<Q>();
-    CheckDeclaresReply<Q>();
+    actor_internal::CheckDeclaresReply<Q>();
     return ActorContext::Ask<ReplyOf<Q>>(to.untyped(), std::forward<Q>(question), timeout);
   }
   // The caller names the reply.
@@ -125,7 +125,7 @@ class TypedContext : public ActorContext {
     if (!IsInTurn()) [[unlikely]]
       return OutOfTurn("AskOnReply");
     if (Reply::ActorOf(*this) == nullptr) return typed_internal::AskedByAnotherClass();
-    ActorWorker& asking = worker();
+    actor_internal::ActorWorker& asking = worker();
     EnvelopePtr message(asking.Make(ActorRef(), std::forward<Q>(question)));
     auto* const completion = new Reply(message->type(), timeout);
     absl::Status sent = SendQuestion(asking, to, std::move(message), *completion);
@@ -237,9 +237,10 @@ class TypedContext : public ActorContext {
   }
 
   // From the next message on, a B(args...) handles the messages of this actor. B has an `On` for
-  // each of them. The actor itself handles no messages meanwhile, but keeps its hooks. A B that
-  // needs the actor takes a reference to it. Become replaces the behaviour on top of the stack,
-  // BecomeStacked puts one above it, and Unbecome removes it. A restart clears the stack. A
+  // each of them. Meanwhile the actor keeps its hooks, and handles only those messages of the
+  // runtime (Terminated, ReceiveTimeout, ActorIdentity, ErrorReply) for which B has no `On`. A B
+  // that needs the actor takes a reference to it. Become replaces the behaviour on top of the
+  // stack, BecomeStacked puts one above it, and Unbecome removes it. A restart clears the stack. A
   // replaced B lives until the last handler and the last task (context.Run) that it began have
   // ended. So its coroutines may use its members after Become and Unbecome, and their results are
   // still the replies.

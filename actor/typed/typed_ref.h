@@ -25,15 +25,14 @@
 
 namespace fraktor::inline v0 {
 
-// These types have no definition: the error of a program that does not compile names them. It sends
-// an actor a message that the actor does not handle, or its actor has no handler for a listed
-// message.
+// These types have no definition: the error of a program that does not compile names them, and the
+// compiler shows the line of the declaration, which says what to do.
 template <class Message, class Takes>
-struct ThisReferenceDoesNotTake;
+struct ThisReferenceDoesNotTake;  // Send one of the messages that ItTakes, or add this one to Actor<Self, ...>.
 template <class... Messages>
 struct ItTakes;
 template <class Actor, class Message>
-struct ActorDoesNotHandle;
+struct ActorDoesNotHandle;  // Add a public `On(Context&, const Message&)` to the actor.
 
 // The same for a message whose `Reply` is a Status or a StatusOr: a reply is a message, and the
 // result of an ask is a StatusOr of it anyway. Done (done.h) is the reply without content.

@@ -15,11 +15,20 @@
 #include "absl/types/span.h"
 #include "benchmark/benchmark.h"
 
-#include "fraktor/actor/run_queue/mutex_coordinator.h"
-#include "fraktor/actor/run_queue/ready_queue_coordinator.h"
-#include "fraktor/actor/run_queue/work_stealing_coordinator.h"
+#include "fraktor/actor/run_queue/internal/mutex_coordinator.h"
+#include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
+#include "fraktor/actor/run_queue/internal/work_stealing_coordinator.h"
 
 namespace fraktor {
+
+using actor_internal::kForeign;
+using actor_internal::MutexCoordinator;
+using actor_internal::ReadyNode;
+using actor_internal::ReadyQueueCoordinator;
+using actor_internal::WorkerIndex;
+using actor_internal::WorkerWaker;
+using actor_internal::WorkStealingCoordinator;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

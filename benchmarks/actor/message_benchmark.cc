@@ -20,7 +20,7 @@
 #include "benchmark/benchmark.h"
 
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/message/node_pool.h"
+#include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/sync/mutex.h"
 

@@ -19,21 +19,24 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/cell/actor_tree.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
-#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
 #include "fraktor/benchmarks/measuring/countdown.h"
 #include "fraktor/benchmarks/measuring/latency_probe.h"
 #include "fraktor/benchmarks/measuring/program_time.h"
 #include "fraktor/benchmarks/measuring/warm_memory.h"
 
 namespace fraktor {
+
+using actor_internal::ActorTree;
+
 namespace {
 
 using Clock = ProgramClock;

@@ -28,7 +28,7 @@
 #include "fraktor/actor/config/actor_system_config.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/pid.h"
-#include "fraktor/actor/registry/actor_path_registry.h"
+#include "fraktor/actor/registry/internal/actor_path_registry.h"
 #include "fraktor/utils/time/instant.h"
 
 namespace fraktor {

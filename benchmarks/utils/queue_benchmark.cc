@@ -1,23 +1,18 @@
 // What the queues cost, each beside what it is measured against:
 // - the inbox: an intrusive list with one atomic exchange per push, on one thread and on two;
-// - the bounded ring: a deque under a mutex;
 // - the work-stealing ring: itself without the order that parking needs.
 // Every item is one message that goes through.
 #include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "benchmark/benchmark.h"
 
-#include "fraktor/utils/queue/bounded_ring.h"
 #include "fraktor/utils/queue/inbox.h"
 #include "fraktor/utils/queue/work_stealing_ring.h"
 
@@ -257,47 +252,6 @@ void BM_WorkStealingRingStealHalf(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * 128);
 }
 BENCHMARK(BM_WorkStealingRingStealHalf);
-
-class MutexDeque {
- public:
-  bool TryPush(uint64_t value) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (values_.size() == 1024) return false;
-    values_.push_back(value);
-    return true;
-  }
-  std::optional<uint64_t> TryPop() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (values_.empty()) return std::nullopt;
-    const uint64_t value = values_.front();
-    values_.pop_front();
-    return value;
-  }
-
- private:
-  std::mutex mutex_;
-  std::deque<uint64_t> values_;
-};
-
-std::unique_ptr<BoundedRing<uint64_t>> MakeBounded(BoundedRing<uint64_t>*) {
-  return *BoundedRing<uint64_t>::Create(1024);
-}
-std::unique_ptr<MutexDeque> MakeBounded(MutexDeque*) { return std::make_unique<MutexDeque>(); }
-
-// Every thread pushes one and pops one.
-template <typename Queue>
-void BM_BoundedPushPop(benchmark::State& state) {
-  static std::unique_ptr<Queue> queue;
-  if (state.thread_index() == 0) queue = MakeBounded(static_cast<Queue*>(nullptr));
-  uint64_t value = 1;
-  for (auto _ : state) {
-    benchmark::DoNotOptimize(queue->TryPush(std::move(value)));
-    benchmark::DoNotOptimize(queue->TryPop());
-  }
-  state.SetItemsProcessed(state.iterations());
-}
-BENCHMARK(BM_BoundedPushPop<BoundedRing<uint64_t>>)->Name("BM_BoundedRingPushPop")->ThreadRange(1, 2)->UseRealTime();
-BENCHMARK(BM_BoundedPushPop<MutexDeque>)->Name("BM_MutexDequePushPop")->ThreadRange(1, 2)->UseRealTime();
 
 }  // namespace
 }  // namespace fraktor

@@ -87,9 +87,18 @@ void BM_SlotTableLookupByHandle(benchmark::State& state) {
 BENCHMARK(BM_SlotTableLookupByHandle)->Apply(WorkingSets);
 
 void BM_SlotTableLookupByIndex(benchmark::State& state) {
-  LookUp<SlotIndex>(
-      state, [](SlotHandle<Cell> handle) { return Table::IndexOf(handle); },
-      [](Table& table, SlotIndex index) { return table.Resolve(index); });
+  struct Index {
+    uint32_t slot;
+    uint32_t generation;
+  };
+  LookUp<Index>(
+      state,
+      [](SlotHandle<Cell> handle) {
+        return Index{Table::IndexOf(handle.slot), handle.generation};
+      },
+      [](Table& table, Index index) {
+        return Table::Resolve({table.At(index.slot), index.generation});
+      });
 }
 BENCHMARK(BM_SlotTableLookupByIndex)->Apply(WorkingSets);
 

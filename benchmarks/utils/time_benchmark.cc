@@ -18,7 +18,7 @@
 #include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor {
 namespace {
@@ -184,7 +184,7 @@ void ReadTheClock(benchmark::State& state) {
 BENCHMARK(ReadTheClock);
 
 // Answers the number that it is asked for. Stays awake between two questions if `restless`.
-class Echo : public Worker {
+class Echo : public ToolboxWorker {
  public:
   struct Line {
     std::atomic<uint64_t> asked = 0;

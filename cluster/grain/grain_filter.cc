@@ -18,6 +18,9 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorWorker;
+
 namespace {
 
 absl::Status CallBefore(GrainCallFilter& filter, const GrainCallView& call) {

@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/path/path_authority.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/serialization/decoder.h"
 #include "fraktor/cluster/grain/grain_router.h"
@@ -26,6 +26,11 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorWorker;
+using actor_internal::MakeRemoteSlot;
+using actor_internal::SendRemote;
+
 namespace {
 
 // Kept together, so that tools that look for leaks find them: they do not look into the memory of slots.

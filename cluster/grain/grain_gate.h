@@ -38,8 +38,8 @@
 
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/remote_sending.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/cluster/grain/grain_call.h"
 #include "fraktor/cluster/grain/visitor_count.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -50,7 +50,7 @@ namespace fraktor::inline v0 {
 
 struct GrainRouterParts;
 
-class GrainGate final : public RemoteLink, public RemoteDoor {
+class GrainGate final : public actor_internal::RemoteLink, public RemoteDoor {
  public:
   // The gate of the node that is reached so; its router is not there yet. ResourceExhausted if the process has no slot
   // left.
@@ -148,7 +148,7 @@ class GrainGate final : public RemoteLink, public RemoteDoor {
   bool HasFilters(const std::string& kind) const;
 
   const std::string authority_;
-  RemoteSlot* slot_ = nullptr;
+  actor_internal::RemoteSlot* slot_ = nullptr;
   // Set by Open, before all who read them.
   ActorRef router_;
   std::shared_ptr<const GrainRouterParts> parts_;

@@ -39,7 +39,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/ask_source.h"
+#include "fraktor/actor/ask/internal/ask_source.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/message_type.h"
@@ -72,7 +72,7 @@ class GrainRef {
   // A future of the answer. `asker` is the context of an actor, or a system.
   template <class Asker, class Q>
   auto Ask(Asker& asker, Q&& question, absl::Duration timeout) const {
-    CheckDeclaresReply<Q>();
+    actor_internal::CheckDeclaresReply<Q>();
     using R = ReplyOf<Q>;
     return asker.template Ask<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout,
                                  [gate = gate_, key = key_, timeout](const absl::Status& error) {
@@ -84,7 +84,7 @@ class GrainRef {
   // Waits for the answer, on a thread that is no worker: see ActorSystem::AskAndWait.
   template <class Q>
   auto AskAndWait(ActorSystem& system, Q&& question, absl::Duration timeout) const {
-    CheckDeclaresReply<Q>();
+    actor_internal::CheckDeclaresReply<Q>();
     using R = ReplyOf<Q>;
     absl::StatusOr<R> answer =
         system.template AskAndWait<R>(gate_, CallOf(std::forward<Q>(question), timeout), timeout);

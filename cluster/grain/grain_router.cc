@@ -18,9 +18,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/open_promise.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/dispatch/message_invoker.h"
+#include "fraktor/actor/dispatch/internal/message_invoker.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/log.h"
@@ -29,7 +29,7 @@
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/supervision/supervisor_strategy.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/cluster/grain/grain_gate.h"
@@ -44,6 +44,10 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::MessageInvoker;
+using actor_internal::Turn;
+
 namespace {
 
 // Whether another try may have more luck: the node was restarted, or will be, or its grains go elsewhere.
@@ -669,7 +673,7 @@ void GrainRouter::Deliver(ActorContext& context, GrainCall call, const Placement
         }
       }
       if (is_intercepted) {
-        ActorContext::worker().SendMarked(grain->second.actor, call.message.release());
+        ActorContext::worker().SendIntercepted(grain->second.actor, call.message.release());
       } else {
         ActorContext::worker().Send(grain->second.actor, call.message.release());
       }

@@ -11,7 +11,7 @@
 
 #include "absl/time/time.h"
 
-#include "fraktor/actor/ask/reply_promise.h"
+#include "fraktor/actor/ask/open_promise.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/utils/time/instant.h"
 

@@ -16,7 +16,7 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/path/actor_path.h"
 #include "fraktor/actor/path/actor_path_parser.h"
-#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/actor/typed/typed_actor.h"
 #include "fraktor/cluster/identity/check_positive.h"
 #include "fraktor/cluster/identity/grain_key.h"

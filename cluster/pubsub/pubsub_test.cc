@@ -16,7 +16,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
@@ -39,6 +39,9 @@
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
+
+using actor_internal::RestartActor;
+
 namespace {
 
 struct News {

@@ -17,11 +17,11 @@
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/message_codec.h"
-#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/cluster/grain/grain_ref.h"
 #include "fraktor/cluster/grain/last_moment.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -34,6 +34,8 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorWorker;
 
 namespace {
 

@@ -1,21 +1,25 @@
-// A cluster under faults, with everything that a real one has but the disk: nodes crash and come back, join and leave, are
-// cut off from each other and from the store, frames are lost, grains are passivated. The store crashes, or is another
-// one from one moment to the next: either ends all leases at once, as a jump of its clock does, whatever their holders
-// think. It is slow, so that leases end while what they were taken for is on its way, and loses requests and answers; so
-// does the journal, to which writes of nodes that have died are still on their way. In some runs everything that is sent
-// takes long. A seed decides everything.
+// A cluster under faults, with everything that a real one has but the disk: nodes crash and come
+// back, join and leave, are cut off from each other and from the store, frames are lost, grains are
+// passivated. The store crashes, or is another one from one moment to the next: either ends all
+// leases at once, as a jump of its clock does, whatever their holders think. It is slow, so that
+// leases end while what they were taken for is on its way, and loses requests and answers; so does
+// the journal, to which writes of nodes that have died are still on their way. In some runs
+// everything that is sent takes long. A seed decides everything.
 //
 // There are counters, which forget, and ledgers, which are persistent.
 //
-// Whenever something is stored: no record is of a token below one that somebody has got or stored before, and nothing is
-// written to a journal by a token below one that has opened it. Every few hundred milliseconds: of the activations of a
-// grain, one at most is on a node that is a member, as that node knows it, and the token under which a grain is served
-// never goes back. In the end, without faults: every call was answered, with an answer or an error, and every grain
-// answers from every node, from one activation. What a ledger has confirmed is in it, nothing is in it twice, tokens only
-// grow, and what one node has asked an activation that ran to note is there in the order in which it asked.
+// Whenever something is stored: no record is of a token below one that somebody has got or stored
+// before, and nothing is written to a journal by a token below one that has opened it. Every few
+// hundred milliseconds: of the activations of a grain, one at most is on a node that is a member,
+// as that node knows it, and the token under which a grain is served never goes back. In the end,
+// without faults: every call was answered, with an answer or an error, and every grain answers from
+// every node, from one activation. What a ledger has confirmed is in it, nothing is in it twice,
+// tokens only grow, and what one node has asked an activation that ran to note is there in the
+// order in which it asked.
 //
-// A quick run is of a few seeds. The long one: FRAKTOR_SIM_SEEDS=200 bazel-bin/cluster/testing/cluster_sim_test
-// --gtest_filter='*/0'. FRAKTOR_SIM_UNFENCED=1 switches fencing off: then it is red.
+// A quick run is of a few seeds. The long one: FRAKTOR_SIM_SEEDS=200
+// bazel-bin/cluster/testing/cluster_sim_test --gtest_filter='*/0'. FRAKTOR_SIM_UNFENCED=1 switches
+// fencing off: then it is red.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -40,11 +44,11 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/cluster/embedded/embedded_backend.h"
 #include "fraktor/cluster/grain/grain_kind.h"
 #include "fraktor/cluster/identity/grain_key.h"
@@ -227,7 +231,8 @@ class WatchedLock final : public PlacementLock {
   const std::shared_ptr<Tokens> tokens_;
 };
 
-// Minds what is written with a token below one that has opened the journal. Without fencing it takes it all the same.
+// Minds what is written with a token below one that has opened the journal. Without fencing it
+// takes it all the same.
 class WatchedJournal final : public ForwardingJournal {
  public:
   // Counts what it refuses.
@@ -287,8 +292,8 @@ class WatchedJournal final : public ForwardingJournal {
 
 struct Look {};
 
-// Watches the routers of all nodes but its own, so that each hears how the others are, and takes those for dead that it does
-// not hear.
+// Watches the routers of all nodes but its own, so that each hears how the others are, and takes
+// those for dead that it does not hear.
 class Sentry : public Actor<Sentry, Look, Terminated> {
  public:
   Sentry(int nodes, uint64_t* deaths) : nodes_(nodes), deaths_(deaths) {}
@@ -508,8 +513,8 @@ class StormyCluster {
     }
   }
 
-  // A node that writes is back before anybody has noticed, and its successor goes on before what it has written is stored.
-  // All else is well meanwhile, or else there would be no successor in time.
+  // A node that writes is back before anybody has noticed, and its successor goes on before what it
+  // has written is stored. All else is well meanwhile, or else there would be no successor in time.
   void RestartAWriter() {
     if (is_store_dead_) return;
     *trouble_ = {};
@@ -641,8 +646,8 @@ class StormyCluster {
     std::vector<typename Q::Reply> answers;
     std::set<uint64_t> tokens;
     for (size_t from = 0; from < cluster_.size(); ++from) {
-      // Where a node has died behind a cut, and come back, one question is lost with the stream that nobody knew to be dead,
-      // and one with the name of its former life.
+      // Where a node has died behind a cut, and come back, one question is lost with the stream
+      // that nobody knew to be dead, and one with the name of its former life.
       const absl::StatusOr<typename Q::Reply> answer =
           cluster_.AskUntilAnswered<A>(from, identity, question, /*attempts=*/3);
       judge_->Expect(answer.ok(), [&] {
@@ -770,16 +775,19 @@ TEST(ClusterSim, KeptSeeds) {
 
 INSTANTIATE_TEST_SUITE_P(ClusterSim, ClusterSimSeeds, testing::Range(0, kParts));
 
-// Would it notice? How the first seed is red that is.
-std::string FirstVerdict(const FaultOptions& faults) {
-  constexpr uint64_t kMostSeeds = 16;
+// Returns the verdict of a seed that finds the broken fence. Few seeds do, and a change of the
+// runtime changes the schedule of all of them. So `known_seed` goes first, which found it the last
+// time; if it does not any more, the others follow, and the output names the seed to write here.
+std::string VerdictOf(uint64_t known_seed, const FaultOptions& faults) {
+  constexpr uint64_t kMostSeeds = 32;
   std::string verdict;
-  uint64_t seed = 0;
-  while (verdict.empty() && seed < kMostSeeds) {
+  uint64_t seed = known_seed;
+  for (uint64_t next = 1; verdict.empty() && next <= kMostSeeds; ++next) {
     Calls calls;
-    Simulation sim({.seed = ++seed});
+    Simulation sim({.seed = seed});
     StormyCluster cluster(sim, calls, faults);
     verdict = cluster.Run();
+    if (verdict.empty()) seed = next;
   }
   std::printf("without fencing: seed %llu, %s\n", static_cast<unsigned long long>(seed), verdict.c_str());
   return verdict;
@@ -787,12 +795,12 @@ std::string FirstVerdict(const FaultOptions& faults) {
 
 // CLU-6
 TEST(ClusterSim, IsRedWithoutFencingOfRecords) {
-  EXPECT_THAT(FirstVerdict({.is_store_fenced = false}), testing::HasSubstr("is stored by an activation of the past"));
+  EXPECT_THAT(VerdictOf(16, {.is_store_fenced = false}), testing::HasSubstr("is stored by an activation of the past"));
 }
 
 // CLU-6, PER-19
 TEST(ClusterSim, IsRedWithoutFencingOfJournals) {
-  EXPECT_THAT(FirstVerdict({.is_journal_fenced = false}),
+  EXPECT_THAT(VerdictOf(6, {.is_journal_fenced = false}),
               testing::HasSubstr("is written to by an activation of the past"));
 }
 

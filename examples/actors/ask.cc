@@ -34,7 +34,7 @@ class Till : public fraktor::Actor<Till, AddUp> {
   void PreStart(Context& context) { prices_ = context.Spawn<PriceList>("prices"); }
 
   fraktor::Task<Total> On(Context& context, AddUp add) {
-    // Both questions are on their way before the first answer is waited for.
+    // Both asks are sent before the handler waits for the first reply.
     auto asking_first = context.Ask(prices_, AskPrice{add.first}, absl::Seconds(1));
     auto asking_second = context.Ask(prices_, AskPrice{add.second}, absl::Seconds(1));
     absl::StatusOr<Price> first = co_await asking_first;

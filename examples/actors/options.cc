@@ -1,4 +1,5 @@
-// An actor with options: a thread of its own, since it blocks, and a mailbox that says when it is full.
+// An actor with options: a thread of its own, because it blocks, and a mailbox that rejects
+// messages when it is full.
 #include <iostream>
 #include <latch>
 #include <string>
@@ -21,7 +22,7 @@ class Printer : public fraktor::Actor<Printer, Print> {
 
   void On(Context&, const Print& print) {
     if (!office_.begun.try_wait()) office_.begun.count_down();
-    office_.paper.wait();  // On a thread that others need, this would hold them up.
+    office_.paper.wait();  // On a worker of the default pool, this would delay other actors.
     std::cout << print.text + "\n" << std::flush;
     office_.printed.count_down();
   }
@@ -37,7 +38,7 @@ int main() {
       "printer", {.dispatcher = fraktor::DispatcherChoice::kPinned, .mailbox = {.capacity = 2}}, &office);
 
   printer.Tell(Print{"page 1"});
-  office.begun.wait();  // The printer is at it, and its mailbox is empty.
+  office.begun.wait();  // The printer handles page 1, and its mailbox is empty.
   for (int page = 2; page <= 4; ++page) {
     absl::Status sent = printer.TryTell(Print{"page " + std::to_string(page)});
     if (!sent.ok()) std::cout << "page " + std::to_string(page) + " is refused\n" << std::flush;

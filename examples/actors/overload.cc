@@ -1,5 +1,5 @@
-// What an actor does that gets more than it can do: its work blocks, so it runs on threads for that, and its mailbox has
-// a limit, so that senders are told.
+// An actor that gets more messages than it can handle. Its work blocks, so it runs on a pool of
+// threads for blocking work. Its mailbox has a limit, and senders get an error when it is full.
 #include <iostream>
 #include <memory>
 #include <semaphore>
@@ -12,7 +12,8 @@
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/observe/prometheus_text.h"
 
-// The threads for what blocks. An extension of the system is made at the first use and ends after all actors.
+// The threads for blocking work. An extension of the system is made at its first use and ends after
+// all actors.
 struct Printers {
   explicit Printers(fraktor::ActorSystem& system)
       : pool(fraktor::BlockingPool::Start({.name = "printers", .max_threads = 1}, system.toolbox()).value()) {}
@@ -35,7 +36,7 @@ std::counting_semaphore<> done{0};
 
 class Printer : public fraktor::Actor<Printer, Page, Count> {
  public:
-  // No worker waits meanwhile, and no other page is taken.
+  // No worker waits meanwhile, and the actor handles no other page.
   fraktor::Task<> On(Context& context, Page page) {
     auto printing = fraktor::RunBlocking(*context.system().Extension<Printers>().pool, [page] {
       if (page.number > 1) return;
@@ -54,12 +55,12 @@ class Printer : public fraktor::Actor<Printer, Page, Count> {
 
 int main() {
   fraktor::ActorSystem system("office");
-  // Two pages may wait; who sends a third is told.
+  // Two pages may wait. The sender of a third gets an error.
   const fraktor::PropsPtr props =
       fraktor::MakeTypedProps<Printer>({.mailbox = {.capacity = 2, .overflow = fraktor::OverflowStrategy::kReject}});
   absl::StatusOr<fraktor::ActorRef> spawned = system.TrySpawn(*props, "printer");
   if (!spawned.ok()) {
-    std::cerr << spawned.status() << "\n";  // Options that make no sense are refused by name.
+    std::cerr << spawned.status() << "\n";  // Names the option that is invalid.
     return 1;
   }
   const auto printer = fraktor::RefOf<Printer>::Unchecked(*spawned);
@@ -71,7 +72,7 @@ int main() {
     std::cout << "page " << number << ": " << (sent.ok() ? "waits" : std::string(sent.message())) << "\n";
   }
   paper_is_in.release();
-  // Until then there may be no room for a question either.
+  // Until then the mailbox may have no room for the ask either.
   for (int page = 1; page <= 3; ++page) done.acquire();
   absl::StatusOr<Printed> printed = system.AskAndWait(printer, Count{}, absl::Seconds(5));
   if (!printed.ok()) {
@@ -80,7 +81,7 @@ int main() {
   }
   std::cout << printed->pages << " pages printed\n";
 
-  // What a dashboard would scrape.
+  // The text that Prometheus scrapes.
   std::istringstream lines(fraktor::ToPrometheusText(system.hub().Snapshot(system.toolbox().Now())));
   for (std::string line; std::getline(lines, line);) {
     if (line.find("enqueued_total{type=\"Printer\"}") != std::string::npos) std::cout << line << "\n";

@@ -17,7 +17,7 @@ struct GameOver {
 class Player : public fraktor::Actor<Player, Ball> {
  public:
   void On(Context& context, const Ball& ball) {
-    // The ball goes back to whoever has sent it.
+    // The ball goes back to its sender.
     context.Reply(Ball{ball.hits_left - 1});
   }
 };

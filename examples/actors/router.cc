@@ -1,4 +1,5 @@
-// A pool of workers behind one reference: messages are routed by who sends them, without a detour.
+// A pool of workers behind one reference. The thread that sends a message chooses the worker: no
+// message passes through the router.
 #include "fraktor/actor/router/router.h"
 
 #include <iostream>

@@ -5,8 +5,8 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/timer/receive_timeout.h"
 
 namespace {
 

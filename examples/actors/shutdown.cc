@@ -1,5 +1,5 @@
-// A program that ends in order when it gets SIGTERM: first no new orders come, then those that are there are finished,
-// then the actors end.
+// A program that ends in order when it gets SIGTERM: it accepts no new orders, finishes the orders
+// that it has, and then ends the actors.
 #include <iostream>
 #include <memory>
 #include <string>
@@ -33,7 +33,7 @@ int main() {
 
   fraktor::ActorSystemOptions options{.config = {.system_name = "restaurant"}};
   options.coordinated_shutdown.on_sigterm = true;
-  // If something hangs, the process ends then, and the log says what it was.
+  // If an actor hangs, the process ends after this time, and the log names the actor.
   options.coordinated_shutdown.sigterm_deadline = absl::Seconds(20);
   std::unique_ptr<fraktor::ActorSystem> system = fraktor::ActorSystem::Create(options).value();
 

@@ -1,4 +1,5 @@
-// A parent that decides what becomes of a child that has failed, and a third actor that watches.
+// A parent that decides what happens to a child that has failed: the child is restarted, and loses
+// its state.
 #include <iostream>
 #include <stdexcept>
 #include <string>

@@ -1,10 +1,10 @@
 // A clock that ticks, and a session that ends when nobody uses it: timers and a receive timeout.
-#include "fraktor/actor/pattern/timers.h"
+#include "fraktor/actor/timer/timers.h"
 
 #include <iostream>
 
 #include "fraktor/actor/actor.h"
-#include "fraktor/actor/pattern/receive_timeout.h"
+#include "fraktor/actor/timer/receive_timeout.h"
 
 struct Tick {};
 struct Run {
@@ -30,7 +30,7 @@ class Clock : public fraktor::Actor<Clock, Run, Tick> {
  public:
   fraktor::Deferred<fraktor::Done> On(Context& context, const Run& run) {
     left_ = run.ticks;
-    asker_ = context.sender();
+    asker_ = fraktor::ReplyTo<fraktor::Done>(context);
     session_ = context.Spawn<Session>("session");
     absl::Status watched = context.Watch(session_);
     if (!watched.ok()) return watched;
@@ -42,11 +42,11 @@ class Clock : public fraktor::Actor<Clock, Run, Tick> {
     fraktor::Timers(context).Cancel("tick");
     std::cout << "the clock has stopped" << std::endl;
   }
-  void On(Context& context, const fraktor::Terminated&) { context.Tell(asker_, fraktor::Done{}); }
+  void On(Context&, const fraktor::Terminated&) { asker_.Reply(fraktor::Done{}); }
 
  private:
   int left_ = 0;
-  fraktor::ActorRef asker_;
+  fraktor::ReplyTo<fraktor::Done> asker_;
   fraktor::RefOf<Session> session_;
 };
 

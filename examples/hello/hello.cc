@@ -13,7 +13,7 @@ struct Greet {
 
 class Greeter : public fraktor::Actor<Greeter, Greet> {
  public:
-  // What is returned is the answer.
+  // The result is the reply.
   Greeted On(Context&, const Greet& greet) { return {"Hello, " + greet.name + "!"}; }
 };
 

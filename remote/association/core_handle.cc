@@ -4,9 +4,11 @@
 
 #include <utility>
 
-#include "fraktor/actor/send/system_core.h"
+#include "fraktor/actor/send/internal/system_core.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::NonBlockingScope;
 
 void Section::WriteFrames() {
   for (FrameToWrite& write : writes_) write.stream->Write(std::move(write.frame));

@@ -7,13 +7,19 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/send/system_core.h"
+#include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/remote/association/outgoing_message.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::MakeRemoteSlot;
+using actor_internal::RemoteLink;
+using actor_internal::RemoteSlot;
+using actor_internal::SystemCore;
+
 namespace {
 
 constexpr uint64_t kTopBit = uint64_t{1} << 63;
@@ -155,7 +161,7 @@ RemoteLink::Asked NodeLink::DescribeAsked(const RemoteSlot& slot, uint32_t low_w
     }
   }
   return {.path = absl::StrCat(node_.ToString(), path),
-          .business = section.core() == nullptr ? "the actor system has ended" : section.core()->StateOf(*this)};
+          .status = section.core() == nullptr ? "the actor system has ended" : section.core()->StateOf(*this)};
 }
 
 }  // namespace fraktor::inline v0

@@ -24,7 +24,7 @@
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/remote_sending.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
 #include "fraktor/remote/association/core_handle.h"
 #include "fraktor/remote/wire/frame_header.h"
 
@@ -40,7 +40,7 @@ struct PathEntry {
   Lane lane = Lane::kOrdinary;
 };
 
-class NodeLink final : public RemoteLink {
+class NodeLink final : public actor_internal::RemoteLink {
  public:
   // For ever. `life` is the uid of the system; 0 for references by path. ResourceExhausted if there is no slot left.
   static absl::StatusOr<NodeLink*> Make(CoreHandle& handle, const ActorPathParts& node, uint64_t life);
@@ -55,7 +55,7 @@ class NodeLink final : public RemoteLink {
   std::string NodeText() const override;
   bool IsPromise(ActorRef to) const override { return to.any_slot() == low_promise_ || to.any_slot() == high_promise_; }
   ActorRef Shared(ActorRef promise) const override { return IsPromise(promise) ? RefOfUid(UidOf(promise)) : promise; }
-  Asked DescribeAsked(const RemoteSlot& slot, uint32_t low_word) const override;
+  Asked DescribeAsked(const actor_internal::RemoteSlot& slot, uint32_t low_word) const override;
 
   // A life: the reference to the actor of that uid; no one for the few uids that cannot be told from others.
   ActorRef RefOfUid(uint64_t uid) const;
@@ -105,10 +105,10 @@ class NodeLink final : public RemoteLink {
   uint64_t life_;
   uint32_t next_turn_ = 0;
   // A word has room for 63 bits of a uid: which slot it is says the highest.
-  RemoteSlot* low_ = nullptr;
-  RemoteSlot* high_ = nullptr;
-  RemoteSlot* low_promise_ = nullptr;
-  RemoteSlot* high_promise_ = nullptr;
+  actor_internal::RemoteSlot* low_ = nullptr;
+  actor_internal::RemoteSlot* high_ = nullptr;
+  actor_internal::RemoteSlot* low_promise_ = nullptr;
+  actor_internal::RemoteSlot* high_promise_ = nullptr;
   // How many references the batch had when the last message was added: a guess where those of the next will stand. Pairs
   // with nothing.
   std::atomic<uint32_t> places_{0};

@@ -54,7 +54,7 @@
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
-#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/remote/association/peer_info.h"
 #include "fraktor/remote/association/remote_door.h"
 #include "fraktor/remote/association/remote_options.h"

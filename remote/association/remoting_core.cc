@@ -7,24 +7,24 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_names.h"
-#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/internal/actor_names.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/undelivered_message.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/authority_events.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/registry/internal/authority_events.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/send/internal/promise_sending.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/send/promise_sending.h"
-#include "fraktor/actor/send/remote_sending.h"
+#include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/serialization_error.h"
-#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/tree/internal/actor_tree.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/runtime_codecs.h"
 #include "fraktor/remote/wire/control_codec.h"
@@ -34,6 +34,19 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorLifecycle;
+using actor_internal::ActorSlot;
+using actor_internal::ActorSlotTable;
+using actor_internal::ActorWorker;
+using actor_internal::AnswerPromise;
+using actor_internal::FailRemoteAsk;
+using actor_internal::MailboxRegistry;
+using actor_internal::ProcessPromises;
+using actor_internal::PromiseSlot;
+using actor_internal::PromiseSlotTable;
+using actor_internal::SharedSender;
+
 namespace {
 
 constexpr uint64_t kUidStream = 0x72656d6f74657569;  // Of the toolbox's generator.
@@ -537,7 +550,7 @@ std::string RemotingCore::StateOf(const NodeLink& link) const {
     const bool is_known = peer != nullptr && !peer->trouble.why.empty();
     return absl::StrCat("its node is not connected", is_known ? absl::StrCat(": ", peer->trouble.why) : "");
   }
-  return "its node is connected, and what it is at is not known here";
+  return "its node is connected, but what the target is doing is not known here";
 }
 
 // What is for users.

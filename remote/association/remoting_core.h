@@ -23,7 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 
-#include "fraktor/actor/dispatch/guest_seat.h"
+#include "fraktor/actor/dispatch/internal/guest_seat.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/event/log.h"
@@ -32,7 +32,7 @@
 #include "fraktor/actor/path/actor_path_parts.h"
 #include "fraktor/actor/path/path_authority.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/registry/remote_authority_registry.h"
+#include "fraktor/actor/registry/internal/remote_authority_registry.h"
 #include "fraktor/actor/selection/actor_selection.h"
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -110,7 +110,7 @@ struct LocalNode {
   const ActorPathParts parts;  // As others know it.
   const uint64_t uid;
   // Where threads of the transport run actors; null if they do not.
-  const std::shared_ptr<GuestSeat> guest_seat;
+  const std::shared_ptr<actor_internal::GuestSeat> guest_seat;
   const std::shared_ptr<Doorway> doorway = std::make_shared<Doorway>();
 
   // Of an actor, or a promise, of this system; 0 if it is none.

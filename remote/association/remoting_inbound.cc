@@ -8,16 +8,16 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_names.h"
+#include "fraktor/actor/cell/internal/actor_names.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/dispatch/guest_seat.h"
+#include "fraktor/actor/dispatch/internal/guest_seat.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/selection/selection.h"
-#include "fraktor/actor/send/foreign_burst.h"
+#include "fraktor/actor/send/internal/foreign_burst.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
+#include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/send/remote_sending.h"
-#include "fraktor/actor/send/system_core.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/remote/association/remoting_core.h"
 #include "fraktor/remote/association/runtime_codecs.h"
@@ -27,6 +27,13 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::FailRemoteAsk;
+using actor_internal::ForeignBurst;
+using actor_internal::GuestSeat;
+using actor_internal::GuestStay;
+using actor_internal::NonBlockingScope;
+
 namespace {
 
 // Frames that wait until the one before, which came on another stream, has been read. A peer writes one after the other, so
@@ -230,7 +237,7 @@ class BatchDelivery final : public ActorRefCodec {
     } else if (to.ref.IsNoOne()) {
       node_.Lose(ActorRef(), std::move(envelope), DeadLetterReason::kStopped);
     } else {
-      SendMarked(to.ref, std::move(envelope));
+      SendIntercepted(to.ref, std::move(envelope));
     }
   }
 

@@ -15,12 +15,12 @@
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/path/path_error.h"
-#include "fraktor/actor/registry/path_failure.h"
+#include "fraktor/actor/registry/internal/path_failure.h"
 #include "fraktor/actor/selection/selection.h"
+#include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/serialization_error.h"
-#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/supervision/failure.h"
-#include "fraktor/actor/system/remote_provider.h"
+#include "fraktor/actor/system/internal/remote_provider.h"
 #include "fraktor/remote/association/nodes_fixture.h"
 #include "fraktor/remote/association/remote_events.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -198,8 +198,7 @@ TEST_F(RemotingTest, SaysWhereTheOneIsThatDoesNotAnswer) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(note.status()));
   EXPECT_EQ(note.status().message(),
             "ask timed out: pekko://b@b:2552/system/silent has not answered fraktor::Question of pekko://a/temp within "
-            "5s; its "
-            "node is connected, and what it is at is not known here");
+            "5s; its node is connected, but what the target is doing is not known here");
   // By its uid as well.
   auto probe = a.kit->Probe();
   probe.Send(b.From(a, "/system/silent"), Identify{.id = 1});

@@ -5,8 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_names.h"
-#include "fraktor/actor/cell/tree_signals.h"
+#include "fraktor/actor/cell/internal/actor_names.h"
+#include "fraktor/actor/cell/internal/tree_signals.h"
 #include "fraktor/actor/path/actor_path_parser.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/remote/association/remoting_core.h"
@@ -14,6 +14,12 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorEnded;
+using actor_internal::StopActor;
+using actor_internal::UnwatchActor;
+using actor_internal::WatchActor;
+
 namespace {
 
 constexpr size_t kSystemMessagesPerFrame = 64;

@@ -21,7 +21,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system_options.h"
@@ -34,6 +34,10 @@
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor {
+
+using actor_internal::ActorWorker;
+using actor_internal::kForeign;
+
 namespace {
 
 constexpr absl::Duration kPatience = absl::Minutes(1);

@@ -2,10 +2,16 @@
 
 #include <string_view>
 
-#include "fraktor/actor/mailbox/overflow/built_in_policies.h"
+#include "fraktor/actor/mailbox/overflow/internal/built_in_policies.h"
 #include "fraktor/actor/mailbox/overflow/overflow_policy.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::BlockProducerPolicy;
+using actor_internal::DeadLetterPolicy;
+using actor_internal::DropNewestPolicy;
+using actor_internal::DropOldestPolicy;
+using actor_internal::RejectPolicy;
 
 const OverflowPolicy* BuiltInPolicy(OverflowStrategy strategy) {
   switch (strategy) {

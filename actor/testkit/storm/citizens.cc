@@ -146,8 +146,8 @@ class Handlers {
     const uint64_t seed = question.seed;
     person().CheckQuestion(question);
     if (!person().world().is_over()) {
-      if (seed % 8 == 0) throw std::runtime_error("a question that is too much");
-      if (seed % 8 == 1) co_return absl::UnavailableError("a question without an answer");
+      if (seed % 8 == 0) throw std::runtime_error("an ask that is too much");
+      if (seed % 8 == 1) co_return absl::UnavailableError("an ask without an answer");
       if (seed % 8 == 2) {
         absl::Status outcome;
         Task<void> waiting = WaitAWhile(&person(), &context, seed, &outcome);

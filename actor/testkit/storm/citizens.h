@@ -1,9 +1,8 @@
-// The actors of a storm, and how they are spawned.
+// The actors of a storm, and how they are spawned: as children in a turn of their parent, or at the
+// top of a system from any thread.
 //
-//   absl::StatusOr<ActorRef> child = SpawnCitizen(world, random, context);       // in the parent's turn
-//   absl::StatusOr<ActorRef> top = SpawnCitizen(world, random, system);          // from any thread
-//
-// The dispatcher, the mailbox, the class and the name follow from `random`. A new actor is met by the world.
+// The dispatcher, the mailbox, the class and the name follow from `random`. The world meets every
+// new actor.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_CITIZENS_H_
 #define FRAKTOR_ACTOR_TESTKIT_STORM_CITIZENS_H_
 
@@ -26,8 +25,8 @@ PropsPtr MakeCitizen(World& world, Random& random);
 // A recipe for many: the routees of a pool.
 PropsPtr MakeRoutee(World& world, Random& random);
 
-// A recipe for a child of /system: it supervises one actor of the storm, and lets no failure through, which would end
-// the system.
+// A recipe for a child of /system: it supervises one actor of the storm, and lets no failure
+// through, which would end the system.
 PropsPtr MakeSteward(World& world, Random& random);
 
 // ResourceExhausted if enough actors live already; otherwise what the spawn says.

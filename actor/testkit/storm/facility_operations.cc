@@ -2,10 +2,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/stash.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/testkit/storm/person.h"
+#include "fraktor/actor/timer/receive_timeout.h"
+#include "fraktor/actor/timer/timers.h"
 
 namespace fraktor::storm {
 namespace {

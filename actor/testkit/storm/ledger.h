@@ -1,9 +1,10 @@
 // The accounts of a storm: what was made, what was delivered, and every invariant that broke.
 //
 //   Ledger ledger;
-//   Tell(actor, Letter{Token(ledger, Token::Duty::kOwed)});
-//   ...
-//   letter.token.Handle();                       // by the recipient; or Die(), by the listener of dead letters
+//   Tell(actor, Letter{Token(ledger, Token::Duty::kOwed), {}});
+//
+//   letter.token.Handle();  // By the recipient; the listener of dead letters calls Die().
+//
 //   EXPECT_EQ(ledger.in_flight(), 0);
 //
 // A message of the storm holds a Token. An owed token is settled exactly once: its recipient

@@ -8,14 +8,17 @@
 
 #include "fraktor/actor/ask/reply_promise.h"
 #include "fraktor/actor/message/error_reply.h"
-#include "fraktor/actor/pattern/receive_timeout.h"
 #include "fraktor/actor/pattern/stash.h"
-#include "fraktor/actor/pattern/timers.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
+#include "fraktor/actor/timer/receive_timeout.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/utils/future/task.h"
 
 namespace fraktor::storm {
+
+using actor_internal::MayLive;
+
 namespace {
 
 // Replies in a later turn.
@@ -198,7 +201,7 @@ template <class Mail>
 absl::Status Person::OnMail(ActorContext& context, Mail& mail, std::string_view what) {
   const Inside inside(*this);
   life_->CheckPlace(mail.place, what);
-  // A message that was put aside or passed on has lost its place.
+  // A message that was stashed or forwarded has lost its place.
   if (MayStash(context)) {
     mail.place.sender = 0;
     return Stash(context);
@@ -251,13 +254,13 @@ absl::Status Person::On(ActorContext& context, Act& act) {
 
 void Person::CheckQuestion(Question& question) {
   const Inside inside(*this);
-  life_->CheckPlace(question.place, "question");
+  life_->CheckPlace(question.place, "ask");
   question.token.Handle();
 }
 
 absl::Status Person::On(ActorContext& context, Question& question) {
   const Inside inside(*this);
-  life_->CheckPlace(question.place, "question");
+  life_->CheckPlace(question.place, "ask");
   if (MayStash(context)) {
     question.place.sender = 0;
     return Stash(context);
@@ -287,9 +290,9 @@ absl::Status Person::On(ActorContext& context, Question& question) {
     case 2:
       return absl::OkStatus();
     case 3:
-      return absl::UnavailableError("a question is too hard");
+      return absl::UnavailableError("an ask is too hard");
     case 4:
-      throw std::runtime_error("a question is too much");
+      throw std::runtime_error("an ask is too much");
     case 5:
       context.Reply(ErrorReply{absl::NotFoundError("no answer is known")});
       return absl::OkStatus();

@@ -1,14 +1,8 @@
 // Person: what every actor of a storm does with its messages, whether its class is typed or not.
 //
-//   class Citizen final : public BehaviorActor {
-//     absl::Status ReceiveInitially(ActorContext& context, Envelope& message) override {
-//       return person_.Receive(context, message);
-//     }
-//     Person person_;
-//   };
-//
-// A Person is a member of the actor object: it is made again at each restart. The state of the
-// actor's whole life is in its Life. Every entry checks that no other thread is inside.
+// A Person is a member of the actor object, whose hooks and handlers call those of the Person. So
+// it is made again at each restart. The state of the actor's whole life is in its Life. Every entry
+// checks that no other thread is inside.
 //
 // Thread safety: in the actor's turns.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_PERSON_H_

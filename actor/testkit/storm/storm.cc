@@ -12,13 +12,13 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/internal/child_links.h"
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/message/node_pool.h"
-#include "fraktor/actor/send/dispatcher_table.h"
+#include "fraktor/actor/message/internal/node_pool.h"
+#include "fraktor/actor/send/internal/dispatcher_table.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
-#include "fraktor/actor/slot/promise_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/actor/slot/internal/promise_slot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
@@ -32,11 +32,17 @@
 #include "fraktor/utils/toolbox/random.h"
 
 namespace fraktor::storm {
+
+using actor_internal::DispatcherTable;
+using actor_internal::FindLiving;
+using actor_internal::MayLive;
+using actor_internal::ProcessPromises;
+
 namespace {
 
 constexpr absl::Duration kLongEnough = absl::Seconds(60);
 
-// What a round leaves behind of memory that outlives systems.
+// The memory that outlives systems, which a round must not leave behind.
 struct Footprint {
   size_t slots_in_use = 0;
   size_t nodes_in_use = 0;
@@ -172,7 +178,7 @@ class Round {
   std::vector<ActorRef> Living() {
     std::vector<ActorRef> living;
     for (const ActorRef guardian : {system_->user_guardian(), system_->system_guardian()}) {
-      for (const ActorRef actor : system_->tree().Living(guardian, 100'000)) {
+      for (const ActorRef actor : FindLiving(guardian, 100'000)) {
         if (actor != guardian && (actor.word() & ActorRef::kRouter) == 0) living.push_back(actor);
       }
     }

@@ -3,18 +3,19 @@
 //   StormReport report = RunStorm({.seed = 7});
 //   EXPECT_TRUE(report.violations.empty());
 //
-// A round makes an actor system, lets several threads and the actors themselves perform random operations, waits until
-// all is quiet, checks the invariants, ends the system, and checks that nothing is left of it. All choices follow from
-// the seed; the interleaving of the threads does not, so a replay of a seed performs the same operations in another
-// order.
+// A round makes an actor system, lets several threads and the actors themselves perform random
+// operations, waits until all is quiet, checks the invariants, ends the system, and checks that
+// nothing is left of it. All choices follow from the seed; the interleaving of the threads does
+// not, so a replay of a seed performs the same operations in another order.
 //
 // The invariants:
-// - Every message is handled or a dead letter, exactly once, and messages of one sender keep their order.
+// - Every message is handled or a dead letter, exactly once, and messages of one sender keep their
+//   order.
 // - Every ask ends once. Every watch ends once, after the end of its target.
 // - One thread at a time is inside an actor.
 // - Every actor that lives when all is quiet still replies. Systems terminate.
-// - Nothing is left after a round: messages, actors, coroutines, slots and nodes are back where they were. The heap does
-//   not grow from round to round.
+// - Nothing is left after a round: messages, actors, coroutines, slots and nodes are back where
+//   they were. The heap does not grow from round to round.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_STORM_H_
 #define FRAKTOR_ACTOR_TESTKIT_STORM_STORM_H_
 
@@ -31,7 +32,8 @@ namespace fraktor::storm {
 struct StormOptions {
   uint64_t seed = 1;
   int rounds = 8;
-  // Ends after the round in which so much time has passed, instead of after `rounds`. Zero: after `rounds`.
+  // Ends after the round in which so much time has passed, instead of after `rounds`. Zero: after
+  // `rounds`.
   absl::Duration time = absl::ZeroDuration();
   // Threads besides the workers, and the operations that each of them performs in a round.
   int strangers = 3;

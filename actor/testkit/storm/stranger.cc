@@ -7,9 +7,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 
-#include "fraktor/actor/cell/actor_tree.h"
+#include "fraktor/actor/cell/internal/child_links.h"
 #include "fraktor/actor/cell/lifecycle_messages.h"
-#include "fraktor/actor/dispatch/guest_seat.h"
+#include "fraktor/actor/dispatch/internal/guest_seat.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/observe/observability_hub.h"
 #include "fraktor/actor/pattern/graceful_stop.h"
@@ -17,7 +17,7 @@
 #include "fraktor/actor/pattern/start_task.h"
 #include "fraktor/actor/router/router_messages.h"
 #include "fraktor/actor/selection/selection.h"
-#include "fraktor/actor/send/foreign_burst.h"
+#include "fraktor/actor/send/internal/foreign_burst.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
@@ -26,6 +26,11 @@
 #include "fraktor/utils/future/with_timeout.h"
 
 namespace fraktor::storm {
+
+using actor_internal::FindLiving;
+using actor_internal::ForeignBurst;
+using actor_internal::GuestStay;
+
 namespace {
 
 constexpr absl::Duration kLongEnough = absl::Seconds(30);
@@ -203,7 +208,7 @@ void LookForNotStopped(Stranger& stranger) { static_cast<void>(stranger.world().
 
 void WalkTheTree(Stranger& stranger) {
   ActorSystem& system = stranger.world().system();
-  for (const ActorRef actor : system.tree().Living(system.root_guardian(), 50)) {
+  for (const ActorRef actor : FindLiving(system.root_guardian(), 50)) {
     static_cast<void>(system.PathOf(actor));
   }
   static_cast<void>(Select(system, "/user/*/*").Find());

@@ -1,8 +1,7 @@
 // Stranger: a thread that is no worker, and what it does to a system from outside.
 //
-//   Stranger stranger(world, seed);
-//   for (int i = 0; i < 1000; ++i) stranger.DoSomething();
-//   stranger.Finish();                            // every ask of it must have ended
+// A thread makes a Stranger, calls DoSomething as often as it likes, and then Finish, which checks
+// that each of its asks has ended.
 //
 // Thread safety: belongs to one thread.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_STRANGER_H_
@@ -13,10 +12,10 @@
 #include <string_view>
 #include <vector>
 
-#include "fraktor/actor/pattern/scheduler.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/messages.h"
 #include "fraktor/actor/testkit/storm/world.h"
+#include "fraktor/actor/timer/scheduler.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/random.h"
 

@@ -2,12 +2,14 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/dispatch/ready_queue_scheduler.h"
+#include "fraktor/actor/dispatch/internal/ready_queue_scheduler.h"
 #include "fraktor/actor/event/dead_letters.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::storm {
+
+using actor_internal::MayLive;
 
 Life::Life(World& of)
     : world(of), counted(of.ledger().lives), id(of.NewSenderId()), random(MixBits(of.options().seed + id)) {}

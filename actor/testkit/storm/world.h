@@ -1,7 +1,8 @@
-// What all actors and threads of one round of a storm share: the system under test, the actors that they know of, and
-// the accounts.
+// World: the state that all actors and threads of one round of a storm share: the system under
+// test, the actors that they know of, and the accounts.
 //
-// Thread safety: any thread may call anything, except the constructor, the destructor and what says otherwise.
+// Thread safety: any thread may call anything, except the constructor, the destructor and what says
+// otherwise.
 #ifndef FRAKTOR_ACTOR_TESTKIT_STORM_WORLD_H_
 #define FRAKTOR_ACTOR_TESTKIT_STORM_WORLD_H_
 
@@ -21,7 +22,7 @@
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
-#include "fraktor/actor/dispatch/guest_seat.h"
+#include "fraktor/actor/dispatch/internal/guest_seat.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -35,8 +36,9 @@ namespace fraktor::storm {
 // An actor that somebody may send to. It may have ended.
 struct Acquaintance {
   ActorRef ref;
-  // Messages to it are not owed. It is of another system than that of the round, which may have ended: a foreign thread's
-  // message to an ended system is counted and not published. Or it is a router that keeps a copy of each message.
+  // Messages to it are not owed. It is of another system than that of the round, which may have
+  // ended: a foreign thread's message to an ended system is counted and not published. Or it is a
+  // router that keeps a copy of each message.
   bool is_free = false;
   // A router that sends in its own turn: messages that pass it lose their place.
   bool is_unordered = false;
@@ -54,7 +56,8 @@ struct WorldOptions {
 
 class World;
 
-// The state of one life of an actor: made with its recipe, kept across restarts, touched in the actor's turns only.
+// The state of one life of an actor: made with its recipe, kept across restarts, touched in the
+// actor's turns only.
 struct Life {
   explicit Life(World& of);
   Life(const Life&) = delete;
@@ -78,10 +81,11 @@ struct Life {
   const uint32_t id;
   // For what the actor decides by itself, as in its hooks.
   Random random;
-  // A routee of a pool: all routees share one recipe, so a restart begins a new Life. Nothing of an earlier one is known.
+  // A routee of a pool: all routees share one recipe, so a restart begins a new Life. Nothing of an
+  // earlier one is known.
   bool is_anonymous = false;
-  // A restart failed, so that the actor had no instance for a while: replies to asks of the instance
-  // before may have been unhandled.
+  // A restart failed, so that the actor had no instance for a while: replies to asks of the
+  // instance before may have been unhandled.
   bool may_have_missed_replies = false;
   bool is_fifo = true;
   bool is_pinned = false;
@@ -95,7 +99,7 @@ struct Life {
   };
   absl::flat_hash_map<ActorRef, WatchKind> watched;
   absl::flat_hash_map<ActorRef, Counted> asked;  // By AskOnReply.
-  int stashes = 0;                               // So many of the next letters are stashed.
+  int stashes = 0;                               // The number of next letters to stash.
   std::vector<ActorRef> owed_replies;            // Askers that get their reply with the next message.
 };
 
@@ -115,8 +119,8 @@ class World {
   [[nodiscard]] Listeners Listen(ActorSystem& system);
 
   ActorSystem& system() { return *system_; }
-  // Of the default pool. It may be taken while the system ends.
-  const std::shared_ptr<GuestSeat>& guest_seat() const { return guest_seat_; }
+  // The guest seat of the default pool. A thread may take it while the system ends.
+  const std::shared_ptr<actor_internal::GuestSeat>& guest_seat() const { return guest_seat_; }
   Ledger& ledger() { return ledger_; }
 
   // Somebody that is known: mostly alive.
@@ -153,7 +157,7 @@ class World {
   const WorldOptions options_;
   Ledger ledger_;
   ActorSystem* system_ = nullptr;
-  std::shared_ptr<GuestSeat> guest_seat_;
+  std::shared_ptr<actor_internal::GuestSeat> guest_seat_;
   // Statistics and limits; they pair with nothing.
   std::atomic<int64_t> acts_;
   std::atomic<bool> is_over_{false};

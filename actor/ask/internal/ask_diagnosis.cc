@@ -1,0 +1,180 @@
+#include "fraktor/actor/ask/internal/ask_diagnosis.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/actor/ask/open_promise.h"
+#include "fraktor/actor/send/internal/limited_sending.h"
+#include "fraktor/actor/send/internal/remote_sending.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/slot/internal/actor_lifecycle.h"
+#include "fraktor/actor/supervision/failure.h"
+#include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
+
+namespace fraktor::inline v0::actor_internal {
+namespace {
+
+// The error that the asker gets. `target` is the path of the target, `status` what it is doing.
+absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const AskCompletion& completion,
+                      std::string_view status) {
+  return MakeError(
+      absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+      absl::StrCat("ask timed out: ", ToAbsl(target), " has not answered ", ToAbsl(completion.question->name()), " of ",
+                   worker.lifecycle.PathOf(worker.turn_state.self()), " within ",
+                   absl::FormatDuration(completion.timeout), "; ", ToAbsl(status)));
+}
+
+// Whether nothing keeps the actor from handling its next message.
+bool IsIdle(const StatusReport& report) { return !report.has_failed && !report.has_handler && report.gate == 0; }
+
+std::string TextOfSuspension(const StatusReport& report) {
+  const ResumeCondition& resume_on = report.resume_on;
+  return absl::StrCat("a middleware suspends it ",
+                      resume_on.kind() == ResumeCondition::Kind::kAfter
+                          ? absl::StrCat("for ", absl::FormatDuration(resume_on.delay()))
+                          : absl::StrCat("until signal ", resume_on.key().value),
+                      " (", ToAbsl(ToString(report.suspended_for)), ")");
+}
+
+std::string TextOfActivity(const StatusReport& report) {
+  const auto has = [&](Gate gate) { return (report.gate & static_cast<uint8_t>(gate)) != 0; };
+  if (report.has_failed) return "it has failed and waits for the verdict of its supervisor";
+  if (has(Gate::kStopping)) return "it is stopping";
+  if (report.has_handler) {
+    return absl::StrCat(
+        report.handler == nullptr ? "a task of it" : absl::StrCat("its handler of ", ToAbsl(report.handler->name())),
+        " is waiting", has(Gate::kAwaiting) ? "" : " and lets other messages in");
+  }
+  if (has(Gate::kBackpressure)) return "it waits for room in a mailbox that it has sent to";
+  if (has(Gate::kRateLimited) || has(Gate::kUserDefined)) return TextOfSuspension(report);
+  return "none of its handlers is waiting";
+}
+
+std::string TextOf(const StatusReport& report) {
+  const uint64_t n = report.waiting;
+  return absl::StrCat(n == 0 ? "no message waits" : absl::StrCat(n, n == 1 ? " message waits" : " messages wait"),
+                      n == StatusReport::kMaxCounted ? " or more" : "", " in its mailbox, and ", TextOfActivity(report),
+                      n == 0 && IsIdle(report) ? ": if it has handled the message, it has forgotten to answer (return "
+                                                 "the reply from the handler, or call context.Reply)"
+                                               : "");
+}
+
+// Requests the status of the target, and keeps the completion until the report arrives. False if
+// the target has ended, or there is no timer: then the caller still has the completion.
+bool RequestStatus(ActorWorker& worker, SlotExtension& extension, ActorRef ask, ActorRef target,
+                   AskCompletion* completion) {
+  if (extension.ask_extras == nullptr) extension.ask_extras = std::make_unique<SlotExtension::AskExtras>();
+  SlotExtension::AskExtras& extras = *extension.ask_extras;
+  const uint64_t request = extras.status_requests + 1;
+  // Before the request: an unnamed target that ends meanwhile has no path any more.
+  std::string path = worker.lifecycle.PathOf(target);
+  const ActorRef self = worker.turn_state.self();
+  const absl::StatusOr<TimerId> timer = worker.toolbox->ScheduleAfter(
+      kReportGrace, [self, request] { TellSystem(self, MakeEnvelope<StatusReportOverdue>(ActorRef(), request)); });
+  if (!timer.ok()) return false;
+  if (TellSystem(target, MakeEnvelope<StatusRequest>(worker.cache(), ActorRef(), self, request)) != nullptr) {
+    worker.toolbox->CancelTimer(*timer);
+    return false;
+  }
+  extras.status_requests = request;
+  extras.requested[target.Plain()] = request;
+  extras.late[request] = {.target = target,
+                          .target_path = std::move(path),
+                          .timer = *timer,
+                          .asks = {{.ask = ask, .completion = completion}}};
+  return true;
+}
+
+// Fails the asks that have waited for the report of this request. `report` is null if none came.
+void FailLateAsks(Turn turn, uint64_t request, const StatusReport* report) {
+  SlotExtension::AskExtras* const extras = turn.slot.extension->ask_extras.get();
+  if (extras == nullptr) return;
+  const auto found = extras->late.find(request);
+  if (found == extras->late.end()) return;
+  const SlotExtension::AskExtras::LateAsks late = std::move(found->second);
+  extras->late.erase(found);
+  const auto last = extras->requested.find(late.target.Plain());
+  if (last != extras->requested.end() && last->second == request) extras->requested.erase(last);
+  turn.worker.toolbox->CancelTimer(late.timer);
+  const std::string status =
+      report != nullptr ? TextOf(*report) : turn.worker.lifecycle.DescribeFromOutside(late.target);
+  for (const auto& ask : late.asks) {
+    CompleteAskWithError(turn, ask.ask, ask.completion,
+                         TimedOut(turn.worker, late.target_path, *ask.completion, status));
+  }
+}
+
+}  // namespace
+
+void FailTimedOutAsk(Turn turn, ActorRef ask, const PromiseSlot::Target& asked, AskCompletion* completion,
+                     uint64_t first_request) {
+  ActorWorker& worker = turn.worker;
+  if (completion == nullptr) {
+    CompleteAskWithError(turn, ask, nullptr, absl::DeadlineExceededError("no answer in time"));
+    return;
+  }
+  const auto fail = [&](std::string_view path, std::string_view status) {
+    CompleteAskWithError(turn, ask, completion, TimedOut(worker, path, *completion, status));
+  };
+  if (asked.is_remote) {
+    const auto& there = static_cast<const RemoteSlot&>(*asked.slot);
+    const RemoteLink::Asked known = there.link->DescribeAsked(there, asked.low_word);
+    fail(known.path, known.status);
+    return;
+  }
+  const ActorRef target = LivingTarget(asked);
+  if (target.IsNoOne()) {
+    if (asked.slot == nullptr) {
+      fail("a promise", "it belongs to another ask");
+    } else {
+      fail(worker.lifecycle.PathOf(ActorRef(asked.slot, asked.low_word)), "it has ended without an answer");
+    }
+    return;
+  }
+  if (SlotExtension::AskExtras* const extras = turn.slot.extension->ask_extras.get()) {
+    const auto requested = extras->requested.find(target.Plain());
+    if (requested != extras->requested.end() && requested->second >= first_request) {
+      extras->late[requested->second].asks.push_back({.ask = ask, .completion = completion});
+      return;
+    }
+  }
+  if (RequestStatus(worker, *turn.slot.extension, ask, target, completion)) return;
+  fail(worker.lifecycle.PathOf(target), worker.lifecycle.DescribeFromOutside(target));
+}
+
+void ReceiveStatusReport(Turn turn, const StatusReport& report) { FailLateAsks(turn, report.request, &report); }
+
+void GiveUpStatusReport(Turn turn, uint64_t request) { FailLateAsks(turn, request, nullptr); }
+
+void SendStatusReport(Turn turn, const StatusRequest& request) {
+  const TurnState& state = turn.state();
+  const SlotExtension* const extension = turn.slot.extension;
+  uint64_t waiting = extension == nullptr || extension->order == nullptr ? 0 : extension->order->size();
+  for (const Envelope* message = state.lists.user.first; message != nullptr && waiting < StatusReport::kMaxCounted;
+       message = message == state.lists.user.last ? nullptr : Envelope::Of(message->next)) {
+    if (!IsMailboxBell(*message)) ++waiting;
+  }
+  const bool has_handler = extension != nullptr && !extension->handlers.empty();
+  StatusReport report{.request = request.request,
+                      .waiting = std::min(waiting, StatusReport::kMaxCounted),
+                      .handler = has_handler ? extension->handlers.FirstType() : nullptr,
+                      .has_handler = has_handler,
+                      .has_failed = state.failures != 0,
+                      .gate = state.gate,
+                      .suspended_for = extension == nullptr ? SuspendReason::kUserDefined : extension->suspended_for,
+                      .resume_on = extension == nullptr ? ResumeCondition::ExternalSignal({}) : extension->resume_on};
+  TellSystem(request.asker, MakeEnvelope<StatusReport>(turn.worker.cache(), ActorRef(), report));
+}
+
+}  // namespace fraktor::inline v0::actor_internal

@@ -1,0 +1,52 @@
+// PathFailureReporter: reports a path that the running system cannot use, as an event and as a dead
+// letter.
+//
+//   absl::StatusOr<ActorPath> path = ActorSelectionResolver::Resolve(base, selection);
+//   if (!path.ok()) {
+//     return reporter.Report(path.status(), {.sender = from, .recipient = text, .message = view}, now);
+//   }
+//
+// The parser reports nothing. The code that sends a message by a path reports the failure.
+//
+// Thread safety: any thread may call it. Callers pass the time.
+#ifndef FRAKTOR_ACTOR_REGISTRY_INTERNAL_PATH_FAILURE_H_
+#define FRAKTOR_ACTOR_REGISTRY_INTERNAL_PATH_FAILURE_H_
+
+#include <string_view>
+
+#include "absl/status/status.h"
+
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/event/event_stream.h"
+#include "fraktor/actor/event/event_type.h"
+#include "fraktor/utils/time/instant.h"
+
+namespace fraktor::inline v0 {
+
+// A message could not be sent, because its path leads nowhere. A view that is valid during the
+// publication.
+struct PathFailure {
+  static constexpr EventInfo<PathFailure> kEvent{"PathFailure"};
+  const absl::Status& error;  // with an ActorPathErrorKind or a PathResolutionErrorKind
+  std::string_view sender;
+  std::string_view recipient;  // as it was written; may be malformed
+  Instant at;
+};
+
+class PathFailureReporter {
+ public:
+  // Both must outlive the reporter.
+  PathFailureReporter(EventStream& events, DeadLetters& dead_letters) : events_(events), dead_letters_(dead_letters) {}
+
+  // Publishes a PathFailure and a DeadLetter, whose reason follows from the kind of the error, and
+  // returns the error. Does nothing for OK.
+  absl::Status Report(absl::Status error, const AllDeadLetters& letter, Instant now) const;
+
+ private:
+  EventStream& events_;
+  DeadLetters& dead_letters_;
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_ACTOR_REGISTRY_INTERNAL_PATH_FAILURE_H_

@@ -1,0 +1,360 @@
+#include "fraktor/actor/timer/scheduler.h"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/time.h"
+#include "gtest/gtest.h"
+
+#include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/cell/lifecycle_messages.h"
+#include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/event/dead_letters.h"
+#include "fraktor/actor/mailbox/mailbox_options.h"
+#include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/pattern/internal/pattern_fixture.h"
+#include "fraktor/actor/send/mailing.h"
+#include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/timer/timer_period.h"
+#include "fraktor/utils/toolbox/std_toolbox.h"
+
+namespace fraktor {
+
+using actor_internal::Gate;
+
+namespace {
+
+struct Ping {};
+
+class SchedulerTest : public PatternTest {
+ protected:
+  using PatternTest::PatternTest;
+
+  Scheduler& scheduler() { return Scheduler::Of(*system_); }
+  auto Noting(const char* text) {
+    return [this, text] { Note(text); };
+  }
+  ActorRef SpawnNoting() {
+    return Spawn({.receive = [this](ActorContext& context, Envelope& message) {
+      if (!message.Is<Ping>()) return context.Unhandled(message);
+      Note(context.sender().IsNoOne() ? "ping" : "ping of somebody");
+      return absl::OkStatus();
+    }});
+  }
+};
+
+// A125
+TEST_F(SchedulerTest, NeverCallsEarly) {
+  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(1), Noting("once")).ok());
+  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(-1), Noting("now")).ok());
+  EXPECT_EQ(Take(), Log()) << "not within the call";
+  RunFor(absl::Seconds(1) - absl::Nanoseconds(1));
+  EXPECT_EQ(Take(), Log({"0: now"}));
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take(), Log({"1: once"}));
+}
+
+// A125
+TEST_F(SchedulerTest, IsCancelledOnceAndBeforeOnly) {
+  int callbacks = 0;
+  const auto count = [&callbacks] { ++callbacks; };
+  Cancellable early = scheduler().ScheduleOnce(absl::Seconds(1), Noting("early"), {.on_cancel = count}).value();
+  Cancellable late = scheduler().ScheduleOnce(absl::Seconds(1), Noting("late"), {.on_cancel = count}).value();
+  Cancellable copy = early;
+  EXPECT_FALSE(early.IsCancelled());
+  EXPECT_TRUE(copy.Cancel());
+  EXPECT_EQ(callbacks, 1);
+  EXPECT_FALSE(early.Cancel());
+  EXPECT_TRUE(early.IsCancelled());
+  RunFor(absl::Seconds(2));
+  EXPECT_EQ(Take(), Log({"1: late"}));
+  EXPECT_FALSE(late.Cancel());
+  EXPECT_FALSE(late.IsCancelled());
+  EXPECT_EQ(callbacks, 1);
+  Cancellable nothing;
+  EXPECT_FALSE(nothing.Cancel());
+  EXPECT_FALSE(nothing.IsCancelled());
+}
+
+// Cancelling destroys the captures at once, and not at the end of the delay.
+TEST_F(SchedulerTest, LetsGoOfAFunctionThatIsCancelled) {
+  auto held = std::make_shared<int>(1);
+  Cancellable once = scheduler().ScheduleOnce(absl::Hours(1), [held] {}).value();
+  Cancellable often = scheduler().ScheduleAtFixedRate({.period = absl::Hours(1)}, [held] {}).value();
+  EXPECT_EQ(held.use_count(), 3);
+  EXPECT_TRUE(once.Cancel());
+  EXPECT_TRUE(often.Cancel());
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+// A126: the function cancels itself for good.
+TEST_F(SchedulerTest, RepeatsUntilItIsCancelledFromWithin) {
+  Cancellable repeated;
+  int times = 0;
+  repeated = scheduler()
+                 .ScheduleWithFixedDelay({.period = absl::Seconds(1), .initial_delay = absl::ZeroDuration()},
+                                         [&] {
+                                           Note("again");
+                                           if (++times == 3) {
+                                             EXPECT_TRUE(repeated.Cancel());
+                                             EXPECT_FALSE(repeated.Cancel());
+                                           }
+                                         })
+                 .value();
+  EXPECT_EQ(toolbox_->last_cadence(), Cadence::kFixedDelay);
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take(), Log({"0: again", "1: again", "2: again"}));
+  EXPECT_TRUE(repeated.IsCancelled());
+}
+
+class HeldUpSchedulerTest : public SchedulerTest {
+ protected:
+  HeldUpSchedulerTest() : SchedulerTest(std::make_unique<CoarseToolbox>(/*held_up=*/4)) {}
+};
+
+// A126
+TEST_F(HeldUpSchedulerTest, CatchesUpAtAFixedRate) {
+  int calls = 0;
+  ASSERT_TRUE(scheduler().ScheduleAtFixedRate({.period = absl::Milliseconds(25)}, [&calls] { ++calls; }).ok());
+  EXPECT_EQ(toolbox_->last_cadence(), Cadence::kFixedRate);
+  const ActorRef actor = SpawnNoting();
+  ASSERT_TRUE(scheduler().ScheduleAtFixedRate({.period = absl::Milliseconds(25)}, actor, Ping{}).ok());
+  RunFor(absl::Milliseconds(1025));
+  // 40 a second, four at a time.
+  EXPECT_EQ(calls, 44);
+  EXPECT_EQ(Take().size(), 44u);
+}
+
+TEST_F(HeldUpSchedulerTest, DoesNotCatchUpAfterItIsCancelled) {
+  int calls = 0;
+  Cancellable repeated;
+  repeated = scheduler()
+                 .ScheduleAtFixedRate({.period = absl::Seconds(1)},
+                                      [&] {
+                                        if (++calls == 2) {
+                                          EXPECT_TRUE(repeated.Cancel());
+                                        }
+                                      })
+                 .value();
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(calls, 2);
+}
+
+// A126
+TEST_F(SchedulerTest, EndsAFunctionThatThrows) {
+  int calls = 0;
+  const auto fail = [&calls] {
+    ++calls;
+    throw std::runtime_error("as told");
+  };
+  Cancellable rate = scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, fail).value();
+  Cancellable delay = scheduler()
+                          .ScheduleWithFixedDelay({.period = absl::Seconds(1)},
+                                                  [&calls] {
+                                                    ++calls;
+                                                    throw 7;
+                                                  })
+                          .value();
+  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(1), fail).ok());
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(calls, 3);
+  EXPECT_FALSE(rate.Cancel());
+  EXPECT_FALSE(delay.IsCancelled());
+  ASSERT_EQ(kept_log_.lines.size(), 3u);
+  EXPECT_NE(kept_log_.lines[0].find("a scheduled function threw: as told; it is not repeated"), std::string::npos);
+  EXPECT_NE(kept_log_.lines[1].find("no std::exception"), std::string::npos);
+}
+
+TEST_F(SchedulerTest, SendsMessages) {
+  const ActorRef actor = SpawnNoting();
+  const ActorRef sender = Spawn({});
+  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(1), actor, Ping{}).ok());
+  ASSERT_TRUE(scheduler().ScheduleOnce(absl::Seconds(2), actor, Ping{}, {.sender = sender}).ok());
+  Cancellable rate =
+      scheduler()
+          .ScheduleAtFixedRate({.period = absl::Seconds(2), .initial_delay = absl::Seconds(3)}, actor, Ping{})
+          .value();
+  RunFor(absl::Seconds(5));
+  EXPECT_EQ(Take(), Log({"1: ping", "2: ping of somebody", "3: ping", "5: ping"}));
+  EXPECT_TRUE(rate.Cancel());
+  // From an actor, and one of the runtime's own messages.
+  In(actor, [](ActorContext& context) {
+    EXPECT_TRUE(Scheduler::Of(context.system()).ScheduleOnce(absl::Seconds(1), context.self(), PoisonPill{}).ok());
+  });
+  RunFor(absl::Seconds(1));
+  EXPECT_EQ(Take(), Log());
+  EXPECT_FALSE(IsAlive(actor));
+}
+
+// A126
+TEST_F(SchedulerTest, GoesOnAcrossARestartAndEndsWithTheReceiver) {
+  const ActorRef actor = SpawnNoting();
+  Cancellable rate = scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, actor, Ping{}).value();
+  Cancellable delay = scheduler().ScheduleWithFixedDelay({.period = absl::Seconds(1)}, actor, Ping{}).value();
+  RunFor(absl::Seconds(1));
+  In(actor, [](ActorContext&) { return absl::InternalError("as told"); });
+  RunFor(absl::Seconds(1));
+  EXPECT_EQ(Take(), Log({"1: ping", "1: ping", "2: ping", "2: ping"}));
+  In(actor, [](ActorContext& context) { context.Stop(); });
+  RunFor(absl::Seconds(1));
+  const uint64_t steps = toolbox_->steps();
+  RunFor(absl::Hours(1));
+  EXPECT_EQ(toolbox_->steps(), steps) << "the timers are gone";
+  EXPECT_FALSE(rate.Cancel());
+  EXPECT_FALSE(delay.Cancel());
+  EXPECT_EQ(system_->dead_letters().total(), 0u);
+}
+
+// A127: a delay of one turn of the wheel (64 slots on each of its levels), and the longest one, are
+// as good as others.
+TEST_F(SchedulerTest, RefusesDelaysThatAreTooLongAndTakesAllOthers) {
+  const absl::StatusOr<Cancellable> refused =
+      scheduler().ScheduleOnce(kMaxTimerDelay + absl::Nanoseconds(1), Noting("never"));
+  EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(refused.status().message(), "scheduler: the delay is 876000h0.000000001s; use at most 876000h");
+  EXPECT_FALSE(scheduler().ScheduleOnce(absl::InfiniteDuration(), Noting("never")).ok());
+  EXPECT_FALSE(scheduler().ScheduleAtFixedRate({.period = absl::ZeroDuration()}, Noting("never")).ok());
+  int64_t period_ns = 1;
+  int calls = 0;
+  std::vector<absl::Duration> delays;
+  for (int level = 0; level < 10; ++level) {
+    for (const int64_t delay_ns : {period_ns - 1, period_ns, period_ns + 1}) {
+      const Instant due = toolbox_->Now() + absl::Nanoseconds(delay_ns);
+      ASSERT_TRUE(scheduler()
+                      .ScheduleOnce(absl::Nanoseconds(delay_ns),
+                                    [&, due] {
+                                      ++calls;
+                                      EXPECT_EQ(toolbox_->Now(), due);
+                                    })
+                      .ok());
+    }
+    period_ns *= 64;
+  }
+  ASSERT_TRUE(scheduler().ScheduleOnce(kMaxTimerDelay, [&calls] { ++calls; }).ok());
+  RunFor(kMaxTimerDelay);
+  EXPECT_EQ(calls, 31);
+}
+
+TEST_F(SchedulerTest, CancelsWhatIsLeftWhenTheSystemEnds) {
+  int callbacks = 0;
+  const auto count = [&callbacks] { ++callbacks; };
+  Cancellable once = scheduler().ScheduleOnce(absl::Seconds(1), Noting("once"), {.on_cancel = count}).value();
+  Cancellable rate =
+      scheduler().ScheduleAtFixedRate({.period = absl::Seconds(1)}, Noting("rate"), {.on_cancel = count}).value();
+  system_.reset();
+  EXPECT_EQ(callbacks, 2);
+  EXPECT_TRUE(once.IsCancelled());
+  EXPECT_FALSE(rate.Cancel());
+  RunFor(absl::Minutes(1));
+  EXPECT_EQ(Take(), Log());
+}
+
+// The only worker is held by a handler, so the thread that watches over workers fires the timers. A
+// message that finds no room must not hold that thread.
+TEST(SchedulerThreads, AMessageToAFullMailboxDoesNotHoldOtherTimers) {
+  struct Gate {
+    absl::Notification entered;
+    absl::Notification leave;
+    absl::Status waited;
+  };
+  class Holding final : public ActorInstance {
+   public:
+    explicit Holding(Gate* gate) : gate_(*gate) {}
+    absl::Status Receive(ActorContext&, Envelope&) override {
+      if (!gate_.entered.HasBeenNotified()) {
+        gate_.entered.Notify();
+        gate_.leave.WaitForNotification();
+      }
+      return absl::OkStatus();
+    }
+
+   private:
+    Gate& gate_;
+  };
+  Gate gate;
+  auto toolbox = StdToolbox::Make({}).value();
+  ActorSystemOptions options;
+  options.toolbox = toolbox.get();
+  options.workers = 1;
+  options.log_level = LogLevel::kOff;
+  auto system = ActorSystem::Create(options).value();
+  const PropsPtr props = MakeProps<Holding>(
+      {.mailbox = {.capacity = 1, .overflow = OverflowStrategy::kBlockProducer, .push_timeout = absl::Hours(1)}},
+      &gate);
+  const ActorRef full = system->TrySpawn(*props).value();
+  Tell(full, Ping{});
+  gate.entered.WaitForNotification();
+  Tell(full, Ping{});
+  Scheduler& scheduler = Scheduler::Of(*system);
+  absl::Notification fired;
+  ASSERT_TRUE(scheduler.ScheduleOnce(absl::Milliseconds(5), full, Ping{}).ok());
+  ASSERT_TRUE(scheduler
+                  .ScheduleOnce(absl::Milliseconds(50),
+                                [&] {
+                                  gate.waited = system->WhenTerminated().Wait();
+                                  fired.Notify();
+                                })
+                  .ok());
+  EXPECT_TRUE(fired.WaitForNotificationWithTimeout(absl::Seconds(20))) << "the timers are blocked";
+  EXPECT_EQ(system->dead_letters().count(DeadLetterReason::kPushTimedOut), 1u);
+  EXPECT_EQ(gate.waited.code(), absl::StatusCode::kFailedPrecondition) << "a function must not wait either";
+  gate.leave.Notify();
+  EXPECT_TRUE(system->Shutdown(absl::InfiniteDuration()).ok());
+}
+
+// Many threads schedule, cancel and end at once. A cancelled function does not run; all others run
+// once.
+TEST(SchedulerThreads, AgreeOnWhoCancelled) {
+  constexpr int kThreads = 4;
+  constexpr int kEach = 300;
+  auto toolbox = StdToolbox::Make({}).value();
+  std::atomic<int> called{0};
+  std::atomic<int> cancelled{0};
+  std::atomic<int> callbacks{0};
+  std::atomic<int> repeated{0};
+  {
+    ActorSystemOptions options;
+    options.toolbox = toolbox.get();
+    options.workers = 2;
+    auto system = ActorSystem::Create(options).value();
+    Scheduler& scheduler = Scheduler::Of(*system);
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kEach; ++i) {
+          Cancellable once = scheduler
+                                 .ScheduleOnce(absl::Microseconds(i % 3), [&called] { ++called; },
+                                               {.on_cancel = [&callbacks] { ++callbacks; }})
+                                 .value();
+          Cancellable often =
+              scheduler.ScheduleAtFixedRate({.period = absl::Microseconds(100)}, [&repeated] { ++repeated; }).value();
+          if (once.Cancel()) ++cancelled;
+          if (i % 2 == 0) {
+            EXPECT_TRUE(often.Cancel());
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  // The end of the system has cancelled the rest, and waited for running functions.
+  EXPECT_EQ(called + callbacks, kThreads * kEach);
+  EXPECT_LE(cancelled, callbacks);
+  const int after = repeated;
+  toolbox.reset();
+  EXPECT_EQ(repeated, after);
+}
+
+}  // namespace
+}  // namespace fraktor
