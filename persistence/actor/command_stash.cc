@@ -5,14 +5,19 @@
 
 #include "absl/status/status.h"
 
-#include "fraktor/actor/await/slot_extension.h"
+#include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/actor_worker.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::EnvelopeList;
+using actor_internal::OrderedEnvelopes;
+using actor_internal::SlotExtension;
+
 namespace {
 
 void EndAll(EnvelopeList& list) {
@@ -99,7 +104,7 @@ void CommandStash::GiveBack(ActorContext& context) {
   if (returned_ != nullptr) {
     SlotExtension* const extension = context.slot().extension;
     OrderedEnvelopes* const order = extension == nullptr ? nullptr : extension->order.get();
-    EnvelopeList& user = ActorContext::worker().turn.lists.user;
+    EnvelopeList& user = ActorContext::worker().turn_state.lists.user;
     if (order == nullptr) {
       if (user.first == returned_) all.PushBack(user.PopFront());
     } else if (Envelope* const front = order->PopFront()) {

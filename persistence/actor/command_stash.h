@@ -21,7 +21,7 @@
 #include "absl/status/status.h"
 
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/mailbox/envelope_list.h"
+#include "fraktor/actor/mailbox/internal/envelope_list.h"
 #include "fraktor/actor/message/envelope.h"
 
 namespace fraktor::inline v0 {
@@ -69,8 +69,8 @@ class CommandStash {
   void GiveBack(ActorContext& context);
 
  private:
-  EnvelopeList waiting_;
-  EnvelopeList put_aside_;
+  actor_internal::EnvelopeList waiting_;
+  actor_internal::EnvelopeList put_aside_;
   const Envelope* returned_ = nullptr;
   size_t waiting_size_ = 0;
   size_t put_aside_size_ = 0;

@@ -1,6 +1,7 @@
 #include "fraktor/persistence/actor/persistent_actor.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -12,13 +13,13 @@
 
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/context/stop_because.h"
-#include "fraktor/actor/dispatch/message_invoker.h"
+#include "fraktor/actor/dispatch/internal/message_invoker.h"
 #include "fraktor/actor/event/dead_letter_reason.h"
 #include "fraktor/actor/event/log.h"
+#include "fraktor/actor/message/internal/pooled_memory.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/pooled_memory.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/supervision/failure.h"
 #include "fraktor/actor/system/actor_system.h"
@@ -35,6 +36,10 @@
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::HandlerOwner;
+using actor_internal::MessageInvoker;
+using actor_internal::TurnState;
 
 namespace persistent_actor_internal {
 
@@ -55,6 +60,13 @@ inline constexpr bool kIsSuppressedDeadLetter<persistent_actor_internal::Tick> =
 using persistent_actor_internal::Tick;
 
 namespace {
+
+// The events of the first page of a replay; the next one may have so many times more if the first
+// one is not slow.
+constexpr size_t kFirstPageEvents = 128;
+constexpr int kPageGrowth = 8;
+// A page should take at most this part of the time after which the recovery fails.
+constexpr int kPagesPerTimeout = 4;
 
 // As it is shown in texts: an id may be too long to be one.
 std::string Shown(const std::string& persistence_id) {
@@ -91,7 +103,7 @@ absl::Status CheckFits(const AtomicWrite& write, size_t max_bytes) {
 }
 
 // The cause of the failure that the handler is about to return.
-FailureCause& CauseOfTurn() { return ActorContext::worker().turn.cause; }
+FailureCause& CauseOfTurn() { return ActorContext::worker().turn_state.cause; }
 
 }  // namespace
 
@@ -122,6 +134,10 @@ struct PersistentActor::RecoveryProgress {
   ReplayFilter filter;
   uint64_t highest_sequence_nr = 0;
   uint64_t deleted_to = 0;
+  // How many events a page may have. It follows the speed of the journal, so that a slow one gives
+  // a page before the recovery times out.
+  size_t page_events = kFirstPageEvents;
+  Instant page_asked_at;
   // What has not been asked for.
   uint64_t next_sequence_nr = 1;
   uint64_t events_left = 0;
@@ -779,15 +795,15 @@ absl::Status PersistentActor::OnWriteFailed(ActorContext& context, uint64_t sequ
 }
 
 absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
-  Turn& turn = ActorContext::worker().turn;
+  TurnState& state = ActorContext::worker().turn_state;
   Invocation& front = *first_;
   if (front.sequence_nr != 0) last_sequence_nr_ = stored_sequence_nr_ = front.sequence_nr;
   // While its handler runs, the event is the message: with the sender of the command, and for whoever restarts the actor.
   // As a system message, since it cannot be put aside.
   Envelope* const event = front.event.get();
-  event->set_target_word(turn.word);
+  event->set_target_word(state.word);
   event->MarkAsSystem();
-  Envelope* const answer = std::exchange(turn.current, event);
+  Envelope* const answer = std::exchange(state.current, event);
   in_handler_ = true;
   absl::Status status = WithMisuse(MessageInvoker::Call(
       event->type()->name(), [&] { return front.handler(*event); }, &CauseOfTurn()));
@@ -795,9 +811,9 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
   event->UnmarkAsSystem();
   std::unique_ptr<Invocation> done = PopFront();
   if (status.ok()) {
-    turn.current = answer;
+    state.current = answer;
   } else {
-    turn.current = done->event.release();
+    state.current = done->event.release();
     spent_.reset(answer);
   }
   AfterHandler();
@@ -810,7 +826,7 @@ absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl:
                                       JournalErrorKind::kInvalid, persistence_id_, rejected->sequence_nr);
   last_sequence_nr_ = rejected->sequence_nr;
   rejected_together_ = rejected->together;
-  ActorContext::worker().turn.current->set_sender(rejected->event->sender());
+  ActorContext::worker().turn_state.current->set_sender(rejected->event->sender());
   const auto reject = [&] {
     OnPersistRejected(why, *rejected->event, rejected->sequence_nr);
     return absl::OkStatus();
@@ -823,7 +839,7 @@ absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl:
 absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Status& why) {
   const std::unique_ptr<Invocation> failed = PopFront();
   const absl::Status cause = AboutEvent(why, JournalErrorKind::kIo, persistence_id_, failed->sequence_nr);
-  ActorContext::worker().turn.current->set_sender(failed->event->sender());
+  ActorContext::worker().turn_state.current->set_sender(failed->event->sender());
   const absl::Status told = MessageInvoker::Call("OnPersistFailure", [&] {
     OnPersistFailure(cause, *failed->event, failed->sequence_nr);
     return absl::OkStatus();
@@ -1055,6 +1071,7 @@ absl::Status PersistentActor::BeginReplay(ActorContext& context) {
   if (const absl::Status whole = CheckNothingIsMissing(); !whole.ok()) return FailRecovery(context, whole, nullptr);
   SetState(PersistentActorState::kRecovering);
   recovery_->next_sequence_nr = last_sequence_nr_ + 1;
+  recovery_->filter.StartAfter(last_sequence_nr_);
   recovery_->events_left = recovery_->from.replay_max;
   AskForPage(context);
   return WithMisuse(absl::OkStatus());
@@ -1062,6 +1079,8 @@ absl::Status PersistentActor::BeginReplay(ActorContext& context) {
 
 void PersistentActor::AskForPage(ActorContext& context) {
   PageLimits limits = options_->replay_page;
+  limits.max_events = std::min(limits.max_events, recovery_->page_events);
+  recovery_->page_asked_at = ActorContext::worker().toolbox->Now();
   // A page may be more by one event.
   if (max_journal_message_bytes_ != 0) limits.max_bytes = std::min(limits.max_bytes, max_journal_message_bytes_ / 2);
   context.Tell(journal_, ReplayMessages{.persistence_id = persistence_id_,
@@ -1075,8 +1094,19 @@ void PersistentActor::AskForPage(ActorContext& context) {
                                         .instance_id = instance_id_});
 }
 
+void PersistentActor::AdaptPage() {
+  const absl::Duration wanted = options_->recovery_event_timeout / kPagesPerTimeout;
+  const absl::Duration took = ActorContext::worker().toolbox->Now() - recovery_->page_asked_at;
+  const double factor = took <= wanted / kPageGrowth ? kPageGrowth : absl::FDivDuration(wanted, took);
+  const size_t most = options_->replay_page.max_events;
+  size_t& events = recovery_->page_events;
+  const double next = static_cast<double>(std::min(events, most)) * factor;
+  events = next >= static_cast<double>(most) ? most : std::max<size_t>(1, static_cast<size_t>(next));
+}
+
 absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& page) {
   if (!page.is_last) {
+    AdaptPage();
     // The next one is read while this one is applied.
     recovery_->next_sequence_nr = page.events.resume_at();
     recovery_->events_left -= std::min<uint64_t>(recovery_->events_left, page.events.size());
@@ -1094,8 +1124,9 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     };
     recovery_->events_seen += page.events.size();
     for (const StoredEvent& stored : page.events) {
-      last_sequence_nr_ = stored.sequence_nr;
-      switch (recovery_->filter.Judge(stored)) {
+      const ReplayFilter::Verdict verdict = recovery_->filter.Judge(stored);
+      last_sequence_nr_ = recovery_->filter.last_sequence_nr();
+      switch (verdict) {
         case ReplayFilter::Verdict::kPass:
           break;
         case ReplayFilter::Verdict::kPassWithWarning:
@@ -1112,6 +1143,8 @@ absl::Status PersistentActor::OnPage(ActorContext& context, ReplayedMessages& pa
     }
     return absl::OkStatus();
   });
+  // To apply a page may take long, and meanwhile nothing was awaited.
+  recovery_->last_progress = ActorContext::worker().toolbox->Now();
   if (applied.ok()) return absl::OkStatus();
   if (current != nullptr) {
     applied = Annotate(std::move(applied),

@@ -79,7 +79,7 @@
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
-#include "fraktor/actor/context/behavior_stack.h"
+#include "fraktor/actor/context/internal/behavior_stack.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/supervision/failure_cause.h"
@@ -345,6 +345,8 @@ class PersistentActor : public ActorInstance {
   absl::Status CheckNothingIsMissing() const;
   absl::Status BeginReplay(ActorContext& context);
   void AskForPage(ActorContext& context);
+  // After a page has come: how many events the next one may have.
+  void AdaptPage();
   absl::Status OnPage(ActorContext& context, ReplayedMessages& page);
   absl::Status CompleteRecovery(ActorContext& context, Envelope& message, uint64_t highest_sequence_nr);
   absl::Status FailRecovery(ActorContext& context, const absl::Status& cause, Envelope* event);

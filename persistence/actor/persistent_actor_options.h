@@ -78,7 +78,9 @@ struct PersistentActorOptions {
   absl::Duration write_timeout = absl::Seconds(15);
   int max_write_resends = 3;
 
-  // A recovery has failed if nothing comes for so long.
+  // A recovery has failed if nothing comes for so long. The first page of a replay is small, and
+  // the next ones grow only while they come in a quarter of this time. So a slow journal is not too
+  // late.
   absl::Duration recovery_event_timeout = absl::Seconds(30);
   // How much of a replay is in memory at a time: two such pages. While one is applied the next one is read; small pages
   // make threads wait for each other.

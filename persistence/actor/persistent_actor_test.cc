@@ -28,8 +28,6 @@
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/pattern/receive_timeout.h"
-#include "fraktor/actor/pattern/timers.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
@@ -37,6 +35,8 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/simulation.h"
 #include "fraktor/actor/testkit/test_kit.h"
+#include "fraktor/actor/timer/receive_timeout.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/persistence/actor/event_codec.h"
 #include "fraktor/persistence/actor/persistence_extension.h"
 #include "fraktor/persistence/actor/recovery_permitter.h"
@@ -670,6 +670,35 @@ TEST_F(PersistentActorTest, TellsThoseWhoHaveAskedWhyItStops) {
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(late), JournalErrorKind::kIo);
   EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(late, "id"), "a");
   EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(late, "nr"), 1);
+}
+
+// P63, PER-13: the time counts from event to event, however many events there are.
+TEST_F(PersistentActorTest, RecoversFromASlowJournal) {
+  AddStores();
+  constexpr int kEvents = 3000;
+  std::vector<AtomicWrite> writes;
+  for (uint64_t nr = 1; nr <= kEvents; ++nr) {
+    writes.push_back(AtomicWrite::Make(PersistentRepr{.persistence_id = "a",
+                                                      .sequence_nr = nr,
+                                                      .manifest = "fraktor.string",
+                                                      .payload = std::to_string(nr)})
+                         .value());
+  }
+  ASSERT_TRUE(journal_->inner->Write(std::move(writes)).Take().ok());
+  journal_->toolbox = &kit_.toolbox();
+  // A page of all events would take one minute, and ten.
+  for (const absl::Duration time : {absl::Milliseconds(20), absl::Milliseconds(200)}) {
+    journal_->time_per_event = time;
+    const ActorRef actor = Spawn();
+    kit_.Advance(time * kEvents + absl::Minutes(1));
+    const Lines log = std::exchange(script_.log, {});
+    ASSERT_FALSE(log.empty());
+    EXPECT_EQ(log.back(), "completed 3000");
+    EXPECT_EQ(log.size(), kEvents + 1u);
+    kit_.system().Stop(actor);
+    kit_.Settle();
+    script_.log.clear();
+  }
 }
 
 // P63, PER-13
@@ -1918,6 +1947,42 @@ TEST(ReplayFilter, PassesWhoHasOpenedTheJournalSince) {
   EXPECT_EQ(judge(1, 11), Verdict::kDiscard);
 }
 
+// P41: a storage that gives an event twice, or later than its number says.
+TEST(ReplayFilter, FindsNumbersThatDoNotRise) {
+  using Verdict = ReplayFilter::Verdict;
+  const auto judge = [](ReplayFilterMode mode, const std::vector<uint64_t>& numbers) {
+    ReplayFilter filter({.mode = mode});
+    filter.StartAfter(10);
+    std::vector<Verdict> verdicts;
+    for (const uint64_t number : numbers) verdicts.push_back(filter.Judge(By(number, 1)));
+    return verdicts;
+  };
+  const auto expected = [](Verdict third) {
+    return std::vector<Verdict>{Verdict::kPass, Verdict::kPass, third, Verdict::kPass};
+  };
+  const std::vector<uint64_t> twice = {11, 12, 12, 13};
+  const std::vector<uint64_t> twice_and_far = {11, 12, 11, 13};
+  const std::vector<uint64_t> before = {11, 12, 10, 13};
+  const std::vector<uint64_t> shuffled = {11, 13, 12, 14};
+  for (const auto& repeated : {twice, twice_and_far, before}) {
+    EXPECT_EQ(judge(ReplayFilterMode::kRepairByDiscardOld, repeated), expected(Verdict::kDiscard));
+    EXPECT_EQ(judge(ReplayFilterMode::kFail, repeated), expected(Verdict::kFail));
+    EXPECT_EQ(judge(ReplayFilterMode::kWarn, repeated), expected(Verdict::kPassWithWarning));
+    EXPECT_EQ(judge(ReplayFilterMode::kOff, repeated), expected(Verdict::kPass));
+  }
+  EXPECT_EQ(judge(ReplayFilterMode::kRepairByDiscardOld, shuffled), expected(Verdict::kFail));
+  EXPECT_EQ(judge(ReplayFilterMode::kFail, shuffled), expected(Verdict::kFail));
+  EXPECT_EQ(judge(ReplayFilterMode::kWarn, shuffled), expected(Verdict::kPassWithWarning));
+  EXPECT_EQ(judge(ReplayFilterMode::kOff, shuffled), expected(Verdict::kPass));
+  // Numbers that were rejected leave gaps.
+  EXPECT_EQ(judge(ReplayFilterMode::kFail, {13, 17, 18, 90}), expected(Verdict::kPass));
+  // Too many gaps to remember: which event was there already is not known.
+  std::vector<uint64_t> gaps;
+  for (uint64_t number = 12; number < 2000; number += 2) gaps.push_back(number);
+  gaps.push_back(14);
+  EXPECT_EQ(judge(ReplayFilterMode::kRepairByDiscardOld, gaps).back(), Verdict::kFail);
+}
+
 // The nodes of a simulation have one toolbox, and begin at one time.
 TEST(Writers, AreOthersOnEachNode) {
   Simulate({.seeds = 1}, [](Simulation& sim) {
@@ -1970,6 +2035,43 @@ TEST_F(PersistentActorTest, FiltersWhatWritersOfThePastHaveWritten) {
   const Lines failed = recover(ReplayFilterMode::kFail);
   ASSERT_EQ(failed.size(), 4u);
   EXPECT_TRUE(absl::StartsWith(failed[2], "recovery failed on nothing: event 3 of \"a\"")) << failed[2];
+}
+
+// P41: the journal gives the events in another order than that of their numbers, or gives one
+// twice.
+TEST_F(PersistentActorTest, DoesNotRecoverFromEventsInTheWrongOrder) {
+  AddStores();
+  std::vector<AtomicWrite> writes;
+  for (uint64_t nr = 1; nr <= 4; ++nr) {
+    writes.push_back(AtomicWrite::Make(PersistentRepr{.persistence_id = "a",
+                                                      .sequence_nr = nr,
+                                                      .manifest = "fraktor.string",
+                                                      .payload = std::to_string(nr)})
+                         .value());
+  }
+  ASSERT_TRUE(journal_->inner->Write(std::move(writes)).Take().ok());
+  const auto recover = [&](std::vector<size_t> order) {
+    journal_->replay_order = std::move(order);
+    const ActorRef actor = Spawn();
+    kit_.Settle();
+    Lines log = std::exchange(script_.log, {});
+    kit_.system().Stop(actor);
+    kit_.Settle();
+    script_.log.clear();
+    return log;
+  };
+  EXPECT_EQ(recover({0, 1, 2, 3}), (Lines{"recover 1", "recover 2", "recover 3", "recover 4", "completed 4"}));
+  const Lines shuffled = recover({0, 2, 1, 3});
+  ASSERT_EQ(shuffled.size(), 4u);
+  EXPECT_TRUE(absl::StartsWith(shuffled[2], "recovery failed on nothing: event 2 of \"a\": it came after event 3"))
+      << shuffled[2];
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "came twice"}, 1, [&] {
+    EXPECT_EQ(recover({0, 1, 1, 2, 3}), (Lines{"recover 1", "recover 2", "recover 3", "recover 4", "completed 4"}));
+  });
+  script_.options.replay_filter.mode = ReplayFilterMode::kFail;
+  const Lines twice = recover({0, 1, 1, 2, 3});
+  ASSERT_EQ(twice.size(), 4u);
+  EXPECT_TRUE(absl::StrContains(twice[2], "event 2 of \"a\": it came twice")) << twice[2];
 }
 
 // ---- Bulk.

@@ -3,6 +3,7 @@
 #ifndef FRAKTOR_PERSISTENCE_ACTOR_SCRIPTED_ACTOR_H_
 #define FRAKTOR_PERSISTENCE_ACTOR_SCRIPTED_ACTOR_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,16 +14,21 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
+#include "fraktor/persistence/journal/delayed.h"
+#include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
@@ -196,7 +202,26 @@ class KnobJournal final : public JournalStorage {
   }
   Future<EventBatch> Replay(ReplayPage page) override {
     if (!replay_failure.ok()) return MakeReadyFuture<EventBatch>(replay_failure);
-    return inner->Replay(std::move(page));
+    if (toolbox != nullptr) {
+      absl::StatusOr<EventBatch> batch = inner->Replay(std::move(page)).Take();
+      const absl::Duration delay = batch.ok() ? time_per_event * batch->size() : absl::ZeroDuration();
+      return ReadyAfter<EventBatch>(toolbox, delay, std::move(batch));
+    }
+    if (replay_order.empty()) return inner->Replay(std::move(page));
+    return inner->Replay(std::move(page)).Map([order = replay_order](const EventBatch& batch) {
+      EventBatch ordered;
+      for (const size_t i : order) {
+        StoredEvent event = batch[i];
+        event.persistence_id = ordered.Keep(event.persistence_id);
+        event.manifest = ordered.Keep(event.manifest);
+        event.payload = ordered.Keep(event.payload);
+        event.metadata = ordered.Keep(event.metadata);
+        event.tag_bytes = ordered.Keep(event.tag_bytes);
+        ordered.Add(event);
+      }
+      ordered.Finish(batch.resume_at(), batch.at_end());
+      return ordered;
+    });
   }
   Future<uint64_t> HighestSequenceNr(std::string id) override { return inner->HighestSequenceNr(std::move(id)); }
   Future<void> DeleteTo(std::string id, uint64_t to) override {
@@ -218,6 +243,11 @@ class KnobJournal final : public JournalStorage {
   absl::Status delete_failure;
   std::function<bool(const AtomicWrite& write)> reject;
   std::vector<size_t> write_sizes;  // atomic writes
+  // If there is a toolbox: a page takes so long for each of its events.
+  RuntimeToolbox* toolbox = nullptr;
+  absl::Duration time_per_event;
+  // Which events of each page are given, in which order. Empty: all of them, as they are stored.
+  std::vector<size_t> replay_order;
 };
 
 }  // namespace fraktor::inline v0

@@ -14,11 +14,11 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/message/envelope.h"
+#include "fraktor/actor/message/internal/node_pool.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/node_pool.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/message_codec.h"
-#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/actor/event_codec.h"
 #include "fraktor/persistence/adapter/event_adapter.h"

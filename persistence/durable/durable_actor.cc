@@ -15,19 +15,19 @@
 #include "fraktor/actor/cell/lifecycle_messages.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/stop_because.h"
-#include "fraktor/actor/dispatch/message_invoker.h"
+#include "fraktor/actor/dispatch/internal/message_invoker.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/pattern/timers.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/serialization/codec_context.h"
 #include "fraktor/actor/serialization/codec_registry.h"
+#include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/message_codec.h"
-#include "fraktor/actor/serialization/system_codecs.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/timer/timers.h"
 #include "fraktor/persistence/durable/state_extension.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/journal/journal_error.h"
@@ -37,6 +37,9 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::MessageInvoker;
+
 namespace {
 
 constexpr std::string_view kTimer = "fraktor.durable";
@@ -180,7 +183,7 @@ absl::Status DurableStateActor::OnChanged(ActorContext& context, Envelope& messa
   if (cause.ok()) {
     ++revision_;
     absl::Status followed = MessageInvoker::Call(
-        "it", [&] { return then(context); }, &ActorContext::worker().turn.cause);
+        "it", [&] { return then(context); }, &ActorContext::worker().turn_state.cause);
     if (followed.ok()) return followed;
     return Annotate(std::move(followed),
                     absl::StrCat("what follows revision ", revision_, " of \"", persistence_id_,

@@ -49,7 +49,7 @@
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/message/type_name.h"
+#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/actor/command_stash.h"
 #include "fraktor/persistence/durable/state_messages.h"

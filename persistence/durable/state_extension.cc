@@ -12,7 +12,7 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/actor/writer_base.h"
 #include "fraktor/persistence/durable/state_actor.h"

@@ -20,8 +20,9 @@
 // Ids. OpenWriter, Write, Replay, HighestSequenceNr and DeleteTo refuse an id that is empty (kInvalid) or longer than
 // JournalLimits::max_persistence_id_bytes (kTooLarge), whether it is known or not: CheckPersistenceId says so for all.
 //
-// Bounded. A read hands over at most one page; whoever wants more asks again, and keeps no resource of the store in
-// between. Requests that wait are limited too: the answer is kOverloaded.
+// Bounded. A read hands over at most one page; the caller asks again for more, and keeps no
+// resource of the store in between. Requests that wait are limited too: a request is refused
+// (kOverloaded) if those that wait before it have reached the limit. It has had no effect then.
 //
 // Thread safety: all methods may be called from any thread. The store must outlive its calls, not its futures.
 #ifndef FRAKTOR_PERSISTENCE_JOURNAL_JOURNAL_STORAGE_H_
@@ -143,9 +144,11 @@ class JournalStorage {
   // wait, nothing was done, and the caller calls Write.
   virtual bool WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer);
 
-  // Events of one id in rising order: from the first that is not deleted and not below `from_sequence_nr`. Nothing for
-  // an unknown id. kCorrupt or kNewerSchema, naming the event, if the first of the page cannot be read; the events
-  // before it come in pages of their own.
+  // Events of one id in rising order: from the first that is not deleted and not below
+  // `from_sequence_nr`. Nothing for an unknown id. A page to the end of the id that has no events
+  // goes on behind the deleted ones, so that a live query can wait from there. kCorrupt or
+  // kNewerSchema, naming the event, if the first of the page cannot be read; the events before it
+  // come in pages of their own.
   virtual Future<EventBatch> Replay(ReplayPage page) = 0;
 
   // The highest number that was ever stored, deleted or not. 0 for an unknown id.

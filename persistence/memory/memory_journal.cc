@@ -404,7 +404,10 @@ absl::StatusOr<EventBatch> MemoryJournal::ReplayNow(const ReplayPage& page) {
     FRAKTOR_RETURN_IF_ERROR(RecordError(problem, page.persistence_id, next->sequence_nr, next->bytes));
     batch.Add(event);
   }
-  batch.Finish(batch.empty() ? page.from_sequence_nr : batch.back().sequence_nr + 1, true);
+  // After an empty page a query goes on behind what is deleted: below that there is nothing to wait
+  // for.
+  const uint64_t behind_deleted = std::max(page.from_sequence_nr, found->second.state.deleted_to + 1);
+  batch.Finish(batch.empty() ? behind_deleted : batch.back().sequence_nr + 1, true);
   return batch;
 }
 

@@ -1,16 +1,22 @@
 #include "fraktor/persistence/protocol/journal_actor.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <deque>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/event/event_stream.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/journal_error.h"
@@ -70,6 +76,9 @@ absl::Status ActorEnds() {
 absl::Status JournalActorOptions::Validate() const {
   if (max_writes_in_flight == 0) {
     return absl::InvalidArgumentError("JournalActorOptions::max_writes_in_flight must be above 0");
+  }
+  if (max_write_bytes == 0) {
+    return absl::InvalidArgumentError("JournalActorOptions::max_write_bytes is 0; it must be at least 1");
   }
   return breaker.Validate();
 }
@@ -141,7 +150,7 @@ void JournalActor::Write(ActorContext& context, WriteMessages& request) {
 
 bool JournalActor::WriteAtOnce(ActorContext& context, WriteMessages& request) {
   // Nothing must be overtaken.
-  if (writes_in_flight_ > 0 || !collected_.writes.empty() || is_ending_) return false;
+  if (writes_in_flight_ > 0 || !collected_.empty() || is_ending_) return false;
   absl::StatusOr<WriteResults> results{WriteResults()};
   if (!breaker_.RunAtOnce([&] { return storage_->WriteAtOnce(request.writes, results); }, results)) return false;
   if (results.ok() && results->empty() && request.deferred.empty()) {
@@ -173,42 +182,68 @@ bool JournalActor::WriteAtOnce(ActorContext& context, WriteMessages& request) {
 }
 
 void JournalActor::Collect(ActorContext& context, WriteMessages& request) {
+  absl::InlinedVector<WriteNumbers, 2> numbers;
   for (const AtomicWrite& write : request.writes) {
-    collected_.numbers.push_back({.lowest = write.lowest_sequence_nr(), .count = write.events().size()});
+    numbers.push_back({.lowest = write.lowest_sequence_nr(), .count = write.events().size()});
   }
-  collected_.clients.push_back({.client = request.client,
-                                .instance_id = request.instance_id,
-                                .batch = request.batch,
-                                .write_count = request.writes.size(),
-                                .deferred = std::move(request.deferred),
-                                .only_events_are_answered = request.only_events_are_answered});
-  collected_.writes.insert(collected_.writes.end(), std::make_move_iterator(request.writes.begin()),
-                           std::make_move_iterator(request.writes.end()));
+  AddToGroups({.client = request.client,
+               .instance_id = request.instance_id,
+               .batch = request.batch,
+               .write_count = request.writes.size(),
+               .deferred = std::move(request.deferred),
+               .only_events_are_answered = request.only_events_are_answered},
+              std::span<AtomicWrite>(request.writes), numbers);
   if (hold_.awaited > 0) {
     if (--hold_.awaited == 0) {
       hold_.next_left_out = kFirstLeftOut;
       EndHold(context);
+    } else if (collected_.size() > 1) {
+      // The first write is full.
+      EndHold(context);
     } else if (!HoldOn(context)) {
       EndHoldInVain(context);
     }
-  } else if (writes_in_flight_ < options_.max_writes_in_flight) {
+  } else {
     WriteCollected(context);
   }
 }
 
+size_t JournalActor::BytesOf(std::span<const AtomicWrite> writes) {
+  size_t bytes = 0;
+  for (const AtomicWrite& write : writes) bytes += write.ByteSize();
+  return bytes;
+}
+
+void JournalActor::Collected::Add(WriteClient client, std::span<AtomicWrite> its_writes,
+                                  std::span<const WriteNumbers> its_numbers) {
+  clients.push_back(std::move(client));
+  numbers.insert(numbers.end(), its_numbers.begin(), its_numbers.end());
+  writes.insert(writes.end(), std::make_move_iterator(its_writes.begin()), std::make_move_iterator(its_writes.end()));
+}
+
+void JournalActor::AddToGroups(WriteClient client, std::span<AtomicWrite> writes,
+                               std::span<const WriteNumbers> numbers) {
+  const size_t bytes = BytesOf(writes);
+  if (collected_.empty() || collected_.back().bytes + bytes > options_.max_write_bytes) collected_.emplace_back();
+  collected_.back().bytes += bytes;
+  collected_.back().Add(std::move(client), writes, numbers);
+}
+
 void JournalActor::AfterWrite(ActorContext& context, size_t clients, absl::Duration took) {
   if (writes_in_flight_ > 0) {
-    if (writes_in_flight_ < options_.max_writes_in_flight) WriteCollected(context);
+    WriteCollected(context);
     return;
   }
   const absl::Duration time = took / kHoldPart;
-  if (hold_.left_out > 0) {
+  if (collected_.size() > 1) {
+    // The next write is full.
+  } else if (hold_.left_out > 0) {
     --hold_.left_out;
   } else if (clients > 0 && time > absl::ZeroDuration()) {
     hold_.awaited = clients;
     hold_.until = ActorContext::worker().toolbox->Now() + time;
     // With nothing to hold back there is nothing to wait for: whoever comes too late finds that out.
-    if (collected_.writes.empty() || HoldOn(context)) return;
+    if (collected_.empty() || HoldOn(context)) return;
   }
   EndHold(context);
 }
@@ -231,32 +266,92 @@ void JournalActor::EndHoldInVain(ActorContext& context) {
 }
 
 void JournalActor::EndHold(ActorContext& context) {
-  hold_.awaited = 0;
-  if (std::exchange(hold_.has_timer, false)) ActorContext::worker().toolbox->CancelTimer(hold_.timer);
+  StopHold();
   WriteCollected(context);
 }
 
+void JournalActor::StopHold() {
+  hold_.awaited = 0;
+  if (std::exchange(hold_.has_timer, false)) ActorContext::worker().toolbox->CancelTimer(hold_.timer);
+}
+
+bool JournalActor::HasCollected(std::string_view persistence_id) const {
+  for (const Collected& group : collected_) {
+    for (const AtomicWrite& write : group.writes) {
+      if (write.persistence_id() == persistence_id) return true;
+    }
+  }
+  return false;
+}
+
 void JournalActor::WriteCollectedOf(ActorContext& context, std::string_view persistence_id) {
-  for (const AtomicWrite& write : collected_.writes) {
-    if (write.persistence_id() == persistence_id) return EndHold(context);
+  if (is_ending_ || !HasCollected(persistence_id)) return;
+  StopHold();
+  // One group goes as it is. Of several only what has to go does, or else all of them would be in
+  // the storage at once.
+  Collected first = collected_.size() == 1 ? std::move(collected_.front()) : Collected();
+  std::deque<Collected> groups = std::exchange(collected_, {});
+  if (groups.size() > 1) Divide(groups, persistence_id, first);
+  WriteGroup(context, std::move(first));
+}
+
+void JournalActor::Divide(std::deque<Collected>& groups, std::string_view persistence_id, Collected& first) {
+  struct Request {
+    WriteClient* client;
+    std::span<AtomicWrite> writes;
+    std::span<const WriteNumbers> numbers;
+    bool goes_first;
+  };
+  std::vector<Request> requests;
+  for (Collected& group : groups) {
+    size_t at = 0;
+    for (WriteClient& client : group.clients) {
+      requests.push_back({.client = &client,
+                          .writes = std::span<AtomicWrite>(group.writes).subspan(at, client.write_count),
+                          .numbers = std::span<const WriteNumbers>(group.numbers).subspan(at, client.write_count),
+                          .goes_first = false});
+      at += client.write_count;
+    }
+  }
+  // From the last one: a client that writes to several ids must not overtake earlier writes to any
+  // of them.
+  absl::flat_hash_set<std::string> ids = {std::string(persistence_id)};
+  for (auto request = requests.rbegin(); request != requests.rend(); ++request) {
+    for (const AtomicWrite& write : request->writes) {
+      request->goes_first = request->goes_first || ids.contains(write.persistence_id());
+    }
+    if (!request->goes_first) continue;
+    for (const AtomicWrite& write : request->writes) ids.insert(write.persistence_id());
+  }
+  for (Request& request : requests) {
+    if (request.goes_first) {
+      first.Add(std::move(*request.client), request.writes, request.numbers);
+    } else {
+      AddToGroups(std::move(*request.client), request.writes, request.numbers);
+    }
   }
 }
 
 void JournalActor::WriteCollected(ActorContext& context) {
-  if (collected_.writes.empty() || is_ending_) return;
+  while (!collected_.empty() && !is_ending_ && writes_in_flight_ < options_.max_writes_in_flight) {
+    Collected group = std::move(collected_.front());
+    collected_.pop_front();
+    WriteGroup(context, std::move(group));
+  }
+}
+
+void JournalActor::WriteGroup(ActorContext& context, Collected group) {
   ++writes_in_flight_;
-  auto write = [this, writes = std::exchange(collected_.writes, {})]() mutable {
+  auto write = [this, writes = std::exchange(group.writes, {})]() mutable {
     return storage_->Write(std::move(writes));
   };
-  auto answer = [this, &context, sent = std::move(collected_),
+  auto answer = [this, &context, sent = std::move(group),
                  begin = ActorContext::worker().toolbox->Now()](const absl::StatusOr<WriteResults>& results) {
     --writes_in_flight_;
     AnswerWrites(context, sent, results);
     // After a failure nobody is expected to come again.
     AfterWrite(context, results.ok() ? sent.clients.size() : 0, ActorContext::worker().toolbox->Now() - begin);
   };
-  collected_.clients.clear();
-  collected_.numbers.clear();
   breaker_.Run(context, operations_, std::move(write), std::move(answer));
 }
 
@@ -408,8 +503,7 @@ void JournalActor::FailEverything(ActorContext& context) {
   if (std::exchange(hold_.has_timer, false)) ActorContext::worker().toolbox->CancelTimer(hold_.timer);
   // First those that were sent.
   operations_.FailAll(ActorEnds());
-  if (collected_.clients.empty()) return;
-  AnswerWrites(context, std::exchange(collected_, {}), ActorEnds());
+  for (const Collected& group : std::exchange(collected_, {})) AnswerWrites(context, group, ActorEnds());
 }
 
 void JournalActor::PostStop(ActorContext& context) { FailEverything(context); }

@@ -4,11 +4,13 @@
 //   ActorRef journal = system.SpawnSystemActor(*props, "journal");
 //   Tell(journal, WriteMessages{...});                        // journal_messages.h
 //
-// It serves many clients at once and waits for none: what the storage has not answered yet it keeps, and goes on. Writes
-// that come while others are under way are collected, from all clients, and go to the storage as one: so one sync of a
-// disk serves many. After a write the next one is held back for a moment, until those who were answered have come again:
-// of clients that write all the time all share a sync, and not every other half. The moment is at most a quarter of what
-// the write took; and if they do not come in time, the next writes are not held back.
+// It serves many clients at once and waits for none: what the storage has not answered yet it
+// keeps, and goes on. Writes that come while others are under way are collected, from all clients,
+// and go to the storage as one, up to max_write_bytes: so one sync of a disk serves many. After a
+// write the next one is held back for a moment, until those who were answered have come again: of
+// clients that write all the time all share a sync, and not every other half. The moment is at most
+// a quarter of what the write took; and if they do not come in time, the next writes are not held
+// back.
 //
 // Openings, writes and deletions of one persistence id reach the storage in the order in which they came here.
 //
@@ -21,6 +23,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -53,6 +56,9 @@ struct JournalActorOptions {
   // So many writes may be under way in the storage; what comes meanwhile is collected. More than one serve a storage that
   // works on several at once.
   size_t max_writes_in_flight = 1;
+  // The bytes of one write of the storage, at least 1. Only a write of a single client may have
+  // more: it is not divided.
+  size_t max_write_bytes = size_t{4} << 20;
   // DeleteMessagesTo is published as an event.
   bool publish_commands = false;
 
@@ -95,10 +101,14 @@ class JournalActor final : public ActorInstance {
     uint64_t lowest;
     uint64_t count;
   };
+  // One write of the storage.
   struct Collected {
+    void Add(WriteClient client, std::span<AtomicWrite> its_writes, std::span<const WriteNumbers> its_numbers);
+
     std::vector<AtomicWrite> writes;
     absl::InlinedVector<WriteClient, 1> clients;
-    absl::InlinedVector<WriteNumbers, 1> numbers;
+    absl::InlinedVector<WriteNumbers, 1> numbers;  // of each of `writes`
+    size_t bytes = 0;
   };
 
   void Open(ActorContext& context, OpenWriter& request);
@@ -106,15 +116,26 @@ class JournalActor final : public ActorInstance {
   // False: the storage does not answer at once, or is not to be asked now.
   bool WriteAtOnce(ActorContext& context, WriteMessages& request);
   void Collect(ActorContext& context, WriteMessages& request);
+  static size_t BytesOf(std::span<const AtomicWrite> writes);
+  // Adds the writes of a client to the last group, or to a new one if they do not fit there.
+  void AddToGroups(WriteClient client, std::span<AtomicWrite> writes, std::span<const WriteNumbers> numbers);
+  // Gives the storage groups in their order, as many as may be in flight.
   void WriteCollected(ActorContext& context);
+  void WriteGroup(ActorContext& context, Collected group);
   // A write has been answered, which took so long: what is collected goes now, or is held back for so many clients.
   void AfterWrite(ActorContext& context, size_t clients, absl::Duration took);
   // Arms the timer. False: the time is over.
   bool HoldOn(ActorContext& context);
   void EndHold(ActorContext& context);
   void EndHoldInVain(ActorContext& context);
-  // What was collected of the id goes before what comes now.
+  // Gives the storage what is collected of the id, so that a request for the id can follow. Does
+  // not wait until fewer writes are in flight.
   void WriteCollectedOf(ActorContext& context, std::string_view persistence_id);
+  // Moves the writes to the id into `first`, and the writes that those must not overtake. The
+  // others are collected again.
+  void Divide(std::deque<Collected>& groups, std::string_view persistence_id, Collected& first);
+  bool HasCollected(std::string_view persistence_id) const;
+  void StopHold();
   static void AnswerWrites(ActorContext& context, const Collected& sent, const absl::StatusOr<WriteResults>& results);
   // One client of a write. `results` are those of its atomic writes, or none if `failure` is that of all.
   static void AnswerClient(ActorContext& context, const WriteClient& client, std::span<const WriteNumbers> numbers,
@@ -132,7 +153,8 @@ class JournalActor final : public ActorInstance {
   protocol_internal::StoreBreaker breaker_;
   PendingOperations operations_;
   size_t writes_in_flight_ = 0;
-  Collected collected_;
+  // Each has at most max_write_bytes, or one client. None is empty.
+  std::deque<Collected> collected_;
   Hold hold_;
   // Nothing is begun any more.
   bool is_ending_ = false;

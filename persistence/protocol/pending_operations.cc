@@ -4,9 +4,11 @@
 
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::ActorSlot;
 
 uint64_t PendingOperations::NextNumber() {
   // Of the process, so that a restarted actor does not mistake what its former self has begun. Relaxed: they only have

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 
-#include "fraktor/actor/path/actor_path_validator.h"
+#include "fraktor/actor/path/internal/actor_path_validator.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {

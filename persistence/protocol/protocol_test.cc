@@ -26,7 +26,10 @@
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_actor.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
+#include "fraktor/persistence/snapshot/snapshot_metadata.h"
+#include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
@@ -678,6 +681,87 @@ TEST_F(JournalActorTest, OpensAWriterWithoutWritingWhatIsCollectedOfOthers) {
   storage_->Release();
 }
 
+// One write must not grow with the number of clients that wait: a store takes so many bytes at
+// once, or nothing.
+TEST_F(JournalActorTest, WritesNoMoreBytesAtATimeThanTheOptionSays) {
+  constexpr size_t kClients = 20;
+  Start({.max_writes_in_flight = 1, .max_write_bytes = 10'000});
+  const auto large = [](std::string_view id, uint64_t nr, uint64_t epoch) {
+    PersistentRepr event = EventOf(id, nr, epoch);
+    event.payload.resize(3000);
+    return event;
+  };
+  std::vector<TestProbe> clients;
+  std::vector<uint64_t> epochs;
+  for (size_t i = 0; i < kClients; ++i) {
+    clients.push_back(kit_.Probe());
+    epochs.push_back(Open("id" + std::to_string(i)));
+  }
+  storage_->holds = true;
+  storage_->calls.clear();
+  for (size_t i = 0; i < kClients; ++i) {
+    SendWrites(clients[i], {AtomicWrite::Make(large("id" + std::to_string(i), 1, epochs[i])).value()}, 10 + i);
+  }
+  // The writes of one client stay together, however large they are.
+  AtomicWrites five;
+  for (uint64_t nr = 2; nr <= 6; ++nr) five.push_back(AtomicWrite::Make(large("id0", nr, epochs[0])).value());
+  SendWrites(clients[0], std::move(five), 30);
+  kit_.Settle();
+  while (!storage_->held.empty()) {
+    storage_->Release();
+    kit_.Settle();
+  }
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "write 3", "write 3", "write 3", "write 3", "write 3",
+                                                       "write 3", "write 1", "write 5"}));
+  for (size_t i = 0; i < kClients; ++i) {
+    EXPECT_EQ(clients[i].Expect<WriteMessagesSuccessful>().batch, 10 + i);
+    EXPECT_EQ(clients[i].Expect<WriteMessageSuccess>().sequence_nr, 1u);
+  }
+  EXPECT_EQ(clients[0].Expect<WriteMessagesSuccessful>().batch, 30u);
+  for (uint64_t nr = 2; nr <= 6; ++nr) EXPECT_EQ(clients[0].Expect<WriteMessageSuccess>().sequence_nr, nr);
+}
+
+// PER-19: only the writes of that id go first, and those that it must not overtake.
+TEST_F(JournalActorTest, OpensAWriterBehindItsOwnWritesAndNotBehindAllOthers) {
+  Start({.max_writes_in_flight = 1, .max_write_bytes = 100});
+  std::vector<TestProbe> clients;
+  std::vector<uint64_t> epochs;
+  for (size_t i = 0; i < 6; ++i) {
+    clients.push_back(kit_.Probe());
+    epochs.push_back(Open("id" + std::to_string(i)));
+  }
+  storage_->holds = true;
+  storage_->calls.clear();
+  const auto write = [&](size_t client, uint64_t nr) {
+    PersistentRepr event = EventOf("id" + std::to_string(client), nr, epochs[client]);
+    event.payload.resize(90);
+    return AtomicWrite::Make(std::move(event)).value();
+  };
+  SendWrites(clients[0], {write(0, 1)}, 1);  // under way
+  SendWrites(clients[1], {write(1, 1)}, 1);
+  SendWrites(clients[2], {write(2, 1)}, 1);
+  SendWrites(clients[3], {write(3, 1)}, 1);
+  SendWrites(clients[4], {write(4, 1), write(2, 2)}, 1);  // Two ids: it must stay behind the write of client 2.
+  SendWrites(clients[5], {write(5, 1)}, 1);
+  SendWrites(clients[1], {write(1, 2)}, 2);
+  probe_.Send(journal_, OpenWriter{"id4", 0, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<WriterIsOpen>().highest_sequence_nr, 1u);
+  EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "write 3", "open id4"}));
+  for (int i = 0; i < 10; ++i) {
+    storage_->Release();
+    kit_.Settle();
+  }
+  EXPECT_EQ(storage_->calls,
+            (std::vector<std::string>{"write 1", "write 3", "open id4", "write 1", "write 1", "write 1", "write 1"}));
+  for (size_t i = 0; i < 6; ++i) {
+    clients[i].Expect<WriteMessagesSuccessful>();
+    EXPECT_EQ(clients[i].Expect<WriteMessageSuccess>().sequence_nr, 1u);
+  }
+  EXPECT_EQ(clients[4].Expect<WriteMessageSuccess>().sequence_nr, 2u);
+  EXPECT_EQ(clients[1].Expect<WriteMessagesSuccessful>().batch, 2u);
+  EXPECT_EQ(clients[1].Expect<WriteMessageSuccess>().sequence_nr, 2u);
+}
+
 // A store whose events of many numbers are deleted, and that says so one number at a time.
 TEST_F(JournalActorTest, PassesOverEmptyPagesInALoopAndRefusesOneThatLeadsNowhere) {
   Start({});
@@ -792,6 +876,7 @@ TEST_F(JournalActorTest, FailsAWriteThatTheStoreDoesNotAnswerInTime) {
 TEST(JournalActorOptions, NameWhatIsWrong) {
   EXPECT_TRUE(JournalActorOptions().Validate().ok());
   EXPECT_FALSE(JournalActorOptions{.max_writes_in_flight = 0}.Validate().ok());
+  EXPECT_FALSE(JournalActorOptions{.max_write_bytes = 0}.Validate().ok());
   EXPECT_FALSE(SnapshotActorOptions{.max_load_attempts = 0}.Validate().ok());
 }
 
@@ -804,14 +889,15 @@ class WatchedSnapshots final : public SnapshotStorage {
   Future<SnapshotMetadata> Save(Snapshot snapshot) override {
     if (!failure.ok()) return MakeReadyFuture<SnapshotMetadata>(failure);
     if (holds) {
-      if (saves_what_it_holds) inner->Save(std::move(snapshot)).Take().IgnoreError();
+      FutureResult<SnapshotMetadata> result = absl::UnavailableError("was not saved");
+      if (saves_what_it_holds) result = inner->Save(std::move(snapshot)).Take();
       auto [promise, future] = MakePromise<SnapshotMetadata>();
-      held.push_back(std::move(promise));
+      held.push_back({std::move(promise), std::move(result)});
       return std::move(future);
     }
     if (!fails_late.ok()) {
-      inner->Save(std::move(snapshot)).Take().IgnoreError();
-      return MakeReadyFuture<SnapshotMetadata>(fails_late);
+      const absl::Time time = inner->Save(std::move(snapshot)).Take().value().timestamp;
+      return MakeReadyFuture<SnapshotMetadata>(WithSnapshotTime(fails_late, time));
     }
     return inner->Save(std::move(snapshot));
   }
@@ -837,14 +923,25 @@ class WatchedSnapshots final : public SnapshotStorage {
   Future<void> Close() override { return inner->Close(); }
   const SnapshotLimits& limits() const override { return inner->limits(); }
 
+  // Answers the saves that are held.
+  void Release() {
+    std::vector<Held> now = std::exchange(held, {});
+    for (Held& one : now) one.promise.Set(std::move(one.result));
+  }
+
+  struct Held {
+    Promise<SnapshotMetadata> promise;
+    FutureResult<SnapshotMetadata> result;
+  };
+
   std::unique_ptr<MemorySnapshotStore> inner;
   absl::Status failure;
   uint64_t corrupt_from = kMax;
   int loads = 0;
   bool holds = false;
   bool saves_what_it_holds = false;
-  absl::Status fails_late;  // Says so when it has saved.
-  std::vector<Promise<SnapshotMetadata>> held;
+  absl::Status fails_late;  // The answer to a save, after the save.
+  std::vector<Held> held;
 };
 
 class SnapshotActorTest : public testing::Test {
@@ -960,15 +1057,74 @@ TEST_F(SnapshotActorTest, DeletesWhatIsLeftOfASaveThatFailed) {
 }
 
 // P108
-TEST_F(SnapshotActorTest, DeletesWhatIsLeftOfASaveThatTookTooLong) {
+TEST_F(SnapshotActorTest, DeletesASnapshotThatIsSavedTooLate) {
   storage_->holds = true;
   storage_->saves_what_it_holds = true;
   probe_.Send(snapshots_,
               SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = 4}}, probe_.ref(), kInstance});
   kit_.Advance(SnapshotActorOptions().breaker.call_timeout);
   EXPECT_TRUE(absl::IsDeadlineExceeded(probe_.Expect<SaveSnapshotFailure>().cause));
+  storage_->Release();
+  kit_.Settle();
   EXPECT_EQ(Load("a", {}), 0u);
-  storage_->held.clear();
+  probe_.ExpectNoMessage();
+}
+
+// P108: the time of a snapshot says which one it is, its number does not.
+TEST_F(SnapshotActorTest, KeepsASecondSnapshotOfANumberWhoseFirstSaveTookTooLong) {
+  storage_->holds = true;
+  storage_->saves_what_it_holds = true;
+  probe_.Send(snapshots_, SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = 10}, .payload = "first"},
+                                       probe_.ref(),
+                                       kInstance});
+  kit_.Settle();
+  ASSERT_EQ(storage_->held.size(), 1u);
+  storage_->holds = false;
+  const SnapshotMetadata second = Save(10, "second");
+  const auto newest = [&](const SnapshotSelectionCriteria& criteria) -> std::string {
+    probe_.Send(snapshots_, LoadSnapshot{"a", criteria, kMax, probe_.ref(), kInstance});
+    const auto result = probe_.Expect<LoadSnapshotResult>();
+    return result.found ? result.snapshot.payload : "none";
+  };
+  kit_.Advance(SnapshotActorOptions().breaker.call_timeout);
+  EXPECT_TRUE(absl::IsDeadlineExceeded(probe_.Expect<SaveSnapshotFailure>().cause));
+  EXPECT_EQ(newest({}), "second");
+  storage_->Release();
+  kit_.Settle();
+  EXPECT_EQ(newest({}), "second");
+  EXPECT_EQ(newest({.max_timestamp = second.timestamp - absl::Nanoseconds(1)}), "none");
+}
+
+// P108: the same for a save that fails, and for a second one that is still under way.
+TEST_F(SnapshotActorTest, KeepsOtherSnapshotsOfTheNumberOfASaveThatFailed) {
+  storage_->holds = true;
+  storage_->saves_what_it_holds = true;
+  const auto send = [&](std::string payload) {
+    probe_.Send(snapshots_,
+                SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = 10}, .payload = std::move(payload)},
+                             probe_.ref(),
+                             kInstance});
+    kit_.Settle();
+  };
+  send("first");
+  storage_->saves_what_it_holds = false;
+  send("second");
+  storage_->saves_what_it_holds = true;
+  send("third");
+  ASSERT_EQ(storage_->held.size(), 3u);
+  // The second one fails first.
+  storage_->held[1].promise.Set(std::move(storage_->held[1].result));
+  storage_->held.erase(storage_->held.begin() + 1);
+  probe_.Expect<SaveSnapshotFailure>();
+  storage_->Release();
+  probe_.Expect<SaveSnapshotSuccess>();
+  const SnapshotMetadata third = probe_.Expect<SaveSnapshotSuccess>().metadata;
+  probe_.Send(snapshots_, LoadSnapshot{"a", {}, kMax, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<LoadSnapshotResult>().snapshot.payload, "third");
+  probe_.Send(
+      snapshots_,
+      LoadSnapshot{"a", {.max_timestamp = third.timestamp - absl::Nanoseconds(1)}, kMax, probe_.ref(), kInstance});
+  EXPECT_EQ(probe_.Expect<LoadSnapshotResult>().snapshot.payload, "first");
 }
 
 // P109

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -106,41 +107,62 @@ void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int 
 }
 
 void SnapshotActor::Save(ActorContext& context, SaveSnapshot& request) {
-  SnapshotMetadata metadata = request.snapshot.metadata;
-  // What the store gives a time from now on, if anything. It is set if the store is asked.
-  auto begun = std::make_shared<absl::Time>(absl::InfiniteFuture());
-  auto save = [this, begun, now = context.system().toolbox().WallNow(),
-               snapshot = std::move(request.snapshot)]() mutable {
-    *begun = now;
-    return storage_->Save(std::move(snapshot));
+  auto outcome = std::make_shared<SaveOutcome>();
+  outcome->asked = request.snapshot.metadata;
+  auto save = [this, &context, outcome, snapshot = std::move(request.snapshot)]() mutable {
+    return Watch(context, storage_->Save(std::move(snapshot)), outcome);
   };
-  breaker_.Run(context, operations_, std::move(save),
-               [this, &context, begun, client = request.client, metadata = std::move(metadata),
-                instance_id = request.instance_id](absl::StatusOr<SnapshotMetadata> saved) mutable {
-                 if (saved.ok()) {
-                   context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
-                   return;
-                 }
-                 DeleteRemains(context, metadata, *begun);
-                 context.Tell(client, SaveSnapshotFailure{std::move(metadata), saved.status(), instance_id});
-               });
+  breaker_.Run(
+      context, operations_, std::move(save),
+      [this, &context, outcome, client = request.client,
+       instance_id = request.instance_id](absl::StatusOr<SnapshotMetadata> saved) {
+        outcome->is_answered = true;
+        // The store may have answered in time, and the breaker has given up before its answer was
+        // handled.
+        if (!saved.ok() && outcome->saved.has_value()) saved = *std::move(outcome->saved);
+        if (saved.ok()) {
+          context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
+          return;
+        }
+        DeleteUnacknowledged(context, outcome->asked, saved);
+        context.Tell(client, SaveSnapshotFailure{outcome->asked, WithoutSnapshotTime(saved.status()), instance_id});
+      });
 }
 
-void SnapshotActor::DeleteRemains(ActorContext& context, const SnapshotMetadata& metadata, absl::Time begun) {
-  // The actor's end has failed it, or the store was never asked.
-  if (is_ending_ || begun == absl::InfiniteFuture()) return;
-  // It may have been stored in part, or as a whole but too late: the client has been told that there is none. One of the
-  // same number that was saved before stays.
+Future<SnapshotMetadata> SnapshotActor::Watch(ActorContext& context, Future<SnapshotMetadata> saving,
+                                              std::shared_ptr<SaveOutcome> outcome) {
+  if (saving.IsReady()) return saving;
+  auto [promise, future] = MakePromise<SnapshotMetadata>();
+  operations_.Await(context, std::move(saving),
+                    [this, &context, outcome = std::move(outcome),
+                     promise = std::move(promise)](absl::StatusOr<SnapshotMetadata> saved) mutable {
+                      if (!outcome->is_answered) {
+                        if (saved.ok()) outcome->saved = *saved;
+                        promise.Set(std::move(saved));
+                      } else {
+                        DeleteUnacknowledged(context, outcome->asked, saved);
+                      }
+                    });
+  return std::move(future);
+}
+
+void SnapshotActor::DeleteUnacknowledged(ActorContext& context, const SnapshotMetadata& metadata,
+                                         const absl::StatusOr<SnapshotMetadata>& saved) {
+  const std::optional<absl::Time> time = saved.ok() ? saved->timestamp : SnapshotTimeOf(saved.status());
+  if (is_ending_ || !time.has_value()) return;
+  // Its time tells it from other snapshots of the same number, which may be acknowledged.
   const auto remove = [&] {
-    return storage_->DeleteMatching(
-        metadata.persistence_id,
-        {.max_sequence_nr = metadata.sequence_nr, .min_sequence_nr = metadata.sequence_nr, .min_timestamp = begun});
+    return storage_->DeleteMatching(metadata.persistence_id, {.max_sequence_nr = metadata.sequence_nr,
+                                                              .max_timestamp = *time,
+                                                              .min_sequence_nr = metadata.sequence_nr,
+                                                              .min_timestamp = *time});
   };
   operations_.Await(context, protocol_internal::CheckedCall(remove), [&context, metadata](const absl::Status& deleted) {
     if (deleted.ok()) return;
     Log(context, LogLevel::kWarning,
-        absl::StrCat("what may be left of snapshot ", metadata.sequence_nr, " of \"", metadata.persistence_id,
-                     "\", which could not be saved, could not be deleted: ", deleted.message()));
+        absl::StrCat(
+            "snapshot ", metadata.sequence_nr, " of \"", metadata.persistence_id,
+            "\", whose save was answered with a failure, is stored and could not be deleted: ", deleted.message()));
   });
 }
 

@@ -4,10 +4,15 @@
 //   ActorRef snapshots = system.SpawnSystemActor(*props, "snapshots");
 //   Tell(snapshots, SaveSnapshot{...});                       // snapshot_messages.h
 //
-// It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot that cannot be read
-// is passed over for the one before it, a few times; if there is none, that is a failure, and not the same as no
-// snapshot at all. What may be left of one that could not be saved is deleted. When the actor stops or is restarted,
+// It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot
+// that cannot be read is passed over for the one before it, a few times; if there is none, that is
+// a failure, and not the same as no snapshot at all. When the actor stops or is restarted,
 // everything that is under way is answered with a failure.
+//
+// A snapshot that is stored although its save was answered with a failure is deleted, when the
+// store says which one it is: by an answer that comes too late, or by the time in its error
+// (WithSnapshotTime). Other snapshots of the same number stay. One that nobody can name stays too:
+// it does no harm, since it has the right state.
 //
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //
@@ -31,6 +36,7 @@
 #include "fraktor/persistence/protocol/store_breaker.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
+#include "fraktor/utils/future/future.h"
 
 namespace fraktor::inline v0 {
 
@@ -58,12 +64,27 @@ class SnapshotActor final : public ActorInstance {
   void PostStop(ActorContext& context) override;
 
  private:
+  // A save that is under way.
+  struct SaveOutcome {
+    SnapshotMetadata asked;
+    bool is_answered = false;
+    // The answer of the store, if it has come before.
+    std::optional<SnapshotMetadata> saved;
+  };
+
   // `unreadable` is why the newest one was passed over; OK at the first attempt.
   void Load(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable);
   void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable,
                   absl::StatusOr<std::optional<Snapshot>> loaded);
   void Save(ActorContext& context, SaveSnapshot& request);
-  void DeleteRemains(ActorContext& context, const SnapshotMetadata& metadata, absl::Time begun);
+  // A future with the answer of `saving`. If that comes when the client has been answered, what the
+  // store has saved is deleted.
+  Future<SnapshotMetadata> Watch(ActorContext& context, Future<SnapshotMetadata> saving,
+                                 std::shared_ptr<SaveOutcome> outcome);
+  // The store has answered a save that the client was told has failed. Deletes the snapshot that
+  // the store may have, by its time: other snapshots of the same number stay.
+  void DeleteUnacknowledged(ActorContext& context, const SnapshotMetadata& metadata,
+                            const absl::StatusOr<SnapshotMetadata>& saved);
   void Delete(ActorContext& context, DeleteSnapshot& request);
   void DeleteMatching(ActorContext& context, DeleteSnapshots& request);
 

@@ -45,11 +45,15 @@ Future<EventBatch> EventQuery::ReadPage() {
 Task<EventBatch> EventQuery::Next() {
   const absl::Status checked = CheckSubject();
   if (!checked.ok()) co_return checked;
+  // The storage knew of something up to here before the page was read.
+  uint64_t known_before = 0;
   while (position_ <= options_.to && !is_done_) {
     Future<EventBatch> reading = ReadPage();
     absl::StatusOr<EventBatch> batch = co_await reading;
     if (!batch.ok()) co_return batch.status();
     position_ = std::max(position_, batch->resume_at());
+    // Nothing of that is there: it is deleted.
+    if (batch->empty() && batch->at_end() && known_before >= position_) position_ = known_before + 1;
     if (batch->at_end() && !options_.live) is_done_ = true;
     if (!batch->empty()) {
       if (position_ > options_.to) is_done_ = true;
@@ -59,6 +63,7 @@ Task<EventBatch> EventQuery::Next() {
     Future<uint64_t> waiting = storage_.AwaitAdvance(subject_, Below(position_));
     absl::StatusOr<uint64_t> advanced = co_await waiting;
     if (!advanced.ok()) co_return advanced.status();
+    known_before = *advanced;
     if (*advanced > options_.to) {
       // What is wanted has come or will never come: one more look is the last.
       Future<EventBatch> last_reading = ReadPage();

@@ -19,6 +19,7 @@
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/query/slice.h"
 #include "fraktor/persistence/testing/faulty_journal.h"
+#include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -90,6 +91,66 @@ TEST_F(Query, EndsWithWhatIsThere) {
   EXPECT_EQ(All(by_tag).size(), 8u);
   EventQuery nothing(*journal_, EventQuery::ByTag("green"), {});
   EXPECT_EQ(All(nothing), Texts());
+}
+
+// Counts the pages that are read.
+class CountingJournal : public ForwardingJournal {
+ public:
+  CountingJournal(std::shared_ptr<JournalStorage> journal, bool stays_at_empty_pages)
+      : ForwardingJournal(std::move(journal)), stays_at_empty_pages_(stays_at_empty_pages) {}
+
+  Future<EventBatch> Replay(ReplayPage page) override {
+    ++pages;
+    return ForwardingJournal::Replay(page).Map([this, from = page.from_sequence_nr](EventBatch batch) {
+      if (stays_at_empty_pages_ && batch.empty()) batch.Finish(from, batch.at_end());
+      return batch;
+    });
+  }
+  Future<EventBatch> EventsByTag(TagPage page) override {
+    ++pages;
+    return ForwardingJournal::EventsByTag(page).Map([this, from = page.from_offset](EventBatch batch) {
+      if (stays_at_empty_pages_ && batch.empty()) batch.Finish(from, batch.at_end());
+      return batch;
+    });
+  }
+
+  int pages = 0;
+
+ private:
+  // A page without events does not say that a later number is the next.
+  const bool stays_at_empty_pages_;
+};
+
+// PER-20: a query that waits costs nothing.
+TEST_F(Query, WaitsForWhatComesAfterDeletedEvents) {
+  const std::shared_ptr<JournalStorage> shared = std::move(journal_);
+  const auto write = [&](uint64_t number) {
+    std::vector<AtomicWrite> writes;
+    writes.push_back(
+        AtomicWrite::Make(PersistentRepr{.persistence_id = "a", .sequence_nr = number, .payload = "p", .tags = {"red"}})
+            .value());
+    Future<WriteResults> writing = shared->Write(std::move(writes));
+    ASSERT_TRUE(toolbox_->RunUntil([&] { return writing.IsReady(); }, absl::Hours(1)).ok());
+  };
+  uint64_t next = 1;
+  for (const bool stays_at_empty_pages : {false, true}) {
+    for (const JournalSubject& subject : {EventQuery::ById("a"), EventQuery::ByTag("red")}) {
+      const uint64_t last = next + 2;
+      for (; next <= last; ++next) write(next);
+      Future<void> deletion = shared->DeleteTo("a", last);
+      ASSERT_TRUE(toolbox_->RunUntil([&] { return deletion.IsReady(); }, absl::Hours(1)).ok());
+      CountingJournal counting(shared, stays_at_empty_pages);
+      EventQuery query(counting, subject, {.live = true});
+      Future<EventBatch> waiting = Start(query);
+      EXPECT_FALSE(waiting.IsReady());
+      EXPECT_LE(counting.pages, 3) << subject.name << " " << stays_at_empty_pages;
+      write(next++);
+      ASSERT_TRUE(toolbox_->RunFor(absl::Minutes(1)).ok());
+      ASSERT_TRUE(waiting.IsReady());
+      EXPECT_EQ(Names(waiting.Take().value()), Texts{absl::StrCat("a/", next - 1)});
+      EXPECT_LE(counting.pages, 5) << subject.name << " " << stays_at_empty_pages;
+    }
+  }
 }
 
 // PER-20

@@ -21,11 +21,11 @@
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 
-class CommitQueue::GroupWorker final : public Worker {
+class CommitQueue::GroupWorker final : public ToolboxWorker {
  public:
   explicit GroupWorker(CommitQueue& queue) : queue_(queue) {}
   Progress RunSome() override { return queue_.RunGroup(); }
@@ -61,8 +61,9 @@ absl::Status CommitQueue::Submit(std::unique_ptr<Operation> operation) {
   const size_t bytes = operation->byte_size();
   {
     MutexLock lock(mutex_);
-    if (waiting_.size() >= options_.max_operations ||
-        (waiting_bytes_ > 0 && waiting_bytes_ + bytes > options_.max_bytes)) {
+    // By what waits, not by what comes: a large operation must not be refused because a small one
+    // waits.
+    if (waiting_.size() >= options_.max_operations || waiting_bytes_ >= options_.max_bytes) {
       return MakeError(absl::StatusCode::kResourceExhausted, JournalErrorKind::kOverloaded,
                        absl::StrCat(database_.path(), ": ", waiting_.size(), " requests of ", waiting_bytes_,
                                     " bytes wait already; the limits are ", options_.max_operations, " and ",
@@ -104,7 +105,7 @@ CommitQueue::Statistics CommitQueue::statistics() const {
   return statistics_;
 }
 
-Worker::Progress CommitQueue::RunGroup() {
+ToolboxWorker::Progress CommitQueue::RunGroup() {
   if (taken_.empty()) {
     absl::AnyInvocable<void() &&> last;
     {
@@ -112,13 +113,13 @@ Worker::Progress CommitQueue::RunGroup() {
       taken_.swap(waiting_);
       waiting_bytes_ = 0;
       if (taken_.empty()) {
-        if (!finishing_) return Worker::Progress::kIdle;
+        if (!finishing_) return ToolboxWorker::Progress::kIdle;
         last = std::move(last_);
       }
     }
     if (taken_.empty()) {
       if (last) std::move(last)();
-      return Worker::Progress::kDone;
+      return ToolboxWorker::Progress::kDone;
     }
   }
   const absl::Status usable = failed_ ? GoOn() : absl::OkStatus();
@@ -153,7 +154,7 @@ Worker::Progress CommitQueue::RunGroup() {
     operation.reset();
   }
   group_.clear();
-  return Worker::Progress::kBusy;
+  return ToolboxWorker::Progress::kBusy;
 }
 
 absl::Status CommitQueue::GoOn() {

@@ -32,7 +32,7 @@
 #include "fraktor/persistence/rocksdb/insert_hints.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
-#include "fraktor/utils/toolbox/worker.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::inline v0 {
 
@@ -61,10 +61,12 @@ class CommitQueue {
   struct Options {
     std::string name = "commit";
     bool sync = true;
-    // What may wait.
+    // An operation is taken while those that wait are below both limits, however large it is
+    // itself.
     size_t max_operations = 65'536;
     size_t max_bytes = size_t{64} << 20;
-    // What one commit may have.
+    // A group ends with the operation that reaches the limit. An operation that adds more than that
+    // by itself has to say kCommitFirst.
     size_t max_group_bytes = size_t{4} << 20;
     // Of the families that are written to. May be null.
     std::shared_ptr<InsertHints> hints = {};
@@ -84,7 +86,7 @@ class CommitQueue {
   // Finish, if nobody did, and waits.
   ~CommitQueue();
 
-  // Takes the operation. kOverloaded: it does not fit; it is destroyed then without a call.
+  // Takes the operation, or destroys it without a call (kOverloaded).
   absl::Status Submit(std::unique_ptr<Operation> operation);
   // Takes what has to be done for something that was taken before: never refused. From an operation.
   void SubmitMore(std::unique_ptr<Operation> operation);
@@ -104,7 +106,7 @@ class CommitQueue {
   CommitQueue(Database& database, Options options);
 
   void Push(std::unique_ptr<Operation> operation, size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Worker::Progress RunGroup();
+  ToolboxWorker::Progress RunGroup();
   absl::Status Commit(rocksdb::WriteBatch& batch);
   absl::Status GoOn();
 

@@ -385,6 +385,8 @@ TEST_F(BadInput, RefusesOptionsThatMakeNoSense) {
   EXPECT_FALSE(Open({.limits = {.max_tags = 0}}).ok());
   EXPECT_FALSE(Open({.reader_threads = 0}).ok());
   EXPECT_FALSE(Open({.max_log_bytes = 0}).ok());
+  EXPECT_FALSE(Open({.max_commit_bytes = 0}).ok());
+  EXPECT_FALSE(Open({.max_cached_ids = 0}).ok());
   EXPECT_FALSE(RocksDbSnapshotStore::Open(*toolbox_, {}).ok());
   EXPECT_FALSE(RocksDbSnapshotStore::Open(*toolbox_, {.path = path_, .limits = {.max_snapshot_bytes = 0}}).ok());
 }
@@ -536,11 +538,12 @@ TEST_F(BadInput, TakesTheEntriesOfDeletedTagsAway) {
   EXPECT_EQ(count("index"), 12u);  // and two ids
 }
 
-TEST(IdCache, KeepsTheOnesThatAreUsed) {
+TEST(IdCache, KeepsTheIdsThatAreUsed) {
   IdCache cache(8);
   for (uint64_t i = 0; i < 100; ++i) {
     cache.Insert(absl::StrCat("id-", i), {.purged_to = i});
     ASSERT_NE(cache.Find("id-0"), nullptr) << i;
+    cache.Trim();
     EXPECT_LE(cache.size(), 8u);
   }
   ASSERT_NE(cache.Find("id-99"), nullptr);
@@ -548,6 +551,23 @@ TEST(IdCache, KeepsTheOnesThatAreUsed) {
   EXPECT_EQ(cache.Find("id-50"), nullptr);
   cache.Clear();
   EXPECT_EQ(cache.Find("id-0"), nullptr);
+}
+
+TEST(IdCache, EvictsNothingBeforeItIsTrimmed) {
+  IdCache cache(8);
+  for (uint64_t i = 0; i < 100; ++i) cache.Insert(absl::StrCat("id-", i), {.purged_to = i});
+  for (uint64_t i = 0; i < 100; ++i) {
+    const CachedId* const id = cache.Find(absl::StrCat("id-", i));
+    ASSERT_NE(id, nullptr) << i;
+    EXPECT_EQ(id->purged_to, i);
+  }
+  cache.Trim();
+  cache.Insert("young", {});
+  EXPECT_NE(cache.Find("id-0"), nullptr);
+  for (int i = 0; i < 4; ++i) cache.Insert(absl::StrCat("younger-", i), {});
+  cache.Trim();
+  EXPECT_LE(cache.size(), 8u);
+  EXPECT_EQ(cache.Find("id-1"), nullptr);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // PER-21: the stores on RocksDB keep the contracts.
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -116,19 +117,23 @@ INSTANTIATE_TEST_SUITE_P(
                                     .make = [] { return std::make_unique<RocksDbStateStoreUnderTest>(false, false); }}),
     StateStoreContractName);
 
-JournalContractParameter Journal(std::string name, bool has_threads, RocksDbJournalOptions options) {
+JournalContractParameter Journal(std::string name, bool has_threads, size_t many_ids, RocksDbJournalOptions options) {
   return {.name = std::move(name),
-          .make = [=] { return std::make_unique<RocksDbJournalUnderTest>(has_threads, options); }};
+          .make = [=] { return std::make_unique<RocksDbJournalUnderTest>(has_threads, options); },
+          .many_ids = many_ids};
 }
 
-// Without sync, with next to no cache and with small commits, so that states are read again and groups are cut; and
-// without threads.
+// "Frugal" has next to no cache and small commits, so the journal reads states again and cuts
+// groups. "FewCached" has fewer states in memory than one group has ids, and room for few requests
+// that wait. "Pumped" has no threads: one group has all that a test has asked for.
 INSTANTIATE_TEST_SUITE_P(
     RocksDb, JournalContract,
-    testing::Values(Journal("Synced", true, {}),
-                    Journal("Frugal", true,
+    testing::Values(Journal("Synced", true, 1100, {}),
+                    Journal("Frugal", true, 100,
                             {.sync = false, .max_commit_bytes = 300, .reader_threads = 1, .max_cached_ids = 1}),
-                    Journal("Pumped", false, {.sync = false})),
+                    Journal("FewCached", false, 1100,
+                            {.sync = false, .max_waiting_bytes = size_t{1} << 20, .max_cached_ids = 1000}),
+                    Journal("Pumped", false, 40'000, {.sync = false})),
     JournalContractName);
 
 INSTANTIATE_TEST_SUITE_P(

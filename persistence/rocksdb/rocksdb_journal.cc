@@ -49,6 +49,7 @@
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
@@ -66,10 +67,17 @@ constexpr size_t kIndex = 2;
 
 // Up to so many events are deleted one by one; a range deletion is cheaper for more.
 constexpr uint64_t kMaxPointDeletes = 512;
-// Events with tags are read before they are deleted, so many in one commit.
+// Events with tags are read before they are deleted: at most so many in one commit.
 constexpr uint64_t kMaxPurgedEvents = 512;
 
 constexpr uint8_t kIdRecordVersion = 1;
+
+// In the default column family: the id has deleted events that are not removed yet.
+constexpr std::string_view kPurgePrefix = "purge ";
+
+std::string PurgeKey(std::string_view persistence_id) {
+  return absl::StrCat(ToAbsl(kPurgePrefix), ToAbsl(persistence_id));
+}
 
 // The first key that is greater than `key`.
 std::string Successor(std::string key) {
@@ -152,6 +160,12 @@ constexpr size_t kReadAheadPerEvent = 160;
 constexpr size_t kMaxReadAheadBytes = size_t{256} << 10;
 constexpr size_t kMaxReservedEvents = 4096;
 
+absl::Status CheckAtLeastOne(std::string_view option, size_t value) {
+  if (value > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("RocksDbJournalOptions::", ToAbsl(option), " is 0; it must be at least 1"));
+}
+
 // All reads of this journal leave range deletions aside: what is deleted is known from the id's record, and looking for
 // range deletions after each new one costs milliseconds when there are thousands.
 rocksdb::ReadOptions PlainRead() {
@@ -209,8 +223,13 @@ class RocksDbJournal::Core {
   rocksdb::ColumnFamilyHandle* family(size_t i) { return engine_->family(i); }
 
   // The worker's side.
+
+  // Every Prepare calls this first. An empty batch is a new group: all that the cache has is in the
+  // database, so the cache may evict.
   void BeginPrepare(const rocksdb::WriteBatch& batch) {
-    if (batch.Count() == 0) ++group_;
+    if (batch.Count() > 0) return;
+    ++group_;
+    cache_.Trim();
   }
   absl::StatusOr<CachedId*> Load(const std::string& persistence_id);
   uint64_t PutNewId(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id);
@@ -219,6 +238,8 @@ class RocksDbJournal::Core {
   absl::StatusOr<bool> IsStored(const CachedId& id, const AtomicWrite& write);
   absl::Status PreparePurge(rocksdb::WriteBatch& batch, const std::string& persistence_id, CachedId& id);
   void PublishWrite(const AtomicWrite& write, const Placed& placed);
+  // Submits a purge of each id that has a mark.
+  absl::Status GoOnPurging();
 
   // The readers' side.
   absl::StatusOr<CachedId> ReadId(const std::string& persistence_id);
@@ -304,8 +325,11 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
   }
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
-    core_.BeginPrepare(batch);
+    // Called again: the writes that it prepared before are committed.
+    PublishUpTo(next_);
     for (; next_ < writes_.size(); ++next_) {
+      if (core_.engine_->IsFull(batch)) return Outcome::kCommitFirst;
+      core_.BeginPrepare(batch);
       absl::Status result;
       if (core_.PrepareWrite(writes_[next_], batch, result, placed_[next_]) == Outcome::kCommitFirst) {
         return Outcome::kCommitFirst;
@@ -324,9 +348,7 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
           committed, absl::StrCat("write of event ", first.lowest_sequence_nr(), " of \"", first.persistence_id(),
                                   "\" and ", writes_.size() - 1, " further atomic writes")));
     } else {
-      if (core_.board_.HasWaiters()) {
-        for (size_t i = 0; i < writes_.size(); ++i) core_.PublishWrite(writes_[i], placed_[i]);
-      }
+      PublishUpTo(writes_.size());
       promise_.Set(std::move(results_));
     }
     core_.engine_->Leave();
@@ -335,29 +357,43 @@ class RocksDbJournal::Core::WriteOperation final : public CommitQueue::Operation
   size_t event_count() const override { return events_; }
 
  private:
+  // Tells live queries of the first `count` writes, which are committed.
+  void PublishUpTo(size_t count) {
+    if (core_.board_.HasWaiters()) {
+      for (size_t i = published_; i < count; ++i) core_.PublishWrite(writes_[i], placed_[i]);
+    }
+    published_ = count;
+  }
+
   Core& core_;
   const std::vector<AtomicWrite> writes_;
   Promise<WriteResults> promise_;
   WriteResults results_;
   std::vector<Placed> placed_;
-  size_t next_ = 0;
+  size_t next_ = 0;       // the first write that is not prepared
+  size_t published_ = 0;  // the first write that live queries have not heard of
   size_t bytes_ = 64;
   size_t events_ = 0;
 };
 
-// Takes away what is deleted and was too much for one commit.
+// Removes deleted events that were too many for one commit. While there are such events, the
+// database has a mark for the id (PurgeKey): so the journal goes on when it is opened again.
 class RocksDbJournal::Core::PurgeOperation final : public CommitQueue::Operation {
  public:
   PurgeOperation(Core& core, std::string persistence_id) : core_(core), persistence_id_(std::move(persistence_id)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
     core_.BeginPrepare(batch);
-    // What is left is taken away after the next deletion.
+    // The next opening goes on.
     if (core_.engine_->is_closed()) return Outcome::kReady;
     const absl::StatusOr<CachedId*> id = core_.Load(persistence_id_);
     if (!id.ok()) return Outcome::kReady;
     if ((*id)->changed_in == core_.group_) return Outcome::kCommitFirst;
-    if (core_.PreparePurge(batch, persistence_id_, **id).ok()) core_.PutId(batch, persistence_id_, **id);
+    if (!core_.PreparePurge(batch, persistence_id_, **id).ok()) return Outcome::kReady;
+    core_.PutId(batch, persistence_id_, **id);
+    if ((*id)->purged_to >= (*id)->state.deleted_to) {
+      batch.Delete(core_.database().default_column_family(), PurgeKey(persistence_id_));
+    }
     return Outcome::kReady;
   }
   void Complete(const absl::Status&) override {}
@@ -414,9 +450,9 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
   FRAKTOR_RETURN_IF_ERROR(CheckJournalLimits(options.limits));
   if (options.path.empty()) return absl::InvalidArgumentError("RocksDbJournalOptions::path is missing");
   FRAKTOR_RETURN_IF_ERROR(CheckReaderThreads("RocksDbJournalOptions", options.reader_threads));
-  if (options.max_log_bytes == 0) {
-    return absl::InvalidArgumentError("RocksDbJournalOptions::max_log_bytes is 0; it must be at least 1");
-  }
+  FRAKTOR_RETURN_IF_ERROR(CheckAtLeastOne("max_log_bytes", options.max_log_bytes));
+  FRAKTOR_RETURN_IF_ERROR(CheckAtLeastOne("max_commit_bytes", options.max_commit_bytes));
+  FRAKTOR_RETURN_IF_ERROR(CheckAtLeastOne("max_cached_ids", options.max_cached_ids));
   auto core = absl::WrapUnique(new Core(options));
   const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(options.block_cache_bytes);
   const auto hints = std::make_shared<InsertHints>();
@@ -449,6 +485,7 @@ absl::StatusOr<std::unique_ptr<RocksDbJournal::Core>> RocksDbJournal::Core::Open
                          .on_failure = [core = core.get()] { core->cache_.Clear(); },
                          .on_close = [core = core.get()] { core->board_.Close(core->engine_->ClosedStatus()); }}));
   core->next_offset_ = core->engine_->report().open_count << 40 | 1;
+  if (!options.read_only) FRAKTOR_RETURN_IF_ERROR(core->GoOnPurging());
   return core;
 }
 
@@ -589,7 +626,7 @@ absl::Status RocksDbJournal::Core::PreparePurge(rocksdb::WriteBatch& batch, cons
   const std::unique_ptr<rocksdb::Iterator> events(db().NewIterator(read, family(kEvents)));
   uint64_t purged = 0;
   events->Seek(EventKey(persistence_id, first));
-  for (; events->Valid() && purged < kMaxPurgedEvents; events->Next(), ++purged) {
+  for (; events->Valid() && purged < kMaxPurgedEvents && !engine_->IsFull(batch); events->Next(), ++purged) {
     std::string_view ignored;
     uint64_t number = 0;
     if (!ParseEventKey(ToView(events->key()), ignored, number)) continue;
@@ -607,9 +644,22 @@ absl::Status RocksDbJournal::Core::PreparePurge(rocksdb::WriteBatch& batch, cons
   if (!events->Valid()) {
     id.purged_to = last;
   } else {
+    batch.Put(database().default_column_family(), PurgeKey(persistence_id), rocksdb::Slice());
     engine_->SubmitMore(std::make_unique<PurgeOperation>(*this, persistence_id));
   }
   return absl::OkStatus();
+}
+
+absl::Status RocksDbJournal::Core::GoOnPurging() {
+  rocksdb::ReadOptions read;
+  read.total_order_seek = true;
+  const std::unique_ptr<rocksdb::Iterator> marks(db().NewIterator(read, database().default_column_family()));
+  for (marks->Seek(ToSlice(kPurgePrefix)); marks->Valid() && marks->key().starts_with(ToSlice(kPurgePrefix));
+       marks->Next()) {
+    const std::string_view key = ToView(marks->key());
+    engine_->SubmitMore(std::make_unique<PurgeOperation>(*this, std::string(key.substr(kPurgePrefix.size()))));
+  }
+  return database().ToStatus(marks->status(), "read which ids have deleted events to remove");
 }
 
 void RocksDbJournal::Core::PublishWrite(const AtomicWrite& write, const Placed& placed) {
@@ -650,9 +700,13 @@ absl::StatusOr<uint64_t> RocksDbJournal::Core::LastStored(const std::string& per
 }
 
 absl::StatusOr<uint64_t> RocksDbJournal::Core::ReadHighest(const std::string& persistence_id) {
-  FRAKTOR_ASSIGN_OR_RETURN(const CachedId id, ReadId(persistence_id));
+  FRAKTOR_ASSIGN_OR_RETURN(CachedId id, ReadId(persistence_id));
   if (!id.is_known) return 0;
   FRAKTOR_ASSIGN_OR_RETURN(const uint64_t last, LastStored(persistence_id));
+  // All events may have been deleted between the two reads. Then the record has the number by now.
+  if (last == 0) {
+    FRAKTOR_ASSIGN_OR_RETURN(id, ReadId(persistence_id));
+  }
   return std::max(id.state.highest_sequence_nr, last);
 }
 

@@ -20,10 +20,12 @@
 // they opened it. So there are no live queries then: AwaitAdvance, and with it a live query that has come to the end,
 // is FailedPrecondition (kReadOnly).
 //
-// Layout, of schema 1. Column family "events": be16(length) | id | be64(number) -> record (event_record.h). "ids": id
-// -> what must be known of it beside its events (epoch, deletions). "index": be16(length) | tag | be64(offset) ->
-// event's key; with an empty tag: be16(0) | be64(offset) -> id, for all ids. Offsets are (times opened) << 40 | count,
-// so that none is given twice even if a crash takes the last ones back.
+// Layout, of schema 1. Column family "events": be16(length) | id | be64(number) -> record
+// (event_record.h). "ids": id -> what must be known of it beside its events (epoch, deletions).
+// "index": be16(length) | tag | be64(offset) -> event's key; with an empty tag: be16(0) |
+// be64(offset) -> id, for all ids. Offsets are (times opened) << 40 | count, so that none is given
+// twice even if a crash takes the last ones back. The default column family has "purge " | id for
+// each id with deleted events that are not removed yet.
 //
 // Thread safety: as JournalStorage. The destructor closes and waits, and must not run on one of the journal's own
 // threads (in a waker of one of its futures). The toolbox outlives the journal.
@@ -67,14 +69,18 @@ struct RocksDbJournalOptions {
   // Hears, while it is opened for writing, of each line of open_report(). Null: a line on standard error.
   std::function<void(const std::string&)> on_warning = {};
   JournalLimits limits = {};
-  // Requests that change something and wait, in number and in bytes; kOverloaded above.
+  // Requests that change something and wait, in number and in bytes. A request is refused
+  // (kOverloaded) if those before it have reached a limit: so the last one that is taken may go
+  // beyond max_waiting_bytes.
   size_t max_waiting_requests = 65'536;
   size_t max_waiting_bytes = size_t{64} << 20;
-  // Bytes of one commit.
+  // Bytes of one commit, at least 1. A commit ends with the atomic write that reaches the limit,
+  // and a request that has more is divided into several commits, but never inside an atomic write.
   size_t max_commit_bytes = size_t{4} << 20;
   // From 1 to 64. Each may have read a page of a recovery ahead, which stays in memory until it or another one is asked for.
   int reader_threads = 2;
-  // Ids whose state is kept in memory for their next write; some 200 bytes each. At least 1.
+  // Ids whose state is kept in memory for their next write; some 200 bytes each. At least 1. While
+  // a commit is under way, its ids are kept beyond the limit.
   size_t max_cached_ids = 65'536;
   // Live queries that may wait.
   size_t max_live_queries = 65'536;

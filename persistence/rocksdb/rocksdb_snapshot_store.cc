@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -159,9 +160,25 @@ class RocksDbSnapshotStore::Core {
   rocksdb::DB& db() { return engine_->db(); }
   rocksdb::ColumnFamilyHandle* family(size_t i) { return engine_->family(i); }
 
+  // The worker's side.
+
+  // Every Prepare calls this first. An empty batch is a new group.
+  void BeginPrepare(const rocksdb::WriteBatch& batch) {
+    if (batch.Count() == 0) saved_in_group_.clear();
+  }
+  void PutDeletion(rocksdb::WriteBatch& batch, const rocksdb::Slice& key) {
+    batch.Delete(family(kIndex), key);
+    batch.Delete(family(kRecords), key);
+  }
+
   RuntimeToolbox& toolbox_;
   const RocksDbSnapshotStoreOptions options_;
-  int64_t last_time_ns_ = 0;  // the worker's own
+
+  // The worker's own.
+  int64_t last_time_ns_ = 0;
+  // The snapshots that the open group saves, by id. The database does not show them before the
+  // commit.
+  absl::flat_hash_map<std::string, std::vector<ParsedKey>> saved_in_group_;
 
   std::unique_ptr<StoreEngine> engine_;
 };
@@ -172,8 +189,10 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
       : core_(core), snapshot_(std::move(snapshot)), promise_(std::move(promise)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
     // Never twice, also if the clock goes back.
     core_.last_time_ns_ = std::max(absl::ToUnixNanos(core_.toolbox_.WallNow()), core_.last_time_ns_ + 1);
+    has_time_ = true;
     SnapshotMetadata& metadata = snapshot_.metadata;
     metadata.timestamp = absl::FromUnixNanos(core_.last_time_ns_);
     const std::string key = SnapshotKey(metadata.persistence_id, metadata.sequence_nr, core_.last_time_ns_);
@@ -185,14 +204,17 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
     batch.Put(core_.family(kIndex), key, size);
     batch.Put(core_.family(kRecords), key, record);
     batch.Put(core_.database().default_column_family(), ToSlice(kLastTimeKey), time);
+    core_.saved_in_group_[metadata.persistence_id].push_back({metadata.sequence_nr, core_.last_time_ns_});
     return Outcome::kReady;
   }
   void Complete(const absl::Status& committed) override {
     if (committed.ok()) {
       promise_.Set(std::move(snapshot_.metadata));
     } else {
-      promise_.Set(Annotate(committed, absl::StrCat("save of snapshot ", snapshot_.metadata.sequence_nr, " of \"",
-                                                    snapshot_.metadata.persistence_id, "\"")));
+      const absl::Status error = Annotate(committed, absl::StrCat("save of snapshot ", snapshot_.metadata.sequence_nr,
+                                                                  " of \"", snapshot_.metadata.persistence_id, "\""));
+      // A commit that fails may still have reached the disk.
+      promise_.Set(has_time_ ? WithSnapshotTime(error, snapshot_.metadata.timestamp) : error);
     }
     core_.engine_->Leave();
   }
@@ -202,6 +224,7 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
   Core& core_;
   Snapshot snapshot_;
   Promise<SnapshotMetadata> promise_;
+  bool has_time_ = false;
 };
 
 class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Operation {
@@ -212,18 +235,20 @@ class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Op
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
     if (criteria_.MatchesNothing()) return Outcome::kReady;
-    // A save in this very batch cannot be seen.
-    if (batch.Count() > 0) return Outcome::kCommitFirst;
-    const std::string lower = EventKey(persistence_id_, criteria_.min_sequence_nr);
+    core_.BeginPrepare(batch);
+    DeleteSavedInGroup(batch);
     rocksdb::ReadOptions read;
     read.prefix_same_as_start = true;
     const std::unique_ptr<rocksdb::Iterator> entries(core_.db().NewIterator(read, core_.family(kIndex)));
-    for (entries->Seek(lower); entries->Valid(); entries->Next()) {
+    for (entries->Seek(next_); entries->Valid(); entries->Next()) {
       const ParsedKey parsed = ParseKey(ToView(entries->key()));
       if (parsed.sequence_nr > criteria_.max_sequence_nr) break;
-      if (!criteria_.Matches(parsed.sequence_nr, absl::FromUnixNanos(parsed.time_ns))) continue;
-      batch.Delete(core_.family(kIndex), entries->key());
-      batch.Delete(core_.family(kRecords), entries->key());
+      if (!Matches(parsed)) continue;
+      if (core_.engine_->IsFull(batch)) {
+        next_ = entries->key().ToString();
+        return Outcome::kCommitFirst;
+      }
+      core_.PutDeletion(batch, entries->key());
     }
     result_ = core_.database().ToStatus(entries->status(), absl::StrCat("find snapshots of \"", persistence_id_, "\""));
     return Outcome::kReady;
@@ -236,10 +261,26 @@ class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Op
   size_t byte_size() const override { return persistence_id_.size() + 64; }
 
  private:
+  bool Matches(const ParsedKey& key) const {
+    return criteria_.Matches(key.sequence_nr, absl::FromUnixNanos(key.time_ns));
+  }
+  void DeleteSavedInGroup(rocksdb::WriteBatch& batch) {
+    const auto saved = core_.saved_in_group_.find(persistence_id_);
+    if (saved == core_.saved_in_group_.end()) return;
+    for (const ParsedKey& key : saved->second) {
+      if (Matches(key)) core_.PutDeletion(batch, SnapshotKey(persistence_id_, key.sequence_nr, key.time_ns));
+    }
+    saved->second.erase(std::remove_if(saved->second.begin(), saved->second.end(),
+                                       [this](const ParsedKey& key) { return Matches(key); }),
+                        saved->second.end());
+  }
+
   Core& core_;
   const std::string persistence_id_;
   const SnapshotSelectionCriteria criteria_;
   Promise<void> promise_;
+  // The first key in the index that it has not looked at.
+  std::string next_ = EventKey(persistence_id_, criteria_.min_sequence_nr);
   absl::Status result_;
 };
 

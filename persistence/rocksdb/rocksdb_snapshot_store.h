@@ -49,7 +49,8 @@ struct RocksDbSnapshotStoreOptions {
   // Hears, while it is opened for writing, of each line of open_report(). Null: a line on standard error.
   std::function<void(const std::string&)> on_warning = {};
   SnapshotLimits limits = {};
-  // Requests that change something and wait, in number and in bytes; kOverloaded above. One always fits.
+  // Requests that change something and wait, in number and in bytes. A request is refused
+  // (kOverloaded) if those before it have reached a limit.
   size_t max_waiting_requests = 65'536;
   size_t max_waiting_bytes = size_t{512} << 20;
   // From 1 to 64.

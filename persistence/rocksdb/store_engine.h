@@ -29,6 +29,7 @@
 #include "absl/status/statusor.h"
 #include "rocksdb/db.h"
 #include "rocksdb/slice.h"
+#include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
@@ -83,6 +84,11 @@ class StoreEngine {
   // Of every operation that Submit has made, when it is answered.
   void Leave() {
     if (gate_.Leave()) Finish();
+  }
+  // For operations that add much: whether they have to say kCommitFirst before they add more. An
+  // empty batch is never full.
+  bool IsFull(const rocksdb::WriteBatch& batch) const {
+    return batch.Count() > 0 && batch.GetDataSize() >= options_.max_commit_bytes;
   }
   // See CommitQueue.
   void SubmitMore(std::unique_ptr<CommitQueue::Operation> operation) { queue_->SubmitMore(std::move(operation)); }

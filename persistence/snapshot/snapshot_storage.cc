@@ -2,18 +2,29 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_limits.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+namespace {
+
+constexpr std::string_view kSnapshotTimeUrl = "fraktor.dev/snapshot_time";
+
+}  // namespace
 
 absl::Status CheckSnapshotLimits(const SnapshotLimits& limits) {
   if (limits.max_persistence_id_bytes < 1 || limits.max_persistence_id_bytes > UINT16_MAX) {
@@ -45,6 +56,25 @@ absl::Status CheckSnapshot(const SnapshotLimits& limits, const Snapshot& snapsho
                                 " bytes; the limit, SnapshotLimits::max_snapshot_bytes, is ", limits.max_snapshot_bytes,
                                 ". Keep large values elsewhere, or raise it"),
                    {{"id", metadata.persistence_id}, {"nr", metadata.sequence_nr}});
+}
+
+absl::Status WithSnapshotTime(absl::Status error, absl::Time timestamp) {
+  if (!error.ok()) {
+    error.SetPayload(ToAbsl(kSnapshotTimeUrl), absl::Cord(absl::StrCat(absl::ToUnixNanos(timestamp))));
+  }
+  return error;
+}
+
+std::optional<absl::Time> SnapshotTimeOf(const absl::Status& error) {
+  const auto payload = error.GetPayload(ToAbsl(kSnapshotTimeUrl));
+  int64_t nanoseconds = 0;
+  if (!payload.has_value() || !absl::SimpleAtoi(std::string(*payload), &nanoseconds)) return std::nullopt;
+  return absl::FromUnixNanos(nanoseconds);
+}
+
+absl::Status WithoutSnapshotTime(absl::Status error) {
+  error.ErasePayload(ToAbsl(kSnapshotTimeUrl));
+  return error;
 }
 
 }  // namespace fraktor::inline v0

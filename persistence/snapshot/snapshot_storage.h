@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/utils/future/future.h"
@@ -37,12 +38,23 @@ absl::Status CheckSnapshotLimits(const SnapshotLimits& limits);
 absl::Status CheckSnapshotId(const SnapshotLimits& limits, std::string_view persistence_id);
 absl::Status CheckSnapshot(const SnapshotLimits& limits, const Snapshot& snapshot);
 
+// For stores: `error` is that of a save that may be stored all the same, and `timestamp` the time
+// that the store gave the snapshot. The error carries the time, so that exactly that snapshot can
+// be deleted.
+absl::Status WithSnapshotTime(absl::Status error, absl::Time timestamp);
+// The time that the error of a save carries, and the error without it. None: the save has stored
+// nothing.
+std::optional<absl::Time> SnapshotTimeOf(const absl::Status& error);
+absl::Status WithoutSnapshotTime(absl::Status error);
+
 class SnapshotStorage {
  public:
   virtual ~SnapshotStorage() = default;
 
-  // Saves, and answers the metadata with the time that the store has given it. Times of one store never fall, and those
-  // of two snapshots of one number differ. If it fails, nothing of it is left.
+  // Saves, and answers the metadata with the time that the store has given it. Times of one store
+  // never fall, and those of two snapshots of one number differ. A save that fails stores nothing,
+  // unless its error carries a time (WithSnapshotTime): then the snapshot of that time may be
+  // there, as a whole.
   virtual Future<SnapshotMetadata> Save(Snapshot snapshot) = 0;
 
   // The newest that matches: the one with the highest number, and of these the youngest. None if there is none.

@@ -1,8 +1,10 @@
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/cord.h"
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
@@ -86,6 +88,21 @@ TEST(SnapshotLimits, HaveLimitsThemselves) {
   EXPECT_TRUE(CheckSnapshotLimits({}).ok());
   EXPECT_FALSE(CheckSnapshotLimits({.max_persistence_id_bytes = 65536}).ok());
   EXPECT_FALSE(CheckSnapshotLimits({.max_snapshot_bytes = 0}).ok());
+}
+
+TEST(SnapshotTime, TravelsWithTheErrorOfASave) {
+  const absl::Status error = absl::UnavailableError("no disk");
+  EXPECT_EQ(SnapshotTimeOf(error), std::nullopt);
+  const absl::Time time = absl::FromUnixNanos(1'700'000'000'000'000'001);
+  const absl::Status timed = WithSnapshotTime(error, time);
+  EXPECT_EQ(timed.message(), error.message());
+  EXPECT_EQ(SnapshotTimeOf(timed), time);
+  EXPECT_EQ(SnapshotTimeOf(WithSnapshotTime(error, absl::FromUnixNanos(-1))), absl::FromUnixNanos(-1));
+  EXPECT_EQ(WithoutSnapshotTime(timed), error);
+  EXPECT_TRUE(WithSnapshotTime(absl::OkStatus(), time).ok());
+  absl::Status foreign = error;
+  foreign.SetPayload("fraktor.dev/snapshot_time", absl::Cord("yesterday"));
+  EXPECT_EQ(SnapshotTimeOf(foreign), std::nullopt);
 }
 
 }  // namespace

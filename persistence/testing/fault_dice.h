@@ -124,19 +124,30 @@ class FaultDice {
     if constexpr (std::is_void_v<T>) {
       return AnswerLateStatus(&toolbox_, std::move(answer), fate.delay, fate.lost_answer).Start(executor_);
     } else {
-      return AnswerLate<T>(&toolbox_, std::move(answer), fate.delay, fate.lost_answer).Start(executor_);
+      return AnswerLate<T>(&toolbox_, std::move(answer), fate.delay, fate.lost_answer, nullptr).Start(executor_);
     }
+  }
+  // The same; `lost` makes the error of a lost answer from `fate.lost_answer` and from what the
+  // store has answered.
+  template <class T>
+  using LostAnswer = absl::Status (*)(absl::Status lost, const FutureResult<T>& answered);
+  template <class T, class Ask>
+  Future<T> Answer(const Fate& fate, Ask ask, LostAnswer<T> lost) {
+    Future<T> answer = fate.failure.ok() ? ask() : MakeReadyFuture<T>(fate.failure);
+    return AnswerLate<T>(&toolbox_, std::move(answer), fate.delay, fate.lost_answer, lost).Start(executor_);
   }
 
  private:
   template <class T>
-  static Task<T> AnswerLate(RuntimeToolbox* toolbox, Future<T> answer, absl::Duration delay, absl::Status instead) {
+  static Task<T> AnswerLate(RuntimeToolbox* toolbox, Future<T> answer, absl::Duration delay, absl::Status instead,
+                            LostAnswer<T> lost) {
     FutureResult<T> result = co_await answer;
     if (delay > absl::ZeroDuration()) {
       Future<void> pause = ReadyAfter<void>(toolbox, delay, absl::OkStatus());
       const absl::Status paused = co_await pause;
       if (!paused.ok()) co_return paused;
     }
+    if (!instead.ok() && lost != nullptr) instead = lost(instead, result);
     if (!instead.ok()) co_return instead;
     co_return std::move(result);
   }

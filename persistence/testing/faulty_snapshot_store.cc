@@ -12,6 +12,7 @@
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/persistence/testing/fault_dice.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/toolbox/executor.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -34,7 +35,11 @@ Future<SnapshotMetadata> FaultySnapshotStore::Save(Snapshot snapshot) {
   const auto fate = dice_.Draw(&SnapshotFaults::fail_save, true,
                                absl::StrCat("save of snapshot ", snapshot.metadata.sequence_nr, " of \"",
                                             snapshot.metadata.persistence_id, "\""));
-  return dice_.Answer<SnapshotMetadata>(fate, [&] { return store_.Save(std::move(snapshot)); });
+  return dice_.Answer<SnapshotMetadata>(
+      fate, [&] { return store_.Save(std::move(snapshot)); },
+      [](absl::Status lost, const FutureResult<SnapshotMetadata>& saved) {
+        return saved.ok() ? WithSnapshotTime(std::move(lost), saved->timestamp) : lost;
+      });
 }
 
 Future<std::optional<Snapshot>> FaultySnapshotStore::Load(std::string persistence_id,

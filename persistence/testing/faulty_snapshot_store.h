@@ -33,7 +33,7 @@ struct SnapshotFaults {
   double fail_save = 0;
   double fail_load = 0;
   double fail_delete = 0;
-  // It is saved or deleted, but the answer is kIo.
+  // It is saved or deleted, but the answer is kIo. That of a save names the time of the snapshot.
   double lose_answer = 0;
   // Whatever stores something fails with kDiskFull.
   bool disk_full = false;

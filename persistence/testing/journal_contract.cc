@@ -34,11 +34,11 @@ testing::AssertionResult IsKind(const absl::Status& status, JournalErrorKind kin
   return testing::AssertionFailure() << "expected " << JournalErrorKindName(kind) << ", got " << status;
 }
 
-// One write, answered with no result or with one that is OK: both say so.
-testing::AssertionResult AllAreStored(const absl::StatusOr<WriteResults>& results) {
+// `count` atomic writes, answered with no result or with one for each that is OK: both say so.
+testing::AssertionResult AllAreStored(const absl::StatusOr<WriteResults>& results, size_t count = 1) {
   absl::Status status = results.status();
-  if (status.ok()) status = CheckWriteResults(*results, 1);
-  if (status.ok() && !results->empty()) status = results->front();
+  if (status.ok()) status = CheckWriteResults(*results, count);
+  for (size_t i = 0; status.ok() && i < results->size(); ++i) status = (*results)[i];
   if (status.ok()) return testing::AssertionSuccess();
   return testing::AssertionFailure() << status;
 }
@@ -178,6 +178,12 @@ std::vector<std::string> JournalContract::Ids(size_t page_size) {
   }
 }
 
+std::vector<std::string> JournalContract::ManyIds(size_t limit) const {
+  Texts ids;
+  for (size_t i = 0; i < std::min(GetParam().many_ids, limit); ++i) ids.push_back(absl::StrCat("many-", i));
+  return ids;
+}
+
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(JournalContract);
 
 // P1: results are in the order of the writes; the journal actor makes its answers of them.
@@ -277,6 +283,21 @@ TEST_P(JournalContract, KeepsTheHighestNumberWhenAllIsDeleted) {
   EXPECT_EQ(Ids(), Texts{"a"});
 }
 
+// PER-3: also for a look that comes while the deletion is under way.
+TEST_P(JournalContract, KnowsTheHighestNumberWhileAllIsBeingDeleted) {
+  size_t wrong = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::string id = absl::StrCat("id-", round);
+    Fill(id, 1, 3);
+    Future<void> deletion = storage().DeleteTo(id, kMax);
+    std::vector<Future<uint64_t>> looks;
+    for (int i = 0; i < 30; ++i) looks.push_back(storage().HighestSequenceNr(id));
+    for (Future<uint64_t>& look : looks) wrong += Await(std::move(look)).value_or(0) == 3 ? 0 : 1;
+    ASSERT_TRUE(Await(std::move(deletion)).ok());
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
 // PER-3, PER-19: so that a recovery knows what it lacks.
 TEST_P(JournalContract, TellsWhoOpensItUpToWhereEventsAreDeleted) {
   const auto deleted_to = [this](const std::string& id) {
@@ -327,6 +348,22 @@ TEST_P(JournalContract, ShowsInTheNextPageWhatHasChangedSinceTheLast) {
   EXPECT_EQ(page(46), From(46, 55));
   EXPECT_EQ(page(46), From(46, 55));
   EXPECT_EQ(page(56), From(56, 60));
+}
+
+// PER-20: a live query that begins behind it waits.
+TEST_P(JournalContract, GoesOnBehindWhatIsDeletedAfterAnEmptyPage) {
+  Fill("a", 1, 5);
+  ASSERT_TRUE(DeleteTo("a", 5).ok());
+  const absl::StatusOr<EventBatch> empty = Await(storage().Replay({.persistence_id = "a"}));
+  ASSERT_TRUE(empty.ok()) << empty.status();
+  EXPECT_TRUE(empty->empty());
+  EXPECT_TRUE(empty->at_end());
+  EXPECT_EQ(empty->resume_at(), 6u);
+  Future<uint64_t> advance = storage().AwaitAdvance(JournalSubject::OfId("a"), empty->resume_at() - 1);
+  EXPECT_EQ(Highest("a"), 5u);
+  EXPECT_FALSE(advance.IsReady());
+  Fill("a", 6, 6);
+  EXPECT_EQ(Await(std::move(advance)).value(), 6u);
 }
 
 TEST_P(JournalContract, DeletesManyEvents) {
@@ -443,6 +480,34 @@ TEST_P(JournalContract, TakesAWriteThatIsSentAgainAsASuccess) {
   EXPECT_TRUE(WriteTogether({Event("b", 1), Event("b", 2)}).ok());
   EXPECT_TRUE(IsKind(WriteTogether({Event("b", 2), Event("b", 3)}), JournalErrorKind::kSequenceMismatch));
   EXPECT_EQ(Replay("b"), From(1, 2));
+}
+
+// PER-2: however many ids one list names.
+TEST_P(JournalContract, JudgesEachAtomicWriteByThoseBeforeItInTheList) {
+  const Texts ids = ManyIds();
+  std::vector<AtomicWrite> writes;
+  for (const uint64_t number : {1, 2}) {
+    for (const std::string& id : ids) writes.push_back(AtomicWrite::Make(Event(id, number)).value());
+  }
+  for (const std::string& id : ids) {
+    writes.push_back(AtomicWrite::Make(Event(id, 1).WithPayload("another event 1")).value());
+  }
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  EXPECT_EQ(results->size(), 3 * ids.size()) << "nothing was rejected";
+  size_t overwritten = 0;
+  size_t lost = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (results->size() == 3 * ids.size()) {
+      ASSERT_TRUE((*results)[i].ok()) << (*results)[i];
+      ASSERT_TRUE((*results)[ids.size() + i].ok()) << (*results)[ids.size() + i];
+      if (!IsKind((*results)[2 * ids.size() + i], JournalErrorKind::kSequenceMismatch)) ++overwritten;
+    }
+    if (ReplayEvents(ids[i]) != std::vector<PersistentRepr>{Event(ids[i], 1), Event(ids[i], 2)}) ++lost;
+  }
+  EXPECT_EQ(overwritten, 0u);
+  EXPECT_EQ(lost, 0u);
+  EXPECT_TRUE(Ids() == ids) << Ids().size() << " entries in the list of " << ids.size() << " ids";
 }
 
 // PER-5, P20, P21
@@ -575,6 +640,56 @@ TEST_P(JournalContract, FencesInTheOrderOfRequests) {
   EXPECT_TRUE(AllAreStored(Await(std::move(after))));
 }
 
+// PER-19: the same for many ids at once. Each opening sees the writes, openings and deletions
+// before it.
+TEST_P(JournalContract, OpensManyIdsBehindRequestsThatAreNotAnswered) {
+  const Texts ids = ManyIds(10'000);
+  std::vector<AtomicWrite> firsts;
+  std::vector<AtomicWrite> seconds;
+  for (const std::string& id : ids) {
+    firsts.push_back(AtomicWrite::Make(Event(id, 1).WithTags({"red"})).value());
+    seconds.push_back(AtomicWrite::Make(Event(id, 2, 2)).value());
+  }
+  Future<WriteResults> first = storage().Write(std::move(firsts));
+  std::vector<Future<WriterOpened>> openings;
+  const auto open_all = [&] {
+    for (const std::string& id : ids) openings.push_back(storage().OpenWriter(id, std::nullopt));
+  };
+  open_all();
+  open_all();
+  Future<WriteResults> second = storage().Write(std::move(seconds));
+  std::vector<Future<void>> deletions;
+  for (const std::string& id : ids) deletions.push_back(storage().DeleteTo(id, 1));
+  open_all();
+
+  ASSERT_TRUE(AllAreStored(Await(std::move(first)), ids.size()));
+  ASSERT_TRUE(AllAreStored(Await(std::move(second)), ids.size()));
+  for (Future<void>& deletion : deletions) {
+    const absl::Status deleted = Await(std::move(deletion));
+    ASSERT_TRUE(deleted.ok()) << deleted;
+  }
+  const WriterOpened expected[] = {{.epoch = 1, .highest_sequence_nr = 1},
+                                   {.epoch = 2, .highest_sequence_nr = 1},
+                                   {.epoch = 3, .highest_sequence_nr = 2, .deleted_to = 1}};
+  size_t wrong[] = {0, 0, 0};
+  for (size_t i = 0; i < openings.size(); ++i) {
+    const absl::StatusOr<WriterOpened> opened = Await(std::move(openings[i]));
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    const WriterOpened& right = expected[i / ids.size()];
+    if (opened->epoch != right.epoch || opened->highest_sequence_nr != right.highest_sequence_nr ||
+        opened->deleted_to != right.deleted_to) {
+      ++wrong[i / ids.size()];
+    }
+  }
+  EXPECT_EQ(wrong[0], 0u);
+  EXPECT_EQ(wrong[1], 0u);
+  EXPECT_EQ(wrong[2], 0u);
+  size_t lost = 0;
+  for (const std::string& id : ids) lost += Replay(id) == Numbers{2} ? 0 : 1;
+  EXPECT_EQ(lost, 0u);
+  EXPECT_TRUE(Ids() == ids) << Ids().size() << " entries in the list of " << ids.size() << " ids";
+}
+
 TEST_P(JournalContract, ReadsWhatWasAnswered) {
   for (uint64_t number = 1; number <= 50; ++number) {
     Fill("a", number, number);
@@ -591,6 +706,20 @@ TEST_P(JournalContract, KeepsTheOrderOfManyWritesInFlight) {
     ASSERT_TRUE(AllAreStored(Await(std::move(future))));
   }
   EXPECT_EQ(Replay("a"), From(1, 2000));
+}
+
+// A store may limit the requests that wait. One that is large must not fail because small ones wait
+// before it.
+TEST_P(JournalContract, TakesALargeWriteBehindASmallRequest) {
+  Future<WriterOpened> small = storage().OpenWriter("small", std::nullopt);
+  std::vector<AtomicWrite> writes;
+  for (uint64_t number = 1; number <= 8; ++number) {
+    writes.push_back(AtomicWrite::Make(Event("a", number).WithPayload(std::string(256 << 10, 'x'))).value());
+  }
+  Future<WriteResults> large = storage().Write(std::move(writes));
+  EXPECT_TRUE(Await(std::move(small)).ok());
+  EXPECT_TRUE(AllAreStored(Await(std::move(large)), 8));
+  EXPECT_EQ(Highest("a"), 8u);
 }
 
 // PER-20

@@ -9,6 +9,7 @@
 #ifndef FRAKTOR_PERSISTENCE_TESTING_JOURNAL_CONTRACT_H_
 #define FRAKTOR_PERSISTENCE_TESTING_JOURNAL_CONTRACT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -52,6 +53,9 @@ struct JournalContractParameter {
   bool writes_several_atomically = true;
   // Whether metadata comes back.
   bool keeps_metadata = true;
+  // How many persistence ids the tests at scale use at once. A store that keeps the states of some
+  // ids in memory runs the suite with more ids than that.
+  size_t many_ids = 1100;
 
   // How a test that fails names it.
   friend void PrintTo(const JournalContractParameter& parameter, std::ostream* out) { *out << parameter.name; }
@@ -93,6 +97,8 @@ class JournalContract : public testing::TestWithParam<JournalContractParameter> 
   // "id/number" of everything with that tag.
   std::vector<std::string> Tagged(const std::string& tag, uint64_t from_offset = 0, PageLimits limits = {});
   std::vector<std::string> Ids(size_t page = 1000);
+  // "many-0", "many-1" and so on: as many as the parameter says, but at most `limit`.
+  std::vector<std::string> ManyIds(size_t limit = std::numeric_limits<size_t>::max()) const;
 
   std::unique_ptr<JournalUnderTest> journal_;
 };

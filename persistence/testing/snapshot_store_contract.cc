@@ -201,6 +201,50 @@ TEST_P(SnapshotStoreContract, KeepsTwoOfOneNumberApartByTheirTime) {
   EXPECT_EQ(Load("a"), 0u);
 }
 
+// P108: a snapshot actor deletes a snapshot that was saved too late, and no other one of that
+// number.
+TEST_P(SnapshotStoreContract, DeletesOneOfTwoOfOneNumberByItsTime) {
+  for (const int deleted : {0, 1}) {
+    const std::string id = absl::StrCat("a", deleted);
+    const SnapshotMetadata saved[] = {Save(id, 7), Save(id, 7)};
+    ASSERT_TRUE(DeleteMatching(id, {.max_sequence_nr = 7,
+                                    .max_timestamp = saved[deleted].timestamp,
+                                    .min_sequence_nr = 7,
+                                    .min_timestamp = saved[deleted].timestamp})
+                    .ok());
+    const absl::StatusOr<std::optional<Snapshot>> left = Await(storage().Load(id, {}));
+    ASSERT_TRUE(left.ok() && left->has_value());
+    EXPECT_EQ((*left)->metadata, saved[1 - deleted]);
+  }
+}
+
+// Requests of one id take effect in the order in which they were made, answered or not.
+TEST_P(SnapshotStoreContract, SavesAndDeletesInTheOrderOfRequests) {
+  constexpr int kIds = 200;
+  std::vector<Future<SnapshotMetadata>> saves;
+  std::vector<Future<void>> deletions;
+  for (int i = 0; i < kIds; ++i) {
+    const std::string id = absl::StrCat("id-", i);
+    for (const uint64_t number : {1, 2, 3}) saves.push_back(storage().Save(MakeSnapshot(id, number)));
+    deletions.push_back(storage().DeleteMatching(id, {.max_sequence_nr = 2}));
+    saves.push_back(storage().Save(MakeSnapshot(id, 4)));
+    deletions.push_back(storage().Delete(id, 3));
+    saves.push_back(storage().Save(MakeSnapshot(id, 2)));
+    deletions.push_back(storage().DeleteMatching(id, SnapshotSelectionCriteria::None()));
+    deletions.push_back(storage().Delete(id, 5));
+    saves.push_back(storage().Save(MakeSnapshot(id, 5)));
+  }
+  for (Future<SnapshotMetadata>& save : saves) {
+    const absl::StatusOr<SnapshotMetadata> saved = Await(std::move(save));
+    ASSERT_TRUE(saved.ok()) << saved.status();
+  }
+  for (Future<void>& deletion : deletions) {
+    const absl::Status deleted = Await(std::move(deletion));
+    ASSERT_TRUE(deleted.ok()) << deleted;
+  }
+  for (int i = 0; i < kIds; ++i) EXPECT_EQ(All(absl::StrCat("id-", i)), (Numbers{5, 4, 2}));
+}
+
 TEST_P(SnapshotStoreContract, KeepsIdsApart) {
   const std::vector<std::string> ids = {"a", "ab", std::string("a\0", 2), std::string("a\0\0\0\0\0\0\0\0", 9), "\xff"};
   for (const std::string& id : ids) SaveFive(id);

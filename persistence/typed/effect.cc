@@ -11,11 +11,13 @@
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/actor_log.h"
-#include "fraktor/actor/send/actor_worker.h"
-#include "fraktor/actor/slot/actor_slot.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
+#include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0::typed_internal {
+
+using actor_internal::Gate;
 
 absl::Status AnswersOtherwise(std::string_view actor, std::string_view command, std::string_view reply,
                               std::string_view given) {
@@ -25,7 +27,7 @@ absl::Status AnswersOtherwise(std::string_view actor, std::string_view command, 
 }
 
 bool RefusesToStoreAndStop(ActorContext& context, std::string_view actor, const Envelope& command) {
-  if (!ActorContext::worker().turn.Has(Gate::kStopping)) return false;
+  if (!ActorContext::worker().turn_state.Has(Gate::kStopping)) return false;
   const absl::Status refused = absl::FailedPreconditionError(absl::StrCat(
       ToAbsl(actor), " has called Stop() in its Handle of ", ToAbsl(command.type()->name()),
       ", and returns something to store, whose answer nobody would be there to give: nothing is stored. Return "

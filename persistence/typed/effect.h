@@ -33,8 +33,8 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
+#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/message/message_type.h"
-#include "fraktor/actor/message/type_name.h"
 #include "fraktor/actor/typed/typed_actor.h"
 
 namespace fraktor::inline v0 {

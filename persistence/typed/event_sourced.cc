@@ -16,14 +16,14 @@
 #include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/context/actor_context.h"
-#include "fraktor/actor/dispatch/message_invoker.h"
+#include "fraktor/actor/dispatch/internal/message_invoker.h"
 #include "fraktor/actor/event/log.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/message/error_reply.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/ref/actor_ref.h"
-#include "fraktor/actor/send/actor_worker.h"
+#include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
 #include "fraktor/persistence/journal/journal_error.h"
@@ -35,6 +35,9 @@
 #include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::inline v0 {
+
+using actor_internal::MessageInvoker;
+
 namespace {
 
 // The same error, with the event that it is about.
@@ -103,7 +106,7 @@ void EventSourcedActor::Refuse(const absl::Status& cause, const Envelope& event,
 absl::Status EventSourcedActor::ApplyStored(Envelope& event) {
   // The handler returns the error.
   absl::Status applied = MessageInvoker::Call(
-      "Apply", [&] { return ApplyEvent(event); }, &ActorContext::worker().turn.cause);
+      "Apply", [&] { return ApplyEvent(event); }, &ActorContext::worker().turn_state.cause);
   if (applied.ok()) return applied;
   applied = Annotate(
       std::move(applied),
@@ -138,7 +141,7 @@ void EventSourcedActor::PersistAndApply(std::vector<EnvelopePtr> events, Applied
         if (applied == Applied::kWhenStored) FRAKTOR_RETURN_IF_ERROR(ApplyStored(event));
         if (left > 0) return absl::OkStatus();
         absl::Status status = MessageInvoker::Call(
-            "it", [&] { return then(context()); }, &ActorContext::worker().turn.cause);
+            "it", [&] { return then(context()); }, &ActorContext::worker().turn_state.cause);
         SaveIfDue(first);
         if (status.ok()) return status;
         const std::string which = first == last_sequence_nr()

@@ -73,7 +73,7 @@
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/message/envelope.h"
-#include "fraktor/actor/message/type_name.h"
+#include "fraktor/actor/message/internal/type_name.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/delivery/at_least_once_delivery.h"
