@@ -3,8 +3,10 @@
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/system/actor_system_options.h"
@@ -97,7 +99,11 @@ void SimTestCluster::CutFromStore(size_t node) { network_.Cut(AddressOf(HostOf(n
 void SimTestCluster::Heal() { network_.Heal(); }
 
 bool SimTestCluster::AwaitNode(FutureNode& future, absl::Duration within) {
-  return sim_.RunUntil([&future] { return future.IsReady(); }, within);
+  return AwaitTrue([&future] { return future.IsReady(); }, within);
+}
+
+bool SimTestCluster::AwaitTrue(absl::FunctionRef<bool()> condition, absl::Duration within) {
+  return sim_.RunUntil(condition, within);
 }
 
 }  // namespace fraktor::inline v0

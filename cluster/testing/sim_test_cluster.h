@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/path/path_authority.h"
@@ -45,6 +46,7 @@ class SimTestCluster final : public TestCluster {
 
  protected:
   bool AwaitNode(FutureNode& future, absl::Duration within) override;
+  bool AwaitTrue(absl::FunctionRef<bool()> condition, absl::Duration within) override;
 
  private:
   static SimNetwork& MakeNetwork(Simulation& sim, SimNetworkOptions options);

@@ -7,10 +7,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/cluster/embedded/embedded_messages.h"
 #include "fraktor/cluster/grain/grain_call.h"
+#include "fraktor/cluster/identity/cluster_topology.h"
 
 namespace fraktor::inline v0 {
 
@@ -36,6 +38,23 @@ std::shared_ptr<const CodecRegistry> TestCluster::Codecs() const {
   CodecSetup codecs = options_.codecs;
   codecs.Add(ClusterCodecs()).Add(EmbeddedCodecs());
   return codecs.Build().value();
+}
+
+void TestCluster::AddNodes(int count) {
+  for (int i = 0; i < count; ++i) AddNode();
+  const auto knows_all = [this](const Node& node) {
+    const ClusterTopologyPtr topology = node.cluster->driver().topology();
+    return std::all_of(nodes_.begin(), nodes_.end(), [&topology](const Node& other) {
+      return other.cluster == nullptr || topology->FindAuthority(other.authority) != nullptr;
+    });
+  };
+  EXPECT_TRUE(AwaitTrue(
+      [&] {
+        return std::all_of(nodes_.begin(), nodes_.end(),
+                           [&](const Node& node) { return node.cluster == nullptr || knows_all(node); });
+      },
+      absl::Seconds(60)))
+      << "not all nodes know each other";
 }
 
 void TestCluster::BeginStore(ActorSystem& system) {

@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -96,9 +97,8 @@ class TestCluster {
   // What is still on its way to the store is lost.
   virtual ~TestCluster() { EndStore(); }
 
-  void AddNodes(int count) {
-    for (int i = 0; i < count; ++i) AddNode();
-  }
+  // Returns when all nodes know each other, so a grain that is started now is on its owner, and stays there.
+  void AddNodes(int count);
   // The index of a new compute node.
   virtual size_t AddNode() = 0;
   size_t size() const { return nodes_.size(); }
@@ -149,6 +149,8 @@ class TestCluster {
   void EndStore() { *at_store_ = nullptr; }
   Cluster* BeginNode(ActorSystem& system, const std::string& store_authority);
   virtual bool AwaitNode(FutureNode& future, absl::Duration within) = 0;
+  // Lets things happen until the condition is true. False if that takes longer.
+  virtual bool AwaitTrue(absl::FunctionRef<bool()> condition, absl::Duration within) = 0;
 
   const TestClusterOptions options_;
   std::vector<Node> nodes_;

@@ -2,9 +2,15 @@
 
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+#include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 
 namespace fraktor::inline v0 {
 
@@ -50,6 +56,15 @@ void ThreadedTestCluster::EndAll() {
 
 bool ThreadedTestCluster::AwaitNode(FutureNode& future, absl::Duration within) {
   return future_internal::BlockUntilReady(future, within);
+}
+
+bool ThreadedTestCluster::AwaitTrue(absl::FunctionRef<bool()> condition, absl::Duration within) {
+  RuntimeToolbox& toolbox = nodes_.back().system->toolbox();
+  for (const Instant end = toolbox.Now() + within; !condition();) {
+    if (toolbox.Now() >= end) return false;
+    std::this_thread::yield();
+  }
+  return true;
 }
 
 }  // namespace fraktor::inline v0

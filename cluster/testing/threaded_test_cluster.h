@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 
 #include "fraktor/actor/system/actor_system.h"
@@ -47,6 +48,7 @@ class ThreadedTestCluster : public TestCluster {
   void EndAll();
 
   bool AwaitNode(FutureNode& future, absl::Duration within) override;
+  bool AwaitTrue(absl::FunctionRef<bool()> condition, absl::Duration within) override;
 
  private:
   uint16_t store_port_ = 0;
