@@ -72,7 +72,7 @@ TEST(MembershipNews, CallersHearWhyTheirNodeIsNoMemberYet) {
   Simulate({.seeds = 3}, [](Simulation& sim) {
     SimTestCluster cluster(sim, Everything());
     cluster.CrashStore();
-    cluster.AddNodes(1);
+    cluster.AddNode();
     PubSub& pubsub = *PubSub::Start(cluster.system(0)).value();
     const RefOf<Clerk> clerk = StartSingleton<Clerk>(cluster.system(0)).value();
     const RefOf<HeadlineReader> reader = cluster.system(0).Spawn<HeadlineReader>("reader");
