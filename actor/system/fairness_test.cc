@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <semaphore>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -23,12 +25,14 @@
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/context/actor_instance.h"
+#include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/actor/tree/internal/tree_fixture.h"
+#include "fraktor/utils/future/future.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {
@@ -142,6 +146,7 @@ ActorSystemOptions OneMessagePerTurn(int workers) {
   ActorSystemOptions options;
   options.workers = workers;
   options.scheduler.dispatchers.default_pool.budget = 1;
+  options.scheduler.dispatchers.system_pool.budget = 1;
   return options;
 }
 
@@ -292,6 +297,108 @@ TEST(SystemFairness, LetsANeighbourHaveItsTurnBesideAFloodOfReplies) {
   ASSERT_TRUE(system.toolbox().RunUntilIdle().ok());
   EXPECT_EQ(replies, kAsks);
   EXPECT_LE(before, 2u) << "replies in one turn, where the budget is one message";
+}
+
+// Sends many asks at once, and counts the errors that end them.
+class UnluckyAsker final : public ActorInstance {
+ public:
+  UnluckyAsker(size_t asks, ActorRef target, absl::Duration timeout, size_t* errors)
+      : asks_(asks), target_(target), timeout_(timeout), errors_(*errors) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    for (size_t i = 0; i < asks_; ++i) {
+      const auto ask = context.AskOnReply(target_, Again{}, timeout_);
+      if (!ask.ok()) return ask.status();
+    }
+    return absl::OkStatus();
+  }
+  absl::Status OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> reply) override {
+    if (!reply.ok()) ++errors_;
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t asks_;
+  const ActorRef target_;
+  const absl::Duration timeout_;
+  size_t& errors_;
+};
+
+class Silent final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+};
+
+// Sends itself a message in each turn until all asks have ended, and counts how many of them end
+// between two of its turns.
+class Onlooker final : public ActorInstance {
+ public:
+  Onlooker(size_t asks, std::function<size_t()> ended, size_t* most)
+      : asks_(asks), ended_(std::move(ended)), most_(*most) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    const size_t now = ended_();
+    most_ = std::max(most_, now - before_);
+    before_ = now;
+    if (now < asks_) context.Tell(context.self(), Again{});
+    return absl::OkStatus();
+  }
+
+ private:
+  const size_t asks_;
+  const std::function<size_t()> ended_;
+  size_t before_ = 0;
+  size_t& most_;
+};
+
+constexpr size_t kLateAsks = 100'000 / kScale;
+constexpr absl::Duration kAskTimeout = absl::Seconds(5);
+
+// SCH-14
+TEST(SystemFairness, LetsANeighbourHaveItsTurnWhileAsksOfAnActorTimeOut) {
+  LocalSystem system(1);
+  size_t errors = 0;
+  size_t most = 0;
+  const ActorRef target = system->TrySpawn(PropsOf<Silent>()).value();
+  const ActorRef onlooker = system
+                                ->TrySpawn(*MakeProps<Onlooker>(
+                                    {}, size_t{kLateAsks}, [&] { return errors; }, &most))
+                                .value();
+  // The timer that was armed first fires first.
+  ASSERT_TRUE(system.toolbox().ScheduleAfter(kAskTimeout, [=] { Tell(onlooker, Again{}); }).ok());
+  Tell(system->TrySpawn(*MakeProps<UnluckyAsker>({}, size_t{kLateAsks}, target, kAskTimeout, &errors)).value(),
+       Again{});
+  ASSERT_TRUE(system.toolbox().RunFor(2 * kAskTimeout).ok());
+  EXPECT_EQ(errors, kLateAsks);
+  EXPECT_LE(most, 2u) << "asks that fail in one turn, where the budget is one message";
+}
+
+// SCH-14
+// All asks of threads belong to one actor of the system pool. They fail after the status report of
+// a target that lives, and at once if it has ended.
+TEST(SystemFairness, LetsANeighbourHaveItsTurnWhileAsksOfThreadsTimeOut) {
+  for (const bool target_ends : {false, true}) {
+    std::vector<Future<uint64_t>> asks;
+    auto ended = [&asks, first = size_t{0}]() mutable {
+      while (first < asks.size() && asks[first].IsReady()) ++first;
+      return first;
+    };
+    LocalSystem system(1);
+    size_t most = 0;
+    const ActorRef target = system->TrySpawn(PropsOf<Silent>()).value();
+    const ActorRef onlooker =
+        system
+            ->TrySpawn(*MakeProps<Onlooker>({.dispatcher = DispatcherChoice::kSystem}, size_t{kLateAsks}, ended, &most))
+            .value();
+    ASSERT_TRUE(system.toolbox().ScheduleAfter(kAskTimeout, [=] { Tell(onlooker, Again{}); }).ok());
+    for (size_t i = 0; i < kLateAsks; ++i) asks.push_back(system->Ask(target, Question{}, kAskTimeout));
+    ASSERT_TRUE(system.toolbox().RunFor(kAskTimeout / 2).ok());
+    if (target_ends) system->Stop(target);
+    ASSERT_TRUE(system.toolbox().RunFor(kAskTimeout).ok());
+    EXPECT_EQ(ended(), kLateAsks);
+    EXPECT_LE(most, 2u) << "asks that fail in one turn, where the budget is one message; the target "
+                        << (target_ends ? "has ended" : "lives");
+  }
 }
 
 // SCH-14

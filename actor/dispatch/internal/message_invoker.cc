@@ -270,7 +270,7 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
   TurnState& state = turn.state();
   Inbox& inbox = slot.mailbox.inbox;
   uint32_t handled = 0;
-  for (; used + handled == 0 || used + handled < turn.worker.slice.messages(); ++handled) {
+  for (; used + handled == 0 || used + handled < turn.worker.slice.messages();) {
     if (state.lists.system == nullptr) {
       if (handled != 0 && !inbox.HasSystem()) break;
       slot.system_hint.store(false, std::memory_order_relaxed);
@@ -288,14 +288,23 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
         for (const auto& part : middleware_) part->OnSystemMessage({state.self(), *envelope});
       }
       // An actor without an extension never waits on the scheduler, but it can still be signalled.
-      const bool is_signal =
-          slot.extension == nullptr ? HandleAnybodysSignal(turn, *envelope) : HandleSignal(turn, *envelope);
-      if (!is_signal) lifecycle_.OnSystemMessage(turn, *envelope);
+      uint32_t counted = 1;
+      if (slot.extension == nullptr) {
+        counted = HandleAnybodysSignal(turn, *envelope);
+      } else if (!ReceiveAnswer(turn, *envelope)) {
+        counted = HandleSignal(turn, *envelope, used + handled);
+      }
+      if (counted == 0) {
+        lifecycle_.OnSystemMessage(turn, *envelope);
+        counted = 1;
+      }
+      handled += counted;
       turn.worker.outbox.EndHandler(!state.lists.empty() || slot.mailbox.inbox.HasNodes());
       state.current = nullptr;
       EndEnvelope(turn.worker.cache(), envelope);
     } else {
       turn.worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+      ++handled;
     }
   }
   if (slot.extension != nullptr && slot.extension->handlers.has_woken()) ResumeHandlers(turn);
@@ -307,52 +316,43 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
 }
 
 // Not inlined: GCC 12 would copy the turn through memory in both callers.
-[[gnu::noinline]] bool MessageInvoker::HandleAnybodysSignal(Turn turn, Envelope& message) {
-  if (message.Is<SignalArrived>()) return true;
+[[gnu::noinline]] uint32_t MessageInvoker::HandleAnybodysSignal(Turn turn, Envelope& message) {
+  if (message.Is<SignalArrived>()) return 1;
   if (auto* opened = message.TryAs<PromiseOpened>()) {
     ReceiveOpened(turn, *opened);
-    return true;
+    return 1;
   }
   const auto* const request = message.TryAs<StatusRequest>();
-  if (request == nullptr) return false;
+  if (request == nullptr) return 0;
   SendStatusReport(turn, *request);
-  return true;
+  return 1;
 }
 
-bool MessageInvoker::HandleSignal(Turn turn, Envelope& message) {
-  if (ReceiveAnswer(turn, message)) return true;
+uint32_t MessageInvoker::HandleSignal(Turn turn, Envelope& message, uint32_t used) {
   if (const auto* signal = message.TryAs<SignalArrived>()) {
     TurnState& state = turn.state();
     const SlotExtension* const extension = turn.slot.extension;
     if ((state.gate & kSignalledGates) != 0 && extension != nullptr && extension->resume_key == signal->key) {
       state.gate &= static_cast<uint8_t>(~kSignalledGates);
     }
-    return true;
+    return 1;
   }
   if (const auto* found = message.TryAs<RoomFound>()) {
     GoOnAfterRoom(turn, *found);
-    return true;
+    return 1;
   }
   if (const auto* late = message.TryAs<RoomTimedOut>()) {
     GiveUpRoom(turn, *late);
-    return true;
+    return 1;
   }
   if (const auto* woken = message.TryAs<HandlerWoken>()) {
     turn.slot.extension->handlers.MarkWoken(woken->wait);
-    return true;
+    return 1;
   }
-  if (const auto* reached = message.TryAs<AskDeadlineReached>()) {
-    ExpireAsks(turn, reached->deadline);
-    return true;
-  }
-  if (const auto* report = message.TryAs<StatusReport>()) {
-    ReceiveStatusReport(turn, *report);
-    return true;
-  }
-  if (const auto* over = message.TryAs<StatusReportOverdue>()) {
-    GiveUpStatusReport(turn, over->request);
-    return true;
-  }
+  if (const auto* reached = message.TryAs<AskDeadlineReached>()) return ExpireAsks(turn, *reached, used);
+  if (const auto* report = message.TryAs<StatusReport>()) return ReceiveStatusReport(turn, *report, used);
+  if (const auto* over = message.TryAs<StatusReportOverdue>()) return GiveUpStatusReport(turn, over->request, used);
+  if (message.Is<MoreLateAsks>()) return FailMoreLateAsks(turn, used);
   return HandleAnybodysSignal(turn, message);
 }
 
