@@ -230,12 +230,14 @@ InvokeResult MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   return true;
 }
 
-// Resumes the handlers that have been woken, unless the actor waits for its supervisor.
+// Resumes the handlers that have been woken, unless the actor waits for its supervisor. If the
+// slice is over, one handler resumes, and the others in the next turns.
 void MessageInvoker::ResumeHandlers(Turn turn) {
   ActorSlot& slot = turn.slot;
   TurnState& state = turn.state();
   HandlerQueue& handlers = slot.extension->handlers;
-  while (handlers.has_woken() && state.failures == 0 && !state.Has(Gate::kStopping)) {
+  const auto may_resume = [&] { return handlers.has_woken() && state.failures == 0 && !state.Has(Gate::kStopping); };
+  while (may_resume()) {
     EnvelopePtr message;
     absl::Status status =
         Guarded([&] { return handlers.ResumeWoken(ActorContext::Of(slot), state, message); },
@@ -252,7 +254,24 @@ void MessageInvoker::ResumeHandlers(Turn turn) {
       Fail(turn, status, state.current);
       if (Envelope* const ended = std::exchange(state.current, outer)) EndEnvelope(turn.worker.cache(), ended);
     }
+    // The budget may be used up, by the messages that have woken the handlers. That ends no slice.
+    if (turn.worker.slice.messages() == 0 && may_resume()) [[unlikely]] {
+      ResumeInNextTurn(turn);
+      return;
+    }
   }
+}
+
+// Lets this turn end and the next one resume woken handlers: both happen if a system message is
+// left. Without one, the message that has woken the next handler is sent again.
+void MessageInvoker::ResumeInNextTurn(Turn turn) {
+  TurnState& state = turn.state();
+  if (state.lists.system != nullptr) return;
+  Envelope* const again =
+      MakeEnvelope<HandlerWoken>(turn.worker.cache(), ActorRef(), turn.slot.extension->handlers.FirstWoken()).release();
+  again->set_target_word(state.word);
+  again->MarkAsSystem();
+  state.lists.PushSystem(again);
 }
 
 [[gnu::noinline]] bool MessageInvoker::HandleTraced(Turn turn, Envelope* envelope) {

@@ -88,6 +88,7 @@ class MessageInvoker {
   void Suspend(Turn turn, const MiddlewareFlow& flow);
   bool HandleFlagged(Turn turn, Envelope* envelope);
   static void ResumeHandlers(Turn turn);
+  static void ResumeInNextTurn(Turn turn);
   // Destroys the waiting handlers, in the actor's turn. The asks that they would have answered
   // fail.
   void CancelHandlers(Turn turn);
