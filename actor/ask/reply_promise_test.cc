@@ -1,6 +1,9 @@
 #include "fraktor/actor/ask/reply_promise.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -13,13 +16,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/actor/ask/ask_completion.h"
+#include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/event/dead_letters.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/actor/run_queue/internal/ready_queue_coordinator.h"
 #include "fraktor/actor/run_queue/invoke_result.h"
 #include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/actor/send/mailing.h"
@@ -29,11 +36,14 @@
 
 namespace fraktor {
 
+using actor_internal::ActorSlot;
 using actor_internal::ActorWorker;
 using actor_internal::AskDeadlineReached;
 using actor_internal::InvokerTest;
 using actor_internal::Number;
 using actor_internal::PromiseSlot;
+using actor_internal::ReadyNode;
+using actor_internal::ReadyQueueCoordinator;
 using actor_internal::Suspend;
 using actor_internal::Turn;
 using actor_internal::WorkerScope;
@@ -521,6 +531,196 @@ TEST_F(AskTest, AFailedQuestionMayBeAskedAgain) {
   for (int i = 1; i <= 5; ++i) {
     Advance(absl::Seconds(1));
     EXPECT_EQ(failed, 10 * i);
+  }
+}
+
+// Asks that time out together count against the budget, one by one.
+class AsksThatTimeOutTogetherTest : public AskTest {
+ protected:
+  static constexpr int kAsks = 10;
+  static constexpr uint32_t kBudget = 4;
+
+  // Records how an ask ends.
+  class RecordedAsk final : public AskCompletion {
+   public:
+    RecordedAsk(int number, absl::Duration waits, std::vector<int>& failed)
+        : AskCompletion(MessageTypeOf<Number>(), waits), number_(number), failed_(failed) {}
+
+    void Answer(Envelope&) noexcept override { ++answers; }
+    void Fail(absl::Status) noexcept override {
+      ++failures;
+      failed_.push_back(number_);
+    }
+    void Abandon() noexcept override { ++ends_with_asker; }
+
+    int answers = 0;
+    int failures = 0;
+    int ends_with_asker = 0;
+
+   private:
+    const int number_;
+    std::vector<int>& failed_;
+  };
+
+  // The asker sends asks with these timeouts to the target.
+  void Ask(const std::vector<absl::Duration>& timeouts) {
+    Order(asker_, [this, timeouts](ActorContext&) {
+      for (const absl::Duration timeout : timeouts) {
+        RecordedAsk& ask = recorded_.emplace_back(static_cast<int>(recorded_.size()), timeout, failed_);
+        EXPECT_TRUE(SendQuestion(worker_, target_, MakeEnvelope<Number>(ActorRef(), 1), ask).ok());
+      }
+    });
+    RunAll();
+  }
+  void Ask() { Ask(std::vector<absl::Duration>(kAsks, absl::Seconds(1))); }
+  // The asks time out. The asker is ready and has not run since.
+  void PassTime() { ASSERT_TRUE(toolbox_->RunFor(absl::Seconds(1)).ok()); }
+  void EndTarget() {
+    StopIt(target_);
+    RunAll();
+  }
+  // Takes the next ready actor, which must be `ref`, out of the run queue.
+  ActorSlot& TakeReady(ActorRef ref) {
+    ReadyNode* node = nullptr;
+    EXPECT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
+    EXPECT_EQ(node, ref.slot());
+    return *ref.slot();
+  }
+  // Runs turns of the asker until all asks have failed.
+  void ExpectFailuresInTurns() {
+    for (size_t expected = failed_.size() + kBudget; failed_.size() < kAsks; expected += kBudget) {
+      Run(asker_, kBudget);
+      ASSERT_EQ(failed_.size(), std::min<size_t>(expected, kAsks)) << "asks that have failed";
+    }
+    RunAll();
+    EXPECT_EQ(failed_, std::vector<int>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+  }
+
+  std::vector<int> failed_;
+  std::deque<RecordedAsk> recorded_;
+  ActorRef target_ = SpawnSilent();
+  ActorRef asker_ = SpawnDoer();
+};
+
+// SCH-14
+TEST_F(AsksThatTimeOutTogetherTest, FailInSeveralTurnsIfTheirTargetHasEnded) {
+  Ask();
+  EndTarget();
+  PassTime();
+  ExpectFailuresInTurns();
+}
+
+// SCH-14
+TEST_F(AsksThatTimeOutTogetherTest, FailInSeveralTurnsAfterTheReportOfTheirTarget) {
+  Ask();
+  PassTime();
+  EXPECT_EQ(Run(asker_), InvokeResult::kCompleted);
+  EXPECT_TRUE(failed_.empty());
+  Run(target_);
+  ExpectFailuresInTurns();
+}
+
+// SCH-14
+TEST_F(AsksThatTimeOutTogetherTest, FailInSeveralTurnsIfTheirTargetReportsTooLate) {
+  Ask();
+  PassTime();
+  Run(asker_);
+  ActorSlot& target = TakeReady(target_);
+  ASSERT_TRUE(toolbox_->RunFor(absl::Milliseconds(20)).ok());
+  Run(asker_, kBudget);
+  EXPECT_EQ(failed_.size(), size_t{kBudget});
+  RunHeld(target, 64);
+  ExpectFailuresInTurns();
+}
+
+// A target with a long mailbox takes long for a status report.
+TEST_F(AsksThatTimeOutTogetherTest, ShareOneStatusRequest) {
+  Ask();
+  PassTime();
+  Run(asker_, kBudget);
+  // The target reports before the asker has looked at its other asks.
+  Run(target_);
+  RunAll();
+  EXPECT_EQ(asker_.slot()->extension->ask_extras->status_requests, 1u);
+  EXPECT_EQ(failed_, std::vector<int>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST_F(AsksThatTimeOutTogetherTest, FailInTheOrderOfTheirDeadlines) {
+  std::vector<absl::Duration> timeouts;
+  for (const int milliseconds : {30, 10, 20, 10, 5, 30, 1}) timeouts.push_back(absl::Milliseconds(milliseconds));
+  for (const bool target_ends : {true, false}) {
+    failed_.clear();
+    recorded_.clear();
+    target_ = SpawnSilent();
+    Ask(timeouts);
+    ActorSlot* const target = target_.slot();
+    if (target_ends) EndTarget();
+    PassTime();
+    while (AnythingReady()) {
+      ReadyNode* node = nullptr;
+      ASSERT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
+      RunHeld(static_cast<ActorSlot&>(*node), node == target ? 64 : 2);
+    }
+    EXPECT_EQ(failed_, std::vector<int>({6, 4, 1, 3, 2, 0, 5})) << target_ends;
+  }
+}
+
+// One reply is in the mailbox when the time is up, the other one comes while asks time out.
+TEST_F(AsksThatTimeOutTogetherTest, GetRepliesThatComeBeforeTheirTurn) {
+  Ask();
+  ASSERT_EQ(asked_.size(), size_t{kAsks});
+  PassTime();
+  Tell(asked_[1], Number{1});
+  Run(asker_, kBudget);
+  Tell(asked_[9], Number{1});
+  RunAll();
+  for (size_t i = 0; i < recorded_.size(); ++i) {
+    const bool has_reply = i == 1 || i == 9;
+    EXPECT_EQ(recorded_[i].answers, has_reply ? 1 : 0) << i;
+    EXPECT_EQ(recorded_[i].failures, has_reply ? 0 : 1) << i;
+  }
+}
+
+// The asker stops when some asks have failed, before and after the report of the target.
+TEST_F(AsksThatTimeOutTogetherTest, EndOnceIfTheAskerStopsMeanwhile) {
+  for (const bool target_ends : {true, false}) {
+    failed_.clear();
+    recorded_.clear();
+    asker_ = SpawnDoer();
+    target_ = SpawnSilent();
+    Ask();
+    if (target_ends) EndTarget();
+    PassTime();
+    if (!target_ends) {
+      Run(asker_);
+      Run(target_);
+    }
+    StopIt(asker_);
+    while (AnythingReady()) Run(asker_, kBudget);
+    for (const RecordedAsk& ask : recorded_) EXPECT_EQ(ask.answers + ask.failures + ask.ends_with_asker, 1);
+    EXPECT_GE(failed_.size(), size_t{kBudget});
+    EXPECT_LT(failed_.size(), size_t{kAsks});
+  }
+}
+
+// While asks wait for their turn, those that have failed are asked again.
+TEST_F(AsksThatTimeOutTogetherTest, MayBeAskedAgain) {
+  int failed = 0;
+  asker_ = SpawnDoer({}, nullptr, [&](ActorContext& context, ActorRef, absl::StatusOr<Envelope*>) {
+    ++failed;
+    return context.AskOnReply(target_, Number{1}, absl::Seconds(1)).status();
+  });
+  OrderAsks(asker_, target_, kAsks, absl::Seconds(1));
+  RunAll();
+  for (int i = 1; i <= 3; ++i) {
+    PassTime();
+    ReadyNode* node = nullptr;
+    while (coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)) == 1) {
+      const int before = failed;
+      RunHeld(static_cast<ActorSlot&>(*node), kBudget);
+      EXPECT_LE(failed - before, static_cast<int>(kBudget));
+    }
+    EXPECT_EQ(failed, kAsks * i);
   }
 }
 

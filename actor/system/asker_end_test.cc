@@ -1,6 +1,7 @@
-// An actor ends at the moment at which its ask is answered.
+// An actor ends at the moment at which its ask is answered, or restarts while its asks time out.
 #include <memory>
 #include <semaphore>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -19,6 +20,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/toolbox/local_toolbox.h"
 
 namespace fraktor {
 namespace {
@@ -124,6 +126,59 @@ TEST(AskerEnd, LeavesThePromisesOfOthersAlone) {
   const absl::StatusOr<State> state = system->AskAndWait(replier, GetState{}, absl::Minutes(1));
   ASSERT_TRUE(state.ok()) << state.status();
   EXPECT_FALSE(state->is_ready) << "the end of one asker has ended the ask of another";
+}
+
+struct EndedAsks {
+  std::vector<ActorRef> asked;
+  std::vector<ActorRef> failed;
+  int starts = 0;
+};
+
+// Asks ten times. Fails when the third ask has failed.
+class FailingAsker final : public ActorInstance {
+ public:
+  FailingAsker(ActorRef silent, EndedAsks* asks) : silent_(silent), asks_(*asks) {}
+
+  absl::Status PreStart(ActorContext&) override {
+    ++asks_.starts;
+    return absl::OkStatus();
+  }
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    for (int i = 0; i < 10; ++i) {
+      const absl::StatusOr<ActorRef> ask = context.AskOnReply(silent_, Question{}, absl::Seconds(1));
+      if (!ask.ok()) return ask.status();
+      asks_.asked.push_back(*ask);
+    }
+    return absl::OkStatus();
+  }
+  absl::Status OnReply(ActorContext&, ActorRef ask, absl::StatusOr<Envelope*> reply) override {
+    EXPECT_EQ(reply.status().code(), absl::StatusCode::kDeadlineExceeded);
+    asks_.failed.push_back(ask);
+    return asks_.failed.size() == 3 ? absl::InternalError("the third ask has failed") : absl::OkStatus();
+  }
+
+ private:
+  const ActorRef silent_;
+  EndedAsks& asks_;
+};
+
+// SCH-14
+// Two asks time out in each turn.
+TEST(AskerRestart, EndsEachAskOnceIfItComesWhileAsksTimeOut) {
+  const std::unique_ptr<LocalToolbox> toolbox = LocalToolbox::Make({}).value();
+  ActorSystemOptions options;
+  options.toolbox = toolbox.get();
+  options.log_level = LogLevel::kOff;
+  options.scheduler.dispatchers.default_pool.budget = 2;
+  const std::unique_ptr<ActorSystem> system = ActorSystem::Create(options).value();
+  EndedAsks asks;
+  const ActorRef silent = system->TrySpawn(PropsOf<Silent>()).value();
+  const ActorRef asker = system->TrySpawn(*MakeProps<FailingAsker>({}, silent, &asks)).value();
+  Tell(asker, Begin{});
+  ASSERT_TRUE(toolbox->RunFor(absl::Seconds(2)).ok());
+  EXPECT_EQ(asks.starts, 2);
+  EXPECT_EQ(asks.asked.size(), 10u);
+  EXPECT_EQ(asks.failed, asks.asked);
 }
 
 }  // namespace

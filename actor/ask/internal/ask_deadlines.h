@@ -4,6 +4,9 @@
 // asks that are due time out, and it is armed for the next deadline. A reply does not cancel it, so
 // an ask that gets its reply in time touches no timer.
 //
+// Each ask that times out counts as one message of the turn's budget. If more asks are due, the
+// actor sends itself the message of the timer again, and the others time out in its next turns.
+//
 // Called by: reply_promise.cc, and the invoker when the timer has fired. Thread: the asker's turn.
 #ifndef FRAKTOR_ACTOR_ASK_INTERNAL_ASK_DEADLINES_H_
 #define FRAKTOR_ACTOR_ASK_INTERNAL_ASK_DEADLINES_H_
@@ -16,6 +19,7 @@
 #include "fraktor/actor/await/internal/slot_extension.h"
 #include "fraktor/actor/send/internal/actor_worker.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/actor/slot/internal/scheduler_signals.h"
 #include "fraktor/actor/slot/internal/turn.h"
 #include "fraktor/utils/time/instant.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
@@ -51,8 +55,10 @@ absl::Status ArmAskTimer(ActorWorker& worker, SlotExtension& extension, Instant 
 
 void DisarmAskTimer(ActorWorker& worker, SlotExtension& extension);
 
-// The timer for `deadline` has fired: the asks that are due time out.
-void ExpireAsks(Turn turn, Instant deadline);
+// The timer for `reached.deadline` has fired: the asks that are due time out, the earliest first,
+// as long as the budget of the turn lasts, but at least one. `used` messages of the budget are used
+// already. Returns the number of messages that the call counts as.
+uint32_t ExpireAsks(Turn turn, const AskDeadlineReached& reached, uint32_t used);
 
 }  // namespace fraktor::inline v0::actor_internal
 

@@ -25,6 +25,8 @@
 namespace fraktor::inline v0::actor_internal {
 namespace {
 
+using AskExtras = SlotExtension::AskExtras;
+
 // The error that the asker gets. `target` is the path of the target, `status` what it is doing.
 absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const AskCompletion& completion,
                       std::string_view status) {
@@ -74,8 +76,8 @@ std::string TextOf(const StatusReport& report) {
 // the target has ended, or there is no timer: then the caller still has the completion.
 bool RequestStatus(ActorWorker& worker, SlotExtension& extension, ActorRef ask, ActorRef target,
                    AskCompletion* completion) {
-  if (extension.ask_extras == nullptr) extension.ask_extras = std::make_unique<SlotExtension::AskExtras>();
-  SlotExtension::AskExtras& extras = *extension.ask_extras;
+  if (extension.ask_extras == nullptr) extension.ask_extras = std::make_unique<AskExtras>();
+  AskExtras& extras = *extension.ask_extras;
   const uint64_t request = extras.status_requests + 1;
   // Before the request: an unnamed target that ends meanwhile has no path any more.
   std::string path = worker.lifecycle.PathOf(target);
@@ -96,23 +98,49 @@ bool RequestStatus(ActorWorker& worker, SlotExtension& extension, ActorRef ask, 
   return true;
 }
 
-// Fails the asks that have waited for the report of this request. `report` is null if none came.
-void FailLateAsks(Turn turn, uint64_t request, const StatusReport* report) {
-  SlotExtension::AskExtras* const extras = turn.slot.extension->ask_extras.get();
-  if (extras == nullptr) return;
-  const auto found = extras->late.find(request);
-  if (found == extras->late.end()) return;
-  const SlotExtension::AskExtras::LateAsks late = std::move(found->second);
-  extras->late.erase(found);
-  const auto last = extras->requested.find(late.target.Plain());
-  if (last != extras->requested.end() && last->second == request) extras->requested.erase(last);
-  turn.worker.toolbox->CancelTimer(late.timer);
-  const std::string status =
-      report != nullptr ? TextOf(*report) : turn.worker.lifecycle.DescribeFromOutside(late.target);
-  for (const auto& ask : late.asks) {
-    CompleteAskWithError(turn, ask.ask, ask.completion,
-                         TimedOut(turn.worker, late.target_path, *ask.completion, status));
+void SendMoreLateAsks(Turn turn, AskExtras& extras) {
+  extras.sent_more = true;
+  TellSystem(turn.state().self(), MakeEnvelope<MoreLateAsks>(turn.worker.cache(), ActorRef()));
+}
+
+// Fails asks whose targets have reported, as long as the budget lasts, but at least one.
+uint32_t FailSome(Turn turn, AskExtras& extras, uint32_t used) {
+  uint32_t count = 0;
+  for (; !extras.reported.empty(); extras.reported.pop_front()) {
+    const auto found = extras.late.find(extras.reported.front());
+    AskExtras::LateAsks& late = found->second;
+    while (!late.asks.empty()) {
+      if (count != 0 && used + count >= turn.worker.slice.messages()) {
+        SendMoreLateAsks(turn, extras);
+        return count;
+      }
+      ++count;
+      const AskExtras::LateAsk ask = late.asks.front();
+      late.asks.pop_front();
+      CompleteAskWithError(turn, ask.ask, ask.completion,
+                           TimedOut(turn.worker, late.target_path, *ask.completion, *late.status));
+    }
+    const auto last = extras.requested.find(late.target.Plain());
+    if (last != extras.requested.end() && last->second == found->first) extras.requested.erase(last);
+    extras.late.erase(found);
   }
+  return std::max<uint32_t>(count, 1);
+}
+
+// The asks that have waited for the report of this request begin to fail. `report` is null if none
+// came.
+uint32_t BeginToFail(Turn turn, uint64_t request, const StatusReport* report, uint32_t used) {
+  AskExtras* const extras = turn.slot.extension->ask_extras.get();
+  if (extras == nullptr) return 1;
+  const auto found = extras->late.find(request);
+  // A report may come when the asks have begun to fail without it.
+  if (found == extras->late.end() || found->second.status.has_value()) return 1;
+  AskExtras::LateAsks& late = found->second;
+  turn.worker.toolbox->CancelTimer(late.timer);
+  late.status = report != nullptr ? TextOf(*report) : turn.worker.lifecycle.DescribeFromOutside(late.target);
+  extras->reported.push_back(request);
+  if (extras->sent_more || turn.slot.extension->has_due_asks()) return 1;
+  return FailSome(turn, *extras, used);
 }
 
 }  // namespace
@@ -142,7 +170,7 @@ void FailTimedOutAsk(Turn turn, ActorRef ask, const PromiseSlot::Target& asked, 
     }
     return;
   }
-  if (SlotExtension::AskExtras* const extras = turn.slot.extension->ask_extras.get()) {
+  if (AskExtras* const extras = turn.slot.extension->ask_extras.get()) {
     const auto requested = extras->requested.find(target.Plain());
     if (requested != extras->requested.end() && requested->second >= first_request) {
       extras->late[requested->second].asks.push_back({.ask = ask, .completion = completion});
@@ -153,9 +181,24 @@ void FailTimedOutAsk(Turn turn, ActorRef ask, const PromiseSlot::Target& asked, 
   fail(worker.lifecycle.PathOf(target), worker.lifecycle.DescribeFromOutside(target));
 }
 
-void ReceiveStatusReport(Turn turn, const StatusReport& report) { FailLateAsks(turn, report.request, &report); }
+uint32_t ReceiveStatusReport(Turn turn, const StatusReport& report, uint32_t used) {
+  return BeginToFail(turn, report.request, &report, used);
+}
 
-void GiveUpStatusReport(Turn turn, uint64_t request) { FailLateAsks(turn, request, nullptr); }
+uint32_t GiveUpStatusReport(Turn turn, uint64_t request, uint32_t used) {
+  return BeginToFail(turn, request, nullptr, used);
+}
+
+uint32_t FailMoreLateAsks(Turn turn, uint32_t used) {
+  AskExtras& extras = *turn.slot.extension->ask_extras;
+  extras.sent_more = false;
+  return FailSome(turn, extras, used);
+}
+
+void EndRound(Turn turn) {
+  AskExtras* const extras = turn.slot.extension->ask_extras.get();
+  if (extras != nullptr && !extras->reported.empty() && !extras->sent_more) SendMoreLateAsks(turn, *extras);
+}
 
 void SendStatusReport(Turn turn, const StatusRequest& request) {
   const TurnState& state = turn.state();

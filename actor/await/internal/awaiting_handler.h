@@ -118,6 +118,9 @@ class HandlerQueue {
   bool empty() const { return first_ == nullptr; }
   bool has_woken() const { return first_woken_ != nullptr; }
 
+  // Returns the number of the wait of the first woken handler, which must exist.
+  uint64_t FirstWoken() const { return first_woken_->wait_; }
+
   // Adds a handler that waits. It becomes a user of `owner`, which may be null.
   void Add(std::unique_ptr<AwaitingHandler> handler, AwaitMode mode, EnvelopePtr message, HandlerOwner* owner);
   // Wakes the handler whose wait has that number. Does nothing if there is none.

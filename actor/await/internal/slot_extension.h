@@ -7,10 +7,11 @@
 #define FRAKTOR_ACTOR_AWAIT_INTERNAL_SLOT_EXTENSION_H_
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
@@ -47,14 +48,16 @@ struct SlotExtension {
   absl::InlinedVector<FullTarget, 1> full_targets;
   uint64_t waits = 0;
 
-  // The asks without a reply, and the deadline for which their timer is armed; the infinite future
-  // if it is not armed.
+  // The asks without a reply, and the deadline for which their timer is armed: the infinite future
+  // if it is not armed, and the infinite past while asks that are due wait for the actor's next
+  // turn.
   OpenAsks open_asks;
   Instant ask_timer = Instant::InfiniteFuture();
   TimerId ask_timer_id;
   // The timeout of the last ask, and the same in nanoseconds.
   absl::Duration ask_timeout;
   int64_t ask_timeout_ns = 0;
+  bool has_due_asks() const { return ask_timer == Instant::InfinitePast(); }
 
   // State that few askers need. Created when it is needed.
   struct AskExtras {
@@ -68,13 +71,18 @@ struct SlotExtension {
       ActorRef target;
       std::string target_path;
       TimerId timer;
-      std::vector<LateAsk> asks;
+      // The activity of the target, for the error texts. Set when the request is in `reported`.
+      std::optional<std::string> status = std::nullopt;
+      std::deque<LateAsk> asks;
     };
     // By the number of the request. Ordered, so that the asks of an actor that ends are abandoned
     // in the order in which they have timed out.
     std::map<uint64_t, LateAsks> late;
-    // The number of the last request to each target that has not reported yet.
+    // The number of the last request to each target whose asks have not all failed yet.
     absl::flat_hash_map<ActorRef, uint64_t> requested;
+    // The requests whose asks can fail, because their targets have reported, or have not in time.
+    std::deque<uint64_t> reported;
+    bool sent_more = false;  // A MoreLateAsks is on its way. Then `reported` is not empty.
     uint64_t status_requests = 0;
 
     // An actor that watches a promise of this actor.

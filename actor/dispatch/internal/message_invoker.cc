@@ -230,12 +230,14 @@ InvokeResult MessageInvoker::Run(ActorWorker& worker, ActorSlot& slot) {
   return true;
 }
 
-// Resumes the handlers that have been woken, unless the actor waits for its supervisor.
+// Resumes the handlers that have been woken, unless the actor waits for its supervisor. If the
+// slice is over, one handler resumes, and the others in the next turns.
 void MessageInvoker::ResumeHandlers(Turn turn) {
   ActorSlot& slot = turn.slot;
   TurnState& state = turn.state();
   HandlerQueue& handlers = slot.extension->handlers;
-  while (handlers.has_woken() && state.failures == 0 && !state.Has(Gate::kStopping)) {
+  const auto may_resume = [&] { return handlers.has_woken() && state.failures == 0 && !state.Has(Gate::kStopping); };
+  while (may_resume()) {
     EnvelopePtr message;
     absl::Status status =
         Guarded([&] { return handlers.ResumeWoken(ActorContext::Of(slot), state, message); },
@@ -252,7 +254,24 @@ void MessageInvoker::ResumeHandlers(Turn turn) {
       Fail(turn, status, state.current);
       if (Envelope* const ended = std::exchange(state.current, outer)) EndEnvelope(turn.worker.cache(), ended);
     }
+    // The budget may be used up, by the messages that have woken the handlers. That ends no slice.
+    if (turn.worker.slice.messages() == 0 && may_resume()) [[unlikely]] {
+      ResumeInNextTurn(turn);
+      return;
+    }
   }
+}
+
+// Lets this turn end and the next one resume woken handlers: both happen if a system message is
+// left. Without one, the message that has woken the next handler is sent again.
+void MessageInvoker::ResumeInNextTurn(Turn turn) {
+  TurnState& state = turn.state();
+  if (state.lists.system != nullptr) return;
+  Envelope* const again =
+      MakeEnvelope<HandlerWoken>(turn.worker.cache(), ActorRef(), turn.slot.extension->handlers.FirstWoken()).release();
+  again->set_target_word(state.word);
+  again->MarkAsSystem();
+  state.lists.PushSystem(again);
 }
 
 [[gnu::noinline]] bool MessageInvoker::HandleTraced(Turn turn, Envelope* envelope) {
@@ -270,7 +289,7 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
   TurnState& state = turn.state();
   Inbox& inbox = slot.mailbox.inbox;
   uint32_t handled = 0;
-  for (; used + handled == 0 || used + handled < turn.worker.slice.messages(); ++handled) {
+  for (; used + handled == 0 || used + handled < turn.worker.slice.messages();) {
     if (state.lists.system == nullptr) {
       if (handled != 0 && !inbox.HasSystem()) break;
       slot.system_hint.store(false, std::memory_order_relaxed);
@@ -288,14 +307,23 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
         for (const auto& part : middleware_) part->OnSystemMessage({state.self(), *envelope});
       }
       // An actor without an extension never waits on the scheduler, but it can still be signalled.
-      const bool is_signal =
-          slot.extension == nullptr ? HandleAnybodysSignal(turn, *envelope) : HandleSignal(turn, *envelope);
-      if (!is_signal) lifecycle_.OnSystemMessage(turn, *envelope);
+      uint32_t counted = 1;
+      if (slot.extension == nullptr) {
+        counted = HandleAnybodysSignal(turn, *envelope);
+      } else if (!ReceiveAnswer(turn, *envelope)) {
+        counted = HandleSignal(turn, *envelope, used + handled);
+      }
+      if (counted == 0) {
+        lifecycle_.OnSystemMessage(turn, *envelope);
+        counted = 1;
+      }
+      handled += counted;
       turn.worker.outbox.EndHandler(!state.lists.empty() || slot.mailbox.inbox.HasNodes());
       state.current = nullptr;
       EndEnvelope(turn.worker.cache(), envelope);
     } else {
       turn.worker.DeadLetter(envelope, &slot, DeadLetterReason::kStopped);
+      ++handled;
     }
   }
   if (slot.extension != nullptr && slot.extension->handlers.has_woken()) ResumeHandlers(turn);
@@ -307,52 +335,43 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
 }
 
 // Not inlined: GCC 12 would copy the turn through memory in both callers.
-[[gnu::noinline]] bool MessageInvoker::HandleAnybodysSignal(Turn turn, Envelope& message) {
-  if (message.Is<SignalArrived>()) return true;
+[[gnu::noinline]] uint32_t MessageInvoker::HandleAnybodysSignal(Turn turn, Envelope& message) {
+  if (message.Is<SignalArrived>()) return 1;
   if (auto* opened = message.TryAs<PromiseOpened>()) {
     ReceiveOpened(turn, *opened);
-    return true;
+    return 1;
   }
   const auto* const request = message.TryAs<StatusRequest>();
-  if (request == nullptr) return false;
+  if (request == nullptr) return 0;
   SendStatusReport(turn, *request);
-  return true;
+  return 1;
 }
 
-bool MessageInvoker::HandleSignal(Turn turn, Envelope& message) {
-  if (ReceiveAnswer(turn, message)) return true;
+uint32_t MessageInvoker::HandleSignal(Turn turn, Envelope& message, uint32_t used) {
   if (const auto* signal = message.TryAs<SignalArrived>()) {
     TurnState& state = turn.state();
     const SlotExtension* const extension = turn.slot.extension;
     if ((state.gate & kSignalledGates) != 0 && extension != nullptr && extension->resume_key == signal->key) {
       state.gate &= static_cast<uint8_t>(~kSignalledGates);
     }
-    return true;
+    return 1;
   }
   if (const auto* found = message.TryAs<RoomFound>()) {
     GoOnAfterRoom(turn, *found);
-    return true;
+    return 1;
   }
   if (const auto* late = message.TryAs<RoomTimedOut>()) {
     GiveUpRoom(turn, *late);
-    return true;
+    return 1;
   }
   if (const auto* woken = message.TryAs<HandlerWoken>()) {
     turn.slot.extension->handlers.MarkWoken(woken->wait);
-    return true;
+    return 1;
   }
-  if (const auto* reached = message.TryAs<AskDeadlineReached>()) {
-    ExpireAsks(turn, reached->deadline);
-    return true;
-  }
-  if (const auto* report = message.TryAs<StatusReport>()) {
-    ReceiveStatusReport(turn, *report);
-    return true;
-  }
-  if (const auto* over = message.TryAs<StatusReportOverdue>()) {
-    GiveUpStatusReport(turn, over->request);
-    return true;
-  }
+  if (const auto* reached = message.TryAs<AskDeadlineReached>()) return ExpireAsks(turn, *reached, used);
+  if (const auto* report = message.TryAs<StatusReport>()) return ReceiveStatusReport(turn, *report, used);
+  if (const auto* over = message.TryAs<StatusReportOverdue>()) return GiveUpStatusReport(turn, over->request, used);
+  if (message.Is<MoreLateAsks>()) return FailMoreLateAsks(turn, used);
   return HandleAnybodysSignal(turn, message);
 }
 

@@ -72,9 +72,11 @@ class MessageInvoker {
   static void WriteBack(Turn turn);
   static InvokeResult Yield(Turn turn, uint32_t handled);
   uint32_t HandleSystemMessages(Turn turn, uint32_t used);
-  bool HandleSignal(Turn turn, Envelope& message);
-  // Handles the signals that also reach actors without an extension.
-  static bool HandleAnybodysSignal(Turn turn, Envelope& message);
+  // Handles a system message of the scheduler that is no reply. Returns the number of messages that
+  // it counts as; 0 if the message is another one. `used` messages of the budget are used already.
+  uint32_t HandleSignal(Turn turn, Envelope& message, uint32_t used);
+  // The same for the signals that also reach actors without an extension.
+  static uint32_t HandleAnybodysSignal(Turn turn, Envelope& message);
   Step StepGated(Turn turn);
   Step Park(Turn turn);
   static bool HasOrder(const ActorSlot& slot);
@@ -86,6 +88,7 @@ class MessageInvoker {
   void Suspend(Turn turn, const MiddlewareFlow& flow);
   bool HandleFlagged(Turn turn, Envelope* envelope);
   static void ResumeHandlers(Turn turn);
+  static void ResumeInNextTurn(Turn turn);
   // Destroys the waiting handlers, in the actor's turn. The asks that they would have answered
   // fail.
   void CancelHandlers(Turn turn);

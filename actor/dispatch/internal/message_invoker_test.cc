@@ -4,13 +4,18 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "gtest/gtest.h"
 
 #include "fraktor/actor/context/actor_context.h"
 #include "fraktor/actor/dispatch/internal/invoker_fixture.h"
 #include "fraktor/actor/dispatch/internal/mailbox_registry.h"
+#include "fraktor/actor/dispatch/internal/worker_watch.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/run_queue/internal/mutex_coordinator.h"
@@ -18,6 +23,9 @@
 #include "fraktor/actor/send/internal/system_core.h"
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
+#include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
+#include "fraktor/utils/time/instant.h"
 
 namespace fraktor::actor_internal {
 namespace {
@@ -279,6 +287,106 @@ TEST_F(InvokerTest, ToTellNoOneIsADeadLetter) {
   Run(actor);
   ASSERT_EQ(dead_.size(), 1u);
   EXPECT_EQ(dead_[0], std::make_pair(5, DeadLetterReason::kNoRecipient));
+}
+
+// An actor with ten handlers that have been woken. Each takes 300 us when it resumes, and a watch
+// ends the slice after 1 ms.
+class WokenHandlersTest : public InvokerTest {
+ protected:
+  static constexpr int kHandlers = 10;
+
+  // The coroutine keeps its parameters.
+  static Task<void> Handler(WokenHandlersTest& test, Future<int> future, int number) {
+    EXPECT_TRUE((co_await future).ok());
+    test.log_.push_back(absl::StrCat("handler ", number));
+    test.now_ += absl::Microseconds(300);
+    test.watch_->Look(test.now_);
+    if (number == test.failing_) throw std::runtime_error("a handler has failed");
+  }
+
+  void WakeHandlers() {
+    std::vector<Promise<int>> promises;
+    Order(actor_, [&](ActorContext& context) {
+      for (int i = 0; i < kHandlers; ++i) {
+        auto [promise, future] = MakePromise<int>();
+        EXPECT_TRUE(context.Run(Handler(*this, std::move(future), i)).ok());
+        promises.push_back(std::move(promise));
+      }
+    });
+    RunAll();
+    for (Promise<int>& promise : promises) promise.Set(0);
+  }
+  static Log HandlersFromTo(int first, int last) {
+    Log log;
+    for (int i = first; i <= last; ++i) log.push_back(absl::StrCat("handler ", i));
+    return log;
+  }
+
+  ActorRef actor_ = SpawnDoer();
+  int failing_ = -1;
+  Instant now_ = Instant::FromNanoseconds(1'000'000'000);
+  std::shared_ptr<WorkerWatch> watch_ =
+      std::make_shared<WorkerWatch>(WorkerWatchOptions(), *toolbox_, std::vector<ActorWorker*>{&worker_});
+};
+
+// SCH-14
+TEST_F(WokenHandlersTest, ResumeInSeveralTurnsIfTheyTakeLong) {
+  WakeHandlers();
+  EXPECT_EQ(Run(actor_), InvokeResult::kYielded);
+  EXPECT_EQ(log_, HandlersFromTo(0, 4));
+  EXPECT_EQ(Run(actor_), InvokeResult::kCompleted);
+  EXPECT_EQ(log_, HandlersFromTo(0, 9));
+  EXPECT_EQ(watch_->ended_slices(), 2u);
+  EXPECT_FALSE(AnythingReady());
+}
+
+// SCH-14
+TEST_F(WokenHandlersTest, ResumeOneByOneIfEachSliceIsOver) {
+  WakeHandlers();
+  for (int i = 0; i < kHandlers; ++i) {
+    ReadyNode* node = nullptr;
+    ASSERT_EQ(coordinator_.DrainReady(0, absl::MakeSpan(&node, 1)), 1u);
+    RunHeld(*actor_.slot(), 0);
+    // The first turns handle the messages that wake the handlers, one each.
+    EXPECT_EQ(log_, HandlersFromTo(0, i));
+  }
+  EXPECT_FALSE(AnythingReady());
+}
+
+TEST_F(WokenHandlersTest, ResumeBeforeUserMessages) {
+  WakeHandlers();
+  Tell(actor_, Number{1});
+  Run(actor_);
+  Tell(actor_, Number{2});
+  EXPECT_EQ(log_, HandlersFromTo(0, 4));
+  Run(actor_);
+  Log expected = HandlersFromTo(0, 9);
+  expected.emplace_back("1");
+  EXPECT_EQ(Log(log_.begin(), log_.begin() + 11), expected);
+  RunAll();
+  EXPECT_EQ(log_.back(), "2");
+}
+
+TEST_F(WokenHandlersTest, WaitForTheSupervisorIfOneFails) {
+  failing_ = 4;
+  WakeHandlers();
+  RunAll();
+  EXPECT_EQ(log_, HandlersFromTo(0, 4));
+  EXPECT_EQ(failures_.size(), 1u);
+  ResumeIt(actor_);
+  RunAll();
+  EXPECT_EQ(log_, HandlersFromTo(0, 9));
+}
+
+TEST_F(WokenHandlersTest, EndIfTheActorStopsMeanwhile) {
+  WakeHandlers();
+  Run(actor_);
+  StopIt(actor_);
+  RunAll();
+  Log expected = HandlersFromTo(0, 4);
+  expected.insert(expected.end(), {"ending", "ended"});
+  EXPECT_EQ(log_, expected);
+  EXPECT_FALSE(AnythingReady());
 }
 
 // Messages to one target are chained. All arrive, in the order in which they were sent.

@@ -1,6 +1,8 @@
 #include "fraktor/actor/dispatch/internal/worker_watch.h"
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <semaphore>
@@ -10,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "gtest/gtest.h"
@@ -29,8 +32,12 @@
 #include "fraktor/actor/send/mailing.h"
 #include "fraktor/actor/slot/internal/actor_slot.h"
 #include "fraktor/utils/time/instant.h"
+#include "fraktor/utils/time/timer_id.h"
+#include "fraktor/utils/time/timing_wheel.h"
 #include "fraktor/utils/toolbox/local_toolbox.h"
+#include "fraktor/utils/toolbox/runtime_toolbox.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
+#include "fraktor/utils/toolbox/toolbox_worker.h"
 
 namespace fraktor::actor_internal {
 namespace {
@@ -178,6 +185,91 @@ TEST_F(BlockingHandlersTest, AreNotWatchedWhileAllWorkersSleep) {
     EXPECT_EQ(executor->watch()->looks(), looks);
   }
   executor->Stop();
+}
+
+// Threads, and a clock that the test moves.
+class MovedClock final : public RuntimeToolbox {
+ public:
+  explicit MovedClock(RuntimeToolbox& threads) : RuntimeToolbox(/*seed=*/1), threads_(threads) {}
+
+  // Any thread.
+  void Advance(absl::Duration duration) {
+    now_ns_.fetch_add(absl::ToInt64Nanoseconds(duration), std::memory_order_relaxed);
+  }
+
+  Instant Now() const override { return Instant::FromNanoseconds(now_ns_.load(std::memory_order_relaxed)); }
+  absl::Time WallNow() const override { return threads_.WallNow(); }
+  bool CancelTimer(TimerId id) override { return threads_.CancelTimer(id); }
+  bool has_threads() const override { return true; }
+  absl::StatusOr<WorkerHandle> StartWorker(const WorkerOptions& options,
+                                           std::unique_ptr<ToolboxWorker> worker) override {
+    return threads_.StartWorker(options, std::move(worker));
+  }
+
+ protected:
+  absl::StatusOr<TimerId> Arm(Instant, TimerTask) override { return absl::UnimplementedError("no timers"); }
+  absl::StatusOr<TimerId> ArmPeriodic(Instant, absl::Duration, Cadence, TimerTask) override {
+    return absl::UnimplementedError("no timers");
+  }
+
+ private:
+  RuntimeToolbox& threads_;
+  std::atomic<int64_t> now_ns_{1'000'000'000};  // Relaxed: it orders nothing.
+};
+
+// A consumer beside two producers whose messages take 600 us each, all on one worker. Returns the
+// largest number of producers' messages between two of the consumer's.
+class SlowProducersTest : public BlockingHandlersTest {
+ protected:
+  static constexpr int kMessages = 16;  // To each producer: less than the budget.
+
+  int MostBetweenTwoTurnsOfTheConsumer(absl::Duration yield_after) {
+    MovedClock clock(*toolbox_);
+    auto executor =
+        WorkerExecutor::Start({.workers = 1, .watch = {.yield_after = yield_after}}, {clock, lifecycle_, mailboxes_})
+            .value();
+    int produced = 0;
+    int since_consumer = 0;
+    int most = 0;
+    std::binary_semaphore over{0};
+    const auto produce = [&](ActorContext&) {
+      ++produced;
+      ++since_consumer;
+      clock.Advance(absl::Microseconds(600));
+      // When the second look has begun, the first one has seen the new time.
+      const uint64_t looks = executor->watch()->looks();
+      while (executor->watch()->looks() < looks + 2) std::this_thread::yield();
+    };
+    const ActorRef producers[] = {Spawn(*executor, produce), Spawn(*executor, produce)};
+    const ActorRef consumer = Spawn(*executor, [&](ActorContext& context) {
+      most = std::max(most, std::exchange(since_consumer, 0));
+      if (produced == 2 * kMessages) {
+        over.release();
+      } else {
+        context.Tell(context.self(), Go{});
+      }
+    });
+    // On the worker, so that all messages wait when the first actor runs.
+    Tell(Spawn(*executor,
+               [&](ActorContext& context) {
+                 for (int i = 0; i < kMessages; ++i) {
+                   for (const ActorRef producer : producers) context.Tell(producer, Go{});
+                 }
+                 context.Tell(consumer, Go{});
+               }),
+         Go{});
+    over.acquire();
+    executor->Stop();
+    return most;
+  }
+};
+
+// SCH-14
+// A turn of a producer ends after its third message: then at least 1.2 ms have passed since the
+// first look of the turn.
+TEST_F(SlowProducersTest, HoldTheWorkerForATimeSliceEach) {
+  EXPECT_LE(MostBetweenTwoTurnsOfTheConsumer(absl::Milliseconds(1)), 2 * 3);
+  EXPECT_GE(MostBetweenTwoTurnsOfTheConsumer(absl::InfiniteDuration()), kMessages);
 }
 
 class NoWaker : public WorkerWaker {

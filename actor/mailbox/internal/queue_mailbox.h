@@ -38,6 +38,11 @@ struct MailLists {
     if (envelope != nullptr) system = Envelope::Of(envelope->next);
     return envelope;
   }
+  // Adds a system message before the others.
+  void PushSystem(Envelope* envelope) {
+    envelope->next = system;
+    system = envelope;
+  }
   // Removes and returns the next message: system messages go before user messages.
   Envelope* PopFront() { return system != nullptr ? PopSystem() : user.PopFront(); }
 

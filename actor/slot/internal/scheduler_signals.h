@@ -36,9 +36,12 @@ struct HandlerWoken {
   uint64_t wait;
 };
 
-// Asks of the actor may have timed out. `deadline` tells this timer from an earlier one.
+// Asks of the actor may have timed out. `deadline` tells this timer from an earlier one. An actor
+// sends it to itself, with the infinite past, if more asks have timed out than one turn handles.
 struct AskDeadlineReached {
   Instant deadline;
+  // The first status request of this round of asks (ask_diagnosis.h); 0 if the round begins.
+  uint64_t first_request = 0;
 };
 
 // Asks an actor what it is doing, for the error text of an ask that has timed out. The actor sends
@@ -68,6 +71,9 @@ struct StatusReport {
 struct StatusReportOverdue {
   uint64_t request;
 };
+
+// From an actor to itself: more asks have waited for status reports than one turn handles.
+struct MoreLateAsks {};
 
 }  // namespace fraktor::inline v0::actor_internal
 
