@@ -3,6 +3,25 @@
 // AskSource (ask_source.h), the state of the future of an ask, is the usual one. An ask without a
 // completion calls ActorInstance::OnReply of the asker instead.
 //
+//   // Adds up the replies to asks.
+//   class SumOfReplies final : public AskCompletion {
+//    public:
+//     SumOfReplies(const MessageType* asked, int* sum) : AskCompletion(asked, absl::Seconds(1)), sum_(*sum) {}
+//     void Answer(Envelope& answer) noexcept override {
+//       sum_ += answer.As<Got>().value;
+//       delete this;
+//     }
+//     void Fail(absl::Status) noexcept override { delete this; }
+//
+//    private:
+//     int& sum_;
+//   };
+//
+//   // In the turn of the asker.
+//   auto* const completion = new SumOfReplies(MessageTypeOf<Get>(), sum_);
+//   absl::Status sent = SendQuestion(ActorContext::worker(), shelf_, MakeEnvelope<Get>(ActorRef()), *completion);
+//   if (!sent.ok()) completion->Abandon();
+//
 // Called by: the parts of actor/ask. Thread: the asker's turn, except for Abandon.
 #ifndef FRAKTOR_ACTOR_ASK_ASK_COMPLETION_H_
 #define FRAKTOR_ACTOR_ASK_ASK_COMPLETION_H_
