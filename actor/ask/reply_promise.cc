@@ -165,14 +165,13 @@ void ReceiveOpened(Turn turn, PromiseOpened& opened) {
 absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
   if (MayAsk(to, completion.timeout)) return absl::OkStatus();
   if (completion.timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat("the ask for an answer to ", ToAbsl(completion.question->name()),
+    return absl::InvalidArgumentError(absl::StrCat("the ask for a reply to ", ToAbsl(completion.question->name()),
                                                    " has the timeout ", absl::FormatDuration(completion.timeout),
                                                    "; it must be positive"));
   }
   if (!to.IsNoOne()) return NoAnswerOfEnded(completion.question->name(), to, lifecycle.PathOf(to));
-  return MakeError(
-      absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-      absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": it was asked of no one"));
+  return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                   absl::StrCat(ToAbsl(completion.question->name()), " gets no reply: it was asked of no one"));
 }
 
 bool ReceiveAnswer(Turn turn, Envelope& message) {

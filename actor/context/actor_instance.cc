@@ -31,7 +31,7 @@ SupervisionDirective ActorInstance::OnChildFailure(ActorContext&, const Failure&
 
 absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
   if (!answer.ok()) return answer.status();
-  return absl::UnimplementedError(absl::StrCat("the answer ", ToAbsl((*answer)->type()->name()),
+  return absl::UnimplementedError(absl::StrCat("the reply ", ToAbsl((*answer)->type()->name()),
                                                " of AskOnReply arrived, but the actor does not override OnReply"));
 }
 

@@ -7,7 +7,7 @@
 namespace fraktor::inline v0::actor_internal {
 
 absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wanted, const MessageType* came) {
-  return absl::InvalidArgumentError(absl::StrCat("the answer to ", ToAbsl(question->name()), " is a ",
+  return absl::InvalidArgumentError(absl::StrCat("the reply to ", ToAbsl(question->name()), " is a ",
                                                  ToAbsl(came->name()), ", but the asker expects a ",
                                                  ToAbsl(wanted->name())));
 }

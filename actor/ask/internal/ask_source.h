@@ -110,8 +110,8 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
   const char* AwaitsThisThread() const override {
     const ActorWorker* const worker = ActorWorker::Current();
     if (kBy == AskedBy::kSystem || worker == nullptr || worker->turn_state.running() == nullptr) return nullptr;
-    return "Wait for the answer of context.Ask would never return, because the answer arrives after this handler has "
-           "returned: co_await it, or use PipeTo; an actor of DispatcherChoice::kPinned may wait for the answer of "
+    return "Wait for the reply of context.Ask would never return, because the reply arrives after this handler has "
+           "returned: co_await it, or use PipeTo; an actor of DispatcherChoice::kPinned may wait for the reply of "
            "context.system().Ask";
   }
   FutureResult<R> Take() override {

@@ -7,7 +7,7 @@
 //
 // The process remembers the last kRememberedEndCauses causes.
 //
-// Called by: the lifecycle of actors (actor/cell), StopBecause, and CheckQuestion. Thread: any.
+// Called by: the lifecycle of actors (actor/tree), StopBecause, and CheckQuestion. Thread: any.
 #ifndef FRAKTOR_ACTOR_ASK_INTERNAL_END_CAUSE_H_
 #define FRAKTOR_ACTOR_ASK_INTERNAL_END_CAUSE_H_
 

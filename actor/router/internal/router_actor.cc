@@ -80,14 +80,14 @@ class Relay final : public AskCompletion {
       copy = CopyEnvelope(NodeCache::OfThisThread(), answer);
     } catch (...) {
       Fail(Annotate(StatusFromException(CaptureException()),
-                    ToStd(absl::StrCat("the answer, a ", ToAbsl(answer.type()->name()), ", could not be copied"))));
+                    ToStd(absl::StrCat("the reply, a ", ToAbsl(answer.type()->name()), ", could not be copied"))));
       return;
     }
     if (copy != nullptr) {
       Pass(std::move(copy));
       delete this;
     } else {
-      Fail(absl::FailedPreconditionError(absl::StrCat("the answer, a ", ToAbsl(answer.type()->name()),
+      Fail(absl::FailedPreconditionError(absl::StrCat("the reply, a ", ToAbsl(answer.type()->name()),
                                                       ", cannot be copied; ask the router, instead of telling it")));
     }
   }
