@@ -16,9 +16,13 @@ absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
 void ActorInstance::PostStop(ActorContext&) {}
 
 absl::Status ActorInstance::PreRestart(ActorContext& context, const absl::Status&, Envelope*) {
+  UsualPreRestart(context);
+  return absl::OkStatus();
+}
+
+void ActorInstance::UsualPreRestart(ActorContext& context) {
   context.StopChildren();
   PostStop(context);
-  return absl::OkStatus();
 }
 
 absl::Status ActorInstance::PostRestart(ActorContext& context, const absl::Status&) { return PreStart(context); }
