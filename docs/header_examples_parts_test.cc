@@ -68,8 +68,8 @@ class Shelf : public Actor<Shelf, Get> {
 class SumOfReplies final : public AskCompletion {
  public:
   SumOfReplies(const MessageType* asked, int* sum) : AskCompletion(asked, absl::Seconds(1)), sum_(*sum) {}
-  void Answer(Envelope& answer) noexcept override {
-    sum_ += answer.As<Got>().value;
+  void TakeReply(Envelope& reply) noexcept override {
+    sum_ += reply.As<Got>().value;
     delete this;
   }
   void Fail(absl::Status) noexcept override { delete this; }
@@ -85,7 +85,7 @@ class Adder final : public ActorInstance {
   absl::Status Receive(ActorContext&, Envelope&) override {
     // In the turn of the asker.
     auto* const completion = new SumOfReplies(MessageTypeOf<Get>(), sum_);
-    absl::Status sent = SendQuestion(ActorContext::worker(), shelf_, MakeEnvelope<Get>(ActorRef()), *completion);
+    absl::Status sent = SendAsk(ActorContext::worker(), shelf_, MakeEnvelope<Get>(ActorRef()), *completion);
     if (!sent.ok()) completion->Abandon();
     return sent;
   }

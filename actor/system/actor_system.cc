@@ -522,7 +522,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
     return;
   }
   ActorLifecycle& lifecycle = *parts_->tree;
-  absl::Status refused = CheckQuestion(lifecycle, to, completion);
+  absl::Status refused = CheckAsk(lifecycle, to, completion);
   if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
     refused = Ended();
     question->set_target_word(to.word());

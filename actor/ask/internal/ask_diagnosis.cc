@@ -30,7 +30,7 @@ absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const 
                       std::string_view status) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-      absl::StrCat("ask timed out: ", ToAbsl(target), " has not replied to ", ToAbsl(completion.question->name()),
+      absl::StrCat("ask timed out: ", ToAbsl(target), " has not replied to ", ToAbsl(completion.asked_type->name()),
                    " of ", worker.lifecycle.PathOf(worker.turn_state.self()), " within ",
                    absl::FormatDuration(completion.timeout), "; ", ToAbsl(status)));
 }

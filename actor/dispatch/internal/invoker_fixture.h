@@ -104,7 +104,7 @@ class ErrorOfAsk final : public AskCompletion {
  public:
   explicit ErrorOfAsk(absl::Duration waits) : AskCompletion(MessageTypeOf<Number>(), waits) {}
 
-  void Answer(Envelope& /*answer*/) noexcept override {}
+  void TakeReply(Envelope& /*reply*/) noexcept override {}
   void Fail(absl::Status error) noexcept override { text = std::string(error.message()); }
 
   std::string text;

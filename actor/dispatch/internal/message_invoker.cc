@@ -320,7 +320,7 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
 }
 
 bool MessageInvoker::HandleSignal(Turn turn, Envelope& message) {
-  if (ReceiveAnswer(turn, message)) return true;
+  if (ReceiveReply(turn, message)) return true;
   if (const auto* signal = message.TryAs<SignalArrived>()) {
     TurnState& state = turn.state();
     const SlotExtension* const extension = turn.slot.extension;

@@ -37,7 +37,7 @@ absl::Status NoReplyBecause(DeadLetterReason reason, const Envelope& asked, Acto
     case DeadLetterReason::kShutdown:
       return absl::UnavailableError(absl::StrCat(what, "the actor system of ", recipient, " is shutting down"));
     case DeadLetterReason::kStopped:
-      return NoAnswerOfEnded(asked.type()->name(), actor, recipient);
+      return NoReplyOfEnded(asked.type()->name(), actor, recipient);
     case DeadLetterReason::kNotSerializable:
       return absl::InvalidArgumentError(
           absl::StrCat(what, "it cannot be encoded for the node of ", recipient,
