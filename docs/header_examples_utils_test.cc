@@ -544,6 +544,16 @@ TEST(HeaderExamples, PumpedToolbox) {
   EXPECT_TRUE(expired);
 }
 
+TEST(HeaderExamples, TimerId) {
+  const std::unique_ptr<LocalToolbox> local = LocalToolbox::Make({}).value();
+  RuntimeToolbox& toolbox = *local;
+  bool rung = false;
+  TimerId alarm = toolbox.ScheduleAfter(absl::Seconds(1), [&] { rung = true; }).value();
+  toolbox.CancelTimer(alarm);                           // rung stays false
+  ASSERT_TRUE(local->RunFor(absl::Hours(1)).ok());
+  EXPECT_FALSE(rung);
+}
+
 struct End { uint64_t ordinal; };
 
 void RecordADelivery(SimToolbox& toolbox) {

@@ -33,7 +33,7 @@ using actor_internal::DisarmAskTimer;
 using actor_internal::FindAskCircle;
 using actor_internal::kNoDeadline;
 using actor_internal::MayBeCircle;
-using actor_internal::NoAnswerOfEnded;
+using actor_internal::NoReplyOfEnded;
 using actor_internal::PromiseSlot;
 using actor_internal::PromiseSlotPool;
 using actor_internal::SlotExtension;
@@ -75,19 +75,19 @@ absl::Status SystemEnded() { return absl::UnavailableError("the actor system has
   return absl::OkStatus();
 }
 
-// Whether the message can be asked. If not, CheckQuestion says why.
+// Whether the message can be asked. If not, CheckAsk says why.
 [[gnu::always_inline]] inline bool MayAsk(ActorRef to, absl::Duration timeout) {
   return timeout > absl::ZeroDuration() && !to.IsNoOne() && (to.IsRemote() || to.IsPromise() || to.IsCurrent());
 }
 
 // The message cannot be asked. It is a dead letter, unless the asker gave a timeout that is not
 // positive.
-[[gnu::noinline]] absl::Status RefuseQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question,
-                                              const AskCompletion& completion) {
-  absl::Status refused = CheckQuestion(worker.lifecycle, to, completion);
+[[gnu::noinline]] absl::Status RefuseAsk(ActorWorker& worker, ActorRef to, EnvelopePtr message,
+                                         const AskCompletion& completion) {
+  absl::Status refused = CheckAsk(worker.lifecycle, to, completion);
   if (completion.timeout > absl::ZeroDuration()) {
-    question->set_target_word(to.word());
-    worker.DeadLetter(question.release(), to.any_slot(),
+    message->set_target_word(to.word());
+    worker.DeadLetter(message.release(), to.any_slot(),
                       to.IsNoOne() ? DeadLetterReason::kNoRecipient : DeadLetterReason::kStopped);
   }
   return refused;
@@ -101,17 +101,17 @@ absl::StatusOr<ActorRef> OpenPromise(ActorWorker& worker, const PromiseOptions& 
   return promise;
 }
 
-absl::Status SendQuestion(ActorWorker& worker, ActorRef to, EnvelopePtr question, AskCompletion& completion) {
+absl::Status SendAsk(ActorWorker& worker, ActorRef to, EnvelopePtr message, AskCompletion& completion) {
   if (!MayAsk(to, completion.timeout)) [[unlikely]]
-    return RefuseQuestion(worker, to, std::move(question), completion);
+    return RefuseAsk(worker, to, std::move(message), completion);
   ActorRef promise;
   FRAKTOR_RETURN_IF_ERROR(OpenInTurn(worker, completion.timeout, to, &completion, promise));
   completion.promise = promise;
-  question->set_sender(promise);
-  if (question->type()->is_intercepted()) [[unlikely]] {
-    worker.SendIntercepted(to, question.release());
+  message->set_sender(promise);
+  if (message->type()->is_intercepted()) [[unlikely]] {
+    worker.SendIntercepted(to, message.release());
   } else {
-    worker.Send(to, question.release());
+    worker.Send(to, message.release());
   }
   return absl::OkStatus();
 }
@@ -162,20 +162,19 @@ void ReceiveOpened(Turn turn, PromiseOpened& opened) {
   extension.open_asks.Add(promise);
 }
 
-absl::Status CheckQuestion(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
+absl::Status CheckAsk(const ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion) {
   if (MayAsk(to, completion.timeout)) return absl::OkStatus();
   if (completion.timeout <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat("the ask for an answer to ", ToAbsl(completion.question->name()),
+    return absl::InvalidArgumentError(absl::StrCat("the ask for a reply to ", ToAbsl(completion.asked_type->name()),
                                                    " has the timeout ", absl::FormatDuration(completion.timeout),
                                                    "; it must be positive"));
   }
-  if (!to.IsNoOne()) return NoAnswerOfEnded(completion.question->name(), to, lifecycle.PathOf(to));
-  return MakeError(
-      absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-      absl::StrCat("nobody will answer ", ToAbsl(completion.question->name()), ": it was asked of no one"));
+  if (!to.IsNoOne()) return NoReplyOfEnded(completion.asked_type->name(), to, lifecycle.PathOf(to));
+  return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                   absl::StrCat(ToAbsl(completion.asked_type->name()), " gets no reply: it was asked of no one"));
 }
 
-bool ReceiveAnswer(Turn turn, Envelope& message) {
+bool ReceiveReply(Turn turn, Envelope& message) {
   const ActorRef promise = message.sender();
   if (!promise.IsPromise()) return false;
   PromiseSlot& answered = *promise.promise_slot();

@@ -85,18 +85,16 @@ absl::StatusOr<ActorRef> OpenPromiseFor(ActorRef asker, actor_internal::PromiseS
 
 // Any thread. OK if the message can be asked. InvalidArgument if the timeout is not positive,
 // kAskTimeout if `to` is no one or has ended.
-absl::Status CheckQuestion(const actor_internal::ActorLifecycle& lifecycle, ActorRef to,
-                           const AskCompletion& completion);
+absl::Status CheckAsk(const actor_internal::ActorLifecycle& lifecycle, ActorRef to, const AskCompletion& completion);
 
 // In the asker's turn: opens a promise for `completion`, and sends the message with the promise as
-// its sender. The errors are those of OpenPromise and CheckQuestion. The caller still has the
+// its sender. The errors are those of OpenPromise and CheckAsk. The caller still has the
 // completion then.
-absl::Status SendQuestion(actor_internal::ActorWorker& worker, ActorRef to, EnvelopePtr question,
-                          AskCompletion& completion);
+absl::Status SendAsk(actor_internal::ActorWorker& worker, ActorRef to, EnvelopePtr message, AskCompletion& completion);
 
 // In the asker's turn, for each system message: true if it was a reply to a promise, which is free
 // afterwards.
-bool ReceiveAnswer(actor_internal::Turn turn, Envelope& message);
+bool ReceiveReply(actor_internal::Turn turn, Envelope& message);
 
 // In the turn of an actor for which a promise was opened.
 void ReceiveOpened(actor_internal::Turn turn, PromiseOpened& opened);

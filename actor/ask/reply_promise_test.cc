@@ -567,7 +567,7 @@ class AsksThatTimeOutTogetherTest : public AskTest {
     Order(asker_, [this, timeouts](ActorContext&) {
       for (const absl::Duration timeout : timeouts) {
         RecordedAsk& ask = recorded_.emplace_back(static_cast<int>(recorded_.size()), timeout, failed_);
-        EXPECT_TRUE(SendQuestion(worker_, target_, MakeEnvelope<Number>(ActorRef(), 1), ask).ok());
+        EXPECT_TRUE(SendAsk(worker_, target_, MakeEnvelope<Number>(ActorRef(), 1), ask).ok());
       }
     });
     RunAll();

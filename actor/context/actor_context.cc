@@ -83,7 +83,8 @@ Future<void> ActorContext::Delay(absl::Duration delay) {
   if (!IsInTurn()) return MakeReadyFuture<void>(OutOfTurn("Delay"));
   RuntimeToolbox* const toolbox = worker().toolbox;
   if (toolbox == nullptr)
-    return MakeReadyFuture<void>(absl::FailedPreconditionError("Delay: this scheduler has no timers"));
+    return MakeReadyFuture<void>(absl::FailedPreconditionError(
+        "Delay: the worker has no toolbox, and so no timers; run the actor in an ActorSystem"));
   return SleepFor(*toolbox, delay);
 }
 

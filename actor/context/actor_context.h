@@ -127,7 +127,7 @@ class ActorContext {
     auto* const source = new actor_internal::AskSource<R, actor_internal::AskedBy::kActor, Explain>(
         question->type(), timeout, asking.turn_state.running(), std::move(explain));
     Future<R> answer = Future<R>::FromSource(*source);
-    if (absl::Status sent = SendQuestion(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
+    if (absl::Status sent = SendAsk(asking, to, std::move(question), *source); !sent.ok()) [[unlikely]]
       source->Fail(std::move(sent));
     return answer;
   }

@@ -16,9 +16,13 @@ absl::Status ActorInstance::PreStart(ActorContext&) { return absl::OkStatus(); }
 void ActorInstance::PostStop(ActorContext&) {}
 
 absl::Status ActorInstance::PreRestart(ActorContext& context, const absl::Status&, Envelope*) {
+  UsualPreRestart(context);
+  return absl::OkStatus();
+}
+
+void ActorInstance::UsualPreRestart(ActorContext& context) {
   context.StopChildren();
   PostStop(context);
-  return absl::OkStatus();
 }
 
 absl::Status ActorInstance::PostRestart(ActorContext& context, const absl::Status&) { return PreStart(context); }
@@ -31,7 +35,7 @@ SupervisionDirective ActorInstance::OnChildFailure(ActorContext&, const Failure&
 
 absl::Status ActorInstance::OnReply(ActorContext&, ActorRef, absl::StatusOr<Envelope*> answer) {
   if (!answer.ok()) return answer.status();
-  return absl::UnimplementedError(absl::StrCat("the answer ", ToAbsl((*answer)->type()->name()),
+  return absl::UnimplementedError(absl::StrCat("the reply ", ToAbsl((*answer)->type()->name()),
                                                " of AskOnReply arrived, but the actor does not override OnReply"));
 }
 

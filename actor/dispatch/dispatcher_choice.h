@@ -9,8 +9,8 @@
 //   auto audit = system.Spawn<Audit>("audit", {.dispatcher = "reports"});
 //   auto printer = system.Spawn<Printer>("printer", {.dispatcher = DispatcherChoice::kPinned});
 //
-// WorkerExecutorOptions (worker_executor.h) are the options of a pool: `.cpus = {2, 3}` binds its
-// threads to CPUs. dispatchers.h describes all pools.
+// DispatcherOptions (dispatchers.h) are the options of a pool: `.cpus = {2, 3}` binds its threads
+// to CPUs. That header describes all pools.
 #ifndef FRAKTOR_ACTOR_DISPATCH_DISPATCHER_CHOICE_H_
 #define FRAKTOR_ACTOR_DISPATCH_DISPATCHER_CHOICE_H_
 

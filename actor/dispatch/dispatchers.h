@@ -1,6 +1,10 @@
 // Dispatchers: the pools of workers that the actors of a system run on. ReadyQueueScheduler owns
-// it; ActorTree calls NumberFor for each actor that it spawns.
+// it; ActorTree calls NumberFor for each actor that it spawns. Programs declare pools of their own:
 //
+//   DispatcherOptions db{.name = "db", .workers = 4, .may_block = true};
+//   ActorSystemOptions options{.config = {.system_name = "shop"}, .dispatchers = {db}};
+//
+// The pools:
 // - The default pool is for all actors that choose no other.
 // - The system pool is for the runtime's own actors, so that heartbeats go out even if the users'
 //   actors keep the default pool busy. Its workers mostly sleep, so they also drive timers while

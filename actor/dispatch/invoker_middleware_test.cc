@@ -216,8 +216,7 @@ TEST_F(MiddlewareTest, TheErrorOfAnAskTellsWhyItsTargetIsSuspended) {
     a_->before = [&](const Interception& at) {
       return at.actor == actor ? suspension.flow : MiddlewareFlow::Continue();
     };
-    Order(asker,
-          [&](ActorContext&) { return SendQuestion(worker_, actor, MakeEnvelope<Number>(ActorRef(), 1), error); });
+    Order(asker, [&](ActorContext&) { return SendAsk(worker_, actor, MakeEnvelope<Number>(ActorRef(), 1), error); });
     RunAll();
     TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 5));
     Advance(absl::Seconds(1));

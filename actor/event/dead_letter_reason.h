@@ -1,4 +1,8 @@
 // DeadLetterReason: why a message reached no actor; see dead_letters.h.
+//
+//   std::string_view label = NameOf(DeadLetterReason::kMailboxFull);   // "mailbox_full"
+//
+// Thread safety: values.
 #ifndef FRAKTOR_ACTOR_EVENT_DEAD_LETTER_REASON_H_
 #define FRAKTOR_ACTOR_EVENT_DEAD_LETTER_REASON_H_
 

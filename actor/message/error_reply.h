@@ -1,4 +1,8 @@
 // ErrorReply: a reply that tells the asker why there is no other reply.
+//
+//   context.Reply(ErrorReply{absl::NotFoundError("there is no box " + open->name)});   // the ask fails with NotFound
+//
+// Thread safety: a value.
 #ifndef FRAKTOR_ACTOR_MESSAGE_ERROR_REPLY_H_
 #define FRAKTOR_ACTOR_MESSAGE_ERROR_REPLY_H_
 

@@ -536,7 +536,7 @@ TEST_F(AskTest, AQuestionToAnActorThatCouldNotStartGetsTheCause) {
   }
 }
 
-// Asks that nobody will answer.
+// Asks that get no reply.
 
 enum class Ending { kAtOnce, kLate, kReplyFirst, kForwardFirst, kNever };
 struct Break {};
@@ -817,11 +817,11 @@ TEST_F(AskTest, ATimeoutNamesTargetMessageAskerDurationQueueAndHandler) {
   Advance(absl::Seconds(1));
   ASSERT_EQ(heard.size(), 2u) << "exactly when the time is over: the targets report at once";
   EXPECT_EQ(heard[0],
-            "ask timed out: pekko://s/user/silent has not answered fraktor::(anonymous namespace)::Question of "
+            "ask timed out: pekko://s/user/silent has not replied to fraktor::(anonymous namespace)::Question of "
             "pekko://s/user/first within 2s; no message waits in its mailbox, and none of its handlers is waiting: if "
-            "it has handled the message, it has forgotten to answer (return the reply from the handler, or call "
+            "it has handled the message, it has forgotten to reply (return the reply from the handler, or call "
             "context.Reply)");
-  EXPECT_NE(heard[1].find("pekko://s/user/first has not answered"), std::string::npos) << heard[1];
+  EXPECT_NE(heard[1].find("pekko://s/user/first has not replied to"), std::string::npos) << heard[1];
   EXPECT_NE(heard[1].find("3 messages wait in its mailbox, and its handler of "), std::string::npos) << heard[1];
   EXPECT_NE(heard[1].find("Question is waiting"), std::string::npos) << heard[1];
   ASSERT_EQ(asked.size(), 1u);
@@ -848,7 +848,7 @@ TEST_F(AskTest, AnErrorThatIsNoAnswerMayBeExplained) {
   ASSERT_TRUE(late.IsReady());
   const absl::Status why = late.Take().status();
   EXPECT_TRUE(absl::IsDataLoss(why)) << why;
-  EXPECT_EQ(why.message().find("explained: ask timed out: pekko://s/user/silent has not answered"), 0u) << why;
+  EXPECT_EQ(why.message().find("explained: ask timed out: pekko://s/user/silent has not replied to"), 0u) << why;
   ASSERT_TRUE(refused.IsReady());
   EXPECT_EQ(refused.Take().status(), absl::NotFoundError("what the target says"));
 }

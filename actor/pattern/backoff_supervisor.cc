@@ -200,13 +200,13 @@ class BackoffSupervisor final : public ActorInstance {
 
   absl::Status IsAway(ActorContext& context, const Envelope& message) const {
     const absl::Duration left = starts_at_ - context.system().toolbox().Now();
-    return absl::UnavailableError(absl::StrCat(
-        "nobody will answer ", ToAbsl(message.type()->name()), ": ", context.Path(), "/", options_->child_name,
-        is_final_        ? " has ended, and does not start again"
-        : is_restarting_ ? " has failed, and starts again after a pause"
-                         : absl::StrCat(" is away, and starts again in ",
-                                        absl::FormatDuration(std::max(left, absl::ZeroDuration()))),
-        "; ask again then, or set BackoffSupervisorOptions.while_away"));
+    return absl::UnavailableError(
+        absl::StrCat(ToAbsl(message.type()->name()), " gets no reply: ", context.Path(), "/", options_->child_name,
+                     is_final_        ? " has ended, and does not start again"
+                     : is_restarting_ ? " has failed, and starts again after a pause"
+                                      : absl::StrCat(" is away, and starts again in ",
+                                                     absl::FormatDuration(std::max(left, absl::ZeroDuration()))),
+                     "; ask again then, or set BackoffSupervisorOptions.while_away"));
   }
 
   const std::shared_ptr<const BackoffSupervisorOptions> options_;

@@ -12,9 +12,13 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/dispatch/blocking_pool.h"
+#include "fraktor/actor/pattern/retry.h"
+#include "fraktor/actor/pattern/start_task.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/future/task.h"
 #include "fraktor/utils/future/with_stop.h"
+#include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/toolbox/std_toolbox.h"
 
 namespace fraktor {
@@ -90,6 +94,68 @@ TEST(Cancellation, EndsTheWaitOfAHandler) {
   kitchen.Tell(Serve{});
   kit.Settle();
   EXPECT_EQ(again.Take()->name, "soup");
+}
+
+Task<std::string> EatAt(ActorSystem& system, RefOf<Kitchen> kitchen) {
+  auto asking = system.Ask(kitchen, Order{}, absl::Hours(1));
+  absl::StatusOr<Meal> meal = co_await asking;
+  co_return meal.ok() ? meal->name : std::string(meal.status().message());
+}
+
+TEST(Cancellation, EndsATaskOfASystem) {
+  TestKit kit;
+  auto kitchen = kit.Spawn<Kitchen>();
+  std::stop_source stop;
+  Future<std::string> cancelled = StartTask(kit.system(), EatAt(kit.system(), kitchen), stop.get_token());
+  kit.Settle();
+  EXPECT_FALSE(cancelled.IsReady());
+  stop.request_stop();
+  ASSERT_TRUE(cancelled.IsReady());
+  EXPECT_TRUE(absl::IsCancelled(cancelled.Take().status()));
+  kit.Settle();
+  // The task has ended, and its ask with it.
+  kit.ExpectDeadLetters<Meal>(1, [&] { kitchen.Tell(Serve{}); });
+
+  Future<std::string> late = StartTask(kit.system(), EatAt(kit.system(), kitchen), stop.get_token());
+  ASSERT_TRUE(late.IsReady());
+  EXPECT_TRUE(absl::IsCancelled(late.Take().status()));
+  Future<std::string> done = StartTask(kit.system(), EatAt(kit.system(), kitchen), std::stop_token());
+  kit.Settle();
+  kitchen.Tell(Serve{});
+  kit.Settle();
+  EXPECT_EQ(done.Take().value(), "soup");
+}
+
+TEST(Cancellation, EndsTheAttemptThePauseAndFurtherAttemptsOfARetry) {
+  TestKit kit;
+  for (const bool waits_in_attempt : {true, false}) {
+    SCOPED_TRACE(waits_in_attempt);
+    std::stop_source stop;
+    int attempts = 0;
+    const RetryOptions options{.max_retries = 100, .delay = absl::Hours(1), .stop = stop.get_token()};
+    Future<void> retrying = StartTask(kit.system(), Retry(kit.toolbox(), options, [&]() -> Future<void> {
+                                        ++attempts;
+                                        if (waits_in_attempt) return SleepFor(kit.toolbox(), absl::Hours(1));
+                                        return MakeReadyFuture<void>(absl::UnavailableError("busy"));
+                                      }));
+    kit.Settle();
+    EXPECT_FALSE(retrying.IsReady());
+    stop.request_stop();
+    kit.Settle();
+    ASSERT_TRUE(retrying.IsReady());
+    EXPECT_TRUE(absl::IsCancelled(retrying.Take()));
+    EXPECT_EQ(attempts, 1);
+  }
+  std::stop_source stop;
+  stop.request_stop();
+  bool has_tried = false;
+  Future<void> never = StartTask(kit.system(), Retry(kit.toolbox(), {.stop = stop.get_token()}, [&]() -> Future<void> {
+                                   has_tried = true;
+                                   return MakeReadyFuture();
+                                 }));
+  kit.Settle();
+  EXPECT_TRUE(absl::IsCancelled(never.Take()));
+  EXPECT_FALSE(has_tried);
 }
 
 TEST(Cancellation, ReachesBlockingWorkAndDropsWorkThatWaits) {

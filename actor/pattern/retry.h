@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <stop_token>
 #include <type_traits>
 #include <utility>
 
@@ -26,6 +27,7 @@
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/task.h"
+#include "fraktor/utils/future/with_stop.h"
 #include "fraktor/utils/future/with_timeout.h"
 #include "fraktor/utils/toolbox/runtime_toolbox.h"
 
@@ -42,6 +44,9 @@ struct RetryOptions {
   double jitter = 0.0;
   // Whether an error is worth another attempt. Null means that every error is.
   std::function<bool(const absl::Status& error)> is_worth_it = nullptr;
+  // A request to stop cancels the attempt or the pause that is under way, and prevents further
+  // attempts: the result is Cancelled.
+  std::stop_token stop = {};
   // The stream of the toolbox's random generator.
   uint64_t random_stream = 0x7265747279;
 
@@ -69,6 +74,12 @@ auto Attempt(Fn& fn) -> decltype(fn()) {
   }
 }
 
+// The future itself if nobody can request a stop.
+template <class T>
+Future<T> Stoppable(Future<T> future, const std::stop_token& stop) {
+  return stop.stop_possible() ? WithStop(std::move(future), stop) : std::move(future);
+}
+
 // The result type of a task: absl::Status for void.
 template <class T>
 using TaskValue = std::conditional_t<std::is_void_v<T>, absl::Status, T>;
@@ -84,14 +95,15 @@ auto Retry(RuntimeToolbox& toolbox, RetryOptions options, Fn attempt)
   if (!valid.ok()) co_return valid;
   Random random = toolbox.MakeRandom(options.random_stream);
   for (int retry = 1;; ++retry) {
-    Future<T> trying = retry_internal::Attempt(attempt);
+    if (options.stop.stop_requested()) co_return future_internal::FutureCancelledError();
+    Future<T> trying = retry_internal::Stoppable(retry_internal::Attempt(attempt), options.stop);
     FutureResult<T> result = co_await trying;
     const absl::Status& status = retry_internal::StatusOf(result);
     if (status.ok() || retry > options.max_retries) co_return result;
     if (options.is_worth_it != nullptr && !options.is_worth_it(status)) co_return result;
     const absl::Duration delay = options.DelayBefore(retry, random.UniformDouble());
     if (delay <= absl::ZeroDuration()) continue;
-    Future<void> pausing = SleepFor(toolbox, delay);
+    Future<void> pausing = retry_internal::Stoppable(SleepFor(toolbox, delay), options.stop);
     const absl::Status paused = co_await pausing;
     if (!paused.ok()) co_return paused;
   }

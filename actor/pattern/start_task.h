@@ -15,6 +15,7 @@
 #define FRAKTOR_ACTOR_PATTERN_START_TASK_H_
 
 #include <optional>
+#include <stop_token>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -26,6 +27,7 @@
 #include "fraktor/utils/future/future_result.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/future/waker.h"
+#include "fraktor/utils/future/with_stop.h"
 
 namespace fraktor::inline v0 {
 
@@ -65,6 +67,12 @@ Future<FutureValue<T>> StartTask(ActorSystem& system, Task<T> task) {
   promise.OnCancel(start_task_internal::StopWaker(*runner));
   start_task_internal::RunIn(*runner, start_task_internal::RunInto(std::move(task), std::move(promise)));
   return std::move(future);
+}
+// A request to stop ends the task at its present co_await: the result is Cancelled.
+template <class T>
+Future<FutureValue<T>> StartTask(ActorSystem& system, Task<T> task, std::stop_token stop) {
+  if (stop.stop_requested()) return MakeReadyFuture<FutureValue<T>>(future_internal::FutureCancelledError());
+  return WithStop(StartTask(system, std::move(task)), std::move(stop));
 }
 
 }  // namespace fraktor::inline v0

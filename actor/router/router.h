@@ -37,6 +37,7 @@
 
 #include "fraktor/actor/cell/actor_props.h"
 #include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/context/spawn_error.h"
 #include "fraktor/actor/dispatch/dispatcher_choice.h"
 #include "fraktor/actor/ref/actor_ref.h"
 #include "fraktor/actor/router/resizer.h"
@@ -93,34 +94,50 @@ inline absl::StatusOr<ActorRef> SpawnBy(ActorContext& context, const absl::Statu
 }
 
 template <class Ref>
-Ref OrThrow(const absl::StatusOr<ActorRef>& spawned) {
-  if (!spawned.ok()) throw SpawnError(spawned.status());
+absl::StatusOr<Ref> Typed(const absl::StatusOr<ActorRef>& spawned) {
+  if (!spawned.ok()) return spawned.status();
   return Ref::Unchecked(*spawned);
 }
 
 }  // namespace router_internal
 
 // Spawns a pool of typed actors A(args...). `at` is a system, or a context in a turn of its actor.
-// Throws SpawnError, also for invalid options.
+// SpawnPool throws SpawnError; TrySpawnPool returns its status. Errors: those of MakePool and of
+// ActorContext::TrySpawn.
+template <class A, class At, class... Args>
+absl::StatusOr<RefOf<A>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name = {}, Args&&... args) {
+  const PropsPtr routee = typed_internal::MakePropsOf<A>(std::forward<Args>(args)...);
+  return router_internal::Typed<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
+}
 template <class A, class At, class... Args>
 RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name = {}, Args&&... args) {
-  const PropsPtr routee = typed_internal::MakePropsOf<A>(std::forward<Args>(args)...);
-  return router_internal::OrThrow<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
+  return spawn_internal::OrThrow(TrySpawnPool<A>(at, options, name, std::forward<Args>(args)...));
 }
 // The same with options for each routee: dispatcher, mailbox, supervision of its own children.
 template <class A, class At, class... Args>
+absl::StatusOr<RefOf<A>> TrySpawnPool(At& at, const PoolOptions& options, std::string_view name,
+                                      const SpawnOptions& of_routees, Args&&... args) {
+  const PropsPtr routee = typed_internal::MakePropsOf<A>(of_routees, std::forward<Args>(args)...);
+  return router_internal::Typed<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
+}
+template <class A, class At, class... Args>
 RefOf<A> SpawnPool(At& at, const PoolOptions& options, std::string_view name, const SpawnOptions& of_routees,
                    Args&&... args) {
-  const PropsPtr routee = typed_internal::MakePropsOf<A>(of_routees, std::forward<Args>(args)...);
-  return router_internal::OrThrow<RefOf<A>>(router_internal::SpawnBy(at, MakePool(options, *routee), name));
+  return spawn_internal::OrThrow(TrySpawnPool<A>(at, options, name, of_routees, std::forward<Args>(args)...));
 }
 
-// Spawns a group of actors that all handle the messages Ms.
+// Spawns a group of actors that all handle the messages Ms. SpawnGroup throws SpawnError;
+// TrySpawnGroup returns its status. Errors: those of MakeGroup and of ActorContext::TrySpawn.
+template <class At, class... Ms>
+absl::StatusOr<TypedRef<Ms...>> TrySpawnGroup(At& at, GroupOptions options, const std::vector<TypedRef<Ms...>>& routees,
+                                              std::string_view name = {}) {
+  for (const TypedRef<Ms...> routee : routees) options.routees.push_back(routee.untyped());
+  return router_internal::Typed<TypedRef<Ms...>>(router_internal::SpawnBy(at, MakeGroup(options), name));
+}
 template <class At, class... Ms>
 TypedRef<Ms...> SpawnGroup(At& at, GroupOptions options, const std::vector<TypedRef<Ms...>>& routees,
                            std::string_view name = {}) {
-  for (const TypedRef<Ms...> routee : routees) options.routees.push_back(routee.untyped());
-  return router_internal::OrThrow<TypedRef<Ms...>>(router_internal::SpawnBy(at, MakeGroup(options), name));
+  return spawn_internal::OrThrow(TrySpawnGroup(at, std::move(options), routees, name));
 }
 
 // The messages of router_messages.h for typed routers: the routees must handle the message, and a

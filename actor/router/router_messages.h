@@ -7,6 +7,8 @@
 //
 // The messages that manage a router go through its mailbox, as PoisonPill, Kill and Identify do.
 // All other messages go to routees.
+//
+// Thread safety: values. Any thread may send them.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTER_MESSAGES_H_
 #define FRAKTOR_ACTOR_ROUTER_ROUTER_MESSAGES_H_
 

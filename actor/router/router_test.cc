@@ -1077,6 +1077,22 @@ TEST_F(RouterTest, TypedPoolsAndGroupsAreReferencesAsAnyOther) {
   EXPECT_THROW(fraktor::SpawnPool<TypedWorker>(*system_, {.size = 0}, "bad", &book_), SpawnError);
 }
 
+TEST_F(RouterTest, TryFormsReturnTheStatusForWhichTheOthersThrow) {
+  const absl::StatusOr<TypedRef<Job, Count>> pool = TrySpawnPool<TypedWorker>(*system_, {.size = 2}, "pool", &book_);
+  ASSERT_TRUE(pool.ok()) << pool.status();
+  const std::vector<TypedRef<Job, Count>> routees = {*pool};
+  const absl::StatusOr<TypedRef<Job, Count>> group = TrySpawnGroup(*system_, {}, routees, "group");
+  ASSERT_TRUE(group.ok()) << group.status();
+  group->Tell(Job{1});
+  Settle();
+  EXPECT_EQ(book_.total(), 1u);
+
+  EXPECT_TRUE(absl::IsInvalidArgument(TrySpawnPool<TypedWorker>(*system_, {.size = 0}, "bad", &book_).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(TrySpawnPool<TypedWorker>(*system_, {}, "pool", SpawnOptions(), &book_).status()));
+  EXPECT_TRUE(absl::IsAlreadyExists(TrySpawnGroup(*system_, {}, routees, "group").status()));
+  EXPECT_THROW(SpawnGroup(*system_, {}, routees, "group"), SpawnError);
+}
+
 TEST_F(RouterTest, TypedRoutersTakeTypedMessagesForAllForAKeyAndForTheirManagement) {
   const auto pool = fraktor::SpawnPool<TypedWorker>(
       *system_, {.strategy = RouterStrategy::ConsistentHashing(), .size = 3}, "pool", &book_);

@@ -1,5 +1,11 @@
-// How a router chooses, in a form that senders can copy: part of a RouterStrategy
-// (router_strategy.h).
+// RoutingPlan: how a router chooses, in a form that senders can copy. It is a part of a
+// RouterStrategy (router_strategy.h). Programs write a RoutingMapping:
+//
+//   const RoutingMapping by_customer = [](const Envelope& message) -> std::optional<uint64_t> {
+//     const Order* order = message.TryAs<Order>();
+//     return order == nullptr ? std::nullopt : std::optional(order->customer);
+//   };
+//   PoolOptions options{.strategy = RouterStrategy::ConsistentHashing({.mapping = by_customer}), .size = 4};
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_ROUTER_ROUTING_PLAN_H_
@@ -18,8 +24,8 @@ inline constexpr size_t kMaxRoutees = 1 << 16;
 // Routees times virtual nodes, for consistent hashing.
 inline constexpr size_t kMaxRingPoints = 1 << 22;
 
-// Each built-in strategy has a header of its own: round_robin.h and so on. kCustom calls a
-// RoutingLogic of the program (routing_logic.h).
+// The kinds of strategies. RouterStrategy has a function for each (router_strategy.h). kCustom
+// calls a RoutingLogic of the program (routing_logic.h).
 enum class RoutingKind : uint8_t {
   kRoundRobin,
   kRandom,

@@ -1,6 +1,9 @@
 // How a run of an actor ends (InvokeResult), and why and how long an actor is suspended
 // (SuspendReason, ResumeCondition). MessageInvoker::Run returns an InvokeResult to the worker. A
-// middleware (invoker_middleware.h, with an example) chooses a reason and a condition.
+// middleware (invoker_middleware.h) chooses a reason and a condition:
+//
+//   const ResumeCondition soon = ResumeCondition::After(absl::Milliseconds(1));
+//   return MiddlewareFlow::Break(SuspendReason::kRateLimit, soon);
 //
 // Thread safety: values.
 #ifndef FRAKTOR_ACTOR_RUN_QUEUE_INVOKE_RESULT_H_

@@ -204,9 +204,8 @@ void Selection::Lose(EnvelopePtr message, const Receivers& receivers) const {
   }
   // The asker gets its error now and does not wait for the timeout.
   const auto why = [&] {
-    return MakeError(
-        absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-        absl::StrCat("nobody will answer ", ToAbsl(message->type()->name()), ": ", receivers.missing.message()));
+    return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
+                     absl::StrCat(ToAbsl(message->type()->name()), " gets no reply: ", receivers.missing.message()));
   };
   if (sender.IsPromise()) {
     AnswerPromise(sender, MakeEnvelope<ErrorReply>(ActorRef(), why()).release());

@@ -25,7 +25,7 @@ namespace fraktor::inline v0 {
 // Flags in the target word of a message, beside those of its reference. kCountedMark
 // (limited_sending.h) is another one.
 //
-// The cell of the target intercepts the message before the actor receives it
+// The runtime of the target intercepts the message before the actor receives it
 // (ActorLifecycle::OnInterceptedMessage), as for PoisonPill.
 inline constexpr uint64_t kIntercepted = uint64_t{1} << 35;
 // The recipient has forwarded the message: another actor replies to it.

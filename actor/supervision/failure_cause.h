@@ -1,4 +1,11 @@
 // FailureCause: how an actor failed, for supervision.
+//
+//   // Stops children that cannot start, and restarts all others.
+//   SupervisionDirective OnChildFailure(const Failure& failure) {
+//     return failure.cause == FailureCause::kInitialization ? Stop() : Restart();
+//   }
+//
+// Thread safety: values.
 #ifndef FRAKTOR_ACTOR_SUPERVISION_FAILURE_CAUSE_H_
 #define FRAKTOR_ACTOR_SUPERVISION_FAILURE_CAUSE_H_
 

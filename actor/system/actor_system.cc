@@ -522,7 +522,7 @@ void ActorSystem::AskFor(ActorRef to, EnvelopePtr question, AskCompletion& compl
     return;
   }
   ActorLifecycle& lifecycle = *parts_->tree;
-  absl::Status refused = CheckQuestion(lifecycle, to, completion);
+  absl::Status refused = CheckAsk(lifecycle, to, completion);
   if (IsTerminated() && completion.timeout > absl::ZeroDuration()) {
     refused = Ended();
     question->set_target_word(to.word());
@@ -589,7 +589,7 @@ absl::StatusOr<ActorRef> ActorSystem::Resolve(std::string_view path) const {
       absl::StatusCode::kNotFound, PathResolutionErrorKind::kPidUnknown,
       absl::StrCat("no living actor has the path ", ToAbsl(parsed.ToCanonical()),
                    parsed.parts().system() == name()
-                       ? "; look at its name, or whether it has ended: with a uid (#7) only one life is meant"
+                       ? "; check its name, and whether it has ended: a path with a uid (#7) names one incarnation only"
                        : absl::StrCat("; this system is \"", ToAbsl(name()), "\"")));
 }
 
@@ -643,10 +643,11 @@ ShutdownReport ActorSystem::Shutdown(absl::Duration timeout) {
   }
   if (parts_->scheduler->state() == SchedulerState::kStopped) return report;
   if (IsWorkerThread() || ActorWorker::Current() != nullptr) {
-    parts_->log.Log(LogLevel::kError,
-                    {.at = parts_->toolbox->WallNow(),
-                     .text = "Shutdown was called by a worker, which must not wait for actors: the system ends, and "
-                             "nobody has waited for it; call Terminate there"});
+    parts_->log.Log(
+        LogLevel::kError,
+        {.at = parts_->toolbox->WallNow(),
+         .text = "Shutdown was called on a worker, which must not wait for actors, so it does not wait until "
+                 "the system has ended; call Terminate there"});
     Terminate();
     return NotStopped();
   }

@@ -344,7 +344,7 @@ class ActorSystem {
   template <class R>
   static constexpr void CheckWaitsForAMessage() {
     static_assert(!std::is_same_v<R, absl::Status>,
-                  "AskAndWait<R> comes to a StatusOr<R>, so that R is a message and no Status: answer with Done");
+                  "AskAndWait<R> comes to a StatusOr<R>, so that R is a message and no Status: reply with Done");
   }
   template <class R, class M>
   absl::StatusOr<R> AskAndBlock(ActorRef to, M&& message, absl::Duration timeout) {

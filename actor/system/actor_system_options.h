@@ -2,6 +2,9 @@
 //
 //   ActorSystemOptions options{.config = {.system_name = "shop"}, .workers = 4};
 //   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<ActorSystem> system, ActorSystem::Create(options));
+//
+// Thread safety: a value. The system copies it, so one object may serve for several systems, one
+// after the other. The comments of members that are functions name the threads that call them.
 #ifndef FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_OPTIONS_H_
 #define FRAKTOR_ACTOR_SYSTEM_ACTOR_SYSTEM_OPTIONS_H_
 

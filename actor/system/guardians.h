@@ -1,5 +1,27 @@
 // The guardians: the root, /user, /system and /temp, of which all other actors are descendants.
-// ActorSystem spawns them. Internal, except for the termination hooks of /system.
+// ActorSystem spawns them. Programs use the messages for the termination hooks of /system, and no
+// other name of this header:
+//
+//   // Delays the end of the system until it has said goodbye.
+//   class Greeter final : public ActorInstance {
+//    public:
+//     explicit Greeter(std::string* said) : said_(*said) {}
+//     absl::Status PreStart(ActorContext& context) override {
+//       context.Tell(context.system().system_guardian(), RegisterTerminationHook{});
+//       return absl::OkStatus();
+//     }
+//     absl::Status Receive(ActorContext& context, Envelope& message) override {
+//       if (!message.Is<TerminationHook>()) return context.Unhandled(message);
+//       said_ = "goodbye";
+//       context.Reply(TerminationHookDone{});
+//       return absl::OkStatus();
+//     }
+//
+//    private:
+//     std::string& said_;
+//   };
+//
+// Called by: ActorSystem. Thread: the turns of the guardians.
 #ifndef FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 #define FRAKTOR_ACTOR_SYSTEM_GUARDIANS_H_
 

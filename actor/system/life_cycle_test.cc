@@ -627,6 +627,46 @@ TEST_F(LifeCycle, StopsChildrenInAPreRestartThatAsksForIt) {
   }
 }
 
+class Idle final : public ActorInstance {
+ public:
+  absl::Status Receive(ActorContext&, Envelope&) override { return absl::OkStatus(); }
+};
+
+// Fails on each message, and does in PreRestart what is usual.
+class CallsTheUsualPreRestart final : public ActorInstance {
+ public:
+  CallsTheUsualPreRestart(Diary* diary, ActorRef* child) : diary_(*diary), child_(*child) {}
+
+  absl::Status Receive(ActorContext& context, Envelope&) override {
+    child_ = context.Spawn(PropsOf<Idle>());
+    return absl::InternalError("broken");
+  }
+  absl::Status PreRestart(ActorContext& context, const absl::Status&, Envelope*) override {
+    diary_.Add("PreRestart");
+    UsualPreRestart(context);
+    return absl::OkStatus();
+  }
+  void PostStop(ActorContext&) override { diary_.Add("PostStop"); }
+
+ private:
+  Diary& diary_;
+  ActorRef& child_;
+};
+
+// A11
+TEST_F(LifeCycle, APreRestartCanCallTheUsualOneByItsName) {
+  Diary diary;
+  ActorRef child;
+  const PropsPtr props = MakeProps<CallsTheUsualPreRestart>({}, &diary, &child);
+  const ActorRef actor = system().Spawn(*props, "usual");
+  Say(actor, "fail");
+  Settle();
+  EXPECT_EQ(diary.Take(), (Lines{"PreRestart", "PostStop"}));
+  EXPECT_TRUE(IsAlive(actor));
+  EXPECT_FALSE(child.IsNoOne());
+  EXPECT_FALSE(IsAlive(child));
+}
+
 // A19
 TEST_F(LifeCycle, EndsAtAPoisonPillAfterWhatWasSentBefore) {
   const ActorRef a = Spawn("a");

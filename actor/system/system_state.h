@@ -2,6 +2,12 @@
 // runs. ActorSystem sets the guardians of a booting state one by one. IntoRunning makes a running
 // state of it, which has all three.
 //
+//   BootingSystemState booting;
+//   booting.SetGuardian(GuardianKind::kRoot, root);
+//   booting.SetGuardian(GuardianKind::kUser, user);
+//   booting.SetGuardian(GuardianKind::kSystem, system);
+//   FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<RunningSystemState> running, std::move(booting).IntoRunning());
+//
 // A guardian is a reference and a flag. The state does not own the actors.
 //
 // Thread safety: a booting state belongs to one thread; any thread may use a running state.

@@ -1,6 +1,11 @@
 // ActorTrace: writes the events of actors into the trace of a simulation: each spawn, each message
 // with its sender and recipient, each end, and each lost message.
 //
+//   auto trace = std::make_shared<ActorTrace>(toolbox->trace());
+//   ActorSystemOptions options{.config = {.system_name = "shop"}, .toolbox = toolbox.get()};
+//   options.tree_observer = trace.get();
+//   options.scheduler.dispatchers.default_pool.middleware = {trace};
+//
 // Actors are named by the number of their spawning, and the promises of asks by the number of their
 // first appearance. So they have the same names in every run of a seed, at any address.
 //

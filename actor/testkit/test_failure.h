@@ -1,5 +1,11 @@
 // How the test kit fails a test: at the line of the expectation, with a text about the actual
-// events.
+// events. Helpers of tests do the same:
+//
+//   void ExpectPositive(int number, TestLocation at = TestLocation::Here()) {
+//     if (number <= 0) ReportFailure(at, "the number is not positive");   // names the line of the caller
+//   }
+//
+// Thread safety: the thread of the test.
 #ifndef FRAKTOR_ACTOR_TESTKIT_TEST_FAILURE_H_
 #define FRAKTOR_ACTOR_TESTKIT_TEST_FAILURE_H_
 

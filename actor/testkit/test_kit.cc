@@ -179,14 +179,15 @@ std::vector<std::string> TestKit::BusyActors() const {
 std::string TestKit::DescribeBusy() const {
   std::vector<std::string> busy = BusyActors();
   if (busy.empty()) {
-    return "\n  no actor has something to do at the moment: look for a timer that fires again and again";
+    return "\n  no actor has work now: look for a timer that fires again and again";
   }
   const size_t more = busy.size() - std::min(busy.size(), kNamed);
   busy.resize(busy.size() - more);
-  return absl::StrCat("\n  these have something to do:\n    ", absl::StrJoin(busy, "\n    "),
-                      more == 0 ? "" : absl::StrCat("\n    and ", more, " more"),
-                      "\n  look whether they, or those that they talk with, send something in each turn; what is to "
-                      "happen again and again belongs to a timer");
+  return absl::StrCat(
+      "\n  these actors have work:\n    ", absl::StrJoin(busy, "\n    "),
+      more == 0 ? "" : absl::StrCat("\n    and ", more, " more"),
+      "\n  check whether they, or actors that they talk to, send a message in each turn; use a timer for "
+      "what repeats");
 }
 
 void TestKit::EndPumping(TestLocation at, const absl::Status& ran) {

@@ -174,8 +174,16 @@ class TestKit {
     return system_->Spawn({}, std::move(factory));
   }
   template <int&... kDeduced, ActorFactory Factory>
+  RefOf<MadeBy<Factory>> Spawn(const SpawnOptions& options, Factory factory) {
+    return system_->Spawn({}, options, std::move(factory));
+  }
+  template <int&... kDeduced, ActorFactory Factory>
   RefOf<MadeBy<Factory>> SpawnNamed(std::string_view name, Factory factory) {
     return system_->Spawn(name, std::move(factory));
+  }
+  template <int&... kDeduced, ActorFactory Factory>
+  RefOf<MadeBy<Factory>> SpawnNamed(std::string_view name, const SpawnOptions& options, Factory factory) {
+    return system_->Spawn(name, options, std::move(factory));
   }
   // Spawns an actor by its recipe. A failure to spawn fails the test.
   ActorRef Spawn(const ActorProps& props, std::string_view name = {}, TestLocation at = TestLocation::Here());

@@ -104,7 +104,7 @@ TEST(TestKit, SaysWhoNeverComesToRest) {
   };
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), "has not come to rest after 1000 steps");
   // No other actor is named.
-  constexpr char kWho[] = "these have something to do:\n    pekko://default/user/spinner\n  look whether";
+  constexpr char kWho[] = "these actors have work:\n    pekko://default/user/spinner\n  check whether";
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Settle(); }), kWho);
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.Advance(absl::Seconds(1)); }), kWho);
   EXPECT_TEST_ENDS(with_spinner([](TestKit& kit) { kit.RunUntil([] { return false; }, absl::Seconds(1)); }), kWho);
@@ -131,7 +131,7 @@ TEST(TestKit, SaysThatNoActorIsBusyWhereTimersAre) {
     EXPECT_TRUE(kit.toolbox().SchedulePeriodic({.period = absl::Milliseconds(1)}, [] {}).ok());
     kit.Advance(absl::Hours(1));
   };
-  EXPECT_TEST_ENDS(with_timer(), "no actor has something to do at the moment: look for a timer");
+  EXPECT_TEST_ENDS(with_timer(), "no actor has work now: look for a timer");
 }
 
 TEST(TestKit, AProbeWaitsInVirtualTimeAndOnlyAsLongAsItTakes) {

@@ -49,7 +49,8 @@ class ReceiveTimeoutState final : public CellAttachment {
   absl::Status Set(ActorContext& context, absl::Duration timeout) {
     ActorWorker& worker = ActorContext::worker();
     if (worker.toolbox == nullptr)
-      return absl::FailedPreconditionError("receive timeout: this scheduler has no timers");
+      return absl::FailedPreconditionError(
+          "receive timeout: the worker has no toolbox, and so no timers; run the actor in an ActorSystem");
     const uint64_t serial = serial_ + 1;
     FRAKTOR_ASSIGN_OR_RETURN(const TimerId armed, Schedule(*worker.toolbox, context.self(), serial, timeout));
     Disarm();

@@ -37,7 +37,7 @@ namespace fraktor::inline v0 {
 // Takes effect at the end of the current handler, and replaces an earlier timeout. InfiniteDuration
 // switches it off. On an error the earlier one stays: InvalidArgument if the timeout is not
 // positive or above kMaxTimerDelay (timer_period.h), ResourceExhausted if the toolbox has no timer
-// left, FailedPrecondition if the dispatcher has no timers at all.
+// left, FailedPrecondition if the worker has no toolbox.
 absl::Status SetReceiveTimeout(ActorContext& context, absl::Duration timeout);
 
 void CancelReceiveTimeout(ActorContext& context);

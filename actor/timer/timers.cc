@@ -47,7 +47,9 @@ class TimersBase::Table final : public CellAttachment {
   absl::Status Start(ActorContext& context, std::string_view key, NewTimer timer) {
     RuntimeToolbox* const toolbox = ActorContext::worker().toolbox;
     if (toolbox == nullptr) {
-      return absl::FailedPreconditionError(absl::StrCat(Title(key), ": this scheduler has no timers"));
+      return absl::FailedPreconditionError(absl::StrCat(
+          Title(key),
+          " was not started: the worker has no toolbox, and so no timers; run the actor in an ActorSystem"));
     }
     const auto found = timers_.find(key);
     if (found == timers_.end() && timers_.size() >= limit_) {

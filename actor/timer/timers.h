@@ -98,8 +98,8 @@ class Timers : public TimersBase {
 
   // Delivers the message once, after `delay`; at once if that is not positive. On an error an
   // earlier timer of the key stays: InvalidArgument above kMaxTimerDelay, ResourceExhausted if the
-  // actor has too many timers or the toolbox has none left, FailedPrecondition if the dispatcher
-  // has no timers at all.
+  // actor has too many timers or the toolbox has none left, FailedPrecondition if the worker
+  // has no toolbox.
   template <class M>
   absl::Status StartSingle(std::string_view key, M&& message, absl::Duration delay) {
     Check<M>();

@@ -25,6 +25,8 @@
 //
 //   Deferred<Meal> On(Context& context, const Order&) { return Stash(context); }
 //   Deferred<Meal> On(Context&, const Order&) { return absl::InternalError("the oven is broken"); }
+//
+// Thread safety: values. A ReplyTo is made in a turn of the actor; any thread may reply by it.
 #ifndef FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
 #define FRAKTOR_ACTOR_TYPED_REPLY_LATER_H_
 

@@ -70,6 +70,9 @@ TEST(Spawn, CallsAFactoryForEachStart) {
   kit.Settle();
   EXPECT_EQ(kit.AskAndWait(kit.Spawn(factory), GetBalance{})->cents, 400);
   EXPECT_EQ(kit.AskAndWait(kit.SpawnNamed("carol", factory), GetBalance{})->cents, 500);
+  const SpawnOptions small{.mailbox = {.capacity = 1}};
+  EXPECT_EQ(kit.AskAndWait(kit.Spawn(small, factory), GetBalance{})->cents, 600);
+  EXPECT_EQ(kit.AskAndWait(kit.SpawnNamed("dora", small, factory), GetBalance{})->cents, 700);
 }
 
 TEST(Spawn, TakesAFailureOfAFactoryForOneOfTheActor) {

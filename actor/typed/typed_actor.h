@@ -50,6 +50,10 @@
 // (HandlerReturnsAnotherReply), a handler that returns no reply although its message declares one
 // (HandlerReturnsNoReply), a hook with another signature (HookHasAnotherSignature).
 //
+// Thread safety: the functions and hooks of an actor run in its turns, one after the other and on
+// changing threads, so its members need no locks. A Context is valid in these turns only; other
+// threads send messages to the Ref.
+//
 // Further headers: spawn_options.h (mailbox, dispatcher and supervision of an actor),
 // typed_context.h (everything that a handler may do; Become, Adapt), typed_props.h (recipes).
 #ifndef FRAKTOR_ACTOR_TYPED_TYPED_ACTOR_H_
@@ -57,7 +61,7 @@
 
 #include "fraktor/actor/typed/interleaving_task.h"
 #include "fraktor/actor/typed/internal/handler_checks.h"
-#include "fraktor/actor/typed/internal/typed_props.h"
+#include "fraktor/actor/typed/typed_props.h"
 #include "fraktor/actor/typed/reply_later.h"
 #include "fraktor/actor/typed/spawn_options.h"
 #include "fraktor/actor/typed/typed_context.h"

@@ -636,7 +636,7 @@ TEST_F(TypedActorTest, SaysWhoHasNotAnsweredAndWhatMayBeWrong) {
   };
   const absl::Status late = Ask(system_->Spawn<Mute>("mute"), Greet{"you"}).status();
   EXPECT_EQ(late.code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_TRUE(Says(late, {"pekko://default/user/mute has not answered", "Greet", "within 10s", "forgotten to answer"}))
+  EXPECT_TRUE(Says(late, {"pekko://default/user/mute has not replied to", "Greet", "within 10s", "forgotten to reply"}))
       << late;
   const absl::Status bad = system_->AskAndWait(system_->Spawn<Greeter>(), Greet{"you"}, absl::ZeroDuration()).status();
   EXPECT_EQ(bad.code(), absl::StatusCode::kInvalidArgument);
@@ -645,7 +645,7 @@ TEST_F(TypedActorTest, SaysWhoHasNotAnsweredAndWhatMayBeWrong) {
 
 TEST_F(TypedActorTest, SaysWhatIsWrongWithAPath) {
   const absl::Status nobody = system_->Resolve("/user/nobody").status();
-  EXPECT_TRUE(Says(nobody, {"pekko://default/user/nobody", "look at its name"})) << nobody;
+  EXPECT_TRUE(Says(nobody, {"pekko://default/user/nobody", "check its name"})) << nobody;
   const absl::Status other = system_->Resolve("pekko://shop/user/cart").status();
   EXPECT_TRUE(Says(other, {"pekko://shop/user/cart", "this system is \"default\""})) << other;
   const absl::Status bad = system_->Resolve("/user/a b").status();

@@ -173,8 +173,8 @@ void FailAsker(const LocalNode& node, ActorRef to, const Envelope& message, Dead
   const ActorRef sender = message.sender();
   const auto failed = [&] {
     return Restated(why, why.code(),
-                    absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()), ", which was for ",
-                                 node.system.PathOf(to), ": ", why.message()));
+                    absl::StrCat(ToAbsl(message.type()->name()), ", which was for ", node.system.PathOf(to),
+                                 ", gets no reply: ", why.message()));
   };
   if (sender.IsRemote()) {
     FailRemoteAsk(sender, failed);

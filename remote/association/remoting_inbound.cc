@@ -216,8 +216,8 @@ class BatchDelivery final : public ActorRefCodec {
     EnvelopePtr envelope = *std::move(decoded);
     if (node_.options.untrusted && !MayReceive(to, *envelope)) {
       FailRemoteAsk(sender, [&] {
-        return absl::PermissionDeniedError(absl::StrCat("nobody will answer ", ToAbsl(envelope->type()->name()),
-                                                        ": peers are not trusted at ", node_.parts.ToString()));
+        return absl::PermissionDeniedError(absl::StrCat(
+            ToAbsl(envelope->type()->name()), " gets no reply: peers are not trusted at ", node_.parts.ToString()));
       });
       return;
     }
@@ -264,8 +264,8 @@ class BatchDelivery final : public ActorRefCodec {
              .message = {.type_name = message.type()->name(), .type = message.type(), .message = message.payload()}}},
         node_.Now());
     FailRemoteAsk(message.sender(), [&] {
-      return absl::InvalidArgumentError(absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()),
-                                                     ": it is for a path that is none of an actor of ",
+      return absl::InvalidArgumentError(absl::StrCat(ToAbsl(message.type()->name()),
+                                                     " gets no reply: it is for a path that is none of an actor of ",
                                                      node_.parts.ToString()));
     });
   }
@@ -273,8 +273,8 @@ class BatchDelivery final : public ActorRefCodec {
   // Who asked need not wait: elsewhere, or here, if it is an answer.
   void FailUnread(const Recipient& to, ActorRef sender, std::string_view manifest, const absl::Status& why) const {
     FailRemoteAsk(sender, [&] {
-      return absl::InvalidArgumentError(absl::StrCat("nobody will answer ", ToAbsl(manifest), ": ",
-                                                     node_.parts.ToString(), " cannot read it: ", why.message()));
+      return absl::InvalidArgumentError(absl::StrCat(ToAbsl(manifest), " gets no reply: ", node_.parts.ToString(),
+                                                     " cannot read it: ", why.message()));
     });
     if (!to.ref.IsPromise()) return;
     fraktor::Tell(

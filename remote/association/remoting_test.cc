@@ -196,16 +196,17 @@ TEST_F(RemotingTest, SaysWhereTheOneIsThatDoesNotAnswer) {
   const absl::StatusOr<Note> note =
       a.system().AskAndWait<Note>(b.From(a, "/system/silent"), Question{1}, absl::Seconds(5));
   EXPECT_TRUE(absl::IsDeadlineExceeded(note.status()));
-  EXPECT_EQ(note.status().message(),
-            "ask timed out: pekko://b@b:2552/system/silent has not answered fraktor::Question of pekko://a/temp within "
-            "5s; its node is connected, but what the target is doing is not known here");
+  EXPECT_EQ(
+      note.status().message(),
+      "ask timed out: pekko://b@b:2552/system/silent has not replied to fraktor::Question of pekko://a/temp within "
+      "5s; its node is connected, but what the target is doing is not known here");
   // By its uid as well.
   auto probe = a.kit->Probe();
   probe.Send(b.From(a, "/system/silent"), Identify{.id = 1});
   const ActorRef there = probe.Expect<ActorIdentity>().ref;
   EXPECT_NE(there, b.From(a, "/system/silent"));
   const absl::Status again = a.system().AskAndWait<Note>(there, Question{1}, absl::Seconds(5)).status();
-  EXPECT_TRUE(Has(again, "ask timed out: pekko://b@b:2552/system/silent has not answered")) << again;
+  EXPECT_TRUE(Has(again, "ask timed out: pekko://b@b:2552/system/silent has not replied to")) << again;
 }
 
 TEST_F(RemotingTest, SaysThatANodeIsNotConnectedAndWhy) {
@@ -215,7 +216,7 @@ TEST_F(RemotingTest, SaysThatANodeIsNotConnectedAndWhy) {
   a.kit->ExpectLog({.level = LogLevel::kWarning, .contains = "stream to pekko://c@c:2552 could not be opened"}, 1, [&] {
     const absl::Status absent = a.system().AskAndWait<Note>(nowhere, Question{1}, absl::Seconds(5)).status();
     EXPECT_TRUE(absl::IsDeadlineExceeded(absent)) << absent;
-    EXPECT_TRUE(Has(absent, "pekko://c@c:2552/user/echo has not answered")) << absent;
+    EXPECT_TRUE(Has(absent, "pekko://c@c:2552/user/echo has not replied to")) << absent;
     EXPECT_TRUE(Has(absent, "; its node is not connected: nobody answers at pekko://c:2552")) << absent;
   });
   // Somebody is there, who is called otherwise.
@@ -272,7 +273,7 @@ TEST_F(RemotingTest, TellsWhoAskedWhyNobodyAnswers) {
   EXPECT_TRUE(Has(unhandled, "pekko://b/user/moody does not handle fraktor::Note")) << unhandled;
   const absl::Status nobody = ask(b.From(a, "/user/nobody"), Question{1});
   EXPECT_TRUE(absl::IsDeadlineExceeded(nobody)) << nobody;
-  EXPECT_TRUE(Has(nobody, "nobody will answer fraktor::Question")) << nobody;
+  EXPECT_TRUE(Has(nobody, "fraktor::Question gets no reply")) << nobody;
   EXPECT_TRUE(Has(nobody, "/user/nobody")) << nobody;
   const absl::Status answer = ask(there, Rare{1});
   EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
@@ -295,7 +296,7 @@ TEST_F(RemotingTest, TellsWhoAskedWhatCannotBeRead) {
   b.kit->SpawnNamed<Echo>("echo");
   const absl::Status question = a.system().AskAndWait<Note>(b.From(a, "/user/echo"), Rare{1}, absl::Hours(1)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(question)) << question;
-  EXPECT_TRUE(Has(question, "nobody will answer test.rare: pekko://b@b:2552 cannot read it: no codec")) << question;
+  EXPECT_TRUE(Has(question, "test.rare gets no reply: pekko://b@b:2552 cannot read it: no codec")) << question;
   const absl::Status answer = b.system().AskAndWait<Note>(a.From(b, "/user/moody"), Refs{1}, absl::Hours(1)).status();
   EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
   EXPECT_TRUE(Has(answer, "the answer test.rare from pekko://a@a:2552 cannot be read here: no codec")) << answer;
@@ -466,7 +467,7 @@ TEST_F(RemotingTest, LosesWhatHasNoCodecAndKeepsTheLink) {
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(ErrorKindOf<SerializationErrorKind>(status), SerializationErrorKind::kNotRegistered) << status;
   EXPECT_TRUE(Has(status,
-                  "nobody will answer fraktor::Private, which was for pekko://b@b:2552/system/pb: no codec is "
+                  "fraktor::Private, which was for pekko://b@b:2552/system/pb, gets no reply: no codec is "
                   "registered"))
       << status;
 }

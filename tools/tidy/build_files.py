@@ -5,6 +5,9 @@ import dataclasses
 import fnmatch
 import posixpath
 
+# Targets of which a target that depends on them may include the headers.
+EXPORTERS = {"fraktor_cc_umbrella": "deps", "alias": "actual"}
+
 
 @dataclasses.dataclass
 class Rule:
@@ -92,6 +95,36 @@ def files(rule, attribute, tree):
     names = [value] if isinstance(value, str) else value if isinstance(value, list) else []
     own = [name for name in names if isinstance(name, str) and not name.startswith(("//", "@"))]
     return [posixpath.join(folder, name.lstrip(":")) for name in own]
+
+
+def _label(text, folder):
+    """The full label of a target of this repository; None for one of another."""
+    text = text.removeprefix("@fraktor")
+    if text.startswith("@"):
+        return None
+    if text.startswith("//"):
+        package, colon, name = text[2:].partition(":")
+        return f"//{package}:{name if colon else posixpath.basename(package)}"
+    return f"//{folder}:{text.removeprefix(':')}"
+
+
+def labels(rule, attribute):
+    """The targets of this repository that an attribute names."""
+    value = rule.attributes.get(attribute)
+    names = [value] if isinstance(value, str) else value or []
+    found = [_label(name, posixpath.dirname(rule.path)) for name in names]
+    return [label for label in found if label is not None]
+
+
+def exported(label, by_label):
+    """The targets whose headers a target may include that depends on `label`."""
+    rule = by_label.get(label)
+    if rule is None or rule.kind not in EXPORTERS:
+        return {label}
+    found = set()
+    for other in labels(rule, EXPORTERS[rule.kind]):
+        found |= exported(other, by_label)
+    return found
 
 
 def test_only_files(tree):

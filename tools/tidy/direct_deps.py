@@ -11,7 +11,6 @@ the BUILD files. A header of the repository counts as reachable if it belongs to
 Headers of other repositories are not checked.
 """
 
-import posixpath
 import re
 
 from tidy import build_files
@@ -20,30 +19,10 @@ from tidy import finding
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"fraktor/([^"]+)"', re.MULTILINE)
 _SOURCES = ("srcs", "hdrs", "textual_hdrs")
 _OF_PROTO = {"fraktor_cc_proto_library": (".pb.h",), "cc_grpc_library": (".pb.h", ".grpc.pb.h")}
-# Targets of which a target that depends on them may include the headers.
-_EXPORTERS = {"fraktor_cc_umbrella": "deps", "alias": "actual"}
 
 
 def _is_cc(rule):
-    return "cc_" in rule.kind and rule.kind not in _OF_PROTO and rule.kind not in _EXPORTERS
-
-
-def _label(text, folder):
-    """The full label of a target of this repository; None for one of another."""
-    text = text.removeprefix("@fraktor")
-    if text.startswith("@"):
-        return None
-    if text.startswith("//"):
-        package, colon, name = text[2:].partition(":")
-        return f"//{package}:{name if colon else posixpath.basename(package)}"
-    return f"//{folder}:{text.removeprefix(':')}"
-
-
-def _labels(rule, attribute):
-    value = rule.attributes.get(attribute)
-    names = [value] if isinstance(value, str) else value or []
-    found = [_label(name, posixpath.dirname(rule.path)) for name in names]
-    return [label for label in found if label is not None]
+    return "cc_" in rule.kind and rule.kind not in _OF_PROTO and rule.kind not in build_files.EXPORTERS
 
 
 def _headers(rule, tree):
@@ -54,17 +33,6 @@ def _headers(rule, tree):
     return build_files.files(rule, "hdrs", tree) + build_files.files(rule, "textual_hdrs", tree)
 
 
-def _exported(label, rules):
-    """The targets whose headers a target may include that depends on `label`."""
-    rule = rules.get(label)
-    if rule is None or rule.kind not in _EXPORTERS:
-        return {label}
-    found = set()
-    for other in _labels(rule, _EXPORTERS[rule.kind]):
-        found |= _exported(other, rules)
-    return found
-
-
 def missing(tree):
     """Yields (rule, path of the source, line, header, owners) for each header that a target includes without a dep."""
     rules = {rule.label: rule for rule in build_files.rules(tree)}
@@ -73,12 +41,12 @@ def missing(tree):
         if _is_cc(rule) or rule.kind in _OF_PROTO:
             for header in _headers(rule, tree):
                 owners.setdefault(header, []).append(label)
-    exported = {label: _exported(label, rules) for label in rules}
+    exported = {label: build_files.exported(label, rules) for label in rules}
     for label, rule in rules.items():
         if not _is_cc(rule):
             continue
         sources = [path for attribute in _SOURCES for path in build_files.files(rule, attribute, tree)]
-        reachable = {label}.union(*(exported.get(dep, {dep}) for dep in _labels(rule, "deps")))
+        reachable = {label}.union(*(exported.get(dep, {dep}) for dep in build_files.labels(rule, "deps")))
         for path in sources:
             if path not in tree:
                 continue

@@ -1,15 +1,22 @@
-"""A target whose headers are all internal is not public: programs cannot depend on it.
+"""The headers of a folder that programs must not include are in its folder `internal`. Three rules keep them inside:
 
-The headers of a folder that programs must not include are in its folder `internal`. A public target may contain some of
-them beside a header of the API, whose sources need them.
+- A target whose headers are all internal is not public: programs cannot depend on it. A public target may contain some
+  of them beside a header of the API, whose sources need them.
+- A header of the API does not include internal headers of another folder: a program would then include them, too.
+- Sources include internal headers of their own room only. A room is a folder of the root, such as `actor`. Tests in
+  docs/ are free: they compile the examples of internal headers.
+
+Inside of a room, sources and internal headers include what they need.
 """
 
 import posixpath
+import re
 
 from tidy import build_files
 from tidy import finding
 
 _PUBLIC = "//visibility:public"
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"fraktor/([^"]+)"', re.MULTILINE)
 
 
 def is_internal(path):
@@ -17,11 +24,43 @@ def is_internal(path):
     return posixpath.basename(posixpath.dirname(path)) == "internal"
 
 
-def check(tree):
-    """Yields a finding for each public library that has only internal headers."""
+def _folder(path):
+    """The folder that a file belongs to: `a/b` for files of `a/b/internal`, too."""
+    return posixpath.dirname(path).removesuffix("/internal")
+
+
+def _room(path):
+    return path.partition("/")[0]
+
+
+def _public_targets(tree):
     for rule in build_files.rules(tree):
         if not rule.kind.endswith("cc_library") or _PUBLIC not in (rule.attributes.get("visibility") or []):
             continue
         headers = build_files.files(rule, "hdrs", tree) + build_files.files(rule, "textual_hdrs", tree)
         if headers and all(map(is_internal, headers)):
             yield finding.Finding(rule.path, rule.line, f"{rule.label} is public and has only internal headers")
+
+
+def _includes(tree):
+    test_only = build_files.test_only_files(tree)
+    for path in tree.with_suffix(".h", ".cc"):
+        if path.startswith("docs/"):
+            continue
+        is_of_api = path.endswith(".h") and not is_internal(path) and path not in test_only
+        for match in _INCLUDE.finditer(tree.text(path)):
+            header = match.group(1)
+            if not is_internal(header) or _folder(header) == _folder(path):
+                continue
+            line = tree.text(path).count("\n", 0, match.start()) + 1
+            if _room(header) != _room(path):
+                yield finding.Finding(path, line, f"{header} is internal to {_room(header)}")
+            elif is_of_api:
+                yield finding.Finding(path, line, f"{header} is internal to {_folder(header)}, and programs include "
+                                      f"{posixpath.basename(path)}")
+
+
+def check(tree):
+    """Yields a finding for each internal header that is visible where it must not be."""
+    yield from _public_targets(tree)
+    yield from _includes(tree)

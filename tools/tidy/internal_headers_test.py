@@ -12,8 +12,13 @@ def _found(build):
     return [str(found) for found in internal_headers.check(source_tree.FakeTree({"x/BUILD.bazel": build}))]
 
 
+def _found_in(path, included):
+    tree = source_tree.FakeTree({path: f'#include <vector>\n#include "fraktor/{included}"\n'})
+    return [str(found) for found in internal_headers.check(tree)]
+
+
 class InternalHeadersTest(unittest.TestCase):
-    """Who may depend on internal headers."""
+    """Who may depend on internal headers, and who may include them."""
 
     def test_finds_a_public_target_with_only_internal_headers(self):
         build = f'fraktor_cc_library(name = "a", hdrs = ["internal/a.h", "internal/b.h"], {_PUBLIC})\n'
@@ -27,6 +32,30 @@ class InternalHeadersTest(unittest.TestCase):
 
     def test_is_quiet_about_a_public_target_without_headers(self):
         self.assertEqual(_found(f'fraktor_cc_library(name = "a", srcs = ["a.cc"], {_PUBLIC})\n'), [])
+
+    def test_finds_a_source_that_includes_an_internal_header_of_another_room(self):
+        found = _found_in("store/log/log.cc", "actor/cell/internal/names.h")
+        self.assertEqual(found, ["store/log/log.cc:2: actor/cell/internal/names.h is internal to actor"])
+
+    def test_finds_a_header_of_the_api_that_includes_an_internal_header_of_another_folder(self):
+        found = _found_in("actor/tree/tree.h", "actor/cell/internal/names.h")
+        self.assertEqual(found, [
+            "actor/tree/tree.h:2: actor/cell/internal/names.h is internal to actor/cell, and programs include tree.h"])
+
+    def test_is_quiet_about_includes_inside_of_a_room(self):
+        for path in ("actor/tree/tree.cc", "actor/tree/tree_test.cc", "actor/tree/internal/tree.h", "actor/cell/cell.h",
+                     "actor/cell/internal/cell.cc"):
+            self.assertEqual(_found_in(path, "actor/cell/internal/names.h"), [])
+
+    def test_is_quiet_about_headers_that_only_tests_include(self):
+        tree = source_tree.FakeTree({
+            "actor/tree/BUILD.bazel": 'fraktor_cc_library(name = "a", testonly = True, hdrs = ["fixture.h"])\n',
+            "actor/tree/fixture.h": '#include "fraktor/actor/cell/internal/names.h"\n'})
+        self.assertEqual(list(internal_headers.check(tree)), [])
+
+    def test_is_quiet_about_headers_of_the_api_and_tests_of_examples(self):
+        self.assertEqual(_found_in("store/log/log.cc", "actor/cell/names.h"), [])
+        self.assertEqual(_found_in("docs/examples_test.cc", "actor/cell/internal/names.h"), [])
 
 
 if __name__ == "__main__":

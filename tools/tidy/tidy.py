@@ -33,6 +33,7 @@ from tidy import internal_headers
 from tidy import line_length
 from tidy import markdown_links
 from tidy import one_definition
+from tidy import public_headers
 from tidy import ratchet
 from tidy import requirement_tags
 from tidy import source_tree
@@ -46,8 +47,10 @@ COUNTED = {
     "words": words.check,
     "header_owners": header_owners.check,
     "internal_headers": internal_headers.check,
+    "public_headers": public_headers.check_visibility,
     "direct_deps": direct_deps.check,
     "header_examples": header_examples.check,
+    "public_examples": public_headers.check_examples,
     "markdown_links": markdown_links.check,
     "one_definition": one_definition.check,
 }

@@ -1,5 +1,8 @@
 // TimerId: names one armed timer of one timing wheel or toolbox, for cancelling it.
 //
+//   TimerId alarm = toolbox.ScheduleAfter(absl::Seconds(1), [&] { rung = true; }).value();
+//   toolbox.CancelTimer(alarm);                           // rung stays false
+//
 // A value of eight bytes. After the timer has fired or was cancelled, its id never names a timer
 // again, even if the entry is reused: the id contains the generation of the entry. A default id
 // names no timer.

@@ -32,8 +32,8 @@ absl::Status TimedOut(const ActorWorker& worker, std::string_view target, const 
                       std::string_view status) {
   return MakeError(
       absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-      absl::StrCat("ask timed out: ", ToAbsl(target), " has not answered ", ToAbsl(completion.question->name()), " of ",
-                   worker.lifecycle.PathOf(worker.turn_state.self()), " within ",
+      absl::StrCat("ask timed out: ", ToAbsl(target), " has not replied to ", ToAbsl(completion.asked_type->name()),
+                   " of ", worker.lifecycle.PathOf(worker.turn_state.self()), " within ",
                    absl::FormatDuration(completion.timeout), "; ", ToAbsl(status)));
 }
 
@@ -67,7 +67,7 @@ std::string TextOf(const StatusReport& report) {
   const uint64_t n = report.waiting;
   return absl::StrCat(n == 0 ? "no message waits" : absl::StrCat(n, n == 1 ? " message waits" : " messages wait"),
                       n == StatusReport::kMaxCounted ? " or more" : "", " in its mailbox, and ", TextOfActivity(report),
-                      n == 0 && IsIdle(report) ? ": if it has handled the message, it has forgotten to answer (return "
+                      n == 0 && IsIdle(report) ? ": if it has handled the message, it has forgotten to reply (return "
                                                  "the reply from the handler, or call context.Reply)"
                                                : "");
 }
@@ -149,7 +149,7 @@ void FailTimedOutAsk(Turn turn, ActorRef ask, const PromiseSlot::Target& asked, 
                      uint64_t first_request) {
   ActorWorker& worker = turn.worker;
   if (completion == nullptr) {
-    CompleteAskWithError(turn, ask, nullptr, absl::DeadlineExceededError("no answer in time"));
+    CompleteAskWithError(turn, ask, nullptr, absl::DeadlineExceededError("no reply in time"));
     return;
   }
   const auto fail = [&](std::string_view path, std::string_view status) {
@@ -166,7 +166,7 @@ void FailTimedOutAsk(Turn turn, ActorRef ask, const PromiseSlot::Target& asked, 
     if (asked.slot == nullptr) {
       fail("a promise", "it belongs to another ask");
     } else {
-      fail(worker.lifecycle.PathOf(ActorRef(asked.slot, asked.low_word)), "it has ended without an answer");
+      fail(worker.lifecycle.PathOf(ActorRef(asked.slot, asked.low_word)), "it has ended without a reply");
     }
     return;
   }

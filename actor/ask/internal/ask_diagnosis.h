@@ -1,10 +1,11 @@
 // The diagnosis of an ask that has timed out: the error text says what its target is doing.
 //
 // When an ask times out, its promise ends at once: later replies are dead letters. Before the asker
-// gets the error, its cell asks the target for a status report, by a system message
-// (StatusRequest). The target reports how many messages wait in its mailbox and what it waits for
-// itself, also while it is suspended or one of its handlers waits. A target that is in the middle
-// of a handler cannot report. After kReportGrace the error says what other threads can see of it.
+// gets the error, the runtime asks the target for a status report, in the turn of the asker and by
+// a system message (StatusRequest). The target reports how many messages wait in its mailbox and
+// what it waits for itself, also while it is suspended or one of its handlers waits. A target that
+// is in the middle of a handler cannot report. After kReportGrace the error says what other threads
+// can see of it.
 //
 // A round consists of the asks that time out together, in one turn of the asker or in several. Its
 // asks to one target share a status request, and fail after the round. Each ask that fails counts

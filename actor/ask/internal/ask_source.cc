@@ -6,15 +6,14 @@
 
 namespace fraktor::inline v0::actor_internal {
 
-absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wanted, const MessageType* came) {
-  return absl::InvalidArgumentError(absl::StrCat("the answer to ", ToAbsl(question->name()), " is a ",
-                                                 ToAbsl(came->name()), ", but the asker expects a ",
-                                                 ToAbsl(wanted->name())));
+absl::Status UnexpectedReply(const MessageType* asked, const MessageType* wanted, const MessageType* came) {
+  return absl::InvalidArgumentError(absl::StrCat("the reply to ", ToAbsl(asked->name()), " is a ", ToAbsl(came->name()),
+                                                 ", but the asker expects a ", ToAbsl(wanted->name())));
 }
 
-absl::Status ErrorOfReply(const MessageType* question, const absl::Status& status) {
+absl::Status ErrorOfReply(const MessageType* asked, const absl::Status& status) {
   if (!status.ok()) return status;
-  return absl::InternalError(absl::StrCat("the reply to ", ToAbsl(question->name()),
+  return absl::InternalError(absl::StrCat("the reply to ", ToAbsl(asked->name()),
                                           " is an ErrorReply whose status is OK; send an error, or the reply itself"));
 }
 

@@ -30,10 +30,10 @@
 namespace fraktor::inline v0::actor_internal {
 
 // The error of an ask whose reply has another type than the asker wanted.
-absl::Status UnexpectedAnswer(const MessageType* question, const MessageType* wanted, const MessageType* came);
+absl::Status UnexpectedReply(const MessageType* asked, const MessageType* wanted, const MessageType* came);
 // The error of an ask whose reply is an ErrorReply with this status. Internal if the status is OK,
 // which is a mistake of the sender.
-absl::Status ErrorOfReply(const MessageType* question, const absl::Status& status);
+absl::Status ErrorOfReply(const MessageType* asked, const absl::Status& status);
 
 namespace ask_internal {
 
@@ -71,11 +71,11 @@ enum class AskedBy : uint8_t {
 
 // Reads a reply: an R, or the error in place of one.
 template <class R>
-FutureResult<R> ReadAnswer(const MessageType* question, Envelope& answer) {
-  if (R* const reply = answer.TryAs<R>()) [[likely]]
+FutureResult<R> ReadReply(const MessageType* asked, Envelope& envelope) {
+  if (R* const reply = envelope.TryAs<R>()) [[likely]]
     return std::move(*reply);
-  if (const auto* error = answer.TryAs<ErrorReply>()) return ErrorOfReply(question, error->status);
-  return UnexpectedAnswer(question, MessageTypeOf<R>(), answer.type());
+  if (const auto* error = envelope.TryAs<ErrorReply>()) return ErrorOfReply(asked, error->status);
+  return UnexpectedReply(asked, MessageTypeOf<R>(), envelope.type());
 }
 
 // The usual `explain` of ActorContext::Ask: leaves the error as it is.
@@ -110,8 +110,8 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
   const char* AwaitsThisThread() const override {
     const ActorWorker* const worker = ActorWorker::Current();
     if (kBy == AskedBy::kSystem || worker == nullptr || worker->turn_state.running() == nullptr) return nullptr;
-    return "Wait for the answer of context.Ask would never return, because the answer arrives after this handler has "
-           "returned: co_await it, or use PipeTo; an actor of DispatcherChoice::kPinned may wait for the answer of "
+    return "Wait for the reply of context.Ask would never return, because the reply arrives after this handler has "
+           "returned: co_await it, or use PipeTo; an actor of DispatcherChoice::kPinned may wait for the reply of "
            "context.system().Ask";
   }
   FutureResult<R> Take() override {
@@ -129,8 +129,8 @@ class AskSource final : public FutureSource<R>, public AskCompletion {
     if (word_.ReleaseEndedFuture()) delete this;
   }
 
-  void Answer(Envelope& answer) noexcept override {
-    result_.emplace(ReadAnswer<R>(question, answer));
+  void TakeReply(Envelope& reply) noexcept override {
+    result_.emplace(ReadReply<R>(asked_type, reply));
     if (word_.Complete().is_last) delete this;
   }
   void Fail(absl::Status error) noexcept override {

@@ -65,8 +65,8 @@ void RememberEndCause(ActorRef actor, const absl::Status& cause) { EndCauses::Ge
 
 bool HasEndCause(ActorRef actor) { return !EndCauses::Get().Find(KeyOf(actor)).ok(); }
 
-absl::Status NoAnswerOfEnded(std::string_view question, ActorRef actor, const std::string& path) {
-  const std::string what = absl::StrCat("nobody will answer ", ToAbsl(question));
+absl::Status NoReplyOfEnded(std::string_view asked, ActorRef actor, const std::string& path) {
+  const std::string what = absl::StrCat(ToAbsl(asked), " gets no reply");
   // The text that describes an unnamed actor says that it has ended.
   const std::string ended = absl::StartsWith(path, "an actor that has ended") ? path : absl::StrCat(path, " has ended");
   const absl::Status cause = EndCauses::Get().Find(KeyOf(actor));

@@ -7,7 +7,7 @@
 //
 // The process remembers the last kRememberedEndCauses causes.
 //
-// Called by: the lifecycle of actors (actor/cell), StopBecause, and CheckQuestion. Thread: any.
+// Called by: the lifecycle of actors (actor/tree), StopBecause, and CheckAsk. Thread: any.
 #ifndef FRAKTOR_ACTOR_ASK_INTERNAL_END_CAUSE_H_
 #define FRAKTOR_ACTOR_ASK_INTERNAL_END_CAUSE_H_
 
@@ -30,8 +30,8 @@ void RememberEndCause(ActorRef actor, const absl::Status& cause);
 bool HasEndCause(ActorRef actor);
 
 // The error of an ask whose target has ended: the cause if it is known, otherwise kAskTimeout.
-// `question` is the name of the message type, `path` that of the actor.
-absl::Status NoAnswerOfEnded(std::string_view question, ActorRef actor, const std::string& path);
+// `asked` is the name of the message type, `path` that of the actor.
+absl::Status NoReplyOfEnded(std::string_view asked, ActorRef actor, const std::string& path);
 
 }  // namespace fraktor::inline v0::actor_internal
 

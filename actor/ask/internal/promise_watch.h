@@ -1,6 +1,6 @@
 // Watching a reply promise: ActorLifecycle::OnPromiseEnded is called when the promise is over.
 //
-// Called by: the actor's tree (actor/cell), which handles a watch of a promise for its asker, and
+// Called by: the actor's tree (actor/tree), which handles a watch of a promise for its asker, and
 // the parts of actor/ask that end promises. Thread: the asker's turn.
 #ifndef FRAKTOR_ACTOR_ASK_INTERNAL_PROMISE_WATCH_H_
 #define FRAKTOR_ACTOR_ASK_INTERNAL_PROMISE_WATCH_H_

@@ -206,14 +206,14 @@ TEST_F(FailureTest, TellsHowTheActorFailedBesideTheError) {
 
 // An actor that stops ends although it is suspended, but not before its children have ended.
 TEST_F(FailureTest, OfAnActorThatWaitsForItsChildrenDoesNotEndIt) {
-  may_end_ = false;
+  children_have_ended_ = false;
   ActorRef actor = SpawnFragile();
   Tell(actor, Number{13});
   Run(actor);
   StopIt(actor);
   EXPECT_EQ(Run(actor), InvokeResult::kFailed);
   EXPECT_NE(actor.slot()->gate & static_cast<uint8_t>(Gate::kStopping), 0);
-  may_end_ = true;
+  children_have_ended_ = true;
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 1));
   EXPECT_EQ(Run(actor), InvokeResult::kStopped);
 }

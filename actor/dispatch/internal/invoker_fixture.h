@@ -104,7 +104,7 @@ class ErrorOfAsk final : public AskCompletion {
  public:
   explicit ErrorOfAsk(absl::Duration waits) : AskCompletion(MessageTypeOf<Number>(), waits) {}
 
-  void Answer(Envelope& /*answer*/) noexcept override {}
+  void TakeReply(Envelope& /*reply*/) noexcept override {}
   void Fail(absl::Status error) noexcept override { text = std::string(error.message()); }
 
   std::string text;
@@ -137,7 +137,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
 
   // Slots go back to the process idle and empty.
   ~InvokerTest() override {
-    may_end_ = true;
+    children_have_ended_ = true;
     for (ActorRef ref : spawned_) TellSystem(ref, MakeEnvelope<StopNow>(ActorRef()));
     RunAll();
     DispatcherTable::Close(number_);
@@ -242,7 +242,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
     failed_on_.push_back(ValueOf(message));
     if (on_failure_) on_failure_(turn.slot);
   }
-  bool StopChildrenFirst(ActorSlot&) override { return may_end_; }
+  bool StopChildrenFirst(ActorSlot&) override { return children_have_ended_; }
   void OnEnding(Turn turn) override {
     log_.push_back("ending");
     if (on_ending_) on_ending_(ActorContext::Of(turn.slot));
@@ -285,7 +285,7 @@ class InvokerTest : public testing::Test, protected ActorLifecycle {
   std::function<void(ActorSlot&)> on_failure_;
   std::function<void(ActorContext&)> on_ending_;
   std::function<void(const Envelope&)> on_dead_letter_;
-  bool may_end_ = true;
+  bool children_have_ended_ = true;
   absl::Status start_status_;
 };
 

@@ -310,7 +310,7 @@ uint32_t MessageInvoker::HandleSystemMessages(Turn turn, uint32_t used) {
       uint32_t counted = 1;
       if (slot.extension == nullptr) {
         counted = HandleAnybodysSignal(turn, *envelope);
-      } else if (!ReceiveAnswer(turn, *envelope)) {
+      } else if (!ReceiveReply(turn, *envelope)) {
         counted = HandleSignal(turn, *envelope, used + handled);
       }
       if (counted == 0) {
@@ -565,9 +565,9 @@ void MessageInvoker::HandleAskFailure(Turn turn, ActorRef ask, absl::Status erro
 
 void MessageInvoker::CallForReply(Turn turn, const MessageType* question, Envelope* answer,
                                   absl::FunctionRef<absl::Status()> code) {
-  absl::Status status = Guarded([&] { return code(); },
-                                [&] { return absl::StrCat("a handler of the answer to ", ToAbsl(question->name())); },
-                                turn.state().cause);
+  absl::Status status =
+      Guarded([&] { return code(); },
+              [&] { return absl::StrCat("a handler of the reply to ", ToAbsl(question->name())); }, turn.state().cause);
   if (!status.ok()) Fail(turn, status, answer);
 }
 
@@ -576,7 +576,7 @@ void MessageInvoker::CancelHandlers(Turn turn) {
   const ActorRef self = turn.state().self();
   turn.slot.extension->handlers.Clear([&](const Envelope& message) {
     return MakeError(absl::StatusCode::kDeadlineExceeded, ActorErrorKind::kAskTimeout,
-                     absl::StrCat("nobody will answer ", ToAbsl(message.type()->name()), ": ", lifecycle_.PathOf(self),
+                     absl::StrCat(ToAbsl(message.type()->name()), " gets no reply: ", lifecycle_.PathOf(self),
                                   " is stopped while its handler waits; a PoisonPill would let the handler finish"));
   });
 }

@@ -208,14 +208,14 @@ TEST_F(InvokerTest, ASuspendedActorCanBeStopped) {
   EXPECT_EQ(dead_.size(), 1u);
 }
 
-TEST_F(InvokerTest, AnActorThatMayNotEndYetWaitsForASystemMessage) {
-  may_end_ = false;
+TEST_F(InvokerTest, AnActorWithChildrenWaitsForASystemMessageBeforeItEnds) {
+  children_have_ended_ = false;
   ActorRef actor = SpawnLogger();
   TellSystem(actor, MakeEnvelope<StopNow>(ActorRef()));
   Tell(actor, Number{1});
   EXPECT_EQ(Run(actor), InvokeResult::kSuspended);
   EXPECT_TRUE(log_.empty());
-  may_end_ = true;
+  children_have_ended_ = true;
   TellSystem(actor, MakeEnvelope<Mark>(ActorRef(), 7));
   EXPECT_EQ(Run(actor), InvokeResult::kStopped);
   EXPECT_EQ(log_, Log({"system 7", "ending", "ended"}));

@@ -1,4 +1,9 @@
-// The answers that an overflow policy can give for a message that finds a full mailbox.
+// OverflowAnswer: the answers that an overflow policy can give for a message that finds a full
+// mailbox.
+//
+//   std::string_view label = NameOf(OverflowAnswer::kDropOldest);        // "drop_oldest"
+//
+// Thread safety: values.
 #ifndef FRAKTOR_ACTOR_MAILBOX_OVERFLOW_OVERFLOW_ANSWER_H_
 #define FRAKTOR_ACTOR_MAILBOX_OVERFLOW_OVERFLOW_ANSWER_H_
 

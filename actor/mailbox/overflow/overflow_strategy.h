@@ -1,7 +1,10 @@
-// The overflow policies that are built in. Each lives in a file of this folder that has its name.
+// OverflowStrategy: names the overflow policies that are built in. The file of each policy is in
+// the folder `internal` and has its name (drop_oldest.cc). overflow_policy.h says how a program
+// writes a policy of its own.
 //
-// To add one: write its file, declare its function in built_in_policies.h, and give it a word here
-// and a row in overflow_strategy.cc.
+//   MailboxOptions latest{.capacity = 100, .overflow = OverflowStrategy::kDropOldest};
+//
+// Thread safety: values. Any thread may call the functions.
 #ifndef FRAKTOR_ACTOR_MAILBOX_OVERFLOW_OVERFLOW_STRATEGY_H_
 #define FRAKTOR_ACTOR_MAILBOX_OVERFLOW_OVERFLOW_STRATEGY_H_
 

@@ -102,7 +102,7 @@ inline constexpr auto kMetricTable = std::to_array<MetricRow>({
      .kind = MetricKind::kGauge,
      .unit = "from 0 to 1",
      .labels = "worker",
-     .help = "Part of the time since the snapshot before that a worker was not parked."},
+     .help = "Part of the time since the previous snapshot in which the worker was not parked."},
 });
 
 // The row of that name; null if the table has none.

@@ -74,20 +74,20 @@ class Relay final : public AskCompletion {
  public:
   Relay(const MessageType* asked, absl::Duration within, ActorRef to) : AskCompletion(asked, within), to_(to) {}
 
-  void Answer(Envelope& answer) noexcept override {
+  void TakeReply(Envelope& reply) noexcept override {
     EnvelopePtr copy;
     try {
-      copy = CopyEnvelope(NodeCache::OfThisThread(), answer);
+      copy = CopyEnvelope(NodeCache::OfThisThread(), reply);
     } catch (...) {
       Fail(Annotate(StatusFromException(CaptureException()),
-                    ToStd(absl::StrCat("the answer, a ", ToAbsl(answer.type()->name()), ", could not be copied"))));
+                    ToStd(absl::StrCat("the reply, a ", ToAbsl(reply.type()->name()), ", could not be copied"))));
       return;
     }
     if (copy != nullptr) {
       Pass(std::move(copy));
       delete this;
     } else {
-      Fail(absl::FailedPreconditionError(absl::StrCat("the answer, a ", ToAbsl(answer.type()->name()),
+      Fail(absl::FailedPreconditionError(absl::StrCat("the reply, a ", ToAbsl(reply.type()->name()),
                                                       ", cannot be copied; ask the router, instead of telling it")));
     }
   }

@@ -167,7 +167,7 @@ class ActorWorker {
   // Sends an envelope that was made on this thread. Takes it over.
   void Send(ActorRef to, Envelope* envelope) { Post(to, envelope); }
   absl::Status TrySend(ActorRef to, Envelope* envelope);
-  // The same with the flag kIntercepted (mailing.h): the target's cell sees the message first.
+  // The same with the flag kIntercepted (mailing.h): the runtime sees the message before the actor.
   void SendIntercepted(ActorRef to, Envelope* envelope);
 
   // Makes an envelope. A sampled one carries the time of the send.

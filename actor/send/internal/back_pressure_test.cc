@@ -215,8 +215,7 @@ TEST_F(BackPressureTest, TheErrorOfAnAskTellsThatItsTargetWaitsForRoom) {
   OrderNumbers(sender, full, 1, 2);
   ErrorOfAsk error(absl::Seconds(1));
   ActorRef asker = SpawnDoer();
-  Order(asker,
-        [&](ActorContext&) { return SendQuestion(worker_, sender, MakeEnvelope<Number>(ActorRef(), 3), error); });
+  Order(asker, [&](ActorContext&) { return SendAsk(worker_, sender, MakeEnvelope<Number>(ActorRef(), 3), error); });
   RunAll();
   Advance(absl::Seconds(1));
   EXPECT_NE(error.text.find("1 message waits in its mailbox, and it waits for room in a mailbox"), std::string::npos)

@@ -177,7 +177,7 @@ TEST_F(StaleReferenceTest, ALateSystemMessageDoesNotReachAPromise) {
   class Completion final : public AskCompletion {
    public:
     using AskCompletion::AskCompletion;
-    void Answer(Envelope& answer) noexcept override { answered = answer.As<Number>().value; }
+    void TakeReply(Envelope& reply) noexcept override { answered = reply.As<Number>().value; }
     void Fail(absl::Status) noexcept override { failed = true; }
     int answered = 0;
     bool failed = false;

@@ -209,7 +209,7 @@ Envelope* ActorTree::OnInterceptedMessage(Turn turn, Envelope* envelope) {
   } else if (const auto* identify = message->TryAs<Identify>()) {
     turn.worker.Tell(message->sender(), ActorIdentity{.id = identify->id, .ref = turn.state().self()});
   } else {
-    // The runtime has no use for the message. The actor receives it without the mark.
+    // The runtime has no use for the message. The actor receives it without the flag kIntercepted.
     message->set_target_word(turn.state().word);
     return message.release();
   }

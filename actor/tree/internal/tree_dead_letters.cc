@@ -24,24 +24,27 @@ namespace fraktor::inline v0::actor_internal {
 namespace {
 
 // The error of an ask that is a dead letter.
-absl::Status NobodyWillAnswer(const Envelope& question, ActorRef actor, const std::string& recipient,
-                              DeadLetterReason reason) {
-  const std::string what = absl::StrCat("nobody will answer ", ToAbsl(question.type()->name()), ": ");
+absl::Status NoReplyBecause(DeadLetterReason reason, const Envelope& asked, ActorRef actor,
+                            const std::string& recipient) {
+  const std::string what = absl::StrCat(ToAbsl(asked.type()->name()), " gets no reply: ");
   switch (reason) {
     case DeadLetterReason::kMailboxFull:
       return absl::ResourceExhaustedError(
           absl::StrCat(what, "the mailbox of ", recipient, " is full; ask less, or raise MailboxOptions.capacity"));
     case DeadLetterReason::kStashFull:
-      return absl::ResourceExhaustedError(absl::StrCat(what, recipient, " stashed it, and its stash was full"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          what, recipient, " stashed it, and its stash was full; unstash earlier there, or raise SetStashCapacity"));
     case DeadLetterReason::kShutdown:
       return absl::UnavailableError(absl::StrCat(what, "the actor system of ", recipient, " is shutting down"));
     case DeadLetterReason::kStopped:
-      return NoAnswerOfEnded(question.type()->name(), actor, recipient);
+      return NoReplyOfEnded(asked.type()->name(), actor, recipient);
     case DeadLetterReason::kNotSerializable:
-      return absl::InvalidArgumentError(absl::StrCat(what, "it cannot leave this node for ", recipient));
+      return absl::InvalidArgumentError(
+          absl::StrCat(what, "it cannot be encoded for the node of ", recipient,
+                       "; it needs a codec in ActorSystemOptions.codecs, and must fit into a frame"));
     case DeadLetterReason::kUnresolvedFull:
-      return absl::ResourceExhaustedError(
-          absl::StrCat(what, "too many messages wait for the node of ", recipient, ", which is not connected"));
+      return absl::ResourceExhaustedError(absl::StrCat(what, "too many messages wait for the node of ", recipient,
+                                                       ", which is not connected; ask again when it is"));
     case DeadLetterReason::kQuarantined:
     case DeadLetterReason::kNewIncarnation:
       return absl::UnavailableError(
@@ -96,7 +99,7 @@ void TreeDeadLetters::OnDeadLetter(NodeCache& cache, EnvelopePtr envelope, Table
     }
   }
   if (reason == DeadLetterReason::kLateReply) return;
-  const auto why = [&] { return NobodyWillAnswer(*envelope, recipient, paths_.PathOf(recipient), reason); };
+  const auto why = [&] { return NoReplyBecause(reason, *envelope, recipient, paths_.PathOf(recipient)); };
   if (sender.IsRemote()) {
     FailRemoteAsk(sender, why);
   } else if (IsAskOfOne(sender) && sender.IsCurrent()) {

@@ -99,7 +99,8 @@ EnvelopePtr TreeWatching::TakeTerminated(Turn turn, EnvelopePtr terminated) {
   state->broke_death_pact = false;
   if (found->second.message != nullptr) terminated = std::move(found->second.message);
   state->watching.erase(found);
-  // Without the mark: if the actor stashes the message, the runtime does not intercept it again.
+  // Without the flag kIntercepted: if the actor stashes the message, the runtime does not intercept
+  // it again.
   terminated->set_target_word(turn.state().word);
   return terminated;
 }

@@ -57,7 +57,7 @@ class MemberReply final : public AskCompletion {
 
   static A* ActorOf(ActorContext& context) { return static_cast<A*>(context.slot().instance->ObjectOf(&kClassTag<A>)); }
 
-  void Answer(Envelope& answer) noexcept override { Call(actor_internal::ReadAnswer<R>(question, answer), &answer); }
+  void TakeReply(Envelope& reply) noexcept override { Call(actor_internal::ReadReply<R>(asked_type, reply), &reply); }
   void Fail(absl::Status error) noexcept override { Call(std::move(error), nullptr); }
   void Abandon() noexcept override { delete this; }
 
@@ -65,7 +65,7 @@ class MemberReply final : public AskCompletion {
   ~MemberReply() = default;
 
   void Call(absl::StatusOr<R> result, Envelope* answer) noexcept {
-    const MessageType* const asked = question;
+    const MessageType* const asked = asked_type;
     delete this;
     actor_internal::CallForReply(asked, answer, [&]() -> absl::Status {
       using C = typename Function::Context;

@@ -5,8 +5,8 @@
 //   const ActorProps& shared = TypedPropsOf<Greeter>();          // one for the whole process
 //
 // Thread safety: recipes are immutable.
-#ifndef FRAKTOR_ACTOR_TYPED_INTERNAL_TYPED_PROPS_H_
-#define FRAKTOR_ACTOR_TYPED_INTERNAL_TYPED_PROPS_H_
+#ifndef FRAKTOR_ACTOR_TYPED_TYPED_PROPS_H_
+#define FRAKTOR_ACTOR_TYPED_TYPED_PROPS_H_
 
 #include <string_view>
 #include <type_traits>
@@ -127,4 +127,4 @@ absl::StatusOr<RefOf<MadeBy<Factory>>> TypedContext<Ms...>::TrySpawn(std::string
 
 }  // namespace fraktor::inline v0
 
-#endif  // FRAKTOR_ACTOR_TYPED_INTERNAL_TYPED_PROPS_H_
+#endif  // FRAKTOR_ACTOR_TYPED_TYPED_PROPS_H_

@@ -1,0 +1,1 @@
+../workspace_consumer/public_headers_test.cc
