@@ -654,6 +654,7 @@ void PersistentActor::Flush() {
 }
 
 void PersistentActor::TellJournal(AtomicWrites&& writes, std::vector<DeferredEntry>&& deferred) {
+  for (AtomicWrite& write : writes) write.set_known_stored(known_stored_nr_);
   context_->Tell(journal_, WriteMessages{.writes = std::move(writes),
                                          .deferred = std::move(deferred),
                                          .client = self_,
@@ -775,6 +776,7 @@ void PersistentActor::SendRest(ActorContext& context) {
 
 absl::Status PersistentActor::OnEventStored(ActorContext& context, uint64_t sequence_nr) {
   if (last_sent_ == nullptr || first_->token != 0 || first_->sequence_nr != sequence_nr) return absl::OkStatus();
+  known_stored_nr_ = sequence_nr;
   return RunFront(context);
 }
 
@@ -1163,6 +1165,7 @@ absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& 
   const Recovery& from = recovery_->from;
   is_partial_ = last_sequence_nr_ < highest_sequence_nr &&
                 (from.is_none() || from.to_sequence_nr < highest_sequence_nr || recovery_->HasSeenMax());
+  known_stored_nr_ = highest_sequence_nr;
   sequence_nr_ = std::max(highest_sequence_nr, last_sequence_nr_);
   last_sequence_nr_ = stored_sequence_nr_ = sequence_nr_;
   is_recovering_ = false;

@@ -375,7 +375,10 @@ class PersistentActor : public ActorInstance {
   uint64_t epoch_ = 0;
   uint64_t last_sequence_nr_ = 0;    // Handled or rejected.
   uint64_t stored_sequence_nr_ = 0;  // Handled.
-  uint64_t sequence_nr_ = 0;         // Given to an event.
+  // The highest that the journal has reported or acknowledged: it goes with each write
+  // (AtomicWrite::known_stored). A snapshot may be above it.
+  uint64_t known_stored_nr_ = 0;
+  uint64_t sequence_nr_ = 0;  // Given to an event.
 
   // The type of the last message that no store has sent: what is not looked at again for being one of theirs.
   const MessageType* usual_command_ = nullptr;

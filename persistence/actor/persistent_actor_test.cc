@@ -45,6 +45,8 @@
 #include "fraktor/persistence/actor/writer_base.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/memory/memory_disk.h"
+#include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
@@ -519,6 +521,49 @@ TEST_F(PersistentActorTest, WarnsThatEventsAreLostIfItsSnapshotIsAboveTheHighest
                               "3..9 were lost from the journal"},
                  1, [&] { Spawn(); });
   EXPECT_EQ(TakeLog(), (Lines{"stopped", "snapshot 9 ", "completed 9"}));
+}
+
+// PER-2, PER-14: a backup was restored under a living writer, which is on another node.
+TEST_F(PersistentActorTest, StopsIfItsJournalHasLostEvents) {
+  const auto disk = std::make_shared<MemoryDisk>();
+  journal_ = std::make_shared<KnobJournal>(MemoryJournalOptions{.disk = disk});
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "1");
+  TakeLog();
+  const size_t backup = disk->size();
+  Say(actor, "2");
+  // A rejected number leaves a gap, which is no loss.
+  journal_->reject = [](const AtomicWrite& write) { return write.lowest_sequence_nr() == 3; };
+  Say(actor, "3");
+  Say(actor, "4");
+  EXPECT_EQ(TakeLog(), (Lines{"command 2", "event 2", "command 3", "rejected 3 3", "command 4", "event 4"}));
+
+  disk->Truncate(backup);
+  journal_->inner = MemoryJournal::Open({.disk = disk}).value();
+  Say(actor, "5");
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"command 5", "failed 5 5", "stopped"}));
+  ASSERT_EQ(script_.failures.size(), 1u);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(script_.failures[0]), JournalErrorKind::kEventsLost);
+  EXPECT_TRUE(absl::StrContains(script_.failures[0].message(),
+                                "event 5 of \"a\": the writer knows that the events up to 4 were stored, but the "
+                                "highest number in the journal is 1"))
+      << script_.failures[0];
+  EXPECT_EQ(Recovered(), Lines{"1"});
+}
+
+// PER-2: its snapshot may know more than the journal has. It goes on behind the snapshot.
+TEST_F(PersistentActorTest, WritesBehindASnapshotThatIsAboveTheHighestNumber) {
+  AddStores();
+  Store({"x", "y"});
+  ASSERT_TRUE(snapshots_->Save({.metadata = {.persistence_id = "a", .sequence_nr = 9}, .manifest = "fraktor.string"})
+                  .Take()
+                  .ok());
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "10");
+  Say(actor, "11");
+  EXPECT_EQ(TakeLog(), (Lines{"command 10", "event 10", "command 11", "event 11"}));
 }
 
 // P60
@@ -1360,6 +1405,62 @@ TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   kit_.Advance(absl::Seconds(16));
   probe_.ExpectTerminated(actor);
   EXPECT_EQ(script_.log, (Lines{"command z", "failed 4 z", "stopped"}));
+}
+
+// PER-2, PER-14: so that the journal can tell a gap from a loss.
+TEST_F(PersistentActorTest, SaysWithEachWriteWhatItKnowsToBeStored) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const auto open = journal_probe_.Expect<OpenWriter>();
+  journal_probe_.Send(open.client, WriterIsOpen{1, 7, open.instance_id});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+  journal_probe_.Expect<ReplayMessages>();
+  journal_probe_.Send(open.client, RecoverySuccess{7, open.instance_id});
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAsync(std::string("8"), a.Handler());
+    a.PersistAllAsync(std::vector<std::string>{"9", "10"}, a.Handler());
+    a.PersistAsync(std::string("11"), a.Handler());
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("12"), a.Handler()); });
+  const auto expect_known = [&](const WriteMessages& sent, size_t writes, uint64_t known) {
+    EXPECT_EQ(sent.writes.size(), writes);
+    for (const AtomicWrite& write : sent.writes) EXPECT_EQ(write.known_stored(), known);
+  };
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  expect_known(sent, 3, 7);
+  // An event that was stored meanwhile counts for the writes that are sent again.
+  journal_probe_.Send(open.client, WriteMessageSuccess{8, open.instance_id, sent.batch});
+  expect_known(journal_probe_.Expect<WriteMessages>(absl::Seconds(31)), 2, 8);
+  journal_probe_.Send(open.client, WriteMessageSuccess{9, open.instance_id, sent.batch});
+  journal_probe_.Send(open.client, WriteMessageSuccess{10, open.instance_id, sent.batch});
+  // A rejected number is not stored.
+  journal_probe_.Send(open.client,
+                      WriteMessageRejected{11, absl::InvalidArgumentError(""), open.instance_id, sent.batch});
+  expect_known(journal_probe_.Expect<WriteMessages>(), 1, 10);
+}
+
+// PER-14: a journal on an older node takes the number for a deferred entry, and answers it.
+TEST_F(PersistentActorTest, IgnoresTheAnswerToTheEntryThatSaysWhatItKnows) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("x"), a.Handler());
+    a.Defer(std::string("d"), a.Handler());
+  });
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  const auto answer_entry = [&] {
+    journal_probe_.Send(open.client, LoopMessageSuccess{uint64_t{1} << 63, open.instance_id, sent.batch});
+    return TakeLog();
+  };
+  EXPECT_EQ(answer_entry(), Lines());
+  journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines{"event x"});
+  EXPECT_EQ(answer_entry(), Lines());
+  journal_probe_.Send(open.client, LoopMessageSuccess{sent.deferred[0].token, open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines{"event d"});
+  EXPECT_EQ(answer_entry(), Lines());
 }
 
 // PER-14
