@@ -120,7 +120,8 @@ struct PersistentActor::Invocation {
   uint64_t token = 0;        // Of an entry that the journal does not store; 0 for others.
   // Of the first event of an atomic write: what was sent, and is sent again. None for the others.
   AtomicWrite write;
-  // Why the event cannot be stored. Null for most.
+  // Why the event cannot be stored, or why the journal has rejected an event of the same atomic
+  // write. Null for most.
   std::unique_ptr<absl::Status> rejection;
   // Of the first of those that are stored together: how many they are. 0 for the others.
   uint32_t together = 1;
@@ -690,30 +691,42 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
     ArmWriteTimer();
     return absl::OkStatus();
   }
-  if (resends_ >= options_->max_write_resends) {
+  if (IsAnsweredInPart()) {
+    AnswerRest();
+  } else if (resends_ >= options_->max_write_resends) {
     return FailFront(
         context,
         EventError(absl::StatusCode::kDeadlineExceeded, JournalErrorKind::kIo, persistence_id_, first_->sequence_nr,
                    absl::StrCat("the journal has not answered for ", absl::FormatDuration(options_->write_timeout),
                                 ", ", resends_ + 1, " times; whether it is stored is not known")));
   }
-  ++resends_;
-  const bool is_whole = first_->token != 0 || !first_->write.is_none();
-  if (!is_whole) {
-    // Some events of an atomic write are answered, so all are stored, and the other answers are on their way.
-    ArmWriteTimer();
-    return absl::OkStatus();
-  }
   // The same again: what is stored already is a success.
   AtomicWrites writes;
   std::vector<DeferredEntry> deferred;
   GatherSent(writes, deferred);
-  // It may be another actor by now.
-  absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId(), persistence_id_);
-  if (journal.ok()) journal_ = *journal;
-  TellJournal(std::move(writes), std::move(deferred));
+  if (resends_ < options_->max_write_resends && !(writes.empty() && deferred.empty())) {
+    ++resends_;
+    // It may be another actor by now.
+    absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId(), persistence_id_);
+    if (journal.ok()) journal_ = *journal;
+    TellJournal(std::move(writes), std::move(deferred));
+  }
   ArmWriteTimer();
   return absl::OkStatus();
+}
+
+bool PersistentActor::IsAnsweredInPart() const { return first_->token == 0 && first_->write.is_none(); }
+
+// An atomic write is stored or rejected as a whole, so one answer tells the others.
+void PersistentActor::AnswerRest() {
+  for (const Invocation* at = first_; at != nullptr && at->token == 0 && at->write.is_none(); at = at->next) {
+    if (at->rejection == nullptr) {
+      Tell(self_, WriteMessageSuccess{at->sequence_nr, instance_id_, batch_nr_});
+    } else {
+      Tell(self_, WriteMessageRejected{at->sequence_nr, *at->rejection, instance_id_, batch_nr_});
+    }
+    if (at == last_sent_) return;
+  }
 }
 
 void PersistentActor::GatherSent(AtomicWrites& writes, std::vector<DeferredEntry>& deferred) const {
@@ -824,6 +837,9 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
 
 absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl::Status& cause) {
   const std::unique_ptr<Invocation> rejected = PopFront();
+  if (rejected->token == 0 && first_ != nullptr && IsAnsweredInPart()) {
+    first_->rejection = std::make_unique<absl::Status>(rejected->rejection != nullptr ? *rejected->rejection : cause);
+  }
   const absl::Status why = AboutEvent(rejected->rejection != nullptr ? *rejected->rejection : cause,
                                       JournalErrorKind::kInvalid, persistence_id_, rejected->sequence_nr);
   last_sequence_nr_ = rejected->sequence_nr;
@@ -858,6 +874,8 @@ absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Statu
 }
 
 void PersistentActor::AfterHandler() {
+  // The journal has answered.
+  resends_ = 0;
   Flush();
   if (pending_stashing_ > 0) {
     SetState(PersistentActorState::kPersistingEvents);

@@ -312,10 +312,16 @@ class PersistentActor : public ActorInstance {
   void AfterHandler();
   // How many of the writes that wait fit into one message.
   size_t CountThatFit() const;
-  // What is under way, as it was sent; without an atomic write that is answered in part, since that is stored.
+  // Adds all entries under way, as they were sent; but no atomic write that is answered in part,
+  // since its outcome is known.
   void GatherSent(AtomicWrites& writes, std::vector<DeferredEntry>& deferred) const;
   // At the end of an instance: what waits for the write under way.
   void SendRest(ActorContext& context);
+  // Whether the first event under way belongs to an atomic write of which the journal has answered
+  // other events.
+  bool IsAnsweredInPart() const;
+  // Sends itself the answers to the other events of that atomic write.
+  void AnswerRest();
   void ArmWriteTimer();
   absl::Status OnWriteTick(ActorContext& context);
 

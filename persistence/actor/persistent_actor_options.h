@@ -74,7 +74,8 @@ struct PersistentActorOptions {
   // recovery has failed. These matter if the journal is on another node, where a message or an answer may be lost, and
   // recovery_event_timeout also for replays, which no breaker watches.
 
-  // A write that is not answered for so long is sent again, so many times; then it has failed.
+  // A write that is not answered for so long is sent again, so many times; then it has failed. An
+  // answer to a part of it begins the count anew.
   absl::Duration write_timeout = absl::Seconds(15);
   int max_write_resends = 3;
 

@@ -1481,8 +1481,8 @@ TEST_F(PersistentActorTest, SendsEachWriteAgainAsOftenAsTheFirst) {
   EXPECT_TRUE(kit_.IsAlive(actor));
 }
 
-// PER-14: what has been answered in part is stored as a whole.
-TEST_F(PersistentActorTest, WaitsForTheRestOfTheAnswersToAnAtomicWrite) {
+// PER-14: what has been answered in part is stored as a whole. The other answers may be lost.
+TEST_F(PersistentActorTest, GoesOnWithoutTheRestOfTheAnswersToAnAtomicWrite) {
   AddProbes();
   const ActorRef actor = Spawn();
   const OpenWriter open = RecoverByProbes();
@@ -1490,16 +1490,72 @@ TEST_F(PersistentActorTest, WaitsForTheRestOfTheAnswersToAnAtomicWrite) {
   RunVoid(actor, persist_two);
   uint64_t batch = journal_probe_.Expect<WriteMessages>().batch;
   journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, batch});
-  kit_.Advance(absl::Seconds(20));
+  kit_.Advance(absl::Seconds(10));
   EXPECT_EQ(TakeLog(), (Lines{"event x"}));
   journal_probe_.Send(open.client, WriteMessageSuccess{2, open.instance_id, batch});
   EXPECT_EQ(TakeLog(), (Lines{"event y"}));
-  // But not for ever.
+  // A lost answer.
   RunVoid(actor, persist_two);
   batch = journal_probe_.Expect<WriteMessages>().batch;
   journal_probe_.Send(open.client, WriteMessageSuccess{3, open.instance_id, batch});
   kit_.Advance(absl::Minutes(2));
-  EXPECT_EQ(TakeLog(), (Lines{"event x", "failed 4 y", "stopped"}));
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "event y"}));
+  // There is nothing to ask the journal. An answer that comes late is for nothing else.
+  journal_probe_.ExpectNoMessage();
+  journal_probe_.Send(open.client, WriteMessageSuccess{4, open.instance_id, batch});
+  RunVoid(actor, persist_two);
+  batch = journal_probe_.Expect<WriteMessages>().batch;
+  EXPECT_EQ(TakeLog(), Lines());
+  // The same for a rejection.
+  const absl::Status cause = absl::InvalidArgumentError("too red");
+  journal_probe_.Send(open.client, WriteMessageRejected{5, cause, open.instance_id, batch});
+  kit_.Advance(absl::Minutes(2));
+  EXPECT_EQ(TakeLog(), (Lines{"rejected 5 x", "rejected 6 y"}));
+  ASSERT_EQ(script_.rejections.size(), 2u);
+  EXPECT_TRUE(absl::StrContains(script_.rejections[1].message(), "event 6 of \"a\": too red")) << script_.rejections[1];
+  journal_probe_.ExpectNoMessage();
+}
+
+// PER-14: the writes behind it, whose answers came too early, are sent again.
+TEST_F(PersistentActorTest, SendsAgainOnlyWhatIsBehindAnAtomicWriteThatIsAnsweredInPart) {
+  AddProbes();
+  script_.options.max_write_resends = 1;
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAllAsync(std::vector<std::string>{"1", "2", "3"}, a.Handler());
+    a.DeferAsync(std::string("d"), a.Handler());
+    a.PersistAllAsync(std::vector<std::string>{"4", "5"}, a.Handler());
+    a.PersistAsync(std::string("6"), a.Handler());
+  });
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  const auto answer = [&](std::initializer_list<uint64_t> numbers) {
+    for (const uint64_t nr : numbers) {
+      journal_probe_.Send(open.client, WriteMessageSuccess{nr, open.instance_id, sent.batch});
+    }
+    return TakeLog();
+  };
+  EXPECT_EQ(answer({1, 3, 4, 5, 6}), Lines{"event 1"});
+  auto again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  EXPECT_EQ(TakeLog(), (Lines{"event 2", "event 3"}));
+  ASSERT_EQ(again.writes.size(), 2u);
+  EXPECT_EQ(again.writes[0].lowest_sequence_nr(), 4u);
+  EXPECT_EQ(again.writes[1].lowest_sequence_nr(), 6u);
+  ASSERT_EQ(again.deferred.size(), 1u);
+  EXPECT_EQ(again.deferred[0].position, 0u);
+  // So often as it has answers to show for it: only a journal that is silent has failed.
+  journal_probe_.Send(open.client, LoopMessageSuccess{again.deferred[0].token, open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines{"event d"});
+  again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  ASSERT_EQ(again.writes.size(), 2u);
+  EXPECT_EQ(answer({4, 6}), Lines{"event 4"});
+  again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  EXPECT_EQ(TakeLog(), Lines{"event 5"});
+  ASSERT_EQ(again.writes.size(), 1u);
+  EXPECT_EQ(again.writes[0].lowest_sequence_nr(), 6u);
+  kit_.Advance(absl::Minutes(2));
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"failed 6 6", "stopped"}));
 }
 
 // P88: also what waits behind a write that is under way.
