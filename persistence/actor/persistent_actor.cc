@@ -135,6 +135,9 @@ struct PersistentActor::RecoveryProgress {
   ReplayFilter filter;
   uint64_t highest_sequence_nr = 0;
   uint64_t deleted_to = 0;
+  // The newest snapshot that the codec cannot read, and why. OK if there is none.
+  uint64_t unread_snapshot_nr = 0;
+  absl::Status unread_snapshot;
   // How many events a page may have. It follows the speed of the journal, so that a slow one gives
   // a page before the recovery times out.
   size_t page_events = kFirstPageEvents;
@@ -984,11 +987,7 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     recovery_->highest_sequence_nr = opened->highest_sequence_nr;
     recovery_->deleted_to = opened->deleted_to;
     if (recovery_->from.is_none()) return CompleteRecovery(context, message, opened->highest_sequence_nr);
-    context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
-                                          .criteria = recovery_->from.from_snapshot,
-                                          .to_sequence_nr = recovery_->from.to_sequence_nr,
-                                          .client = self_,
-                                          .instance_id = instance_id_});
+    AskForSnapshot(context, recovery_->from.from_snapshot);
     return absl::OkStatus();
   }
   if (const auto* const not_opened = message.TryAs<OpenWriterFailure>()) {
@@ -1041,7 +1040,7 @@ absl::Status PersistentActor::OnSnapshot(ActorContext& context, LoadSnapshotResu
     state = codec_->DecodeState(result.snapshot);
     return state.status();
   });
-  if (!decoded.ok()) return OnNoSnapshot(context, decoded);
+  if (!decoded.ok()) return PassOverSnapshot(context, result.snapshot.metadata.sequence_nr, decoded);
   last_sequence_nr_ = result.snapshot.metadata.sequence_nr;
   const absl::Status taken = WithMisuse(MessageInvoker::Call(
       "ReceiveSnapshot", [&] { return ReceiveSnapshot(context, result.snapshot.metadata, **state); }));
@@ -1072,7 +1071,53 @@ absl::Status PersistentActor::OnNoSnapshot(ActorContext& context, const absl::St
   return BeginReplay(context);
 }
 
+absl::Status PersistentActor::PassOverSnapshot(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause) {
+  const Recovery& from = recovery_->from;
+  // The bound counts the events since this snapshot. There are more since an older one.
+  if (from.replay_max != std::numeric_limits<uint64_t>::max()) return OnNoSnapshot(context, cause);
+  fraktor::Log(context, LogLevel::kWarning,
+               absl::StrCat("snapshot ", sequence_nr, " of ", Shown(persistence_id_),
+                            " cannot be read and is passed over; an older one and the events since take its place, if "
+                            "they are there: ",
+                            cause.message()));
+  if (recovery_->unread_snapshot.ok()) {
+    recovery_->unread_snapshot_nr = sequence_nr;
+    recovery_->unread_snapshot = cause;
+  }
+  if (sequence_nr == 0) return BeginReplay(context);
+  AskForSnapshot(context, from.from_snapshot.Limit(sequence_nr - 1));
+  return absl::OkStatus();
+}
+
+void PersistentActor::AskForSnapshot(ActorContext& context, const SnapshotSelectionCriteria& criteria) {
+  context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
+                                        .criteria = criteria,
+                                        .to_sequence_nr = recovery_->from.to_sequence_nr,
+                                        .client = self_,
+                                        .instance_id = instance_id_});
+}
+
+absl::Status PersistentActor::CheckEventsReplaceSnapshots() const {
+  const uint64_t first = last_sequence_nr_ + 1;
+  const uint64_t last = recovery_->unread_snapshot_nr;
+  const uint64_t deleted_to = std::min(recovery_->deleted_to, recovery_->from.to_sequence_nr);
+  const uint64_t highest = recovery_->highest_sequence_nr;
+  if (first > last || (deleted_to < first && highest >= last)) return absl::OkStatus();
+  const std::string missing = deleted_to >= first ? absl::StrCat("events ", first, "..", deleted_to, " are deleted")
+                                                  : absl::StrCat("the highest number in the journal is ", highest,
+                                                                 ": events ", highest + 1, "..", last, " are lost");
+  const bool has_older = last_sequence_nr_ > 0;
+  return IdError(
+      absl::StatusCode::kDataLoss, deleted_to >= first ? JournalErrorKind::kDeleted : JournalErrorKind::kEventsLost,
+      persistence_id_,
+      absl::StrCat("snapshot ", last, " cannot be read (", recovery_->unread_snapshot.message(), "), and ",
+                   has_older ? absl::StrCat("the older snapshot ", last_sequence_nr_) : std::string("events alone"),
+                   " cannot take its place: ", missing,
+                   ". Start a program whose codecs read the snapshot, or restore the events from a backup"));
+}
+
 absl::Status PersistentActor::CheckNothingIsMissing() const {
+  if (!recovery_->unread_snapshot.ok()) FRAKTOR_RETURN_IF_ERROR(CheckEventsReplaceSnapshots());
   const Recovery& from = recovery_->from;
   const uint64_t last_missing = std::min(recovery_->deleted_to, from.to_sequence_nr);
   if (last_missing <= last_sequence_nr_ || from.replay_max == 0 || from.allow_deleted_events) return absl::OkStatus();

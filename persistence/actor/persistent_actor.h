@@ -28,6 +28,11 @@
 // would only fail again. So it is if events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see
 // recovery.h).
 //
+// A snapshot that the codec cannot read (a newer program saved it, for example) is passed over with
+// a warning: an older one takes its place if the journal has all events since, or all events do if
+// there is no older one. If events are missing, or Recovery::replay_max is set, the recovery fails
+// and says which snapshot cannot be read.
+//
 // Persisting: what a command persists is written when its handler is over, as one write; one write of an actor is under
 // way at a time, and what comes meanwhile goes with the next. Handlers of events run in the order in which the events were
 // persisted, each when its event is stored.
@@ -347,8 +352,13 @@ class PersistentActor : public ActorInstance {
   absl::Status OnSnapshot(ActorContext& context, LoadSnapshotResult& result);
   void WarnIfEventsAreLost(ActorContext& context) const;
   absl::Status OnNoSnapshot(ActorContext& context, const absl::Status& cause);
+  // The codec cannot read the snapshot: asks for an older one.
+  absl::Status PassOverSnapshot(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause);
+  void AskForSnapshot(ActorContext& context, const SnapshotSelectionCriteria& criteria);
   // An error if the journal has deleted events that the recovery needs.
   absl::Status CheckNothingIsMissing() const;
+  // An error unless the journal has all events that replace the snapshots that were passed over.
+  absl::Status CheckEventsReplaceSnapshots() const;
   absl::Status BeginReplay(ActorContext& context);
   void AskForPage(ActorContext& context);
   // After a page has come: how many events the next one may have.

@@ -87,7 +87,9 @@ struct PersistentActorOptions {
   // make threads wait for each other.
   PageLimits replay_page = {.max_events = 4000};
   ReplayFilterOptions replay_filter = {};
-  // Whether an actor whose snapshot cannot be loaded is brought back from its events alone. All of them are needed then.
+  // Whether an actor whose snapshot store fails to load a snapshot is brought back from its events
+  // alone. All of them are needed then. (A snapshot that was loaded but that the codec cannot read
+  // is passed over in any case.)
   bool snapshot_is_optional = false;
 
   // InvalidArgument that names the option.

@@ -588,18 +588,31 @@ TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
   EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: RecoverFrom threw: no idea", "stopped"}));
   script_.on_recover_from = nullptr;
 
-  Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "unknown", .payload = "?"};
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
-  probe_.ExpectTerminated(Spawn());
-  EXPECT_EQ(TakeLog().size(), 2u);
+  // A store that fails to load it.
+  ASSERT_TRUE(persistence().AddSnapshotStore("broken", {.actor = snapshot_probe_.ref()}).ok());
+  script_.snapshots = "broken";
+  const auto fail_to_load = [this] {
+    const ActorRef actor = Spawn();
+    const auto load = snapshot_probe_.Expect<LoadSnapshot>();
+    snapshot_probe_.Send(load.client, LoadSnapshotFailed{absl::UnavailableError("no disk"), load.instance_id});
+    return actor;
+  };
+  probe_.ExpectTerminated(fail_to_load());
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: \"a\": no disk", "stopped"}));
   script_.options.snapshot_is_optional = true;
-  Spawn();
+  const ActorRef recovered = fail_to_load();
   EXPECT_EQ(TakeLog(), (Lines{"recover x", "completed 1"}));
+  StopAndWait(recovered);
+  script_.log.clear();
+  script_.snapshots = {};
 
   // One that the actor itself refuses is no failure to load.
-  snapshot.manifest = "fraktor.string";
-  snapshot.payload = "bad";
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(
+      snapshots_
+          ->Save(
+              {.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "fraktor.string", .payload = "bad"})
+          .Take()
+          .ok());
   probe_.ExpectTerminated(Spawn());
   EXPECT_EQ(TakeLog(), (Lines{"snapshot 1 bad", "recovery failed on nothing: bad snapshot", "stopped"}));
 }
@@ -657,6 +670,62 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   expect_failure({}, "1..5");
   // It is meant to be so.
   EXPECT_EQ(recover({.allow_deleted_events = true}), (Lines{"completed 5"}));
+}
+
+// PER-11, PER-18: as after a rollback to an older program.
+TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNewest) {
+  AddStores();
+  Store({"1", "2", "3", "4", "5"});
+  const auto save = [this](uint64_t nr, std::string manifest, std::string payload) {
+    Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = nr},
+                      .manifest = std::move(manifest),
+                      .payload = std::move(payload)};
+    ASSERT_TRUE(snapshots_->Save(std::move(snapshot)).Take().ok());
+  };
+  const auto recover = [this](const Recovery& recovery) {
+    script_.recovery = recovery;
+    const ActorRef actor = Spawn();
+    Lines log = TakeLog();
+    if (kit_.IsAlive(actor)) StopAndWait(actor);
+    script_.log.clear();
+    return log;
+  };
+  const auto expect_failure = [&](const Recovery& recovery, const std::string& text) {
+    const Lines log = recover(recovery);
+    ASSERT_GE(log.size(), 2u);
+    EXPECT_TRUE(absl::StartsWith(log[log.size() - 2], "recovery failed on nothing: ")) << log[log.size() - 2];
+    EXPECT_TRUE(absl::StrContains(log[log.size() - 2], text)) << log[log.size() - 2];
+    EXPECT_EQ(log.back(), "stopped");
+  };
+  save(2, "fraktor.string", "12");
+  save(3, "of a newer program", "");
+  save(4, "of a newer program", "");
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "cannot be read and is passed over"}, 2, [&] {
+    EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  });
+  EXPECT_EQ(recover({.to_sequence_nr = 4}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "completed 5"}));
+  // The bounds hold for the older one too. Without any, all events take its place.
+  EXPECT_EQ(recover({.from_snapshot = {.min_sequence_nr = 3}}),
+            (Lines{"recover 1", "recover 2", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  // The bound on their number may end the replay below the snapshot.
+  expect_failure({.replay_max = 2}, "snapshot 4 of \"a\": ");
+  // The older one needs events that are deleted. The actor cannot do without them.
+  ASSERT_TRUE(journal_->DeleteTo("a", 2).Take().ok());
+  EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  ASSERT_TRUE(journal_->DeleteTo("a", 3).Take().ok());
+  expect_failure({}, "\"a\": snapshot 4 cannot be read (snapshot 4 of \"a\": ");
+  expect_failure({}, "), and the older snapshot 2 cannot take its place: events 3..3 are deleted");
+  expect_failure({.allow_deleted_events = true}, "events 3..3 are deleted");
+  expect_failure({.from_snapshot = {.min_sequence_nr = 3}},
+                 "events alone cannot take its place: events 1..3 are deleted");
+  // A newer one that it can read is as good as ever.
+  save(5, "fraktor.string", "12345");
+  EXPECT_EQ(recover({}), (Lines{"snapshot 5 12345", "completed 5"}));
+  // Events that were lost are not there either.
+  save(9, "of a newer program", "");
+  expect_failure({},
+                 "the older snapshot 5 cannot take its place: the highest number in the journal is 5: events 6..9 "
+                 "are lost");
 }
 
 // P114: nobody has added the store that has the snapshots.
