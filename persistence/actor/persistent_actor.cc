@@ -120,7 +120,8 @@ struct PersistentActor::Invocation {
   uint64_t token = 0;        // Of an entry that the journal does not store; 0 for others.
   // Of the first event of an atomic write: what was sent, and is sent again. None for the others.
   AtomicWrite write;
-  // Why the event cannot be stored. Null for most.
+  // Why the event cannot be stored, or why the journal has rejected an event of the same atomic
+  // write. Null for most.
   std::unique_ptr<absl::Status> rejection;
   // Of the first of those that are stored together: how many they are. 0 for the others.
   uint32_t together = 1;
@@ -134,6 +135,9 @@ struct PersistentActor::RecoveryProgress {
   ReplayFilter filter;
   uint64_t highest_sequence_nr = 0;
   uint64_t deleted_to = 0;
+  // The newest snapshot that the codec cannot read, and why. OK if there is none.
+  uint64_t unread_snapshot_nr = 0;
+  absl::Status unread_snapshot;
   // How many events a page may have. It follows the speed of the journal, so that a slow one gives
   // a page before the recovery times out.
   size_t page_events = kFirstPageEvents;
@@ -654,6 +658,7 @@ void PersistentActor::Flush() {
 }
 
 void PersistentActor::TellJournal(AtomicWrites&& writes, std::vector<DeferredEntry>&& deferred) {
+  for (AtomicWrite& write : writes) write.set_known_stored(known_stored_nr_);
   context_->Tell(journal_, WriteMessages{.writes = std::move(writes),
                                          .deferred = std::move(deferred),
                                          .client = self_,
@@ -689,30 +694,42 @@ absl::Status PersistentActor::OnWriteTick(ActorContext& context) {
     ArmWriteTimer();
     return absl::OkStatus();
   }
-  if (resends_ >= options_->max_write_resends) {
+  if (IsAnsweredInPart()) {
+    AnswerRest();
+  } else if (resends_ >= options_->max_write_resends) {
     return FailFront(
         context,
         EventError(absl::StatusCode::kDeadlineExceeded, JournalErrorKind::kIo, persistence_id_, first_->sequence_nr,
                    absl::StrCat("the journal has not answered for ", absl::FormatDuration(options_->write_timeout),
                                 ", ", resends_ + 1, " times; whether it is stored is not known")));
   }
-  ++resends_;
-  const bool is_whole = first_->token != 0 || !first_->write.is_none();
-  if (!is_whole) {
-    // Some events of an atomic write are answered, so all are stored, and the other answers are on their way.
-    ArmWriteTimer();
-    return absl::OkStatus();
-  }
   // The same again: what is stored already is a success.
   AtomicWrites writes;
   std::vector<DeferredEntry> deferred;
   GatherSent(writes, deferred);
-  // It may be another actor by now.
-  absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId(), persistence_id_);
-  if (journal.ok()) journal_ = *journal;
-  TellJournal(std::move(writes), std::move(deferred));
+  if (resends_ < options_->max_write_resends && !(writes.empty() && deferred.empty())) {
+    ++resends_;
+    // It may be another actor by now.
+    absl::StatusOr<ActorRef> journal = extension_->Journal(JournalPluginId(), persistence_id_);
+    if (journal.ok()) journal_ = *journal;
+    TellJournal(std::move(writes), std::move(deferred));
+  }
   ArmWriteTimer();
   return absl::OkStatus();
+}
+
+bool PersistentActor::IsAnsweredInPart() const { return first_->token == 0 && first_->write.is_none(); }
+
+// An atomic write is stored or rejected as a whole, so one answer tells the others.
+void PersistentActor::AnswerRest() {
+  for (const Invocation* at = first_; at != nullptr && at->token == 0 && at->write.is_none(); at = at->next) {
+    if (at->rejection == nullptr) {
+      Tell(self_, WriteMessageSuccess{at->sequence_nr, instance_id_, batch_nr_});
+    } else {
+      Tell(self_, WriteMessageRejected{at->sequence_nr, *at->rejection, instance_id_, batch_nr_});
+    }
+    if (at == last_sent_) return;
+  }
 }
 
 void PersistentActor::GatherSent(AtomicWrites& writes, std::vector<DeferredEntry>& deferred) const {
@@ -775,6 +792,7 @@ void PersistentActor::SendRest(ActorContext& context) {
 
 absl::Status PersistentActor::OnEventStored(ActorContext& context, uint64_t sequence_nr) {
   if (last_sent_ == nullptr || first_->token != 0 || first_->sequence_nr != sequence_nr) return absl::OkStatus();
+  known_stored_nr_ = sequence_nr;
   return RunFront(context);
 }
 
@@ -822,6 +840,9 @@ absl::Status PersistentActor::RunFront(ActorContext& /*context*/) {
 
 absl::Status PersistentActor::RejectFront(ActorContext& /*context*/, const absl::Status& cause) {
   const std::unique_ptr<Invocation> rejected = PopFront();
+  if (rejected->token == 0 && first_ != nullptr && IsAnsweredInPart()) {
+    first_->rejection = std::make_unique<absl::Status>(rejected->rejection != nullptr ? *rejected->rejection : cause);
+  }
   const absl::Status why = AboutEvent(rejected->rejection != nullptr ? *rejected->rejection : cause,
                                       JournalErrorKind::kInvalid, persistence_id_, rejected->sequence_nr);
   last_sequence_nr_ = rejected->sequence_nr;
@@ -856,6 +877,8 @@ absl::Status PersistentActor::FailFront(ActorContext& context, const absl::Statu
 }
 
 void PersistentActor::AfterHandler() {
+  // The journal has answered.
+  resends_ = 0;
   Flush();
   if (pending_stashing_ > 0) {
     SetState(PersistentActorState::kPersistingEvents);
@@ -964,11 +987,7 @@ absl::Status PersistentActor::HandleRecovery(ActorContext& context, Envelope& me
     recovery_->highest_sequence_nr = opened->highest_sequence_nr;
     recovery_->deleted_to = opened->deleted_to;
     if (recovery_->from.is_none()) return CompleteRecovery(context, message, opened->highest_sequence_nr);
-    context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
-                                          .criteria = recovery_->from.from_snapshot,
-                                          .to_sequence_nr = recovery_->from.to_sequence_nr,
-                                          .client = self_,
-                                          .instance_id = instance_id_});
+    AskForSnapshot(context, recovery_->from.from_snapshot);
     return absl::OkStatus();
   }
   if (const auto* const not_opened = message.TryAs<OpenWriterFailure>()) {
@@ -1021,7 +1040,7 @@ absl::Status PersistentActor::OnSnapshot(ActorContext& context, LoadSnapshotResu
     state = codec_->DecodeState(result.snapshot);
     return state.status();
   });
-  if (!decoded.ok()) return OnNoSnapshot(context, decoded);
+  if (!decoded.ok()) return PassOverSnapshot(context, result.snapshot.metadata.sequence_nr, decoded);
   last_sequence_nr_ = result.snapshot.metadata.sequence_nr;
   const absl::Status taken = WithMisuse(MessageInvoker::Call(
       "ReceiveSnapshot", [&] { return ReceiveSnapshot(context, result.snapshot.metadata, **state); }));
@@ -1052,7 +1071,53 @@ absl::Status PersistentActor::OnNoSnapshot(ActorContext& context, const absl::St
   return BeginReplay(context);
 }
 
+absl::Status PersistentActor::PassOverSnapshot(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause) {
+  const Recovery& from = recovery_->from;
+  // The bound counts the events since this snapshot. There are more since an older one.
+  if (from.replay_max != std::numeric_limits<uint64_t>::max()) return OnNoSnapshot(context, cause);
+  fraktor::Log(context, LogLevel::kWarning,
+               absl::StrCat("snapshot ", sequence_nr, " of ", Shown(persistence_id_),
+                            " cannot be read and is passed over; an older one and the events since take its place, if "
+                            "they are there: ",
+                            cause.message()));
+  if (recovery_->unread_snapshot.ok()) {
+    recovery_->unread_snapshot_nr = sequence_nr;
+    recovery_->unread_snapshot = cause;
+  }
+  if (sequence_nr == 0) return BeginReplay(context);
+  AskForSnapshot(context, from.from_snapshot.Limit(sequence_nr - 1));
+  return absl::OkStatus();
+}
+
+void PersistentActor::AskForSnapshot(ActorContext& context, const SnapshotSelectionCriteria& criteria) {
+  context.Tell(snapshots_, LoadSnapshot{.persistence_id = persistence_id_,
+                                        .criteria = criteria,
+                                        .to_sequence_nr = recovery_->from.to_sequence_nr,
+                                        .client = self_,
+                                        .instance_id = instance_id_});
+}
+
+absl::Status PersistentActor::CheckEventsReplaceSnapshots() const {
+  const uint64_t first = last_sequence_nr_ + 1;
+  const uint64_t last = recovery_->unread_snapshot_nr;
+  const uint64_t deleted_to = std::min(recovery_->deleted_to, recovery_->from.to_sequence_nr);
+  const uint64_t highest = recovery_->highest_sequence_nr;
+  if (first > last || (deleted_to < first && highest >= last)) return absl::OkStatus();
+  const std::string missing = deleted_to >= first ? absl::StrCat("events ", first, "..", deleted_to, " are deleted")
+                                                  : absl::StrCat("the highest number in the journal is ", highest,
+                                                                 ": events ", highest + 1, "..", last, " are lost");
+  const bool has_older = last_sequence_nr_ > 0;
+  return IdError(
+      absl::StatusCode::kDataLoss, deleted_to >= first ? JournalErrorKind::kDeleted : JournalErrorKind::kEventsLost,
+      persistence_id_,
+      absl::StrCat("snapshot ", last, " cannot be read (", recovery_->unread_snapshot.message(), "), and ",
+                   has_older ? absl::StrCat("the older snapshot ", last_sequence_nr_) : std::string("events alone"),
+                   " cannot take its place: ", missing,
+                   ". Start a program whose codecs read the snapshot, or restore the events from a backup"));
+}
+
 absl::Status PersistentActor::CheckNothingIsMissing() const {
+  if (!recovery_->unread_snapshot.ok()) FRAKTOR_RETURN_IF_ERROR(CheckEventsReplaceSnapshots());
   const Recovery& from = recovery_->from;
   const uint64_t last_missing = std::min(recovery_->deleted_to, from.to_sequence_nr);
   if (last_missing <= last_sequence_nr_ || from.replay_max == 0 || from.allow_deleted_events) return absl::OkStatus();
@@ -1163,6 +1228,7 @@ absl::Status PersistentActor::CompleteRecovery(ActorContext& context, Envelope& 
   const Recovery& from = recovery_->from;
   is_partial_ = last_sequence_nr_ < highest_sequence_nr &&
                 (from.is_none() || from.to_sequence_nr < highest_sequence_nr || recovery_->HasSeenMax());
+  known_stored_nr_ = highest_sequence_nr;
   sequence_nr_ = std::max(highest_sequence_nr, last_sequence_nr_);
   last_sequence_nr_ = stored_sequence_nr_ = sequence_nr_;
   is_recovering_ = false;

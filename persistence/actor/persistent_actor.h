@@ -28,6 +28,11 @@
 // would only fail again. So it is if events are deleted and no snapshot covers them (JournalErrorKind::kDeleted; see
 // recovery.h).
 //
+// A snapshot that the codec cannot read (a newer program saved it, for example) is passed over with
+// a warning: an older one takes its place if the journal has all events since, or all events do if
+// there is no older one. If events are missing, or Recovery::replay_max is set, the recovery fails
+// and says which snapshot cannot be read.
+//
 // Persisting: what a command persists is written when its handler is over, as one write; one write of an actor is under
 // way at a time, and what comes meanwhile goes with the next. Handlers of events run in the order in which the events were
 // persisted, each when its event is stored.
@@ -312,10 +317,16 @@ class PersistentActor : public ActorInstance {
   void AfterHandler();
   // How many of the writes that wait fit into one message.
   size_t CountThatFit() const;
-  // What is under way, as it was sent; without an atomic write that is answered in part, since that is stored.
+  // Adds all entries under way, as they were sent; but no atomic write that is answered in part,
+  // since its outcome is known.
   void GatherSent(AtomicWrites& writes, std::vector<DeferredEntry>& deferred) const;
   // At the end of an instance: what waits for the write under way.
   void SendRest(ActorContext& context);
+  // Whether the first event under way belongs to an atomic write of which the journal has answered
+  // other events.
+  bool IsAnsweredInPart() const;
+  // Sends itself the answers to the other events of that atomic write.
+  void AnswerRest();
   void ArmWriteTimer();
   absl::Status OnWriteTick(ActorContext& context);
 
@@ -341,8 +352,13 @@ class PersistentActor : public ActorInstance {
   absl::Status OnSnapshot(ActorContext& context, LoadSnapshotResult& result);
   void WarnIfEventsAreLost(ActorContext& context) const;
   absl::Status OnNoSnapshot(ActorContext& context, const absl::Status& cause);
+  // The codec cannot read the snapshot: asks for an older one.
+  absl::Status PassOverSnapshot(ActorContext& context, uint64_t sequence_nr, const absl::Status& cause);
+  void AskForSnapshot(ActorContext& context, const SnapshotSelectionCriteria& criteria);
   // An error if the journal has deleted events that the recovery needs.
   absl::Status CheckNothingIsMissing() const;
+  // An error unless the journal has all events that replace the snapshots that were passed over.
+  absl::Status CheckEventsReplaceSnapshots() const;
   absl::Status BeginReplay(ActorContext& context);
   void AskForPage(ActorContext& context);
   // After a page has come: how many events the next one may have.
@@ -375,7 +391,10 @@ class PersistentActor : public ActorInstance {
   uint64_t epoch_ = 0;
   uint64_t last_sequence_nr_ = 0;    // Handled or rejected.
   uint64_t stored_sequence_nr_ = 0;  // Handled.
-  uint64_t sequence_nr_ = 0;         // Given to an event.
+  // The highest that the journal has reported or acknowledged: it goes with each write
+  // (AtomicWrite::known_stored). A snapshot may be above it.
+  uint64_t known_stored_nr_ = 0;
+  uint64_t sequence_nr_ = 0;  // Given to an event.
 
   // The type of the last message that no store has sent: what is not looked at again for being one of theirs.
   const MessageType* usual_command_ = nullptr;

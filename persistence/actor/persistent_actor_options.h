@@ -74,7 +74,8 @@ struct PersistentActorOptions {
   // recovery has failed. These matter if the journal is on another node, where a message or an answer may be lost, and
   // recovery_event_timeout also for replays, which no breaker watches.
 
-  // A write that is not answered for so long is sent again, so many times; then it has failed.
+  // A write that is not answered for so long is sent again, so many times; then it has failed. An
+  // answer to a part of it begins the count anew.
   absl::Duration write_timeout = absl::Seconds(15);
   int max_write_resends = 3;
 
@@ -86,7 +87,9 @@ struct PersistentActorOptions {
   // make threads wait for each other.
   PageLimits replay_page = {.max_events = 4000};
   ReplayFilterOptions replay_filter = {};
-  // Whether an actor whose snapshot cannot be loaded is brought back from its events alone. All of them are needed then.
+  // Whether an actor whose snapshot store fails to load a snapshot is brought back from its events
+  // alone. All of them are needed then. (A snapshot that was loaded but that the codec cannot read
+  // is passed over in any case.)
   bool snapshot_is_optional = false;
 
   // InvalidArgument that names the option.

@@ -45,6 +45,8 @@
 #include "fraktor/persistence/actor/writer_base.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/memory/memory_disk.h"
+#include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
@@ -521,6 +523,49 @@ TEST_F(PersistentActorTest, WarnsThatEventsAreLostIfItsSnapshotIsAboveTheHighest
   EXPECT_EQ(TakeLog(), (Lines{"stopped", "snapshot 9 ", "completed 9"}));
 }
 
+// PER-2, PER-14: a backup was restored under a living writer, which is on another node.
+TEST_F(PersistentActorTest, StopsIfItsJournalHasLostEvents) {
+  const auto disk = std::make_shared<MemoryDisk>();
+  journal_ = std::make_shared<KnobJournal>(MemoryJournalOptions{.disk = disk});
+  AddStores();
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "1");
+  TakeLog();
+  const size_t backup = disk->size();
+  Say(actor, "2");
+  // A rejected number leaves a gap, which is no loss.
+  journal_->reject = [](const AtomicWrite& write) { return write.lowest_sequence_nr() == 3; };
+  Say(actor, "3");
+  Say(actor, "4");
+  EXPECT_EQ(TakeLog(), (Lines{"command 2", "event 2", "command 3", "rejected 3 3", "command 4", "event 4"}));
+
+  disk->Truncate(backup);
+  journal_->inner = MemoryJournal::Open({.disk = disk}).value();
+  Say(actor, "5");
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"command 5", "failed 5 5", "stopped"}));
+  ASSERT_EQ(script_.failures.size(), 1u);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(script_.failures[0]), JournalErrorKind::kEventsLost);
+  EXPECT_TRUE(absl::StrContains(script_.failures[0].message(),
+                                "event 5 of \"a\": the writer knows that the events up to 4 were stored, but the "
+                                "highest number in the journal is 1"))
+      << script_.failures[0];
+  EXPECT_EQ(Recovered(), Lines{"1"});
+}
+
+// PER-2: its snapshot may know more than the journal has. It goes on behind the snapshot.
+TEST_F(PersistentActorTest, WritesBehindASnapshotThatIsAboveTheHighestNumber) {
+  AddStores();
+  Store({"x", "y"});
+  ASSERT_TRUE(snapshots_->Save({.metadata = {.persistence_id = "a", .sequence_nr = 9}, .manifest = "fraktor.string"})
+                  .Take()
+                  .ok());
+  const ActorRef actor = SpawnRecovered();
+  Say(actor, "10");
+  Say(actor, "11");
+  EXPECT_EQ(TakeLog(), (Lines{"command 10", "event 10", "command 11", "event 11"}));
+}
+
 // P60
 TEST_F(PersistentActorTest, StopsIfTheJournalCannotReplay) {
   AddStores();
@@ -543,18 +588,31 @@ TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
   EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: RecoverFrom threw: no idea", "stopped"}));
   script_.on_recover_from = nullptr;
 
-  Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "unknown", .payload = "?"};
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
-  probe_.ExpectTerminated(Spawn());
-  EXPECT_EQ(TakeLog().size(), 2u);
+  // A store that fails to load it.
+  ASSERT_TRUE(persistence().AddSnapshotStore("broken", {.actor = snapshot_probe_.ref()}).ok());
+  script_.snapshots = "broken";
+  const auto fail_to_load = [this] {
+    const ActorRef actor = Spawn();
+    const auto load = snapshot_probe_.Expect<LoadSnapshot>();
+    snapshot_probe_.Send(load.client, LoadSnapshotFailed{absl::UnavailableError("no disk"), load.instance_id});
+    return actor;
+  };
+  probe_.ExpectTerminated(fail_to_load());
+  EXPECT_EQ(TakeLog(), (Lines{"recovery failed on nothing: \"a\": no disk", "stopped"}));
   script_.options.snapshot_is_optional = true;
-  Spawn();
+  const ActorRef recovered = fail_to_load();
   EXPECT_EQ(TakeLog(), (Lines{"recover x", "completed 1"}));
+  StopAndWait(recovered);
+  script_.log.clear();
+  script_.snapshots = {};
 
   // One that the actor itself refuses is no failure to load.
-  snapshot.manifest = "fraktor.string";
-  snapshot.payload = "bad";
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(
+      snapshots_
+          ->Save(
+              {.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "fraktor.string", .payload = "bad"})
+          .Take()
+          .ok());
   probe_.ExpectTerminated(Spawn());
   EXPECT_EQ(TakeLog(), (Lines{"snapshot 1 bad", "recovery failed on nothing: bad snapshot", "stopped"}));
 }
@@ -612,6 +670,62 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   expect_failure({}, "1..5");
   // It is meant to be so.
   EXPECT_EQ(recover({.allow_deleted_events = true}), (Lines{"completed 5"}));
+}
+
+// PER-11, PER-18: as after a rollback to an older program.
+TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNewest) {
+  AddStores();
+  Store({"1", "2", "3", "4", "5"});
+  const auto save = [this](uint64_t nr, std::string manifest, std::string payload) {
+    Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = nr},
+                      .manifest = std::move(manifest),
+                      .payload = std::move(payload)};
+    ASSERT_TRUE(snapshots_->Save(std::move(snapshot)).Take().ok());
+  };
+  const auto recover = [this](const Recovery& recovery) {
+    script_.recovery = recovery;
+    const ActorRef actor = Spawn();
+    Lines log = TakeLog();
+    if (kit_.IsAlive(actor)) StopAndWait(actor);
+    script_.log.clear();
+    return log;
+  };
+  const auto expect_failure = [&](const Recovery& recovery, const std::string& text) {
+    const Lines log = recover(recovery);
+    ASSERT_GE(log.size(), 2u);
+    EXPECT_TRUE(absl::StartsWith(log[log.size() - 2], "recovery failed on nothing: ")) << log[log.size() - 2];
+    EXPECT_TRUE(absl::StrContains(log[log.size() - 2], text)) << log[log.size() - 2];
+    EXPECT_EQ(log.back(), "stopped");
+  };
+  save(2, "fraktor.string", "12");
+  save(3, "of a newer program", "");
+  save(4, "of a newer program", "");
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "cannot be read and is passed over"}, 2, [&] {
+    EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  });
+  EXPECT_EQ(recover({.to_sequence_nr = 4}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "completed 5"}));
+  // The bounds hold for the older one too. Without any, all events take its place.
+  EXPECT_EQ(recover({.from_snapshot = {.min_sequence_nr = 3}}),
+            (Lines{"recover 1", "recover 2", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  // The bound on their number may end the replay below the snapshot.
+  expect_failure({.replay_max = 2}, "snapshot 4 of \"a\": ");
+  // The older one needs events that are deleted. The actor cannot do without them.
+  ASSERT_TRUE(journal_->DeleteTo("a", 2).Take().ok());
+  EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
+  ASSERT_TRUE(journal_->DeleteTo("a", 3).Take().ok());
+  expect_failure({}, "\"a\": snapshot 4 cannot be read (snapshot 4 of \"a\": ");
+  expect_failure({}, "), and the older snapshot 2 cannot take its place: events 3..3 are deleted");
+  expect_failure({.allow_deleted_events = true}, "events 3..3 are deleted");
+  expect_failure({.from_snapshot = {.min_sequence_nr = 3}},
+                 "events alone cannot take its place: events 1..3 are deleted");
+  // A newer one that it can read is as good as ever.
+  save(5, "fraktor.string", "12345");
+  EXPECT_EQ(recover({}), (Lines{"snapshot 5 12345", "completed 5"}));
+  // Events that were lost are not there either.
+  save(9, "of a newer program", "");
+  expect_failure({},
+                 "the older snapshot 5 cannot take its place: the highest number in the journal is 5: events 6..9 "
+                 "are lost");
 }
 
 // P114: nobody has added the store that has the snapshots.
@@ -1362,6 +1476,62 @@ TEST_F(PersistentActorTest, SendsAWriteAgainThatIsNotAnswered) {
   EXPECT_EQ(script_.log, (Lines{"command z", "failed 4 z", "stopped"}));
 }
 
+// PER-2, PER-14: so that the journal can tell a gap from a loss.
+TEST_F(PersistentActorTest, SaysWithEachWriteWhatItKnowsToBeStored) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const auto open = journal_probe_.Expect<OpenWriter>();
+  journal_probe_.Send(open.client, WriterIsOpen{1, 7, open.instance_id});
+  snapshot_probe_.Expect<LoadSnapshot>();
+  snapshot_probe_.Send(open.client, LoadSnapshotResult{.to_sequence_nr = kMax, .instance_id = open.instance_id});
+  journal_probe_.Expect<ReplayMessages>();
+  journal_probe_.Send(open.client, RecoverySuccess{7, open.instance_id});
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAsync(std::string("8"), a.Handler());
+    a.PersistAllAsync(std::vector<std::string>{"9", "10"}, a.Handler());
+    a.PersistAsync(std::string("11"), a.Handler());
+  });
+  RunVoid(actor, [](ScriptedActor& a) { a.PersistAsync(std::string("12"), a.Handler()); });
+  const auto expect_known = [&](const WriteMessages& sent, size_t writes, uint64_t known) {
+    EXPECT_EQ(sent.writes.size(), writes);
+    for (const AtomicWrite& write : sent.writes) EXPECT_EQ(write.known_stored(), known);
+  };
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  expect_known(sent, 3, 7);
+  // An event that was stored meanwhile counts for the writes that are sent again.
+  journal_probe_.Send(open.client, WriteMessageSuccess{8, open.instance_id, sent.batch});
+  expect_known(journal_probe_.Expect<WriteMessages>(absl::Seconds(31)), 2, 8);
+  journal_probe_.Send(open.client, WriteMessageSuccess{9, open.instance_id, sent.batch});
+  journal_probe_.Send(open.client, WriteMessageSuccess{10, open.instance_id, sent.batch});
+  // A rejected number is not stored.
+  journal_probe_.Send(open.client,
+                      WriteMessageRejected{11, absl::InvalidArgumentError(""), open.instance_id, sent.batch});
+  expect_known(journal_probe_.Expect<WriteMessages>(), 1, 10);
+}
+
+// PER-14: a journal on an older node takes the number for a deferred entry, and answers it.
+TEST_F(PersistentActorTest, IgnoresTheAnswerToTheEntryThatSaysWhatItKnows) {
+  AddProbes();
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.Persist(std::string("x"), a.Handler());
+    a.Defer(std::string("d"), a.Handler());
+  });
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  const auto answer_entry = [&] {
+    journal_probe_.Send(open.client, LoopMessageSuccess{uint64_t{1} << 63, open.instance_id, sent.batch});
+    return TakeLog();
+  };
+  EXPECT_EQ(answer_entry(), Lines());
+  journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines{"event x"});
+  EXPECT_EQ(answer_entry(), Lines());
+  journal_probe_.Send(open.client, LoopMessageSuccess{sent.deferred[0].token, open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines{"event d"});
+  EXPECT_EQ(answer_entry(), Lines());
+}
+
 // PER-14
 TEST_F(PersistentActorTest, SendsEachWriteAgainAsOftenAsTheFirst) {
   AddProbes();
@@ -1380,8 +1550,8 @@ TEST_F(PersistentActorTest, SendsEachWriteAgainAsOftenAsTheFirst) {
   EXPECT_TRUE(kit_.IsAlive(actor));
 }
 
-// PER-14: what has been answered in part is stored as a whole.
-TEST_F(PersistentActorTest, WaitsForTheRestOfTheAnswersToAnAtomicWrite) {
+// PER-14: what has been answered in part is stored as a whole. The other answers may be lost.
+TEST_F(PersistentActorTest, GoesOnWithoutTheRestOfTheAnswersToAnAtomicWrite) {
   AddProbes();
   const ActorRef actor = Spawn();
   const OpenWriter open = RecoverByProbes();
@@ -1389,16 +1559,72 @@ TEST_F(PersistentActorTest, WaitsForTheRestOfTheAnswersToAnAtomicWrite) {
   RunVoid(actor, persist_two);
   uint64_t batch = journal_probe_.Expect<WriteMessages>().batch;
   journal_probe_.Send(open.client, WriteMessageSuccess{1, open.instance_id, batch});
-  kit_.Advance(absl::Seconds(20));
+  kit_.Advance(absl::Seconds(10));
   EXPECT_EQ(TakeLog(), (Lines{"event x"}));
   journal_probe_.Send(open.client, WriteMessageSuccess{2, open.instance_id, batch});
   EXPECT_EQ(TakeLog(), (Lines{"event y"}));
-  // But not for ever.
+  // A lost answer.
   RunVoid(actor, persist_two);
   batch = journal_probe_.Expect<WriteMessages>().batch;
   journal_probe_.Send(open.client, WriteMessageSuccess{3, open.instance_id, batch});
   kit_.Advance(absl::Minutes(2));
-  EXPECT_EQ(TakeLog(), (Lines{"event x", "failed 4 y", "stopped"}));
+  EXPECT_EQ(TakeLog(), (Lines{"event x", "event y"}));
+  // There is nothing to ask the journal. An answer that comes late is for nothing else.
+  journal_probe_.ExpectNoMessage();
+  journal_probe_.Send(open.client, WriteMessageSuccess{4, open.instance_id, batch});
+  RunVoid(actor, persist_two);
+  batch = journal_probe_.Expect<WriteMessages>().batch;
+  EXPECT_EQ(TakeLog(), Lines());
+  // The same for a rejection.
+  const absl::Status cause = absl::InvalidArgumentError("too red");
+  journal_probe_.Send(open.client, WriteMessageRejected{5, cause, open.instance_id, batch});
+  kit_.Advance(absl::Minutes(2));
+  EXPECT_EQ(TakeLog(), (Lines{"rejected 5 x", "rejected 6 y"}));
+  ASSERT_EQ(script_.rejections.size(), 2u);
+  EXPECT_TRUE(absl::StrContains(script_.rejections[1].message(), "event 6 of \"a\": too red")) << script_.rejections[1];
+  journal_probe_.ExpectNoMessage();
+}
+
+// PER-14: the writes behind it, whose answers came too early, are sent again.
+TEST_F(PersistentActorTest, SendsAgainOnlyWhatIsBehindAnAtomicWriteThatIsAnsweredInPart) {
+  AddProbes();
+  script_.options.max_write_resends = 1;
+  const ActorRef actor = Spawn();
+  const OpenWriter open = RecoverByProbes();
+  RunVoid(actor, [](ScriptedActor& a) {
+    a.PersistAllAsync(std::vector<std::string>{"1", "2", "3"}, a.Handler());
+    a.DeferAsync(std::string("d"), a.Handler());
+    a.PersistAllAsync(std::vector<std::string>{"4", "5"}, a.Handler());
+    a.PersistAsync(std::string("6"), a.Handler());
+  });
+  const auto sent = journal_probe_.Expect<WriteMessages>();
+  const auto answer = [&](std::initializer_list<uint64_t> numbers) {
+    for (const uint64_t nr : numbers) {
+      journal_probe_.Send(open.client, WriteMessageSuccess{nr, open.instance_id, sent.batch});
+    }
+    return TakeLog();
+  };
+  EXPECT_EQ(answer({1, 3, 4, 5, 6}), Lines{"event 1"});
+  auto again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  EXPECT_EQ(TakeLog(), (Lines{"event 2", "event 3"}));
+  ASSERT_EQ(again.writes.size(), 2u);
+  EXPECT_EQ(again.writes[0].lowest_sequence_nr(), 4u);
+  EXPECT_EQ(again.writes[1].lowest_sequence_nr(), 6u);
+  ASSERT_EQ(again.deferred.size(), 1u);
+  EXPECT_EQ(again.deferred[0].position, 0u);
+  // So often as it has answers to show for it: only a journal that is silent has failed.
+  journal_probe_.Send(open.client, LoopMessageSuccess{again.deferred[0].token, open.instance_id, sent.batch});
+  EXPECT_EQ(TakeLog(), Lines{"event d"});
+  again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  ASSERT_EQ(again.writes.size(), 2u);
+  EXPECT_EQ(answer({4, 6}), Lines{"event 4"});
+  again = journal_probe_.Expect<WriteMessages>(absl::Seconds(31));
+  EXPECT_EQ(TakeLog(), Lines{"event 5"});
+  ASSERT_EQ(again.writes.size(), 1u);
+  EXPECT_EQ(again.writes[0].lowest_sequence_nr(), 6u);
+  kit_.Advance(absl::Minutes(2));
+  probe_.ExpectTerminated(actor);
+  EXPECT_EQ(script_.log, (Lines{"failed 6 6", "stopped"}));
 }
 
 // P88: also what waits behind a write that is under way.

@@ -52,6 +52,7 @@ struct Script {
   std::vector<std::string> log = {};
   // The causes, for whoever wants to know more than the log says.
   std::vector<absl::Status> rejections = {};
+  std::vector<absl::Status> failures = {};
 };
 
 // A command: runs in the actor.
@@ -153,7 +154,8 @@ class ScriptedActor final : public PersistentActor {
     Log("message " + NameOf(command));
     return Unhandled(command);
   }
-  void OnPersistFailure(const absl::Status& /*cause*/, Envelope& event, uint64_t nr) override {
+  void OnPersistFailure(const absl::Status& cause, Envelope& event, uint64_t nr) override {
+    script_.failures.push_back(cause);
     Log(absl::StrCat("failed ", nr, " ", event.As<std::string>()));
   }
   void OnPersistRejected(const absl::Status& cause, Envelope& event, uint64_t nr) override {

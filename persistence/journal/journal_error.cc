@@ -52,6 +52,8 @@ std::string_view JournalErrorKindName(JournalErrorKind kind) {
       return "unknown manifest";
     case JournalErrorKind::kDeleted:
       return "deleted";
+    case JournalErrorKind::kEventsLost:
+      return "events lost";
   }
   return "unknown";
 }

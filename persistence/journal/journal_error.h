@@ -51,12 +51,15 @@ enum class JournalErrorKind {
   kUnknownManifest = 13,
   // Events that are needed are deleted.
   kDeleted = 14,
+  // The journal has lost events that it had acknowledged: a backup was restored, or the journal
+  // does not sync and its machine crashed.
+  kEventsLost = 15,
 };
 
 template <>
 struct ErrorKindTraits<JournalErrorKind> {
   static constexpr std::string_view kTypeUrl = "fraktor.dev/error/journal";
-  static constexpr JournalErrorKind kLast = JournalErrorKind::kDeleted;
+  static constexpr JournalErrorKind kLast = JournalErrorKind::kEventsLost;
 };
 
 // "fenced" for kFenced.

@@ -130,13 +130,16 @@ class JournalStorage {
   // the list were stored. Rejected:
   // - kFenced: the epoch is below that of the id. The writer must stop.
   // - kNotOpen: the epoch is above that of the id, as after a crash of a journal that does not sync. Open again.
+  // - kEventsLost: the highest number of the id is below what the writer knows to be stored
+  //   (AtomicWrite::known_stored) below this write. The journal has lost its tail.
   // - kSequenceMismatch: a number is not above the highest of the id, and what is stored is something else. An atomic
   //   write that is stored already, by the same writer and with the same bytes, is a success: it was sent again because
   //   an answer was lost. Numbers may leave gaps.
   // - kTooLarge, kInvalid: see CheckAtomicWrite.
   // - kCorrupt, kNewerSchema, kIo: what the journal knows of this id cannot be read. Others are not concerned.
-  // A writer that hears of kSequenceMismatch, kFenced, kNotOpen, kCorrupt, kNewerSchema or kIo cannot go on: what is stored
-  // is not what it believes. The other rejections concern the events.
+  // A writer that hears of kEventsLost, kSequenceMismatch, kFenced, kNotOpen, kCorrupt,
+  // kNewerSchema or kIo cannot go on: what is stored is not what it believes. The other rejections
+  // concern the events.
   // An error of the future itself means that nothing is known: each of the writes may or may not be stored.
   virtual Future<WriteResults> Write(std::vector<AtomicWrite> writes) = 0;
 

@@ -206,7 +206,7 @@ TEST(JournalErrorKind, HasANameForEach) {
   for (int kind = 0; kind <= static_cast<int>(ErrorKindTraits<JournalErrorKind>::kLast); ++kind) {
     names.insert(JournalErrorKindName(static_cast<JournalErrorKind>(kind)));
   }
-  EXPECT_EQ(names.size(), 15u);
+  EXPECT_EQ(names.size(), 16u);
   EXPECT_EQ(names.count("unknown"), 0u);
 }
 

@@ -89,13 +89,15 @@ class AtomicWrite {
 
   // None: only to be assigned to.
   AtomicWrite() = default;
-  AtomicWrite(const AtomicWrite& other) noexcept : held_(other.held_) {
+  AtomicWrite(const AtomicWrite& other) noexcept : held_(other.held_), known_stored_(other.known_stored_) {
     // Relaxed: nothing is read because of it.
     if (held_ != nullptr) held_->owners.fetch_add(1, std::memory_order_relaxed);
   }
-  AtomicWrite(AtomicWrite&& other) noexcept : held_(std::exchange(other.held_, nullptr)) {}
+  AtomicWrite(AtomicWrite&& other) noexcept
+      : held_(std::exchange(other.held_, nullptr)), known_stored_(other.known_stored_) {}
   AtomicWrite& operator=(AtomicWrite other) noexcept {
     std::swap(held_, other.held_);
+    std::swap(known_stored_, other.known_stored_);
     return *this;
   }
   ~AtomicWrite() {
@@ -120,6 +122,13 @@ class AtomicWrite {
   uint64_t highest_sequence_nr() const { return events().back().sequence_nr; }
   uint64_t epoch() const { return events().front().epoch; }
   const Events& events() const { return held_->events; }
+
+  // The highest sequence number of the id that the writer knows to be stored: the journal has
+  // reported it at the opening, or has acknowledged the event since. A journal whose highest number
+  // is lower has lost events (CheckWriter). 0: the writer does not say. Each copy has its own
+  // number.
+  uint64_t known_stored() const { return known_stored_; }
+  void set_known_stored(uint64_t sequence_nr) { known_stored_ = sequence_nr; }
 
   size_t ByteSize() const;
 
@@ -148,6 +157,7 @@ class AtomicWrite {
   static absl::Status Check(const Events& events);
 
   Held* held_ = nullptr;
+  uint64_t known_stored_ = 0;
 };
 
 }  // namespace fraktor::inline v0

@@ -1,5 +1,6 @@
 #include "fraktor/persistence/journal/writer_rules.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,20 @@
 
 namespace fraktor::inline v0 {
 
+namespace {
+
+absl::Status EventsLost(const IdState& state, const AtomicWrite& write, uint64_t last_lost) {
+  return EventError(
+      absl::StatusCode::kDataLoss, JournalErrorKind::kEventsLost, write.persistence_id(), write.lowest_sequence_nr(),
+      absl::StrCat("the writer knows that the events up to ", last_lost,
+                   " were stored, but the highest number in the journal is ", state.highest_sequence_nr,
+                   ": the journal has lost the events behind it (an older backup was restored, or the journal does not "
+                   "sync and its machine crashed). Restore a newer backup, or start the writer again: it recovers "
+                   "without them"));
+}
+
+}  // namespace
+
 absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t stored, std::optional<uint64_t> token) {
   if (!token.has_value()) return stored + 1;
   if (*token == 0) {
@@ -31,7 +46,11 @@ absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t sto
 }
 
 absl::Status CheckWriter(const IdState& state, const AtomicWrite& write) {
-  if (write.epoch() == state.epoch) return absl::OkStatus();
+  if (write.epoch() == state.epoch) {
+    // A write that is sent again may be what the journal has lost: it is stored again.
+    const uint64_t last_needed = std::min(write.known_stored(), write.lowest_sequence_nr() - 1);
+    return state.highest_sequence_nr < last_needed ? EventsLost(state, write, last_needed) : absl::OkStatus();
+  }
   if (write.epoch() < state.epoch) {
     return EventError(
         absl::StatusCode::kFailedPrecondition, JournalErrorKind::kFenced, write.persistence_id(),

@@ -31,7 +31,9 @@ struct IdState {
 // The epoch that OpenWriter stores and answers. kFenced for a token below `stored`, kInvalid for a token of 0.
 absl::StatusOr<uint64_t> NextEpoch(std::string_view persistence_id, uint64_t stored, std::optional<uint64_t> token);
 
-// kFenced or kNotOpen unless the write has the epoch of the id.
+// kFenced or kNotOpen unless the write has the epoch of the id. kEventsLost if the journal lacks an
+// event below the write that the writer knows to be stored: the journal has lost its tail. A gap
+// above the known number is legal: the numbers of rejected writes are missing there.
 absl::Status CheckWriter(const IdState& state, const AtomicWrite& write);
 
 // The rejection of a write whose numbers are not above the highest.

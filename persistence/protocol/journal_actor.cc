@@ -42,6 +42,8 @@ using journal_actor_internal::HoldOver;
 
 namespace {
 
+static_assert(!MessageLayout<WriteMessages>::kIsOnHeap, "a write would cost one more allocation");
+
 // A write is held back for at most this part of what the one before it took.
 constexpr int kHoldPart = 4;
 // After a hold that was in vain, so many writes are not held back; after the next one twice as many, up to a limit.
@@ -55,6 +57,7 @@ bool EndsWriter(const absl::Status& rejection) {
   switch (*kind) {
     // Something is stored there: perhaps what the event was when it was first sent.
     case JournalErrorKind::kSequenceMismatch:
+    case JournalErrorKind::kEventsLost:
     case JournalErrorKind::kFenced:
     case JournalErrorKind::kNotOpen:
     case JournalErrorKind::kCorrupt:

@@ -49,8 +49,8 @@ struct DeferredEntry {
   uint64_t token = 0;
 };
 
-// Few, mostly: copies share their events.
-using AtomicWrites = absl::InlinedVector<AtomicWrite, 2>;
+// One, mostly: copies share their events.
+using AtomicWrites = absl::InlinedVector<AtomicWrite, 1>;
 
 // Stores atomic writes. Answer: WriteMessagesSuccessful, then for each event in order WriteMessageSuccess,
 // WriteMessageRejected or, if the writer cannot go on, WriteMessageFailure; or WriteMessagesFailed, and then a

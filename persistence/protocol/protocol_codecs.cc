@@ -1,5 +1,6 @@
 #include "fraktor/persistence/protocol/protocol_codecs.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -84,6 +85,41 @@ AtomicWrites DecodeWrites(Decoder& in) {
     }
   }
   return writes;
+}
+
+// AtomicWrite::known_stored on the wire: an entry among the deferred ones, for the writes from its
+// position on. Journals of older nodes do not know the number. They answer the entry like any
+// other, with a LoopMessageSuccess whose token no persistent actor waits for. So the format has not
+// changed, and both kinds of nodes read it. A writer of an older node sends no such entry: its
+// writes are taken without the check.
+constexpr uint64_t kKnownStoredMark = uint64_t{1} << 63;
+
+std::vector<DeferredEntry> WithKnownStored(const WriteMessages& request) {
+  std::vector<DeferredEntry> entries;
+  auto next = request.deferred.begin();
+  uint64_t known = 0;
+  for (size_t i = 0; i < request.writes.size(); ++i) {
+    while (next != request.deferred.end() && next->position < i) entries.push_back(*next++);
+    // A lower number is true as well.
+    const uint64_t its = std::min(request.writes[i].known_stored(), kKnownStoredMark - 1);
+    if (its == known) continue;
+    known = its;
+    entries.push_back({.position = i, .token = kKnownStoredMark | known});
+  }
+  entries.insert(entries.end(), next, request.deferred.end());
+  return entries;
+}
+
+void TakeKnownStored(WriteMessages& request) {
+  uint64_t known = 0;
+  auto next = request.deferred.begin();
+  for (size_t i = 0; i < request.writes.size(); ++i) {
+    for (; next != request.deferred.end() && next->position <= i; ++next) {
+      if ((next->token & kKnownStoredMark) != 0) known = next->token & ~kKnownStoredMark;
+    }
+    request.writes[i].set_known_stored(known);
+  }
+  std::erase_if(request.deferred, [](const DeferredEntry& entry) { return (entry.token & kKnownStoredMark) != 0; });
 }
 
 // Events on their way back: one piece of bytes, which the batch keeps as a whole and its views point into.
@@ -218,7 +254,7 @@ struct Codec<WriteMessages> {
   static constexpr std::string_view kManifest = "fraktor.persistence.write";
   static void Encode(const WriteMessages& request, Encoder& out) {
     EncodeWrites(request.writes, out);
-    out.Value(request.deferred);
+    out.Value(WithKnownStored(request));
     out.Value(request.client);
     out.Value(request.instance_id);
     out.Value(request.batch);
@@ -232,6 +268,7 @@ struct Codec<WriteMessages> {
       if (entry.position < lowest || entry.position > request.writes.size()) in.Fail("deferred entries out of order");
       lowest = entry.position;
     }
+    if (in.ok()) TakeKnownStored(request);
     request.client = in.Value<ActorRef>();
     request.instance_id = in.Value<uint64_t>();
     request.batch = in.Value<uint64_t>();

@@ -88,7 +88,9 @@ bool WithFields(const M& message, const M& other, F visit) {
   // clang-format on
 }
 
-bool Same(const AtomicWrite& a, const AtomicWrite& b) { return a.events() == b.events(); }
+bool Same(const AtomicWrite& a, const AtomicWrite& b) {
+  return a.events() == b.events() && a.known_stored() == b.known_stored();
+}
 bool Same(const EventBatch& a, const EventBatch& b) {
   if (a.size() != b.size() || a.at_end() != b.at_end() || a.resume_at() != b.resume_at()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
@@ -197,6 +199,8 @@ class Samples {
                         .batch = 9};
     write.writes.push_back(AtomicWrite::Make(Repr(3)).value());
     write.writes.push_back(AtomicWrite::Make({Repr(4), Repr(5)}).value());
+    write.writes[0].set_known_stored(2);
+    write.writes[1].set_known_stored(3);
     visit(OpenWriter{"account-7", 6, it, 8});
     visit(std::move(write));
     visit(ReplayMessages{"account-7", 2, 900, 800, {.max_events = 7, .max_bytes = 70}, true, 1000, it, 8});
@@ -310,6 +314,50 @@ TEST(ProtocolCodecs, AskAnotherNodeForAllAnswers) {
   ASSERT_TRUE(read.ok()) << read.status();
   EXPECT_EQ((*read)->As<WriteMessages>().batch, 9u);
   EXPECT_FALSE((*read)->As<WriteMessages>().only_events_are_answered);
+}
+
+// PER-2, PER-14: a journal on an older node reads a deferred entry, and answers it.
+TEST(ProtocolCodecs, TellWhatAWriterKnowsToBeStoredInAnEntryThatOlderNodesRead) {
+  constexpr uint64_t kMark = uint64_t{1} << 63;
+  OneRef refs;
+  const CodecContext context{.refs = &refs};
+  const auto encode = [&](WriteMessages write) {
+    std::string bytes;
+    const auto codec =
+        Registry().Encode(*MakeEnvelope<WriteMessages>(ActorRef(), std::move(write)), bytes, context).value();
+    EXPECT_EQ(codec->version(), 0u);
+    return bytes;
+  };
+  const auto decode = [&](const std::string& bytes) {
+    auto read = Registry().Decode({"fraktor.persistence.write", 0, bytes}, {}, context);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return std::move((*read)->As<WriteMessages>());
+  };
+  const auto with_writes = [](std::vector<uint64_t> known, std::vector<DeferredEntry> deferred) {
+    WriteMessages write{.deferred = std::move(deferred), .batch = 9};
+    for (size_t i = 0; i < known.size(); ++i) {
+      write.writes.push_back(AtomicWrite::Make(Repr(20 + i)).value());
+      write.writes.back().set_known_stored(known[i]);
+    }
+    return write;
+  };
+  // An older node reads one entry for writes of the same number, among the writer's own.
+  const std::vector<DeferredEntry> own = {{0, 1}, {1, 2}, {4, 3}};
+  EXPECT_EQ(
+      encode(with_writes({7, 7, 9, 0}, own)),
+      encode(with_writes({0, 0, 0, 0}, {{0, kMark | 7}, {0, 1}, {1, 2}, {2, kMark | 9}, {3, kMark | 0}, {4, 3}})));
+  EXPECT_EQ(encode(with_writes({7}, {})), encode(with_writes({0}, {{0, kMark | 7}})));
+  // A node of today reads the writer's own entries only.
+  const WriteMessages read = decode(encode(with_writes({7, 7, 9, 0}, own)));
+  EXPECT_TRUE(Same(read.writes, with_writes({7, 7, 9, 0}, {}).writes));
+  EXPECT_TRUE(Same(read.deferred, own));
+  // A writer on an older node does not say it: 0, and its writes are not checked.
+  const WriteMessages silent = decode(encode(with_writes({0, 0}, {{0, 1}})));
+  EXPECT_EQ(silent.writes[0].known_stored(), 0u);
+  EXPECT_EQ(silent.writes[1].known_stored(), 0u);
+  EXPECT_TRUE(Same(silent.deferred, std::vector<DeferredEntry>{{0, 1}}));
+  // There are no such numbers, but nothing else must come of them.
+  EXPECT_EQ(decode(encode(with_writes({~uint64_t{0}}, {}))).writes[0].known_stored(), kMark - 1);
 }
 
 TEST(ProtocolCodecs, RefuseWhatNoClientSends) {

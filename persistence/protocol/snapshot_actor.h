@@ -6,8 +6,9 @@
 //
 // It serves many clients at once and waits for none. All goes through a circuit breaker. A snapshot
 // that cannot be read is passed over for the one before it, a few times; if there is none, that is
-// a failure, and not the same as no snapshot at all. When the actor stops or is restarted,
-// everything that is under way is answered with a failure.
+// a failure, and not the same as no snapshot at all. This is about records that the store cannot
+// read; a payload that the codec cannot read is passed over by the persistent actor. When the actor
+// stops or is restarted, everything that is under way is answered with a failure.
 //
 // A snapshot that is stored although its save was answered with a failure is deleted, when the
 // store says which one it is: by an answer that comes too late, or by the time in its error

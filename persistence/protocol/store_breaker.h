@@ -39,6 +39,7 @@ inline bool IsStorageFailure(const absl::Status& error) {
     case JournalErrorKind::kNewerSchema:
     case JournalErrorKind::kUnknownManifest:
     case JournalErrorKind::kDeleted:
+    case JournalErrorKind::kEventsLost:
       return false;
     case JournalErrorKind::kLocked:
     case JournalErrorKind::kReadOnly:

@@ -403,6 +403,73 @@ TEST_P(JournalContract, TakesNumbersWithGaps) {
   EXPECT_EQ(Highest("a"), 100u);
 }
 
+// PER-2: a gap is legal; that events of before the gap are missing is not.
+TEST_P(JournalContract, RejectsAWriteIfItHasLostWhatTheWriterKnowsToBeStored) {
+  const auto write = [this](uint64_t from, uint64_t to, uint64_t known_stored) {
+    AtomicWrite::Events events;
+    for (uint64_t number = from; number <= to; ++number) events.push_back(Event("a", number));
+    AtomicWrite atomic = AtomicWrite::Make(std::move(events)).value();
+    atomic.set_known_stored(known_stored);
+    std::vector<AtomicWrite> writes;
+    writes.push_back(std::move(atomic));
+    const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+    if (!results.ok()) return results.status();
+    const absl::Status counted = CheckWriteResults(*results, 1);
+    if (!counted.ok() || results->empty()) return counted;
+    return results->front();
+  };
+  Fill("a", 1, 5);
+  // As of a journal that has had more events: another one was restored in its place.
+  const absl::Status lost = write(8, 8, 7);
+  EXPECT_TRUE(IsKind(lost, JournalErrorKind::kEventsLost));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(lost, "id"), "a");
+  EXPECT_EQ(ErrorDetailNumberOf<JournalErrorKind>(lost, "nr"), 8);
+  EXPECT_TRUE(IsKind(write(8, 8, 6), JournalErrorKind::kEventsLost));
+  EXPECT_TRUE(IsKind(write(7, 7, 7), JournalErrorKind::kEventsLost));
+  EXPECT_EQ(Highest("a"), 5u);
+  // The numbers in between were rejected, or their writer says nothing.
+  EXPECT_TRUE(write(8, 8, 5).ok());
+  EXPECT_TRUE(write(10, 10, 5).ok());
+  EXPECT_TRUE(write(12, 12, 0).ok());
+  // The journal has lost the write, and the writer sends it again.
+  EXPECT_TRUE(write(13, 13, 13).ok());
+  EXPECT_TRUE(write(13, 13, 13).ok());
+  EXPECT_EQ(Replay("a"), (Numbers{1, 2, 3, 4, 5, 8, 10, 12, 13}));
+  // Deleted is not lost.
+  ASSERT_TRUE(DeleteTo("a", kMax).ok());
+  EXPECT_TRUE(write(14, 14, 13).ok());
+  if (GetParam().writes_several_atomically) {
+    EXPECT_TRUE(IsKind(write(17, 18, 15), JournalErrorKind::kEventsLost));
+    EXPECT_TRUE(write(17, 18, 14).ok());
+    EXPECT_TRUE(write(17, 18, 17).ok());
+  }
+  if (!GetParam().survives_reopen) return;
+  const uint64_t highest = Highest("a");
+  ASSERT_TRUE(Reopen().ok());
+  EXPECT_TRUE(IsKind(write(highest + 2, highest + 2, highest + 1), JournalErrorKind::kEventsLost));
+  EXPECT_TRUE(write(highest + 2, highest + 2, highest).ok());
+}
+
+// PER-2: the writes before it in the list count as stored.
+TEST_P(JournalContract, JudgesWhatIsLostByThoseBeforeItInTheList) {
+  Fill("a", 1, 2);
+  std::vector<AtomicWrite> writes = Writes("a", 3, 5);
+  writes[0].set_known_stored(2);
+  writes[1].set_known_stored(3);
+  writes[2].set_known_stored(4);
+  std::vector<AtomicWrite> later = Writes("a", 8, 9);
+  later[0].set_known_stored(6);
+  later[1].set_known_stored(8);
+  for (AtomicWrite& write : later) writes.push_back(write);
+  const absl::StatusOr<WriteResults> results = Await(storage().Write(std::move(writes)));
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 5u);
+  for (const size_t i : {0, 1, 2}) EXPECT_TRUE((*results)[i].ok()) << (*results)[i];
+  EXPECT_TRUE(IsKind((*results)[3], JournalErrorKind::kEventsLost));
+  EXPECT_TRUE(IsKind((*results)[4], JournalErrorKind::kEventsLost));
+  EXPECT_EQ(Replay("a"), From(1, 5));
+}
+
 // PER-2, P19
 TEST_P(JournalContract, RejectsOneAtomicWriteAndStoresItsNeighbours) {
   std::vector<AtomicWrite> writes;

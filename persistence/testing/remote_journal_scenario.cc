@@ -26,9 +26,12 @@
 #include "fraktor/persistence/actor/persistent_actor.h"
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/journal_storage.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
 #include "fraktor/persistence/protocol/protocol_codecs.h"
+#include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
 #include "fraktor/utils/sync/mutex.h"
@@ -177,6 +180,28 @@ class Ledger final : public PersistentActor {
   std::vector<int64_t> replayed_;
 };
 
+// A journal in whose place an older backup can be restored.
+class RestorableJournal final : public ForwardingJournal {
+ public:
+  using ForwardingJournal::ForwardingJournal;
+
+  Future<WriteResults> Write(std::vector<AtomicWrite> writes) override { return current()->Write(std::move(writes)); }
+
+  void Restore(std::shared_ptr<JournalStorage> backup) {
+    MutexLock lock(mutex_);
+    backup_ = std::move(backup);
+  }
+
+ private:
+  std::shared_ptr<JournalStorage> current() {
+    MutexLock lock(mutex_);
+    return backup_ == nullptr ? journal() : backup_;
+  }
+
+  Mutex mutex_;
+  std::shared_ptr<JournalStorage> backup_ ABSL_GUARDED_BY(mutex_);
+};
+
 std::vector<int64_t> UpTo(int64_t last) {
   std::vector<int64_t> numbers(static_cast<size_t>(last));
   std::iota(numbers.begin(), numbers.end(), 1);
@@ -201,12 +226,13 @@ class Scenario {
     ASSERT_NO_FATAL_FAILURE(RejectsWhatDoesNotFit());
     ASSERT_NO_FATAL_FAILURE(RecoversOverTheLink());
     ASSERT_NO_FATAL_FAILURE(HearsThatItIsFenced());
+    ASSERT_NO_FATAL_FAILURE(HearsThatTheJournalHasLostEvents());
   }
 
  private:
   void Connect() {
     auto& keeper = nodes_.keeper->Extension<PersistenceExtension>();
-    ASSERT_TRUE(keeper.AddJournal("main", {.storage = journal_}).ok());
+    ASSERT_TRUE(keeper.AddJournal("main", {.storage = storage_}).ok());
     ASSERT_TRUE(keeper.AddSnapshotStore("main", {.storage = snapshots_}).ok());
     // So that they are there.
     ASSERT_TRUE(keeper.Journal().ok());
@@ -313,6 +339,31 @@ class Scenario {
     AwaitIn(*rivals, "the end of the rival", [](const Pages& pages) { return pages.ended == 1; });
   }
 
+  void HearsThatTheJournalHasLostEvents() {
+    Start();
+    Await("the third recovery", [](const Pages& pages) { return pages.recovered == 3; });
+    notebook_->Write([](Pages& pages) { pages.failure = absl::OkStatus(); });
+    Tell(ledger_, Note{.first = ++last_});
+    AwaitHandled(last_);
+    // The backup knows the writer, and only the first of its events.
+    const std::string id(kId);
+    const uint64_t highest = journal_->HighestSequenceNr(id).Take().value();
+    PersistentRepr first =
+        journal_->Replay({.persistence_id = id, .from_sequence_nr = highest}).Take().value().back().ToRepr();
+    first.sequence_nr = 1;
+    const std::shared_ptr<MemoryJournal> backup = MemoryJournal::Open({}).value();
+    ASSERT_TRUE(backup->OpenWriter(id, first.epoch).Take().ok());
+    std::vector<AtomicWrite> writes;
+    writes.push_back(AtomicWrite::Make(std::move(first)).value());
+    ASSERT_TRUE(backup->Write(std::move(writes)).Take().ok());
+    storage_->Restore(backup);
+    Tell(ledger_, Note{.first = last_ + 1});
+    Await("the end of the writer", [](const Pages& pages) { return pages.ended == 3; });
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(notebook_->Read().failure), JournalErrorKind::kEventsLost)
+        << notebook_->Read().failure;
+    EXPECT_EQ(backup->HighestSequenceNr(id).Take().value(), 1u);
+  }
+
   void Start() { ledger_ = nodes_.writer->TrySpawn(*MakeProps<Ledger>({}, notebook_)).value(); }
 
   // Each event was handled once and stored once, in order.
@@ -355,6 +406,7 @@ class Scenario {
 
   const RemoteJournalNodes& nodes_;
   const std::shared_ptr<MemoryJournal> journal_ = MemoryJournal::Open({}).value();
+  const std::shared_ptr<RestorableJournal> storage_ = std::make_shared<RestorableJournal>(journal_);
   const std::shared_ptr<MemorySnapshotStore> snapshots_ =
       MemorySnapshotStore::Open({.toolbox = &nodes_.keeper->toolbox()}).value();
   const std::shared_ptr<Notebook> notebook_ = std::make_shared<Notebook>();
