@@ -113,6 +113,9 @@ class PersistentActorTest : public testing::Test {
   }
   PersistenceExtension& persistence() { return kit_.system().Extension<PersistenceExtension>(); }
 
+  // Opens the writer of "a" in the place of an actor, and returns the epoch.
+  uint64_t NewEpoch() { return journal_->OpenWriter("a", std::nullopt).Take().value().epoch; }
+
   ActorRef Spawn(Script& script) { return kit_.Spawn(*MakeProps<ScriptedActor>({}, &script)); }
   ActorRef Spawn() { return Spawn(script_); }
   // Spawns it, and waits until it has recovered.
@@ -510,10 +513,10 @@ TEST_F(PersistentActorTest, WarnsThatEventsAreLostIfItsSnapshotIsAboveTheHighest
   AddStores();
   Store({"x", "y"});
   Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string"};
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(snapshots_->Save(snapshot, NewEpoch()).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "lost"}, 0, [&] { StopAndWait(SpawnRecovered()); });
   snapshot.metadata.sequence_nr = 9;
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(snapshots_->Save(snapshot, NewEpoch()).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kWarning,
                   .contains = "the snapshot of \"a\" is of event 9, and the highest number in the journal is 2: events "
                               "3..9 were lost from the journal"},
@@ -544,7 +547,7 @@ TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
   script_.on_recover_from = nullptr;
 
   Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "unknown", .payload = "?"};
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(snapshots_->Save(snapshot, NewEpoch()).Take().ok());
   probe_.ExpectTerminated(Spawn());
   EXPECT_EQ(TakeLog().size(), 2u);
   script_.options.snapshot_is_optional = true;
@@ -554,7 +557,7 @@ TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
   // One that the actor itself refuses is no failure to load.
   snapshot.manifest = "fraktor.string";
   snapshot.payload = "bad";
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(snapshots_->Save(snapshot, NewEpoch()).Take().ok());
   probe_.ExpectTerminated(Spawn());
   EXPECT_EQ(TakeLog(), (Lines{"snapshot 1 bad", "recovery failed on nothing: bad snapshot", "stopped"}));
 }
@@ -565,16 +568,18 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   Store({"1", "2", "3", "4", "5"});
   ASSERT_TRUE(
       snapshots_
-          ->Save({.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string", .payload = "12"})
+          ->Save({.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string", .payload = "12"},
+                 NewEpoch())
           .Take()
           .ok());
   ASSERT_TRUE(
       snapshots_
           ->Save(
-              {.metadata = {.persistence_id = "a", .sequence_nr = 4}, .manifest = "fraktor.string", .payload = "1234"})
+              {.metadata = {.persistence_id = "a", .sequence_nr = 4}, .manifest = "fraktor.string", .payload = "1234"},
+              NewEpoch())
           .Take()
           .ok());
-  ASSERT_TRUE(journal_->DeleteTo("a", 3).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 3, NewEpoch()).Take().ok());
   const auto recover = [this](const Recovery& recovery) {
     script_.recovery = recovery;
     const ActorRef actor = Spawn();
@@ -604,11 +609,11 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   expect_failure({.from_snapshot = SnapshotSelectionCriteria::None()}, "1..3");
   expect_failure({.from_snapshot = SnapshotSelectionCriteria::None(), .replay_max = 1}, "1..3");
   // Snapshots that are lost.
-  ASSERT_TRUE(snapshots_->DeleteMatching("a", {.min_sequence_nr = 3}).Take().ok());
+  ASSERT_TRUE(snapshots_->DeleteMatching("a", {.min_sequence_nr = 3}, NewEpoch()).Take().ok());
   expect_failure({}, "3..3");
-  ASSERT_TRUE(snapshots_->DeleteMatching("a", {}).Take().ok());
+  ASSERT_TRUE(snapshots_->DeleteMatching("a", {}, NewEpoch()).Take().ok());
   expect_failure({}, "1..3");
-  ASSERT_TRUE(journal_->DeleteTo("a", kMax).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", kMax, NewEpoch()).Take().ok());
   expect_failure({}, "1..5");
   // It is meant to be so.
   EXPECT_EQ(recover({.allow_deleted_events = true}), (Lines{"completed 5"}));
@@ -618,7 +623,7 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
 TEST_F(PersistentActorTest, FailsItsRecoveryWithoutTheStoreOfItsSnapshots) {
   ASSERT_TRUE(persistence().AddJournal("main", {.storage = journal_}).ok());
   Store({"1", "2"});
-  ASSERT_TRUE(journal_->DeleteTo("a", 1).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 1, NewEpoch()).Take().ok());
   probe_.ExpectTerminated(Spawn());
   const Lines log = TakeLog();
   ASSERT_EQ(log.size(), 2u);
@@ -1823,7 +1828,12 @@ TEST_F(PersistentActorTest, SavesAndDeletesByMessages) {
   EXPECT_EQ(messages, (Lines{"DeleteMessagesFailure", "DeleteMessagesSuccess", "DeleteSnapshotSuccess",
                              "DeleteSnapshotsSuccess", "SaveSnapshotSuccess"}));
   EXPECT_EQ(Recovered(), (Lines{"y"}));
+  // Another one has recovered since: this one deletes nothing any more.
   RunVoid(actor, [](ScriptedActor& a) { a.DeleteMessages(kMax); });
+  TakeLog();
+  EXPECT_EQ(Recovered(), (Lines{"y"}));
+  script_.recovery.allow_deleted_events = true;
+  RunVoid(SpawnRecovered(), [](ScriptedActor& a) { a.DeleteMessages(kMax); });
   TakeLog();
   EXPECT_EQ(Recovered(), Lines());
 }
