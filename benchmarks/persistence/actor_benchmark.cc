@@ -443,7 +443,7 @@ class NoJournal final : public JournalStorage {
     return MakeReadyFuture<EventBatch>(std::move(batch));
   }
   Future<uint64_t> HighestSequenceNr(std::string) override { return MakeReadyFuture<uint64_t>(uint64_t{0}); }
-  Future<void> DeleteTo(std::string, uint64_t) override { return MakeReadyFuture(); }
+  Future<void> DeleteTo(std::string, uint64_t, uint64_t) override { return MakeReadyFuture(); }
   Future<EventBatch> EventsByTag(TagPage) override { return MakeReadyFuture<EventBatch>(EventBatch()); }
   Future<IdBatch> PersistenceIds(IdPage) override { return MakeReadyFuture<IdBatch>(IdBatch()); }
   Future<uint64_t> AwaitAdvance(JournalSubject, uint64_t) override {

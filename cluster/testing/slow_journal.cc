@@ -42,9 +42,9 @@ Future<uint64_t> SlowJournal::HighestSequenceNr(std::string persistence_id) {
   });
 }
 
-Future<void> SlowJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
-  return Send<void>({&persistence_id, 1}, [persistence_id, to_sequence_nr](JournalStorage& journal) {
-    return journal.DeleteTo(persistence_id, to_sequence_nr);
+Future<void> SlowJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
+  return Send<void>({&persistence_id, 1}, [persistence_id, to_sequence_nr, epoch](JournalStorage& journal) {
+    return journal.DeleteTo(persistence_id, to_sequence_nr, epoch);
   });
 }
 

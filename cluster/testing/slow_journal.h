@@ -46,7 +46,7 @@ class SlowJournal final : public ForwardingJournal {
   Future<WriteResults> Write(std::vector<AtomicWrite> writes) override;
   Future<EventBatch> Replay(ReplayPage page) override;
   Future<uint64_t> HighestSequenceNr(std::string persistence_id) override;
-  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override;
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) override;
   // The others go on with the journal.
   Future<void> Close() override;
 

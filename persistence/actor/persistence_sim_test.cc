@@ -99,7 +99,9 @@ class Stores final : public SimulationPart, public JournalStorage {
   }
   Future<EventBatch> Replay(ReplayPage page) override { return faulty.Replay(std::move(page)); }
   Future<uint64_t> HighestSequenceNr(std::string id) override { return faulty.HighestSequenceNr(std::move(id)); }
-  Future<void> DeleteTo(std::string id, uint64_t to) override { return faulty.DeleteTo(std::move(id), to); }
+  Future<void> DeleteTo(std::string id, uint64_t to, uint64_t epoch) override {
+    return faulty.DeleteTo(std::move(id), to, epoch);
+  }
   Future<EventBatch> EventsByTag(TagPage page) override { return faulty.EventsByTag(std::move(page)); }
   Future<IdBatch> PersistenceIds(IdPage page) override { return faulty.PersistenceIds(page); }
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override {

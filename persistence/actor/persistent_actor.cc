@@ -916,7 +916,7 @@ void PersistentActor::SaveState(EnvelopePtr state) {
     Tell(self_, SaveSnapshotFailure{std::move(snapshot.metadata), std::move(encoded), instance_id_});
     return;
   }
-  Tell(snapshots_, fraktor::SaveSnapshot{std::move(snapshot), self_, instance_id_});
+  Tell(snapshots_, fraktor::SaveSnapshot{std::move(snapshot), self_, instance_id_, epoch_});
 }
 
 void PersistentActor::DeleteMessages(uint64_t to_sequence_nr) {
@@ -928,18 +928,18 @@ void PersistentActor::DeleteMessages(uint64_t to_sequence_nr) {
                     to_sequence_nr, instance_id_});
     return;
   }
-  Tell(journal_, DeleteMessagesTo{persistence_id_, to_sequence_nr, self_, instance_id_});
+  Tell(journal_, DeleteMessagesTo{persistence_id_, to_sequence_nr, self_, instance_id_, epoch_});
 }
 
 void PersistentActor::DeleteSnapshot(uint64_t sequence_nr) {
   SnapshotMetadata metadata;
   metadata.persistence_id = persistence_id_;
   metadata.sequence_nr = sequence_nr;
-  Tell(snapshots_, fraktor::DeleteSnapshot{std::move(metadata), self_, instance_id_});
+  Tell(snapshots_, fraktor::DeleteSnapshot{std::move(metadata), self_, instance_id_, epoch_});
 }
 
 void PersistentActor::DeleteSnapshots(const SnapshotSelectionCriteria& criteria) {
-  Tell(snapshots_, fraktor::DeleteSnapshots{persistence_id_, criteria, self_, instance_id_});
+  Tell(snapshots_, fraktor::DeleteSnapshots{persistence_id_, criteria, self_, instance_id_, epoch_});
 }
 
 // Recovery.
@@ -1094,7 +1094,8 @@ void PersistentActor::AskForSnapshot(ActorContext& context, const SnapshotSelect
                                         .criteria = criteria,
                                         .to_sequence_nr = recovery_->from.to_sequence_nr,
                                         .client = self_,
-                                        .instance_id = instance_id_});
+                                        .instance_id = instance_id_,
+                                        .epoch = epoch_});
 }
 
 absl::Status PersistentActor::CheckEventsReplaceSnapshots() const {

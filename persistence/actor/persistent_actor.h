@@ -54,8 +54,9 @@
 // - Misuse (persisting or saving a snapshot while events are replayed, Stash in a handler of an event) is a failure of
 //   the actor.
 //
-// Two actors must not have the same persistence id at the same time. If they have, the one that was started last wins:
-// the other one's writes are refused (JournalErrorKind::kFenced), and it stops.
+// Two actors must not have the same persistence id at the same time. If they have, the one that was
+// started last wins: the other one's writes are refused (JournalErrorKind::kFenced), and it stops.
+// Its deletions, and its saves and deletions of snapshots, are refused too.
 //
 // Answers to SaveSnapshot, DeleteMessages, DeleteSnapshot and DeleteSnapshots come as commands (snapshot_messages.h,
 // journal_messages.h).

@@ -115,6 +115,9 @@ class PersistentActorTest : public testing::Test {
   }
   PersistenceExtension& persistence() { return kit_.system().Extension<PersistenceExtension>(); }
 
+  // Opens the writer of "a" in the place of an actor, and returns the epoch.
+  uint64_t NewEpoch() { return journal_->OpenWriter("a", std::nullopt).Take().value().epoch; }
+
   ActorRef Spawn(Script& script) { return kit_.Spawn(*MakeProps<ScriptedActor>({}, &script)); }
   ActorRef Spawn() { return Spawn(script_); }
   // Spawns it, and waits until it has recovered.
@@ -512,10 +515,10 @@ TEST_F(PersistentActorTest, WarnsThatEventsAreLostIfItsSnapshotIsAboveTheHighest
   AddStores();
   Store({"x", "y"});
   Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string"};
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(snapshots_->Save(snapshot, NewEpoch()).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "lost"}, 0, [&] { StopAndWait(SpawnRecovered()); });
   snapshot.metadata.sequence_nr = 9;
-  ASSERT_TRUE(snapshots_->Save(snapshot).Take().ok());
+  ASSERT_TRUE(snapshots_->Save(snapshot, NewEpoch()).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kWarning,
                   .contains = "the snapshot of \"a\" is of event 9, and the highest number in the journal is 2: events "
                               "3..9 were lost from the journal"},
@@ -557,9 +560,11 @@ TEST_F(PersistentActorTest, StopsIfItsJournalHasLostEvents) {
 TEST_F(PersistentActorTest, WritesBehindASnapshotThatIsAboveTheHighestNumber) {
   AddStores();
   Store({"x", "y"});
-  ASSERT_TRUE(snapshots_->Save({.metadata = {.persistence_id = "a", .sequence_nr = 9}, .manifest = "fraktor.string"})
-                  .Take()
-                  .ok());
+  ASSERT_TRUE(
+      snapshots_
+          ->Save({.metadata = {.persistence_id = "a", .sequence_nr = 9}, .manifest = "fraktor.string"}, NewEpoch())
+          .Take()
+          .ok());
   const ActorRef actor = SpawnRecovered();
   Say(actor, "10");
   Say(actor, "11");
@@ -610,7 +615,8 @@ TEST_F(PersistentActorTest, StopsIfTheSnapshotIsNotTakenUnlessItIsOptional) {
   ASSERT_TRUE(
       snapshots_
           ->Save(
-              {.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "fraktor.string", .payload = "bad"})
+              {.metadata = {.persistence_id = "a", .sequence_nr = 1}, .manifest = "fraktor.string", .payload = "bad"},
+              NewEpoch())
           .Take()
           .ok());
   probe_.ExpectTerminated(Spawn());
@@ -623,16 +629,18 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   Store({"1", "2", "3", "4", "5"});
   ASSERT_TRUE(
       snapshots_
-          ->Save({.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string", .payload = "12"})
+          ->Save({.metadata = {.persistence_id = "a", .sequence_nr = 2}, .manifest = "fraktor.string", .payload = "12"},
+                 NewEpoch())
           .Take()
           .ok());
   ASSERT_TRUE(
       snapshots_
           ->Save(
-              {.metadata = {.persistence_id = "a", .sequence_nr = 4}, .manifest = "fraktor.string", .payload = "1234"})
+              {.metadata = {.persistence_id = "a", .sequence_nr = 4}, .manifest = "fraktor.string", .payload = "1234"},
+              NewEpoch())
           .Take()
           .ok());
-  ASSERT_TRUE(journal_->DeleteTo("a", 3).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 3, NewEpoch()).Take().ok());
   const auto recover = [this](const Recovery& recovery) {
     script_.recovery = recovery;
     const ActorRef actor = Spawn();
@@ -662,11 +670,11 @@ TEST_F(PersistentActorTest, FailsItsRecoveryIfEventsAreDeletedThatNoSnapshotCove
   expect_failure({.from_snapshot = SnapshotSelectionCriteria::None()}, "1..3");
   expect_failure({.from_snapshot = SnapshotSelectionCriteria::None(), .replay_max = 1}, "1..3");
   // Snapshots that are lost.
-  ASSERT_TRUE(snapshots_->DeleteMatching("a", {.min_sequence_nr = 3}).Take().ok());
+  ASSERT_TRUE(snapshots_->DeleteMatching("a", {.min_sequence_nr = 3}, NewEpoch()).Take().ok());
   expect_failure({}, "3..3");
-  ASSERT_TRUE(snapshots_->DeleteMatching("a", {}).Take().ok());
+  ASSERT_TRUE(snapshots_->DeleteMatching("a", {}, NewEpoch()).Take().ok());
   expect_failure({}, "1..3");
-  ASSERT_TRUE(journal_->DeleteTo("a", kMax).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", kMax, NewEpoch()).Take().ok());
   expect_failure({}, "1..5");
   // It is meant to be so.
   EXPECT_EQ(recover({.allow_deleted_events = true}), (Lines{"completed 5"}));
@@ -680,7 +688,7 @@ TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNe
     Snapshot snapshot{.metadata = {.persistence_id = "a", .sequence_nr = nr},
                       .manifest = std::move(manifest),
                       .payload = std::move(payload)};
-    ASSERT_TRUE(snapshots_->Save(std::move(snapshot)).Take().ok());
+    ASSERT_TRUE(snapshots_->Save(std::move(snapshot), NewEpoch()).Take().ok());
   };
   const auto recover = [this](const Recovery& recovery) {
     script_.recovery = recovery;
@@ -710,9 +718,9 @@ TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNe
   // The bound on their number may end the replay below the snapshot.
   expect_failure({.replay_max = 2}, "snapshot 4 of \"a\": ");
   // The older one needs events that are deleted. The actor cannot do without them.
-  ASSERT_TRUE(journal_->DeleteTo("a", 2).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 2, NewEpoch()).Take().ok());
   EXPECT_EQ(recover({}), (Lines{"snapshot 2 12", "recover 3", "recover 4", "recover 5", "completed 5"}));
-  ASSERT_TRUE(journal_->DeleteTo("a", 3).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 3, NewEpoch()).Take().ok());
   expect_failure({}, "\"a\": snapshot 4 cannot be read (snapshot 4 of \"a\": ");
   expect_failure({}, "), and the older snapshot 2 cannot take its place: events 3..3 are deleted");
   expect_failure({.allow_deleted_events = true}, "events 3..3 are deleted");
@@ -732,7 +740,7 @@ TEST_F(PersistentActorTest, RecoversFromAnOlderSnapshotIfItsCodecCannotReadTheNe
 TEST_F(PersistentActorTest, FailsItsRecoveryWithoutTheStoreOfItsSnapshots) {
   ASSERT_TRUE(persistence().AddJournal("main", {.storage = journal_}).ok());
   Store({"1", "2"});
-  ASSERT_TRUE(journal_->DeleteTo("a", 1).Take().ok());
+  ASSERT_TRUE(journal_->DeleteTo("a", 1, NewEpoch()).Take().ok());
   probe_.ExpectTerminated(Spawn());
   const Lines log = TakeLog();
   ASSERT_EQ(log.size(), 2u);
@@ -2049,7 +2057,12 @@ TEST_F(PersistentActorTest, SavesAndDeletesByMessages) {
   EXPECT_EQ(messages, (Lines{"DeleteMessagesFailure", "DeleteMessagesSuccess", "DeleteSnapshotSuccess",
                              "DeleteSnapshotsSuccess", "SaveSnapshotSuccess"}));
   EXPECT_EQ(Recovered(), (Lines{"y"}));
+  // Another one has recovered since: this one deletes nothing any more.
   RunVoid(actor, [](ScriptedActor& a) { a.DeleteMessages(kMax); });
+  TakeLog();
+  EXPECT_EQ(Recovered(), (Lines{"y"}));
+  script_.recovery.allow_deleted_events = true;
+  RunVoid(SpawnRecovered(), [](ScriptedActor& a) { a.DeleteMessages(kMax); });
   TakeLog();
   EXPECT_EQ(Recovered(), Lines());
 }

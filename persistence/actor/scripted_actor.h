@@ -226,9 +226,9 @@ class KnobJournal final : public JournalStorage {
     });
   }
   Future<uint64_t> HighestSequenceNr(std::string id) override { return inner->HighestSequenceNr(std::move(id)); }
-  Future<void> DeleteTo(std::string id, uint64_t to) override {
+  Future<void> DeleteTo(std::string id, uint64_t to, uint64_t epoch) override {
     if (!delete_failure.ok()) return MakeReadyFuture<void>(delete_failure);
-    return inner->DeleteTo(std::move(id), to);
+    return inner->DeleteTo(std::move(id), to, epoch);
   }
   Future<EventBatch> EventsByTag(TagPage page) override { return inner->EventsByTag(std::move(page)); }
   Future<IdBatch> PersistenceIds(IdPage page) override { return inner->PersistenceIds(page); }

@@ -270,7 +270,8 @@ TEST_F(DeliveryTest, IsRestoredFromASnapshot) {
   probe.Expect<ReceiptTaken>();
   End(sender);
   // The events are gone: all is in the snapshot.
-  ASSERT_TRUE(journal_->DeleteTo("sender", 4).Take().ok());
+  const uint64_t epoch = journal_->OpenWriter("sender", std::nullopt).Take()->epoch;
+  ASSERT_TRUE(journal_->DeleteTo("sender", 4, epoch).Take().ok());
   sender = Start();
   kit_.Settle();
   EXPECT_EQ(probe.Expect<Parcel>(), (Parcel{1, "a"}));

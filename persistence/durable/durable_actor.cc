@@ -27,6 +27,7 @@
 #include "fraktor/actor/serialization/internal/system_codecs.h"
 #include "fraktor/actor/serialization/message_codec.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/fencing_token.h"
 #include "fraktor/actor/timer/timers.h"
 #include "fraktor/persistence/durable/state_extension.h"
 #include "fraktor/persistence/durable/state_messages.h"
@@ -66,6 +67,8 @@ absl::Status DurableActorOptions::Validate() const {
   return absl::OkStatus();
 }
 
+DurableStateActor::DurableStateActor() : fencing_token_(CurrentFencingToken()) {}
+
 absl::Status DurableStateActor::OnRecovered(ActorContext&) { return absl::OkStatus(); }
 
 absl::Status DurableStateActor::PreStart(ActorContext& context) {
@@ -79,7 +82,8 @@ absl::Status DurableStateActor::PreStart(ActorContext& context) {
   FRAKTOR_ASSIGN_OR_RETURN(store_, extension.Store(StatePluginId()));
   instance_id_ = extension.NextInstance();
   writer_ = extension.WriterOf(instance_id_);
-  context.Tell(store_, LoadState{persistence_id_, ClientOf(context), instance_id_});
+  token_ = FencingToken();
+  context.Tell(store_, LoadState{persistence_id_, ClientOf(context), instance_id_, token_});
   Expect(context);
   return absl::OkStatus();
 }
@@ -146,7 +150,8 @@ void DurableStateActor::Change(ActorContext& context, EnvelopePtr state,
       .change = {.exists = state != nullptr,
                  .state = {.persistence_id = persistence_id_, .revision = revision_ + 1, .writer = writer_}},
       .client = ClientOf(context),
-      .instance_id = instance_id_};
+      .instance_id = instance_id_,
+      .token = token_};
   if (state != nullptr) {
     PathRefs refs(context.system());
     DurableState& stored = change.change.state;

@@ -26,8 +26,12 @@
 // What may go wrong: the state cannot be loaded, a change cannot be stored or is not answered in time, or somebody else
 // has changed it (JournalErrorKind::kSequenceMismatch): the actor logs, answers the command, and those that wait and were
 // asked, with an ErrorReply, and stops. A state that is too large or has no codec is answered with an ErrorReply, and the
-// actor goes on without the change. Of two actors with the same id the one that stores first wins, also if both come to the
-// same state.
+// actor goes on without the change.
+//
+// Two actors must not have the same id at the same time. If they have, the one that stores first
+// wins, also if both come to the same state. With fencing tokens, which grains have, the actor with
+// the higher token wins from the moment at which it loads: the changes of the other one are refused
+// (JournalErrorKind::kFenced), and it stops.
 //
 // Thread safety: as any actor, in its turns.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_DURABLE_ACTOR_H_
@@ -72,7 +76,7 @@ struct DurableActorOptions {
 // What does not depend on types.
 class DurableStateActor : public ActorInstance {
  public:
-  DurableStateActor() = default;
+  DurableStateActor();
 
   absl::Status Receive(ActorContext& context, Envelope& message) final;
   absl::Status PreStart(ActorContext& context) final;
@@ -87,6 +91,10 @@ class DurableStateActor : public ActorInstance {
   // Which store, of those that the extension has; empty for the first.
   virtual std::string_view StatePluginId() const { return {}; }
   virtual DurableActorOptions options() const { return {}; }
+  // The fencing token, from the part of the program that decides who owns the id. It only grows.
+  // 0: there is none. The usual one is that of the actor's context
+  // (fraktor/actor/system/fencing_token.h), which a grain has.
+  virtual uint64_t FencingToken() const { return fencing_token_; }
   // The state is loaded, or there is none; commands come next.
   virtual absl::Status OnRecovered(ActorContext& context);
 
@@ -115,10 +123,12 @@ class DurableStateActor : public ActorInstance {
   void Expect(ActorContext& context);
   void NoLongerExpect(ActorContext& context);
 
+  const uint64_t fencing_token_;
   std::string persistence_id_;
   ActorRef store_;
   uint64_t instance_id_ = 0;
   WriterId writer_;
+  uint64_t token_ = kNoEpoch;
   uint64_t revision_ = 0;
   uint64_t waits_ = 0;
   bool is_loaded_ = false;

@@ -21,16 +21,19 @@
 #include "fraktor/actor/serialization/codec.h"
 #include "fraktor/actor/serialization/codec_registry.h"
 #include "fraktor/actor/system/actor_system.h"
+#include "fraktor/actor/system/fencing_token.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/durable/durable_actor.h"
 #include "fraktor/persistence/durable/state_actor.h"
 #include "fraktor/persistence/durable/state_codecs.h"
 #include "fraktor/persistence/durable/state_extension.h"
 #include "fraktor/persistence/durable/state_messages.h"
+#include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_state_store.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
+#include "fraktor/utils/status/typed_error.h"
 
 namespace fraktor {
 namespace {
@@ -81,8 +84,9 @@ namespace {
 class Cart : public DurableActor<Cart, CartState,
                                  Commands<AddItem, GetItems, Clear, ClearAndLeave, AddAndFail, Lock, Unlock, Fail>> {
  public:
-  explicit Cart(std::string id) : id_(std::move(id)) {}
+  explicit Cart(std::string id, uint64_t token = kNoEpoch) : id_(std::move(id)), token_(token) {}
   std::string PersistenceId() const override { return id_; }
+  uint64_t FencingToken() const override { return token_; }
 
   Effect Handle(const CartState& state, const AddItem& command) {
     if (is_locked_) return Stash();
@@ -112,7 +116,29 @@ class Cart : public DurableActor<Cart, CartState,
 
  private:
   const std::string id_;
+  const uint64_t token_;
   bool is_locked_ = false;
+};
+
+struct SellOne {
+  using Reply = Items;
+};
+struct Restock {
+  using Reply = Items;
+};
+
+// Begins with ten pieces.
+class Shelf : public DurableActor<Shelf, Stock, Commands<SellOne, Restock>> {
+ public:
+  Shelf() : DurableActor(Stock{.pieces = 10}) {}
+  std::string PersistenceId() const override { return "shelf"; }
+  ReplyEffect<Items> Handle(const Stock& state, const SellOne&) {
+    return Persist(Stock{state.pieces - 1}).ThenReply(&Count);
+  }
+  ReplyEffect<Items> Handle(const Stock&, const Restock&) { return Delete().ThenReply(&Count); }
+
+ private:
+  static Items Count(const Stock& now) { return {absl::StrCat(now.pieces)}; }
 };
 
 // Answers when the test says so.
@@ -122,28 +148,37 @@ class HeldStore final : public StateStorage {
     if (throws) throw std::runtime_error("no disk");
     return store_.Load(std::move(persistence_id));
   }
-  Future<void> Upsert(DurableState state) override {
+  Future<void> OpenWriter(std::string persistence_id, uint64_t token) override {
     if (throws) throw std::runtime_error("no disk");
-    if (!is_held) return store_.Upsert(std::move(state));
+    return store_.OpenWriter(std::move(persistence_id), token);
+  }
+  Future<void> Upsert(DurableState state, uint64_t token) override {
+    if (throws) throw std::runtime_error("no disk");
+    if (!is_held) return store_.Upsert(std::move(state), token);
     auto [promise, future] = MakePromise<void>();
-    held.emplace_back(std::move(state), std::move(promise));
+    held.push_back({std::move(state), token, std::move(promise)});
     return std::move(future);
   }
-  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) override {
-    return store_.Delete(std::move(persistence_id), revision, writer);
+  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) override {
+    return store_.Delete(std::move(persistence_id), revision, writer, token);
   }
   Future<void> Close() override { return store_.Close(); }
   const StateLimits& limits() const override { return store_.limits(); }
 
   void Release() {
-    auto [state, promise] = std::move(held.front());
+    Held first = std::move(held.front());
     held.erase(held.begin());
-    promise.Set(store_.Upsert(std::move(state)).Take());
+    first.promise.Set(store_.Upsert(std::move(first.state), first.token).Take());
   }
 
   bool is_held = false;
   bool throws = false;
-  std::vector<std::pair<DurableState, Promise<void>>> held;
+  struct Held {
+    DurableState state;
+    uint64_t token;
+    Promise<void> promise;
+  };
+  std::vector<Held> held;
 
  private:
   MemoryStateStore store_{StateLimits{.max_state_bytes = 100}};
@@ -160,7 +195,7 @@ class DurableTest : public testing::Test {
 
   static TestKitOptions Options() {
     TestKitOptions options;
-    options.system.codecs = CodecSetup().Add<CartState>().Build().value();
+    options.system.codecs = CodecSetup().Add<CartState, Stock>().Build().value();
     return options;
   }
   RefOf<Cart> Start() { return kit_.Spawn<Cart>("cart"); }
@@ -313,7 +348,7 @@ TEST_F(DurableTest, PutsCommandsAsideAndTakesThemBack) {
 TEST_F(DurableTest, StopsIfSomebodyElseHasChangedItsState) {
   const auto cart = Start();
   EXPECT_EQ(Ask(cart, AddItem{"milk"}), "milk");
-  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 2, .manifest = "cart"}).Take().ok());
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 2, .manifest = "cart"}, kNoEpoch).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "another writer has changed it"}, 1, [&] {
     // Nobody waits in vain.
     EXPECT_NE(Ask(cart, AddItem{"jam"}).find("another writer has changed it"), std::string::npos);
@@ -350,6 +385,58 @@ TEST_F(DurableTest, RefusesTheSecondOfTwoActorsThatStoreTheSame) {
       << refused;
   EXPECT_FALSE(kit_.IsAlive(second));
   EXPECT_EQ(Ask(first, Clear{}), "cleared 0");
+}
+
+// PER-19: the former owner would be the first to store, and its revision would be the next.
+TEST_F(DurableTest, RefusesTheChangesOfAFormerOwner) {
+  const auto former = kit_.Spawn<Cart>("cart", 1);
+  EXPECT_EQ(Ask(former, AddItem{"milk"}), "milk");
+  const auto owner = kit_.Spawn<Cart>("cart", 2);
+  kit_.Settle();
+  const std::string refused = Ask(former, AddItem{"sand"});
+  EXPECT_NE(refused.find("another actor has taken over this persistence id"), std::string::npos) << refused;
+  EXPECT_FALSE(kit_.IsAlive(former));
+  EXPECT_EQ(Ask(owner, AddItem{"bread"}), "milk bread");
+  // Nor can it come back.
+  const auto late = kit_.Spawn<Cart>("cart", 1);
+  const std::string too_late = Ask(late, GetItems{});
+  EXPECT_NE(too_late.find("\"cart\" could not be loaded: "), std::string::npos) << too_late;
+  EXPECT_FALSE(kit_.IsAlive(late));
+  // The owner can.
+  End(owner);
+  EXPECT_EQ(Ask(kit_.Spawn<Cart>("cart", 2), Clear{}), "cleared 0");
+}
+
+// PER-19
+TEST_F(DurableTest, RefusesADeletionAndAChangeThatComesLateOfAFormerOwner) {
+  const auto former = kit_.Spawn<Cart>("cart", 1);
+  auto probe = kit_.Probe();
+  EXPECT_EQ(Ask(former, AddItem{"milk"}), "milk");
+  store_->is_held = true;
+  probe.Send(former, AddItem{"sand"});
+  kit_.Settle();
+  ASSERT_EQ(store_->held.size(), 1u);
+  store_->is_held = false;
+  const auto owner = kit_.Spawn<Cart>("cart", 2);
+  EXPECT_EQ(Ask(owner, GetItems{}), "milk");
+  store_->Release();
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(probe.Expect<ErrorReply>().status), JournalErrorKind::kFenced);
+  const auto second = kit_.Spawn<Cart>("other", 1);
+  kit_.Settle();
+  const auto third = kit_.Spawn<Cart>("other", 2);
+  kit_.Settle();
+  EXPECT_NE(Ask(second, Clear{}).find("taken over"), std::string::npos);
+  EXPECT_EQ(Ask(owner, AddItem{"bread"}), "milk bread");
+  EXPECT_EQ(Ask(third, AddItem{"jam"}), "jam");
+}
+
+// PER-19: a grain gets its token in this way.
+TEST_F(DurableTest, NamesTheTokenOfItsContext) {
+  const FencingTokenScope scope(7);
+  EXPECT_EQ(kit_.AskAndWait(kit_.Spawn<Shelf>(), SellOne{}).value().text, "9");
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(
+                store_->Upsert({.persistence_id = "shelf", .revision = 2, .manifest = "stock"}, 6).Take()),
+            JournalErrorKind::kFenced);
 }
 
 // The store was asked twice because its answer was lost on the way.
@@ -465,7 +552,9 @@ TEST(StateCodecs, BringEveryMessageBackEqual) {
                            .writer = {5, UINT64_MAX}};
   EXPECT_EQ(round(LoadState{"cart", {}, 8}).persistence_id, "cart");
   EXPECT_EQ(round(LoadState{"cart", {}, 8}).instance_id, 8u);
-  const auto change = round(ChangeState{{.exists = true, .state = state}, {}, 8});
+  EXPECT_EQ(round(LoadState{"cart", {}, 8, 3}).token, 3u);
+  const auto change = round(ChangeState{{.exists = true, .state = state}, {}, 8, 3});
+  EXPECT_EQ(change.token, 3u);
   EXPECT_EQ(change.change.state, state);
   EXPECT_TRUE(change.change.exists);
   EXPECT_EQ(change.instance_id, 8u);
@@ -481,6 +570,28 @@ TEST(StateCodecs, BringEveryMessageBackEqual) {
   EXPECT_EQ(changed.instance_id, 8u);
 }
 
+// PER-19: a node of an older version does not send the token of the owner.
+TEST(StateCodecs, ReadRequestsOfOlderNodesAsThoseOfNoToken) {
+  const auto codecs = CodecSetup().Add(StateCodecs()).Build().value();
+  const auto read_without_token = [&](auto message) {
+    using M = decltype(message);
+    message.token = 3;  // in one byte, which is the last one
+    std::string bytes;
+    const auto codec = codecs->Encode(*MakeEnvelope<M>(ActorRef(), std::move(message)), bytes);
+    EXPECT_TRUE(codec.ok()) << codec.status();
+    bytes.pop_back();
+    return std::move((*codecs->Decode({(*codec)->manifest(), 0, bytes}).value()).template As<M>());
+  };
+  const auto load = read_without_token(LoadState{"cart", {}, 8});
+  EXPECT_EQ(load.persistence_id, "cart");
+  EXPECT_EQ(load.instance_id, 8u);
+  EXPECT_EQ(load.token, kNoEpoch);
+  const auto change = read_without_token(ChangeState{{.exists = true, .state = {.revision = 3}}, {}, 8});
+  EXPECT_EQ(change.change.state.revision, 3u);
+  EXPECT_EQ(change.instance_id, 8u);
+  EXPECT_EQ(change.token, kNoEpoch);
+}
+
 TEST_F(DurableTest, RefusesAStateThatIsTooLargeAndGoesOnWithoutIt) {
   const auto cart = Start();
   EXPECT_NE(Ask(cart, AddItem{std::string(200, 'x')}).find("max_state_bytes"), std::string::npos);
@@ -488,7 +599,7 @@ TEST_F(DurableTest, RefusesAStateThatIsTooLargeAndGoesOnWithoutIt) {
 }
 
 TEST_F(DurableTest, StopsIfItsStateCannotBeReadOrTheStoreDoesNotAnswer) {
-  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}).Take().ok());
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}, kNoEpoch).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "\"lost\""}, 1, [&] {
     const auto cart = Start();
     kit_.Settle();
@@ -507,7 +618,7 @@ TEST_F(DurableTest, StopsIfItsStateCannotBeReadOrTheStoreDoesNotAnswer) {
 
 // PER-13: who asks need not wait until the time is over, and hears why.
 TEST_F(DurableTest, TellsThoseWhoHaveAskedWhyItCannotBeLoadedOrStored) {
-  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}).Take().ok());
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "cart", .revision = 1, .manifest = "lost"}, kNoEpoch).Take().ok());
   const std::string refused = Ask(Start(), GetItems{});
   EXPECT_EQ(refused.find("\"cart\" could not be loaded: "), 0u) << refused;
   EXPECT_NE(refused.find("\"lost\""), std::string::npos) << refused;
@@ -527,7 +638,7 @@ TEST_F(DurableTest, TellsThoseWhoHaveAskedWhyItCannotBeLoadedOrStored) {
   kit_.Settle();
   // Somebody else is faster.
   store_->is_held = false;
-  ASSERT_TRUE(store_->Upsert({.persistence_id = "other", .revision = 1, .manifest = "cart"}).Take().ok());
+  ASSERT_TRUE(store_->Upsert({.persistence_id = "other", .revision = 1, .manifest = "cart"}, kNoEpoch).Take().ok());
   Future<Items> waiting = kit_.system().Ask(other, GetItems{}, absl::Seconds(5));
   kit_.Settle();
   store_->Release();
@@ -537,27 +648,6 @@ TEST_F(DurableTest, TellsThoseWhoHaveAskedWhyItCannotBeLoadedOrStored) {
   const absl::Status behind = waiting.Take().status();
   EXPECT_EQ(behind.message().find("\"other\" could not be stored: "), 0u) << behind;
 }
-
-struct SellOne {
-  using Reply = Items;
-};
-struct Restock {
-  using Reply = Items;
-};
-
-// Begins with ten pieces.
-class Shelf : public DurableActor<Shelf, Stock, Commands<SellOne, Restock>> {
- public:
-  Shelf() : DurableActor(Stock{.pieces = 10}) {}
-  std::string PersistenceId() const override { return "shelf"; }
-  ReplyEffect<Items> Handle(const Stock& state, const SellOne&) {
-    return Persist(Stock{state.pieces - 1}).ThenReply(&Count);
-  }
-  ReplyEffect<Items> Handle(const Stock&, const Restock&) { return Delete().ThenReply(&Count); }
-
- private:
-  static Items Count(const Stock& now) { return {absl::StrCat(now.pieces)}; }
-};
 
 TEST(DurableActor, BeginsWithAStateOfItsOwnAndHasItAgainWhenItIsDeleted) {
   TestKitOptions options;

@@ -12,6 +12,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/durable/state_messages.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
@@ -30,7 +31,7 @@ absl::Status StateActor::PreStart(ActorContext& context) {
 absl::Status StateActor::Receive(ActorContext& context, Envelope& message) {
   if (operations_.Resume(message)) return absl::OkStatus();
   if (auto* const load = message.TryAs<LoadState>()) {
-    Load(context, *load);
+    Open(context, std::move(*load));
   } else if (auto* const change = message.TryAs<ChangeState>()) {
     Change(context, *change);
   } else {
@@ -39,7 +40,25 @@ absl::Status StateActor::Receive(ActorContext& context, Envelope& message) {
   return absl::OkStatus();
 }
 
-void StateActor::Load(ActorContext& context, LoadState& request) {
+void StateActor::Open(ActorContext& context, LoadState request) {
+  if (request.token == kNoEpoch) {
+    Load(context, std::move(request));
+    return;
+  }
+  const auto open = [this, id = request.persistence_id, token = request.token] {
+    return storage_->OpenWriter(id, token);
+  };
+  breaker_.Run(context, operations_, open,
+               [this, &context, request = std::move(request)](const absl::Status& opened) mutable {
+                 if (opened.ok()) {
+                   Load(context, std::move(request));
+                 } else {
+                   context.Tell(request.client, StateLoaded{.cause = opened, .instance_id = request.instance_id});
+                 }
+               });
+}
+
+void StateActor::Load(ActorContext& context, LoadState request) {
   const auto load = [this, id = std::move(request.persistence_id)] { return storage_->Load(id); };
   breaker_.Run(
       context, operations_, load,
@@ -52,9 +71,9 @@ void StateActor::Load(ActorContext& context, LoadState& request) {
 
 void StateActor::Change(ActorContext& context, ChangeState& request) {
   const uint64_t revision = request.change.state.revision;
-  auto change = [this, to = std::move(request.change), revision]() mutable {
-    return to.exists ? storage_->Upsert(std::move(to.state))
-                     : storage_->Delete(std::move(to.state.persistence_id), revision, to.state.writer);
+  auto change = [this, to = std::move(request.change), revision, token = request.token]() mutable {
+    return to.exists ? storage_->Upsert(std::move(to.state), token)
+                     : storage_->Delete(std::move(to.state.persistence_id), revision, to.state.writer, token);
   };
   breaker_.Run(context, operations_, std::move(change),
                [&context, client = request.client, instance_id = request.instance_id, revision](absl::Status changed) {

@@ -41,7 +41,9 @@ class StateActor final : public ActorInstance {
   void PostStop(ActorContext& context) override;
 
  private:
-  void Load(ActorContext& context, LoadState& request);
+  // Announces the owner, if it has a token, and then loads.
+  void Open(ActorContext& context, LoadState request);
+  void Load(ActorContext& context, LoadState request);
   void Change(ActorContext& context, ChangeState& request);
 
   const std::shared_ptr<StateStorage> storage_;

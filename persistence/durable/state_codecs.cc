@@ -26,14 +26,16 @@ struct Codec<StoredState> : FieldCodec<StoredState, &StoredState::exists, &Store
   static constexpr std::string_view kManifest = "fraktor.persistence.stored_state";
 };
 template <>
-struct Codec<LoadState>
-    : FieldCodec<LoadState, &LoadState::persistence_id, &LoadState::client, &LoadState::instance_id> {
+struct Codec<LoadState> : FieldCodec<LoadState, &LoadState::persistence_id, &LoadState::client, &LoadState::instance_id,
+                                     &LoadState::token> {
   static constexpr std::string_view kManifest = "fraktor.persistence.load_state";
+  static constexpr uint32_t kVersion = 1;  // 0 had no token: it is read as kNoEpoch
 };
 template <>
-struct Codec<ChangeState>
-    : FieldCodec<ChangeState, &ChangeState::change, &ChangeState::client, &ChangeState::instance_id> {
+struct Codec<ChangeState> : FieldCodec<ChangeState, &ChangeState::change, &ChangeState::client,
+                                       &ChangeState::instance_id, &ChangeState::token> {
   static constexpr std::string_view kManifest = "fraktor.persistence.change_state";
+  static constexpr uint32_t kVersion = 1;  // 0 had no token: it is read as kNoEpoch
 };
 template <>
 struct Codec<StateLoaded>

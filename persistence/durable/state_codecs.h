@@ -2,6 +2,8 @@
 //
 //   codecs.Add<Cart>().Add(StateCodecs());                                  // on both nodes
 //
+// Versions are as in protocol_codecs.h: upgrade the nodes that have stores first.
+//
 // Thread safety: any thread.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_CODECS_H_
 #define FRAKTOR_PERSISTENCE_DURABLE_STATE_CODECS_H_

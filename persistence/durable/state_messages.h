@@ -3,6 +3,9 @@
 // Every request names its client and the client's instance, and every answer the instance: so a restarted client ignores
 // answers to its former self.
 //
+// The token of a request is the fencing token of its owner, and means what state_storage.h says.
+// kNoEpoch: the owner has none, or is on a node of an older version, which does not send it.
+//
 // Thread safety: values.
 #ifndef FRAKTOR_PERSISTENCE_DURABLE_STATE_MESSAGES_H_
 #define FRAKTOR_PERSISTENCE_DURABLE_STATE_MESSAGES_H_
@@ -14,15 +17,17 @@
 
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/state/state_storage.h"
 
 namespace fraktor::inline v0 {
 
-// Answer: StateLoaded.
+// Announces the owner first, if it has a token. Answer: StateLoaded.
 struct LoadState {
   std::string persistence_id = {};
   ActorRef client = {};
   uint64_t instance_id = 0;
+  uint64_t token = kNoEpoch;
 };
 
 // Stores a state, or deletes it. Answer: StateChanged.
@@ -30,6 +35,7 @@ struct ChangeState {
   StoredState change = {};
   ActorRef client = {};
   uint64_t instance_id = 0;
+  uint64_t token = kNoEpoch;
 };
 
 struct StateLoaded {

@@ -157,8 +157,11 @@ class JournalStorage {
   // The highest number that was ever stored, deleted or not. 0 for an unknown id.
   virtual Future<uint64_t> HighestSequenceNr(std::string persistence_id) = 0;
 
-  // Deletes all events up to and including `to_sequence_nr`, as far as there are any. The highest number stays.
-  virtual Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) = 0;
+  // Deletes all events up to and including `to_sequence_nr`, as far as there are any. The highest
+  // number stays. `epoch` is that of the owner, as in a write: kFenced if it is below the epoch of
+  // the id, kNotOpen if it is above. So a former owner deletes nothing that its successor needs.
+  // kNoEpoch deletes events of an id that was never opened, and is kFenced for all others.
+  virtual Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) = 0;
 
   // Events with a tag that are not deleted, of all ids, in the order in which they were committed. None with a lower
   // offset appears later.

@@ -50,12 +50,15 @@ struct WriterId {
   friend bool operator==(const WriterId&, const WriterId&) = default;
 };
 
+// The epoch of a request that names no owner. It is below every epoch that a store gives.
+inline constexpr uint64_t kNoEpoch = 0;
+
 struct PersistentRepr {
   std::string persistence_id = {};
   uint64_t sequence_nr = 0;  // from 1
   WriterId writer = {};
-  // What JournalStorage::OpenWriter answered. 0 for an id that was never opened.
-  uint64_t epoch = 0;
+  // The epoch that JournalStorage::OpenWriter answered. kNoEpoch for an id that was never opened.
+  uint64_t epoch = kNoEpoch;
   // When the event was made, in whole nanoseconds. A PersistentActor says it to some milliseconds.
   absl::Time timestamp = absl::UnixEpoch();
   std::string manifest = {};

@@ -72,6 +72,31 @@ absl::Status SequenceMismatch(const IdState& state, const AtomicWrite& write) {
                                  ", and what is stored there is not this write. Recover, and go on after it"));
 }
 
+absl::Status CheckNotFenced(std::string_view persistence_id, uint64_t known, uint64_t epoch) {
+  if (epoch >= known) return absl::OkStatus();
+  const std::string what =
+      epoch == kNoEpoch
+          ? absl::StrCat("the request names no epoch, and an owner of epoch ", known,
+                         " is known. Nodes of older versions name none: upgrade them. A program that uses the store "
+                         "directly has to open the writer and to name its epoch")
+          : absl::StrCat("another actor has taken over this persistence id: the request is of epoch ", epoch,
+                         ", and an owner of epoch ", known, " is known. This one must stop");
+  return IdError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kFenced, persistence_id, what);
+}
+
+absl::Status CheckOwnerEpoch(std::string_view persistence_id, uint64_t epoch) {
+  if (epoch != kNoEpoch) return absl::OkStatus();
+  return IdError(absl::StatusCode::kInvalidArgument, JournalErrorKind::kInvalid, persistence_id,
+                 "an owner is announced with epoch 0; epochs begin at 1");
+}
+
+absl::Status CheckDeletion(const IdState& state, std::string_view persistence_id, uint64_t epoch) {
+  if (epoch <= state.epoch) return CheckNotFenced(persistence_id, state.epoch, epoch);
+  return IdError(absl::StatusCode::kFailedPrecondition, JournalErrorKind::kNotOpen, persistence_id,
+                 absl::StrCat("the deletion is of epoch ", epoch, ", but the journal knows only ", state.epoch,
+                              ": it has lost the opening, or never had it. Open the writer again and recover"));
+}
+
 absl::Status ClosedError(std::string_view store, std::string_view persistence_id) {
   const std::string what = absl::StrCat(ToAbsl(store), " is closed; open it again");
   if (!persistence_id.empty()) {

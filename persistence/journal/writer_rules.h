@@ -39,6 +39,16 @@ absl::Status CheckWriter(const IdState& state, const AtomicWrite& write);
 // The rejection of a write whose numbers are not above the highest.
 absl::Status SequenceMismatch(const IdState& state, const AtomicWrite& write);
 
+// kFenced if `epoch` is below `known`, the highest epoch of the id that a store has heard of. The
+// stores of snapshots and of states judge every change by this.
+absl::Status CheckNotFenced(std::string_view persistence_id, uint64_t known, uint64_t epoch);
+
+// kInvalid for an announcement of no epoch.
+absl::Status CheckOwnerEpoch(std::string_view persistence_id, uint64_t epoch);
+
+// kFenced or kNotOpen unless a deletion has the epoch of the id.
+absl::Status CheckDeletion(const IdState& state, std::string_view persistence_id, uint64_t epoch);
+
 // What a store that is closed answers. The id is that of the request, if it is about one.
 absl::Status ClosedError(std::string_view store, std::string_view persistence_id = {});
 

@@ -424,11 +424,11 @@ absl::StatusOr<uint64_t> MemoryJournal::HighestNow(const std::string& persistenc
   return found == shard.ids.end() ? 0 : found->second.state.highest_sequence_nr;
 }
 
-Future<void> MemoryJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
-  return Answer<void>(DeleteToNow(persistence_id, to_sequence_nr));
+Future<void> MemoryJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
+  return Answer<void>(DeleteToNow(persistence_id, to_sequence_nr, epoch));
 }
 
-absl::Status MemoryJournal::DeleteToNow(const std::string& persistence_id, uint64_t to_sequence_nr) {
+absl::Status MemoryJournal::DeleteToNow(const std::string& persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
   FRAKTOR_RETURN_IF_ERROR(CheckPersistenceId(options_.limits, persistence_id));
   std::optional<MutexLock> disk_lock;
   if (options_.disk != nullptr) disk_lock.emplace(disk_mutex_);
@@ -436,8 +436,9 @@ absl::Status MemoryJournal::DeleteToNow(const std::string& persistence_id, uint6
   MutexLock lock(shard.mutex);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen(persistence_id));
   const auto found = shard.ids.find(persistence_id);
+  IdState state = found == shard.ids.end() ? IdState() : found->second.state;
+  FRAKTOR_RETURN_IF_ERROR(CheckDeletion(state, persistence_id, epoch));
   if (found == shard.ids.end()) return absl::OkStatus();
-  IdState state = found->second.state;
   state.deleted_to = std::max(state.deleted_to, std::min(to_sequence_nr, state.highest_sequence_nr));
   if (state.deleted_to == found->second.state.deleted_to) return absl::OkStatus();
   std::string frame;

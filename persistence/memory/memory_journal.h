@@ -76,7 +76,7 @@ class MemoryJournal final : public JournalStorage {
   bool WriteAtOnce(std::span<const AtomicWrite> writes, absl::StatusOr<WriteResults>& answer) override;
   Future<EventBatch> Replay(ReplayPage page) override;
   Future<uint64_t> HighestSequenceNr(std::string persistence_id) override;
-  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override;
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) override;
   Future<EventBatch> EventsByTag(TagPage page) override;
   Future<IdBatch> PersistenceIds(IdPage page) override;
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override;
@@ -155,7 +155,7 @@ class MemoryJournal final : public JournalStorage {
   absl::StatusOr<WriteResults> WriteNow(std::span<const AtomicWrite> writes);
   absl::StatusOr<EventBatch> ReplayNow(const ReplayPage& page);
   absl::StatusOr<uint64_t> HighestNow(const std::string& persistence_id);
-  absl::Status DeleteToNow(const std::string& persistence_id, uint64_t to_sequence_nr);
+  absl::Status DeleteToNow(const std::string& persistence_id, uint64_t to_sequence_nr, uint64_t epoch);
   absl::StatusOr<EventBatch> EventsByTagNow(const TagPage& page);
   // At most so many entries of the tag from an offset on.
   TagEntries EntriesOf(const std::string& tag, uint64_t from_offset, size_t max);

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 
 #include "fraktor/persistence/journal/delayed.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
@@ -52,14 +53,35 @@ absl::Status MemorySnapshotStore::CheckOpen() const {
   return closed_ ? ClosedError("the snapshot store in memory") : absl::OkStatus();
 }
 
-Future<SnapshotMetadata> MemorySnapshotStore::Save(Snapshot snapshot) {
-  return Answer<SnapshotMetadata>(SaveNow(std::move(snapshot)));
+absl::Status MemorySnapshotStore::Claim(const std::string& persistence_id, uint64_t epoch) {
+  const auto found = epochs_.find(persistence_id);
+  const uint64_t known = found == epochs_.end() ? kNoEpoch : found->second;
+  FRAKTOR_RETURN_IF_ERROR(CheckNotFenced(persistence_id, known, epoch));
+  if (epoch > known) epochs_.insert_or_assign(persistence_id, epoch);
+  return absl::OkStatus();
 }
 
-absl::StatusOr<SnapshotMetadata> MemorySnapshotStore::SaveNow(Snapshot snapshot) {
+Future<void> MemorySnapshotStore::OpenWriter(std::string persistence_id, uint64_t epoch) {
+  return Answer<void>(OpenNow(persistence_id, epoch));
+}
+
+absl::Status MemorySnapshotStore::OpenNow(const std::string& persistence_id, uint64_t epoch) {
+  FRAKTOR_RETURN_IF_ERROR(CheckSnapshotId(options_.limits, persistence_id));
+  FRAKTOR_RETURN_IF_ERROR(CheckOwnerEpoch(persistence_id, epoch));
+  MutexLock lock(mutex_);
+  FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+  return Claim(persistence_id, epoch);
+}
+
+Future<SnapshotMetadata> MemorySnapshotStore::Save(Snapshot snapshot, uint64_t epoch) {
+  return Answer<SnapshotMetadata>(SaveNow(std::move(snapshot), epoch));
+}
+
+absl::StatusOr<SnapshotMetadata> MemorySnapshotStore::SaveNow(Snapshot snapshot, uint64_t epoch) {
   FRAKTOR_RETURN_IF_ERROR(CheckSnapshot(options_.limits, snapshot));
   MutexLock lock(mutex_);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+  FRAKTOR_RETURN_IF_ERROR(Claim(snapshot.metadata.persistence_id, epoch));
   // In whole nanoseconds, and never twice.
   last_ = std::max(absl::FromUnixNanos(absl::ToUnixNanos(options_.toolbox->WallNow())), last_ + absl::Nanoseconds(1));
   snapshot.metadata.timestamp = last_;
@@ -86,19 +108,22 @@ absl::StatusOr<std::optional<Snapshot>> MemorySnapshotStore::LoadNow(const std::
   return std::nullopt;
 }
 
-Future<void> MemorySnapshotStore::Delete(std::string persistence_id, uint64_t sequence_nr) {
-  return DeleteMatching(std::move(persistence_id), {.max_sequence_nr = sequence_nr, .min_sequence_nr = sequence_nr});
+Future<void> MemorySnapshotStore::Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) {
+  return DeleteMatching(std::move(persistence_id), {.max_sequence_nr = sequence_nr, .min_sequence_nr = sequence_nr},
+                        epoch);
 }
 
-Future<void> MemorySnapshotStore::DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) {
-  return Answer<void>(DeleteNow(persistence_id, criteria));
+Future<void> MemorySnapshotStore::DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria,
+                                                 uint64_t epoch) {
+  return Answer<void>(DeleteNow(persistence_id, criteria, epoch));
 }
 
 absl::Status MemorySnapshotStore::DeleteNow(const std::string& persistence_id,
-                                            const SnapshotSelectionCriteria& criteria) {
+                                            const SnapshotSelectionCriteria& criteria, uint64_t epoch) {
   FRAKTOR_RETURN_IF_ERROR(CheckSnapshotId(options_.limits, persistence_id));
   MutexLock lock(mutex_);
   FRAKTOR_RETURN_IF_ERROR(CheckOpen());
+  FRAKTOR_RETURN_IF_ERROR(Claim(persistence_id, epoch));
   const auto found = ids_.find(persistence_id);
   if (found == ids_.end()) return absl::OkStatus();
   Snapshots& snapshots = found->second;

@@ -50,10 +50,11 @@ class MemorySnapshotStore final : public SnapshotStorage {
   // InvalidArgument for a bad option.
   static absl::StatusOr<std::unique_ptr<MemorySnapshotStore>> Open(const MemorySnapshotStoreOptions& options);
 
-  Future<SnapshotMetadata> Save(Snapshot snapshot) override;
+  Future<void> OpenWriter(std::string persistence_id, uint64_t epoch) override;
+  Future<SnapshotMetadata> Save(Snapshot snapshot, uint64_t epoch) override;
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
-  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr) override;
-  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
+  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) override;
+  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria, uint64_t epoch) override;
   Future<void> Close() override;
   const SnapshotLimits& limits() const override { return options_.limits; }
 
@@ -64,10 +65,13 @@ class MemorySnapshotStore final : public SnapshotStorage {
   explicit MemorySnapshotStore(const MemorySnapshotStoreOptions& options);
 
   absl::Status CheckOpen() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  absl::StatusOr<SnapshotMetadata> SaveNow(Snapshot snapshot);
+  // An error if the epoch is fenced. Remembers it otherwise.
+  absl::Status Claim(const std::string& persistence_id, uint64_t epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status OpenNow(const std::string& persistence_id, uint64_t epoch);
+  absl::StatusOr<SnapshotMetadata> SaveNow(Snapshot snapshot, uint64_t epoch);
   absl::StatusOr<std::optional<Snapshot>> LoadNow(const std::string& persistence_id,
                                                   const SnapshotSelectionCriteria& criteria);
-  absl::Status DeleteNow(const std::string& persistence_id, const SnapshotSelectionCriteria& criteria);
+  absl::Status DeleteNow(const std::string& persistence_id, const SnapshotSelectionCriteria& criteria, uint64_t epoch);
   template <class T>
   Future<T> Answer(FutureResult<T> result);
 
@@ -77,6 +81,8 @@ class MemorySnapshotStore final : public SnapshotStorage {
   Random random_ ABSL_GUARDED_BY(mutex_);
   absl::Time last_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   std::map<std::string, Snapshots> ids_ ABSL_GUARDED_BY(mutex_);
+  // The highest that each id was announced with; without those of no epoch.
+  std::map<std::string, uint64_t> epochs_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

@@ -29,20 +29,41 @@ absl::StatusOr<StoredState> MemoryStateStore::LoadNow(const std::string& persist
   return StoredState{.state = {.persistence_id = persistence_id}};
 }
 
-Future<void> MemoryStateStore::Upsert(DurableState state) {
-  return MakeReadyFuture<void>(ChangeNow({.exists = true, .state = std::move(state)}));
+absl::Status MemoryStateStore::Claim(const std::string& persistence_id, uint64_t token) {
+  const auto found = tokens_.find(persistence_id);
+  const uint64_t known = found == tokens_.end() ? kNoEpoch : found->second;
+  FRAKTOR_RETURN_IF_ERROR(CheckNotFenced(persistence_id, known, token));
+  if (token > known) tokens_.insert_or_assign(persistence_id, token);
+  return absl::OkStatus();
 }
 
-Future<void> MemoryStateStore::Delete(std::string persistence_id, uint64_t revision, WriterId writer) {
-  return MakeReadyFuture<void>(
-      ChangeNow({.exists = false,
-                 .state = {.persistence_id = std::move(persistence_id), .revision = revision, .writer = writer}}));
+Future<void> MemoryStateStore::OpenWriter(std::string persistence_id, uint64_t token) {
+  return MakeReadyFuture<void>(OpenNow(persistence_id, token));
 }
 
-absl::Status MemoryStateStore::ChangeNow(StoredState change) {
+absl::Status MemoryStateStore::OpenNow(const std::string& persistence_id, uint64_t token) {
+  FRAKTOR_RETURN_IF_ERROR(CheckStateId(limits_, persistence_id));
+  FRAKTOR_RETURN_IF_ERROR(CheckOwnerEpoch(persistence_id, token));
+  MutexLock lock(mutex_);
+  if (closed_) return ClosedError("the state store in memory", persistence_id);
+  return Claim(persistence_id, token);
+}
+
+Future<void> MemoryStateStore::Upsert(DurableState state, uint64_t token) {
+  return MakeReadyFuture<void>(ChangeNow({.exists = true, .state = std::move(state)}, token));
+}
+
+Future<void> MemoryStateStore::Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) {
+  return MakeReadyFuture<void>(ChangeNow(
+      {.exists = false, .state = {.persistence_id = std::move(persistence_id), .revision = revision, .writer = writer}},
+      token));
+}
+
+absl::Status MemoryStateStore::ChangeNow(StoredState change, uint64_t token) {
   FRAKTOR_RETURN_IF_ERROR(CheckState(limits_, change.state));
   MutexLock lock(mutex_);
   if (closed_) return ClosedError("the state store in memory", change.state.persistence_id);
+  FRAKTOR_RETURN_IF_ERROR(Claim(change.state.persistence_id, token));
   const auto found = states_.find(change.state.persistence_id);
   const uint64_t stored = found == states_.end() ? 0 : found->second.state.revision;
   const bool is_stored =

@@ -31,19 +31,25 @@ class MemoryStateStore final : public StateStorage {
   explicit MemoryStateStore(const StateLimits& limits) : limits_(limits) {}
 
   Future<StoredState> Load(std::string persistence_id) override;
-  Future<void> Upsert(DurableState state) override;
-  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) override;
+  Future<void> OpenWriter(std::string persistence_id, uint64_t token) override;
+  Future<void> Upsert(DurableState state, uint64_t token) override;
+  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) override;
   Future<void> Close() override;
   const StateLimits& limits() const override { return limits_; }
 
  private:
   absl::StatusOr<StoredState> LoadNow(const std::string& persistence_id);
-  absl::Status ChangeNow(StoredState change);
+  absl::Status OpenNow(const std::string& persistence_id, uint64_t token);
+  absl::Status ChangeNow(StoredState change, uint64_t token);
+  // An error if the token is fenced. Remembers it otherwise.
+  absl::Status Claim(const std::string& persistence_id, uint64_t token) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const StateLimits limits_ = {};
   Mutex mutex_;
   bool closed_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, StoredState> states_ ABSL_GUARDED_BY(mutex_);
+  // The highest that each id was announced with; without those of no token.
+  absl::flat_hash_map<std::string, uint64_t> tokens_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

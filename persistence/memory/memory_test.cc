@@ -149,7 +149,7 @@ TEST(MemoryJournal, AnswersAtOnce) {
   EXPECT_TRUE(writing.Take().ok());
   EXPECT_TRUE(journal->Replay({.persistence_id = "a"}).IsReady());
   EXPECT_TRUE(journal->HighestSequenceNr("a").IsReady());
-  EXPECT_TRUE(journal->DeleteTo("a", 1).IsReady());
+  EXPECT_TRUE(journal->DeleteTo("a", 1, kNoEpoch).IsReady());
   EXPECT_TRUE(journal->OpenWriter("a", std::nullopt).IsReady());
 }
 
@@ -242,7 +242,7 @@ TEST(MemoryJournal, StoresNothingOnAFullDiskAndGoesOnWhenThereIsRoom) {
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(full), JournalErrorKind::kDiskFull) << full;
   EXPECT_EQ(ErrorKindOf<JournalErrorKind>(journal->OpenWriter("a", std::nullopt).Take().status()),
             JournalErrorKind::kDiskFull);
-  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(journal->DeleteTo("a", 1).Take()), JournalErrorKind::kDiskFull);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(journal->DeleteTo("a", 1, kNoEpoch).Take()), JournalErrorKind::kDiskFull);
   EXPECT_EQ(CountOf(*journal), 3u);
   disk->set_capacity(1 << 20);
   ASSERT_EQ(journal->Write(Writes(4, 5)).Take().value(), WriteResults());

@@ -409,7 +409,9 @@ void JournalActor::AnswerClient(ActorContext& context, const WriteClient& client
 void JournalActor::Delete(ActorContext& context, DeleteMessagesTo& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
   WriteCollectedOf(context, request.persistence_id);
-  const auto remove = [&] { return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr); };
+  const auto remove = [&] {
+    return storage_->DeleteTo(std::move(request.persistence_id), request.to_sequence_nr, request.epoch);
+  };
   breaker_.Run(context, operations_, remove,
                [&context, client = request.client, to = request.to_sequence_nr,
                 instance_id = request.instance_id](const absl::Status& deleted) {

@@ -94,6 +94,9 @@ struct DeleteMessagesTo {
   uint64_t to_sequence_nr = 0;
   ActorRef client = {};
   uint64_t instance_id = 0;
+  // From WriterIsOpen, as in JournalStorage::DeleteTo. A node of an older version does not send it:
+  // then it is kNoEpoch, and the journal refuses the deletion for every id that was opened.
+  uint64_t epoch = kNoEpoch;
 };
 
 // Answer: HighestSequenceNrSuccess or HighestSequenceNrFailure.

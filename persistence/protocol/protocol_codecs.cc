@@ -242,6 +242,10 @@ struct Codec<SnapshotSelectionCriteria>
   static constexpr std::string_view kManifest = "fraktor.persistence.snapshot_criteria";
 };
 
+// The version of requests that name the epoch of an owner. Version 0 had none: it is read as
+// kNoEpoch.
+constexpr uint32_t kVersionWithEpoch = 1;
+
 // Requests to a journal.
 
 template <>
@@ -286,8 +290,9 @@ struct Codec<ReplayMessages>
 template <>
 struct Codec<DeleteMessagesTo>
     : FieldCodec<DeleteMessagesTo, &DeleteMessagesTo::persistence_id, &DeleteMessagesTo::to_sequence_nr,
-                 &DeleteMessagesTo::client, &DeleteMessagesTo::instance_id> {
+                 &DeleteMessagesTo::client, &DeleteMessagesTo::instance_id, &DeleteMessagesTo::epoch> {
   static constexpr std::string_view kManifest = "fraktor.persistence.delete";
+  static constexpr uint32_t kVersion = kVersionWithEpoch;
 };
 template <>
 struct Codec<GetHighestSequenceNr> : FieldCodec<GetHighestSequenceNr, &GetHighestSequenceNr::persistence_id,
@@ -396,24 +401,28 @@ struct Codec<HighestSequenceNrFailure>
 template <>
 struct Codec<LoadSnapshot>
     : FieldCodec<LoadSnapshot, &LoadSnapshot::persistence_id, &LoadSnapshot::criteria, &LoadSnapshot::to_sequence_nr,
-                 &LoadSnapshot::client, &LoadSnapshot::instance_id> {
+                 &LoadSnapshot::client, &LoadSnapshot::instance_id, &LoadSnapshot::epoch> {
   static constexpr std::string_view kManifest = "fraktor.persistence.load_snapshot";
+  static constexpr uint32_t kVersion = kVersionWithEpoch;
 };
 template <>
-struct Codec<SaveSnapshot>
-    : FieldCodec<SaveSnapshot, &SaveSnapshot::snapshot, &SaveSnapshot::client, &SaveSnapshot::instance_id> {
+struct Codec<SaveSnapshot> : FieldCodec<SaveSnapshot, &SaveSnapshot::snapshot, &SaveSnapshot::client,
+                                        &SaveSnapshot::instance_id, &SaveSnapshot::epoch> {
   static constexpr std::string_view kManifest = "fraktor.persistence.save_snapshot";
+  static constexpr uint32_t kVersion = kVersionWithEpoch;
 };
 template <>
-struct Codec<DeleteSnapshot>
-    : FieldCodec<DeleteSnapshot, &DeleteSnapshot::metadata, &DeleteSnapshot::client, &DeleteSnapshot::instance_id> {
+struct Codec<DeleteSnapshot> : FieldCodec<DeleteSnapshot, &DeleteSnapshot::metadata, &DeleteSnapshot::client,
+                                          &DeleteSnapshot::instance_id, &DeleteSnapshot::epoch> {
   static constexpr std::string_view kManifest = "fraktor.persistence.delete_snapshot";
+  static constexpr uint32_t kVersion = kVersionWithEpoch;
 };
 template <>
 struct Codec<DeleteSnapshots>
     : FieldCodec<DeleteSnapshots, &DeleteSnapshots::persistence_id, &DeleteSnapshots::criteria,
-                 &DeleteSnapshots::client, &DeleteSnapshots::instance_id> {
+                 &DeleteSnapshots::client, &DeleteSnapshots::instance_id, &DeleteSnapshots::epoch> {
   static constexpr std::string_view kManifest = "fraktor.persistence.delete_snapshots";
+  static constexpr uint32_t kVersion = kVersionWithEpoch;
 };
 
 // Answers of a snapshot store.

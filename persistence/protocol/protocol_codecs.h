@@ -6,6 +6,12 @@
 //
 // Events travel as the bytes that are stored: the node with the journal needs no codecs of events. Errors keep their kind.
 //
+// Versions. A node with stores understands the requests of older nodes, and those understand its
+// answers. An older node with stores drops requests that have an epoch: it could not fence former
+// owners. So upgrade the nodes that have stores first. Until the others follow, the journal refuses
+// their deletions for every id that was opened, and the snapshot store refuses their saves and
+// deletions for every id whose owner it knows (kFenced). Nothing is lost then: the events stay.
+//
 // Messages must fit into a frame of the transport: see JournalSetup::max_message_bytes.
 //
 // Thread safety: any thread.

@@ -98,9 +98,9 @@ class HeldJournal final : public JournalStorage {
     if (!failure.ok()) return MakeReadyFuture<uint64_t>(failure);
     return inner->HighestSequenceNr(std::move(id));
   }
-  Future<void> DeleteTo(std::string id, uint64_t to) override {
+  Future<void> DeleteTo(std::string id, uint64_t to, uint64_t epoch) override {
     calls.push_back("delete");
-    return inner->DeleteTo(std::move(id), to);
+    return inner->DeleteTo(std::move(id), to, epoch);
   }
   Future<EventBatch> EventsByTag(TagPage page) override { return inner->EventsByTag(std::move(page)); }
   Future<IdBatch> PersistenceIds(IdPage page) override { return inner->PersistenceIds(page); }
@@ -200,11 +200,13 @@ class JournalActorTest : public testing::Test {
                   std::vector<DeferredEntry> deferred = {}) {
     client.Send(journal_, WriteMessages{std::move(writes), std::move(deferred), client.ref(), kInstance, batch});
   }
-  // Events 1 to 5 of "a".
-  void StoreFive() {
-    SendWrites(probe_, WritesOf("a", 1, 5, Open("a")));
+  // Events 1 to 5 of "a". Returns the epoch.
+  uint64_t StoreFive() {
+    const uint64_t epoch = Open("a");
+    SendWrites(probe_, WritesOf("a", 1, 5, epoch));
     probe_.Expect<WriteMessagesSuccessful>();
     for (uint64_t nr = 1; nr <= 5; ++nr) EXPECT_EQ(probe_.Expect<WriteMessageSuccess>().sequence_nr, nr);
+    return epoch;
   }
   // All pages of a replay, as a client asks for them.
   Numbers Replay(ReplayMessages request, uint64_t* highest = nullptr) {
@@ -347,11 +349,11 @@ TEST_F(JournalActorTest, ReplaysInPagesThatTheClientAsksFor) {
 // P13, P14, P15, P16, P18
 TEST_F(JournalActorTest, DeletesAndKeepsTheHighestNumber) {
   Start({.publish_commands = true});
-  StoreFive();
+  const uint64_t epoch = StoreFive();
   kit_.ExpectEvents<DeleteMessagesTo>(
       1,
       [&] {
-        probe_.Send(journal_, DeleteMessagesTo{"a", 3, probe_.ref(), kInstance});
+        probe_.Send(journal_, DeleteMessagesTo{"a", 3, probe_.ref(), kInstance, epoch});
         EXPECT_EQ(probe_.Expect<DeleteMessagesSuccess>().to_sequence_nr, 3u);
       },
       [](const DeleteMessagesTo& command) { return command.persistence_id == "a" && command.to_sequence_nr == 3; });
@@ -360,10 +362,38 @@ TEST_F(JournalActorTest, DeletesAndKeepsTheHighestNumber) {
   EXPECT_EQ(highest, 5u);
   EXPECT_EQ(Replay({.persistence_id = "a", .from_sequence_nr = 3}), (Numbers{4, 5}));
   EXPECT_EQ(Replay({.persistence_id = "a", .from_sequence_nr = 4}), (Numbers{4, 5}));
-  probe_.Send(journal_, DeleteMessagesTo{"a", kMax, probe_.ref(), kInstance});
+  probe_.Send(journal_, DeleteMessagesTo{"a", kMax, probe_.ref(), kInstance, epoch});
   probe_.Expect<DeleteMessagesSuccess>();
   EXPECT_EQ(Replay({.persistence_id = "a"}, &highest), (Numbers{}));
   EXPECT_EQ(highest, 5u);
+}
+
+// PER-19: a message of a node of an older version has no epoch.
+TEST_F(JournalActorTest, DeletesNothingForAFormerWriterOrWithoutAnEpoch) {
+  Start();
+  const uint64_t former = StoreFive();
+  const auto refused = [&](const char* id, uint64_t epoch) {
+    probe_.Send(journal_, DeleteMessagesTo{id, 3, probe_.ref(), kInstance, epoch});
+    const auto failure = probe_.Expect<DeleteMessagesFailure>();
+    EXPECT_EQ(failure.to_sequence_nr, 3u);
+    EXPECT_EQ(failure.instance_id, kInstance);
+    return ErrorKindOf<JournalErrorKind>(failure.cause);
+  };
+  EXPECT_EQ(refused("a", kNoEpoch), JournalErrorKind::kFenced);
+  const uint64_t owner = Open("a");
+  EXPECT_EQ(refused("a", former), JournalErrorKind::kFenced);
+  EXPECT_EQ(refused("a", kNoEpoch), JournalErrorKind::kFenced);
+  EXPECT_EQ(Replay({.persistence_id = "a"}), (Numbers{1, 2, 3, 4, 5}));
+  probe_.Send(journal_, DeleteMessagesTo{"a", 3, probe_.ref(), kInstance, owner});
+  probe_.Expect<DeleteMessagesSuccess>();
+  EXPECT_EQ(Replay({.persistence_id = "a"}), (Numbers{4, 5}));
+  // Nobody has opened this one.
+  SendWrites(probe_, WritesOf("b", 1, 5, kNoEpoch));
+  probe_.Expect<WriteMessagesSuccessful>();
+  for (uint64_t nr = 1; nr <= 5; ++nr) probe_.Expect<WriteMessageSuccess>();
+  probe_.Send(journal_, DeleteMessagesTo{"b", 3, probe_.ref(), kInstance});
+  probe_.Expect<DeleteMessagesSuccess>();
+  EXPECT_EQ(Replay({.persistence_id = "b"}), (Numbers{4, 5}));
 }
 
 TEST_F(JournalActorTest, PublishesNoCommandUnlessToldTo) {
@@ -671,11 +701,11 @@ TEST_F(JournalActorTest, OpensAWriterWithoutWritingWhatIsCollectedOfOthers) {
   SendWrites(probe_, WritesOf("a", 1, 1, epoch), 1);
   SendWrites(probe_, WritesOf("a", 2, 2, epoch), 2);
   probe_.Send(journal_, OpenWriter{"b", 0, probe_.ref(), kInstance});
-  probe_.Expect<WriterIsOpen>();
-  probe_.Send(journal_, DeleteMessagesTo{"b", 1, probe_.ref(), kInstance});
+  const uint64_t other = probe_.Expect<WriterIsOpen>().epoch;
+  probe_.Send(journal_, DeleteMessagesTo{"b", 1, probe_.ref(), kInstance, other});
   probe_.Expect<DeleteMessagesSuccess>();
   EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "open b", "delete"}));
-  probe_.Send(journal_, DeleteMessagesTo{"a", 1, probe_.ref(), kInstance});
+  probe_.Send(journal_, DeleteMessagesTo{"a", 1, probe_.ref(), kInstance, epoch});
   probe_.Expect<DeleteMessagesSuccess>();
   EXPECT_EQ(storage_->calls, (std::vector<std::string>{"write 1", "open b", "delete", "write 1", "delete"}));
   storage_->Release();
@@ -886,20 +916,25 @@ class WatchedSnapshots final : public SnapshotStorage {
   explicit WatchedSnapshots(RuntimeToolbox& toolbox)
       : inner(MemorySnapshotStore::Open({.toolbox = &toolbox}).value()) {}
 
-  Future<SnapshotMetadata> Save(Snapshot snapshot) override {
+  Future<void> OpenWriter(std::string id, uint64_t epoch) override {
+    ++openings;
+    if (!open_failure.ok()) return MakeReadyFuture<void>(open_failure);
+    return inner->OpenWriter(std::move(id), epoch);
+  }
+  Future<SnapshotMetadata> Save(Snapshot snapshot, uint64_t epoch) override {
     if (!failure.ok()) return MakeReadyFuture<SnapshotMetadata>(failure);
     if (holds) {
       FutureResult<SnapshotMetadata> result = absl::UnavailableError("was not saved");
-      if (saves_what_it_holds) result = inner->Save(std::move(snapshot)).Take();
+      if (saves_what_it_holds) result = inner->Save(std::move(snapshot), epoch).Take();
       auto [promise, future] = MakePromise<SnapshotMetadata>();
       held.push_back({std::move(promise), std::move(result)});
       return std::move(future);
     }
     if (!fails_late.ok()) {
-      const absl::Time time = inner->Save(std::move(snapshot)).Take().value().timestamp;
+      const absl::Time time = inner->Save(std::move(snapshot), epoch).Take().value().timestamp;
       return MakeReadyFuture<SnapshotMetadata>(WithSnapshotTime(fails_late, time));
     }
-    return inner->Save(std::move(snapshot));
+    return inner->Save(std::move(snapshot), epoch);
   }
   Future<std::optional<Snapshot>> Load(std::string id, SnapshotSelectionCriteria criteria) override {
     ++loads;
@@ -912,13 +947,13 @@ class WatchedSnapshots final : public SnapshotStorage {
     }
     return MakeReadyFuture<std::optional<Snapshot>>(std::move(found));
   }
-  Future<void> Delete(std::string id, uint64_t nr) override {
+  Future<void> Delete(std::string id, uint64_t nr, uint64_t epoch) override {
     if (!failure.ok()) return MakeReadyFuture<void>(failure);
-    return inner->Delete(std::move(id), nr);
+    return inner->Delete(std::move(id), nr, epoch);
   }
-  Future<void> DeleteMatching(std::string id, SnapshotSelectionCriteria criteria) override {
+  Future<void> DeleteMatching(std::string id, SnapshotSelectionCriteria criteria, uint64_t epoch) override {
     if (!failure.ok()) return MakeReadyFuture<void>(failure);
-    return inner->DeleteMatching(std::move(id), criteria);
+    return inner->DeleteMatching(std::move(id), criteria, epoch);
   }
   Future<void> Close() override { return inner->Close(); }
   const SnapshotLimits& limits() const override { return inner->limits(); }
@@ -936,7 +971,9 @@ class WatchedSnapshots final : public SnapshotStorage {
 
   std::unique_ptr<MemorySnapshotStore> inner;
   absl::Status failure;
+  absl::Status open_failure;
   uint64_t corrupt_from = kMax;
+  int openings = 0;
   int loads = 0;
   bool holds = false;
   bool saves_what_it_holds = false;
@@ -967,8 +1004,9 @@ class SnapshotActorTest : public testing::Test {
     }
   }
   // The number of the one that is found; 0 for none.
-  uint64_t Load(std::string_view id, const SnapshotSelectionCriteria& criteria, uint64_t to = kMax) {
-    probe_.Send(snapshots_, LoadSnapshot{std::string(id), criteria, to, probe_.ref(), kInstance});
+  uint64_t Load(std::string_view id, const SnapshotSelectionCriteria& criteria, uint64_t to = kMax,
+                uint64_t epoch = kNoEpoch) {
+    probe_.Send(snapshots_, LoadSnapshot{std::string(id), criteria, to, probe_.ref(), kInstance, epoch});
     const auto result = probe_.Expect<LoadSnapshotResult>();
     EXPECT_EQ(result.to_sequence_nr, to);
     EXPECT_EQ(result.instance_id, kInstance);
@@ -1131,7 +1169,70 @@ TEST_F(SnapshotActorTest, KeepsOtherSnapshotsOfTheNumberOfASaveThatFailed) {
 TEST_F(SnapshotActorTest, DoesNotTouchTheStoreForNoSnapshot) {
   SaveFive();
   EXPECT_EQ(Load("a", SnapshotSelectionCriteria::None()), 0u);
+  EXPECT_EQ(Load("a", SnapshotSelectionCriteria::None(), kMax, 7), 0u);
   EXPECT_EQ(storage_->loads, 0);
+  EXPECT_EQ(storage_->openings, 0);
+}
+
+// PER-19: a load of a recovery announces the owner; one of a node of an older version does not.
+TEST_F(SnapshotActorTest, AnnouncesTheOwnerBeforeItLoads) {
+  SaveFive();
+  EXPECT_EQ(Load("a", {}), 15u);
+  EXPECT_EQ(storage_->openings, 0);
+  EXPECT_EQ(Load("a", {}, kMax, 2), 15u);
+  EXPECT_EQ(storage_->openings, 1);
+  for (const uint64_t epoch : {kNoEpoch, uint64_t{1}}) {
+    const auto is_fenced = [](const absl::Status& cause) {
+      return ErrorKindOf<JournalErrorKind>(cause) == JournalErrorKind::kFenced;
+    };
+    probe_.Send(snapshots_,
+                SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = 16}}, probe_.ref(), kInstance, epoch});
+    EXPECT_TRUE(is_fenced(probe_.Expect<SaveSnapshotFailure>().cause));
+    probe_.Send(snapshots_, DeleteSnapshot{{.persistence_id = "a", .sequence_nr = 15}, probe_.ref(), kInstance, epoch});
+    EXPECT_TRUE(is_fenced(probe_.Expect<DeleteSnapshotFailure>().cause));
+    probe_.Send(snapshots_, DeleteSnapshots{"a", {}, probe_.ref(), kInstance, epoch});
+    EXPECT_TRUE(is_fenced(probe_.Expect<DeleteSnapshotsFailure>().cause));
+  }
+  EXPECT_EQ(Load("a", {}), 15u);
+  EXPECT_EQ(Load("a", {.max_sequence_nr = 11}), 11u);
+  probe_.Send(snapshots_, DeleteSnapshot{{.persistence_id = "a", .sequence_nr = 15}, probe_.ref(), kInstance, 2});
+  probe_.Expect<DeleteSnapshotSuccess>();
+  EXPECT_EQ(Load("a", {}), 14u);
+}
+
+// PER-19: otherwise former owners could go on.
+TEST_F(SnapshotActorTest, DoesNotLoadIfItCannotAnnounceTheOwner) {
+  SaveFive();
+  storage_->open_failure = absl::UnavailableError("no disk");
+  probe_.Send(snapshots_, LoadSnapshot{"a", {}, kMax, probe_.ref(), kInstance, 2});
+  EXPECT_EQ(probe_.Expect<LoadSnapshotFailed>().cause, storage_->open_failure);
+  EXPECT_EQ(storage_->loads, 0);
+}
+
+// A journal that was restored from a backup gives epochs again.
+TEST_F(SnapshotActorTest, LoadsForAnOwnerThatTheStoreTakesForAFormerOne) {
+  SaveFive();
+  EXPECT_EQ(Load("a", {}, kMax, 9), 15u);
+  kit_.ExpectLog({.level = LogLevel::kWarning, .contains = "restored from a backup"}, 1,
+                 [&] { EXPECT_EQ(Load("a", {}, kMax, 2), 15u); });
+}
+
+// PER-19: a new owner may have recovered from the snapshot of a save that failed. So the snapshot
+// stays, and nobody is warned.
+TEST_F(SnapshotActorTest, KeepsWhatIsLeftOfASaveWhenAnOwnerFollows) {
+  storage_->holds = true;
+  storage_->saves_what_it_holds = true;
+  probe_.Send(snapshots_,
+              SaveSnapshot{{.metadata = {.persistence_id = "a", .sequence_nr = 4}}, probe_.ref(), kInstance, 1});
+  kit_.Settle();
+  EXPECT_EQ(Load("a", {}, kMax, 2), 4u);
+  kit_.ExpectLog({.level = LogLevel::kWarning}, 0, [&] {
+    kit_.Advance(SnapshotActorOptions().breaker.call_timeout);
+    probe_.Expect<SaveSnapshotFailure>();
+    storage_->Release();
+    kit_.Settle();
+  });
+  EXPECT_EQ(Load("a", {}), 4u);
 }
 
 // P113

@@ -13,6 +13,7 @@
 #include "fraktor/actor/pattern/actor_log.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -48,7 +49,7 @@ absl::Status SnapshotActor::Receive(ActorContext& context, Envelope& message) {
   if (operations_.Resume(message)) return absl::OkStatus();
   if (auto* const load = message.TryAs<LoadSnapshot>()) {
     load->criteria = load->criteria.Limit(load->to_sequence_nr);
-    Load(context, std::move(*load), 1, absl::OkStatus());
+    Announce(context, std::move(*load));
   } else if (auto* const save = message.TryAs<SaveSnapshot>()) {
     Save(context, *save);
   } else if (auto* const one = message.TryAs<DeleteSnapshot>()) {
@@ -59,6 +60,31 @@ absl::Status SnapshotActor::Receive(ActorContext& context, Envelope& message) {
     return context.Unhandled(message);
   }
   return absl::OkStatus();
+}
+
+void SnapshotActor::Announce(ActorContext& context, LoadSnapshot request) {
+  if (request.epoch == kNoEpoch || request.criteria.MatchesNothing()) {
+    Load(context, std::move(request), 1, absl::OkStatus());
+    return;
+  }
+  const auto announce = [this, id = request.persistence_id, epoch = request.epoch] {
+    return storage_->OpenWriter(id, epoch);
+  };
+  breaker_.Run(context, operations_, announce,
+               [this, &context, request = std::move(request)](const absl::Status& announced) mutable {
+                 if (ErrorKindOf<JournalErrorKind>(announced) == JournalErrorKind::kFenced) {
+                   // The journal knows better who owns the id, and to load changes nothing.
+                   Log(context, LogLevel::kWarning,
+                       absl::StrCat("the snapshot store will refuse what the owner that recovers saves and deletes. "
+                                    "Either another owner has followed it already, or the journal was lost or "
+                                    "restored from a backup, and the snapshot store was not: ",
+                                    announced.message()));
+                 } else if (!announced.ok()) {
+                   context.Tell(request.client, LoadSnapshotFailed{announced, request.instance_id});
+                   return;
+                 }
+                 Load(context, std::move(request), 1, absl::OkStatus());
+               });
 }
 
 void SnapshotActor::Load(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable) {
@@ -109,8 +135,9 @@ void SnapshotActor::AnswerLoad(ActorContext& context, LoadSnapshot request, int 
 void SnapshotActor::Save(ActorContext& context, SaveSnapshot& request) {
   auto outcome = std::make_shared<SaveOutcome>();
   outcome->asked = request.snapshot.metadata;
+  outcome->epoch = request.epoch;
   auto save = [this, &context, outcome, snapshot = std::move(request.snapshot)]() mutable {
-    return Watch(context, storage_->Save(std::move(snapshot)), outcome);
+    return Watch(context, storage_->Save(std::move(snapshot), outcome->epoch), outcome);
   };
   breaker_.Run(
       context, operations_, std::move(save),
@@ -124,7 +151,7 @@ void SnapshotActor::Save(ActorContext& context, SaveSnapshot& request) {
           context.Tell(client, SaveSnapshotSuccess{*std::move(saved), instance_id});
           return;
         }
-        DeleteUnacknowledged(context, outcome->asked, saved);
+        DeleteUnacknowledged(context, *outcome, saved);
         context.Tell(client, SaveSnapshotFailure{outcome->asked, WithoutSnapshotTime(saved.status()), instance_id});
       });
 }
@@ -140,25 +167,29 @@ Future<SnapshotMetadata> SnapshotActor::Watch(ActorContext& context, Future<Snap
                         if (saved.ok()) outcome->saved = *saved;
                         promise.Set(std::move(saved));
                       } else {
-                        DeleteUnacknowledged(context, outcome->asked, saved);
+                        DeleteUnacknowledged(context, *outcome, saved);
                       }
                     });
   return std::move(future);
 }
 
-void SnapshotActor::DeleteUnacknowledged(ActorContext& context, const SnapshotMetadata& metadata,
+void SnapshotActor::DeleteUnacknowledged(ActorContext& context, const SaveOutcome& outcome,
                                          const absl::StatusOr<SnapshotMetadata>& saved) {
+  const SnapshotMetadata& metadata = outcome.asked;
   const std::optional<absl::Time> time = saved.ok() ? saved->timestamp : SnapshotTimeOf(saved.status());
   if (is_ending_ || !time.has_value()) return;
   // Its time tells it from other snapshots of the same number, which may be acknowledged.
   const auto remove = [&] {
-    return storage_->DeleteMatching(metadata.persistence_id, {.max_sequence_nr = metadata.sequence_nr,
-                                                              .max_timestamp = *time,
-                                                              .min_sequence_nr = metadata.sequence_nr,
-                                                              .min_timestamp = *time});
+    return storage_->DeleteMatching(metadata.persistence_id,
+                                    {.max_sequence_nr = metadata.sequence_nr,
+                                     .max_timestamp = *time,
+                                     .min_sequence_nr = metadata.sequence_nr,
+                                     .min_timestamp = *time},
+                                    outcome.epoch);
   };
   operations_.Await(context, protocol_internal::CheckedCall(remove), [&context, metadata](const absl::Status& deleted) {
-    if (deleted.ok()) return;
+    // A new owner may have recovered from the snapshot: then it stays.
+    if (deleted.ok() || ErrorKindOf<JournalErrorKind>(deleted) == JournalErrorKind::kFenced) return;
     Log(context, LogLevel::kWarning,
         absl::StrCat(
             "snapshot ", metadata.sequence_nr, " of \"", metadata.persistence_id,
@@ -168,9 +199,8 @@ void SnapshotActor::DeleteUnacknowledged(ActorContext& context, const SnapshotMe
 
 void SnapshotActor::Delete(ActorContext& context, DeleteSnapshot& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
-  const auto remove = [this, id = request.metadata.persistence_id, nr = request.metadata.sequence_nr] {
-    return storage_->Delete(id, nr);
-  };
+  const auto remove = [this, id = request.metadata.persistence_id, nr = request.metadata.sequence_nr,
+                       epoch = request.epoch] { return storage_->Delete(id, nr, epoch); };
   breaker_.Run(context, operations_, remove,
                [&context, client = request.client, metadata = std::move(request.metadata),
                 instance_id = request.instance_id](const absl::Status& deleted) mutable {
@@ -184,7 +214,9 @@ void SnapshotActor::Delete(ActorContext& context, DeleteSnapshot& request) {
 
 void SnapshotActor::DeleteMatching(ActorContext& context, DeleteSnapshots& request) {
   if (options_.publish_commands) context.system().events().Publish(request);
-  const auto remove = [&] { return storage_->DeleteMatching(std::move(request.persistence_id), request.criteria); };
+  const auto remove = [&] {
+    return storage_->DeleteMatching(std::move(request.persistence_id), request.criteria, request.epoch);
+  };
   breaker_.Run(context, operations_, remove,
                [&context, client = request.client, criteria = request.criteria,
                 instance_id = request.instance_id](const absl::Status& deleted) {

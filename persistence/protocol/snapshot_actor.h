@@ -12,8 +12,8 @@
 //
 // A snapshot that is stored although its save was answered with a failure is deleted, when the
 // store says which one it is: by an answer that comes too late, or by the time in its error
-// (WithSnapshotTime). Other snapshots of the same number stay. One that nobody can name stays too:
-// it does no harm, since it has the right state.
+// (WithSnapshotTime). Other snapshots of the same number stay. One that nobody can name stays too,
+// and so does one whose owner has a successor: it does no harm, since it has the right state.
 //
 // NoSnapshotStore takes its place where there is no store: it finds nothing, and every save fails.
 //
@@ -21,6 +21,7 @@
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
 #define FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_ACTOR_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,7 @@
 #include "fraktor/actor/context/actor_instance.h"
 #include "fraktor/actor/message/envelope.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/protocol/store_breaker.h"
@@ -68,11 +70,14 @@ class SnapshotActor final : public ActorInstance {
   // A save that is under way.
   struct SaveOutcome {
     SnapshotMetadata asked;
+    uint64_t epoch = kNoEpoch;
     bool is_answered = false;
     // The answer of the store, if it has come before.
     std::optional<SnapshotMetadata> saved;
   };
 
+  // Announces the owner to the store, and then loads.
+  void Announce(ActorContext& context, LoadSnapshot request);
   // `unreadable` is why the newest one was passed over; OK at the first attempt.
   void Load(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable);
   void AnswerLoad(ActorContext& context, LoadSnapshot request, int attempt, absl::Status unreadable,
@@ -84,7 +89,7 @@ class SnapshotActor final : public ActorInstance {
                                  std::shared_ptr<SaveOutcome> outcome);
   // The store has answered a save that the client was told has failed. Deletes the snapshot that
   // the store may have, by its time: other snapshots of the same number stay.
-  void DeleteUnacknowledged(ActorContext& context, const SnapshotMetadata& metadata,
+  void DeleteUnacknowledged(ActorContext& context, const SaveOutcome& outcome,
                             const absl::StatusOr<SnapshotMetadata>& saved);
   void Delete(ActorContext& context, DeleteSnapshot& request);
   void DeleteMatching(ActorContext& context, DeleteSnapshots& request);

@@ -4,7 +4,9 @@
 //   ...
 //   LoadSnapshotResult: the newest that matches, or none
 //
-// Clients and instances are as in journal_messages.h.
+// Clients and instances are as in journal_messages.h. The epoch of a request is that of the owner,
+// from WriterIsOpen, and means what snapshot_storage.h says. A node of an older version does not
+// send it: then it is kNoEpoch.
 //
 // Thread safety: values.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_SNAPSHOT_MESSAGES_H_
@@ -19,19 +21,22 @@
 #include "fraktor/actor/event/event_type.h"
 #include "fraktor/actor/message/message_type.h"
 #include "fraktor/actor/ref/actor_ref.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 
 namespace fraktor::inline v0 {
 
 // Requests.
 
-// The newest that matches and is not above `to_sequence_nr`. Answer: LoadSnapshotResult or LoadSnapshotFailed.
+// The newest that matches and is not above `to_sequence_nr`. Announces the owner first, if there is
+// an epoch and anything can match. Answer: LoadSnapshotResult or LoadSnapshotFailed.
 struct LoadSnapshot {
   std::string persistence_id = {};
   SnapshotSelectionCriteria criteria = {};
   uint64_t to_sequence_nr = std::numeric_limits<uint64_t>::max();
   ActorRef client = {};
   uint64_t instance_id = 0;
+  uint64_t epoch = kNoEpoch;
 };
 
 // Answer: SaveSnapshotSuccess or SaveSnapshotFailure.
@@ -39,6 +44,7 @@ struct SaveSnapshot {
   Snapshot snapshot = {};
   ActorRef client = {};
   uint64_t instance_id = 0;
+  uint64_t epoch = kNoEpoch;
 };
 
 // Deletes what there is with the number, whatever its time. Answer: DeleteSnapshotSuccess or DeleteSnapshotFailure.
@@ -50,6 +56,7 @@ struct DeleteSnapshot {
   SnapshotMetadata metadata = {};
   ActorRef client = {};
   uint64_t instance_id = 0;
+  uint64_t epoch = kNoEpoch;
 };
 
 // Deletes all that match. Answer: DeleteSnapshotsSuccess or DeleteSnapshotsFailure.
@@ -61,6 +68,7 @@ struct DeleteSnapshots {
   SnapshotSelectionCriteria criteria = {};
   ActorRef client = {};
   uint64_t instance_id = 0;
+  uint64_t epoch = kNoEpoch;
 };
 
 // Answers.

@@ -137,7 +137,7 @@ TEST_F(Query, WaitsForWhatComesAfterDeletedEvents) {
     for (const JournalSubject& subject : {EventQuery::ById("a"), EventQuery::ByTag("red")}) {
       const uint64_t last = next + 2;
       for (; next <= last; ++next) write(next);
-      Future<void> deletion = shared->DeleteTo("a", last);
+      Future<void> deletion = shared->DeleteTo("a", last, kNoEpoch);
       ASSERT_TRUE(toolbox_->RunUntil([&] { return deletion.IsReady(); }, absl::Hours(1)).ok());
       CountingJournal counting(shared, stays_at_empty_pages);
       EventQuery query(counting, subject, {.live = true});

@@ -150,7 +150,7 @@ TEST_F(GroupCommit, GoesOnRemovingDeletedEventsWhenItIsOpenedAgain) {
             AtomicWrite::Make(PersistentRepr{.persistence_id = id, .sequence_nr = number, .tags = {"red"}}).value());
       }
       ASSERT_TRUE(Await(journal->Write(std::move(writes))).ok());
-      ASSERT_TRUE(Await(journal->DeleteTo(id, 1990)).ok());
+      ASSERT_TRUE(Await(journal->DeleteTo(id, 1990, kNoEpoch)).ok());
       if (crashes) disk_.PowerOff();
     }
     if (crashes) disk_.PowerOn({});
@@ -173,7 +173,7 @@ class SnapshotGroups : public GroupCommit {
   static constexpr uint64_t kSnapshots = 3000;
 
   Future<SnapshotMetadata> Save(const std::string& id, uint64_t number) {
-    return store_->Save({.metadata = {.persistence_id = id, .sequence_nr = number}, .payload = "state"});
+    return store_->Save({.metadata = {.persistence_id = id, .sequence_nr = number}, .payload = "state"}, kNoEpoch);
   }
   // How often the disk syncs while the store does what `ask` asks it for. All of it must succeed.
   template <class Ask>
@@ -204,7 +204,7 @@ TEST_F(SnapshotGroups, DeleteManySnapshotsOfOneIdWithOneSync) {
             3u);
   EXPECT_LE(SyncsOf([&](auto&, auto& deletions) {
               for (uint64_t number = 1; number <= kSnapshots; ++number)
-                deletions.push_back(store_->Delete("a", number));
+                deletions.push_back(store_->Delete("a", number, kNoEpoch));
             }),
             3u);
   EXPECT_EQ(Newest("a"), 0u);
@@ -216,7 +216,7 @@ TEST_F(SnapshotGroups, DeleteSnapshotsOfManyIdsWithOneSync) {
   });
   EXPECT_LE(SyncsOf([&](auto&, auto& deletions) {
               for (uint64_t i = 1; i <= kSnapshots; ++i) {
-                deletions.push_back(store_->DeleteMatching(absl::StrCat("id-", i), {}));
+                deletions.push_back(store_->DeleteMatching(absl::StrCat("id-", i), {}, kNoEpoch));
               }
             }),
             3u);
@@ -229,7 +229,7 @@ TEST_F(SnapshotGroups, DeleteWhatTheSameGroupHasSaved) {
               for (uint64_t number = 1; number <= kSnapshots; ++number) {
                 const std::string id = absl::StrCat("id-", number % 100);
                 saves.push_back(Save(id, number));
-                deletions.push_back(store_->DeleteMatching(id, {.max_sequence_nr = number - 1}));
+                deletions.push_back(store_->DeleteMatching(id, {.max_sequence_nr = number - 1}, kNoEpoch));
               }
             }),
             3u);

@@ -152,7 +152,7 @@ TEST_F(BadInput, NamesAnIdWhoseStateIsCorrupt) {
   EXPECT_TRUE(Says(journal->OpenWriter("a", std::nullopt).Wait().status(), JournalErrorKind::kCorrupt,
                    {"\"a\"", "Restore it from a backup"}));
   EXPECT_TRUE(Says(journal->Replay({.persistence_id = "a"}).Wait().status(), JournalErrorKind::kCorrupt, {"\"a\""}));
-  EXPECT_TRUE(Says(journal->DeleteTo("a", 1).Wait(), JournalErrorKind::kCorrupt, {"\"a\""}));
+  EXPECT_TRUE(Says(journal->DeleteTo("a", 1, kNoEpoch).Wait(), JournalErrorKind::kCorrupt, {"\"a\""}));
   // One request that has both: the other one goes on.
   std::vector<AtomicWrite> writes;
   writes.push_back(AtomicWrite::Make(Event("a", 3)).value());
@@ -260,7 +260,7 @@ TEST_F(BadInput, OnlyLooksIfItIsOpenedForReading) {
   EXPECT_EQ(journal->PersistenceIds({}).Wait()->ids, std::vector<std::string>{"a"});
   EXPECT_TRUE(Says(Write(*journal, Event("a", 4)), JournalErrorKind::kReadOnly, {path_, "open it for writing"}));
   EXPECT_TRUE(Says(journal->OpenWriter("a", std::nullopt).Wait().status(), JournalErrorKind::kReadOnly));
-  EXPECT_TRUE(Says(journal->DeleteTo("a", 1).Wait(), JournalErrorKind::kReadOnly));
+  EXPECT_TRUE(Says(journal->DeleteTo("a", 1, kNoEpoch).Wait(), JournalErrorKind::kReadOnly));
   // Nothing that comes later is seen, so nobody waits for it.
   EXPECT_EQ(journal->AwaitAdvance(JournalSubject::OfId("a"), 2).Wait().value(), 3u);
   Future<uint64_t> waiting = journal->AwaitAdvance(JournalSubject::OfId("a"), 3);
@@ -324,7 +324,7 @@ TEST_F(BadInput, FailsOnAFullDiskAndGoesOnWhenThereIsRoom) {
     const absl::Status full = Write(*journal, Event("a", 2));
     EXPECT_TRUE(Says(full, JournalErrorKind::kDiskFull, {"event 2 of \"a\"", path_, "make room"}));
     EXPECT_TRUE(Says(journal->OpenWriter("b", std::nullopt).Wait().status(), JournalErrorKind::kDiskFull, {"\"b\""}));
-    EXPECT_TRUE(Says(journal->DeleteTo("a", 1).Wait(), JournalErrorKind::kDiskFull, {"\"a\""}));
+    EXPECT_TRUE(Says(journal->DeleteTo("a", 1, kNoEpoch).Wait(), JournalErrorKind::kDiskFull, {"\"a\""}));
     // Reading goes on.
     EXPECT_EQ(journal->Replay({.persistence_id = "a"}).Wait()->size(), 1u);
     EXPECT_EQ(journal->HighestSequenceNr("a").Wait().value(), 1u);
@@ -399,7 +399,7 @@ TEST_F(BadInput, NamesACorruptSnapshotAndFindsTheOneBelow) {
       Snapshot snapshot;
       snapshot.metadata = {.persistence_id = "a", .sequence_nr = number};
       snapshot.payload = std::string(10'000, 'x');
-      ASSERT_TRUE(store->Save(snapshot).Wait().ok());
+      ASSERT_TRUE(store->Save(snapshot, kNoEpoch).Wait().ok());
     }
   }
   {
@@ -418,6 +418,24 @@ TEST_F(BadInput, NamesACorruptSnapshotAndFindsTheOneBelow) {
   EXPECT_EQ((*below)->metadata.sequence_nr, 1u);
 }
 
+// PER-19: nobody can say who owns the id. Others are not concerned.
+TEST_F(BadInput, ChangesNoSnapshotsOfAnIdWhoseOwnerCannotBeRead) {
+  const std::string path = folder_.path("snapshots");
+  {
+    const auto store = RocksDbSnapshotStore::Open(*toolbox_, {.path = path}).value();
+    ASSERT_TRUE(store->OpenWriter("a", 7).Wait().ok());
+    ASSERT_TRUE(store->Save({.metadata = {.persistence_id = "a", .sequence_nr = 1}}, 7).Wait().ok());
+  }
+  Raw(path).Damage("default", "owner a", 3);
+  const auto store = RocksDbSnapshotStore::Open(*toolbox_, {.path = path}).value();
+  EXPECT_TRUE(Says(store->OpenWriter("a", 8).Wait(), JournalErrorKind::kCorrupt, {"\"a\""}));
+  EXPECT_TRUE(Says(store->Save({.metadata = {.persistence_id = "a", .sequence_nr = 2}}, 8).Wait().status(),
+                   JournalErrorKind::kCorrupt, {"\"a\""}));
+  EXPECT_TRUE(Says(store->DeleteMatching("a", {}, 8).Wait(), JournalErrorKind::kCorrupt, {"\"a\""}));
+  EXPECT_TRUE(store->Load("a", {}).Wait()->has_value());
+  EXPECT_TRUE(store->OpenWriter("b", 1).Wait().ok());
+}
+
 TEST_F(BadInput, FailsToSaveASnapshotOnAFullDiskAndGoesOn) {
   ForgetfulDisk disk;
   const auto store =
@@ -425,10 +443,12 @@ TEST_F(BadInput, FailsToSaveASnapshotOnAFullDiskAndGoesOn) {
   Snapshot snapshot;
   snapshot.metadata = {.persistence_id = "a", .sequence_nr = 7};
   disk.SetFull(true);
-  EXPECT_TRUE(Says(store->Save(snapshot).Wait().status(), JournalErrorKind::kDiskFull, {"snapshot 7 of \"a\""}));
+  EXPECT_TRUE(Says(store->OpenWriter("a", 1).Wait(), JournalErrorKind::kDiskFull, {"\"a\""}));
+  EXPECT_TRUE(
+      Says(store->Save(snapshot, kNoEpoch).Wait().status(), JournalErrorKind::kDiskFull, {"snapshot 7 of \"a\""}));
   EXPECT_FALSE(store->Load("a", {}).Wait()->has_value());
   disk.SetFull(false);
-  EXPECT_TRUE(store->Save(snapshot).Wait().ok());
+  EXPECT_TRUE(store->Save(snapshot, kNoEpoch).Wait().ok());
 }
 
 // Deletions of tagged events go in pieces, and go on.
@@ -437,7 +457,7 @@ TEST_F(BadInput, NamesADurableStateThatIsCorruptOrNewer) {
   {
     const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value();
     for (const char* const id : {"a", "b", "c"}) {
-      ASSERT_TRUE(store->Upsert({.persistence_id = id, .revision = 1, .payload = "payload"}).Wait().ok());
+      ASSERT_TRUE(store->Upsert({.persistence_id = id, .revision = 1, .payload = "payload"}, kNoEpoch).Wait().ok());
     }
   }
   {
@@ -449,10 +469,10 @@ TEST_F(BadInput, NamesADurableStateThatIsCorruptOrNewer) {
   }
   const auto store = RocksDbStateStore::Open(*toolbox_, {.path = path}).value();
   EXPECT_TRUE(Says(store->Load("a").Wait().status(), JournalErrorKind::kCorrupt, {"\"a\"", "backup"}));
-  EXPECT_TRUE(Says(store->Upsert({.persistence_id = "a", .revision = 2}).Wait(), JournalErrorKind::kCorrupt));
+  EXPECT_TRUE(Says(store->Upsert({.persistence_id = "a", .revision = 2}, kNoEpoch).Wait(), JournalErrorKind::kCorrupt));
   EXPECT_TRUE(Says(store->Load("b").Wait().status(), JournalErrorKind::kNewerSchema, {"\"b\"", "version 3"}));
   EXPECT_EQ(store->Load("c").Wait().value().state.payload, "payload");
-  EXPECT_TRUE(store->Upsert({.persistence_id = "c", .revision = 2}).Wait().ok());
+  EXPECT_TRUE(store->Upsert({.persistence_id = "c", .revision = 2}, kNoEpoch).Wait().ok());
 }
 
 // Version 1 of a record does not say who wrote it.
@@ -475,9 +495,9 @@ TEST_F(BadInput, ReadsDurableStatesThatOlderProgramsHaveStored) {
   EXPECT_EQ(store->Load("old").Wait().value().state, old);
   DurableState next = old;
   next.writer = {.high = 1, .low = 2};
-  EXPECT_TRUE(Says(store->Upsert(next).Wait(), JournalErrorKind::kSequenceMismatch));
+  EXPECT_TRUE(Says(store->Upsert(next, kNoEpoch).Wait(), JournalErrorKind::kSequenceMismatch));
   next.revision = 8;
-  EXPECT_TRUE(store->Upsert(next).Wait().ok());
+  EXPECT_TRUE(store->Upsert(next, kNoEpoch).Wait().ok());
   EXPECT_EQ(store->Load("old").Wait().value().state, next);
 }
 
@@ -495,7 +515,7 @@ TEST_F(BadInput, KeepsEventsBetweenRangeDeletions) {
       }
       // One request after the other, but perhaps in one commit.
       Future<WriteResults> writing = journal->Write(std::move(writes));
-      Future<void> deleting = journal->DeleteTo("a", last - 5);
+      Future<void> deleting = journal->DeleteTo("a", last - 5, kNoEpoch);
       std::vector<AtomicWrite> more = {AtomicWrite::Make(Event("a", ++last)).value()};
       EXPECT_TRUE(journal->Write(std::move(more)).Wait()->empty());
       EXPECT_TRUE(writing.Wait()->empty());
@@ -522,7 +542,7 @@ TEST_F(BadInput, TakesTheEntriesOfDeletedTagsAway) {
       }
       ASSERT_TRUE(journal->Write(std::move(writes)).Wait()->empty());
     }
-    ASSERT_TRUE(journal->DeleteTo("a", 1990).Wait().ok());
+    ASSERT_TRUE(journal->DeleteTo("a", 1990, kNoEpoch).Wait().ok());
     EXPECT_EQ(journal->EventsByTag({.tag = "red"}).Wait()->size(), 10u);
     // Four commits later they are gone. An opening comes behind them in the queue.
     for (int i = 0; i < 6; ++i) ASSERT_TRUE(journal->OpenWriter("b", std::nullopt).Wait().ok());

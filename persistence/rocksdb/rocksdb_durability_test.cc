@@ -90,7 +90,7 @@ class LossOfPower : public testing::Test {
       flights.push_back({id, number, journal.Write(WriteOf(id, number, acknowledged[id].epoch))});
       if (random.Bernoulli(0.02) && acknowledged[id].highest > 3) {
         const uint64_t to = acknowledged[id].highest - 3;
-        if (journal.DeleteTo(id, to).Wait().ok()) {
+        if (journal.DeleteTo(id, to, acknowledged[id].epoch).Wait().ok()) {
           acknowledged[id].deleted_to = std::max(acknowledged[id].deleted_to, to);
         }
       }
@@ -211,7 +211,7 @@ TEST_F(LossOfPower, KeepsSnapshotsThatWereAcknowledged) {
     Snapshot snapshot;
     snapshot.metadata = {.persistence_id = "a", .sequence_nr = number};
     snapshot.payload = std::string(20'000, static_cast<char>('a' + number));
-    return store.Save(std::move(snapshot)).Wait().ok();
+    return store.Save(std::move(snapshot), kNoEpoch).Wait().ok();
   };
   const auto newest = [](RocksDbSnapshotStore& store) {
     const absl::StatusOr<std::optional<Snapshot>> loaded = store.Load("a", {}).Wait();

@@ -185,7 +185,7 @@ class RocksDbJournal::Core {
 
   Future<WriterOpened> OpenWriter(std::string persistence_id, std::optional<uint64_t> token);
   Future<WriteResults> Write(std::vector<AtomicWrite> writes);
-  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr);
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch);
   Future<EventBatch> Replay(ReplayPage page);
   Future<uint64_t> HighestSequenceNr(std::string persistence_id);
   Future<uint64_t> DeletedTo(std::string persistence_id);
@@ -406,10 +406,12 @@ class RocksDbJournal::Core::PurgeOperation final : public CommitQueue::Operation
 
 class RocksDbJournal::Core::DeleteOperation final : public CommitQueue::Operation {
  public:
-  DeleteOperation(Core& core, std::string persistence_id, uint64_t to_sequence_nr, Promise<void> promise)
+  DeleteOperation(Core& core, std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch,
+                  Promise<void> promise)
       : core_(core),
         persistence_id_(std::move(persistence_id)),
         to_sequence_nr_(to_sequence_nr),
+        epoch_(epoch),
         promise_(std::move(promise)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
@@ -420,6 +422,8 @@ class RocksDbJournal::Core::DeleteOperation final : public CommitQueue::Operatio
       return Outcome::kReady;
     }
     CachedId& id = **found;
+    result_ = CheckDeletion(id.state, persistence_id_, epoch_);
+    if (!result_.ok()) return Outcome::kReady;
     // Events with tags are read before they go, so they have to be there.
     if (id.has_tags && id.changed_in == core_.group_) return Outcome::kCommitFirst;
     const uint64_t to = std::min(to_sequence_nr_, id.state.highest_sequence_nr);
@@ -441,6 +445,7 @@ class RocksDbJournal::Core::DeleteOperation final : public CommitQueue::Operatio
   Core& core_;
   const std::string persistence_id_;
   const uint64_t to_sequence_nr_;
+  const uint64_t epoch_;
   Promise<void> promise_;
   absl::Status result_;
 };
@@ -507,10 +512,10 @@ Future<WriteResults> RocksDbJournal::Core::Write(std::vector<AtomicWrite> writes
   return engine_->Submit<WriteResults, WriteOperation>(*this, std::move(writes));
 }
 
-Future<void> RocksDbJournal::Core::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
+Future<void> RocksDbJournal::Core::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
   const absl::Status checked = CheckPersistenceId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  return engine_->Submit<void, DeleteOperation>(*this, std::move(persistence_id), to_sequence_nr);
+  return engine_->Submit<void, DeleteOperation>(*this, std::move(persistence_id), to_sequence_nr, epoch);
 }
 
 absl::StatusOr<CachedId*> RocksDbJournal::Core::Load(const std::string& persistence_id) {
@@ -1015,8 +1020,8 @@ Future<uint64_t> RocksDbJournal::HighestSequenceNr(std::string persistence_id) {
 Future<uint64_t> RocksDbJournal::DeletedTo(std::string persistence_id) {
   return core_->DeletedTo(std::move(persistence_id));
 }
-Future<void> RocksDbJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
-  return core_->DeleteTo(std::move(persistence_id), to_sequence_nr);
+Future<void> RocksDbJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
+  return core_->DeleteTo(std::move(persistence_id), to_sequence_nr, epoch);
 }
 Future<EventBatch> RocksDbJournal::EventsByTag(TagPage page) { return core_->EventsByTag(std::move(page)); }
 Future<IdBatch> RocksDbJournal::PersistenceIds(IdPage page) { return core_->PersistenceIds(page); }

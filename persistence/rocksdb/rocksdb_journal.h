@@ -112,7 +112,7 @@ class RocksDbJournal final : public JournalStorage {
   Future<WriteResults> Write(std::vector<AtomicWrite> writes) override;
   Future<EventBatch> Replay(ReplayPage page) override;
   Future<uint64_t> HighestSequenceNr(std::string persistence_id) override;
-  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override;
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) override;
   Future<EventBatch> EventsByTag(TagPage page) override;
   Future<IdBatch> PersistenceIds(IdPage page) override;
   Future<uint64_t> AwaitAdvance(JournalSubject subject, uint64_t after) override;

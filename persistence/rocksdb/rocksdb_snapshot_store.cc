@@ -34,6 +34,7 @@
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/owner_epochs.h"
 #include "fraktor/persistence/rocksdb/prefix_transform.h"
 #include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
@@ -138,9 +139,10 @@ class RocksDbSnapshotStore::Core {
     if (engine_ != nullptr) engine_->Stop();
   }
 
-  Future<SnapshotMetadata> Save(Snapshot snapshot);
+  Future<void> OpenWriter(std::string persistence_id, uint64_t epoch);
+  Future<SnapshotMetadata> Save(Snapshot snapshot, uint64_t epoch);
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria);
-  Future<void> Delete(std::string persistence_id, SnapshotSelectionCriteria criteria);
+  Future<void> Delete(std::string persistence_id, SnapshotSelectionCriteria criteria, uint64_t epoch);
   Future<void> Close() { return engine_->Close(); }
 
   const RocksDbSnapshotStoreOptions& options() const { return options_; }
@@ -148,6 +150,7 @@ class RocksDbSnapshotStore::Core {
 
  private:
   using Outcome = CommitQueue::Operation::Outcome;
+  class OpenOperation;
   class SaveOperation;
   class DeleteOperation;
 
@@ -164,7 +167,9 @@ class RocksDbSnapshotStore::Core {
 
   // Every Prepare calls this first. An empty batch is a new group.
   void BeginPrepare(const rocksdb::WriteBatch& batch) {
-    if (batch.Count() == 0) saved_in_group_.clear();
+    if (batch.Count() > 0) return;
+    saved_in_group_.clear();
+    owners_.BeginGroup();
   }
   void PutDeletion(rocksdb::WriteBatch& batch, const rocksdb::Slice& key) {
     batch.Delete(family(kIndex), key);
@@ -179,17 +184,46 @@ class RocksDbSnapshotStore::Core {
   // The snapshots that the open group saves, by id. The database does not show them before the
   // commit.
   absl::flat_hash_map<std::string, std::vector<ParsedKey>> saved_in_group_;
+  OwnerEpochs owners_;
 
   std::unique_ptr<StoreEngine> engine_;
 };
 
-class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Operation {
+class RocksDbSnapshotStore::Core::OpenOperation final : public CommitQueue::Operation {
  public:
-  SaveOperation(Core& core, Snapshot snapshot, Promise<SnapshotMetadata> promise)
-      : core_(core), snapshot_(std::move(snapshot)), promise_(std::move(promise)) {}
+  OpenOperation(Core& core, std::string persistence_id, uint64_t epoch, Promise<void> promise)
+      : core_(core), persistence_id_(std::move(persistence_id)), epoch_(epoch), promise_(std::move(promise)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
     core_.BeginPrepare(batch);
+    result_ = core_.owners_.Claim(core_.database(), batch, persistence_id_, epoch_);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    promise_.Set(committed.ok() ? result_
+                                : Annotate(committed, absl::StrCat("announce the owner of snapshots of \"",
+                                                                   persistence_id_, "\"")));
+    core_.engine_->Leave();
+  }
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  Core& core_;
+  const std::string persistence_id_;
+  const uint64_t epoch_;
+  Promise<void> promise_;
+  absl::Status result_;
+};
+
+class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Operation {
+ public:
+  SaveOperation(Core& core, Snapshot snapshot, uint64_t epoch, Promise<SnapshotMetadata> promise)
+      : core_(core), snapshot_(std::move(snapshot)), epoch_(epoch), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    refusal_ = core_.owners_.Claim(core_.database(), batch, snapshot_.metadata.persistence_id, epoch_);
+    if (!refusal_.ok()) return Outcome::kReady;
     // Never twice, also if the clock goes back.
     core_.last_time_ns_ = std::max(absl::ToUnixNanos(core_.toolbox_.WallNow()), core_.last_time_ns_ + 1);
     has_time_ = true;
@@ -208,7 +242,9 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
     return Outcome::kReady;
   }
   void Complete(const absl::Status& committed) override {
-    if (committed.ok()) {
+    if (!refusal_.ok()) {
+      promise_.Set(refusal_);
+    } else if (committed.ok()) {
       promise_.Set(std::move(snapshot_.metadata));
     } else {
       const absl::Status error = Annotate(committed, absl::StrCat("save of snapshot ", snapshot_.metadata.sequence_nr,
@@ -223,19 +259,26 @@ class RocksDbSnapshotStore::Core::SaveOperation final : public CommitQueue::Oper
  private:
   Core& core_;
   Snapshot snapshot_;
+  const uint64_t epoch_;
   Promise<SnapshotMetadata> promise_;
+  absl::Status refusal_;
   bool has_time_ = false;
 };
 
 class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Operation {
  public:
-  DeleteOperation(Core& core, std::string persistence_id, const SnapshotSelectionCriteria& criteria,
+  DeleteOperation(Core& core, std::string persistence_id, const SnapshotSelectionCriteria& criteria, uint64_t epoch,
                   Promise<void> promise)
-      : core_(core), persistence_id_(std::move(persistence_id)), criteria_(criteria), promise_(std::move(promise)) {}
+      : core_(core),
+        persistence_id_(std::move(persistence_id)),
+        criteria_(criteria),
+        epoch_(epoch),
+        promise_(std::move(promise)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
-    if (criteria_.MatchesNothing()) return Outcome::kReady;
     core_.BeginPrepare(batch);
+    result_ = core_.owners_.Claim(core_.database(), batch, persistence_id_, epoch_);
+    if (!result_.ok() || criteria_.MatchesNothing()) return Outcome::kReady;
     DeleteSavedInGroup(batch);
     rocksdb::ReadOptions read;
     read.prefix_same_as_start = true;
@@ -278,6 +321,7 @@ class RocksDbSnapshotStore::Core::DeleteOperation final : public CommitQueue::Op
   Core& core_;
   const std::string persistence_id_;
   const SnapshotSelectionCriteria criteria_;
+  const uint64_t epoch_;
   Promise<void> promise_;
   // The first key in the index that it has not looked at.
   std::string next_ = EventKey(persistence_id_, criteria_.min_sequence_nr);
@@ -332,10 +376,17 @@ absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore::Core>> RocksDbSnapshotStore
   return core;
 }
 
-Future<SnapshotMetadata> RocksDbSnapshotStore::Core::Save(Snapshot snapshot) {
+Future<void> RocksDbSnapshotStore::Core::OpenWriter(std::string persistence_id, uint64_t epoch) {
+  absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
+  if (checked.ok()) checked = CheckOwnerEpoch(persistence_id, epoch);
+  if (!checked.ok()) return MakeReadyFuture<void>(checked);
+  return engine_->Submit<void, OpenOperation>(*this, std::move(persistence_id), epoch);
+}
+
+Future<SnapshotMetadata> RocksDbSnapshotStore::Core::Save(Snapshot snapshot, uint64_t epoch) {
   const absl::Status checked = CheckSnapshot(options_.limits, snapshot);
   if (!checked.ok()) return MakeReadyFuture<SnapshotMetadata>(checked);
-  return engine_->Submit<SnapshotMetadata, SaveOperation>(*this, std::move(snapshot));
+  return engine_->Submit<SnapshotMetadata, SaveOperation>(*this, std::move(snapshot), epoch);
 }
 
 Future<std::optional<Snapshot>> RocksDbSnapshotStore::Core::Load(std::string persistence_id,
@@ -382,10 +433,11 @@ absl::StatusOr<std::optional<Snapshot>> RocksDbSnapshotStore::Core::ReadNewest(
   return std::nullopt;
 }
 
-Future<void> RocksDbSnapshotStore::Core::Delete(std::string persistence_id, SnapshotSelectionCriteria criteria) {
+Future<void> RocksDbSnapshotStore::Core::Delete(std::string persistence_id, SnapshotSelectionCriteria criteria,
+                                                uint64_t epoch) {
   const absl::Status checked = CheckSnapshotId(options_.limits, persistence_id);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  return engine_->Submit<void, DeleteOperation>(*this, std::move(persistence_id), criteria);
+  return engine_->Submit<void, DeleteOperation>(*this, std::move(persistence_id), criteria, epoch);
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore>> RocksDbSnapshotStore::Open(
@@ -397,16 +449,23 @@ absl::StatusOr<std::unique_ptr<RocksDbSnapshotStore>> RocksDbSnapshotStore::Open
 RocksDbSnapshotStore::RocksDbSnapshotStore(std::unique_ptr<Core> core) : core_(std::move(core)) {}
 RocksDbSnapshotStore::~RocksDbSnapshotStore() = default;
 
-Future<SnapshotMetadata> RocksDbSnapshotStore::Save(Snapshot snapshot) { return core_->Save(std::move(snapshot)); }
+Future<void> RocksDbSnapshotStore::OpenWriter(std::string persistence_id, uint64_t epoch) {
+  return core_->OpenWriter(std::move(persistence_id), epoch);
+}
+Future<SnapshotMetadata> RocksDbSnapshotStore::Save(Snapshot snapshot, uint64_t epoch) {
+  return core_->Save(std::move(snapshot), epoch);
+}
 Future<std::optional<Snapshot>> RocksDbSnapshotStore::Load(std::string persistence_id,
                                                            SnapshotSelectionCriteria criteria) {
   return core_->Load(std::move(persistence_id), criteria);
 }
-Future<void> RocksDbSnapshotStore::Delete(std::string persistence_id, uint64_t sequence_nr) {
-  return core_->Delete(std::move(persistence_id), {.max_sequence_nr = sequence_nr, .min_sequence_nr = sequence_nr});
+Future<void> RocksDbSnapshotStore::Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) {
+  return core_->Delete(std::move(persistence_id), {.max_sequence_nr = sequence_nr, .min_sequence_nr = sequence_nr},
+                       epoch);
 }
-Future<void> RocksDbSnapshotStore::DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) {
-  return core_->Delete(std::move(persistence_id), criteria);
+Future<void> RocksDbSnapshotStore::DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria,
+                                                  uint64_t epoch) {
+  return core_->Delete(std::move(persistence_id), criteria, epoch);
 }
 Future<void> RocksDbSnapshotStore::Close() { return core_->Close(); }
 const SnapshotLimits& RocksDbSnapshotStore::limits() const { return core_->options().limits; }

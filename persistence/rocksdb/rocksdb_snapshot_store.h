@@ -10,6 +10,7 @@
 //
 // Layout, of schema 1. Column family "index": be16(length) | id | be64(number) | be64(time) -> size of the record;
 // "records": the same key -> record with a version byte and a checksum. Searching reads the index only.
+// The default column family has the epochs of owners (owner_epochs.h), which older programs ignore.
 //
 // Thread safety: as SnapshotStorage; the destructor as RocksDbJournal's.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_SNAPSHOT_STORE_H_
@@ -70,10 +71,11 @@ class RocksDbSnapshotStore final : public SnapshotStorage {
                                                                     const RocksDbSnapshotStoreOptions& options);
   ~RocksDbSnapshotStore() override;
 
-  Future<SnapshotMetadata> Save(Snapshot snapshot) override;
+  Future<void> OpenWriter(std::string persistence_id, uint64_t epoch) override;
+  Future<SnapshotMetadata> Save(Snapshot snapshot, uint64_t epoch) override;
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
-  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr) override;
-  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
+  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) override;
+  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria, uint64_t epoch) override;
   Future<void> Close() override;
   const SnapshotLimits& limits() const override;
 

@@ -24,9 +24,11 @@
 #include "fraktor/persistence/journal/crc32c.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/journal/writer_rules.h"
 #include "fraktor/persistence/rocksdb/commit_queue.h"
 #include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
+#include "fraktor/persistence/rocksdb/owner_epochs.h"
 #include "fraktor/persistence/rocksdb/reader_pool.h"
 #include "fraktor/persistence/rocksdb/store_engine.h"
 #include "fraktor/persistence/state/state_storage.h"
@@ -103,13 +105,15 @@ class RocksDbStateStore::Core {
   }
 
   Future<StoredState> Load(std::string persistence_id);
-  Future<void> Change(StoredState change);
+  Future<void> OpenWriter(std::string persistence_id, uint64_t token);
+  Future<void> Change(StoredState change, uint64_t token);
   Future<void> Close() { return engine_->Close(); }
 
   const RocksDbStateStoreOptions& options() const { return options_; }
   const RocksDbOpenReport& report() const { return engine_->report(); }
 
  private:
+  class OpenOperation;
   class ChangeOperation;
 
   explicit Core(const RocksDbStateStoreOptions& options) : options_(options) {}
@@ -117,19 +121,56 @@ class RocksDbStateStore::Core {
   absl::StatusOr<StoredState> Read(const std::string& persistence_id);
 
   const RocksDbStateStoreOptions options_;
+
+  // The worker's side.
+
+  // Every Prepare calls this first. An empty batch is a new group.
+  void BeginPrepare(const rocksdb::WriteBatch& batch) {
+    if (batch.Count() > 0) return;
+    in_batch_.clear();
+    owners_.BeginGroup();
+  }
+
   // The worker's own: ids that the batch changes, which cannot be read before it is committed.
   absl::flat_hash_set<std::string> in_batch_;
+  OwnerEpochs owners_;
   std::unique_ptr<StoreEngine> engine_;
+};
+
+class RocksDbStateStore::Core::OpenOperation final : public CommitQueue::Operation {
+ public:
+  OpenOperation(Core& core, std::string persistence_id, uint64_t token, Promise<void> promise)
+      : core_(core), persistence_id_(std::move(persistence_id)), token_(token), promise_(std::move(promise)) {}
+
+  Outcome Prepare(rocksdb::WriteBatch& batch) override {
+    core_.BeginPrepare(batch);
+    result_ = core_.owners_.Claim(core_.engine_->database(), batch, persistence_id_, token_);
+    return Outcome::kReady;
+  }
+  void Complete(const absl::Status& committed) override {
+    promise_.Set(committed.ok() ? result_
+                                : Annotate(committed, absl::StrCat("announce the owner of the state of \"",
+                                                                   persistence_id_, "\"")));
+    core_.engine_->Leave();
+  }
+  size_t byte_size() const override { return persistence_id_.size() + 64; }
+
+ private:
+  Core& core_;
+  const std::string persistence_id_;
+  const uint64_t token_;
+  Promise<void> promise_;
+  absl::Status result_;
 };
 
 class RocksDbStateStore::Core::ChangeOperation final : public CommitQueue::Operation {
  public:
-  ChangeOperation(Core& core, StoredState change, Promise<void> promise)
-      : core_(core), change_(std::move(change)), promise_(std::move(promise)) {}
+  ChangeOperation(Core& core, StoredState change, uint64_t token, Promise<void> promise)
+      : core_(core), change_(std::move(change)), token_(token), promise_(std::move(promise)) {}
 
   Outcome Prepare(rocksdb::WriteBatch& batch) override {
     const std::string& id = change_.state.persistence_id;
-    if (batch.Count() == 0) core_.in_batch_.clear();
+    core_.BeginPrepare(batch);
     if (core_.in_batch_.contains(id)) return Outcome::kCommitFirst;
     result_ = Judge(batch);
     return Outcome::kReady;
@@ -145,6 +186,7 @@ class RocksDbStateStore::Core::ChangeOperation final : public CommitQueue::Opera
  private:
   absl::Status Judge(rocksdb::WriteBatch& batch) {
     const std::string& id = change_.state.persistence_id;
+    FRAKTOR_RETURN_IF_ERROR(core_.owners_.Claim(core_.engine_->database(), batch, id, token_));
     FRAKTOR_ASSIGN_OR_RETURN(const StoredState stored, core_.Read(id));
     const bool is_stored = stored.exists == change_.exists && stored.state == change_.state;
     FRAKTOR_RETURN_IF_ERROR(CheckRevision(id, stored.state.revision, change_.state.revision, is_stored));
@@ -156,6 +198,7 @@ class RocksDbStateStore::Core::ChangeOperation final : public CommitQueue::Opera
 
   Core& core_;
   const StoredState change_;
+  const uint64_t token_;
   Promise<void> promise_;
   absl::Status result_;
 };
@@ -218,10 +261,17 @@ Future<StoredState> RocksDbStateStore::Core::Load(std::string persistence_id) {
       [this, persistence_id = std::move(persistence_id)] { return Read(persistence_id); });
 }
 
-Future<void> RocksDbStateStore::Core::Change(StoredState change) {
+Future<void> RocksDbStateStore::Core::OpenWriter(std::string persistence_id, uint64_t token) {
+  absl::Status checked = CheckStateId(options_.limits, persistence_id);
+  if (checked.ok()) checked = CheckOwnerEpoch(persistence_id, token);
+  if (!checked.ok()) return MakeReadyFuture<void>(checked);
+  return engine_->Submit<void, OpenOperation>(*this, std::move(persistence_id), token);
+}
+
+Future<void> RocksDbStateStore::Core::Change(StoredState change, uint64_t token) {
   const absl::Status checked = CheckState(options_.limits, change.state);
   if (!checked.ok()) return MakeReadyFuture<void>(checked);
-  return engine_->Submit<void, ChangeOperation>(*this, std::move(change));
+  return engine_->Submit<void, ChangeOperation>(*this, std::move(change), token);
 }
 
 absl::StatusOr<std::unique_ptr<RocksDbStateStore>> RocksDbStateStore::Open(RuntimeToolbox& toolbox,
@@ -236,13 +286,16 @@ RocksDbStateStore::~RocksDbStateStore() = default;
 Future<StoredState> RocksDbStateStore::Load(std::string persistence_id) {
   return core_->Load(std::move(persistence_id));
 }
-Future<void> RocksDbStateStore::Upsert(DurableState state) {
-  return core_->Change({.exists = true, .state = std::move(state)});
+Future<void> RocksDbStateStore::OpenWriter(std::string persistence_id, uint64_t token) {
+  return core_->OpenWriter(std::move(persistence_id), token);
 }
-Future<void> RocksDbStateStore::Delete(std::string persistence_id, uint64_t revision, WriterId writer) {
+Future<void> RocksDbStateStore::Upsert(DurableState state, uint64_t token) {
+  return core_->Change({.exists = true, .state = std::move(state)}, token);
+}
+Future<void> RocksDbStateStore::Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) {
   return core_->Change(
-      {.exists = false,
-       .state = {.persistence_id = std::move(persistence_id), .revision = revision, .writer = writer}});
+      {.exists = false, .state = {.persistence_id = std::move(persistence_id), .revision = revision, .writer = writer}},
+      token);
 }
 Future<void> RocksDbStateStore::Close() { return core_->Close(); }
 const StateLimits& RocksDbStateStore::limits() const { return core_->options().limits; }

@@ -7,6 +7,7 @@
 //
 // Layout, of schema 1. Column family "states": id -> record with a version byte and a checksum. A deleted state leaves a
 // record with its revision. Records of version 1, which do not say who wrote them, are read as those of no writer.
+// The default column family has the tokens of owners (owner_epochs.h), which older programs ignore.
 //
 // Thread safety: as StateStorage; the destructor as RocksDbJournal's.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_ROCKSDB_STATE_STORE_H_
@@ -67,8 +68,9 @@ class RocksDbStateStore final : public StateStorage {
   ~RocksDbStateStore() override;
 
   Future<StoredState> Load(std::string persistence_id) override;
-  Future<void> Upsert(DurableState state) override;
-  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) override;
+  Future<void> OpenWriter(std::string persistence_id, uint64_t token) override;
+  Future<void> Upsert(DurableState state, uint64_t token) override;
+  Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) override;
   Future<void> Close() override;
   const StateLimits& limits() const override;
 

@@ -2,14 +2,25 @@
 // implements, and what the state actor and tools use.
 //
 //   DurableState state{.persistence_id = "cart-7", .revision = 1, .manifest = "cart", .payload = bytes};
-//   absl::Status stored = storage.Upsert(state).Wait();                            // in main() and tests only
+//   absl::Status stored = storage.Upsert(state, kNoEpoch).Wait();                  // in main() and tests only
 //   StoredState now = storage.Load("cart-7").Wait().value();                       // revision 1
-//   storage.Delete("cart-7", 2, writer).Wait();                                    // a change like others
+//   storage.Delete("cart-7", 2, writer, kNoEpoch).Wait();                          // a change like others
 //
 // Changes are numbered: each has a revision that is one above the last, deletions too. Who comes with another one has
 // not seen the last change, and is refused (kSequenceMismatch): so of two that believe to be the only writer, one finds
 // out. A change that is stored already, by the same writer and with the same bytes, is a success: it was sent again because
 // an answer was lost. So whoever may not be alone says who it is (WriterId::Draw).
+//
+// Owners. Revisions alone let the one that stores first win, and that may be a former owner. An
+// owner with a fencing token, such as a grain, announces it before it loads (OpenWriter) and names
+// it with every change. The store keeps the highest token that it has heard of for each id, as
+// durably as the states, also while the state is deleted. It refuses changes of a lower token
+// (kFenced). So a former owner changes nothing from the moment at which its successor is announced.
+// A higher token is accepted, and the store remembers it.
+//
+// kNoEpoch stands for no token: the change comes from an actor that has none, or from a node of an
+// older version, which does not send it. It is judged by its revision alone for an id of which the
+// store has heard no token, and refused (kFenced) for all others. One id uses one of the two ways.
 //
 // Every call returns at once and answers by a future. Order, durability and limits are as in JournalStorage.
 //
@@ -74,10 +85,14 @@ class StateStorage {
 
   virtual Future<StoredState> Load(std::string persistence_id) = 0;
 
-  virtual Future<void> Upsert(DurableState state) = 0;
+  // Announces the owner of the id: from now on the store refuses the changes of lower tokens.
+  // kFenced if a higher token is known; the same token may come again. kNoEpoch is kInvalid.
+  virtual Future<void> OpenWriter(std::string persistence_id, uint64_t token) = 0;
+
+  virtual Future<void> Upsert(DurableState state, uint64_t token) = 0;
 
   // `revision` is that of the deletion, and `writer` who deletes.
-  virtual Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer) = 0;
+  virtual Future<void> Delete(std::string persistence_id, uint64_t revision, WriterId writer, uint64_t token) = 0;
 
   // As JournalStorage::Close.
   virtual Future<void> Close() = 0;

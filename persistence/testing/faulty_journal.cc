@@ -100,9 +100,9 @@ Future<uint64_t> FaultyJournal::HighestSequenceNr(std::string persistence_id) {
   return dice_.Answer<uint64_t>(fate, [&] { return journal_.HighestSequenceNr(std::move(persistence_id)); });
 }
 
-Future<void> FaultyJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) {
+Future<void> FaultyJournal::DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) {
   const auto fate = dice_.Draw(&JournalFaults::fail_delete, true, absl::StrCat("deletion of \"", persistence_id, "\""));
-  return dice_.Answer<void>(fate, [&] { return journal_.DeleteTo(std::move(persistence_id), to_sequence_nr); });
+  return dice_.Answer<void>(fate, [&] { return journal_.DeleteTo(std::move(persistence_id), to_sequence_nr, epoch); });
 }
 
 Future<EventBatch> FaultyJournal::EventsByTag(TagPage page) {

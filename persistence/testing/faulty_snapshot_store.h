@@ -29,11 +29,13 @@ namespace fraktor::inline v0 {
 
 // Probabilities, each from 0 to 1. With others, and with delays that are none, every request fails and says so.
 struct SnapshotFaults {
-  // Fails (kIo), and nothing is saved, loaded, deleted.
+  // The request fails (kIo), and nothing is announced, saved, loaded or deleted.
+  double fail_open = 0;
   double fail_save = 0;
   double fail_load = 0;
   double fail_delete = 0;
-  // It is saved or deleted, but the answer is kIo. That of a save names the time of the snapshot.
+  // It is announced, saved or deleted, but the answer is kIo. That of a save names the time of the
+  // snapshot.
   double lose_answer = 0;
   // Whatever stores something fails with kDiskFull.
   bool disk_full = false;
@@ -55,10 +57,11 @@ class FaultySnapshotStore final : public SnapshotStorage {
   // How many requests have failed or lost their answer.
   uint64_t failed() const { return dice_.counts().failed + dice_.counts().answers_lost; }
 
-  Future<SnapshotMetadata> Save(Snapshot snapshot) override;
+  Future<void> OpenWriter(std::string persistence_id, uint64_t epoch) override;
+  Future<SnapshotMetadata> Save(Snapshot snapshot, uint64_t epoch) override;
   Future<std::optional<Snapshot>> Load(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
-  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr) override;
-  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria) override;
+  Future<void> Delete(std::string persistence_id, uint64_t sequence_nr, uint64_t epoch) override;
+  Future<void> DeleteMatching(std::string persistence_id, SnapshotSelectionCriteria criteria, uint64_t epoch) override;
   Future<void> Close() override;
   const SnapshotLimits& limits() const override { return store_.limits(); }
 

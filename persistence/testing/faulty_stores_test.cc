@@ -136,7 +136,7 @@ TEST_F(Faulty, FailsWithoutStoring) {
   faulty_.SetFaults({.fail_write = 1, .fail_open = 1, .fail_delete = 1, .fail_read = 1});
   EXPECT_TRUE(IsKind(Await(faulty_.Write(Writes(1, 2))).status(), JournalErrorKind::kIo));
   EXPECT_TRUE(IsKind(Await(faulty_.OpenWriter("a", std::nullopt)).status(), JournalErrorKind::kIo));
-  EXPECT_TRUE(IsKind(Await(faulty_.DeleteTo("a", 1)), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_.DeleteTo("a", 1, kNoEpoch)), JournalErrorKind::kIo));
   EXPECT_TRUE(IsKind(Await(faulty_.Replay({.persistence_id = "a"})).status(), JournalErrorKind::kIo));
   EXPECT_TRUE(IsKind(Await(faulty_.HighestSequenceNr("a")).status(), JournalErrorKind::kIo));
   EXPECT_TRUE(IsKind(Await(faulty_.EventsByTag({.tag = "red"})).status(), JournalErrorKind::kIo));
@@ -226,6 +226,7 @@ TEST_F(Faulty, RefusesFaultsThatMakeNoSense) {
     const absl::Status load = Await(faulty_snapshots_.Load("a", {})).status();
     EXPECT_TRUE(absl::IsInvalidArgument(load) && absl::StrContains(load.message(), text)) << text << ": " << load;
   };
+  expect_of_snapshots({.fail_open = -1}, "SnapshotFaults::fail_open is -1");
   expect_of_snapshots({.fail_save = -1}, "SnapshotFaults::fail_save is -1");
   expect_of_snapshots({.fail_load = 2}, "SnapshotFaults::fail_load is 2");
   expect_of_snapshots({.fail_delete = none}, "SnapshotFaults::fail_delete is nan");
@@ -236,18 +237,19 @@ TEST_F(Faulty, RefusesFaultsThatMakeNoSense) {
 TEST_F(Faulty, SnapshotStoreFails) {
   Snapshot snapshot;
   snapshot.metadata = {.persistence_id = "a", .sequence_nr = 7};
-  faulty_snapshots_.SetFaults({.fail_save = 1, .fail_load = 1, .fail_delete = 1});
-  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot)).status(), JournalErrorKind::kIo));
+  faulty_snapshots_.SetFaults({.fail_open = 1, .fail_save = 1, .fail_load = 1, .fail_delete = 1});
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.OpenWriter("a", 1)), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot, kNoEpoch)).status(), JournalErrorKind::kIo));
   EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Load("a", {})).status(), JournalErrorKind::kIo));
-  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Delete("a", 7)), JournalErrorKind::kIo));
-  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.DeleteMatching("a", {})), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Delete("a", 7, kNoEpoch)), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.DeleteMatching("a", {}, kNoEpoch)), JournalErrorKind::kIo));
   EXPECT_FALSE(Await(snapshots_->Load("a", {}))->has_value());
   faulty_snapshots_.SetFaults({.disk_full = true});
-  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot)).status(), JournalErrorKind::kDiskFull));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot, kNoEpoch)).status(), JournalErrorKind::kDiskFull));
   faulty_snapshots_.SetFaults({.lose_answer = 1});
-  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot)).status(), JournalErrorKind::kIo));
+  EXPECT_TRUE(IsKind(Await(faulty_snapshots_.Save(snapshot, kNoEpoch)).status(), JournalErrorKind::kIo));
   EXPECT_TRUE(Await(snapshots_->Load("a", {}))->has_value());
-  EXPECT_EQ(faulty_snapshots_.failed(), 6u);
+  EXPECT_EQ(faulty_snapshots_.failed(), 7u);
 }
 
 }  // namespace

@@ -40,8 +40,8 @@ class ForwardingJournal : public JournalStorage {
   Future<uint64_t> HighestSequenceNr(std::string persistence_id) override {
     return journal_->HighestSequenceNr(std::move(persistence_id));
   }
-  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr) override {
-    return journal_->DeleteTo(std::move(persistence_id), to_sequence_nr);
+  Future<void> DeleteTo(std::string persistence_id, uint64_t to_sequence_nr, uint64_t epoch) override {
+    return journal_->DeleteTo(std::move(persistence_id), to_sequence_nr, epoch);
   }
   Future<EventBatch> EventsByTag(TagPage page) override { return journal_->EventsByTag(std::move(page)); }
   Future<IdBatch> PersistenceIds(IdPage page) override { return journal_->PersistenceIds(page); }

@@ -139,7 +139,9 @@ uint64_t JournalContract::Highest(const std::string& id) {
   return highest.value_or(kMax);
 }
 
-absl::Status JournalContract::DeleteTo(const std::string& id, uint64_t to) { return Await(storage().DeleteTo(id, to)); }
+absl::Status JournalContract::DeleteTo(const std::string& id, uint64_t to, uint64_t epoch) {
+  return Await(storage().DeleteTo(id, to, epoch));
+}
 
 std::vector<std::string> JournalContract::Tagged(const std::string& tag, uint64_t from_offset, PageLimits limits) {
   Texts found;
@@ -289,7 +291,7 @@ TEST_P(JournalContract, KnowsTheHighestNumberWhileAllIsBeingDeleted) {
   for (int round = 0; round < 200; ++round) {
     const std::string id = absl::StrCat("id-", round);
     Fill(id, 1, 3);
-    Future<void> deletion = storage().DeleteTo(id, kMax);
+    Future<void> deletion = storage().DeleteTo(id, kMax, kNoEpoch);
     std::vector<Future<uint64_t>> looks;
     for (int i = 0; i < 30; ++i) looks.push_back(storage().HighestSequenceNr(id));
     for (Future<uint64_t>& look : looks) wrong += Await(std::move(look)).value_or(0) == 3 ? 0 : 1;
@@ -300,18 +302,21 @@ TEST_P(JournalContract, KnowsTheHighestNumberWhileAllIsBeingDeleted) {
 
 // PER-3, PER-19: so that a recovery knows what it lacks.
 TEST_P(JournalContract, TellsWhoOpensItUpToWhereEventsAreDeleted) {
-  const auto deleted_to = [this](const std::string& id) {
+  uint64_t epoch = kNoEpoch;  // of the id that was opened last
+  const auto deleted_to = [&](const std::string& id) {
     const absl::StatusOr<WriterOpened> opened = Await(storage().OpenWriter(id, std::nullopt));
     EXPECT_TRUE(opened.ok()) << opened.status();
-    return opened.ok() ? opened->deleted_to : kMax;
+    if (!opened.ok()) return kMax;
+    epoch = opened->epoch;
+    return opened->deleted_to;
   };
   Fill("a", 1, 5);
   Fill("b", 1, 5);
-  EXPECT_EQ(deleted_to("a"), 0u);
   EXPECT_EQ(deleted_to("new"), 0u);
-  ASSERT_TRUE(DeleteTo("a", 3).ok());
+  EXPECT_EQ(deleted_to("a"), 0u);
+  ASSERT_TRUE(DeleteTo("a", 3, epoch).ok());
   EXPECT_EQ(deleted_to("a"), 3u);
-  ASSERT_TRUE(DeleteTo("a", 2).ok());
+  ASSERT_TRUE(DeleteTo("a", 2, epoch).ok());
   EXPECT_EQ(deleted_to("a"), 3u);
   // Not more than there ever were.
   ASSERT_TRUE(DeleteTo("b", kMax).ok());
@@ -322,8 +327,9 @@ TEST_P(JournalContract, TellsWhoOpensItUpToWhereEventsAreDeleted) {
   EXPECT_EQ(deleted_to("b"), 5u);
 }
 
-// A store may have read the next page before it is asked for.
-TEST_P(JournalContract, ShowsInTheNextPageWhatHasChangedSinceTheLast) {
+// A store may have read the next page before it is asked for. Events that the owner deletes between
+// two pages are not in the second one; queries go on behind them.
+TEST_P(JournalContract, ShowsInTheNextPageWhatTheOwnerHasChangedSinceTheLast) {
   const auto page = [this](uint64_t from) {
     const absl::StatusOr<EventBatch> events = Await(storage().Replay(
         {.persistence_id = "a", .from_sequence_nr = from, .to_sequence_nr = 100, .limits = {.max_events = 10}}));
@@ -334,20 +340,41 @@ TEST_P(JournalContract, ShowsInTheNextPageWhatHasChangedSinceTheLast) {
     }
     return numbers;
   };
-  Fill("a", 1, 38);
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  Fill("a", 1, 38, 1);
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
   EXPECT_EQ(page(1), From(1, 10));
   EXPECT_EQ(page(11), From(11, 20));
-  ASSERT_TRUE(DeleteTo("a", 25).ok());
+  ASSERT_TRUE(DeleteTo("a", 25, 2).ok());
   EXPECT_EQ(page(21), From(26, 35));
-  Fill("a", 39, 40);
+  Fill("a", 39, 40, 2);
   EXPECT_EQ(page(36), From(36, 40));
   // Others do not matter, and a page may be asked for again.
-  Fill("a", 41, 60);
+  Fill("a", 41, 60, 2);
   EXPECT_EQ(page(36), From(36, 45));
   Fill("b", 1, 3);
   EXPECT_EQ(page(46), From(46, 55));
   EXPECT_EQ(page(46), From(46, 55));
   EXPECT_EQ(page(56), From(56, 60));
+}
+
+// PER-19: a recovery sees all events, although the former owner deletes between two pages.
+TEST_P(JournalContract, ShowsInTheNextPageWhatAFormerOwnerWantsToDelete) {
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  Fill("a", 1, 50, 1);
+  const absl::StatusOr<WriterOpened> recovering = Await(storage().OpenWriter("a", std::nullopt));
+  ASSERT_TRUE(recovering.ok()) << recovering.status();
+  Numbers replayed;
+  ReplayCursor cursor({.persistence_id = "a", .to_sequence_nr = recovering->highest_sequence_nr});
+  while (!cursor.done()) {
+    const absl::StatusOr<EventBatch> batch = Await(storage().Replay(cursor.NextPage({.max_events = 10})));
+    ASSERT_TRUE(batch.ok()) << batch.status();
+    for (const StoredEvent& event : *batch) replayed.push_back(event.sequence_nr);
+    cursor.Advance(*batch);
+    EXPECT_TRUE(IsKind(DeleteTo("a", 45, 1), JournalErrorKind::kFenced));
+    EXPECT_TRUE(IsKind(DeleteTo("a", 45), JournalErrorKind::kFenced));
+  }
+  EXPECT_EQ(replayed, From(1, 50));
 }
 
 // PER-20: a live query that begins behind it waits.
@@ -691,12 +718,67 @@ TEST_P(JournalContract, TakesAFencingTokenAsTheEpoch) {
   EXPECT_EQ(Replay("a"), From(1, 2));
 }
 
-// PER-19: an opening and the writes around it take effect in the order in which they were asked for, answered or not.
+// PER-19
+TEST_P(JournalContract, RefusesTheDeletionsOfAFormerWriter) {
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  Fill("a", 1, 5, 1);
+  ASSERT_TRUE(DeleteTo("a", 1, 1).ok());
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  const absl::Status fenced = DeleteTo("a", 3, 1);
+  EXPECT_TRUE(IsKind(fenced, JournalErrorKind::kFenced));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(fenced, "id"), "a");
+  EXPECT_TRUE(IsKind(DeleteTo("a", kMax, 1), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(DeleteTo("a", 3, 3), JournalErrorKind::kNotOpen));
+  EXPECT_EQ(Replay("a"), From(2, 5));
+  ASSERT_TRUE(DeleteTo("a", 3, 2).ok());
+  EXPECT_EQ(Replay("a"), From(4, 5));
+  if (GetParam().survives_reopen) {
+    ASSERT_TRUE(Reopen().ok());
+    EXPECT_TRUE(IsKind(DeleteTo("a", 5, 1), JournalErrorKind::kFenced));
+    EXPECT_EQ(Replay("a"), From(4, 5));
+    ASSERT_TRUE(DeleteTo("a", 4, 2).ok());
+  }
+  const absl::StatusOr<WriterOpened> next = Await(storage().OpenWriter("a", std::nullopt));
+  ASSERT_TRUE(next.ok()) << next.status();
+  EXPECT_EQ(next->deleted_to, GetParam().survives_reopen ? 4u : 3u);
+}
+
+// PER-19
+TEST_P(JournalContract, RefusesTheDeletionsOfAnOlderToken) {
+  ASSERT_TRUE(Await(storage().OpenWriter("a", 17)).ok());
+  Fill("a", 1, 3, 17);
+  ASSERT_TRUE(Await(storage().OpenWriter("a", 23)).ok());
+  EXPECT_TRUE(IsKind(DeleteTo("a", 3, 17), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(DeleteTo("a", 3, 22), JournalErrorKind::kFenced));
+  EXPECT_EQ(Replay("a"), From(1, 3));
+  ASSERT_TRUE(Await(storage().OpenWriter("a", 23)).ok());
+  EXPECT_TRUE(DeleteTo("a", 2, 23).ok());
+  EXPECT_EQ(Replay("a"), From(3, 3));
+}
+
+// PER-19: the deletions of nodes of older versions name no epoch.
+TEST_P(JournalContract, DeletesWithoutAnEpochOnlyUntilTheIdIsOpened) {
+  Fill("a", 1, 5);
+  EXPECT_TRUE(IsKind(DeleteTo("a", 1, 1), JournalErrorKind::kNotOpen));
+  EXPECT_TRUE(IsKind(DeleteTo("unknown", 1, 1), JournalErrorKind::kNotOpen));
+  ASSERT_TRUE(DeleteTo("a", 2).ok());
+  EXPECT_EQ(Replay("a"), From(3, 5));
+  ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
+  const absl::Status fenced = DeleteTo("a", 4);
+  EXPECT_TRUE(IsKind(fenced, JournalErrorKind::kFenced));
+  EXPECT_NE(fenced.message().find("names no epoch"), absl::string_view::npos) << fenced;
+  EXPECT_EQ(Replay("a"), From(3, 5));
+  EXPECT_EQ(Ids(), Texts{"a"});
+}
+
+// PER-19: an opening, and the writes and deletions around it, take effect in the order of the
+// requests, answered or not.
 TEST_P(JournalContract, FencesInTheOrderOfRequests) {
   ASSERT_TRUE(Await(storage().OpenWriter("a", std::nullopt)).ok());
   Future<WriteResults> before = storage().Write(Writes("a", 1, 1, 1));
   Future<WriterOpened> opening = storage().OpenWriter("a", std::nullopt);
   Future<WriteResults> zombie = storage().Write(Writes("a", 2, 2, 1));
+  Future<void> zombie_deletion = storage().DeleteTo("a", 1, 1);
   Future<WriteResults> after = storage().Write(Writes("a", 2, 2, 2));
   EXPECT_TRUE(AllAreStored(Await(std::move(before))));
   EXPECT_EQ(Await(std::move(opening))->highest_sequence_nr, 1u);
@@ -704,7 +786,9 @@ TEST_P(JournalContract, FencesInTheOrderOfRequests) {
   ASSERT_TRUE(refused.ok()) << refused.status();
   ASSERT_EQ(refused->size(), 1u);
   EXPECT_TRUE(IsKind(refused->front(), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Await(std::move(zombie_deletion)), JournalErrorKind::kFenced));
   EXPECT_TRUE(AllAreStored(Await(std::move(after))));
+  EXPECT_EQ(Replay("a"), From(1, 2));
 }
 
 // PER-19: the same for many ids at once. Each opening sees the writes, openings and deletions
@@ -726,7 +810,11 @@ TEST_P(JournalContract, OpensManyIdsBehindRequestsThatAreNotAnswered) {
   open_all();
   Future<WriteResults> second = storage().Write(std::move(seconds));
   std::vector<Future<void>> deletions;
-  for (const std::string& id : ids) deletions.push_back(storage().DeleteTo(id, 1));
+  std::vector<Future<void>> zombie_deletions;
+  for (const std::string& id : ids) {
+    zombie_deletions.push_back(storage().DeleteTo(id, 2, 1));
+    deletions.push_back(storage().DeleteTo(id, 1, 2));
+  }
   open_all();
 
   ASSERT_TRUE(AllAreStored(Await(std::move(first)), ids.size()));
@@ -734,6 +822,9 @@ TEST_P(JournalContract, OpensManyIdsBehindRequestsThatAreNotAnswered) {
   for (Future<void>& deletion : deletions) {
     const absl::Status deleted = Await(std::move(deletion));
     ASSERT_TRUE(deleted.ok()) << deleted;
+  }
+  for (Future<void>& deletion : zombie_deletions) {
+    ASSERT_TRUE(IsKind(Await(std::move(deletion)), JournalErrorKind::kFenced));
   }
   const WriterOpened expected[] = {{.epoch = 1, .highest_sequence_nr = 1},
                                    {.epoch = 2, .highest_sequence_nr = 1},
@@ -925,7 +1016,7 @@ TEST_P(JournalContract, ServesManyThreads) {
           EXPECT_EQ(Highest(id), number);
         }
         if (number % 50 == 0) {
-          EXPECT_TRUE(DeleteTo(id, number - 40).ok());
+          EXPECT_TRUE(DeleteTo(id, number - 40, 1).ok());
         }
       }
     });

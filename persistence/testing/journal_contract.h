@@ -93,7 +93,7 @@ class JournalContract : public testing::TestWithParam<JournalContractParameter> 
                                PageLimits limits = {});
   std::vector<PersistentRepr> ReplayEvents(const std::string& id);
   uint64_t Highest(const std::string& id);
-  absl::Status DeleteTo(const std::string& id, uint64_t to);
+  absl::Status DeleteTo(const std::string& id, uint64_t to, uint64_t epoch = kNoEpoch);
   // "id/number" of everything with that tag.
   std::vector<std::string> Tagged(const std::string& tag, uint64_t from_offset = 0, PageLimits limits = {});
   std::vector<std::string> Ids(size_t page = 1000);

@@ -30,7 +30,9 @@
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/memory/memory_journal.h"
 #include "fraktor/persistence/memory/memory_snapshot_store.h"
+#include "fraktor/persistence/protocol/journal_messages.h"
 #include "fraktor/persistence/protocol/protocol_codecs.h"
+#include "fraktor/persistence/protocol/snapshot_messages.h"
 #include "fraktor/persistence/testing/forwarding_journal.h"
 #include "fraktor/utils/future/future.h"
 #include "fraktor/utils/status/typed_error.h"
@@ -56,9 +58,11 @@ struct Note {
   bool waits = true;
 };
 struct Remember {};
+struct Forget {};
 
 }  // namespace remote_journal_internal
 
+using remote_journal_internal::Forget;
 using remote_journal_internal::Note;
 using remote_journal_internal::Noted;
 using remote_journal_internal::Notes;
@@ -86,6 +90,7 @@ class Notebook {
     std::vector<int64_t> replayed = {};  // in the last recovery, without what the snapshot had
     std::vector<absl::Status> rejected = {};
     absl::Status failure = {};
+    std::vector<absl::Status> refused = {};  // saves and deletions
     int recovered = 0;
     int saved = 0;
     int ended = 0;
@@ -154,6 +159,16 @@ class Ledger final : public PersistentActor {
       SaveSnapshot(Notes{numbers_});
       return absl::OkStatus();
     }
+    if (command.Is<Forget>()) {
+      DeleteMessages(last_sequence_nr());
+      DeleteSnapshot(snapshot_sequence_nr());
+      DeleteSnapshots({});
+      return absl::OkStatus();
+    }
+    if (const auto* const save = command.TryAs<SaveSnapshotFailure>()) return Refused(save->cause);
+    if (const auto* const events = command.TryAs<DeleteMessagesFailure>()) return Refused(events->cause);
+    if (const auto* const one = command.TryAs<DeleteSnapshotFailure>()) return Refused(one->cause);
+    if (const auto* const some = command.TryAs<DeleteSnapshotsFailure>()) return Refused(some->cause);
     if (command.Is<SaveSnapshotSuccess>()) {
       notebook_.Write([](Pages& pages) { ++pages.saved; });
       return absl::OkStatus();
@@ -161,6 +176,10 @@ class Ledger final : public PersistentActor {
     return Unhandled(command);
   }
 
+  absl::Status Refused(const absl::Status& cause) {
+    notebook_.Write([&](Pages& pages) { pages.refused.push_back(cause); });
+    return absl::OkStatus();
+  }
   void OnPersistRejected(const absl::Status& cause, Envelope&, uint64_t) override {
     notebook_.Write([&](Pages& pages) { pages.rejected.push_back(cause); });
   }
@@ -330,6 +349,14 @@ class Scenario {
     const ActorRef rival = nodes_.keeper->TrySpawn(*MakeProps<Ledger>({}, rivals)).value();
     AwaitIn(*rivals, "the recovery of a rival", [](const Pages& pages) { return pages.recovered == 1; });
     EXPECT_EQ(rivals->Read().state, UpTo(last_));
+    const int saved = notebook_->Read().saved;
+    Tell(ledger_, Forget{});
+    Tell(ledger_, Remember{});
+    Await("four refusals", [](const Pages& pages) { return pages.refused.size() == 4; });
+    for (const absl::Status& cause : notebook_->Read().refused) {
+      EXPECT_EQ(ErrorKindOf<JournalErrorKind>(cause), JournalErrorKind::kFenced) << cause;
+    }
+    EXPECT_EQ(notebook_->Read().saved, saved);
     Tell(ledger_, Note{.first = last_ + 1});
     Await("the end of the former writer", [](const Pages& pages) { return pages.ended == 2; });
     EXPECT_EQ(ErrorKindOf<JournalErrorKind>(notebook_->Read().failure), JournalErrorKind::kFenced)

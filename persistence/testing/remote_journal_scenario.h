@@ -1,7 +1,7 @@
 // A persistent actor on one node, its journal and its snapshots on another, over whatever transport the caller has:
 // events are stored and handled once each while the link is cut and healed, large writes go in pieces, a recovery comes
-// over the wire, a rival fences the writer, a journal that was restored from an old backup stops
-// it, and errors keep their kinds.
+// over the wire, a rival fences the writer, who then changes nothing, a journal that was restored
+// from an old backup stops the writer, and errors keep their kinds.
 //
 //   CodecSetup codecs;
 //   codecs.Add(RemoteJournalCodecs());                                     // for both systems

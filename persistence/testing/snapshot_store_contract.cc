@@ -13,6 +13,7 @@
 #include "gtest/gtest.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -43,10 +44,18 @@ std::string SnapshotStoreContractName(const testing::TestParamInfo<SnapshotStore
   return info.param.name;
 }
 
-SnapshotMetadata SnapshotStoreContract::Save(const std::string& id, uint64_t sequence_nr) {
-  const absl::StatusOr<SnapshotMetadata> saved = Await(storage().Save(MakeSnapshot(id, sequence_nr)));
+SnapshotMetadata SnapshotStoreContract::Save(const std::string& id, uint64_t sequence_nr, uint64_t epoch) {
+  const absl::StatusOr<SnapshotMetadata> saved = Await(storage().Save(MakeSnapshot(id, sequence_nr), epoch));
   EXPECT_TRUE(saved.ok()) << saved.status();
   return saved.value_or(SnapshotMetadata());
+}
+
+absl::Status SnapshotStoreContract::TrySave(const std::string& id, uint64_t sequence_nr, uint64_t epoch) {
+  return Await(storage().Save(MakeSnapshot(id, sequence_nr), epoch)).status();
+}
+
+absl::Status SnapshotStoreContract::Open(const std::string& id, uint64_t epoch) {
+  return Await(storage().OpenWriter(id, epoch));
 }
 
 std::vector<SnapshotMetadata> SnapshotStoreContract::SaveFive(const std::string& id) {
@@ -65,12 +74,13 @@ uint64_t SnapshotStoreContract::Load(const std::string& id, const SnapshotSelect
   return (*loaded)->metadata.sequence_nr;
 }
 
-absl::Status SnapshotStoreContract::Delete(const std::string& id, uint64_t sequence_nr) {
-  return Await(storage().Delete(id, sequence_nr));
+absl::Status SnapshotStoreContract::Delete(const std::string& id, uint64_t sequence_nr, uint64_t epoch) {
+  return Await(storage().Delete(id, sequence_nr, epoch));
 }
 
-absl::Status SnapshotStoreContract::DeleteMatching(const std::string& id, const SnapshotSelectionCriteria& criteria) {
-  return Await(storage().DeleteMatching(id, criteria));
+absl::Status SnapshotStoreContract::DeleteMatching(const std::string& id, const SnapshotSelectionCriteria& criteria,
+                                                   uint64_t epoch) {
+  return Await(storage().DeleteMatching(id, criteria, epoch));
 }
 
 std::vector<uint64_t> SnapshotStoreContract::All(const std::string& id) {
@@ -145,7 +155,7 @@ TEST_P(SnapshotStoreContract, SavesALargeOne) {
   for (const size_t size : {0u, 10'000u, 3'000'000u}) {
     Snapshot snapshot = MakeSnapshot("a", size + 1);
     snapshot.payload.assign(size, 'x');
-    ASSERT_TRUE(Await(storage().Save(snapshot)).ok());
+    ASSERT_TRUE(Await(storage().Save(snapshot, kNoEpoch)).ok());
     const absl::StatusOr<std::optional<Snapshot>> loaded = Await(storage().Load("a", {}));
     ASSERT_TRUE(loaded.ok()) << loaded.status();
     ASSERT_TRUE(loaded->has_value());
@@ -160,7 +170,7 @@ TEST_P(SnapshotStoreContract, GivesASnapshotBackAsItWasWithTheTimeOfTheStore) {
   snapshot.manifest_version = 3;
   snapshot.payload = std::string("\0\xff", 2);
   if (GetParam().keeps_metadata) snapshot.metadata.metadata = std::string("m\0", 2);
-  const absl::StatusOr<SnapshotMetadata> saved = Await(storage().Save(snapshot));
+  const absl::StatusOr<SnapshotMetadata> saved = Await(storage().Save(snapshot, kNoEpoch));
   ASSERT_TRUE(saved.ok()) << saved.status();
   EXPECT_EQ(saved->persistence_id, "a");
   EXPECT_EQ(saved->sequence_nr, 7u);
@@ -225,14 +235,14 @@ TEST_P(SnapshotStoreContract, SavesAndDeletesInTheOrderOfRequests) {
   std::vector<Future<void>> deletions;
   for (int i = 0; i < kIds; ++i) {
     const std::string id = absl::StrCat("id-", i);
-    for (const uint64_t number : {1, 2, 3}) saves.push_back(storage().Save(MakeSnapshot(id, number)));
-    deletions.push_back(storage().DeleteMatching(id, {.max_sequence_nr = 2}));
-    saves.push_back(storage().Save(MakeSnapshot(id, 4)));
-    deletions.push_back(storage().Delete(id, 3));
-    saves.push_back(storage().Save(MakeSnapshot(id, 2)));
-    deletions.push_back(storage().DeleteMatching(id, SnapshotSelectionCriteria::None()));
-    deletions.push_back(storage().Delete(id, 5));
-    saves.push_back(storage().Save(MakeSnapshot(id, 5)));
+    for (const uint64_t number : {1, 2, 3}) saves.push_back(storage().Save(MakeSnapshot(id, number), kNoEpoch));
+    deletions.push_back(storage().DeleteMatching(id, {.max_sequence_nr = 2}, kNoEpoch));
+    saves.push_back(storage().Save(MakeSnapshot(id, 4), kNoEpoch));
+    deletions.push_back(storage().Delete(id, 3, kNoEpoch));
+    saves.push_back(storage().Save(MakeSnapshot(id, 2), kNoEpoch));
+    deletions.push_back(storage().DeleteMatching(id, SnapshotSelectionCriteria::None(), kNoEpoch));
+    deletions.push_back(storage().Delete(id, 5, kNoEpoch));
+    saves.push_back(storage().Save(MakeSnapshot(id, 5), kNoEpoch));
   }
   for (Future<SnapshotMetadata>& save : saves) {
     const absl::StatusOr<SnapshotMetadata> saved = Await(std::move(save));
@@ -245,6 +255,118 @@ TEST_P(SnapshotStoreContract, SavesAndDeletesInTheOrderOfRequests) {
   for (int i = 0; i < kIds; ++i) EXPECT_EQ(All(absl::StrCat("id-", i)), (Numbers{5, 4, 2}));
 }
 
+// PER-19
+TEST_P(SnapshotStoreContract, RefusesTheChangesOfAFormerOwner) {
+  ASSERT_TRUE(Open("a", 1).ok());
+  for (const uint64_t number : {1, 2, 3}) Save("a", number, 1);
+  ASSERT_TRUE(Open("a", 2).ok());
+  const absl::Status fenced = TrySave("a", 4, 1);
+  EXPECT_TRUE(IsKind(fenced, JournalErrorKind::kFenced));
+  EXPECT_EQ(ErrorDetailOf<JournalErrorKind>(fenced, "id"), "a");
+  // Nothing is stored that would have to be deleted.
+  EXPECT_FALSE(SnapshotTimeOf(fenced).has_value());
+  EXPECT_TRUE(IsKind(TrySave("a", 3, 1), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Delete("a", 3, 1), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Delete("a", 9, 1), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(DeleteMatching("a", {}, 1), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Open("a", 1), JournalErrorKind::kFenced));
+  EXPECT_EQ(All("a"), (Numbers{3, 2, 1}));
+  Save("a", 4, 2);
+  EXPECT_TRUE(Delete("a", 2, 2).ok());
+  EXPECT_TRUE(DeleteMatching("a", {.max_sequence_nr = 2}, 2).ok());
+  EXPECT_EQ(All("a"), (Numbers{4, 3}));
+  // The same owner may come again.
+  EXPECT_TRUE(Open("a", 2).ok());
+  EXPECT_TRUE(IsKind(Open("a", kNoEpoch), JournalErrorKind::kInvalid));
+  // Other ids have other owners.
+  Save("ab", 1, 1);
+  EXPECT_EQ(All("ab"), Numbers{1});
+}
+
+// PER-19: an owner that does not load is known from its changes.
+TEST_P(SnapshotStoreContract, LearnsEpochsFromSavesAndDeletions) {
+  Save("a", 1, 5);
+  EXPECT_TRUE(IsKind(TrySave("a", 2, 4), JournalErrorKind::kFenced));
+  EXPECT_TRUE(Delete("a", 9, 6).ok());
+  EXPECT_TRUE(IsKind(Delete("a", 1, 5), JournalErrorKind::kFenced));
+  EXPECT_TRUE(DeleteMatching("a", {.min_sequence_nr = 9}, 7).ok());
+  EXPECT_TRUE(IsKind(TrySave("a", 2, 6), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(Open("a", 6), JournalErrorKind::kFenced));
+  EXPECT_EQ(All("a"), Numbers{1});
+}
+
+// PER-19: the requests of nodes of older versions name no epoch.
+TEST_P(SnapshotStoreContract, TakesChangesWithoutAnEpochOnlyUntilAnOwnerIsKnown) {
+  Save("a", 1);
+  Save("a", 2);
+  ASSERT_TRUE(Delete("a", 1).ok());
+  ASSERT_TRUE(Open("a", 1).ok());
+  const absl::Status fenced = TrySave("a", 3, kNoEpoch);
+  EXPECT_TRUE(IsKind(fenced, JournalErrorKind::kFenced));
+  EXPECT_NE(fenced.message().find("names no epoch"), absl::string_view::npos) << fenced;
+  EXPECT_TRUE(IsKind(Delete("a", 2), JournalErrorKind::kFenced));
+  EXPECT_TRUE(IsKind(DeleteMatching("a", {}), JournalErrorKind::kFenced));
+  EXPECT_EQ(All("a"), Numbers{2});
+  Save("b", 1);
+  EXPECT_EQ(All("b"), Numbers{1});
+}
+
+// PER-19
+TEST_P(SnapshotStoreContract, KnowsTheOwnerWhenNoSnapshotIsLeft) {
+  Save("a", 1, 2);
+  ASSERT_TRUE(DeleteMatching("a", {}, 2).ok());
+  ASSERT_TRUE(Open("b", 2).ok());
+  for (int round = 0; round < (GetParam().survives_reopen ? 2 : 1); ++round) {
+    if (round == 1) {
+      ASSERT_TRUE(Reopen().ok());
+    }
+    for (const char* const id : {"a", "b"}) {
+      EXPECT_TRUE(IsKind(TrySave(id, 1, 1), JournalErrorKind::kFenced)) << id;
+      EXPECT_TRUE(IsKind(TrySave(id, 1, kNoEpoch), JournalErrorKind::kFenced)) << id;
+      EXPECT_EQ(All(id), Numbers());
+    }
+  }
+  Save("a", 1, 2);
+  EXPECT_EQ(All("a"), Numbers{1});
+}
+
+// PER-19: many ids at once, in the order of requests, answered or not.
+TEST_P(SnapshotStoreContract, FencesInTheOrderOfRequests) {
+  constexpr int kIds = 500;
+  std::vector<Future<SnapshotMetadata>> saves;
+  std::vector<Future<SnapshotMetadata>> zombie_saves;
+  std::vector<Future<void>> others;
+  std::vector<Future<void>> zombie_deletions;
+  for (int i = 0; i < kIds; ++i) {
+    const std::string id = absl::StrCat("id-", i);
+    others.push_back(storage().OpenWriter(id, 1));
+    saves.push_back(storage().Save(MakeSnapshot(id, 1), 1));
+    others.push_back(storage().OpenWriter(id, 2));
+    zombie_saves.push_back(storage().Save(MakeSnapshot(id, 2), 1));
+    zombie_deletions.push_back(storage().Delete(id, 1, 1));
+    zombie_deletions.push_back(storage().DeleteMatching(id, {}, kNoEpoch));
+    saves.push_back(storage().Save(MakeSnapshot(id, 3), 2));
+    // Saved and deleted by the same owner.
+    saves.push_back(storage().Save(MakeSnapshot(id, 4), 2));
+    others.push_back(storage().Delete(id, 4, 2));
+  }
+  for (Future<SnapshotMetadata>& save : saves) {
+    const absl::StatusOr<SnapshotMetadata> saved = Await(std::move(save));
+    ASSERT_TRUE(saved.ok()) << saved.status();
+  }
+  for (Future<void>& other : others) {
+    const absl::Status done = Await(std::move(other));
+    ASSERT_TRUE(done.ok()) << done;
+  }
+  for (Future<SnapshotMetadata>& save : zombie_saves) {
+    ASSERT_TRUE(IsKind(Await(std::move(save)).status(), JournalErrorKind::kFenced));
+  }
+  for (Future<void>& deletion : zombie_deletions) {
+    ASSERT_TRUE(IsKind(Await(std::move(deletion)), JournalErrorKind::kFenced));
+  }
+  for (int i = 0; i < kIds; ++i) EXPECT_EQ(All(absl::StrCat("id-", i)), (Numbers{3, 1}));
+}
+
 TEST_P(SnapshotStoreContract, KeepsIdsApart) {
   const std::vector<std::string> ids = {"a", "ab", std::string("a\0", 2), std::string("a\0\0\0\0\0\0\0\0", 9), "\xff"};
   for (const std::string& id : ids) SaveFive(id);
@@ -255,11 +377,12 @@ TEST_P(SnapshotStoreContract, KeepsIdsApart) {
 }
 
 TEST_P(SnapshotStoreContract, RefusesWhatIsTooLargeOrHasNoId) {
-  EXPECT_TRUE(IsKind(Await(storage().Save(MakeSnapshot("", 1))).status(), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(TrySave("", 1, kNoEpoch), JournalErrorKind::kInvalid));
+  EXPECT_TRUE(IsKind(Open("", 1), JournalErrorKind::kInvalid));
   EXPECT_TRUE(IsKind(Await(storage().Load("", {})).status(), JournalErrorKind::kInvalid));
   EXPECT_TRUE(IsKind(Delete("", 1), JournalErrorKind::kInvalid));
   const std::string long_id(storage().limits().max_persistence_id_bytes + 1, 'x');
-  EXPECT_TRUE(IsKind(Await(storage().Save(MakeSnapshot(long_id, 1))).status(), JournalErrorKind::kTooLarge));
+  EXPECT_TRUE(IsKind(TrySave(long_id, 1, kNoEpoch), JournalErrorKind::kTooLarge));
 }
 
 TEST_P(SnapshotStoreContract, SurvivesAReopen) {
@@ -273,13 +396,15 @@ TEST_P(SnapshotStoreContract, SurvivesAReopen) {
 
 TEST_P(SnapshotStoreContract, AnswersEverythingBeforeItIsClosed) {
   std::vector<Future<SnapshotMetadata>> saving;
-  for (uint64_t number = 1; number <= 20; ++number) saving.push_back(storage().Save(MakeSnapshot("a", number)));
+  for (uint64_t number = 1; number <= 20; ++number)
+    saving.push_back(storage().Save(MakeSnapshot("a", number), kNoEpoch));
   EXPECT_TRUE(Await(storage().Close()).ok());
   for (Future<SnapshotMetadata>& future : saving) {
     const absl::StatusOr<SnapshotMetadata> saved = Await(std::move(future));
     EXPECT_TRUE(saved.ok()) << saved.status();
   }
-  EXPECT_TRUE(IsKind(Await(storage().Save(MakeSnapshot("a", 21))).status(), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(TrySave("a", 21, kNoEpoch), JournalErrorKind::kClosed));
+  EXPECT_TRUE(IsKind(Open("a", 1), JournalErrorKind::kClosed));
   EXPECT_TRUE(IsKind(Await(storage().Load("a", {})).status(), JournalErrorKind::kClosed));
   EXPECT_TRUE(IsKind(Delete("a", 1), JournalErrorKind::kClosed));
   EXPECT_TRUE(IsKind(DeleteMatching("a", {}), JournalErrorKind::kClosed));

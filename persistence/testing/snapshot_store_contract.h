@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "gtest/gtest.h"
 
+#include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/snapshot/snapshot_metadata.h"
 #include "fraktor/persistence/snapshot/snapshot_storage.h"
 #include "fraktor/utils/future/future.h"
@@ -70,13 +71,17 @@ class SnapshotStoreContract : public testing::TestWithParam<SnapshotStoreContrac
   }
 
   // Saves one whose payload names id and number.
-  SnapshotMetadata Save(const std::string& id, uint64_t sequence_nr);
+  SnapshotMetadata Save(const std::string& id, uint64_t sequence_nr, uint64_t epoch = kNoEpoch);
+  // The same for a save that may fail.
+  absl::Status TrySave(const std::string& id, uint64_t sequence_nr, uint64_t epoch);
+  absl::Status Open(const std::string& id, uint64_t epoch);
   // Saves 11 to 15.
   std::vector<SnapshotMetadata> SaveFive(const std::string& id);
   // The number that Load finds; 0 for none.
   uint64_t Load(const std::string& id, const SnapshotSelectionCriteria& criteria = {});
-  absl::Status Delete(const std::string& id, uint64_t sequence_nr);
-  absl::Status DeleteMatching(const std::string& id, const SnapshotSelectionCriteria& criteria);
+  absl::Status Delete(const std::string& id, uint64_t sequence_nr, uint64_t epoch = kNoEpoch);
+  absl::Status DeleteMatching(const std::string& id, const SnapshotSelectionCriteria& criteria,
+                              uint64_t epoch = kNoEpoch);
   // The numbers of all that are there, the newest first.
   std::vector<uint64_t> All(const std::string& id);
 

@@ -63,8 +63,10 @@ class StateStoreContract : public testing::TestWithParam<StateStoreContractParam
     return future.Take();
   }
 
-  absl::Status Upsert(const std::string& id, uint64_t revision, const std::string& payload, WriterId writer = {});
-  absl::Status Delete(const std::string& id, uint64_t revision, WriterId writer = {});
+  absl::Status Open(const std::string& id, uint64_t token);
+  absl::Status Upsert(const std::string& id, uint64_t revision, const std::string& payload, WriterId writer = {},
+                      uint64_t token = kNoEpoch);
+  absl::Status Delete(const std::string& id, uint64_t revision, WriterId writer = {}, uint64_t token = kNoEpoch);
   // "2: text", or "2: -" if it does not exist.
   std::string Load(const std::string& id);
 

@@ -347,7 +347,8 @@ TEST_F(EventSourcedTest, DoesNotComeBackWithoutTheSnapshotThatItsDeletedEventsAr
   for (int i = 0; i < 13; ++i) Ask(account, 1);
   kit_.Settle();
   End(account);
-  ASSERT_TRUE(snapshots_->DeleteMatching("account", {}).Take().ok());
+  const uint64_t epoch = journal_->OpenWriter("account", {}).Take()->epoch;
+  ASSERT_TRUE(snapshots_->DeleteMatching("account", {}, epoch).Take().ok());
   kit_.ExpectLog({.level = LogLevel::kError, .contains = "events 1..6 are deleted"}, 1, [&] {
     account = Start(retention);
     const absl::Status refused = kit_.AskAndWait(account, GetBalance{}).status();

@@ -910,7 +910,9 @@ class JournalTool {
       // It was opened, and nothing was ever written: neither is there anything to write here.
       return journal_->OpenWriter(current_.id, std::nullopt).Wait().status();
     }
-    if (current_.events > 0 && deleted_ > 0) FRAKTOR_RETURN_IF_ERROR(journal_->DeleteTo(current_.id, deleted_).Wait());
+    if (current_.events > 0 && deleted_ > 0) {
+      FRAKTOR_RETURN_IF_ERROR(journal_->DeleteTo(current_.id, deleted_, epoch_).Wait());
+    }
     if (current_.highest <= current_.last) return absl::OkStatus();
     if (current_.events > 0) {
       streams_.err << absl::StrCat("journal: warning: \"", IdText(current_.id), "\" had events up to ",
@@ -923,7 +925,7 @@ class JournalTool {
                                  .persistence_id = current_.id, .sequence_nr = current_.highest, .epoch = epoch_}));
     writes_.push_back(std::move(write));
     FRAKTOR_RETURN_IF_ERROR(FlushWrites());
-    return journal_->DeleteTo(current_.id, current_.highest).Wait();
+    return journal_->DeleteTo(current_.id, current_.highest, epoch_).Wait();
   }
 
   Arguments arguments_;

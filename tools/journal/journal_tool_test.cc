@@ -126,7 +126,7 @@ class JournalToolTest : public testing::Test {
     for (uint64_t number = 1; number <= 5; ++number) {
       Write(*journal, {.persistence_id = std::string("gone\0", 5), .sequence_nr = number});
     }
-    ASSERT_TRUE(journal->DeleteTo(std::string("gone\0", 5), 5).Wait().ok());
+    ASSERT_TRUE(journal->DeleteTo(std::string("gone\0", 5), 5, kNoEpoch).Wait().ok());
   }
 
   // One bit of an event's record is turned around.
@@ -614,7 +614,7 @@ TEST_F(JournalToolTest, TakesAlongWhatIsDeleted) {
     for (uint64_t number = 1; number <= 5; ++number) {
       Write(*journal, {.persistence_id = "account-1", .sequence_nr = number, .manifest = "deposited"});
     }
-    ASSERT_TRUE(journal->DeleteTo("account-1", 3).Wait().ok());
+    ASSERT_TRUE(journal->DeleteTo("account-1", 3, kNoEpoch).Wait().ok());
   }
   EXPECT_EQ(Run({"export", path_}), 0) << err_;
   const std::string exported = out_;
