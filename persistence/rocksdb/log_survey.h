@@ -22,6 +22,8 @@
 
 #include "rocksdb/env.h"
 
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+
 namespace fraktor::inline v0 {
 
 struct LogSurvey {
@@ -64,6 +66,11 @@ LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path);
 // What is missing before the first log that counts, or between two: where, as a text. None if nothing is. Not of logs
 // that are damaged: those are to be judged first.
 std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs);
+
+// The log that the mark names ends before the mark, or is missing: a text that says so. None if
+// nothing is lost, if there is no mark, or if that log no longer counts.
+std::optional<std::string> LostBeforeMark(const std::optional<LogPosition>& mark, const LogsNeeded& needed,
+                                          const std::vector<LogSurvey>& logs);
 
 }  // namespace fraktor::inline v0
 

@@ -1,0 +1,101 @@
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "gtest/gtest.h"
+#include "rocksdb/env.h"
+
+#include "fraktor/persistence/rocksdb/store_fixture.h"
+#include "fraktor/persistence/testing/rocksdb/forgetful_disk.h"
+
+namespace fraktor {
+namespace {
+
+// The time stands still until it is told.
+class StillEnv final : public rocksdb::EnvWrapper {
+ public:
+  explicit StillEnv(rocksdb::Env* base) : rocksdb::EnvWrapper(base) {}
+  const char* Name() const override { return "StillEnv"; }
+  uint64_t NowMicros() override { return now_; }
+
+  void Advance(uint64_t micros) { now_ += micros; }
+
+ private:
+  uint64_t now_ = 1'000'000'000;
+};
+
+class CommitMarkTest : public testing::Test {
+ protected:
+  CommitMarkTest() { std::filesystem::create_directory(path_); }
+
+  // The position that a loss of power leaves.
+  LogPosition AfterLossOfPower() {
+    disk_.PowerOff();
+    mark_.Close();
+    disk_.PowerOn({});
+    return CommitMark::Read(env_, path_).value_or(LogPosition());
+  }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_.path("database");
+  ForgetfulDisk disk_;
+  StillEnv env_{disk_.env()};
+  CommitMark mark_{env_, path_};
+};
+
+TEST_F(CommitMarkTest, IsReadBack) {
+  EXPECT_FALSE(CommitMark::Read(env_, path_).has_value());
+  for (uint64_t i = 1; i <= 5; ++i) {
+    mark_.Write({.log = 7, .bytes = 100 * i});
+    EXPECT_EQ(CommitMark::Read(env_, path_), (LogPosition{.log = 7, .bytes = 100 * i}));
+  }
+  EXPECT_EQ(std::filesystem::file_size(path_ + "/" + CommitMark::kFileName), 1024u);
+  // Another writer goes on behind it.
+  CommitMark next(env_, path_);
+  next.Write({.log = 8, .bytes = 1});
+  EXPECT_EQ(CommitMark::Read(env_, path_), (LogPosition{.log = 8, .bytes = 1}));
+  // After logs were dropped, the mark may go back.
+  next.Write({.log = 6, .bytes = 2});
+  EXPECT_EQ(CommitMark::Read(env_, path_), (LogPosition{.log = 6, .bytes = 2}));
+}
+
+TEST_F(CommitMarkTest, IsSyncedWhenTheLogChangesAndOncePerSecond) {
+  mark_.Write({.log = 7, .bytes = 100});
+  EXPECT_EQ(AfterLossOfPower(), (LogPosition{.log = 7, .bytes = 100}));
+  mark_.Write({.log = 7, .bytes = 200});
+  mark_.Write({.log = 7, .bytes = 300});
+  EXPECT_EQ(CommitMark::Read(env_, path_), (LogPosition{.log = 7, .bytes = 300}));
+  EXPECT_EQ(AfterLossOfPower(), (LogPosition{.log = 7, .bytes = 200})) << "the first one after it was opened is synced";
+  mark_.Write({.log = 7, .bytes = 400});
+  env_.Advance(999'999);
+  mark_.Write({.log = 7, .bytes = 500});
+  EXPECT_EQ(AfterLossOfPower(), (LogPosition{.log = 7, .bytes = 400}));
+  mark_.Write({.log = 7, .bytes = 600});
+  env_.Advance(1'000'000);
+  mark_.Write({.log = 7, .bytes = 700});
+  EXPECT_EQ(AfterLossOfPower(), (LogPosition{.log = 7, .bytes = 700}));
+  mark_.Write({.log = 7, .bytes = 800});
+  mark_.Write({.log = 9, .bytes = 10});
+  EXPECT_EQ(AfterLossOfPower(), (LogPosition{.log = 9, .bytes = 10}));
+  mark_.Write({.log = 9, .bytes = 20});
+  mark_.Write({.log = 9, .bytes = 30});
+  mark_.Close();
+  EXPECT_EQ(AfterLossOfPower(), (LogPosition{.log = 9, .bytes = 30}));
+}
+
+TEST_F(CommitMarkTest, StaysBehindAfterAnErrorUntilItIsOpenedAgain) {
+  mark_.Write({.log = 7, .bytes = 100});
+  disk_.PowerOff();
+  mark_.Write({.log = 7, .bytes = 200});
+  disk_.PowerOn({});
+  mark_.Write({.log = 7, .bytes = 300});
+  EXPECT_EQ(CommitMark::Read(env_, path_), (LogPosition{.log = 7, .bytes = 100}));
+  mark_.Close();
+  mark_.Write({.log = 7, .bytes = 400});
+  EXPECT_EQ(CommitMark::Read(env_, path_), (LogPosition{.log = 7, .bytes = 400}));
+}
+
+}  // namespace
+}  // namespace fraktor

@@ -1,0 +1,59 @@
+// LogFiles: the files of a database as RocksDB sees them, which watches how its write-ahead logs
+// are written.
+//
+//   auto files = std::make_shared<LogFiles>(base.GetFileSystem());
+//   const std::unique_ptr<rocksdb::Env> env = files->MakeEnv(base);    // base and files outlive it
+//   options.env = env.get();
+//   ...
+//   mark.Write(files->synced());
+//
+// Thread safety: all methods may be called from any thread.
+#ifndef FRAKTOR_PERSISTENCE_ROCKSDB_LOG_FILES_H_
+#define FRAKTOR_PERSISTENCE_ROCKSDB_LOG_FILES_H_
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "rocksdb/env.h"
+#include "rocksdb/file_system.h"
+#include "rocksdb/io_status.h"
+
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/utils/sync/mutex.h"
+
+namespace fraktor::inline v0 {
+
+// The number of a write-ahead log, from its path: 12 for "/var/lib/shop/journal/000012.log". None
+// for other files.
+std::optional<uint64_t> LogNumberOf(const std::string& path);
+
+class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_shared_from_this<LogFiles> {
+ public:
+  explicit LogFiles(std::shared_ptr<rocksdb::FileSystem> target) : rocksdb::FileSystemWrapper(std::move(target)) {}
+
+  // An environment with these files, and everything else of `base`.
+  std::unique_ptr<rocksdb::Env> MakeEnv(rocksdb::Env& base);
+
+  // The newest log of which something was synced, and how much. Log 0 if there is none.
+  LogPosition synced() const;
+
+  const char* Name() const override { return "fraktor::LogFiles"; }
+  rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
+                                    std::unique_ptr<rocksdb::FSWritableFile>* result,
+                                    rocksdb::IODebugContext* debug) override;
+
+ private:
+  class WatchedLog;
+
+  void NoteSynced(const LogPosition& position);
+
+  mutable Mutex mutex_;
+  LogPosition synced_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace fraktor::inline v0
+
+#endif  // FRAKTOR_PERSISTENCE_ROCKSDB_LOG_FILES_H_
