@@ -1,9 +1,5 @@
 // CommitMark: a file beside a database that says how far its write-ahead log was synced.
 //
-//   CommitMark mark(*env, folder);
-//   mark.Write({.log = 12, .bytes = 4711});                                // after each synced commit
-//   std::optional<LogPosition> synced = CommitMark::Read(*env, folder);    // before the database is opened
-//
 // A log that is cut between two records, or to 0 bytes, looks whole. The mark tells that from a log
 // that was never longer. The mark is synced when the log changes and once per second, so a loss of
 // power may set it back: a mark behind the log is legal, a log behind the mark has lost what was
@@ -36,7 +32,7 @@ namespace fraktor::inline v0 {
 
 // A place in the write-ahead logs of a database.
 struct LogPosition {
-  // Of the file. 0 if there is none.
+  // The number of the file. 0 if there is none.
   uint64_t log = 0;
   uint64_t bytes = 0;
 

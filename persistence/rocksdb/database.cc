@@ -33,6 +33,7 @@
 #include "fraktor/persistence/rocksdb/journal_layout.h"
 #include "fraktor/persistence/rocksdb/log_files.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
+#include "fraktor/persistence/rocksdb/log_view.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/persistence/rocksdb/store_folder.h"
@@ -186,7 +187,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
 
 Database::Database(Options options)
     : options_(std::move(options)),
-      files_(std::make_shared<LogFiles>(env().GetFileSystem())),
+      files_(std::make_shared<LogFiles>(env().GetFileSystem(), options_.on_damaged_log == OnDamagedLog::kSkip
+                                                                   ? LogReading::kGoodRecords
+                                                                   : LogReading::kUpToDamage)),
       db_env_(files_->MakeEnv(env())),
       mark_(env(), options_.path) {}
 
@@ -253,7 +256,7 @@ absl::Status Database::OpenFiles() {
   }
   // Before it is opened for writing, which would add what it lacks.
   if (!is_new_ && !HasAllFamilies(existing)) {
-    FRAKTOR_ASSIGN_OR_RETURN(is_new_, IsUnfinished(existing, &env()));
+    FRAKTOR_ASSIGN_OR_RETURN(is_new_, IsUnfinished(existing, db_env_.get()));
     if (is_new_ && options_.read_only) return UnfinishedError();
   }
   // What was said when it was opened first stays.
@@ -415,7 +418,7 @@ absl::Status Database::CheckLogs(const std::optional<LogPosition>& mark, LogsNee
 
 uint64_t Database::FirstLogThatCounts(const std::vector<std::string>& existing) const {
   uint64_t number = 0;
-  const rocksdb::Status looked = Look(options_.path, existing, &env(),
+  const rocksdb::Status looked = Look(options_.path, existing, db_env_.get(),
                                       [&number](rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>&) {
                                         if (!db.GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &number))
                                           number = 0;

@@ -1,12 +1,10 @@
 #include "fraktor/persistence/rocksdb/log_files.h"
 
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -17,6 +15,7 @@
 #include "rocksdb/slice.h"
 
 #include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/persistence/rocksdb/log_view.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -36,15 +35,16 @@ class EnvOfFiles final : public rocksdb::EnvWrapper {
   const char* Name() const override { return "fraktor::EnvOfFiles"; }
 };
 
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
 }  // namespace
 
 std::optional<uint64_t> LogNumberOf(const std::string& path) {
-  static constexpr std::string_view kExtension = ".log";
-  if (!absl::EndsWith(path, ".log")) return std::nullopt;
-  const size_t slash = path.rfind('/');
-  const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  const std::string name = NameOf(path);
   uint64_t number = 0;
-  if (!absl::SimpleAtoi(path.substr(begin, path.size() - kExtension.size() - begin), &number)) return std::nullopt;
+  if (!absl::EndsWith(name, ".log") || !absl::SimpleAtoi(name.substr(0, name.size() - 4), &number)) {
+    return std::nullopt;
+  }
   return number;
 }
 
@@ -65,7 +65,7 @@ class LogFiles::WatchedLog final : public rocksdb::FSWritableFileOwnerWrapper {
     return status;
   }
   IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
-    // What is appended meanwhile may not be synced.
+    // Bytes that are appended meanwhile may not be synced.
     const LogPosition position{.log = number_, .bytes = bytes_};
     const IOStatus status = target()->Sync(options, debug);
     if (status.ok()) files_->NoteSynced(position);
@@ -98,6 +98,18 @@ void LogFiles::NoteSynced(const LogPosition& position) {
   MutexLock lock(mutex_);
   if (position.log < synced_.log || (position.log == synced_.log && position.bytes <= synced_.bytes)) return;
   synced_ = position;
+}
+
+IOStatus LogFiles::NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                                     std::unique_ptr<rocksdb::FSSequentialFile>* result, IODebugContext* debug) {
+  const std::optional<uint64_t> number = LogNumberOf(path);
+  const bool is_manifest = absl::StartsWith(NameOf(path), "MANIFEST-");
+  if (!number.has_value() && !is_manifest) return target()->NewSequentialFile(path, options, result, debug);
+  std::unique_ptr<rocksdb::FSSequentialFile> file;
+  const IOStatus opened = target()->NewSequentialFile(path, options, &file, debug);
+  if (!opened.ok()) return opened;
+  *result = is_manifest ? MakeManifestView(std::move(file)) : MakeLogView(reading_, *number, std::move(file));
+  return opened;
 }
 
 IOStatus LogFiles::NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,

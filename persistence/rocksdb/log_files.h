@@ -1,11 +1,5 @@
-// LogFiles: the files of a database as RocksDB sees them, which watches how its write-ahead logs
-// are written.
-//
-//   auto files = std::make_shared<LogFiles>(base.GetFileSystem());
-//   const std::unique_ptr<rocksdb::Env> env = files->MakeEnv(base);    // base and files outlive it
-//   options.env = env.get();
-//   ...
-//   mark.Write(files->synced());
+// LogFiles: the files of a database as RocksDB sees them. It shows only the parts of logs that can
+// be read (LogView), and watches how far logs are synced.
 //
 // Thread safety: all methods may be called from any thread.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_LOG_FILES_H_
@@ -15,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "rocksdb/env.h"
@@ -22,6 +17,7 @@
 #include "rocksdb/io_status.h"
 
 #include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/persistence/rocksdb/log_view.h"
 #include "fraktor/utils/sync/mutex.h"
 
 namespace fraktor::inline v0 {
@@ -32,7 +28,8 @@ std::optional<uint64_t> LogNumberOf(const std::string& path);
 
 class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_shared_from_this<LogFiles> {
  public:
-  explicit LogFiles(std::shared_ptr<rocksdb::FileSystem> target) : rocksdb::FileSystemWrapper(std::move(target)) {}
+  LogFiles(std::shared_ptr<rocksdb::FileSystem> target, LogReading reading)
+      : rocksdb::FileSystemWrapper(std::move(target)), reading_(reading) {}
 
   // An environment with these files, and everything else of `base`.
   std::unique_ptr<rocksdb::Env> MakeEnv(rocksdb::Env& base);
@@ -41,6 +38,9 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
   LogPosition synced() const;
 
   const char* Name() const override { return "fraktor::LogFiles"; }
+  rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
+                                      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+                                      rocksdb::IODebugContext* debug) override;
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override;
@@ -50,6 +50,7 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
 
   void NoteSynced(const LogPosition& position);
 
+  const LogReading reading_;
   mutable Mutex mutex_;
   LogPosition synced_ ABSL_GUARDED_BY(mutex_);
 };

@@ -10,8 +10,7 @@
 //
 // The rest of a record that is in pieces is no good record: the pieces of one record may reach the disk in any order.
 //
-// The format, which has been the same since LevelDB: blocks of 32 KiB; records of a header (checksum, 2 bytes of
-// length, 1 byte of type) and data, none across two blocks; what is longer is in pieces: first, middle, last.
+// The survey reads logs by itself (log_format.h), and does not use the reader of RocksDB.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
 #define FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
 

@@ -27,6 +27,7 @@
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
 #include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/persistence/rocksdb/log_format.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
 #include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
 #include "fraktor/persistence/rocksdb/store_fixture.h"
@@ -508,6 +509,70 @@ TEST_F(DamagedLog, IsRefusedIfItIsMissing) {
   ExpectRefused(folder_.path("copy"), "log (a file with a number and .log) is missing");
   std::ofstream(log, std::ios::binary) << content;
   EXPECT_TRUE(OpenCopy().ok());
+}
+
+// The reader of RocksDB takes a record with such a type for the end of the log, or loops without
+// end. It never meets one.
+TEST_F(DamagedLog, IsReadWhateverTypeARecordHas) {
+  for (int type = 0; type < 256; type += type < 12 ? 1 : 61) {
+    SCOPED_TRACE(absl::StrCat("type ", type));
+    const auto damage = [&](uintmax_t begin) {
+      std::fstream file(FreshLog(), std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(begin + 6));
+      file.put(static_cast<char>(type));
+    };
+    if (type == 1) continue;
+    damage(ends_[4]);
+    ExpectRefused(NewestLog(folder_.path("copy")), "good records follow");
+    {
+      const auto looked = OpenCopy({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip});
+      ASSERT_TRUE(looked.ok()) << looked.status();
+      EXPECT_EQ(Events(**looked), kAcknowledged + 9);
+    }
+    {
+      const auto opened = OpenCopy({.on_damaged_log = OnDamagedLog::kDropRest});
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      EXPECT_EQ(Events(**opened), 4u);
+    }
+    // The last one, which nothing follows.
+    damage(ends_[kAcknowledged + 9]);
+    {
+      const auto looked = OpenCopy({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip});
+      ASSERT_TRUE(looked.ok()) << looked.status();
+      EXPECT_EQ(Events(**looked), kAcknowledged + 9);
+    }
+    const auto opened = OpenCopy();
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(Events(**opened), kAcknowledged + 9);
+  }
+}
+
+// RocksDB reads the list of files in the same way, and would take such a record for its end.
+TEST_F(DamagedLog, IsNotJudgedByAListOfFilesThatEndsInItsMiddle) {
+  FreshLog();
+  const std::string current = ReadFile(folder_.path("copy") + "/CURRENT");
+  const std::string manifest = folder_.path("copy") + "/" + current.substr(0, current.size() - 1);
+  const std::string list = ReadFile(manifest);
+  size_t records = 0;
+  for (size_t at = 0; at < list.size(); at += ReadLogPiece(list, at, 0)->bytes, ++records) {
+    ASSERT_TRUE(ReadLogPiece(list, at, 0).has_value());
+    for (const char type : {5, 6, 7, 8}) {
+      SCOPED_TRACE(absl::StrCat("byte ", at, ", type ", static_cast<int>(type)));
+      FreshLog();
+      {
+        std::fstream file(manifest, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(at + 6));
+        file.put(type);
+      }
+      const Contents before = ContentsOfCopy();
+      for (const bool read_only : {false, true}) {
+        const absl::Status refused = OpenCopy({.read_only = read_only}).status();
+        EXPECT_EQ(ErrorKindOf<JournalErrorKind>(refused), JournalErrorKind::kCorrupt) << refused;
+        EXPECT_TRUE(ContentsOfCopy() == before);
+      }
+    }
+  }
+  EXPECT_GT(records, 3u);
 }
 
 // A log that is cut between two records looks as one does that was never longer.

@@ -533,6 +533,36 @@ TEST_F(JournalToolTest, DoesNotSayThatAllIsWellIfALogWasCutBetweenTwoRecords) {
   }
 }
 
+// RocksDB loops without end at a record that looks as if the file had been used again.
+TEST_F(JournalToolTest, EndsWhereverALogLooksUsedAgain) {
+  const std::vector<uint64_t> ends = FillLog();
+  const std::string log = Log();
+  std::filesystem::copy(log, folder_ + "/log");
+  for (const char type : {5, 6, 7, 8}) {
+    for (const bool is_behind : {false, true}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(type) << (is_behind ? " behind the log" : " in the log"));
+      std::filesystem::copy(folder_ + "/log", log, std::filesystem::copy_options::overwrite_existing);
+      {
+        std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(is_behind ? ends[2] : ends[0]) + 6);
+        file.put(type);
+        if (is_behind) file << std::string(1000, 'x');
+      }
+      for (const std::string_view command : {"list", "stats"}) {
+        EXPECT_EQ(Run({std::string(command), path_}), is_behind ? 0 : 1);
+        EXPECT_TRUE(Out("account-1")) << out_;
+      }
+      EXPECT_EQ(Run({"verify", path_}), 1);
+      EXPECT_TRUE(Out(is_behind ? "the end of a log cannot be read; 3 events" : "the log is damaged; 2 events"))
+          << out_;
+      EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), is_behind ? 0 : 1);
+      EXPECT_TRUE(Out("\"nr\":1,")) << out_;
+      EXPECT_EQ(Out("\"nr\":2,"), is_behind) << out_;
+      EXPECT_TRUE(Out("\"nr\":3,")) << out_;
+    }
+  }
+}
+
 TEST_F(JournalToolTest, NamesAMissingFileAsItWasNamed) {
   FillFiles();
   const std::string file = LargestFile(path_);
