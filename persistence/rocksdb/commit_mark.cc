@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "rocksdb/env.h"
@@ -21,40 +23,50 @@ namespace {
 constexpr std::string_view kMagic = "fraktorM";
 constexpr size_t kSlots = 2;
 constexpr size_t kSlotBytes = 512;
-constexpr size_t kCheckedBytes = 32;
+constexpr size_t kHeadBytes = 20;
+constexpr size_t kBytesPerLog = 16;
 constexpr uint64_t kMicrosBetweenSyncs = 1'000'000;
+static_assert(kHeadBytes + CommitMark::kMaxLogs * kBytesPerLog + sizeof(uint32_t) <= kSlotBytes);
 
 struct Slot {
   uint64_t serial = 0;
-  LogPosition position = {};
+  std::vector<LogPosition> logs = {};
 };
 
-std::string WriteOf(const Slot& slot) {
+std::string WriteOf(uint64_t serial, const std::vector<LogPosition>& logs) {
   std::string bytes(kMagic);
-  AppendFixed64(bytes, slot.serial);
-  AppendFixed64(bytes, slot.position.log);
-  AppendFixed64(bytes, slot.position.bytes);
+  AppendFixed64(bytes, serial);
+  AppendFixed32(bytes, static_cast<uint32_t>(logs.size()));
+  for (const LogPosition& log : logs) {
+    AppendFixed64(bytes, log.log);
+    AppendFixed64(bytes, log.bytes);
+  }
   AppendFixed32(bytes, ExtendCrc32c(0, bytes));
   return bytes;
 }
 
 std::optional<Slot> ReadSlot(std::string_view content, size_t i) {
-  const size_t at = i * kSlotBytes;
-  if (content.size() < at + kCheckedBytes + sizeof(uint32_t)) return std::nullopt;
-  const std::string_view bytes = content.substr(at, kCheckedBytes);
+  if (content.size() < i * kSlotBytes + kHeadBytes) return std::nullopt;
+  const std::string_view bytes = content.substr(i * kSlotBytes, kSlotBytes);
   if (bytes.substr(0, kMagic.size()) != kMagic) return std::nullopt;
-  if (LoadFixed32(content.data() + at + kCheckedBytes) != ExtendCrc32c(0, bytes)) return std::nullopt;
-  return Slot{.serial = LoadFixed64(bytes.data() + 8),
-              .position = {.log = LoadFixed64(bytes.data() + 16), .bytes = LoadFixed64(bytes.data() + 24)}};
+  const size_t count = LoadFixed32(bytes.data() + 16);
+  const size_t checked = kHeadBytes + count * kBytesPerLog;
+  if (count > CommitMark::kMaxLogs || bytes.size() < checked + sizeof(uint32_t)) return std::nullopt;
+  if (LoadFixed32(bytes.data() + checked) != ExtendCrc32c(0, bytes.substr(0, checked))) return std::nullopt;
+  Slot slot{.serial = LoadFixed64(bytes.data() + 8)};
+  for (const char* at = bytes.data() + kHeadBytes; at < bytes.data() + checked; at += kBytesPerLog) {
+    slot.logs.push_back({.log = LoadFixed64(at), .bytes = LoadFixed64(at + 8)});
+  }
+  return slot;
 }
 
 // The slot that counts, and its index.
 std::optional<Slot> NewestSlot(std::string_view content, size_t& index) {
   std::optional<Slot> newest;
   for (size_t i = 0; i < kSlots; ++i) {
-    const std::optional<Slot> slot = ReadSlot(content, i);
+    std::optional<Slot> slot = ReadSlot(content, i);
     if (!slot.has_value() || (newest.has_value() && newest->serial > slot->serial)) continue;
-    newest = slot;
+    newest = std::move(slot);
     index = i;
   }
   return newest;
@@ -62,12 +74,12 @@ std::optional<Slot> NewestSlot(std::string_view content, size_t& index) {
 
 }  // namespace
 
-std::optional<LogPosition> CommitMark::Read(rocksdb::Env& env, const std::string& folder) {
+std::vector<LogPosition> CommitMark::Read(rocksdb::Env& env, const std::string& folder) {
   std::string content;
-  if (!rocksdb::ReadFileToString(&env, absl::StrCat(folder, "/", kFileName), &content).ok()) return std::nullopt;
+  if (!rocksdb::ReadFileToString(&env, absl::StrCat(folder, "/", kFileName), &content).ok()) return {};
   size_t index = 0;
-  const std::optional<Slot> newest = NewestSlot(content, index);
-  return newest.has_value() ? std::optional(newest->position) : std::nullopt;
+  std::optional<Slot> newest = NewestSlot(content, index);
+  return newest.has_value() ? std::move(newest->logs) : std::vector<LogPosition>();
 }
 
 CommitMark::CommitMark(rocksdb::Env& env, const std::string& folder)
@@ -75,11 +87,12 @@ CommitMark::CommitMark(rocksdb::Env& env, const std::string& folder)
 
 CommitMark::~CommitMark() { Close(); }
 
-void CommitMark::Write(const LogPosition& position) {
-  if (has_failed_ || position.log == 0 || position == written_) return;
+void CommitMark::Write(std::vector<LogPosition> logs) {
+  if (logs.size() > kMaxLogs) logs.erase(logs.begin(), logs.end() - static_cast<std::ptrdiff_t>(kMaxLogs));
+  if (has_failed_ || logs.empty() || logs == written_) return;
   rocksdb::Status status = file_ == nullptr ? Open() : rocksdb::Status::OK();
-  if (status.ok()) status = WriteSlot(position);
-  const bool is_due = position.log != synced_log_ || env_.NowMicros() - synced_at_micros_ >= kMicrosBetweenSyncs;
+  if (status.ok()) status = WriteSlot(logs);
+  const bool is_due = logs.back().log != synced_log_ || env_.NowMicros() - synced_at_micros_ >= kMicrosBetweenSyncs;
   if (status.ok() && is_due) status = Sync();
   has_failed_ = !status.ok();
 }
@@ -89,7 +102,7 @@ void CommitMark::Close() {
   if (file_ != nullptr) file_->Close().PermitUncheckedError();
   file_.reset();
   has_failed_ = false;
-  written_ = {};
+  written_.clear();
   synced_log_ = 0;
 }
 
@@ -117,13 +130,13 @@ rocksdb::Status CommitMark::Open() {
   return env_.NewRandomRWFile(path_, &file_, rocksdb::EnvOptions());
 }
 
-rocksdb::Status CommitMark::WriteSlot(const LogPosition& position) {
-  const std::string slot = WriteOf({.serial = serial_ + 1, .position = position});
+rocksdb::Status CommitMark::WriteSlot(const std::vector<LogPosition>& logs) {
+  const std::string slot = WriteOf(serial_ + 1, logs);
   const rocksdb::Status written = file_->Write(next_slot_ * kSlotBytes, rocksdb::Slice(slot));
   if (!written.ok()) return written;
   ++serial_;
   next_slot_ = (next_slot_ + 1) % kSlots;
-  written_ = position;
+  written_ = logs;
   is_dirty_ = true;
   return written;
 }
@@ -132,7 +145,7 @@ rocksdb::Status CommitMark::Sync() {
   const rocksdb::Status synced = file_->Sync();
   if (!synced.ok()) return synced;
   is_dirty_ = false;
-  synced_log_ = written_.log;
+  synced_log_ = written_.back().log;
   synced_at_micros_ = env_.NowMicros();
   return synced;
 }

@@ -10,10 +10,10 @@
 // the commit: the mark stays behind then, until the database is opened again.
 //
 // The format of the file COMMIT-MARK: two slots, at byte 0 and at byte 512, written in turn, so
-// that one of them is whole at any time. The whole slot with the greater serial number counts. A
-// slot has 36 bytes, numbers are little endian: "fraktorM", serial number (8 bytes), number of the
-// log (8 bytes), bytes of the log that were synced (8 bytes), and the CRC-32C of those 32 bytes
-// (4 bytes). Everything else is 0.
+// that one of them is whole at any time. The whole slot with the greater serial number counts.
+// Numbers are little endian. A slot has "fraktorM", a serial number (8 bytes), how many logs follow
+// (4 bytes), for each log its number (8 bytes) and how many bytes of it were synced (8 bytes), and
+// the CRC-32C of all that (4 bytes). The rest of the file is 0.
 //
 // Thread safety: one thread.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_COMMIT_MARK_H_
@@ -22,17 +22,17 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <vector>
 
 #include "rocksdb/env.h"
 #include "rocksdb/status.h"
 
 namespace fraktor::inline v0 {
 
-// A place in the write-ahead logs of a database.
+// How much of a write-ahead log was synced.
 struct LogPosition {
-  // The number of the file. 0 if there is none.
+  // The number of the file.
   uint64_t log = 0;
   uint64_t bytes = 0;
 
@@ -43,22 +43,27 @@ class CommitMark {
  public:
   static constexpr const char* kFileName = "COMMIT-MARK";
 
-  // Safe while a store has the folder open and writes the mark.
-  static std::optional<LogPosition> Read(rocksdb::Env& env, const std::string& folder);
+  // A mark has no more logs.
+  static constexpr size_t kMaxLogs = 30;
+
+  // The logs in the order of their numbers; none if there is no mark. Safe while a store has the
+  // folder open and writes the mark.
+  static std::vector<LogPosition> Read(rocksdb::Env& env, const std::string& folder);
 
   CommitMark(rocksdb::Env& env, const std::string& folder);
   ~CommitMark();
   CommitMark(const CommitMark&) = delete;
   CommitMark& operator=(const CommitMark&) = delete;
 
-  // The log is synced up to there. Makes the file if there is none.
-  void Write(const LogPosition& position);
+  // The logs are synced up to there. They come in the order of their numbers; the newest kMaxLogs
+  // count. Makes the file if there is none.
+  void Write(std::vector<LogPosition> logs);
   // Syncs what was written, and closes the file; Write opens it again.
   void Close();
 
  private:
   rocksdb::Status Open();
-  rocksdb::Status WriteSlot(const LogPosition& position);
+  rocksdb::Status WriteSlot(const std::vector<LogPosition>& logs);
   rocksdb::Status Sync();
 
   rocksdb::Env& env_;
@@ -67,7 +72,7 @@ class CommitMark {
   std::unique_ptr<rocksdb::RandomRWFile> file_;
   // Whether writing has failed.
   bool has_failed_ = false;
-  LogPosition written_;
+  std::vector<LogPosition> written_;
   // Whether `written_` is not synced yet.
   bool is_dirty_ = false;
   uint64_t synced_log_ = 0;

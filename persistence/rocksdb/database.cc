@@ -248,7 +248,7 @@ absl::Status Database::OpenFiles() {
   RocksDbOpenReport found;
   // A store that has the database open writes a log, then the mark, and goes on to another log. So
   // they are read the other way round.
-  const std::optional<LogPosition> mark = is_new_ ? std::nullopt : CommitMark::Read(env(), options_.path);
+  const std::vector<LogPosition> mark = is_new_ ? std::vector<LogPosition>() : CommitMark::Read(env(), options_.path);
   const LogsNeeded needed = is_new_ ? LogsNeeded() : SurveyNeed(env(), options_.path);
   const std::vector<LogSurvey> logs = SurveyLogs(env(), options_.path);
   if (!is_new_ && !folder.has_only_first_manifest) {
@@ -357,7 +357,7 @@ absl::Status Database::CheckFolder(const StoreFolder& folder) const {
   return absl::OkStatus();
 }
 
-absl::Status Database::CheckLogs(const std::optional<LogPosition>& mark, LogsNeeded needed,
+absl::Status Database::CheckLogs(const std::vector<LogPosition>& mark, LogsNeeded needed,
                                  const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
                                  RocksDbOpenReport& found) const {
   const auto judge = [&](const std::string& text) -> absl::Status {

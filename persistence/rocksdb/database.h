@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -129,7 +128,7 @@ class Database {
   // Whether the logs are there that are needed, and are whole up to their torn end; what they are not goes to `dropped`
   // and `damaged`.
   // `mark` was read before `needed`, and that before `logs`.
-  absl::Status CheckLogs(const std::optional<LogPosition>& mark, LogsNeeded needed,
+  absl::Status CheckLogs(const std::vector<LogPosition>& mark, LogsNeeded needed,
                          const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
                          RocksDbOpenReport& found) const;
   // Logs of lower numbers are waste that was not taken away. 0 if nobody knows.

@@ -1,11 +1,13 @@
 #include "fraktor/persistence/rocksdb/log_files.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -89,15 +91,18 @@ std::unique_ptr<rocksdb::Env> LogFiles::MakeEnv(rocksdb::Env& base) {
   return std::make_unique<EnvOfFiles>(base, shared_from_this());
 }
 
-LogPosition LogFiles::synced() const {
+std::vector<LogPosition> LogFiles::synced() const {
   MutexLock lock(mutex_);
-  return synced_;
+  std::vector<LogPosition> logs;
+  logs.reserve(synced_.size());
+  for (const auto& [log, bytes] : synced_) logs.push_back({.log = log, .bytes = bytes});
+  return logs;
 }
 
 void LogFiles::NoteSynced(const LogPosition& position) {
   MutexLock lock(mutex_);
-  if (position.log < synced_.log || (position.log == synced_.log && position.bytes <= synced_.bytes)) return;
-  synced_ = position;
+  uint64_t& bytes = synced_[position.log];
+  bytes = std::max(bytes, position.bytes);
 }
 
 IOStatus LogFiles::NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -120,6 +125,14 @@ IOStatus LogFiles::NewWritableFile(const std::string& path, const rocksdb::FileO
   const IOStatus made = target()->NewWritableFile(path, options, &file, debug);
   if (made.ok()) *result = std::make_unique<WatchedLog>(shared_from_this(), *number, std::move(file));
   return made;
+}
+
+IOStatus LogFiles::DeleteFile(const std::string& path, const IOOptions& options, IODebugContext* debug) {
+  if (const std::optional<uint64_t> number = LogNumberOf(path); number.has_value()) {
+    MutexLock lock(mutex_);
+    synced_.erase(*number);
+  }
+  return target()->DeleteFile(path, options, debug);
 }
 
 }  // namespace fraktor::inline v0

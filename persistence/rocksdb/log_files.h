@@ -6,10 +6,12 @@
 #define FRAKTOR_PERSISTENCE_ROCKSDB_LOG_FILES_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "rocksdb/env.h"
@@ -34,8 +36,9 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
   // An environment with these files, and everything else of `base`.
   std::unique_ptr<rocksdb::Env> MakeEnv(rocksdb::Env& base);
 
-  // The newest log of which something was synced, and how much. Log 0 if there is none.
-  LogPosition synced() const;
+  // The logs of which something was synced, and which are not deleted yet, in the order of their
+  // numbers.
+  std::vector<LogPosition> synced() const;
 
   const char* Name() const override { return "fraktor::LogFiles"; }
   rocksdb::IOStatus NewSequentialFile(const std::string& path, const rocksdb::FileOptions& options,
@@ -44,6 +47,8 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
   rocksdb::IOStatus NewWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                                     std::unique_ptr<rocksdb::FSWritableFile>* result,
                                     rocksdb::IODebugContext* debug) override;
+  rocksdb::IOStatus DeleteFile(const std::string& path, const rocksdb::IOOptions& options,
+                               rocksdb::IODebugContext* debug) override;
 
  private:
   class WatchedLog;
@@ -52,7 +57,8 @@ class LogFiles final : public rocksdb::FileSystemWrapper, public std::enable_sha
 
   const LogReading reading_;
   mutable Mutex mutex_;
-  LogPosition synced_ ABSL_GUARDED_BY(mutex_);
+  // Bytes by the number of the log.
+  std::map<uint64_t, uint64_t> synced_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::inline v0

@@ -192,18 +192,11 @@ LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path) {
 std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs) {
   if (!needed.first.has_value()) return std::nullopt;
   const LogSurvey* before = nullptr;
-  const LogSurvey* blank = nullptr;
   const bool has_first =
       std::any_of(logs.begin(), logs.end(), [&needed](const LogSurvey& log) { return log.number == *needed.first; });
   for (const LogSurvey& log : logs) {
     if (log.number < *needed.first) continue;
     if (needed.first_is_log && !has_first) return absl::StrCat("before ", log.path);
-    // RocksDB begins no other log before there is something in one.
-    if (!log.has_records) {
-      if (blank == nullptr) blank = &log;
-      continue;
-    }
-    if (blank != nullptr) return absl::StrCat("in ", blank->path, ", before ", log.path);
     if (log.first_sequence == 0) continue;
     const uint64_t expected = before == nullptr ? needed.sequence + 1 : before->next_sequence;
     if (log.first_sequence > expected && (before != nullptr || !has_first)) {
@@ -215,19 +208,23 @@ std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vecto
   return std::nullopt;
 }
 
-std::optional<std::string> LostBeforeMark(const std::optional<LogPosition>& mark, const LogsNeeded& needed,
+std::optional<std::string> LostBeforeMark(const std::vector<LogPosition>& mark, const LogsNeeded& needed,
                                           const std::vector<LogSurvey>& logs) {
-  if (!mark.has_value() || mark->log < needed.first.value_or(0)) return std::nullopt;
-  const auto log =
-      std::find_if(logs.begin(), logs.end(), [&mark](const LogSurvey& found) { return found.number == mark->log; });
-  if (log == logs.end()) {
-    return absl::StrCat("the write-ahead log ", absl::Dec(mark->log, absl::kZeroPad6), ".log is missing, of which ",
-                        mark->bytes, " bytes were synced");
+  for (const LogPosition& position : mark) {
+    if (position.log < needed.first.value_or(0)) continue;
+    const auto log = std::find_if(logs.begin(), logs.end(),
+                                  [&position](const LogSurvey& found) { return found.number == position.log; });
+    if (log != logs.end()) {
+      const uint64_t whole = log->damaged_at.value_or(log->bytes);
+      if (whole >= position.bytes) continue;
+      return absl::StrCat(log->path, " can be read up to byte ", whole, ", and ", position.bytes,
+                          " bytes of it were synced: what was acknowledged last is lost");
+    }
+    if (position.log != mark.back().log) continue;
+    return absl::StrCat("the write-ahead log ", absl::Dec(position.log, absl::kZeroPad6), ".log is missing, of which ",
+                        position.bytes, " bytes were synced");
   }
-  const uint64_t whole = log->damaged_at.value_or(log->bytes);
-  if (whole >= mark->bytes) return std::nullopt;
-  return absl::StrCat(log->path, " can be read up to byte ", whole, ", and ", mark->bytes,
-                      " bytes of it were synced: what was acknowledged last is lost");
+  return std::nullopt;
 }
 
 }  // namespace fraktor::inline v0

@@ -66,9 +66,10 @@ LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path);
 // that are damaged: those are to be judged first.
 std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs);
 
-// The log that the mark names ends before the mark, or is missing: a text that says so. None if
-// nothing is lost, if there is no mark, or if that log no longer counts.
-std::optional<std::string> LostBeforeMark(const std::optional<LogPosition>& mark, const LogsNeeded& needed,
+// The first log that ends before its place in the mark, or the newest log of the mark if it is
+// missing: a text that says so. None if nothing is lost. Logs that no longer count are left out,
+// and so are other logs that are missing: MissingLog finds those.
+std::optional<std::string> LostBeforeMark(const std::vector<LogPosition>& mark, const LogsNeeded& needed,
                                           const std::vector<LogSurvey>& logs);
 
 }  // namespace fraktor::inline v0
