@@ -285,7 +285,7 @@ absl::Status Database::OpenChecked(rocksdb::DBOptions db_options, const std::vec
   const auto logger = std::make_shared<RecoveryLogger>(log_file);
   db_options.info_log = logger;
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {
-      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions()}};
+      {rocksdb::kDefaultColumnFamilyName, options_.default_family}};
   for (const ColumnFamily& family : options_.column_families) descriptors.emplace_back(family.name, family.options);
   for (const std::string& name : existing) {
     bool is_known = false;
@@ -394,14 +394,14 @@ absl::Status Database::CheckLogs(const std::vector<LogPosition>& mark, LogsNeede
         log.good_behind.has_value() ? absl::StrCat("from byte ", *log.good_behind, " on") : "in a later log",
         ": this is not the torn end that a crash leaves, and what was acknowledged is concerned"));
   }
-  if (const std::optional<std::string> missing = MissingLog(needed, logs); missing.has_value()) {
-    return judge(absl::StrCat("a write-ahead log (a file with a number and .log) is missing, or its end, ", *missing,
-                              ", with what was stored then"));
-  }
   if (const std::optional<std::string> lost = LostBeforeMark(mark, needed, logs); lost.has_value()) {
     return judge(absl::StrCat(*lost, " (", options_.path, "/", CommitMark::kFileName,
                               " says how much was synced; if the folder comes from a backup that has no such file, "
                               "remove this one)"));
+  }
+  if (const std::optional<std::string> missing = MissingLog(needed, logs); missing.has_value()) {
+    return judge(absl::StrCat("a write-ahead log (a file with a number and .log) is missing, or its end, ", *missing,
+                              ", with what was stored then"));
   }
   for (const LogSurvey& log : logs) {
     if (!log.damaged_at.has_value()) continue;
@@ -483,6 +483,10 @@ absl::Status Database::UnfinishedError() const {
 }
 
 absl::Status Database::CheckIdentity() {
+  if (options_.check != nullptr) {
+    ++report_.open_count;
+    return options_.check(*db_);
+  }
   const auto read = [this](std::string_view key, std::string& value) {
     return db_->Get(rocksdb::ReadOptions(), handles_[0], ToSlice(key), &value);
   };

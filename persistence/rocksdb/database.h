@@ -55,6 +55,11 @@ class Database {
     std::string format = {};
     uint32_t schema_version = 1;
     std::vector<ColumnFamily> column_families = {};
+    // The options of the default column family.
+    rocksdb::ColumnFamilyOptions default_family = {};
+    // Says whether the database is what its owner expects. For databases that do not describe
+    // themselves as said above: nothing is written into them. Null: they do.
+    std::function<absl::Status(rocksdb::DB&)> check = {};
     bool create_if_missing = true;
     bool read_only = false;
     OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;

@@ -32,7 +32,8 @@ enum class OnDamagedLog {
 };
 
 struct RocksDbOpenReport {
-  // How often the database has been opened for writing, this time included.
+  // How often the database has been opened for writing, this time included. If the database does
+  // not count that: how often it was opened in this process.
   uint64_t open_count = 0;
   // One line for each place where something unreadable was dropped from the write-ahead log: the file, how many bytes
   // and why. At most 100.
