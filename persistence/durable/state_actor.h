@@ -26,7 +26,12 @@ namespace fraktor::inline v0 {
 
 struct StateActorOptions {
   // If it does not say which errors are failures, those are that the store is to blame for.
-  CircuitBreakerOptions breaker = {.name = "state store", .max_failures = 10, .reset_timeout = absl::Seconds(30)};
+  // A store that works again, as after a full disk, is used again within seconds.
+  CircuitBreakerOptions breaker = {.name = "state store",
+                                   .max_failures = 10,
+                                   .reset_timeout = absl::Seconds(1),
+                                   .backoff_factor = 2,
+                                   .max_reset_timeout = absl::Seconds(10)};
 
   // InvalidArgument that names the option.
   absl::Status Validate() const { return breaker.Validate(); }

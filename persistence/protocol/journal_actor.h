@@ -52,7 +52,12 @@ namespace fraktor::inline v0 {
 
 struct JournalActorOptions {
   // If it does not say which errors are failures, those are that the storage is to blame for.
-  CircuitBreakerOptions breaker = {.name = "journal", .max_failures = 10, .reset_timeout = absl::Seconds(30)};
+  // A store that works again, as after a full disk, is used again within seconds.
+  CircuitBreakerOptions breaker = {.name = "journal",
+                                   .max_failures = 10,
+                                   .reset_timeout = absl::Seconds(1),
+                                   .backoff_factor = 2,
+                                   .max_reset_timeout = absl::Seconds(10)};
   // So many writes may be under way in the storage; what comes meanwhile is collected. More than one serve a storage that
   // works on several at once.
   size_t max_writes_in_flight = 1;

@@ -16,6 +16,7 @@
 
 #include "fraktor/actor/actor.h"
 #include "fraktor/actor/cell/actor_props.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/testkit/test_kit.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
@@ -853,6 +854,55 @@ TEST_F(JournalActorTest, HasABreakerForWritesAndTheHighestNumberButNotForReplays
   storage_->failure = absl::OkStatus();
   kit_.Advance(absl::Seconds(31));
   SendWrites(probe_, WritesOf("a", 6, 6, epoch));
+  probe_.Expect<WriteMessagesSuccessful>();
+  probe_.Expect<WriteMessageSuccess>();
+}
+
+// An operator sees on the node of the journal that its disk is full, and that there is room again.
+TEST_F(JournalActorTest, LogsThatItsStorageFailsAndWorksAgain) {
+  Start();
+  const uint64_t epoch = Open("a");
+  const auto fails = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+      probe_.Expect<WriteMessagesFailed>();
+      probe_.Expect<WriteMessageFailure>();
+    }
+  };
+  const auto full = MakeError(absl::StatusCode::kResourceExhausted, JournalErrorKind::kDiskFull, "no room on the disk");
+  storage_->failure = full;
+  // Once, also while the breaker rejects the calls.
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "the journal fails: no room on the disk"}, 1,
+                 [&] { fails(12); });
+  kit_.Advance(absl::Seconds(11));
+  storage_->failure = absl::UnavailableError("no disk");
+  kit_.ExpectLog({.level = LogLevel::kError, .contains = "the journal fails: no disk"}, 1, [&] { fails(1); });
+  kit_.Advance(absl::Seconds(11));
+  storage_->failure = absl::OkStatus();
+  kit_.ExpectLog({.level = LogLevel::kInfo, .contains = "the journal works again"}, 1, [&] {
+    SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+    probe_.Expect<WriteMessagesSuccessful>();
+    probe_.Expect<WriteMessageSuccess>();
+  });
+}
+
+TEST_F(JournalActorTest, IsUsedAgainSoonAfterItsStorageWorksAgain) {
+  Start();
+  const uint64_t epoch = Open("a");
+  storage_->failure =
+      MakeError(absl::StatusCode::kResourceExhausted, JournalErrorKind::kDiskFull, "no room on the disk");
+  // For a long time.
+  for (int second = 0; second < 100; ++second) {
+    for (int i = 0; i < 11; ++i) {
+      SendWrites(probe_, WritesOf("a", 1, 1, epoch));
+      probe_.Expect<WriteMessagesFailed>();
+      probe_.Expect<WriteMessageFailure>();
+    }
+    kit_.Advance(absl::Seconds(1));
+  }
+  storage_->failure = absl::OkStatus();
+  kit_.Advance(absl::Seconds(10));
+  SendWrites(probe_, WritesOf("a", 1, 1, epoch));
   probe_.Expect<WriteMessagesSuccessful>();
   probe_.Expect<WriteMessageSuccess>();
 }

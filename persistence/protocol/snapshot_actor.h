@@ -48,7 +48,9 @@ struct SnapshotActorOptions {
   CircuitBreakerOptions breaker = {.name = "snapshot store",
                                    .max_failures = 5,
                                    .call_timeout = absl::Seconds(20),
-                                   .reset_timeout = absl::Seconds(60)};
+                                   .reset_timeout = absl::Seconds(1),
+                                   .backoff_factor = 2,
+                                   .max_reset_timeout = absl::Seconds(10)};
   // So many snapshots of an id are tried, the newest first, if they cannot be read.
   int max_load_attempts = 3;
   // DeleteSnapshot and DeleteSnapshots are published as events.

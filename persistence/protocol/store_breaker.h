@@ -1,4 +1,5 @@
-// Calls of a store through a circuit breaker, which cost little when the answer is there at once.
+// StoreBreaker: calls of a store through a circuit breaker, which cost little when the answer is
+// there at once. It logs when the store begins to fail, and when it works again.
 #ifndef FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 #define FRAKTOR_PERSISTENCE_PROTOCOL_STORE_BREAKER_H_
 
@@ -6,14 +7,18 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 
 #include "fraktor/actor/context/actor_context.h"
+#include "fraktor/actor/event/log.h"
 #include "fraktor/actor/pattern/circuit_breaker.h"
+#include "fraktor/actor/system/actor_system.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/protocol/pending_operations.h"
 #include "fraktor/utils/future/future.h"
@@ -98,6 +103,7 @@ class StoreBreaker {
       return;
     }
     FutureResult<T> result = future.Take();
+    LogChange(context, StatusOf(result));
     if (IsFailure(StatusOf(result))) {
       is_clean_ = false;
       breaker_->Fail();
@@ -111,7 +117,7 @@ class StoreBreaker {
   // The same for a call that answers at once, into `result`, or returns false and has done nothing. False also if the
   // breaker has to be asked: then the caller uses Run.
   template <class Call, class Result>
-  bool RunAtOnce(Call&& call, Result& result) {
+  bool RunAtOnce(ActorContext& context, Call&& call, Result& result) {
     if (!is_clean_) return false;
     try {
       if (!call()) return false;
@@ -119,6 +125,7 @@ class StoreBreaker {
       result = StatusFromException(CaptureException());
     }
     if (IsFailure(StatusOf(result))) {
+      LogChange(context, StatusOf(result));
       is_clean_ = false;
       breaker_->Fail();
     }
@@ -134,12 +141,44 @@ class StoreBreaker {
     return std::find(harmless.begin(), harmless.end(), status.code()) == harmless.end();
   }
 
+  // Logs when the store begins to fail, or to fail for another reason, and when it works again.
+  void LogChange(ActorContext& context, const absl::Status& status) {
+    if (status.ok()) {
+      if (!failure_.has_value()) return;
+      failure_.reset();
+      Log(context, LogLevel::kInfo, absl::StrCat("the ", options_.name, " works again"));
+      return;
+    }
+    // The breaker itself has answered, or too much waits: the store has not said anything.
+    const std::optional<JournalErrorKind> kind = ErrorKindOf<JournalErrorKind>(status);
+    if (ErrorKindOf<CircuitBreakerErrorKind>(status).has_value() || kind == JournalErrorKind::kOverloaded ||
+        kind == JournalErrorKind::kClosed || !IsFailure(status)) {
+      return;
+    }
+    const Failure failure{.code = status.code(), .kind = kind};
+    if (failure_ == failure) return;
+    failure_ = failure;
+    Log(context, LogLevel::kError, absl::StrCat("the ", options_.name, " fails: ", status.message()));
+  }
+  static void Log(ActorContext& context, LogLevel level, const std::string& text) {
+    const std::string path = context.Path();
+    context.system().log().Log(level, {.at = context.system().toolbox().WallNow(), .path = path, .text = text});
+  }
+
+  struct Failure {
+    absl::StatusCode code = absl::StatusCode::kUnknown;
+    std::optional<JournalErrorKind> kind = {};
+
+    friend bool operator==(const Failure&, const Failure&) = default;
+  };
+
   template <class T, class Done>
   void Await(ActorContext& context, PendingOperations& operations, Future<T> future, Done&& done) {
     ++waiting_;
     operations.Await(context, std::move(future),
-                     [this, done = std::forward<Done>(done)](FutureResult<T> result) mutable {
+                     [this, &context, done = std::forward<Done>(done)](FutureResult<T> result) mutable {
                        --waiting_;
+                       LogChange(context, StatusOf(result));
                        done(std::move(result));
                      });
   }
@@ -150,6 +189,8 @@ class StoreBreaker {
   size_t waiting_ = 0;
   // The breaker is closed, has seen no failure, and waits for nothing: it need not be asked.
   bool is_clean_ = true;
+  // The failure that was logged last, if the store has not worked since.
+  std::optional<Failure> failure_;
 };
 
 }  // namespace fraktor::inline v0::protocol_internal

@@ -9,9 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "rocksdb/db.h"
-#include "rocksdb/options.h"
-#include "rocksdb/status.h"
 #include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
@@ -165,17 +162,13 @@ absl::Status CommitQueue::GoOn() {
 
 absl::Status CommitQueue::Commit(rocksdb::WriteBatch& batch) {
   if (batch.Count() == 0) return absl::OkStatus();
-  rocksdb::WriteOptions write;
-  write.sync = options_.sync;
-  rocksdb::Status written;
+  absl::Status committed;
   {
     const InsertHints::Use use(options_.hints.get(), batch);
-    written = database_.db().Write(write, &batch);
+    committed = database_.Commit(options_.sync, batch);
   }
-  const absl::Status committed = database_.ToStatus(written, "write");
   if (!committed.ok()) {
     failed_ = true;
-    database_.NoteFailure();
     if (options_.on_failure) options_.on_failure();
   }
   return committed;

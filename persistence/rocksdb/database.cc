@@ -29,8 +29,11 @@
 #include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/journal/journal_error.h"
+#include "fraktor/persistence/rocksdb/commit_mark.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
+#include "fraktor/persistence/rocksdb/log_files.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
+#include "fraktor/persistence/rocksdb/log_view.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/persistence/rocksdb/store_folder.h"
@@ -98,9 +101,9 @@ class RecoveryLogger final : public rocksdb::Logger {
   std::vector<std::string> dropped_ ABSL_GUARDED_BY(mutex_);
 };
 
-rocksdb::DBOptions MakeDbOptions(const Database::Options& options) {
+rocksdb::DBOptions MakeDbOptions(const Database::Options& options, rocksdb::Env& env) {
   rocksdb::DBOptions db;
-  if (options.env != nullptr) db.env = options.env;
+  db.env = &env;
   db.create_if_missing = options.create_if_missing;
   db.create_missing_column_families = true;
   // The acknowledged prefix opens, whatever has become of the end.
@@ -182,6 +185,14 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(Options options) {
   return database;
 }
 
+Database::Database(Options options)
+    : options_(std::move(options)),
+      files_(std::make_shared<LogFiles>(env().GetFileSystem(), options_.on_damaged_log == OnDamagedLog::kSkip
+                                                                   ? LogReading::kGoodRecords
+                                                                   : LogReading::kUpToDamage)),
+      db_env_(files_->MakeEnv(env())),
+      mark_(env(), options_.path) {}
+
 Database::~Database() { Close().IgnoreError(); }
 
 absl::Status Database::OpenAll() {
@@ -226,7 +237,7 @@ absl::Status Database::OpenFiles() {
   if (!looked.ok()) return ToStatus(looked, "open");
   FRAKTOR_RETURN_IF_ERROR(CheckFolder(folder));
   is_new_ = folder.kind != StoreFolder::Kind::kDatabase;
-  const rocksdb::DBOptions db_options = MakeDbOptions(options_);
+  const rocksdb::DBOptions db_options = MakeDbOptions(options_, *db_env_);
   // All that are there have to be opened, also those of a newer schema, so that the schema can be read at all.
   std::vector<std::string> existing;
   if (!is_new_) {
@@ -235,15 +246,17 @@ absl::Status Database::OpenFiles() {
   }
   may_be_unfinished_ = !is_new_ && !folder.has_tables && HasOnlyOwnFamilies(existing);
   RocksDbOpenReport found;
-  // Before the logs are listed: a store that has it open goes on to others.
+  // A store that has the database open writes a log, then the mark, and goes on to another log. So
+  // they are read the other way round.
+  const std::vector<LogPosition> mark = is_new_ ? std::vector<LogPosition>() : CommitMark::Read(env(), options_.path);
   const LogsNeeded needed = is_new_ ? LogsNeeded() : SurveyNeed(env(), options_.path);
   const std::vector<LogSurvey> logs = SurveyLogs(env(), options_.path);
   if (!is_new_ && !folder.has_only_first_manifest) {
-    FRAKTOR_RETURN_IF_ERROR(CheckLogs(needed, existing, logs, found));
+    FRAKTOR_RETURN_IF_ERROR(CheckLogs(mark, needed, existing, logs, found));
   }
   // Before it is opened for writing, which would add what it lacks.
   if (!is_new_ && !HasAllFamilies(existing)) {
-    FRAKTOR_ASSIGN_OR_RETURN(is_new_, IsUnfinished(existing, &env()));
+    FRAKTOR_ASSIGN_OR_RETURN(is_new_, IsUnfinished(existing, db_env_.get()));
     if (is_new_ && options_.read_only) return UnfinishedError();
   }
   // What was said when it was opened first stays.
@@ -272,7 +285,7 @@ absl::Status Database::OpenChecked(rocksdb::DBOptions db_options, const std::vec
   const auto logger = std::make_shared<RecoveryLogger>(log_file);
   db_options.info_log = logger;
   std::vector<rocksdb::ColumnFamilyDescriptor> descriptors = {
-      {rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions()}};
+      {rocksdb::kDefaultColumnFamilyName, options_.default_family}};
   for (const ColumnFamily& family : options_.column_families) descriptors.emplace_back(family.name, family.options);
   for (const std::string& name : existing) {
     bool is_known = false;
@@ -344,8 +357,9 @@ absl::Status Database::CheckFolder(const StoreFolder& folder) const {
   return absl::OkStatus();
 }
 
-absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::string>& existing,
-                                 std::vector<LogSurvey> logs, RocksDbOpenReport& found) const {
+absl::Status Database::CheckLogs(const std::vector<LogPosition>& mark, LogsNeeded needed,
+                                 const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
+                                 RocksDbOpenReport& found) const {
   const auto judge = [&](const std::string& text) -> absl::Status {
     found.damaged.push_back(text);
     if (options_.on_damaged_log != OnDamagedLog::kRefuse) return absl::OkStatus();
@@ -357,7 +371,9 @@ absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::strin
   const auto lacks_newest = [&] { return logs.empty() || logs.back().number < needed.newest; };
   // All are there at any time, but a list of files that change, since a store has it open, may be without some.
   for (int attempt = 0; attempt < kMaxLooks; ++attempt) {
-    if (!lacks_newest() && !MissingLog(needed, logs).has_value()) break;
+    if (!lacks_newest() && !MissingLog(needed, logs).has_value() && !LostBeforeMark(mark, needed, logs).has_value()) {
+      break;
+    }
     needed = SurveyNeed(env(), options_.path);
     logs = SurveyLogs(env(), options_.path);
   }
@@ -378,6 +394,11 @@ absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::strin
         log.good_behind.has_value() ? absl::StrCat("from byte ", *log.good_behind, " on") : "in a later log",
         ": this is not the torn end that a crash leaves, and what was acknowledged is concerned"));
   }
+  if (const std::optional<std::string> lost = LostBeforeMark(mark, needed, logs); lost.has_value()) {
+    return judge(absl::StrCat(*lost, " (", options_.path, "/", CommitMark::kFileName,
+                              " says how much was synced; if the folder comes from a backup that has no such file, "
+                              "remove this one)"));
+  }
   if (const std::optional<std::string> missing = MissingLog(needed, logs); missing.has_value()) {
     return judge(absl::StrCat("a write-ahead log (a file with a number and .log) is missing, or its end, ", *missing,
                               ", with what was stored then"));
@@ -397,7 +418,7 @@ absl::Status Database::CheckLogs(LogsNeeded needed, const std::vector<std::strin
 
 uint64_t Database::FirstLogThatCounts(const std::vector<std::string>& existing) const {
   uint64_t number = 0;
-  const rocksdb::Status looked = Look(options_.path, existing, &env(),
+  const rocksdb::Status looked = Look(options_.path, existing, db_env_.get(),
                                       [&number](rocksdb::DB& db, const std::vector<rocksdb::ColumnFamilyHandle*>&) {
                                         if (!db.GetIntProperty(rocksdb::DB::Properties::kMinLogNumberToKeep, &number))
                                           number = 0;
@@ -462,6 +483,10 @@ absl::Status Database::UnfinishedError() const {
 }
 
 absl::Status Database::CheckIdentity() {
+  if (options_.check != nullptr) {
+    ++report_.open_count;
+    return options_.check(*db_);
+  }
   const auto read = [this](std::string_view key, std::string& value) {
     return db_->Get(rocksdb::ReadOptions(), handles_[0], ToSlice(key), &value);
   };
@@ -500,9 +525,16 @@ absl::Status Database::CheckIdentity() {
   batch.Put(handles_[0], ToSlice(kSchemaKey), schema);
   batch.Put(handles_[0], ToSlice(kOpenCountKey), opens);
   // Synced even where the store does not sync: offsets are made of it and must never come twice.
+  return Commit(/*sync=*/true, batch);
+}
+
+absl::Status Database::Commit(bool sync, rocksdb::WriteBatch& batch) {
   rocksdb::WriteOptions write;
-  write.sync = true;
-  return ToStatus(db_->Write(write, &batch), "count its opening");
+  write.sync = sync;
+  const absl::Status written = ToStatus(db_->Write(write, &batch), "write");
+  has_failed_ = has_failed_ || !written.ok();
+  if (written.ok() && sync) mark_.Write(files_->synced());
+  return written;
 }
 
 absl::Status Database::Close() {
@@ -515,6 +547,10 @@ absl::Status Database::LetGo() {
   rocksdb::Status synced;
   if (!options_.read_only && !has_failed_) synced = db_->SyncWAL();
   if (synced.IsNotSupported()) synced = rocksdb::Status::OK();  // files in memory
+  if (!options_.read_only) {
+    if (!has_failed_ && synced.ok()) mark_.Write(files_->synced());
+    mark_.Close();
+  }
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {
     db_->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
   }

@@ -3,11 +3,13 @@
 //   Database::Options options{.path = "/var/lib/shop/journal", .format = "fraktor-journal", .schema_version = 1};
 //   options.column_families.push_back({.name = "events", .options = ...});
 //   std::unique_ptr<Database> database = Database::Open(std::move(options)).value();
-//   database->db().Put(rocksdb::WriteOptions(), database->column_family(0), key, value);
+//   batch.Put(database->column_family(0), key, value);
+//   FRAKTOR_RETURN_IF_ERROR(database->Commit(/*sync=*/true, batch));
 //
-// The default column family has what the database says of itself: its format, the version of its schema, and how often
-// it has been opened. A newer schema, another format, a database or a folder of something else, one that is incomplete,
-// a log that is damaged before its end, and a full disk are refused before anything is written.
+// The default column family has what the database says of itself: its format, the version of its
+// schema, and how often it has been opened. Open refuses, before anything is written: a newer
+// schema, another format, a database or a folder of something else, an incomplete one, a log that
+// is damaged before its end, a log that ends before what was synced (CommitMark), a full disk.
 //
 // After a failed write RocksDB may be past mending: Reopen closes it and opens it again, while readers wait.
 //
@@ -30,7 +32,10 @@
 #include "rocksdb/env.h"
 #include "rocksdb/options.h"
 #include "rocksdb/status.h"
+#include "rocksdb/write_batch.h"
 
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/persistence/rocksdb/log_files.h"
 #include "fraktor/persistence/rocksdb/log_survey.h"
 #include "fraktor/persistence/rocksdb/open_report.h"
 #include "fraktor/persistence/rocksdb/store_folder.h"
@@ -50,6 +55,11 @@ class Database {
     std::string format = {};
     uint32_t schema_version = 1;
     std::vector<ColumnFamily> column_families = {};
+    // The options of the default column family.
+    rocksdb::ColumnFamilyOptions default_family = {};
+    // Says whether the database is what its owner expects. For databases that do not describe
+    // themselves as said above: nothing is written into them. Null: they do.
+    std::function<absl::Status(rocksdb::DB&)> check = {};
     bool create_if_missing = true;
     bool read_only = false;
     OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;
@@ -105,15 +115,15 @@ class Database {
   // Syncs the log, unless a write has failed, and lets the files go. Also done by the destructor.
   absl::Status Close();
 
-  // A write has failed. A log that has seen an error must not be touched: RocksDB takes that for a bug of its own, and
-  // where it was compiled with assertions it ends the process.
-  void NoteFailure() { has_failed_ = true; }
+  // Writes the batch, and syncs it if `sync`. All writes go this way, so that the mark beside the
+  // database follows what is synced. After an error the database must be opened again.
+  absl::Status Commit(bool sync, rocksdb::WriteBatch& batch);
 
   // The error of an operation on this database; `what` says which. OK for OK.
   absl::Status ToStatus(const rocksdb::Status& status, std::string_view what) const;
 
  private:
-  explicit Database(Options options) : options_(std::move(options)) {}
+  explicit Database(Options options);
 
   absl::Status OpenAll();
   absl::Status OpenFiles();
@@ -122,7 +132,9 @@ class Database {
   absl::Status CheckFolder(const StoreFolder& folder) const;
   // Whether the logs are there that are needed, and are whole up to their torn end; what they are not goes to `dropped`
   // and `damaged`.
-  absl::Status CheckLogs(LogsNeeded needed, const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
+  // `mark` was read before `needed`, and that before `logs`.
+  absl::Status CheckLogs(const std::vector<LogPosition>& mark, LogsNeeded needed,
+                         const std::vector<std::string>& existing, std::vector<LogSurvey> logs,
                          RocksDbOpenReport& found) const;
   // Logs of lower numbers are waste that was not taken away. 0 if nobody knows.
   uint64_t FirstLogThatCounts(const std::vector<std::string>& existing) const;
@@ -149,7 +161,13 @@ class Database {
   bool is_new_ = false;
   // It has no files yet that would say otherwise.
   bool may_be_unfinished_ = false;
+  // A write has failed. A log that has seen an error must not be touched: RocksDB takes that for a
+  // bug of its own, and ends the process where it was compiled with assertions.
   bool has_failed_ = false;
+  const std::shared_ptr<LogFiles> files_;
+  // With those files. The database itself has it.
+  const std::unique_ptr<rocksdb::Env> db_env_;
+  CommitMark mark_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };

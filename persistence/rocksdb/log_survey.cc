@@ -19,64 +19,12 @@
 #include "rocksdb/slice.h"
 #include "rocksdb/status.h"
 
-#include "fraktor/persistence/journal/crc32c.h"
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/persistence/rocksdb/log_format.h"
 #include "fraktor/utils/bytes/bytes.h"
 
 namespace fraktor::inline v0 {
 namespace {
-
-constexpr size_t kBlockBytes = 32768;
-constexpr size_t kHeaderBytes = 7;
-// Of the records in files that are used again, which name the file's number.
-constexpr size_t kRecyclableHeaderBytes = 11;
-// What every record has at least: the head of a batch. RocksDB begins a log with one that has no more, if the log before
-// was torn; when it is killed then, both are there the next time.
-constexpr size_t kEmptyBatchBytes = 12;
-
-enum RecordType : uint8_t {
-  kZero = 0,  // room that was reserved and not written
-  kFull = 1,
-  kFirst = 2,
-  kMiddle = 3,
-  kLast = 4,
-  kRecyclableFull = 5,
-  kRecyclableLast = 8,
-};
-
-// A record, or a piece of one, with the right checksum.
-struct Piece {
-  // As if it were not recyclable. Types above are descriptions of the file, each whole.
-  uint8_t type = kZero;
-  size_t bytes = 0;
-  std::string_view data = {};
-  // With something in it.
-  bool begins_record = false;
-};
-
-uint32_t Unmask(uint32_t masked) {
-  const uint32_t rotated = masked - 0xa282ead8U;
-  return (rotated >> 17) | (rotated << 15);
-}
-
-std::optional<Piece> ReadPiece(std::string_view block, size_t at, uint64_t log_number) {
-  if (at + kHeaderBytes > block.size()) return std::nullopt;
-  const auto byte = [&block, at](size_t i) { return static_cast<uint8_t>(block[at + i]); };
-  const size_t length = byte(4) | static_cast<size_t>(byte(5)) << 8;
-  uint8_t type = byte(6);
-  if (type == kZero) return std::nullopt;
-  const bool is_recyclable = type >= kRecyclableFull && type <= kRecyclableLast;
-  const size_t bytes = (is_recyclable ? kRecyclableHeaderBytes : kHeaderBytes) + length;
-  if (bytes > block.size() - at) return std::nullopt;
-  if (is_recyclable) {
-    // One of another number was there before the file was used again.
-    if (LoadFixed32(block.data() + at + kHeaderBytes) != static_cast<uint32_t>(log_number)) return std::nullopt;
-    type = static_cast<uint8_t>(type - kRecyclableFull + kFull);
-  }
-  if (Unmask(LoadFixed32(block.data() + at)) != ExtendCrc32c(0, block.substr(at + 6, bytes - 6))) return std::nullopt;
-  Piece piece{.type = type, .bytes = bytes, .data = block.substr(at + bytes - length, length)};
-  piece.begins_record = type == kFirst || (type == kFull && length > kEmptyBatchBytes);
-  return piece;
-}
 
 class Surveyor {
  public:
@@ -100,54 +48,48 @@ class Surveyor {
   // Up to the end or to the damage; answers where to search for good records.
   size_t ReadRecords(std::string_view block) {
     size_t at = 0;
-    while (block.size() - at >= kHeaderBytes) {
-      const std::optional<Piece> piece = ReadPiece(block, at, log_.number);
+    while (block.size() - at >= kLogHeaderBytes) {
+      const std::optional<LogPiece> piece = ReadLogPiece(block, at, log_.number);
       if (!piece.has_value()) {
         log_.damaged_at = record_begin_.value_or(log_.bytes + at);
         return at + 1;
       }
-      const bool continues = piece->type == kMiddle || piece->type == kLast;
-      if (continues != record_begin_.has_value() && piece->type <= kLast) {
+      const bool continues = piece->type == kLogMiddle || piece->type == kLogLast;
+      if (continues != record_begin_.has_value() && piece->type <= kLogLast) {
         log_.damaged_at = record_begin_.value_or(log_.bytes + at);
         return at;
       }
-      if (piece->type == kFirst) record_begin_ = log_.bytes + at;
-      if (piece->type <= kLast && head_.size() < kEmptyBatchBytes) {
-        head_ += piece->data.substr(0, kEmptyBatchBytes - head_.size());
+      if (piece->type == kLogFirst) record_begin_ = log_.bytes + at;
+      if (piece->type <= kLogLast && head_.size() < kLogBatchHeadBytes) {
+        head_ += piece->data.substr(0, kLogBatchHeadBytes - head_.size());
       }
-      if (on_record_ != nullptr && piece->type <= kLast) {
+      if (on_record_ != nullptr && piece->type <= kLogLast) {
         record_ += piece->data;
-        if (piece->type == kFull || piece->type == kLast) on_record_(std::exchange(record_, {}));
+        if (piece->type == kLogFull || piece->type == kLogLast) on_record_(std::exchange(record_, {}));
       }
-      if (piece->type == kFull || piece->type == kLast) {
+      if (piece->type == kLogFull || piece->type == kLogLast) {
         record_begin_.reset();
-        if (piece->type == kLast || piece->begins_record) NoteRecord();
+        if (piece->type == kLogLast || piece->begins_record) NoteRecord();
         head_.clear();
       }
       at += piece->bytes;
     }
     // What is too short for a header at the end of a block is filled up with zeros.
-    if (at < block.size() && block.size() < kBlockBytes) log_.damaged_at = record_begin_.value_or(log_.bytes + at);
+    if (at < block.size() && block.size() < kLogBlockBytes) log_.damaged_at = record_begin_.value_or(log_.bytes + at);
     return block.size();
   }
 
   void NoteRecord() {
     log_.has_records = true;
-    if (head_.size() < kEmptyBatchBytes) return;
+    if (head_.size() < kLogBatchHeadBytes) return;
     const uint64_t sequence = LoadFixed64(head_.data());
     if (log_.first_sequence == 0) log_.first_sequence = sequence;
     log_.next_sequence = sequence + LoadFixed32(head_.data() + 8);
   }
 
   void Search(std::string_view block, size_t at) {
-    while (at + kHeaderBytes <= block.size()) {
-      const std::optional<Piece> piece = ReadPiece(block, at, log_.number);
-      if (piece.has_value() && piece->begins_record) {
-        log_.good_behind = log_.bytes + at;
-        return;
-      }
-      at += piece.has_value() ? piece->bytes : 1;
-    }
+    const size_t found = FindLogRecord(block, at, log_.number);
+    if (found < block.size()) log_.good_behind = log_.bytes + found;
   }
 
   LogSurvey& log_;
@@ -161,14 +103,14 @@ class Surveyor {
 bool Survey(rocksdb::Env& env, LogSurvey& log, Surveyor::OnRecord on_record = nullptr) {
   std::unique_ptr<rocksdb::SequentialFile> file;
   if (!env.NewSequentialFile(log.path, &file, rocksdb::EnvOptions()).ok()) return false;
-  std::string scratch(kBlockBytes, '\0');
+  std::string scratch(kLogBlockBytes, '\0');
   Surveyor surveyor(log, std::move(on_record));
   while (true) {
     rocksdb::Slice block;
-    if (!file->Read(kBlockBytes, &block, scratch.data()).ok() || block.empty()) break;
+    if (!file->Read(kLogBlockBytes, &block, scratch.data()).ok() || block.empty()) break;
     surveyor.Add(std::string_view(block.data(), block.size()));
     // A short read is the end: the files are local.
-    if (block.size() < kBlockBytes) break;
+    if (block.size() < kLogBlockBytes) break;
   }
   surveyor.Finish();
   return true;
@@ -262,6 +204,25 @@ std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vecto
                                : absl::StrCat("between ", before->path, " and ", log.path);
     }
     before = &log;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> LostBeforeMark(const std::vector<LogPosition>& mark, const LogsNeeded& needed,
+                                          const std::vector<LogSurvey>& logs) {
+  for (const LogPosition& position : mark) {
+    if (position.log < needed.first.value_or(0)) continue;
+    const auto log = std::find_if(logs.begin(), logs.end(),
+                                  [&position](const LogSurvey& found) { return found.number == position.log; });
+    if (log != logs.end()) {
+      const uint64_t whole = log->damaged_at.value_or(log->bytes);
+      if (whole >= position.bytes) continue;
+      return absl::StrCat(log->path, " can be read up to byte ", whole, ", and ", position.bytes,
+                          " bytes of it were synced: what was acknowledged last is lost");
+    }
+    if (position.log != mark.back().log) continue;
+    return absl::StrCat("the write-ahead log ", absl::Dec(position.log, absl::kZeroPad6), ".log is missing, of which ",
+                        position.bytes, " bytes were synced");
   }
   return std::nullopt;
 }

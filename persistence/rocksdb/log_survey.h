@@ -10,8 +10,7 @@
 //
 // The rest of a record that is in pieces is no good record: the pieces of one record may reach the disk in any order.
 //
-// The format, which has been the same since LevelDB: blocks of 32 KiB; records of a header (checksum, 2 bytes of
-// length, 1 byte of type) and data, none across two blocks; what is longer is in pieces: first, middle, last.
+// The survey reads logs by itself (log_format.h), and does not use the reader of RocksDB.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
 #define FRAKTOR_PERSISTENCE_ROCKSDB_LOG_SURVEY_H_
 
@@ -21,6 +20,8 @@
 #include <vector>
 
 #include "rocksdb/env.h"
+
+#include "fraktor/persistence/rocksdb/commit_mark.h"
 
 namespace fraktor::inline v0 {
 
@@ -64,6 +65,12 @@ LogsNeeded SurveyNeed(rocksdb::Env& env, const std::string& path);
 // What is missing before the first log that counts, or between two: where, as a text. None if nothing is. Not of logs
 // that are damaged: those are to be judged first.
 std::optional<std::string> MissingLog(const LogsNeeded& needed, const std::vector<LogSurvey>& logs);
+
+// The first log that ends before its place in the mark, or the newest log of the mark if it is
+// missing: a text that says so. None if nothing is lost. Logs that no longer count are left out,
+// and so are other logs that are missing: MissingLog finds those.
+std::optional<std::string> LostBeforeMark(const std::vector<LogPosition>& mark, const LogsNeeded& needed,
+                                          const std::vector<LogSurvey>& logs);
 
 }  // namespace fraktor::inline v0
 

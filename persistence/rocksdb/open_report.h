@@ -2,9 +2,12 @@
 //
 //   for (const std::string& line : journal->open_report().dropped) Log(line);
 //
-// After a crash, the end of the write-ahead log may be torn. What was acknowledged with sync on is before that end. The
-// rest is dropped, and said here and to `on_warning` of the store's options. If nothing has crashed it is damage, and
-// what was acknowledged may be in it: from the file nobody can tell. `journal verify` says so before a store drops it.
+// After a crash, the end of the write-ahead log may be torn. Everything that was acknowledged with
+// sync on is before that end. The store drops the torn end, and says so here and to `on_warning` of
+// its options. The mark beside the database (CommitMark) says how far the log was synced: an end
+// that is torn or missing before that place is damage. Without a mark, and for the last second
+// before a loss of power, nobody can tell from the file: `journal verify` names the end before a
+// store drops it.
 //
 // Damage that good records follow is not what a crash leaves: what was acknowledged is behind it.
 #ifndef FRAKTOR_PERSISTENCE_ROCKSDB_OPEN_REPORT_H_
@@ -16,7 +19,7 @@
 
 namespace fraktor::inline v0 {
 
-// If the write-ahead log is missing, or damaged before its end.
+// If the write-ahead log is missing, damaged before its end, or ends before what was synced.
 enum class OnDamagedLog {
   // Open fails with kCorrupt, and changes nothing.
   kRefuse,
@@ -29,7 +32,8 @@ enum class OnDamagedLog {
 };
 
 struct RocksDbOpenReport {
-  // How often the database has been opened for writing, this time included.
+  // How often the database has been opened for writing, this time included. If the database does
+  // not count that: how often it was opened in this process.
   uint64_t open_count = 0;
   // One line for each place where something unreadable was dropped from the write-ahead log: the file, how many bytes
   // and why. At most 100.

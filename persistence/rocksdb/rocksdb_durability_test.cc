@@ -18,13 +18,18 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "rocksdb/db.h"
+#include "rocksdb/env.h"
 #include "rocksdb/iterator.h"
 #include "rocksdb/options.h"
+#include "rocksdb/write_batch.h"
 
 #include "fraktor/persistence/journal/event_batch.h"
 #include "fraktor/persistence/journal/journal_error.h"
 #include "fraktor/persistence/journal/journal_storage.h"
 #include "fraktor/persistence/journal/persistent_repr.h"
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+#include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/log_format.h"
 #include "fraktor/persistence/rocksdb/rocksdb_journal.h"
 #include "fraktor/persistence/rocksdb/rocksdb_snapshot_store.h"
 #include "fraktor/persistence/rocksdb/store_fixture.h"
@@ -250,9 +255,21 @@ class TornLog : public testing::Test {
     for (uint64_t number = 1; number <= kAcknowledged + 10; ++number) {
       EXPECT_TRUE(journal->Write(WriteOf("a", number, 0)).Wait()->empty());
       ends_.push_back(std::filesystem::file_size(log_));
+      marks_.push_back(ReadFile(path_ + "/" + CommitMark::kFileName));
     }
     acknowledged_bytes_ = ends_[kAcknowledged];
     CopyTo("image");
+    // The later events count as never acknowledged.
+    MarkImage(kAcknowledged);
+  }
+
+  static std::string ReadFile(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  // Gives the image the mark that was there when so many events were acknowledged.
+  void MarkImage(uint64_t events) {
+    std::ofstream(folder_.path("image") + "/" + CommitMark::kFileName, std::ios::binary) << marks_[events - 1];
   }
 
   static std::string NewestLog(const std::string& path) {
@@ -303,6 +320,8 @@ class TornLog : public testing::Test {
   std::string log_;
   // Where the records of the log end: what the opening has written, then one event each.
   std::vector<uintmax_t> ends_;
+  // The file with the mark, after each event.
+  std::vector<std::string> marks_;
   uintmax_t acknowledged_bytes_ = 0;
 };
 
@@ -375,10 +394,6 @@ class DamagedLog : public TornLog {
  protected:
   using Contents = std::map<std::string, std::string>;
 
-  static std::string Read(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    return std::string(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
-  }
   static void TurnBit(const std::string& log, uintmax_t at) {
     std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
     file.seekg(static_cast<std::streamoff>(at));
@@ -391,7 +406,7 @@ class DamagedLog : public TornLog {
     Contents contents;
     for (const auto& entry : std::filesystem::directory_iterator(folder_.path("copy"))) {
       const std::string name = entry.path().filename().string();
-      if (name.rfind("LOG", 0) != 0 && name != "LOCK") contents[name] = Read(entry.path().string());
+      if (name.rfind("LOG", 0) != 0 && name != "LOCK") contents[name] = ReadFile(entry.path().string());
     }
     return contents;
   }
@@ -491,11 +506,220 @@ TEST_F(DamagedLog, IsTornIfNothingFollowsAndThatIsAWarning) {
 
 TEST_F(DamagedLog, IsRefusedIfItIsMissing) {
   const std::string log = FreshLog();
-  const std::string content = Read(log);
+  const std::string content = ReadFile(log);
   std::filesystem::remove(log);
   ExpectRefused(folder_.path("copy"), "log (a file with a number and .log) is missing");
   std::ofstream(log, std::ios::binary) << content;
   EXPECT_TRUE(OpenCopy().ok());
+}
+
+// The reader of RocksDB takes a record with such a type for the end of the log, or loops without
+// end. It never meets one.
+TEST_F(DamagedLog, IsReadWhateverTypeARecordHas) {
+  for (int type = 0; type < 256; type += type < 12 ? 1 : 61) {
+    SCOPED_TRACE(absl::StrCat("type ", type));
+    const auto damage = [&](uintmax_t begin) {
+      std::fstream file(FreshLog(), std::ios::binary | std::ios::in | std::ios::out);
+      file.seekp(static_cast<std::streamoff>(begin + 6));
+      file.put(static_cast<char>(type));
+    };
+    if (type == 1) continue;
+    damage(ends_[4]);
+    ExpectRefused(NewestLog(folder_.path("copy")), "good records follow");
+    {
+      const auto looked = OpenCopy({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip});
+      ASSERT_TRUE(looked.ok()) << looked.status();
+      EXPECT_EQ(Events(**looked), kAcknowledged + 9);
+    }
+    {
+      const auto opened = OpenCopy({.on_damaged_log = OnDamagedLog::kDropRest});
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      EXPECT_EQ(Events(**opened), 4u);
+    }
+    // The last one, which nothing follows.
+    damage(ends_[kAcknowledged + 9]);
+    {
+      const auto looked = OpenCopy({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip});
+      ASSERT_TRUE(looked.ok()) << looked.status();
+      EXPECT_EQ(Events(**looked), kAcknowledged + 9);
+    }
+    const auto opened = OpenCopy();
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(Events(**opened), kAcknowledged + 9);
+  }
+}
+
+// RocksDB reads the list of files in the same way, and would take such a record for its end.
+TEST_F(DamagedLog, IsNotJudgedByAListOfFilesThatEndsInItsMiddle) {
+  FreshLog();
+  const std::string current = ReadFile(folder_.path("copy") + "/CURRENT");
+  const std::string manifest = folder_.path("copy") + "/" + current.substr(0, current.size() - 1);
+  const std::string list = ReadFile(manifest);
+  size_t records = 0;
+  for (size_t at = 0; at < list.size(); at += ReadLogPiece(list, at, 0)->bytes, ++records) {
+    ASSERT_TRUE(ReadLogPiece(list, at, 0).has_value());
+    for (const char type : {5, 6, 7, 8}) {
+      SCOPED_TRACE(absl::StrCat("byte ", at, ", type ", static_cast<int>(type)));
+      FreshLog();
+      {
+        std::fstream file(manifest, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(at + 6));
+        file.put(type);
+      }
+      const Contents before = ContentsOfCopy();
+      for (const bool read_only : {false, true}) {
+        const absl::Status refused = OpenCopy({.read_only = read_only}).status();
+        EXPECT_EQ(ErrorKindOf<JournalErrorKind>(refused), JournalErrorKind::kCorrupt) << refused;
+        EXPECT_TRUE(ContentsOfCopy() == before);
+      }
+    }
+  }
+  EXPECT_GT(records, 3u);
+}
+
+// A log that is cut between two records looks as one does that was never longer.
+TEST_F(DamagedLog, IsRefusedIfItEndsBeforeWhatWasAcknowledged) {
+  std::vector<uintmax_t> cuts = {0};
+  for (uint64_t events = 0; events < kAcknowledged; ++events) cuts.push_back(ends_[events]);
+  for (const uintmax_t cut : cuts) {
+    SCOPED_TRACE(absl::StrCat("byte ", cut));
+    const std::string log = FreshLog();
+    std::filesystem::resize_file(log, cut);
+    ExpectRefused(log, absl::StrCat(log, " can be read up to byte ", cut, ", and ", acknowledged_bytes_,
+                                    " bytes of it were synced: "));
+  }
+  // The acknowledged part itself.
+  std::filesystem::resize_file(FreshLog(), acknowledged_bytes_);
+  const auto opened = OpenCopy();
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  EXPECT_EQ(Events(**opened), kAcknowledged);
+  EXPECT_EQ(warnings_, std::vector<std::string>());
+}
+
+TEST_F(DamagedLog, IsNotTornIfTheTornPartWasAcknowledged) {
+  const std::string log = FreshLog();
+  TurnBit(log, acknowledged_bytes_ - 5);
+  std::filesystem::resize_file(log, acknowledged_bytes_);
+  ExpectRefused(log, absl::StrCat(log, " can be read up to byte ", ends_[kAcknowledged - 1], ", and ",
+                                  acknowledged_bytes_, " bytes of it were synced: "));
+}
+
+TEST_F(DamagedLog, OpensWithoutAnAcknowledgedEndIfItIsAskedToAndGoesOn) {
+  std::filesystem::resize_file(FreshLog(), ends_[5]);
+  {
+    const auto looked = OpenCopy({.read_only = true, .on_damaged_log = OnDamagedLog::kSkip});
+    ASSERT_TRUE(looked.ok()) << looked.status();
+    EXPECT_EQ((*looked)->open_report().damaged.size(), 1u);
+    EXPECT_EQ(Events(**looked), 5u);
+  }
+  {
+    const auto opened = OpenCopy({.on_damaged_log = OnDamagedLog::kDropRest});
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ((*opened)->open_report().damaged.size(), 1u);
+    EXPECT_EQ(Events(**opened), 5u);
+    EXPECT_TRUE((*opened)->Write(WriteOf("a", 6, 0)).Wait()->empty());
+  }
+  {
+    const auto again = OpenCopy();
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(Events(**again), 6u);
+    EXPECT_TRUE((*again)->Write(WriteOf("a", 7, 0)).Wait()->empty());
+  }
+  // The mark follows the new logs.
+  std::filesystem::resize_file(NewestLog(folder_.path("copy")), 0);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(OpenCopy().status()), JournalErrorKind::kCorrupt);
+}
+
+// Older versions wrote no mark, and backups made by RocksDB have none.
+TEST_F(DamagedLog, IsOpenedWithoutAMark) {
+  const std::string log = FreshLog();
+  std::filesystem::remove(folder_.path("copy") + "/" + CommitMark::kFileName);
+  {
+    const auto opened = OpenCopy();
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    EXPECT_EQ(Events(**opened), kAcknowledged + 10);
+    EXPECT_EQ(warnings_, std::vector<std::string>());
+  }
+  // It has one now.
+  std::filesystem::resize_file(NewestLog(folder_.path("copy")), 0);
+  EXPECT_EQ(ErrorKindOf<JournalErrorKind>(OpenCopy().status()), JournalErrorKind::kCorrupt);
+}
+
+// A slot that was torn leaves the one before. A file in which nothing can be read counts as none.
+TEST_F(DamagedLog, IsJudgedByTheSlotOfTheMarkThatIsWhole) {
+  const auto mark_of_copy = [this] { return folder_.path("copy") + "/" + CommitMark::kFileName; };
+  for (const uintmax_t slot : {0, 512}) {
+    SCOPED_TRACE(slot);
+    const std::string log = FreshLog();
+    TurnBit(mark_of_copy(), slot + 20);
+    std::filesystem::resize_file(log, ends_[kAcknowledged - 2]);
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(OpenCopy().status()), JournalErrorKind::kCorrupt);
+    std::filesystem::resize_file(log, ends_[kAcknowledged - 1]);
+    // One of them is of the last event, the other of the one before.
+    const absl::Status status = OpenCopy().status();
+    EXPECT_TRUE(status.ok() || ErrorKindOf<JournalErrorKind>(status) == JournalErrorKind::kCorrupt) << status;
+  }
+  for (const uintmax_t bytes : {0, 19, 20, 30, 39, 40, 1024}) {
+    SCOPED_TRACE(bytes);
+    FreshLog();
+    std::filesystem::resize_file(mark_of_copy(), 0);
+    std::filesystem::resize_file(mark_of_copy(), bytes);
+    {
+      const auto opened = OpenCopy();
+      ASSERT_TRUE(opened.ok()) << opened.status();
+      EXPECT_EQ(Events(**opened), kAcknowledged + 10);
+    }
+    std::filesystem::resize_file(NewestLog(folder_.path("copy")), 0);
+    EXPECT_EQ(ErrorKindOf<JournalErrorKind>(OpenCopy().status()), JournalErrorKind::kCorrupt);
+  }
+}
+
+// RocksDB leaves an empty log behind if it is closed, or killed, before the first write.
+TEST_F(DamagedLog, IsNotEmptyBecauseItWasCutIfNothingWasWritten) {
+  const std::string path = folder_.path("blank");
+  const auto open = [&](bool passes) {
+    Database::Options options{.path = path, .format = "test"};
+    options.check = [passes](rocksdb::DB&) { return passes ? absl::OkStatus() : absl::InternalError("refused"); };
+    return Database::Open(std::move(options));
+  };
+  uint64_t written = 0;
+  for (int round = 0; round < 4; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      const absl::Status refused = open(false).status();
+      ASSERT_TRUE(absl::IsInternal(refused)) << refused;
+    }
+    const auto opened = open(true);
+    ASSERT_TRUE(opened.ok()) << opened.status();
+    std::string value;
+    if (written > 0) {
+      EXPECT_TRUE((*opened)->db().Get(rocksdb::ReadOptions(), absl::StrCat("key", written), &value).ok());
+    }
+    rocksdb::WriteBatch batch;
+    ASSERT_TRUE(batch.Put(absl::StrCat("key", ++written), "value").ok());
+    ASSERT_TRUE((*opened)->Commit(/*sync=*/true, batch).ok());
+  }
+}
+
+// A store that does not sync says nothing of what a loss of power takes; closing syncs.
+TEST_F(DamagedLog, IsMarkedAsFarAsItWasSynced) {
+  const std::string path = folder_.path("unsynced");
+  std::string log;
+  uintmax_t opened_bytes = 0;
+  {
+    const auto journal = RocksDbJournal::Open(*toolbox_, {.path = path, .sync = false}).value();
+    log = NewestLog(path);
+    opened_bytes = std::filesystem::file_size(log);
+    for (uint64_t number = 1; number <= 5; ++number) {
+      EXPECT_TRUE(journal->Write(WriteOf("a", number, 0)).Wait()->empty());
+    }
+    const std::vector<LogPosition> mark = CommitMark::Read(*rocksdb::Env::Default(), path);
+    ASSERT_EQ(mark.size(), 1u);
+    EXPECT_EQ(mark[0].bytes, opened_bytes);
+  }
+  const std::vector<LogPosition> mark = CommitMark::Read(*rocksdb::Env::Default(), path);
+  ASSERT_EQ(mark.size(), 1u);
+  EXPECT_EQ(mark[0].bytes, std::filesystem::file_size(log));
+  EXPECT_EQ(log, absl::StrCat(path, "/", absl::Dec(mark[0].log, absl::kZeroPad6), ".log"));
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -512,17 +736,22 @@ TEST_F(DamagedLog, IsReadInBlocks) {
   {
     const auto journal = RocksDbJournal::Open(*toolbox_, {.path = folder_.path("long")}).value();
     const std::string log = NewestLog(folder_.path("long"));
+    const std::string mark = folder_.path("long") + "/" + CommitMark::kFileName;
     ends.push_back(std::filesystem::file_size(log));
     for (uint64_t number = 1; number <= kEvents; ++number) {
       std::vector<AtomicWrite> writes = WriteOf("a", number, 0);
       PersistentRepr event = writes[0].events()[0];
       event.payload = std::string(70'000, static_cast<char>('a' + number));
       writes[0] = AtomicWrite::Make(std::move(event)).value();
+      // The last event counts as never acknowledged.
+      if (number == kEvents) std::filesystem::copy(mark, folder_.path("mark"));
       ASSERT_TRUE(journal->Write(std::move(writes)).Wait()->empty());
       ends.push_back(std::filesystem::file_size(log));
     }
     std::filesystem::remove_all(folder_.path("image"));
     std::filesystem::copy(folder_.path("long"), folder_.path("image"), std::filesystem::copy_options::recursive);
+    std::filesystem::copy(folder_.path("mark"), folder_.path("image") + "/" + CommitMark::kFileName,
+                          std::filesystem::copy_options::overwrite_existing);
   }
   const uintmax_t last = ends[kEvents - 1];
   for (uintmax_t at = 11; at < ends.back(); at += kBytesBetweenDamages) {
@@ -650,6 +879,18 @@ TEST_P(OneOfManyLogs, IsRefusedIfItIsDamagedOrMissing) {
   FreshLog();
   const std::vector<std::string> logs = LogsIn(folder_.path("copy"));
   ASSERT_GE(logs.size(), 3u);
+  // Cut between two records, too.
+  size_t needed = 0;
+  for (const std::string& log : logs) {
+    SCOPED_TRACE(log);
+    FreshLog();
+    const Contents entries = EntriesOfCopy();
+    std::filesystem::resize_file(log, 0);
+    if (needed == 0 && EntriesOfCopy() == entries) continue;
+    ++needed;
+    ExpectRefused(log, " can be read up to byte 0, and ");
+  }
+  EXPECT_GE(needed, 3u);
   for (const std::string& log : {logs[0], logs[logs.size() - 2]}) {
     FreshLog();
     std::filesystem::resize_file(log, std::filesystem::file_size(log) - 3);

@@ -16,6 +16,8 @@
 #include "rocksdb/env.h"
 #include "rocksdb/status.h"
 
+#include "fraktor/persistence/rocksdb/commit_mark.h"
+
 namespace fraktor::inline v0 {
 namespace {
 
@@ -40,7 +42,7 @@ bool IsTable(const std::string& name) { return IsNumbered(name, ".sst") || IsNum
 
 bool IsOfDatabase(const std::string& name) {
   return IsTable(name) || IsNumbered(name, ".log") || absl::StartsWith(name, "MANIFEST-") ||
-         absl::StartsWith(name, "OPTIONS-");
+         absl::StartsWith(name, "OPTIONS-") || name == CommitMark::kFileName;
 }
 
 std::string Some(std::vector<std::string> names) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "absl/memory/memory.h"
@@ -25,6 +26,8 @@
 
 #include "fraktor/persistence/journal/event_record.h"
 #include "fraktor/persistence/rocksdb/journal_layout.h"
+#include "fraktor/persistence/rocksdb/log_files.h"
+#include "fraktor/persistence/rocksdb/log_view.h"
 #include "fraktor/persistence/rocksdb/rocksdb_text.h"
 #include "fraktor/tools/journal/id_text.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -74,15 +77,15 @@ std::string FileText(const rocksdb::LiveFileMetaData& file, const std::string& p
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::string& path, rocksdb::Env& env) {
+  rocksdb::DBOptions options;
+  auto files = absl::WrapUnique(new JournalFiles(path, env));
+  options.env = files->db_env_.get();
   std::vector<std::string> names;
-  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(rocksdb::DBOptions(), path, &names);
+  const rocksdb::Status listed = rocksdb::DB::ListColumnFamilies(options, path, &names);
   if (!listed.ok()) return absl::NotFoundError(absl::StrCat(path, ": there is no database: ", RocksDbText(listed)));
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (const std::string& name : names) families.emplace_back(name, rocksdb::ColumnFamilyOptions());
-  auto files = absl::WrapUnique(new JournalFiles(path, env));
   rocksdb::DB* db = nullptr;
-  rocksdb::DBOptions options;
-  options.env = &env;
   options.info_log = std::make_shared<SilentLogger>();
   // As much as can be read: Verify says what cannot.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kSkipAnyCorruptedRecords;
@@ -96,6 +99,12 @@ absl::StatusOr<std::unique_ptr<JournalFiles>> JournalFiles::Open(const std::stri
   files->db_.reset(db);
   return files;
 }
+
+JournalFiles::JournalFiles(std::string path, rocksdb::Env& env)
+    : path_(std::move(path)),
+      env_(env),
+      files_(std::make_shared<LogFiles>(env.GetFileSystem(), LogReading::kGoodRecords)),
+      db_env_(files_->MakeEnv(env)) {}
 
 JournalFiles::~JournalFiles() {
   for (rocksdb::ColumnFamilyHandle* const handle : handles_) {

@@ -18,13 +18,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
+
+#include "fraktor/persistence/rocksdb/log_files.h"
 
 namespace fraktor::inline v0 {
 
@@ -49,13 +50,16 @@ class JournalFiles {
   uint64_t Verify(const std::function<void(const std::string&)>& damaged) const;
 
  private:
-  JournalFiles(std::string path, rocksdb::Env& env) : path_(std::move(path)), env_(env) {}
+  JournalFiles(std::string path, rocksdb::Env& env);
 
   // Null if it has none of that name.
   rocksdb::ColumnFamilyHandle* Family(std::string_view name) const;
 
   const std::string path_;
   rocksdb::Env& env_;
+  // Without the parts of logs that cannot be read.
+  const std::shared_ptr<LogFiles> files_;
+  const std::unique_ptr<rocksdb::Env> db_env_;
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> handles_;
 };

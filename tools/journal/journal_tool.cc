@@ -230,6 +230,8 @@ class JournalTool {
                                                                                                  : OnDamagedLog::kSkip,
                     .env = &probed_->env()});
     if (!journal.ok()) {
+      // The description of a damaged database may be lost.
+      if (ErrorKindOf<JournalErrorKind>(journal.status()) == JournalErrorKind::kCorrupt) return journal.status();
       // Perhaps because it is something else, which RocksDB says in other words.
       const absl::StatusOr<JournalFiles*> files = Files();
       if (files.ok()) FRAKTOR_RETURN_IF_ERROR((*files)->CheckIsJournal());

@@ -129,6 +129,24 @@ class JournalToolTest : public testing::Test {
     ASSERT_TRUE(journal->DeleteTo(std::string("gone\0", 5), 5, kNoEpoch).Wait().ok());
   }
 
+  // Three events, in a log. Answers where each of them ends there.
+  std::vector<uint64_t> FillLog() {
+    std::vector<uint64_t> ends;
+    const auto journal = Open(path_);
+    for (uint64_t number = 1; number <= 3; ++number) {
+      Write(*journal, {.persistence_id = "account-1", .sequence_nr = number, .payload = std::string(500, 'x')});
+      ends.push_back(std::filesystem::file_size(Log()));
+    }
+    return ends;
+  }
+  std::string Log() {
+    std::string log;
+    for (const auto& entry : std::filesystem::directory_iterator(path_)) {
+      if (entry.path().extension() == ".log") log = entry.path().string();
+    }
+    return log;
+  }
+
   // One bit of an event's record is turned around.
   void Damage(const std::string& id, uint64_t sequence_nr) {
     std::vector<std::string> names;
@@ -476,18 +494,11 @@ TEST_F(JournalToolTest, NamesALogThatIsDamagedBeforeItsEnd) {
   EXPECT_TRUE(Out(".log) is missing")) << out_;
 }
 
-// It may be the torn end that a crash leaves, or not: nobody can tell from the file.
+// It may be the torn end that a crash leaves, or not. Without the mark nobody can tell.
 TEST_F(JournalToolTest, DoesNotSayThatAllIsWellIfTheEndOfALogCannotBeRead) {
-  {
-    const auto journal = Open(path_);
-    for (uint64_t number = 1; number <= 3; ++number) {
-      Write(*journal, {.persistence_id = "account-1", .sequence_nr = number, .payload = std::string(500, 'x')});
-    }
-  }
-  std::string log;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) {
-    if (entry.path().extension() == ".log") log = entry.path().string();
-  }
+  FillLog();
+  const std::string log = Log();
+  std::filesystem::remove(path_ + "/COMMIT-MARK");
   DamageFile(log, std::filesystem::file_size(log) - 100);
   EXPECT_EQ(Run({"verify", path_}), 1);
   EXPECT_EQ(out_.rfind(log + ": the last ", 0), 0u) << out_;
@@ -500,6 +511,56 @@ TEST_F(JournalToolTest, DoesNotSayThatAllIsWellIfTheEndOfALogCannotBeRead) {
   EXPECT_EQ(Run({"list", path_}), 0);
   EXPECT_TRUE(Err(" bytes cannot be read")) << err_;
   EXPECT_FALSE(Err("ignoring")) << err_;
+}
+
+// The events that were acknowledged last are gone, and the rest looks whole.
+TEST_F(JournalToolTest, DoesNotSayThatAllIsWellIfALogWasCutBetweenTwoRecords) {
+  const std::vector<uint64_t> ends = FillLog();
+  const std::string log = Log();
+  for (const uint64_t end : {ends[1], ends[0], uint64_t{0}}) {
+    SCOPED_TRACE(end);
+    std::filesystem::resize_file(log, end);
+    EXPECT_EQ(Run({"verify", path_}), 1);
+    const std::string lost =
+        absl::StrCat(log, " can be read up to byte ", end, ", and ", ends[2], " bytes of it were synced");
+    EXPECT_TRUE(Out(lost)) << out_;
+    EXPECT_TRUE(Out("the log is damaged; ")) << out_;
+    EXPECT_FALSE(Out("all is well")) << out_;
+    // Nothing is said to be whole that is not.
+    EXPECT_EQ(Run({"export", path_}), 1);
+    EXPECT_EQ(out_, "");
+    EXPECT_TRUE(Err(lost)) << err_;
+  }
+}
+
+// RocksDB loops without end at a record that looks as if the file had been used again.
+TEST_F(JournalToolTest, EndsWhereverALogLooksUsedAgain) {
+  const std::vector<uint64_t> ends = FillLog();
+  const std::string log = Log();
+  std::filesystem::copy(log, folder_ + "/log");
+  for (const char type : {5, 6, 7, 8}) {
+    for (const bool is_behind : {false, true}) {
+      SCOPED_TRACE(testing::Message() << static_cast<int>(type) << (is_behind ? " behind the log" : " in the log"));
+      std::filesystem::copy(folder_ + "/log", log, std::filesystem::copy_options::overwrite_existing);
+      {
+        std::fstream file(log, std::ios::binary | std::ios::in | std::ios::out);
+        file.seekp(static_cast<std::streamoff>(is_behind ? ends[2] : ends[0]) + 6);
+        file.put(type);
+        if (is_behind) file << std::string(1000, 'x');
+      }
+      for (const std::string_view command : {"list", "stats"}) {
+        EXPECT_EQ(Run({std::string(command), path_}), is_behind ? 0 : 1);
+        EXPECT_TRUE(Out("account-1")) << out_;
+      }
+      EXPECT_EQ(Run({"verify", path_}), 1);
+      EXPECT_TRUE(Out(is_behind ? "the end of a log cannot be read; 3 events" : "the log is damaged; 2 events"))
+          << out_;
+      EXPECT_EQ(Run({"export", path_, "--skip-corrupt"}), is_behind ? 0 : 1);
+      EXPECT_TRUE(Out("\"nr\":1,")) << out_;
+      EXPECT_EQ(Out("\"nr\":2,"), is_behind) << out_;
+      EXPECT_TRUE(Out("\"nr\":3,")) << out_;
+    }
+  }
 }
 
 TEST_F(JournalToolTest, NamesAMissingFileAsItWasNamed) {

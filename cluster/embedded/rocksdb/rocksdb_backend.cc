@@ -1,5 +1,6 @@
 #include "fraktor/cluster/embedded/rocksdb/rocksdb_backend.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -8,10 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/memory/memory.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "rocksdb/db.h"
 #include "rocksdb/iterator.h"
@@ -24,6 +23,7 @@
 #include "fraktor/actor/serialization/decoder.h"
 #include "fraktor/actor/serialization/encoder.h"
 #include "fraktor/cluster/embedded/embedded_messages.h"
+#include "fraktor/persistence/rocksdb/database.h"
 #include "fraktor/utils/bytes/bytes.h"
 #include "fraktor/utils/status/status_macros.h"
 #include "fraktor/utils/strings/string_view.h"
@@ -74,56 +74,63 @@ std::string ActivationKey(const GrainKey& key) {
   return out;
 }
 
-absl::Status FromRocksDb(const std::string& folder, const rocksdb::Status& status) {
-  const std::string text = status.ToString();
-  if (absl::StrContains(text, "lock hold by current process") || absl::StrContains(text, "While lock file")) {
-    return absl::UnavailableError(absl::StrCat("the cluster's store in \"", folder,
-                                               "\": another process, or another store of this one, has it open: end "
-                                               "that one, or name another folder"));
+// The error of an operation on the database.
+absl::Status FromDatabase(absl::Status status) { return Annotate(std::move(status), "the cluster's store"); }
+
+absl::Status CheckSchema(rocksdb::DB& db, const std::string& folder) {
+  std::string schema;
+  const rocksdb::Status found = db.Get(rocksdb::ReadOptions(), ToSlice(kSchemaKey), &schema);
+  if (found.IsNotFound()) return absl::OkStatus();
+  if (!found.ok()) return absl::UnavailableError(absl::StrCat(folder, ": cannot read its version: ", found.ToString()));
+  FRAKTOR_ASSIGN_OR_RETURN(const uint64_t version, DecodeValue<uint64_t>("its version", schema));
+  if (version == kSchema) return absl::OkStatus();
+  if (version > kSchema) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("\"", folder, "\" is of version ", version, ", and this program knows ", kSchema, ": update it"));
   }
-  return absl::UnavailableError(absl::StrCat("the cluster's store in \"", folder, "\": ", text));
+  return absl::FailedPreconditionError(
+      absl::StrCat("\"", folder, "\" is of version ", version, ", which this program, of version ", kSchema,
+                   ", cannot read: begin a cluster with a new folder, and with new journals of its grains"));
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<RocksDbBackend>> RocksDbBackend::Open(const std::string& folder) {
-  rocksdb::Options options;
-  options.create_if_missing = true;
-  // What was acknowledged was synced: what is behind a hole never was.
-  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  options.max_background_jobs = 1;
-  options.write_buffer_size = size_t{8} << 20;
-  options.keep_log_file_num = 2;
-  rocksdb::DB* db = nullptr;
-  if (const rocksdb::Status opened = rocksdb::DB::Open(options, folder, &db); !opened.ok()) {
-    return FromRocksDb(folder, opened);
-  }
-  std::shared_ptr<RocksDbBackend> backend(new RocksDbBackend(folder, absl::WrapUnique(db)));
-  std::string schema;
-  const rocksdb::Status found = db->Get(rocksdb::ReadOptions(), ToSlice(kSchemaKey), &schema);
-  if (found.IsNotFound()) return backend;
-  if (!found.ok()) return FromRocksDb(folder, found);
-  FRAKTOR_ASSIGN_OR_RETURN(const uint64_t version, DecodeValue<uint64_t>("its version", schema));
-  if (version > kSchema) {
-    return absl::FailedPreconditionError(absl::StrCat("the cluster's store in \"", folder, "\" is of version ", version,
-                                                      ", and this program knows ", kSchema, ": update it"));
-  }
-  if (version < kSchema) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the cluster's store in \"", folder, "\" is of version ", version, ", which this program, of version ", kSchema,
-        ", cannot read: begin a cluster with a new folder, and with new journals of its grains"));
-  }
-  return backend;
+absl::StatusOr<std::shared_ptr<RocksDbBackend>> RocksDbBackend::Open(const RocksDbBackendOptions& options) {
+  rocksdb::ColumnFamilyOptions family;
+  family.write_buffer_size = size_t{8} << 20;
+  Database::Options database{
+      .path = options.folder,
+      .format = "fraktor-cluster",
+      .default_family = family,
+      .check = [folder = options.folder](rocksdb::DB& db) { return CheckSchema(db, folder); },
+      .on_damaged_log = options.on_damaged_log,
+      .options_name = "RocksDbBackendOptions",
+      .damage_advice = "Restore the folder from a backup, or delete it when no node of the cluster runs",
+      .on_warning = options.on_warning,
+      .env = options.env};
+  FRAKTOR_ASSIGN_OR_RETURN(std::unique_ptr<Database> opened,
+                           Annotate(Database::Open(std::move(database)), "the cluster's store"));
+  return std::shared_ptr<RocksDbBackend>(new RocksDbBackend(std::move(opened)));
 }
 
-RocksDbBackend::RocksDbBackend(std::string folder, std::unique_ptr<rocksdb::DB> db)
-    : folder_(std::move(folder)), db_(std::move(db)) {}
+RocksDbBackend::RocksDbBackend(std::unique_ptr<Database> database) : database_(std::move(database)) {}
 
 RocksDbBackend::~RocksDbBackend() = default;
 
+absl::Status RocksDbBackend::GoOn() {
+  if (!has_failed_) return absl::OkStatus();
+  FRAKTOR_RETURN_IF_ERROR(FromDatabase(database_->Reopen()));
+  has_failed_ = false;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<EmbeddedState> RocksDbBackend::Load() {
+  // Without room on the disk, what was written before can still be read: the members need it.
+  const absl::Status usable = GoOn();
+  const Database::Lease lease(*database_);
+  if (!lease.status().ok()) return FromDatabase(usable.ok() ? lease.status() : usable);
   EmbeddedState state;
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(rocksdb::ReadOptions()));
+  const std::unique_ptr<rocksdb::Iterator> at(database_->db().NewIterator(rocksdb::ReadOptions()));
   for (at->SeekToFirst(); at->Valid(); at->Next()) {
     state.exists = true;
     const std::string_view key = FromSlice(at->key());
@@ -146,8 +153,8 @@ absl::StatusOr<EmbeddedState> RocksDbBackend::Load() {
       FRAKTOR_ASSIGN_OR_RETURN(state.members, DecodeValue<std::vector<Member>>("the list of members", value));
     }
   }
-  if (!at->status().ok()) return FromRocksDb(folder_, at->status());
-  return state;
+  if (at->status().ok()) return state;
+  return FromDatabase(database_->ToStatus(at->status(), "read"));
 }
 
 absl::Status RocksDbBackend::Write(const EmbeddedChanges& changes) {
@@ -155,7 +162,7 @@ absl::Status RocksDbBackend::Write(const EmbeddedChanges& changes) {
   const auto put = [&](std::string_view key, std::string_view what, const auto& value) -> absl::Status {
     FRAKTOR_ASSIGN_OR_RETURN(const std::string bytes, EncodeValue(what, value));
     const rocksdb::Status added = batch.Put(ToSlice(key), bytes);
-    return added.ok() ? absl::OkStatus() : FromRocksDb(folder_, added);
+    return FromDatabase(database_->ToStatus(added, "gather what is written"));
   };
   FRAKTOR_RETURN_IF_ERROR(put(kSchemaKey, "its version", kSchema));
   if (changes.token_limit.has_value()) {
@@ -171,13 +178,13 @@ absl::Status RocksDbBackend::Write(const EmbeddedChanges& changes) {
     if (entry.has_value()) {
       FRAKTOR_RETURN_IF_ERROR(put(name, absl::StrCat("activation ", key.ToString()), *entry));
     } else if (const rocksdb::Status removed = batch.Delete(name); !removed.ok()) {
-      return FromRocksDb(folder_, removed);
+      return FromDatabase(database_->ToStatus(removed, "gather what is written"));
     }
   }
-  rocksdb::WriteOptions options;
-  options.sync = true;
-  const rocksdb::Status status = db_->Write(options, &batch);
-  return status.ok() ? absl::OkStatus() : FromRocksDb(folder_, status);
+  FRAKTOR_RETURN_IF_ERROR(GoOn());
+  const absl::Status written = database_->Commit(/*sync=*/true, batch);
+  has_failed_ = !written.ok();
+  return FromDatabase(written);
 }
 
 }  // namespace fraktor::inline v0

@@ -3,41 +3,62 @@
 //   FRAKTOR_ASSIGN_OR_RETURN(std::shared_ptr<RocksDbBackend> backend, RocksDbBackend::Open("/var/lib/shop/cluster"));
 //   FRAKTOR_RETURN_IF_ERROR(EmbeddedStore::Start(system, {.backend = backend}));
 //
-// One process at a time: RocksDB locks the folder.
+// One process at a time: RocksDB locks the folder. A folder whose write-ahead log is damaged,
+// missing, or shorter than what was synced is refused, because fencing tokens could be given twice
+// (Database, CommitMark). After an error the next call opens the folder again.
 //
 // Thread safety: as EmbeddedBackend.
 #ifndef FRAKTOR_CLUSTER_EMBEDDED_ROCKSDB_ROCKSDB_BACKEND_H_
 #define FRAKTOR_CLUSTER_EMBEDDED_ROCKSDB_ROCKSDB_BACKEND_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "rocksdb/env.h"
 
 #include "fraktor/cluster/embedded/embedded_backend.h"
-
-namespace rocksdb {
-class DB;
-}  // namespace rocksdb
+#include "fraktor/persistence/rocksdb/database.h"
+#include "fraktor/persistence/rocksdb/open_report.h"
 
 namespace fraktor::inline v0 {
 
+struct RocksDbBackendOptions {
+  std::string folder = {};
+  // OnDamagedLog::kDropRest opens the folder without what is lost. Use it only when no node of the
+  // cluster runs.
+  OnDamagedLog on_damaged_log = OnDamagedLog::kRefuse;
+  // Gets each line about what was dropped. Null: standard error.
+  std::function<void(const std::string&)> on_warning = {};
+  // For tests. Null: the default one.
+  rocksdb::Env* env = nullptr;
+};
+
 class RocksDbBackend final : public EmbeddedBackend {
  public:
-  // Makes the folder if there is none, its parents excepted. FailedPrecondition if a newer version has written it,
-  // Unavailable if RocksDB cannot open it.
-  static absl::StatusOr<std::shared_ptr<RocksDbBackend>> Open(const std::string& folder);
+  // Makes the folder if there is none, its parents excepted. FailedPrecondition if a newer version
+  // has written it, or if something else is there; DataLoss if it is damaged; NotFound without the
+  // parent folder; Unavailable if it is in use or cannot be read. A folder that was refused is
+  // unchanged.
+  static absl::StatusOr<std::shared_ptr<RocksDbBackend>> Open(const std::string& folder) {
+    return Open(RocksDbBackendOptions{.folder = folder});
+  }
+  static absl::StatusOr<std::shared_ptr<RocksDbBackend>> Open(const RocksDbBackendOptions& options);
   ~RocksDbBackend() override;
 
   absl::StatusOr<EmbeddedState> Load() override;
   absl::Status Write(const EmbeddedChanges& changes) override;
 
  private:
-  RocksDbBackend(std::string folder, std::unique_ptr<rocksdb::DB> db);
+  explicit RocksDbBackend(std::unique_ptr<Database> database);
 
-  const std::string folder_;
-  const std::unique_ptr<rocksdb::DB> db_;
+  // Opens the folder again after an error.
+  absl::Status GoOn();
+
+  const std::unique_ptr<Database> database_;
+  bool has_failed_ = false;
 };
 
 }  // namespace fraktor::inline v0

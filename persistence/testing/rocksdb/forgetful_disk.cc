@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -47,6 +48,8 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
                            std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* debug) override;
   IOStatus ReopenWritableFile(const std::string& path, const rocksdb::FileOptions& options,
                               std::unique_ptr<rocksdb::FSWritableFile>* result, IODebugContext* debug) override;
+  IOStatus NewRandomRWFile(const std::string& path, const rocksdb::FileOptions& options,
+                           std::unique_ptr<rocksdb::FSRandomRWFile>* result, IODebugContext* debug) override;
   IOStatus NewDirectory(const std::string& path, const IOOptions& options,
                         std::unique_ptr<rocksdb::FSDirectory>* result, IODebugContext* debug) override;
 
@@ -103,6 +106,9 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
         forgotten_bytes_ += file.size;
         std::filesystem::remove(path, ignored);
         if (file.had_content) std::ofstream(path, std::ios::binary) << file.content;
+      } else if (file.overwritten.has_value() && options.kept_unsynced_bytes == 0) {
+        ++forgotten_bytes_;
+        std::ofstream(path, std::ios::binary) << *file.overwritten;
       } else if (file.synced < file.size) {
         const size_t kept = file.synced + std::min(options.kept_unsynced_bytes, file.size - file.synced);
         forgotten_bytes_ += file.size - kept;
@@ -151,6 +157,20 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
     states_[path].synced = size;
     return IOStatus::OK();
   }
+  // Before something is written in place.
+  void NoteOverwrite(const std::string& path) {
+    MutexLock lock(mutex_);
+    File& file = states_[path];
+    if (!file.overwritten.has_value()) file.overwritten = ReadAll(path);
+  }
+  IOStatus NoteSyncInPlace(const std::string& path) {
+    MutexLock lock(mutex_);
+    is_off_ = is_off_ || goes_off_at_sync_;
+    if (is_off_) return Off();
+    ++sync_count_;
+    states_[path].overwritten.reset();
+    return IOStatus::OK();
+  }
   IOStatus NoteFolderSync(const std::string& folder) {
     MutexLock lock(mutex_);
     if (is_off_) return Off();
@@ -172,6 +192,8 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
     // What had that name before.
     bool had_content = false;
     std::string content = {};
+    // The content at its last sync, if it was written in place since.
+    std::optional<std::string> overwritten = {};
   };
 
   static IOStatus Off() { return IOStatus::IOError("the power is off"); }
@@ -194,6 +216,7 @@ class ForgetfulDisk::Files final : public rocksdb::FileSystemWrapper,
   }
 
   class WritableFile;
+  class RandomFile;
   class Folder;
 };
 
@@ -251,6 +274,30 @@ class ForgetfulDisk::Files::WritableFile final : public rocksdb::FSWritableFileO
   size_t size_;
 };
 
+class ForgetfulDisk::Files::RandomFile final : public rocksdb::FSRandomRWFileOwnerWrapper {
+ public:
+  RandomFile(std::shared_ptr<Files> files, std::string path, std::unique_ptr<rocksdb::FSRandomRWFile> file)
+      : FSRandomRWFileOwnerWrapper(std::move(file)), files_(std::move(files)), path_(std::move(path)) {}
+
+  IOStatus Write(uint64_t offset, const rocksdb::Slice& data, const IOOptions& options,
+                 IODebugContext* debug) override {
+    const IOStatus status = files_->CheckPower();
+    if (!status.ok()) return status;
+    files_->NoteOverwrite(path_);
+    return FSRandomRWFileOwnerWrapper::Write(offset, data, options, debug);
+  }
+  IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
+    IOStatus status = files_->CheckPower();
+    if (status.ok()) status = FSRandomRWFileOwnerWrapper::Sync(options, debug);
+    return status.ok() ? files_->NoteSyncInPlace(path_) : status;
+  }
+  IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override { return Sync(options, debug); }
+
+ private:
+  const std::shared_ptr<Files> files_;
+  const std::string path_;
+};
+
 class ForgetfulDisk::Files::Folder final : public rocksdb::FSDirectory {
  public:
   Folder(std::shared_ptr<Files> files, std::string path, std::unique_ptr<rocksdb::FSDirectory> folder)
@@ -304,6 +351,19 @@ IOStatus ForgetfulDisk::Files::ReopenWritableFile(const std::string& path, const
     NoteOldFile(path, size);
   }
   *result = std::make_unique<WritableFile>(shared_from_this(), path, size, std::move(file));
+  return status;
+}
+
+IOStatus ForgetfulDisk::Files::NewRandomRWFile(const std::string& path, const rocksdb::FileOptions& options,
+                                               std::unique_ptr<rocksdb::FSRandomRWFile>* result,
+                                               IODebugContext* debug) {
+  std::unique_ptr<rocksdb::FSRandomRWFile> file;
+  IOStatus status = CheckPower();
+  if (status.ok()) status = target()->NewRandomRWFile(path, options, &file, debug);
+  if (!status.ok()) return status;
+  const size_t size = static_cast<size_t>(std::filesystem::file_size(path));
+  NoteOldFile(path, size);
+  *result = std::make_unique<RandomFile>(shared_from_this(), path, std::move(file));
   return status;
 }
 

@@ -10,7 +10,8 @@
 //
 // Killing a process cannot show that a sync is missing, because the system keeps what the process wrote. Here a file
 // that was appended to and not synced is cut back, one whose folder was not synced since it was made is gone, and one
-// that was renamed since then has its old content back. Deletions last at once.
+// that was renamed since then has its old content back. A file that was written in place has the
+// content of its last sync. Deletions last at once.
 //
 // Files are real ones, below the paths that RocksDB asks for.
 //
@@ -30,6 +31,7 @@ class ForgetfulDisk {
  public:
   struct PowerOnOptions {
     // How much of what was not synced each file keeps all the same. A few bytes make a torn record.
+    // If it is not 0, files that were written in place keep everything.
     size_t kept_unsynced_bytes = 0;
   };
 
