@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -23,6 +24,7 @@
 #include "fraktor/actor/testkit/storm/person.h"
 #include "fraktor/utils/future/task.h"
 #include "fraktor/utils/status/typed_error.h"
+#include "fraktor/utils/strings/string_view.h"
 
 namespace fraktor::storm {
 namespace {
@@ -31,11 +33,13 @@ namespace {
 struct LifeSource {
   World* world = nullptr;
   std::shared_ptr<Life> life;
+  std::string mailbox_text;  // For the life that a routee makes.
 
   std::shared_ptr<Life> Get() const {
     if (life != nullptr) return life;
     auto own = std::make_shared<Life>(*world);
     own->is_anonymous = true;
+    own->mailbox_text = mailbox_text;
     return own;
   }
 };
@@ -168,7 +172,11 @@ class TypedCitizen final : public Actor<TypedCitizen<Handling>, FRAKTOR_STORM_ME
                            public Handlers<TypedCitizen<Handling>, Handling>,
                            private Moods {
  public:
-  explicit TypedCitizen(const LifeSource& source) : person_(*this, source.Get()) { person_.life().is_typed = true; }
+  explicit TypedCitizen(const LifeSource& source) : person_(*this, source.Get()) {
+    person_.life().is_typed = true;
+    person_.life().class_name =
+        std::is_same_v<Handling<void>, Task<void>> ? "typed and waiting" : "typed and interleaving";
+  }
 
   absl::Status PreStart(Context& context) { return person_.PreStart(context); }
   void PostStop(Context& context) { person_.PostStop(context); }
@@ -310,6 +318,18 @@ DispatcherChoice RandomDispatcher(Random& random) {
   return draw <= 4 ? DispatcherChoice::kDefault : DispatcherChoice::kAutomatic;
 }
 
+std::string TextOf(const PropsOptions& options) {
+  static constexpr const char* kPools[] = {"automatic", "system", "pinned", "default"};
+  const MailboxOptions& mailbox = options.mailbox;
+  std::string text = absl::StrCat("dispatcher ", kPools[static_cast<size_t>(options.dispatcher.choice())], ", ",
+                                  ToAbsl(ToString(mailbox.order)), " mailbox");
+  if (!mailbox.bounded()) return text;
+  absl::StrAppend(&text, " of ", mailbox.user_capacity(), " messages, overflow policy ",
+                  ToAbsl(mailbox.policy().name()), " with needs ", static_cast<int>(mailbox.policy().needs()),
+                  ", push timeout ", absl::FormatDuration(mailbox.push_timeout));
+  return text;
+}
+
 PropsPtr MakeFrom(const LifeSource& source, const PropsOptions& options, Random& random) {
   switch (random.Uniform(3)) {
     case 0:
@@ -324,12 +344,13 @@ PropsPtr MakeFrom(const LifeSource& source, const PropsOptions& options, Random&
 }  // namespace
 
 PropsPtr MakeCitizen(World& world, Random& random) {
-  LifeSource source{&world, std::make_shared<Life>(world)};
+  LifeSource source{&world, std::make_shared<Life>(world), {}};
   PropsOptions options;
   options.dispatcher = RandomDispatcher(random);
   if (world.Skips("pinned actors") && options.dispatcher == DispatcherChoice::kPinned) options.dispatcher = {};
   options.mailbox = RandomMailbox(random, source.life.get());
   source.life->is_pinned = options.dispatcher == DispatcherChoice::kPinned;
+  source.life->mailbox_text = TextOf(options);
   return MakeFrom(source, options, random);
 }
 
@@ -338,7 +359,7 @@ PropsPtr MakeRoutee(World& world, Random& random) {
   options.mailbox = RandomMailbox(random, nullptr);
   options.mailbox.order = MessageOrder::kFifo;
   options.mailbox.priority = {};
-  return MakeFrom({&world, nullptr}, options, random);
+  return MakeFrom({&world, nullptr, TextOf(options)}, options, random);
 }
 
 PropsPtr MakeSteward(World& world, Random& random) { return MakeProps<Steward>({}, &world, random.Next()); }

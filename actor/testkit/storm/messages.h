@@ -17,7 +17,8 @@ namespace fraktor::storm {
 // The place of a message among those of its sender. A recipient with a FIFO mailbox sees the
 // numbers of one sender grow.
 struct Place {
-  uint32_t sender = 0;  // 0: the order is not checked.
+  uint32_t sender : 24 = 0;  // 0: the order is not checked.
+  uint32_t route : 8 = 0;    // For the text of a violation: see RouteTo in world.h.
   uint32_t number = 0;
 };
 

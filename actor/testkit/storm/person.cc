@@ -61,6 +61,7 @@ Person::Inside::~Inside() { person_.inside_.store(outer_, std::memory_order_rela
 
 Person::Person(Moods& moods, const std::shared_ptr<Life>& life)
     : moods_(moods), life_(life), counted_(life->world.ledger().instances) {
+  ++life_->events.instances;
   if (!world().is_over() && life_->random.Uniform(60) == 0) {
     life_->MissReplies();
     throw std::runtime_error("a constructor throws");
@@ -194,13 +195,14 @@ void Person::PayReplies(ActorContext& context) {
 bool Person::MayStash(ActorContext& context) {
   if (world().is_over() || life_->stashes == 0 || StashIsFull(context)) return false;
   --life_->stashes;
+  ++life_->events.stashed;
   return true;
 }
 
 template <class Mail>
 absl::Status Person::OnMail(ActorContext& context, Mail& mail, std::string_view what) {
   const Inside inside(*this);
-  life_->CheckPlace(mail.place, what);
+  life_->CheckPlace(mail.place, mail.token, what);
   // A message that was stashed or forwarded has lost its place.
   if (MayStash(context)) {
     mail.place.sender = 0;
@@ -254,13 +256,13 @@ absl::Status Person::On(ActorContext& context, Act& act) {
 
 void Person::CheckQuestion(Question& question) {
   const Inside inside(*this);
-  life_->CheckPlace(question.place, "ask");
+  life_->CheckPlace(question.place, question.token, "ask");
   question.token.Handle();
 }
 
 absl::Status Person::On(ActorContext& context, Question& question) {
   const Inside inside(*this);
-  life_->CheckPlace(question.place, "ask");
+  life_->CheckPlace(question.place, question.token, "ask");
   if (MayStash(context)) {
     question.place.sender = 0;
     return Stash(context);
@@ -387,6 +389,7 @@ absl::Status Person::On(ActorContext& context, const Calm&) {
   PayReplies(context);
   Timers(context).CancelAll();
   CancelReceiveTimeout(context);
+  ++life_->events.unstashed;
   UnstashAll(context);
   return absl::OkStatus();
 }

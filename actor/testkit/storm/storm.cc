@@ -92,7 +92,10 @@ class Round {
       : options_(options),
         seed_(MixBits(options.seed + static_cast<uint64_t>(number) * 0x9e3779b97f4a7c15)),
         ending_(static_cast<Ending>(number % kEndings)),
-        world_({.seed = seed_, .acts = int64_t{options.strangers} * options.operations, .skipped = options.skipped}) {}
+        world_({.seed = seed_,
+                .where = absl::StrCat("seed ", options.seed, ", round ", number, " with ", Workers(), " workers"),
+                .acts = int64_t{options.strangers} * options.operations,
+                .skipped = options.skipped}) {}
 
   void Run() {
     if (ending_ == Ending::kAbruptly) ledger().SetLenient();
@@ -275,7 +278,7 @@ StormReport RunStorm(const StormOptions& options) {
                    now.slot_chunks, now.heap_bytes / 1024);
     }
     for (const std::string& violation : round->ledger().violations()) {
-      report.violations.push_back(absl::StrCat("seed ", options.seed, ", round ", number, ": ", violation));
+      report.violations.push_back(violation);
     }
     if (!report.violations.empty()) break;
     delete round;

@@ -74,11 +74,15 @@ void TellBurst(Stranger& stranger) {
 }
 
 void TellAsGuest(Stranger& stranger) {
-  const GuestStay stay(stranger.world().guest_seat());
-  for (int i = 0; i < 3; ++i) {
-    TellLetters(stranger);
-    TellAct(stranger);
+  {
+    const GuestStay stay(stranger.world().guest_seat());
+    if (stay.is_guest()) SetKindOfThisThread(ThreadKind::kInStay);
+    for (int i = 0; i < 3; ++i) {
+      TellLetters(stranger);
+      TellAct(stranger);
+    }
   }
+  SetKindOfThisThread(ThreadKind::kForeign);
 }
 
 void TellSelection(Stranger& stranger) {
@@ -267,7 +271,9 @@ struct Stranger::OtherSystem {
   World::Listeners listeners;
 };
 
-Stranger::Stranger(World& world, uint64_t seed) : world_(world), random_(seed), id_(world.NewSenderId()) {}
+Stranger::Stranger(World& world, uint64_t seed) : world_(world), random_(seed), id_(world.NewSenderId()) {
+  SetKindOfThisThread(ThreadKind::kForeign);
+}
 Stranger::~Stranger() = default;
 
 void Stranger::DoSomething() {

@@ -33,6 +33,15 @@
 
 namespace fraktor::storm {
 
+// The kinds of threads that send.
+enum class ThreadKind : uint8_t {
+  kWorker,
+  kForeign,
+  kInStay,  // A foreign thread that has the guest seat.
+};
+ThreadKind KindOfThisThread();
+void SetKindOfThisThread(ThreadKind kind);
+
 // An actor that somebody may send to. It may have ended.
 struct Acquaintance {
   ActorRef ref;
@@ -44,8 +53,13 @@ struct Acquaintance {
   bool is_unordered = false;
 };
 
+// How a message goes from this thread to an actor, for Place::route.
+uint8_t RouteTo(ActorRef to, bool sender_is_actor);
+
 struct WorldOptions {
   uint64_t seed = 1;
+  // Begins the text of each violation.
+  std::string where = {};
   // How many acts actors may send each other, besides those that threads send.
   int64_t acts = 0;
   // Operations that are left out, by their names: to find out which ones a violation needs.
@@ -66,15 +80,18 @@ struct Life {
   // The next place in what this actor sends.
   Place NextPlace(const Acquaintance& to) {
     ++sent;
-    return to.is_unordered ? Place() : Place{.sender = id, .number = sent};
+    return to.is_unordered ? Place() : Place{.sender = id, .route = RouteTo(to.ref, true), .number = sent};
   }
   // The actor has no instance until it is restarted, and nobody hears of the ends of its asks.
   void MissReplies() {
     may_have_missed_replies = true;
     asked.clear();
   }
-  // Checks that messages of one sender come in their order.
-  void CheckPlace(const Place& place, std::string_view what);
+  // Checks that messages of one sender come in their order. `what` names the message, and outlives
+  // the life.
+  void CheckPlace(const Place& place, const Token& token, std::string_view what);
+  // For the text of a violation: what this actor is, and what has happened to it.
+  std::string Describe() const;
 
   World& world;
   const Counted counted;
@@ -91,7 +108,28 @@ struct Life {
   bool is_pinned = false;
   bool is_typed = false;
   uint32_t sent = 0;
-  absl::flat_hash_map<uint32_t, uint32_t> seen;  // By sender, the last number.
+  // What happened to this actor, for the text of a violation: instances, messages stashed, and
+  // messages that came back from the stash at once.
+  struct Events {
+    int instances = 0;
+    int stashed = 0;
+    int unstashed = 0;
+    int received = 0;  // Messages with a place.
+  };
+  Events events;
+  std::string_view class_name = "untyped";
+  std::string mailbox_text;  // The mailbox and the dispatcher.
+  // The last message of a sender.
+  struct Seen {
+    uint32_t number = 0;
+    uint8_t route = 0;
+    uint32_t made_us = 0;
+    uint32_t handled_us = 0;
+    uint16_t origin = 0;
+    std::string_view what;
+    Events before;
+  };
+  absl::flat_hash_map<uint32_t, Seen> seen;  // By sender.
   enum class WatchKind : uint8_t {
     kTerminated,
     kNote,
