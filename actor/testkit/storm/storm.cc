@@ -2,10 +2,13 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -72,9 +75,42 @@ struct Footprint {
     for (const NodeClass node_class : {NodeClass::k64, NodeClass::k128, NodeClass::k192}) {
       now.nodes_in_use += NodePool::Stats(node_class).issued_nodes;
     }
-    now.heap_bytes = mallinfo2().uordblks;
+    const struct mallinfo2 heap = mallinfo2();
+    now.heap_bytes = heap.uordblks + heap.hblkhd;
     return now;
   }
+};
+
+// A size of the process after each round, and whether it stops growing.
+class Trend {
+ public:
+  Trend(std::string_view what, int64_t slack, double per_round) : what_(what), slack_(slack), per_round_(per_round) {}
+
+  // The text of a violation, or an empty one.
+  std::string Add(size_t size) {
+    sizes_.push_back(static_cast<int64_t>(size));
+    const auto rounds = static_cast<int>(sizes_.size());
+    // The earlier window is half the way back, so that a long run has a small tolerance per round.
+    const int earlier = std::max(kWarmUpRounds, rounds / 2 - kTrendWindow);
+    const int latest = rounds - kTrendWindow;
+    if (latest < earlier + kTrendWindow) return "";
+    const int64_t growth = LeastFrom(latest) - LeastFrom(earlier);
+    const int64_t allowed = slack_ + static_cast<int64_t>(per_round_ * (latest - earlier));
+    if (growth <= allowed) return "";
+    return absl::StrCat(ToAbsl(what_), " grew by ", growth, " from the rounds ", earlier, " to ",
+                        earlier + kTrendWindow - 1, " to the rounds ", latest, " to ", rounds - 1, ", and by at most ",
+                        allowed, " is allowed");
+  }
+
+ private:
+  int64_t LeastFrom(int round) const {
+    return *std::min_element(sizes_.begin() + round, sizes_.begin() + round + kTrendWindow);
+  }
+
+  const std::string_view what_;
+  const int64_t slack_;
+  const double per_round_;
+  std::vector<int64_t> sizes_;
 };
 
 // How a round ends.
@@ -124,6 +160,7 @@ class Round {
       if (!is_calm) return Abandon();
     }
     End();
+    if (ending_ != Ending::kDestroy) CheckEnded();
     listeners.clear();
     system_.reset();
     CheckNothingIsLeft();
@@ -217,6 +254,27 @@ class Round {
     }
   }
 
+  // Nothing lives or begins in a system that has ended.
+  void CheckEnded() {
+    const Future<void> ended = system_->WhenTerminated();
+    if (!ended.IsReady()) ledger().Violate("systems terminate", "Shutdown returned before WhenTerminated was ready");
+    for (const std::string& path : system_->NotStopped().not_stopped) {
+      ledger().Violate("systems terminate", absl::StrCat(path, " has not stopped, and the system has ended"));
+    }
+    for (const ActorRef actor : FindLiving(system_->root_guardian(), 10)) {
+      ledger().Violate("systems terminate", absl::StrCat(system_->PathOf(actor), " lives after the end"));
+    }
+    Future<Audited> asking = system_->Ask<Audited>(system_->user_guardian(), Audit{}, kLongEnough);
+    const auto answer = asking.WaitFor(kLongEnough);
+    if (!answer.has_value() || answer->ok()) {
+      ledger().Violate("every ask ends once", "an ask of a system that has ended did not fail");
+    }
+    Random random(seed_);
+    if (SpawnCitizen(world_, random, *system_).ok()) {
+      ledger().Violate("systems terminate", "an actor was spawned after the end");
+    }
+  }
+
   // The system hangs: it stays as it is, for a debugger.
   void Abandon() { static_cast<void>(system_.release()); }
 
@@ -243,7 +301,9 @@ class Round {
 StormReport RunStorm(const StormOptions& options) {
   StormReport report;
   const auto begin = std::chrono::steady_clock::now();
-  Footprint before;
+  Footprint before = Footprint::Now();
+  Trend heap("the heap in bytes", kHeapSlack, kHeapPerRound);
+  Trend chunks("the number of chunks of slots", kChunkSlack, 1.0 / kRoundsPerChunk);
   for (int number = 0;; ++number) {
     const auto elapsed = std::chrono::steady_clock::now() - begin;
     if (options.time > absl::ZeroDuration() ? absl::FromChrono(elapsed) >= options.time : number >= options.rounds) {
@@ -256,7 +316,7 @@ StormReport RunStorm(const StormOptions& options) {
     report.operations += round->Operations();
     report.messages += round->ledger().handled.load() + round->ledger().dead.load();
     const Footprint now = round->ledger().ok() ? Footprint::Now() : Footprint();
-    if (round->ledger().ok() && number > 0) {
+    if (round->ledger().ok()) {
       if (now.slots_in_use > before.slots_in_use) {
         round->ledger().Violate("nothing is left", absl::StrCat(now.slots_in_use, " slots are in use after ",
                                                                 before.slots_in_use, " in the round before"));
@@ -265,8 +325,11 @@ StormReport RunStorm(const StormOptions& options) {
         round->ledger().Violate("nothing is left", absl::StrCat(now.nodes_in_use, " nodes are in use after ",
                                                                 before.nodes_in_use, " in the round before"));
       }
+      for (const std::string& grown : {heap.Add(now.heap_bytes), chunks.Add(now.slot_chunks)}) {
+        if (!grown.empty()) round->ledger().Violate("the process stops growing", grown);
+      }
+      before = now;
     }
-    if (number == 0) before = now;
     if (options.is_verbose) {
       std::fprintf(stderr,
                    "storm: round %d with %d workers: %lld operations, %lld messages, %lld watches of which %lld ended; "
