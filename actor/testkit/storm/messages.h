@@ -37,7 +37,14 @@ struct Bulky {
 
   uint64_t RoutingKey() const { return place.number; }
 };
-// The same ahead of others in a control-first mailbox.
+// A message that typed actors do not handle, but adapt: it becomes a Letter.
+struct Parcel {
+  Token token;
+  Place place;
+
+  uint64_t RoutingKey() const { return place.number; }
+};
+// The same as a Letter, ahead of others in a control-first mailbox.
 struct Urgent {
   Token token;
 };

@@ -24,6 +24,7 @@
 #include "fraktor/actor/slot/internal/promise_slot.h"
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/system/actor_system_options.h"
+#include "fraktor/actor/system/coordinated_shutdown.h"
 #include "fraktor/actor/testkit/storm/citizens.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"
@@ -117,10 +118,11 @@ class Trend {
 enum class Ending : uint8_t {
   kShutdown,   // All is quiet, then Shutdown.
   kTerminate,  // All is quiet, then Terminate, and the future of the end.
+  kRun,        // All is quiet, then the coordinated shutdown.
   kDestroy,    // All is quiet, then the destructor.
   kAbruptly,   // Shutdown while everybody is busy.
 };
-constexpr int kEndings = 4;
+constexpr int kEndings = kTrendWindow;
 
 class Round {
  public:
@@ -138,6 +140,7 @@ class Round {
     const uint64_t late_before = DispatcherTable::LateDeadLetters();
     system_ = ActorSystem::Create(StormySystem(nullptr, Workers())).value();
     world_.Attach(*system_);
+    world_.SetGuard(system_->TrySpawn(*MakeGuard(world_)).value());
     World::Listeners listeners = world_.Listen(*system_);
     Random random(seed_);
     for (int i = 0; i < 20; ++i) SpawnCitizen(world_, random, *system_).IgnoreError();
@@ -157,12 +160,14 @@ class Round {
       const bool is_calm = AwaitCalm();
       // Also if it is not calm: an actor that waits in vain says so.
       AuditAll();
+      world_.CheckGuarded();
       if (!is_calm) return Abandon();
     }
     End();
     if (ending_ != Ending::kDestroy) CheckEnded();
     listeners.clear();
     system_.reset();
+    world_.shutdown_tasks().CheckEnded();
     CheckNothingIsLeft();
     const auto late = static_cast<int64_t>(DispatcherTable::LateDeadLetters() - late_before);
     if (ledger().vanished.load() > late) {
@@ -186,8 +191,8 @@ class Round {
     const auto begin = std::chrono::steady_clock::now();
     while (true) {
       for (const ActorRef actor : Living()) Tell(actor, Calm{});
-      system_->scheduler().dispatchers().AwaitQuiet(absl::Seconds(1));
-      if (ledger().in_flight() == 0 && ledger().open_asks.load() == 0) return true;
+      const bool is_quiet = system_->scheduler().dispatchers().AwaitQuiet(absl::Seconds(1));
+      if (is_quiet && ledger().in_flight() == 0 && ledger().open_asks.load() == 0) return true;
       if (std::chrono::steady_clock::now() - begin > absl::ToChronoSeconds(kLongEnough)) break;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -206,7 +211,9 @@ class Round {
     for (auto& [actor, audit] : audits) {
       const absl::StatusOr<Audited> audited = audit.Wait();
       // An actor of the runtime that runs somebody's task says that it does not know the message.
-      const bool has_replied = audited.ok() || absl::IsUnimplemented(audited.status());
+      // A supervisor says that its child is away.
+      const bool has_replied = audited.ok() || absl::IsUnimplemented(audited.status()) ||
+                               (absl::IsUnavailable(audited.status()) && world_.Recognize(actor).is_supervisor);
       if (!has_replied && MayLive(actor)) {
         ledger().Violate("every living actor replies",
                          absl::StrCat(system_->PathOf(actor), ": ", audited.status().ToString()));
@@ -247,6 +254,13 @@ class Round {
           ledger().Violate("systems terminate in order", result->ToString());
         }
         return;
+      }
+      case Ending::kRun: {
+        const auto result = system_->coordinated_shutdown().Run(ShutdownReason::Unknown()).WaitFor(kLongEnough);
+        if (!result.has_value() || !result->ok()) {
+          ledger().Violate("systems terminate in order", "the coordinated shutdown did not end, or failed");
+        }
+        return ShutDown();
       }
       case Ending::kDestroy:
       case Ending::kAbruptly:

@@ -121,6 +121,56 @@ void World::Meet(Random& random, const Acquaintance& who) {
   const size_t cell = random.Uniform(kCells);
   MutexLock lock(mutex_);
   cells_[cell] = who;
+  if ((who.ref.word() & ActorRef::kRouter) != 0 || who.is_supervisor) special_.insert_or_assign(who.ref, who);
+}
+
+Acquaintance World::Recognize(ActorRef actor) {
+  MutexLock lock(mutex_);
+  const auto found = special_.find(actor);
+  if (found != special_.end()) return found->second;
+  // A router that nobody has met yet: its kind is not known.
+  const bool is_router = (actor.word() & ActorRef::kRouter) != 0;
+  return {.ref = actor, .is_free = is_router, .is_unordered = is_router};
+}
+
+std::stop_token World::StopToken(Random& random) {
+  const size_t source = random.Uniform(stop_sources_.size());
+  MutexLock lock(mutex_);
+  return stop_sources_[source].get_token();
+}
+
+void World::RequestStop(Random& random) {
+  const size_t source = random.Uniform(stop_sources_.size());
+  std::stop_source stopping;
+  {
+    MutexLock lock(mutex_);
+    std::swap(stopping, stop_sources_[source]);
+  }
+  stopping.request_stop();
+}
+
+void World::AddGuarded(ActorRef actor) {
+  MutexLock lock(mutex_);
+  guarded_[actor].is_known = true;
+}
+
+void World::EndGuarded(ActorRef actor) {
+  if (MayLive(actor)) ledger_.Violate("Terminated comes after the end", "the guard got one for an actor that lives");
+  MutexLock lock(mutex_);
+  if (std::exchange(guarded_[actor].has_ended, true)) {
+    ledger_.Violate("every watch ends once", "the guard got Terminated twice for one actor");
+  }
+}
+
+void World::CheckGuarded() {
+  MutexLock lock(mutex_);
+  for (const auto& [actor, state] : guarded_) {
+    if (!state.is_known) ledger_.Violate("every watch ends once", "the guard got Terminated for an unknown actor");
+    if (!state.has_ended && !MayLive(actor)) {
+      ledger_.Violate("every watch ends once",
+                      absl::StrCat("the guard was not told of the end of ", system_->PathOf(actor)));
+    }
+  }
 }
 
 }  // namespace fraktor::storm

@@ -12,13 +12,16 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 
 #include "fraktor/actor/cell/actor_props.h"
@@ -28,6 +31,7 @@
 #include "fraktor/actor/system/actor_system.h"
 #include "fraktor/actor/testkit/storm/ledger.h"
 #include "fraktor/actor/testkit/storm/messages.h"
+#include "fraktor/actor/testkit/storm/shutdown_tasks.h"
 #include "fraktor/utils/sync/mutex.h"
 #include "fraktor/utils/toolbox/random.h"
 
@@ -49,8 +53,10 @@ struct Acquaintance {
   // ended: a foreign thread's message to an ended system is counted and not published. Or it is a
   // router that keeps a copy of each message.
   bool is_free = false;
-  // A router that sends in its own turn: messages that pass it lose their place.
+  // A router or a supervisor that sends in its own turn: messages that pass it lose their place.
   bool is_unordered = false;
+  // It may reply that its child is away.
+  bool is_supervisor = false;
 };
 
 // How a message goes from this thread to an actor, for Place::route.
@@ -105,16 +111,16 @@ struct Life {
   // instance before may have been unhandled.
   bool may_have_missed_replies = false;
   bool is_fifo = true;
-  bool is_pinned = false;
+  bool is_limited = false;  // Messages may be lost on their way.
+  bool may_block = false;
   bool is_typed = false;
   uint32_t sent = 0;
-  // What happened to this actor, for the text of a violation: instances, messages stashed, and
-  // messages that came back from the stash at once.
+  // The history of this actor, for the text of a violation.
   struct Events {
     int instances = 0;
     int stashed = 0;
-    int unstashed = 0;
-    int received = 0;  // Messages with a place.
+    int unstashed = 0;  // Calls that unstash.
+    int received = 0;   // Messages with a place.
   };
   Events events;
   std::string_view class_name = "untyped";
@@ -137,8 +143,13 @@ struct Life {
   };
   absl::flat_hash_map<ActorRef, WatchKind> watched;
   absl::flat_hash_map<ActorRef, Counted> asked;  // By AskOnReply.
-  int stashes = 0;                               // The number of next letters to stash.
-  std::vector<ActorRef> owed_replies;            // Askers that get their reply with the next message.
+  // By the number of the service, the actors of the last listing, for services that the actor has
+  // subscribed to.
+  absl::flat_hash_map<int, std::optional<std::vector<ActorRef>>> listings;
+  absl::flat_hash_set<int> registered;          // The services that the actor offers.
+  absl::flat_hash_map<ActorRef, int> machines;  // The last known state of each machine.
+  int stashes = 0;                              // The number of next letters to stash.
+  std::vector<ActorRef> owed_replies;           // Askers that get their reply with the next message.
 };
 
 class World {
@@ -157,6 +168,9 @@ class World {
   [[nodiscard]] Listeners Listen(ActorSystem& system);
 
   ActorSystem& system() { return *system_; }
+  // The actor that watches others for threads. Set once, before any thread uses the world.
+  ActorRef guard() const { return guard_; }
+  void SetGuard(ActorRef guard) { guard_ = guard; }
   // The guest seat of the default pool. A thread may take it while the system ends.
   const std::shared_ptr<actor_internal::GuestSeat>& guest_seat() const { return guest_seat_; }
   Ledger& ledger() { return ledger_; }
@@ -165,6 +179,20 @@ class World {
   Acquaintance Anybody(Random& random);
   // Remembers an actor in place of another one.
   void Meet(Random& random, const Acquaintance& who);
+  // Returns the acquaintance for an actor that somebody has found by its path.
+  Acquaintance Recognize(ActorRef actor);
+
+  // Stop tokens that all share: some thread or actor requests the stop sooner or later.
+  std::stop_token StopToken(Random& random);
+  void RequestStop(Random& random);
+
+  // Actors that the guard watches from their beginning (ActorSystem::SpawnWatched).
+  void AddGuarded(ActorRef actor);
+  void EndGuarded(ActorRef actor);
+  // Checks that the guard was told of each end. Call it when all is quiet.
+  void CheckGuarded();
+
+  ShutdownTasks& shutdown_tasks() { return shutdown_tasks_; }
 
   // Whether one more actor may be spawned.
   bool HasRoom() const { return ledger_.lives.load(std::memory_order_relaxed) < options_.most_actors; }
@@ -194,7 +222,9 @@ class World {
  private:
   const WorldOptions options_;
   Ledger ledger_;
+  ShutdownTasks shutdown_tasks_{ledger_};
   ActorSystem* system_ = nullptr;
+  ActorRef guard_;
   std::shared_ptr<actor_internal::GuestSeat> guest_seat_;
   // Statistics and limits; they pair with nothing.
   std::atomic<int64_t> acts_;
@@ -204,6 +234,14 @@ class World {
 
   Mutex mutex_;
   std::array<Acquaintance, kCells> cells_ ABSL_GUARDED_BY(mutex_);
+  // Routers and supervisors.
+  absl::flat_hash_map<ActorRef, Acquaintance> special_ ABSL_GUARDED_BY(mutex_);
+  std::array<std::stop_source, 8> stop_sources_ ABSL_GUARDED_BY(mutex_);
+  struct Guarded {
+    bool is_known = false;
+    bool has_ended = false;
+  };
+  absl::flat_hash_map<ActorRef, Guarded> guarded_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fraktor::storm
